@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import "errors"
+
+// ErrFIFOClosed is what Pop returns once the queue is closed and empty.
+var ErrFIFOClosed = errors.New("DeltaFIFO: manipulating with closed queue")
+
+// PopProcessFunc consumes what Pop takes out: Deltas of one object. isInInitialList is true while the first list is being
+// delivered.
+type PopProcessFunc func(obj any, isInInitialList bool) error
+
+// ProcessBatchFunc consumes a batch: one delta each of different objects, in arrival order.
+type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
+
+// Queue is what stands between a reflector that produces changes and the one consumer that pops them.
+//
+// Source: tools/cache/fifo.go Queue
+type Queue interface {
+	Add(obj any) error
+	Update(obj any) error
+	Delete(obj any) error
+	Replace(list []any, resourceVersion string) error
+	Resync() error
+
+	// Pop blocks until there is something to consume, takes it out and runs process on it. It returns what it took out and
+	// process's error; the item is gone either way. On a queue that is closed and empty it returns ErrFIFOClosed.
+	Pop(process PopProcessFunc) (any, error)
+	// HasSynced is true once everything of the first Replace was popped, or at once if the first call was not a Replace.
+	HasSynced() bool
+	// HasSyncedChecker returns HasSynced as a channel.
+	HasSyncedChecker() DoneChecker
+	// Close wakes a blocked Pop. What is queued can still be popped.
+	Close()
+}
+
+// QueueWithBatch is a Queue that can hand over many objects' changes at once.
+//
+// Source: tools/cache/fifo.go QueueWithBatch
+type QueueWithBatch interface {
+	Queue
+	// PopBatch blocks like Pop. A single delta goes to processSingle as Deltas of one, several go to processBatch.
+	PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error
+}
+
+// DoneChecker is something that happens once: a name for messages, and a channel that closes when it has happened.
+//
+// Source: tools/cache/shared_informer.go DoneChecker
+type DoneChecker interface {
+	Name() string
+	Done() <-chan struct{}
+}
