@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+
+GO          ?= go
+COUNT       ?= 6
+FUZZTIME    ?= 10s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller
+MODULES     := . e2e
+
+.PHONY: help run test tour lint update fuzz bench e2e check
+
+help: ## print this help
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+run: ## the main job: an embedded API server, a living workload, and every hop of every change (Ctrl-C stops)
+	$(GO) run ./cmd/informerstack run
+
+test: ## all tests, with the race detector and in random order
+	$(GO) test -race -shuffle=on ./...
+
+tour: ## the stories in reading order: follow one change from the wire to the worker
+	@for piece in reflector deltafifo store informer workqueue controller; do \
+		printf '\n== %s\n' $$piece; $(GO) test -count=1 -v -run 'TestStory|Example' ./$$piece | grep -vE '^(=== |PASS|\?)' || exit 1; done
+
+lint: ## gofmt, vet and staticcheck
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
+	@for module in $(MODULES); do (cd $$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
+
+update: ## rewrite the recorded transcripts from what the code does now
+	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
+
+fuzz: ## each fuzz target for FUZZTIME
+	@for package in $$(grep -l '^func Fuzz' */*_test.go | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -hoE '^func Fuzz\w+' $$package/*_test.go | cut -c6-); do \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$package || exit 1; done; done
+
+bench: ## ours beside client-go in one run, COUNT times each
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PIECES) | tee bin/bench.txt
+	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
+
+e2e: ## build and start a real kube-apiserver and etcd, and run the same suites against them
+	$(GO) -C e2e test -count=1 -timeout 40m ./...
+
+check: lint test fuzz e2e ## all that CI runs

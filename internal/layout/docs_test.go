@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	inlineCode = regexp.MustCompile("`([^`\n]+)`")
+	reference  = regexp.MustCompile(`^([a-z]+(?:/[a-z]+)*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)(?:\[[^\]]*\])?(?:\(\))?$`)
+	testName   = regexp.MustCompile(`\b(?:Test|Example|Benchmark|Fuzz)[A-Z]?\w*\b`)
+	link       = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	goFence    = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z.]+) -->\n```go\n(.*?)```")
+	fenced     = regexp.MustCompile("(?s)```.*?```")
+)
+
+// documents are the Markdown files by path relative to the root.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	docs := map[string]string{}
+	require.NoError(t, walk(func(p string) error {
+		if strings.HasSuffix(p, ".md") {
+			text, err := os.ReadFile(filepath.Join(root, p))
+			docs[filepath.ToSlash(p)] = string(text)
+			return err
+		}
+		return nil
+	}))
+	require.NotEmpty(t, docs)
+	return docs
+}
+
+// Every `package.Symbol` and every test name in the docs exists. Packages are named by their folder.
+func TestDocs_PointAtCodeThatExists(t *testing.T) {
+	folders := declarations(tree(t))
+	tests := map[string]bool{}
+	for _, d := range folders {
+		for name := range d.tests {
+			tests[name] = true
+		}
+	}
+	for file, text := range documents(t) {
+		for _, code := range inlineCode.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if ref := reference.FindStringSubmatch(code[1]); ref != nil {
+				if d, ours := folders[ref[1]]; ours {
+					assert.True(t, d.symbols[ref[2]] || d.tests[ref[2]], "%s: `%s` does not exist", file, code[1])
+					continue
+				}
+			}
+			for _, name := range testName.FindAllString(code[1], -1) {
+				if !strings.ContainsAny(code[1], "/ ") || strings.HasPrefix(code[1], "go test") {
+					assert.True(t, tests[name] || isTestPattern(name, tests), "%s: `%s` names no test of this module", file, code[1])
+				}
+			}
+		}
+	}
+}
+
+// isTestPattern accepts the beginning of a test's name, as "go test -run" does.
+func isTestPattern(prefix string, tests map[string]bool) bool {
+	for name := range tests {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestDocs_LinksLeadSomewhere(t *testing.T) {
+	for file, text := range documents(t) {
+		for _, target := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(target[1], "://") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(root, path.Dir(file), target[1]))
+			assert.NoError(t, err, "%s links to %s", file, target[1])
+		}
+	}
+}
+
+// A Go fence under a comment <!-- package.Name --> equals that declaration, byte for byte, comments included.
+func TestDocs_QuoteTheSource(t *testing.T) {
+	files := tree(t)
+	quotes := 0
+	for file, text := range documents(t) {
+		for _, fence := range goFence.FindAllStringSubmatch(text, -1) {
+			quotes++
+			want, ok := declaration(files, fence[1], fence[2])
+			if assert.True(t, ok, "%s quotes %s.%s, which does not exist", file, fence[1], fence[2]) {
+				assert.Equal(t, want, strings.TrimRight(fence[3], "\n"), "%s quotes %s.%s", file, fence[1], fence[2])
+			}
+		}
+	}
+	t.Logf("%d quotes", quotes)
+}
+
+// declaration finds the named declaration of a folder as the source has it.
+func declaration(files []goFile, folder, name string) (string, bool) {
+	for _, f := range files {
+		if f.folder() != folder || f.isTest() {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				full := fn.Name.Name
+				if fn.Recv != nil {
+					full = receiver(fn) + "." + full
+				}
+				if full == name {
+					return sourceText(f, fn), true
+				}
+			}
+			if gen, ok := decl.(*ast.GenDecl); ok && len(gen.Specs) == 1 && len(specNames(gen.Specs[0])) > 0 &&
+				specNames(gen.Specs[0])[0] == name {
+				return sourceText(f, gen), true
+			}
+		}
+	}
+	return "", false
+}
+
+// sourceText is the declaration as the file has it, without its doc comment.
+func sourceText(f goFile, decl ast.Decl) string {
+	return f.text[f.fset.Position(decl.Pos()).Offset:f.fset.Position(decl.End()).Offset]
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package layout checks what a compiler does not: which package imports which, how files are laid out, that every source
+// line names something that exists in client-go, and that the docs point at code and tests that are there.
+package layout
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// rule says what a package's code, tests aside, may import besides the standard library.
+type rule struct {
+	ours    []string // packages of this module
+	outside []string // path prefixes
+}
+
+// machinery is what every package may use: the types of the API and the logger.
+var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils/"}
+
+// rules is the dependency direction: a package imports only what stands left of it in the pipeline.
+var rules = map[string]rule{
+	"store":      {},
+	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
+	"deltafifo":  {ours: []string{"store"}},
+	"reflector":  {ours: []string{"store"}, outside: []string{"k8s.io/client-go/rest"}},
+	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
+	"controller": {ours: []string{"workqueue"}},
+	"apitest":    {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
+	"trace":      {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
+}
+
+func TestImports_FollowThePipeline(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range tree(t) {
+		rule, ok := rules[f.folder()]
+		if !ok || f.isTest() {
+			continue
+		}
+		seen[f.folder()] = true
+		for _, path := range f.imports() {
+			assert.True(t, rule.allows(path), "%s must not import %s", f.path, path)
+		}
+	}
+	for folder := range rules {
+		assert.True(t, seen[folder], "rules names %s, which has no Go file", folder)
+	}
+}
+
+func (r rule) allows(path string) bool {
+	if rest, ok := strings.CutPrefix(path, module+"/"); ok {
+		return slices.Contains(r.ours, rest)
+	}
+	if !strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
+		return true // the standard library
+	}
+	return slices.ContainsFunc(slices.Concat(machinery, r.outside), func(prefix string) bool {
+		return strings.HasPrefix(path, prefix)
+	})
+}
+
+const header = "// SPDX-License-Identifier: Apache-2.0\n"
+
+func TestFiles_StartWithTheLicence(t *testing.T) {
+	for _, f := range tree(t) {
+		assert.True(t, strings.HasPrefix(f.text, header), "%s does not start with %q", f.path, strings.TrimSpace(header))
+	}
+}
+
+const (
+	maxFileLines     = 330
+	maxFunctionLines = 70
+)
+
+// A file is one noun and a function fits a screen. Tests are tables and stories, and may be longer.
+func TestFiles_FitTheReader(t *testing.T) {
+	for _, f := range tree(t) {
+		assert.NotContains(t, []string{"util.go", "utils.go", "helpers.go", "common.go"}, f.path[strings.LastIndex(f.path, "/")+1:])
+		if f.isTest() {
+			continue
+		}
+		assert.LessOrEqual(t, f.lines(), maxFileLines, "%s is too long", f.path)
+		for _, decl := range f.ast.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				lines := f.fset.Position(fn.End()).Line - f.fset.Position(fn.Pos()).Line + 1
+				assert.LessOrEqual(t, lines, maxFunctionLines, "%s: %s is too long", f.path, fn.Name.Name)
+			}
+		}
+	}
+}
+
+func TestExportedNames_AreDocumented(t *testing.T) {
+	for _, f := range tree(t) {
+		if f.isTest() || f.ast.Name.Name == "main" {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			for _, name := range undocumented(decl) {
+				t.Errorf("%s: %s has no comment", f.path, name)
+			}
+		}
+	}
+}
+
+// undocumented lists the exported names of a declaration that have no comment. A group's comment covers its constants.
+func undocumented(decl ast.Decl) []string {
+	var names []string
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Name.IsExported() && decl.Doc == nil && (decl.Recv == nil || ast.IsExported(receiver(decl))) {
+			names = append(names, decl.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				if spec.Name.IsExported() && decl.Doc == nil && spec.Doc == nil {
+					names = append(names, spec.Name.Name)
+				}
+			case *ast.ValueSpec:
+				if spec.Names[0].IsExported() && decl.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+					names = append(names, spec.Names[0].Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// A package says in one comment where it stands and how to read it.
+func TestPackages_HaveOnePackageComment(t *testing.T) {
+	comments := map[string]int{}
+	for _, f := range tree(t) {
+		if f.isTest() {
+			continue
+		}
+		comments[f.folder()] += 0
+		if f.ast.Doc != nil {
+			comments[f.folder()]++
+		}
+	}
+	for folder, n := range comments {
+		assert.Equal(t, 1, n, "package comments in %s", folder)
+	}
+}
+
+// Time in tests is fake: only a test in a synctest bubble may sleep.
+func TestTests_DoNotSleep(t *testing.T) {
+	for _, f := range tree(t) {
+		if f.isTest() && strings.Contains(f.text, "time"+".Sleep(") {
+			assert.Contains(t, f.imports(), "testing/synctest", "%s sleeps outside a synctest bubble", f.path)
+		}
+	}
+}
+
+func TestNothing_IsLeftUndone(t *testing.T) {
+	for _, f := range tree(t) {
+		for _, word := range []string{"TO" + "DO", "FIX" + "ME", "XX" + "X"} {
+			assert.NotContains(t, f.text, word, "%s", f.path)
+		}
+	}
+}
