@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"k8s.io/client-go/rest"
+)
+
+// StartAPIServer starts the API server again after a stop, at the same address, and returns when it is ready.
+//
+// Its watch cache begins at this moment: a watch from any earlier resourceVersion gets 410 Gone.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	address, err := url.Parse(c.url)
+	if err != nil {
+		return fmt.Errorf("parse our own address: %w", err)
+	}
+	args := append([]string{
+		"--etcd-servers=" + c.etcdURL,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + address.Port(),
+		"--tls-cert-file=" + c.path(certFile),
+		"--tls-private-key-file=" + c.path(keyFile),
+		"--service-account-issuer=" + c.url,
+		"--service-account-signing-key-file=" + c.path(keyFile),
+		"--service-account-key-file=" + c.path(keyFile),
+		"--token-auth-file=" + c.path("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--endpoint-reconciler-type=none",            // nobody needs the kubernetes service's endpoints
+		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that pods would need
+		"--etcd-compaction-interval=0",               // Compact decides when history ends
+	}, c.options.APIServerArgs...)
+	c.apiserver, err = startProcess(c.dir, c.programs+"/kube-apiserver", args...)
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(c.Config(AdminToken))
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return waitReady(ctx, c.apiserver, func(ctx context.Context) error {
+		_, err := call(ctx, client, http.MethodGet, c.url+"/readyz", nil)
+		return err
+	})
+}
+
+// StopAPIServer asks the API server to end, as an upgrade would: open watches end cleanly.
+func (c *Cluster) StopAPIServer() { c.endAPIServer((*process).stop) }
+
+// KillAPIServer ends the API server as a crash would.
+func (c *Cluster) KillAPIServer() { c.endAPIServer((*process).kill) }
+
+func (c *Cluster) endAPIServer(end func(*process)) {
+	if c.apiserver != nil {
+		end(c.apiserver)
+		c.apiserver = nil
+	}
+}

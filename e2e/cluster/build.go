@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// programs are the servers by file name: their packages, and the modules whose versions are theirs.
+var programs = []struct{ name, pkg, module string }{
+	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
+	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"},
+}
+
+// Build returns the folder that holds the programs etcd and kube-apiserver, in the versions of servers/go.mod.
+//
+// It lies in the user's cache folder, and what is missing is compiled first: minutes, when Go's build cache is cold too.
+// progress gets a line before each compilation. Concurrent builders waste time and harm nothing.
+func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
+	servers, err := goOutput(ctx, ".", "list", "-m", "-f", "{{.Dir}}", "example.com/informerstack/e2e")
+	if err != nil {
+		return "", err
+	}
+	servers = filepath.Join(servers, "servers")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	folder := "servers"
+	versions := make([]string, len(programs))
+	for i, p := range programs {
+		if versions[i], err = goOutput(ctx, servers, "list", "-m", "-f", "{{.Version}}", p.module); err != nil {
+			return "", err
+		}
+		folder += "_" + p.name + "-" + versions[i]
+	}
+	dir = filepath.Join(cache, "informerstack", folder)
+	for i, p := range programs {
+		if _, err := os.Stat(filepath.Join(dir, p.name)); err == nil {
+			continue
+		}
+		fmt.Fprintf(progress, "building %s %s (kept in %s)\n", p.name, versions[i], dir)
+		start := time.Now()
+		if err := compile(ctx, servers, p.pkg, versions[i], filepath.Join(dir, p.name)); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(progress, "built %s in %s\n", p.name, time.Since(start).Round(time.Second))
+	}
+	return dir, nil
+}
+
+// compile builds pkg beside file and moves it there once it is whole.
+func compile(ctx context.Context, servers, pkg, version, file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("make the cache folder: %w", err)
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(file), ".build-")
+	if err != nil {
+		return fmt.Errorf("make a build folder: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	built := filepath.Join(temp, "program")
+	if _, err := goOutput(ctx, servers, "build", "-trimpath", "-ldflags", ldflags(version), "-o", built, pkg); err != nil {
+		return err
+	}
+	return os.Rename(built, file)
+}
+
+// ldflags leave out the debugging tables, and tell Kubernetes its version, which no module knows of itself. For etcd the
+// named variables do not exist, and the linker does not mind.
+func ldflags(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	const variable = " -X k8s.io/component-base/version."
+	return "-s -w" + variable + "gitVersion=" + version + variable + "gitMajor=" + parts[0] + variable + "gitMinor=" + parts[1]
+}
+
+// goOutput runs the go command in dir and returns its trimmed output.
+func goOutput(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+		}
+		return "", fmt.Errorf("go %s in %s: %w", args[0], dir, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

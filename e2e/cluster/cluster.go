@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster runs a real kube-apiserver and its etcd from Go alone: no container, no download but Go modules.
+//
+//	cluster.Start -> etcd, kube-apiserver (processes on loopback) <- rest.Config
+//
+// There is no controller manager, scheduler or kubelet: objects stay as they are written, namespaces are never emptied,
+// garbage is not collected.
+//
+// Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them from outliving the tests.
+// Goroutines: one for each process, until it ends. Locking: none; a Cluster is used by one goroutine at a time, what it
+// hands out by any.
+//
+// Run go test -v -run TestConformance ./... in e2e.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// startTimeout bounds the wait until a program is ready. It takes seconds; a busy machine may need many.
+const startTimeout = 3 * time.Minute
+
+// The bearer tokens of the two users that a cluster knows.
+const (
+	AdminToken = "admin-token" // may do everything
+	WeakToken  = "weak-token"  // may do what every authenticated user may: discovery
+)
+
+const tokens = AdminToken + `,admin,1,"system:masters"` + "\n" + WeakToken + `,weak,2,""` + "\n"
+
+// Options change what Start starts. The zero value is good.
+type Options struct {
+	// Progress gets a line for each program that has to be compiled first. Default: os.Stderr.
+	Progress io.Writer
+	// APIServerArgs are more flags for kube-apiserver, such as "--watch-cache=false".
+	APIServerArgs []string
+	// EtcdArgs are more flags for etcd.
+	EtcdArgs []string
+}
+
+// Cluster is a running API server with its etcd.
+type Cluster struct {
+	options   Options
+	programs  string // folder
+	dir       string // data, certificates and logs of this run
+	url       string
+	etcdURL   string
+	etcd      *process
+	apiserver *process // nil while stopped
+}
+
+// Start builds the programs if that has not happened before, starts them on free ports and returns when the API server
+// is ready. Stop ends them. An error carries the end of the failed program's log.
+func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
+	if options.Progress == nil {
+		options.Progress = os.Stderr
+	}
+	c := &Cluster{options: options}
+	if c.programs, err = Build(ctx, options.Progress); err != nil {
+		return nil, err
+	}
+	if c.dir, err = os.MkdirTemp("", "e2e-cluster-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the cluster: %w", err)
+	}
+	if err = c.prepare(); err == nil {
+		err = c.startEtcd(ctx)
+	}
+	if err == nil {
+		err = c.StartAPIServer(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// New starts a cluster for a test, stops it when the test ends, and shows both logs if the test failed.
+func New(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	c, err := Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.Logs())
+		}
+		require.NoError(t, c.Stop())
+	})
+	return c
+}
+
+// prepare chooses the ports and writes what the programs read.
+func (c *Cluster) prepare() error {
+	for _, url := range []struct {
+		to     *string
+		scheme string
+	}{{&c.url, "https"}, {&c.etcdURL, "http"}} {
+		address, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		*url.to = url.scheme + "://" + address
+	}
+	if err := writeCerts(c.dir); err != nil {
+		return fmt.Errorf("write certificates: %w", err)
+	}
+	if err := os.WriteFile(c.path("tokens.csv"), []byte(tokens), 0o600); err != nil {
+		return fmt.Errorf("write tokens: %w", err)
+	}
+	if err := clientcmd.WriteToFile(c.kubeconfig(), c.Kubeconfig()); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// Config is a new configuration for the user of token.
+func (c *Cluster) Config(token string) *rest.Config {
+	return &rest.Config{
+		Host:            c.url,
+		BearerToken:     token,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: c.path(certFile)},
+		QPS:             -1, // no client-side throttling
+	}
+}
+
+// Kubeconfig is the path of a kubeconfig file for the admin.
+func (c *Cluster) Kubeconfig() string { return c.path("kubeconfig") }
+
+func (c *Cluster) kubeconfig() clientcmdapi.Config {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.url, CertificateAuthority: c.path(certFile)}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: AdminToken}
+	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "admin"}
+	config.CurrentContext = "e2e"
+	return *config
+}
+
+// Logs returns the end of both programs' logs.
+func (c *Cluster) Logs() string {
+	var text string
+	for _, p := range []*process{c.etcd, c.apiserver} {
+		if p != nil {
+			text += fmt.Sprintf("==> %s\n%s\n", p.logFile, p.logTail(60))
+		}
+	}
+	return text
+}
+
+// Stop ends both programs and removes everything they wrote. It is safe after a failed Start, and twice.
+func (c *Cluster) Stop() error {
+	c.KillAPIServer() // its graceful end takes long, and nothing outlives it
+	if c.etcd != nil {
+		c.etcd.kill()
+		c.etcd = nil
+	}
+	return os.RemoveAll(c.dir)
+}
+
+func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// waitReady polls ready until it succeeds. It gives up when p ends, or after startTimeout.
+func waitReady(ctx context.Context, p *process, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if err := p.exited(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: not ready, last: %w\n%s", ctx.Err(), err, p.logTail(40))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// patience is how long a program may take to end after it was asked to.
+const patience = 10 * time.Second
+
+// process is a running program whose output goes to a file.
+type process struct {
+	cmd     *exec.Cmd
+	logFile string
+	done    chan struct{} // closed when the program has ended
+	err     error         // how it ended; read after done
+}
+
+// startProcess starts a program whose output is appended to dir/NAME.log.
+//
+// Where the system can (Linux), the program dies with this one, however this one ends. The kernel ties it to the thread
+// that started it, so one goroutine keeps that thread until the program has ended.
+func startProcess(dir, program string, args ...string) (*process, error) {
+	p := &process{
+		cmd:     exec.Command(program, args...),
+		logFile: filepath.Join(dir, filepath.Base(program)+".log"),
+		done:    make(chan struct{}),
+	}
+	log, err := os.OpenFile(p.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	defer log.Close() // the program has its own descriptor
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.Dir = dir
+	p.cmd.SysProcAttr = dieWithParent()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	return p, nil
+}
+
+// stop asks the program to end, waits, and kills it when it does not. Afterwards it is gone.
+func (p *process) stop() {
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return
+	case <-time.After(patience):
+	}
+	p.kill()
+}
+
+// kill ends the program as a crash would.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+func (p *process) signal(s syscall.Signal) {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		panic(fmt.Sprintf("signal %s: %v", p.cmd.Path, err)) // our own child, and alive
+	}
+}
+
+// exited reports how the program ended, with the end of its log; nil while it runs.
+func (p *process) exited() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s ended: %v\n%s", filepath.Base(p.cmd.Path), p.err, p.logTail(40))
+	default:
+		return nil
+	}
+}
+
+// logTail returns the last lines of the program's output.
+func (p *process) logTail(lines int) []byte {
+	text, err := os.ReadFile(p.logFile)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	end := bytes.TrimRight(text, "\n")
+	i := len(end)
+	for ; i > 0 && lines > 0; lines-- {
+		i = bytes.LastIndexByte(end[:i], '\n')
+	}
+	return end[max(i+1, 0):]
+}
