@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import "errors"
+
+const (
+	maxBatchLen = 1000
+	// With this many deltas waiting, UnlockWhileProcessing is suspended, so that producers cannot outrun the consumer.
+	backlogLen = 2 * maxBatchLen
+)
+
+// Pop blocks until something is queued, takes out the oldest delta, and runs process on it as Deltas of one. It returns
+// those Deltas and process's error. An error does not bring the delta back. HasSynced changes after process has returned.
+//
+// process runs with the queue locked unless UnlockWhileProcessing says otherwise, so it must not call the queue's methods, but
+// for HasSynced, Done and Name.
+func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.waitLocked(); err != nil {
+		return nil, err
+	}
+	isInInitialList := !f.HasSynced()
+	oldest := f.items.pop()
+	var deltas any = Deltas{oldest.delta}
+	err := f.deliverLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
+		return process(deltas, isInInitialList)
+	})
+	return deltas, err
+}
+
+// PopBatch blocks until something is queued, takes out the oldest deltas, at most 1000, and runs processBatch on them. A
+// single one goes to processSingle, as Deltas of one. It returns what that function returned. An error does not bring the
+// deltas back. The rules of Pop hold for both functions.
+//
+// A batch ends before a second delta of one key; before, and after, a ReplacedAll, SyncAll or Bookmark; at the end of the
+// first list; and after an object of which no key can be computed once it is transformed.
+func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.waitLocked(); err != nil {
+		return err
+	}
+	isInInitialList := !f.HasSynced()
+	key := f.items.at(0).key
+	batch := make([]Delta, f.batchLenLocked())
+	for i := range batch {
+		batch[i] = f.items.pop().delta
+	}
+	return f.deliverLocked("RealFIFO PopBatch Process", key, len(batch), func() error {
+		if len(batch) == 1 {
+			return processSingle(Deltas(batch), isInInitialList)
+		}
+		return processBatch(batch, isInInitialList)
+	})
+}
+
+// waitLocked blocks until something is queued.
+func (f *RealFIFO) waitLocked() error {
+	for f.items.len() == 0 {
+		if f.closed {
+			return ErrFIFOClosed
+		}
+		f.cond.Wait()
+	}
+	return nil
+}
+
+// batchLenLocked returns how many of the oldest items make a batch. The queue is not empty.
+func (f *RealFIFO) batchLenLocked() int {
+	limit := min(f.items.len(), maxBatchLen)
+	if f.first.queued > 0 {
+		limit = min(limit, f.first.queued)
+	}
+	if limit == 1 {
+		return 1
+	}
+	defer clear(f.seen)
+	for i := range limit {
+		it := f.items.at(i)
+		if !it.batchable() {
+			return max(i, 1)
+		}
+		if it.noNewKey {
+			return i + 1
+		}
+		if _, dup := f.seen[it.key]; dup {
+			return i
+		}
+		f.seen[it.key] = struct{}{}
+	}
+	return limit
+}
+
+// batchable reports whether the item is about one object.
+func (it *item) batchable() bool {
+	switch it.delta.Type {
+	case ReplacedAll, SyncAll, Bookmark:
+		return false
+	}
+	return true
+}
+
+// deliverLocked runs process for the n items that were just popped, without the lock if it may.
+func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) error {
+	defer f.first.finish(f.first.take(n))
+	f.items.release()
+	depth := f.items.len()
+	f.setQueued(depth)
+	if f.unlock && depth < backlogLen {
+		f.mu.Unlock()
+		defer f.mu.Lock() // before finish, also if process panics
+	}
+	return f.run(what, key, depth, n, process)
+}
+
+// putLocked queues an item.
+func (f *RealFIFO) putLocked(it item) {
+	f.items.push(it)
+	f.cond.Signal()
+}
+
+// resyncEachLocked is Resync without AtomicEvents.
+func (f *RealFIFO) resyncEachLocked() error {
+	queued := make(map[string]struct{}, f.items.len())
+	for i := range f.items.len() {
+		queued[f.items.at(i).key] = struct{}{}
+	}
+	var errs []error
+	for _, key := range f.knownObjects.ListKeys() {
+		if _, isQueued := queued[key]; isQueued {
+			continue
+		}
+		obj, exists := f.known(f.knownObjects, key)
+		if !exists {
+			continue
+		}
+		if _, err := f.intake.mustKey(obj); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		f.putLocked(item{delta: Delta{Sync, obj}, key: key})
+	}
+	return errors.Join(errs...)
+}

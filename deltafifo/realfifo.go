@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/store"
+)
+
+// RealFIFOOptions configures a RealFIFO. Either KnownObjects or AtomicEvents must be given.
+//
+// Source: tools/cache/the_real_fifo.go RealFIFOOptions
+type RealFIFOOptions struct {
+	// Logger gets the queue's name added. Default: klog.Background().
+	Logger *klog.Logger
+	// Name is for messages. Default: "RealFIFO".
+	Name string
+	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
+	KeyFunction store.KeyFunc
+	// KnownObjects is what the consumer already holds. Required without AtomicEvents, forbidden with it.
+	KnownObjects KeyListerGetter
+	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are not
+	// transformed. It runs without the queue's lock and must not add to this queue.
+	Transformer store.TransformFunc
+	// AtomicEvents makes a Replace one ReplacedAll delta and a Resync one SyncAll delta. It is for the consumer then to find
+	// out what is gone, at the moment at which it processes the delta.
+	AtomicEvents bool
+	// UnlockWhileProcessing lets producers go on while a process function runs, until 2000 deltas wait: then the queue stays
+	// locked, and producers wait for the consumer. It needs AtomicEvents, and a single consumer.
+	UnlockWhileProcessing bool
+	// EmitDeltaTypeBookmark makes Bookmark queue a delta. It needs AtomicEvents.
+	EmitDeltaTypeBookmark bool
+	// Metrics receives the queue's numbers.
+	Metrics Metrics
+}
+
+// RealFIFO is a queue of deltas in the order of arrival, over all keys. Nothing is merged and nothing left out: a consumer
+// sees every change, also the delete of an object that it never saw. It takes deltas one by one, or many of
+// different keys at once.
+//
+// Adding and popping take constant time. Without AtomicEvents, Replace and Resync are linear in what is listed, queued and
+// known. Every method may be called concurrently. None but Pop and PopBatch blocks for long, but all that change the queue
+// wait while a process function runs under the lock.
+//
+//	O1  items are in the order of the calls that queued them
+//	O2  with AtomicEvents nothing queued is Replaced or Sync; without it nothing is ReplacedAll, SyncAll or Bookmark
+//	O3  an item has a key unless it is ReplacedAll, SyncAll or Bookmark
+//	O4  first.queued <= number of items, and F1, F2
+//
+// Source: tools/cache/the_real_fifo.go RealFIFO
+type RealFIFO struct {
+	base
+	knownObjects KeyListerGetter // nil <=> atomic
+	atomic       bool
+	unlock       bool // run process functions without the lock
+	bookmarks    bool
+
+	// base.mu guards what follows.
+	items ring[item]
+	seen  map[string]struct{} // the keys of the batch that is being put together; empty otherwise
+}
+
+type item struct {
+	delta    Delta
+	key      string
+	noNewKey bool // the transformed object has no key; key is that of the received one
+}
+
+var (
+	_ QueueWithBatch = (*RealFIFO)(nil)
+	_ DoneChecker    = (*RealFIFO)(nil)
+)
+
+// NewRealFIFO returns an empty queue. It panics if the options contradict each other.
+func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
+	switch {
+	case opts.AtomicEvents && opts.KnownObjects != nil:
+		panic("deltafifo: RealFIFOOptions.KnownObjects must be nil with AtomicEvents")
+	case !opts.AtomicEvents && opts.KnownObjects == nil:
+		panic("deltafifo: RealFIFOOptions.KnownObjects is required without AtomicEvents")
+	case !opts.AtomicEvents && opts.UnlockWhileProcessing:
+		panic("deltafifo: RealFIFOOptions.UnlockWhileProcessing needs AtomicEvents")
+	case !opts.AtomicEvents && opts.EmitDeltaTypeBookmark:
+		panic("deltafifo: RealFIFOOptions.EmitDeltaTypeBookmark needs AtomicEvents")
+	}
+	if opts.Name == "" {
+		opts.Name = "RealFIFO"
+	}
+	f := &RealFIFO{
+		knownObjects: opts.KnownObjects,
+		atomic:       opts.AtomicEvents,
+		unlock:       opts.UnlockWhileProcessing,
+		bookmarks:    opts.EmitDeltaTypeBookmark,
+		seen:         map[string]struct{}{},
+	}
+	f.init(opts.Name, opts.Logger, opts.KeyFunction, opts.Transformer, opts.Metrics)
+	return f
+}
+
+// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued then.
+func (f *RealFIFO) Add(obj any) error { return f.receive(Added, obj) }
+
+// Update queues that obj was changed. It fails as Add does.
+func (f *RealFIFO) Update(obj any) error { return f.receive(Updated, obj) }
+
+// Delete queues that obj, an object or a tombstone, is gone, whether it was ever known or not. It fails as Add does.
+func (f *RealFIFO) Delete(obj any) error { return f.receive(Deleted, obj) }
+
+func (f *RealFIFO) receive(t DeltaType, obj any) error {
+	received, err := f.intake.take(obj)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.first.begin(0)
+	if err != nil {
+		return err
+	}
+	f.putLocked(f.itemOf(t, received))
+	f.setQueued(f.items.len())
+	return nil
+}
+
+// itemOf makes a received object an item under the key that its consumer will compute, which is the transformed object's.
+func (f *RealFIFO) itemOf(t DeltaType, received keyed) item {
+	it := item{delta: Delta{t, received.obj}, key: received.key}
+	if f.intake.transformer != nil {
+		if key, err := f.intake.keyOf(received.obj); err == nil {
+			it.key = key
+		} else {
+			it.noNewKey = true
+		}
+	}
+	return it
+}
+
+// Bookmark queues that the server has come to resourceVersion without a change to report. Without EmitDeltaTypeBookmark it
+// does nothing. It never fails.
+func (f *RealFIFO) Bookmark(resourceVersion string) error {
+	if !f.bookmarks {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.putLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
+	return nil
+}
+
+// Replace queues what a LIST saw. With AtomicEvents this is one ReplacedAll; list is the queue's then, and the caller must not
+// change it. Without, it is a delta for each object:
+//
+//  1. Keys whose newest queued delta is no delete, and that are not listed: Deleted, with a tombstone of that delta's object.
+//  2. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known object, or of nil if it
+//     cannot be read.
+//  3. Listed objects, in list order, as Replaced.
+//
+// If this is the queue's first change, then HasSynced waits for all that is queued now. The error is a store.KeyError or the
+// transformer's; the queue is then as it was.
+func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
+	received, err := f.intake.takeAll(list)
+	if err != nil {
+		return err
+	}
+	if f.atomic {
+		f.replaceAll(list, received, resourceVersion)
+	} else {
+		f.replaceEach(received)
+	}
+	return nil
+}
+
+func (f *RealFIFO) replaceAll(list []any, received []keyed, resourceVersion string) {
+	if f.intake.transformer != nil {
+		list = make([]any, len(received))
+		for i, r := range received {
+			list[i] = r.obj
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.putLocked(item{delta: Delta{ReplacedAll, ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}}})
+	f.setQueued(f.items.len())
+	f.first.begin(f.items.len())
+}
+
+func (f *RealFIFO) replaceEach(received []keyed) {
+	listed := make(map[string]bool, len(received))
+	for _, r := range received {
+		listed[r.key] = true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	newest, queuedKeys := f.newestQueuedLocked()
+	for _, key := range queuedKeys {
+		if d := newest[key]; !listed[key] && d.Type != Deleted {
+			f.putLocked(item{delta: tombstone(key, d.Object), key: key})
+		}
+	}
+	for _, key := range f.knownObjects.ListKeys() {
+		if _, queued := newest[key]; !queued && !listed[key] {
+			obj, _ := f.known(f.knownObjects, key)
+			f.putLocked(item{delta: tombstone(key, obj), key: key})
+		}
+	}
+	for _, r := range received {
+		f.putLocked(f.itemOf(Replaced, r))
+	}
+	f.setQueued(f.items.len())
+	f.first.begin(f.items.len())
+}
+
+// newestQueuedLocked returns the newest delta of each queued key, and the keys in order of arrival.
+func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string) {
+	newest = make(map[string]Delta, f.items.len())
+	for i := range f.items.len() {
+		it := f.items.at(i)
+		if _, seen := newest[it.key]; !seen {
+			keys = append(keys, it.key)
+		}
+		newest[it.key] = it.delta
+	}
+	return newest, keys
+}
+
+// Resync queues a replay of what is known. With AtomicEvents this is one SyncAll. Without, it is a Sync for each known
+// object that has nothing queued: a queued change is newer than what is known. Known objects of which no key can be
+// computed are passed over, and reported together as an error.
+func (f *RealFIFO) Resync() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer func() { f.setQueued(f.items.len()) }()
+	if f.atomic {
+		f.putLocked(item{delta: Delta{SyncAll, SyncAllInfo{}}})
+		return nil
+	}
+	return f.resyncEachLocked()
+}
