@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller turns keys into calls of a reconcile function, and decides what each call's result means: done, again
+// later, again after a delay, or given up.
+//
+//	informer -> handler -> workqueue -> [controller] -> writes to the API server
+//
+// Read result.go (what reconcile may answer), controller.go, worker.go (one key's way), ledger.go (what is remembered of a
+// key), deadletters.go, handler.go; then go test -v ./controller.
+// Goroutines: Run starts Options.Workers of them and returns when the last has ended. Locking: the ledger's mutex; nothing
+// foreign runs under it.
+//
+// The loop is the one that every controller writes around util/workqueue; the meaning of results is controller-runtime's.
+//
+// Source: util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/workqueue"
+)
+
+// ErrStarted is what a second Run returns.
+var ErrStarted = errors.New("run controller: it was started before")
+
+// Controller calls a reconcile function for keys of things that changed.
+//
+// A key says that something changed, not what: reconcile looks at the present state. So a change is never too old to be
+// handled, and many changes of one key may be answered by one call.
+//
+//	C1  No two calls of reconcile have the same key at the same time.
+//	C2  After the last Enqueue of a key, and before Run ends, reconcile is called at least once more for it.
+//	C3  A failed call is repeated, at the pace of the rate limiter, until one succeeds, a change starts the count anew, or
+//	    the key is given up and becomes a dead letter. A dead letter is not reconciled.
+//	C4  A key that succeeded or was given up for its attempts holds no entry in the rate limiter.
+//	C5  Nothing that Run started is left when it returns.
+//
+// All methods are safe for concurrent use.
+type Controller[K comparable] struct {
+	name      string
+	reconcile ReconcileFunc[K]
+	opts      Options[K]
+	misuse    error // what is wrong with the arguments of New; Run returns it
+
+	queue  workqueue.TypedRateLimitingInterface[K]
+	ledger *ledger[K]
+	phase  atomic.Int32
+
+	keyErrors atomic.Uint64 // objects for which a handler found no key
+}
+
+// Phase is where a controller stands in its life. It only ever moves forward.
+type Phase string
+
+// The phases, in order.
+const (
+	PhaseNew      Phase = "new"                // Run was not called; keys can already be enqueued
+	PhaseWaiting  Phase = "waiting for caches" // Run waits for Options.WaitFor
+	PhaseRunning  Phase = "running"            // workers take keys
+	PhaseStopping Phase = "stopping"           // Run's context has ended; what runs is finished
+	PhaseStopped  Phase = "stopped"            // Run has returned; keys are ignored
+)
+
+var phases = []Phase{PhaseNew, PhaseWaiting, PhaseRunning, PhaseStopping, PhaseStopped}
+
+const (
+	isNew int32 = iota
+	isWaiting
+	isRunning
+	isStopping
+	isStopped
+)
+
+// New returns a controller that calls reconcile. The name appears in logs, errors and metrics and must not be empty.
+//
+// New never fails: Run reports what is wrong with the arguments. A controller that will not be Run is released with
+// Queue().ShutDown().
+func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K]) *Controller[K] {
+	misuse := opts.check()
+	if name == "" {
+		misuse = append(misuse, errors.New("the name is empty"))
+	}
+	if reconcile == nil {
+		misuse = append(misuse, errors.New("reconcile is nil"))
+	}
+	opts.setDefaults()
+	c := &Controller[K]{name: name, reconcile: reconcile, opts: opts}
+	c.ledger = newLedger[K](opts.MaxAttempts, opts.DeadLetterCapacity)
+	if c.queue = opts.NewQueue(name, opts.RateLimiter); c.queue == nil {
+		misuse = append(misuse, errors.New("NewQueue returned nil"))
+		c.queue = defaultQueue(name, opts.RateLimiter)
+	}
+	if err := errors.Join(misuse...); err != nil {
+		c.misuse = fmt.Errorf("run controller %q: %w", name, err)
+	}
+	return c
+}
+
+// Name returns the name given to New.
+func (c *Controller[K]) Name() string { return c.name }
+
+// Enqueue notes that something about key has changed, and asks for a reconcile. It does not block. If the key is a dead
+// letter, it stops being one; in any case its failures are counted from zero again (the rate limiter's own count goes on, so
+// that a key which changes and fails all the time is still slowed down).
+//
+// Keys are kept before Run has started, and ignored once its context has ended.
+func (c *Controller[K]) Enqueue(key K) {
+	c.ledger.changed(key)
+	c.queue.Add(key)
+}
+
+// Resync asks for a reconcile although nothing changed. Unlike after Enqueue, failures go on being counted, and a dead letter
+// is left alone.
+func (c *Controller[K]) Resync(key K) {
+	if !c.ledger.isDead(key) {
+		c.queue.Add(key)
+	}
+}
+
+// Forget drops what is remembered of key: its place in the rate limiter, its failures, its dead letter. It does not take the
+// key out of the queue. A reconcile that succeeds does this by itself; it is meant for keys of things that are gone.
+func (c *Controller[K]) Forget(key K) {
+	c.ledger.forget(key)
+	c.queue.Forget(key)
+}
+
+// Queue returns the controller's queue for code that wants one, an event handler say. Add, AddAfter and AddRateLimited are
+// changes, as Enqueue is; so do not call them for the key being reconciled, return a Result instead.
+func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
+	return intake[K]{TypedRateLimitingInterface: c.queue, ledger: c.ledger}
+}
+
+// DeadLetters returns the keys that were given up.
+func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
+	return &DeadLetters[K]{ledger: c.ledger, queue: c.queue}
+}
+
+// Run waits for the caches, then reconciles until ctx ends and what was running has finished. It blocks.
+//
+// It returns nil after an ordinary stop, even one while it still waited; a *CacheSyncError if a cache did not sync in time;
+// ErrStarted if it was called before; an error that lists what was wrong with the arguments of New.
+func (c *Controller[K]) Run(ctx context.Context) error {
+	if !c.phase.CompareAndSwap(isNew, isWaiting) {
+		return fmt.Errorf("controller %q: %w", c.name, ErrStarted)
+	}
+	defer c.phase.Store(isStopped)
+	defer c.queue.ShutDown()
+	if c.misuse != nil {
+		return c.misuse
+	}
+	logger := klog.FromContext(ctx).WithValues("controller", c.name)
+	ctx = klog.NewContext(ctx, logger)
+
+	logger.V(1).Info("Waiting for caches", "caches", len(c.opts.WaitFor))
+	if err := c.waitForCaches(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	logger.Info("Starting workers", "workers", c.opts.Workers)
+	c.phase.Store(isRunning)
+	c.work(ctx)
+	logger.Info("Workers ended", "deadLetters", c.DeadLetters().Len())
+	return nil
+}
+
+// work runs the workers from start to end.
+//
+// Reconciles run under a context of their own, which outlives ctx by the grace period. Workers take keys until ctx ends, or,
+// if the queue is to be drained, until the grace period does. The queue serves what it holds before it says that it is shut
+// down, so the workers end by themselves.
+func (c *Controller[K]) work(ctx context.Context) {
+	workCtx, cancel := context.WithCancel(ctx)
+	if c.opts.GracePeriod > 0 {
+		cancel()
+		workCtx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+	}
+	defer cancel()
+	accepting := ctx.Done()
+	if c.opts.Drain {
+		accepting = workCtx.Done()
+	}
+	if c.opts.Metrics != nil {
+		c.opts.Metrics.Workers(c.opts.Workers)
+	}
+
+	var workers sync.WaitGroup
+	for range c.opts.Workers {
+		workers.Go(func() { c.runWorker(workCtx, accepting) })
+	}
+	<-ctx.Done()
+	c.phase.Store(isStopping)
+	c.queue.ShutDown()
+	grace := time.AfterFunc(c.opts.GracePeriod, cancel)
+	defer grace.Stop()
+	workers.Wait()
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"time"
+
+	"example.com/informerstack/workqueue"
+)
+
+// Reason is why a key was given up.
+type Reason string
+
+// The reasons.
+const (
+	MaxAttempts Reason = "MaxAttempts" // Options.MaxAttempts calls failed, and nothing changed
+	Terminal    Reason = "Terminal"    // reconcile returned a TerminalError
+	Panicked    Reason = "Panicked"    // reconcile panicked under BuryPanic
+)
+
+// Failure is one failed call of reconcile.
+type Failure struct {
+	Err  error
+	Time time.Time // when the call ended
+}
+
+// DeadLetter is a key that was given up, and why.
+type DeadLetter[K comparable] struct {
+	Key      K
+	Reason   Reason
+	Attempts int     // failed calls in a row, at least 1
+	First    Failure // of these calls
+	Last     Failure
+}
+
+// DeadLetters holds the keys that a controller has given up. None is reconciled, not even when a delay that was asked for
+// earlier ends. A key leaves when it changes (Controller.Enqueue, or an event that its handler sees), by Replay or Discard,
+// or, as the oldest, when room is needed. A resync is no change.
+//
+// All methods are safe for concurrent use, before, during and after Run.
+type DeadLetters[K comparable] struct {
+	ledger *ledger[K]
+	queue  workqueue.TypedRateLimitingInterface[K]
+}
+
+// Len counts the letters.
+func (d *DeadLetters[K]) Len() int {
+	d.ledger.mu.Lock()
+	defer d.ledger.mu.Unlock()
+	return len(d.ledger.letters)
+}
+
+// Evicted counts the letters that ever had to make room for newer ones.
+func (d *DeadLetters[K]) Evicted() uint64 {
+	d.ledger.mu.Lock()
+	defer d.ledger.mu.Unlock()
+	return d.ledger.evicted
+}
+
+// List returns copies of all letters, those given up first in front.
+func (d *DeadLetters[K]) List() []DeadLetter[K] {
+	d.ledger.mu.Lock()
+	defer d.ledger.mu.Unlock()
+	letters := make([]DeadLetter[K], 0, len(d.ledger.letters))
+	for element := d.ledger.order.Front(); element != nil; element = element.Next() {
+		letters = append(letters, *element.Value.(*DeadLetter[K]))
+	}
+	return letters
+}
+
+// Get returns a copy of key's letter, and whether there is one.
+func (d *DeadLetters[K]) Get(key K) (DeadLetter[K], bool) {
+	d.ledger.mu.Lock()
+	defer d.ledger.mu.Unlock()
+	element, dead := d.ledger.letters[key]
+	if !dead {
+		return DeadLetter[K]{}, false
+	}
+	return *element.Value.(*DeadLetter[K]), true
+}
+
+// Replay takes key's letter out and queues the key, with all its attempts before it and no delay from the rate limiter. It
+// returns false, and does nothing, if there is no such letter.
+func (d *DeadLetters[K]) Replay(key K) bool {
+	if !d.Discard(key) {
+		return false
+	}
+	d.queue.Add(key)
+	return true
+}
+
+// ReplayAll replays every letter, in List's order, and returns how many there were.
+func (d *DeadLetters[K]) ReplayAll() int {
+	return d.each(d.Replay)
+}
+
+// Discard takes key's letter out, and lets the rate limiter forget the key. The key is not reconciled until it changes. It
+// returns false, and does nothing, if there is no such letter.
+func (d *DeadLetters[K]) Discard(key K) bool {
+	d.ledger.mu.Lock()
+	letter := d.ledger.unburyLocked(key)
+	d.ledger.mu.Unlock()
+	if letter == nil {
+		return false
+	}
+	d.queue.Forget(key)
+	return true
+}
+
+// DiscardAll discards every letter and returns how many there were.
+func (d *DeadLetters[K]) DiscardAll() int {
+	return d.each(d.Discard)
+}
+
+func (d *DeadLetters[K]) each(do func(key K) bool) int {
+	count := 0
+	for _, letter := range d.List() {
+		if do(letter.Key) {
+			count++
+		}
+	}
+	return count
+}

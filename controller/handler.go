@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/workqueue"
+)
+
+// EnqueueHandler enqueues the keys of the objects that an informer notifies about. It is an event handler for informers, ours
+// and client-go's alike. Controller.Handler and Controller.MapHandler make one.
+//
+// An update that leaves the resourceVersion as it was is a Resync, every other notification an Enqueue. An update enqueues
+// the keys of both objects, so that the owner that was left learns of it too.
+type EnqueueHandler[K comparable] struct {
+	controller *Controller[K]
+	keys       func(obj any) ([]K, error)
+}
+
+// Handler returns an event handler that enqueues key(obj). The object may be a tombstone, so use a key function that knows
+// them, such as store.DeletionHandlingMetaNamespaceKeyFunc. An error of key is logged, counted in Snapshot.KeyErrors, and
+// nothing is enqueued.
+func (c *Controller[K]) Handler(key func(obj any) (K, error)) EnqueueHandler[K] {
+	if key == nil {
+		return c.MapHandler(nil)
+	}
+	return c.MapHandler(func(obj any) ([]K, error) {
+		k, err := key(obj)
+		if err != nil {
+			return nil, err
+		}
+		return []K{k}, nil
+	})
+}
+
+// MapHandler is Handler for objects that concern several keys, or none: the owners of a Pod, say.
+func (c *Controller[K]) MapHandler(keys func(obj any) ([]K, error)) EnqueueHandler[K] {
+	if keys == nil {
+		keys = func(any) ([]K, error) { return nil, errors.New("the handler was given no key function") }
+	}
+	return EnqueueHandler[K]{controller: c, keys: keys}
+}
+
+// OnAdd enqueues the keys of obj.
+func (h EnqueueHandler[K]) OnAdd(obj any, isInInitialList bool) {
+	h.each(obj, h.controller.Enqueue)
+}
+
+// OnUpdate enqueues the keys of newObj, and those of oldObj that newObj no longer has.
+func (h EnqueueHandler[K]) OnUpdate(oldObj, newObj any) {
+	enqueue := h.controller.Enqueue
+	if sameVersion(oldObj, newObj) {
+		enqueue = h.controller.Resync
+	}
+	newKeys := h.each(newObj, enqueue)
+	h.each(oldObj, func(key K) {
+		if !slices.Contains(newKeys, key) {
+			enqueue(key)
+		}
+	})
+}
+
+// OnDelete enqueues the keys of obj, which may be a tombstone.
+func (h EnqueueHandler[K]) OnDelete(obj any) {
+	h.each(obj, h.controller.Enqueue)
+}
+
+func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
+	keys, err := h.keys(obj)
+	if err != nil {
+		h.controller.keyErrors.Add(1)
+		klog.Background().Error(err, "No key for an object, nothing is enqueued", "controller", h.controller.name)
+		return nil
+	}
+	for _, key := range keys {
+		enqueue(key)
+	}
+	return keys
+}
+
+// sameVersion tells whether both are one version of one object.
+func sameVersion(oldObj, newObj any) bool {
+	type versioned interface{ GetResourceVersion() string }
+	older, ok := oldObj.(versioned)
+	if !ok {
+		return false
+	}
+	newer, ok := newObj.(versioned)
+	return ok && newer.GetResourceVersion() != "" && older.GetResourceVersion() == newer.GetResourceVersion()
+}
+
+// intake is the controller's queue as others see it: what they add is a change, while what the controller itself adds is a
+// retry.
+type intake[K comparable] struct {
+	workqueue.TypedRateLimitingInterface[K]
+	ledger *ledger[K]
+}
+
+func (q intake[K]) Add(key K) {
+	q.ledger.changed(key)
+	q.TypedRateLimitingInterface.Add(key)
+}
+
+func (q intake[K]) AddAfter(key K, delay time.Duration) {
+	q.ledger.changed(key)
+	q.TypedRateLimitingInterface.AddAfter(key, delay)
+}
+
+func (q intake[K]) AddRateLimited(key K) {
+	q.ledger.changed(key)
+	q.TypedRateLimitingInterface.AddRateLimited(key)
+}

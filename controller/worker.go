@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/klog/v2"
+)
+
+// errReconcileTimeout is the cause of a context that Options.ReconcileTimeout ended.
+var errReconcileTimeout = errors.New("the reconcile timeout has passed")
+
+type reconcileIDKey struct{}
+
+// ReconcileIDFromContext returns the identity of the call of reconcile that ctx was made for: a UUID, also found in each of
+// its log lines under reconcileID. It is "" for other contexts.
+func ReconcileIDFromContext(ctx context.Context) types.UID {
+	id, _ := ctx.Value(reconcileIDKey{}).(types.UID)
+	return id
+}
+
+// runWorker handles keys until the queue is shut down and empty. Once accepting is closed it only empties the queue.
+func (c *Controller[K]) runWorker(ctx context.Context, accepting <-chan struct{}) {
+	for c.processNextWorkItem(ctx, accepting) {
+	}
+}
+
+// processNextWorkItem takes one key through its turn: Get, reconcile, settle, Done. It returns false when there will be no
+// more keys.
+func (c *Controller[K]) processNextWorkItem(ctx context.Context, accepting <-chan struct{}) bool {
+	key, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(key)
+	select {
+	case <-accepting:
+		return true
+	default:
+	}
+
+	id, start := uuid.NewUUID(), time.Now()
+	if !c.ledger.begin(key, id, start) {
+		return true // given up: only a change can bring it back
+	}
+	logger := klog.FromContext(ctx).WithValues("key", key, "reconcileID", id)
+	ctx = context.WithValue(klog.NewContext(ctx, logger), reconcileIDKey{}, id)
+	if c.opts.Metrics != nil {
+		c.opts.Metrics.Begin()
+	}
+
+	var report Report
+	result, err := c.call(ctx, key, &report)
+	c.settle(ctx, key, result, err, &report)
+
+	if c.opts.Metrics != nil {
+		report.Took = time.Since(start)
+		c.opts.Metrics.End(report)
+	}
+	return true
+}
+
+// call runs reconcile under its timeout and the panic policy.
+func (c *Controller[K]) call(ctx context.Context, key K, report *Report) (result Result, err error) {
+	if c.opts.ReconcileTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
+		defer cancel()
+	}
+	defer func() {
+		report.TimedOut = errors.Is(context.Cause(ctx), errReconcileTimeout)
+	}()
+	if c.opts.Panic != CrashOnPanic {
+		defer func() {
+			if value := recover(); value != nil {
+				report.Panicked = true
+				result, err = Result{}, &PanicError{Value: value, Stack: debug.Stack()}
+			}
+		}()
+	}
+	return c.reconcile(ctx, key)
+}
+
+// settle decides what follows from an answer of reconcile, as the table at ReconcileFunc says.
+func (c *Controller[K]) settle(ctx context.Context, key K, result Result, err error, report *Report) {
+	logger := klog.FromContext(ctx)
+	switch {
+	case err != nil:
+		report.Outcome, report.Terminal = OutcomeError, IsTerminal(err)
+		if result.RequeueAfter > 0 {
+			logger.Info("Reconcile returned an error and a RequeueAfter, which is ignored", "requeueAfter", result.RequeueAfter)
+		}
+		c.settleFailure(ctx, key, err, report)
+	case result.RequeueAfter > 0:
+		report.Outcome = OutcomeRequeueAfter
+		c.ledger.succeeded(key, report.Outcome)
+		c.queue.Forget(key)
+		c.queue.AddAfter(key, result.RequeueAfter)
+		logger.V(5).Info("Reconciled", "requeueAfter", result.RequeueAfter)
+	default:
+		report.Outcome = OutcomeSuccess
+		c.ledger.succeeded(key, report.Outcome)
+		c.queue.Forget(key)
+		logger.V(5).Info("Reconciled")
+	}
+}
+
+// settleFailure decides between trying again, giving up, and, for a thing that is gone or a controller that stops, neither.
+func (c *Controller[K]) settleFailure(ctx context.Context, key K, err error, report *Report) {
+	logger := klog.FromContext(ctx)
+	if panicked, ok := errors.AsType[*PanicError](err); ok && report.Panicked {
+		logger.Error(err, "Reconcile panicked", "stack", string(panicked.Stack))
+	}
+	switch {
+	case ctx.Err() != nil:
+		c.ledger.abandoned(key)
+		logger.Error(err, "Reconcile was cut short by the stop")
+		return
+	case c.opts.Exists != nil && !c.opts.Exists(key):
+		c.ledger.abandoned(key)
+		c.queue.Forget(key)
+		logger.Error(err, "Reconcile failed for something that is gone, not trying again")
+		return
+	}
+
+	giveUp := Reason("")
+	switch {
+	case report.Terminal:
+		giveUp = Terminal
+	case report.Panicked && c.opts.Panic == BuryPanic:
+		giveUp = Panicked
+	}
+	buried, evicted := c.ledger.failed(key, err, giveUp, time.Now())
+	switch {
+	case buried == nil && giveUp != Terminal:
+		c.observe(key, err)
+		c.queue.AddRateLimited(key)
+		logger.Error(err, "Reconcile failed, trying again later")
+	case buried == nil:
+		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
+	default:
+		report.Buried = buried.Reason
+		if buried.Reason != Terminal {
+			c.queue.Forget(key)
+		}
+		logger.Error(err, "Reconcile failed, giving up until something changes", "reason", buried.Reason, "attempts", buried.Attempts)
+	}
+	if evicted != nil {
+		report.Evicted = true
+		c.queue.Forget(evicted.Key)
+		logger.Info("Dropped the oldest dead letter, there are too many", "dropped", evicted.Key, "error", evicted.Last.Err)
+	}
+}
+
+// observe tells the rate limiter the error that it is about to be asked a delay for.
+func (c *Controller[K]) observe(key K, err error) {
+	if observer, ok := c.opts.RateLimiter.(interface{ Observe(item K, err error) }); ok {
+		observer.Observe(key, err)
+	}
+}
