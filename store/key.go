@@ -4,9 +4,11 @@ package store
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // KeyFunc computes the key under which an object is stored.
@@ -59,13 +61,31 @@ func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 	return first, rest, nil
 }
 
-// ObjectToName reads the name and namespace of an object that has metadata.
+// ObjectToName reads the name and namespace of an object that has metadata. A nil pointer has none.
 //
 // Source: tools/cache/store.go ObjectToName
 func ObjectToName(obj any) (ObjectName, error) {
-	m, err := meta.Accessor(obj)
+	m, err := accessor(obj)
 	if err != nil {
-		return ObjectName{}, fmt.Errorf("object has no meta: %w", err)
+		return ObjectName{}, err
 	}
 	return MetaObjectToName(m), nil
+}
+
+// accessor is meta.Accessor that refuses nil pointers, whose methods would panic.
+func accessor(obj any) (metav1.Object, error) {
+	m, err := meta.Accessor(obj)
+	if err == nil && isNil(obj) {
+		err = fmt.Errorf("%T is nil", obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("object has no meta: %w", err)
+	}
+	return m, nil
+}
+
+// isNil reports whether obj is nil, or a nil pointer in an interface.
+func isNil(obj any) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -4,10 +4,11 @@
 //
 //	informer -> [store] <- listers, handlers, workers
 //
-// Read store.go (the interfaces), key.go, tombstone.go, index.go, threadsafemap.go, cache.go, transaction.go, lister.go,
-// ttl.go; then go test -v ./store.
-// Goroutines: none. Locking: one RWMutex in the threadSafeMap; index functions of writers run under it, those of readers
-// do not.
+// Read store.go (the interfaces), key.go, tombstone.go, index.go; then how it works: table.go (the maps and their laws),
+// valueindex.go, slotset.go, threadsafemap.go (the lock), cache.go (the keys), transaction.go; then what is built on it:
+// lister.go, typed.go, snapshot.go, ttl.go. To watch it: go test -v -run 'Example|Transcript' ./store.
+// Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an object is stored, and
+// not when one is looked up; key functions, transforms and expiration policies never run under a lock.
 //
 // Source: tools/cache/store.go Store, tools/cache/index.go Indexer
 package store

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"sync"
+	"time"
+)
+
+// ExpirationCache is a Store that forgets objects some time after they were stored.
+//
+//	entries[key] = object and the time it was stored
+//
+// An expired object is dropped when a read comes across it: nothing happens in the background, and ListKeys, which reads
+// no object, still names it. The policy runs without the lock, and what it condemned is dropped only if it is still what
+// stands under the key: an object stored meanwhile stays.
+//
+// Source: tools/cache/expiration_cache.go ExpirationCache
+type ExpirationCache struct {
+	keyFunc KeyFunc
+	policy  ExpirationPolicy
+	clock   Clock
+
+	mu              sync.Mutex
+	entries         map[string]*TimestampedEntry
+	resourceVersion string
+}
+
+var _ Store = (*ExpirationCache)(nil)
+
+// ExpirationPolicy says which entries have expired. IsExpired may be called from any goroutine.
+//
+// Source: tools/cache/expiration_cache.go ExpirationPolicy
+type ExpirationPolicy interface {
+	IsExpired(entry *TimestampedEntry) bool
+}
+
+// TimestampedEntry is an object and the time it was stored, by the cache's clock.
+//
+// Source: tools/cache/expiration_cache.go TimestampedEntry
+type TimestampedEntry struct {
+	Obj       any
+	Timestamp time.Time
+	key       string
+}
+
+// Clock tells the time. Every clock of k8s.io/utils/clock is one.
+type Clock interface {
+	Now() time.Time
+	Since(time.Time) time.Duration
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time                  { return time.Now() }
+func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }
+
+// TTLPolicy lets entries expire that are older than TTL. A TTL of 0 or less keeps everything.
+//
+// Source: tools/cache/expiration_cache.go TTLPolicy
+type TTLPolicy struct {
+	TTL   time.Duration
+	Clock Clock // nil: package time
+}
+
+// IsExpired reports whether the entry is older than TTL.
+func (p *TTLPolicy) IsExpired(entry *TimestampedEntry) bool {
+	clock := p.Clock
+	if clock == nil {
+		clock = realClock{}
+	}
+	return p.TTL > 0 && clock.Since(entry.Timestamp) > p.TTL
+}
+
+// ExpirationOption changes how NewExpirationStore builds a store.
+type ExpirationOption func(*ExpirationCache)
+
+// WithClock makes the store stamp its entries by clock, instead of package time.
+func WithClock(clock Clock) ExpirationOption {
+	return func(c *ExpirationCache) { c.clock = clock }
+}
+
+// NewTTLStore returns an ExpirationCache that forgets objects when they are older than ttl. 0 or less keeps everything.
+//
+// Source: tools/cache/expiration_cache.go NewTTLStore
+func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store {
+	return NewExpirationStore(keyFunc, &TTLPolicy{TTL: ttl})
+}
+
+// NewExpirationStore returns an ExpirationCache that forgets what policy says.
+//
+// Source: tools/cache/expiration_cache.go NewExpirationStore
+func NewExpirationStore(keyFunc KeyFunc, policy ExpirationPolicy, opts ...ExpirationOption) Store {
+	c := &ExpirationCache{
+		keyFunc: keyFunc,
+		policy:  policy,
+		clock:   realClock{},
+		entries: map[string]*TimestampedEntry{},
+	}
+	for _, opt := range opts {
+		opt(c)
+	}
+	return c
+}
+
+// Add stores obj, with the current time.
+func (c *ExpirationCache) Add(obj any) error {
+	key, err := c.key(obj)
+	if err != nil {
+		return err
+	}
+	entry := &TimestampedEntry{Obj: obj, Timestamp: c.clock.Now(), key: key}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[key] = entry
+	c.noteLocked(obj)
+	return nil
+}
+
+// Update does what Add does: the object is as young as a new one.
+func (c *ExpirationCache) Update(obj any) error { return c.Add(obj) }
+
+// Delete removes the object that has obj's key.
+func (c *ExpirationCache) Delete(obj any) error {
+	key, err := c.key(obj)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, key)
+	c.noteLocked(obj)
+	return nil
+}
+
+// Replace makes the store hold exactly list, stored now; or, on an error, what it held.
+func (c *ExpirationCache) Replace(list []any, resourceVersion string) error {
+	entries := make(map[string]*TimestampedEntry, len(list))
+	now := c.clock.Now()
+	for _, obj := range list {
+		key, err := c.key(obj)
+		if err != nil {
+			return err
+		}
+		entries[key] = &TimestampedEntry{Obj: obj, Timestamp: now, key: key}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = entries
+	c.resourceVersion = resourceVersion
+	return nil
+}
+
+// Get finds the object that has obj's key, unless it has expired.
+func (c *ExpirationCache) Get(obj any) (item any, exists bool, err error) {
+	key, err := c.key(obj)
+	if err != nil {
+		return nil, false, err
+	}
+	return c.GetByKey(key)
+}
+
+// GetByKey finds the object stored under key, unless it has expired. It never fails.
+func (c *ExpirationCache) GetByKey(key string) (item any, exists bool, err error) {
+	c.mu.Lock()
+	entry, exists := c.entries[key]
+	c.mu.Unlock()
+	if !exists || c.expired(entry) {
+		return nil, false, nil
+	}
+	return entry.Obj, true, nil
+}
+
+// List returns every object that has not expired.
+func (c *ExpirationCache) List() []any {
+	c.mu.Lock()
+	entries := make([]*TimestampedEntry, 0, len(c.entries))
+	for _, entry := range c.entries {
+		entries = append(entries, entry)
+	}
+	c.mu.Unlock()
+
+	list := make([]any, 0, len(entries))
+	for _, entry := range entries {
+		if !c.expired(entry) {
+			list = append(list, entry.Obj)
+		}
+	}
+	return list
+}
+
+// expired reports whether the policy condemns the entry, and drops it if so.
+func (c *ExpirationCache) expired(entry *TimestampedEntry) bool {
+	if !c.policy.IsExpired(entry) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[entry.key] == entry {
+		delete(c.entries, entry.key)
+	}
+	return true
+}
+
+// ListKeys returns every key, those of expired objects that no read came across too.
+func (c *ExpirationCache) ListKeys() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := make([]string, 0, len(c.entries))
+	for key := range c.entries {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Resync does nothing.
+func (c *ExpirationCache) Resync() error { return nil }
+
+// Bookmark notes a resourceVersion at which no object changed.
+func (c *ExpirationCache) Bookmark(resourceVersion string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resourceVersion = resourceVersion
+}
+
+// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store.
+func (c *ExpirationCache) LastStoreSyncResourceVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resourceVersion
+}
+
+func (c *ExpirationCache) key(obj any) (string, error) {
+	key, err := c.keyFunc(obj)
+	if err != nil {
+		return "", KeyError{obj, err}
+	}
+	return key, nil
+}
+
+func (c *ExpirationCache) noteLocked(obj any) {
+	if resourceVersion, known := resourceVersionOf(obj); known {
+		c.resourceVersion = resourceVersion
+	}
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// TypedIndexFunc is an IndexFunc for objects of one type.
+//
+// Source: tools/cache/index.go TypedIndexFunc
+type TypedIndexFunc[T any] func(obj T) ([]string, error)
+
+// TypedIndexers holds typed index functions by index name.
+//
+// Source: tools/cache/index.go TypedIndexers
+type TypedIndexers[T any] map[string]TypedIndexFunc[T]
+
+// TypedIndexer is an Indexer whose objects are all of type T. An object of another type makes its methods fail.
+//
+// Source: tools/cache/index.go TypedIndexer
+type TypedIndexer[T any] interface {
+	Indexer
+
+	// TypedIndex is Index.
+	TypedIndex(indexName string, obj T) ([]T, error)
+	// ByTypedIndex is ByIndex.
+	ByTypedIndex(indexName, indexedValue string) ([]T, error)
+	// AddTypedIndexers is AddIndexers.
+	AddTypedIndexers(newIndexers TypedIndexers[T]) error
+}
+
+// NewTypedIndexer wraps an Indexer whose objects are all of type T.
+//
+// Source: tools/cache/shared_informer.go typedIndexer
+func NewTypedIndexer[T any](indexer Indexer) TypedIndexer[T] {
+	return typedIndexer[T]{indexer}
+}
+
+type typedIndexer[T any] struct{ Indexer }
+
+func (i typedIndexer[T]) TypedIndex(indexName string, obj T) ([]T, error) {
+	return typedList[T](i.Index(indexName, obj))
+}
+
+func (i typedIndexer[T]) ByTypedIndex(indexName, indexedValue string) ([]T, error) {
+	return typedList[T](i.ByIndex(indexName, indexedValue))
+}
+
+func (i typedIndexer[T]) AddTypedIndexers(newIndexers TypedIndexers[T]) error {
+	return i.AddIndexers(TypedIndexersToIndexers(newIndexers))
+}
+
+// TypedIndexersToIndexers wraps typed index functions for an untyped Indexer.
+//
+// Source: tools/cache/index.go TypedIndexersToIndexers
+func TypedIndexersToIndexers[T any](indexers TypedIndexers[T]) Indexers {
+	untyped := make(Indexers, len(indexers))
+	for name, indexFunc := range indexers {
+		untyped[name] = TypedIndexerFuncToIndexerFunc(indexFunc)
+	}
+	return untyped
+}
+
+// TypedIndexerFuncToIndexerFunc wraps a typed index function for an untyped Indexer. An object of another type is an
+// error.
+//
+// Source: tools/cache/index.go TypedIndexerFuncToIndexerFunc
+func TypedIndexerFuncToIndexerFunc[T any](indexFunc TypedIndexFunc[T]) IndexFunc {
+	return func(obj any) ([]string, error) {
+		typed, err := as[T](obj)
+		if err != nil {
+			return nil, err
+		}
+		return indexFunc(typed)
+	}
+}
+
+func typedList[T any](list []any, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	typed := make([]T, len(list))
+	for i, obj := range list {
+		if typed[i], err = as[T](obj); err != nil {
+			return nil, err
+		}
+	}
+	return typed, nil
+}
+
+// as asserts the type of a stored object.
+func as[T any](obj any) (T, error) {
+	typed, ok := obj.(T)
+	if !ok {
+		return typed, fmt.Errorf("object is a %T, not a %v", obj, reflect.TypeFor[T]())
+	}
+	return typed, nil
+}
