@@ -37,7 +37,7 @@ var ErrStarted = errors.New("run controller: it was started before")
 // handled, and many changes of one key may be answered by one call.
 //
 //	C1  No two calls of reconcile have the same key at the same time.
-//	C2  After the last Enqueue of a key, and before Run ends, reconcile is called at least once more for it.
+//	C2  After the last Enqueue of a key reconcile is called at least once more for it, unless Run's context ends first.
 //	C3  A failed call is repeated, at the pace of the rate limiter, until one succeeds, a change starts the count anew, or
 //	    the key is given up and becomes a dead letter. A dead letter is not reconciled.
 //	C4  A key that succeeded or was given up for its attempts holds no entry in the rate limiter.

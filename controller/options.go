@@ -34,10 +34,11 @@ type Options[K comparable] struct {
 	// Panic says what becomes of a reconcile that panics.
 	Panic PanicPolicy
 
-	// RateLimiter paces the repetition of failed keys. If it implements workqueue.ErrorObserver, it is told each error before
-	// it is asked for the delay. Nil means workqueue.DefaultTypedControllerRateLimiter.
+	// RateLimiter paces the repetition of failed keys. A workqueue.ErrorRateLimiter decides by the error. Nil means
+	// workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
-	// NewQueue makes the queue, once, in New. Nil means workqueue.NewTypedRateLimitingQueueWithConfig.
+	// NewQueue makes the queue, once, in New. If the queue has the method AddFailed(key, err), failed keys go there, and to
+	// AddRateLimited otherwise. Nil means workqueue.NewTypedRateLimitingQueueWithConfig.
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K]
 
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before the key becomes a dead

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/informerstack/workqueue"
 )
 
 // Metrics hears what a controller does. Its methods are called by the workers, at the same time, with no lock held, and
@@ -36,14 +38,16 @@ type Report struct {
 type Snapshot[K comparable] struct {
 	Name        string
 	Phase       Phase
-	Missing     []MissingCache     // caches that are not synced
-	Queued      int                // keys that a worker may take now
-	Running     []Running[K]       // longest first
-	Failing     []Failing[K]       // longest first
-	DeadLetters int                // keys given up
-	Evicted     uint64             // dead letters dropped for newer ones
-	Outcomes    map[Outcome]uint64 // finished reconciles
-	KeyErrors   uint64             // notifications of which no key could be computed
+	Missing     []MissingCache         // caches that are not synced
+	Queued      int                    // keys that a worker may take now
+	Waiting     []workqueue.Waiting[K] // keys with a delay, next first; nil if the queue does not tell
+	Limited     int                    // keys that the rate limiter remembers; 0 if the queue does not tell
+	Running     []Running[K]           // longest first
+	Failing     []Failing[K]           // longest first
+	DeadLetters int                    // keys given up
+	Evicted     uint64                 // dead letters dropped for newer ones
+	Outcomes    map[Outcome]uint64     // finished reconciles
+	KeyErrors   uint64                 // notifications of which no key could be computed
 }
 
 // Running is one call of reconcile.
@@ -61,7 +65,7 @@ type Failing[K comparable] struct {
 	Last     Failure
 }
 
-// Snapshot returns the controller's present state. It costs a copy of what is running and failing.
+// Snapshot returns the controller's present state. It costs a copy of what is queued, waiting, running and failing.
 func (c *Controller[K]) Snapshot() Snapshot[K] {
 	s := Snapshot[K]{
 		Name:      c.name,
@@ -71,6 +75,12 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 	}
 	if c.misuse == nil {
 		s.Missing = c.missingCaches()
+	}
+	if queue, ok := c.queue.(interface{ Snapshot() workqueue.Snapshot[K] }); ok {
+		s.Waiting = queue.Snapshot().Waiting
+	}
+	if queue, ok := c.queue.(workqueue.Tracker); ok {
+		s.Limited = queue.Tracked()
 	}
 	c.ledger.snapshot(&s)
 	slices.SortFunc(s.Running, func(a, b Running[K]) int { return a.Since.Compare(b.Since) })

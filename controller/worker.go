@@ -139,8 +139,7 @@ func (c *Controller[K]) settleFailure(ctx context.Context, key K, err error, rep
 	buried, evicted := c.ledger.failed(key, err, giveUp, time.Now())
 	switch {
 	case buried == nil && giveUp != Terminal:
-		c.observe(key, err)
-		c.queue.AddRateLimited(key)
+		c.addRateLimited(key, err)
 		logger.Error(err, "Reconcile failed, trying again later")
 	case buried == nil:
 		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
@@ -158,9 +157,11 @@ func (c *Controller[K]) settleFailure(ctx context.Context, key K, err error, rep
 	}
 }
 
-// observe tells the rate limiter the error that it is about to be asked a delay for.
-func (c *Controller[K]) observe(key K, err error) {
-	if observer, ok := c.opts.RateLimiter.(interface{ Observe(item K, err error) }); ok {
-		observer.Observe(key, err)
+// addRateLimited lets a failed key wait. A queue that can be told the error is told: its limiter may decide by it.
+func (c *Controller[K]) addRateLimited(key K, err error) {
+	if queue, ok := c.queue.(interface{ AddFailed(item K, err error) }); ok {
+		queue.AddFailed(key, err)
+		return
 	}
+	c.queue.AddRateLimited(key)
 }

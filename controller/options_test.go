@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/workqueue"
+)
+
+func noop(context.Context, string) (Result, error) { return Result{}, nil }
+
+func TestMisuseIsReportedByRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		name      string
+		reconcile ReconcileFunc[string]
+		opts      Options[string]
+		want      string
+	}{
+		"no name":                     {"", noop, Options[string]{}, "the name is empty"},
+		"nil reconcile":               {"c", nil, Options[string]{}, "reconcile is nil"},
+		"negative workers":            {"c", noop, Options[string]{Workers: -1}, "Workers is negative"},
+		"negative cache timeout":      {"c", noop, Options[string]{CacheSyncTimeout: -1}, "CacheSyncTimeout is negative"},
+		"negative reconcile timeout":  {"c", noop, Options[string]{ReconcileTimeout: -1}, "ReconcileTimeout is negative"},
+		"negative attempts":           {"c", noop, Options[string]{MaxAttempts: -1}, "MaxAttempts is negative"},
+		"negative capacity":           {"c", noop, Options[string]{DeadLetterCapacity: -1}, "DeadLetterCapacity is negative"},
+		"negative grace period":       {"c", noop, Options[string]{GracePeriod: -1}, "GracePeriod is negative"},
+		"drain without grace period":  {"c", noop, Options[string]{Drain: true}, "Drain needs a GracePeriod"},
+		"nil cache":                   {"c", noop, Options[string]{WaitFor: []Synced{newCache("a"), nil}}, "WaitFor[1] is nil"},
+		"unknown panic policy":        {"c", noop, Options[string]{Panic: 7}, "there is no PanicPolicy 7"},
+		"NewQueue that returns nil":   {"c", noop, Options[string]{NewQueue: noQueue}, "NewQueue returned nil"},
+		"everything wrong is listed ": {"", nil, Options[string]{}, "the name is empty\nreconcile is nil"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(tc.name, tc.reconcile, tc.opts)
+			c.Enqueue("a") // harmless
+			assert.ErrorContains(t, c.Run(t.Context()), tc.want)
+			assert.True(t, c.Queue().ShuttingDown())
+			assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
+		})
+	}
+}
+
+func noQueue(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+	return nil
+}
+
+func TestDefaults(t *testing.T) {
+	c := New("c", noop, Options[string]{})
+	defer c.Queue().ShutDown()
+	assert.Equal(t, 1, c.opts.Workers)
+	assert.Equal(t, 2*time.Minute, c.opts.CacheSyncTimeout)
+	assert.Equal(t, 1000, c.opts.DeadLetterCapacity)
+	assert.NotNil(t, c.opts.RateLimiter)
+	assert.Equal(t, "c", c.Name())
+	assert.Equal(t, Snapshot[string]{Name: "c", Phase: PhaseNew, Outcomes: map[Outcome]uint64{}}, c.Snapshot())
+}
+
+// The zero value of a key type is a key like any other.
+func TestZeroKey(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.run()
+		w.answers("", "error")
+		w.change("")
+		w.after(time.Second)
+		w.workerSaw(": error", ": ok")
+	})
+}
+
+// A rate limiter may decide by the error: a conflict is tried again after one second, throttling after thirty.
+func TestStory_LimiterDecidesByError(t *testing.T) {
+	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errBoom)
+	story(t, Options[string]{RateLimiter: limiter}, func(w *world) {
+		w.answers("a", "throttled", "conflict")
+		w.errs["throttled"] = apierrors.NewTooManyRequestsError("slow down")
+		w.errs["conflict"] = fmt.Errorf("update: %w", conflict)
+		w.run()
+		w.change("a")
+		w.after(30*time.Second - 1)
+		w.workerSaw("a: throttled")
+		w.after(1)
+		w.workerSaw("a: conflict")
+		w.after(time.Second - 1)
+		w.workerSaw()
+		w.after(1)
+		w.workerSaw("a: ok")
+	})
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// By default the context of what runs ends with that of Run. What is still queued is left.
+func TestStory_StopEndsWhatRuns(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 1}, func(w *world) {
+		w.answers("a", "hold")
+		w.run()
+		w.change("a", "b")
+		w.stop()
+		w.workerSaw("a: hold")
+		w.deadLetters() // being cut short is no attempt
+		assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
+	})
+}
+
+// With a grace period what runs may finish in peace. Nothing new begins.
+func TestStory_GracePeriodLetsWhatRunsFinish(t *testing.T) {
+	story(t, Options[string]{GracePeriod: time.Minute}, func(w *world) {
+		w.answers("a", "hold")
+		w.run()
+		w.change("a", "b")
+		w.cancel()
+		w.after(30 * time.Second)
+		w.workerSaw()
+		assert.Equal(t, PhaseStopping, w.c.Snapshot().Phase)
+		w.release("a")
+		<-w.ended
+		w.workerSaw("a: hold")
+		assert.Equal(t, OutcomeSuccess, w.reports[0].Outcome)
+		assert.Equal(t, 30*time.Second, time.Since(w.start))
+	})
+}
+
+// The grace period ends: the context of what runs does too. Run waits for those that take no notice.
+func TestStory_GracePeriodEnds(t *testing.T) {
+	story(t, Options[string]{Workers: 2, GracePeriod: time.Minute}, func(w *world) {
+		w.answers("a", "hold")
+		w.answers("b", "ignore")
+		w.run()
+		w.change("a", "b")
+		w.cancel()
+		w.after(time.Minute - 1)
+		w.workerSaw()
+		w.after(1)
+		w.workerSaw("a: hold")
+		w.after(time.Hour)
+		assert.Equal(t, PhaseStopping, w.c.Snapshot().Phase)
+		w.release("b")
+		<-w.ended
+		w.workerSaw("b: ignore")
+	})
+}
+
+// Drain handles what is queued, too, and what changed while it ran; failures are not tried again, delays not waited for.
+func TestStory_DrainEmptiesTheQueue(t *testing.T) {
+	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
+		w.answers("a", "hold")
+		w.fails("b", 1)
+		w.answers("z", "after 1h")
+		w.run()
+		w.change("z", "a", "b", "c")
+		w.change("a")
+		w.workerSaw("z: after 1h")
+		w.cancel()
+		w.settled()
+		w.workerSaw()
+		w.release("a")
+		<-w.ended
+		w.workerSaw("a: hold", "b: error", "c: ok", "a: ok")
+		assert.Equal(t, w.start, time.Now())
+	})
+}
+
+// When the grace period ends, what has not been drained is left.
+func TestStory_DrainEndsWithTheGracePeriod(t *testing.T) {
+	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
+		w.answers("a", "hold")
+		w.run()
+		w.change("a", "b", "c")
+		w.cancel()
+		<-w.ended
+		w.workerSaw("a: hold")
+		assert.Equal(t, time.Minute, time.Since(w.start))
+	})
+}
+
+// After the stop keys are ignored, and the dead letters can still be read.
+func TestUseAfterStop(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "terminal")
+		w.run()
+		w.change("a")
+		w.stop()
+		w.workerSaw("a: terminal")
+		w.deadLetters("a Terminal 1")
+		w.change("b")
+		w.c.Queue().AddAfter("b", time.Second)
+		w.c.Queue().AddRateLimited("b")
+		assert.True(t, w.c.DeadLetters().Replay("a"))
+		w.after(time.Hour)
+		w.workerSaw()
+		w.deadLetters()
+	})
+}
+
+func TestRunWithEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options[string]{WaitFor: []Synced{newCache("pods")}})
+		w.change("a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.NoError(t, w.c.Run(ctx))
+		w.workerSaw()
+		assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
+	})
+}
+
+func TestRunTwice(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.run()
+		assert.ErrorIs(t, w.c.Run(t.Context()), ErrStarted)
+		w.change("a") // the first Run goes on
+		w.workerSaw("a: ok")
+		w.stop()
+		assert.ErrorIs(t, w.c.Run(t.Context()), ErrStarted)
+	})
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// However often a key changes before a worker takes it, reconcile runs once; it looks at the present state anyway.
+func TestStory_ChangesBeforeTheWorkerAreOneCall(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.change("a", "a", "b", "a")
+		w.workerSaw()
+		w.run()
+		w.workerSaw("a: ok", "b: ok")
+	})
+}
+
+// A key that changes while it is reconciled goes to no second worker, and is reconciled once more afterwards, however often
+// it changed.
+func TestStory_ChangeDuringReconcileIsOneMoreCall(t *testing.T) {
+	story(t, Options[string]{Workers: 4}, func(w *world) {
+		w.answers("a", "hold")
+		w.run()
+		w.change("a")
+		w.change("a", "a", "a")
+		w.workerSaw()
+		w.release("a")
+		w.workerSaw("a: hold", "a: ok")
+	})
+}
+
+// Different keys share the workers.
+func TestStory_WorkersRunSideBySide(t *testing.T) {
+	story(t, Options[string]{Workers: 2}, func(w *world) {
+		w.answers("a", "hold")
+		w.answers("b", "hold")
+		w.run()
+		w.change("a", "b", "c")
+		w.workerSaw()
+		assert.Len(t, w.c.Snapshot().Running, 2)
+		assert.Equal(t, 1, w.c.Snapshot().Queued)
+		w.release("b")
+		w.workerSaw("b: hold", "c: ok")
+		w.release("a")
+		w.workerSaw("a: hold")
+	})
+}
+
+// An error is tried again after a delay that doubles; success makes the next failure start from the first delay again.
+func TestStory_ErrorsBackOffAndSuccessForgets(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.fails("a", 3)
+		w.run()
+		w.change("a")
+		w.workerSaw("a: error")
+		w.after(time.Second)
+		w.workerSaw("a: error")
+		w.after(2 * time.Second)
+		w.workerSaw("a: error")
+		w.limiterCounts("a", 3)
+		w.after(4 * time.Second)
+		w.workerSaw("a: ok")
+		w.limiterCounts("a", 0)
+
+		w.fails("a", 1)
+		w.change("a")
+		w.after(time.Second)
+		w.workerSaw("a: error", "a: ok")
+	})
+}
+
+// RequeueAfter asks for another call without any failure being counted.
+func TestStory_RequeueAfterIsNoFailure(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
+		w.answers("a", "error", "after 1m", "after 1m", "error")
+		w.run()
+		w.change("a")
+		w.after(time.Second)
+		w.workerSaw("a: error", "a: after 1m")
+		w.limiterCounts("a", 0)
+		w.after(time.Minute)
+		w.workerSaw("a: after 1m")
+		w.after(time.Minute)
+		w.workerSaw("a: error")
+		w.deadLetters()
+		w.after(time.Second)
+		w.workerSaw("a: ok")
+		w.after(time.Hour)
+		w.workerSaw()
+	})
+}
+
+// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last error, and rests until it
+// changes.
+func TestStory_ExhaustedKeyBecomesDeadLetter(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 3}, func(w *world) {
+		w.fails("a", 3)
+		w.run()
+		w.change("a")
+		w.after(time.Hour)
+		w.workerSaw("a: error", "a: error", "a: error")
+		w.deadLetters("a MaxAttempts 3")
+		w.limiterCounts("a", 0)
+
+		letter, ok := w.c.DeadLetters().Get("a")
+		require.True(t, ok)
+		assert.ErrorIs(t, letter.First.Err, errBoom)
+		assert.Equal(t, w.start, letter.First.Time)
+		assert.Equal(t, w.start.Add(3*time.Second), letter.Last.Time)
+	})
+}
+
+// The object changes: the dead letter is an ordinary key again, with all its attempts before it.
+func TestStory_ChangeRevivesDeadLetter(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
+		w.fails("a", 3)
+		w.run()
+		w.change("a")
+		w.after(time.Minute)
+		w.deadLetters("a MaxAttempts 2")
+		w.workerSaw("a: error", "a: error")
+
+		w.change("a")
+		w.deadLetters()
+		w.workerSaw("a: error")
+		w.after(time.Second)
+		w.workerSaw("a: ok")
+		w.deadLetters()
+	})
+}
+
+// The change comes while the last attempt runs. What failed was the past, so nothing is given up.
+func TestStory_ChangeDuringLastAttemptIsNotLost(t *testing.T) {
+	for _, last := range []string{"hold then error", "hold then terminal"} {
+		t.Run(last, func(t *testing.T) {
+			story(t, Options[string]{MaxAttempts: 1}, func(w *world) {
+				w.answers("a", last)
+				w.run()
+				w.change("a")
+				w.change("a")
+				w.release("a")
+				w.deadLetters()
+				w.workerSaw("a: "+last, "a: ok")
+			})
+		})
+	}
+}
+
+// A resync shows the handler an object that did not change. That wakes no dead letter, and counts no attempt anew.
+func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
+		w.fails("a", 2)
+		w.run()
+		w.change("a")
+		w.workerSaw("a: error")
+		w.c.Resync("a")
+		w.settled()
+		w.workerSaw("a: error")
+		w.deadLetters("a MaxAttempts 2")
+		w.c.Resync("a")
+		w.c.Resync("b")
+		w.after(time.Hour)
+		w.workerSaw("b: ok")
+		w.deadLetters("a MaxAttempts 2")
+	})
+}
+
+// A delay that was asked for before the key was given up ends: nobody works on a dead letter.
+func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "after 1m", "terminal")
+		w.run()
+		w.change("a")
+		w.change("a")
+		w.workerSaw("a: after 1m", "a: terminal")
+		w.after(time.Hour)
+		w.workerSaw()
+		w.deadLetters("a Terminal 1")
+	})
+}
+
+// A terminal error is not tried again, and the rate limiter keeps what it knew.
+func TestStory_TerminalErrorIsGivenUpAtOnce(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "error", "terminal")
+		w.run()
+		w.change("a")
+		w.after(time.Hour)
+		w.workerSaw("a: error", "a: terminal")
+		w.deadLetters("a Terminal 2")
+		w.limiterCounts("a", 1)
+		letter, _ := w.c.DeadLetters().Get("a")
+		assert.False(t, IsTerminal(letter.First.Err))
+		assert.True(t, IsTerminal(letter.Last.Err))
+
+		w.change("a")
+		w.workerSaw("a: ok")
+		w.limiterCounts("a", 0)
+	})
+}
+
+// An operator repairs what was wrong and replays.
+func TestStory_ReplayGivesNewAttempts(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 1}, func(w *world) {
+		w.fails("a", 1)
+		w.fails("b", 2)
+		w.fails("c", 1)
+		w.run()
+		w.change("a", "b", "c")
+		w.workerSaw("a: error", "b: error", "c: error")
+		w.deadLetters("a MaxAttempts 1", "b MaxAttempts 1", "c MaxAttempts 1")
+
+		assert.True(t, w.c.DeadLetters().Discard("c"))
+		assert.False(t, w.c.DeadLetters().Discard("c"))
+		assert.False(t, w.c.DeadLetters().Replay("c"))
+		assert.Equal(t, 2, w.c.DeadLetters().ReplayAll())
+		w.settled()
+		w.workerSaw("a: ok", "b: error")
+		w.deadLetters("b MaxAttempts 1")
+		assert.Equal(t, 1, w.c.DeadLetters().DiscardAll())
+		w.after(time.Hour)
+		w.workerSaw()
+	})
+}
+
+// More keys die than there is room for: the oldest letters go, and are counted.
+func TestStory_OldestDeadLetterMakesRoom(t *testing.T) {
+	story(t, Options[string]{DeadLetterCapacity: 2}, func(w *world) {
+		w.answers("a", "error", "terminal")
+		w.answers("b", "terminal")
+		w.answers("c", "terminal")
+		w.run()
+		w.change("a")
+		w.after(time.Second)
+		w.limiterCounts("a", 1)
+		w.change("b", "c")
+		w.deadLetters("b Terminal 1", "c Terminal 1")
+		w.limiterCounts("a", 0)
+		assert.EqualValues(t, 1, w.c.DeadLetters().Evicted())
+		w.change("a")
+		w.workerSaw("a: error", "a: terminal", "b: terminal", "c: terminal", "a: ok")
+	})
+}
+
+// The object is deleted. Its delete event is a change like any other: reconcile finds nothing, cleans up, and the key is
+// forgotten everywhere.
+func TestStory_DeletionForgetsTheKey(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 5}, func(w *world) {
+		w.fails("a", 2)
+		w.run()
+		w.change("a")
+		w.after(time.Second)
+		w.limiterCounts("a", 2)
+		w.change("a") // the delete
+		w.workerSaw("a: error", "a: error", "a: ok")
+		w.limiterCounts("a", 0)
+		assert.Empty(t, w.c.Snapshot().Failing)
+	})
+}
+
+// A reconcile that fails for things that are gone would keep their keys in the rate limiter for ever. With Exists it is not
+// tried again.
+func TestStory_FailingKeyOfSomethingGoneIsForgotten(t *testing.T) {
+	exists := true
+	story(t, Options[string]{Exists: func(string) bool { return exists }}, func(w *world) {
+		w.fails("a", 100)
+		w.run()
+		w.change("a")
+		w.after(time.Second)
+		w.workerSaw("a: error", "a: error")
+		exists = false
+		w.after(2 * time.Second)
+		w.workerSaw("a: error")
+		w.limiterCounts("a", 0)
+		assert.Empty(t, w.c.Snapshot().Failing)
+		w.after(time.Hour)
+		w.workerSaw()
+		w.deadLetters()
+	})
+}
+
+// cilium/cilium#27340: a delete failed, is to be tried again, and the object is created anew meanwhile. What waits is a key,
+// not the old event, so that the retry sees the new object.
+func TestStory_RetriedDeleteSeesTheNewObject(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.run()
+		w.set("a", "old")
+		w.answers("a", "error")
+		w.remove("a")
+		w.set("a", "new")
+		w.after(time.Hour) // the retry of the failed delete
+		w.workerSaw("a: ok", "a: error", "a: ok", "a: ok")
+		w.reconcileRead("a", "old", "", "new", "new")
+	})
+}
+
+// A panic is an error with a stack by default; the worker lives on.
+func TestStory_PanicIsRetried(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 3}, func(w *world) {
+		w.answers("a", "panic", "error", "panic", "ok")
+		w.run()
+		w.change("a")
+		w.after(time.Minute)
+		w.workerSaw("a: panic", "a: error", "a: panic")
+		w.deadLetters("a MaxAttempts 3")
+		letter, _ := w.c.DeadLetters().Get("a")
+		panicked, ok := errors.AsType[*PanicError](letter.Last.Err)
+		require.True(t, ok)
+		assert.ErrorIs(t, panicked, errBoom)
+		assert.Contains(t, string(panicked.Stack), "reconcile")
+		assert.EqualError(t, panicked, "panic: boom [recovered]")
+	})
+}
+
+// Under BuryPanic the key is given up at the first panic.
+func TestStory_PanicIsBuried(t *testing.T) {
+	story(t, Options[string]{Panic: BuryPanic}, func(w *world) {
+		w.answers("a", "error", "panic")
+		w.run()
+		w.change("a")
+		w.after(time.Minute)
+		w.workerSaw("a: error", "a: panic")
+		w.deadLetters("a Panicked 2")
+		w.limiterCounts("a", 0)
+	})
+}
+
+// A reconcile that hangs loses its context after the timeout, and is tried again.
+func TestStory_TimeoutFreesTheWorker(t *testing.T) {
+	story(t, Options[string]{ReconcileTimeout: 10 * time.Second}, func(w *world) {
+		w.answers("a", "hold")
+		w.run()
+		w.change("a", "b")
+		w.workerSaw()
+		w.after(10 * time.Second)
+		w.workerSaw("a: hold", "b: ok")
+		assert.True(t, w.reports[0].TimedOut)
+		assert.Equal(t, 10*time.Second, w.reports[0].Took)
+		assert.Equal(t, OutcomeError, w.reports[0].Outcome)
+		w.after(time.Second)
+		w.workerSaw("a: ok")
+		assert.False(t, w.reports[2].TimedOut)
+	})
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/workqueue"
+)
+
+// world is a controller in a synctest bubble whose reconcile does what the test planned. After each verb everything that can
+// happen has happened, and the laws hold.
+type world struct {
+	t      *testing.T
+	c      *Controller[string]
+	cancel context.CancelFunc
+	start  time.Time
+	ended  chan struct{} // closed when Run has returned
+	runErr error
+
+	mu      sync.Mutex
+	plan    map[string][]string      // by key: the answers of the coming calls; then "ok"
+	held    map[string]chan struct{} // by key: calls that wait for release
+	errs    map[string]error         // by answer: the error that it is, where that matters
+	inside  map[string]int           // by key: calls under way
+	saw     []string                 // finished calls since the last workerSaw
+	cache   map[string]string        // by key: the object that reconcile would read
+	read    map[string][]string      // by key: what each call read
+	reports []Report
+}
+
+// story runs play in a world whose controller is not running yet. Failures wait 1 s, 2 s, 4 s ... unless opts say otherwise.
+func story(t *testing.T, opts Options[string], play func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, opts)
+		defer w.stop()
+		play(w)
+	})
+}
+
+func newWorld(t *testing.T, opts Options[string]) *world {
+	w := &world{
+		t: t, start: time.Now(), ended: make(chan struct{}),
+		plan: map[string][]string{}, held: map[string]chan struct{}{}, inside: map[string]int{}, errs: map[string]error{},
+		cache: map[string]string{}, read: map[string][]string{},
+	}
+	if opts.RateLimiter == nil {
+		opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour)
+	}
+	if opts.Metrics == nil {
+		opts.Metrics = w
+	}
+	w.c = New("story", w.reconcile, opts)
+	return w
+}
+
+// run starts the controller.
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	w.cancel = cancel
+	go func() {
+		defer close(w.ended)
+		w.runErr = w.c.Run(ctx)
+	}()
+	w.settled()
+}
+
+// stop ends the controller and waits for Run to return. A controller that never ran is released.
+func (w *world) stop() {
+	if w.cancel == nil {
+		w.c.queue.ShutDown()
+		return
+	}
+	w.cancel()
+	<-w.ended
+	assert.NoError(w.t, w.runErr)
+	checkLaws(w.t, w.c)
+}
+
+// settled waits until nothing more happens without time passing.
+func (w *world) settled() {
+	w.t.Helper()
+	synctest.Wait()
+	checkLaws(w.t, w.c)
+}
+
+// change tells the controller that key changed, as an informer's event would.
+func (w *world) change(keys ...string) {
+	w.t.Helper()
+	for _, key := range keys {
+		w.c.Enqueue(key)
+	}
+	w.settled()
+}
+
+// set puts an object into the cache and tells the controller; remove takes it out.
+func (w *world) set(key, obj string) {
+	w.t.Helper()
+	w.mu.Lock()
+	w.cache[key] = obj
+	w.mu.Unlock()
+	w.change(key)
+}
+
+func (w *world) remove(key string) {
+	w.t.Helper()
+	w.mu.Lock()
+	delete(w.cache, key)
+	w.mu.Unlock()
+	w.change(key)
+}
+
+// reconcileRead expects what the calls for key found in the cache.
+func (w *world) reconcileRead(key string, want ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	assert.Equal(w.t, want, w.read[key])
+}
+
+// answers plans the coming calls for key: "ok", "error", "terminal", "panic", "after 5s", "error after 5s", "hold" (until
+// release, or the end of the context), "ignore" (until release alone), "hold then error".
+func (w *world) answers(key string, answers ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plan[key] = append(w.plan[key], answers...)
+}
+
+// fails plans n errors for key.
+func (w *world) fails(key string, n int) { w.answers(key, slices.Repeat([]string{"error"}, n)...) }
+
+// release lets a call that holds key end.
+func (w *world) release(key string) {
+	w.t.Helper()
+	w.mu.Lock()
+	held := w.held[key]
+	delete(w.held, key)
+	w.mu.Unlock()
+	require.NotNil(w.t, held, "no call holds %s", key)
+	close(held)
+	w.settled()
+}
+
+// after lets time pass.
+func (w *world) after(d time.Duration) {
+	w.t.Helper()
+	time.Sleep(d)
+	w.settled()
+}
+
+// workerSaw expects the finished calls since the last workerSaw, as "key: answer".
+func (w *world) workerSaw(want ...string) {
+	w.t.Helper()
+	assert.Equal(w.t, want, w.takeSaw())
+}
+
+func (w *world) takeSaw() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	saw := w.saw
+	w.saw = nil
+	return saw
+}
+
+// deadLetters expects the letters, oldest first, as "key Reason attempts".
+func (w *world) deadLetters(want ...string) {
+	w.t.Helper()
+	var got []string
+	for _, letter := range w.c.DeadLetters().List() {
+		got = append(got, fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts))
+	}
+	assert.Equal(w.t, want, got)
+}
+
+// limiterCounts expects what the rate limiter remembers of key.
+func (w *world) limiterCounts(key string, want int) {
+	w.t.Helper()
+	assert.Equal(w.t, want, w.c.queue.NumRequeues(key), "requeues of %s", key)
+}
+
+var errBoom = errors.New("boom")
+
+func (w *world) reconcile(ctx context.Context, key string) (Result, error) {
+	answer, held := w.enter(key)
+	defer w.leave(key, answer)
+	what := answer
+	switch {
+	case strings.HasPrefix(what, "hold"):
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return Result{}, ctx.Err()
+		}
+		what = strings.TrimPrefix(what, "hold then ")
+	case what == "ignore":
+		<-held
+	}
+	result, err := Result{}, w.errs[what]
+	what, delay, delayed := strings.Cut(what, "after ")
+	if delayed {
+		result.RequeueAfter, _ = time.ParseDuration(delay)
+	}
+	switch strings.TrimSpace(what) {
+	case "error":
+		err = errBoom
+	case "terminal":
+		err = fmt.Errorf("wrapped: %w", TerminalError(errBoom))
+	case "panic":
+		panic(errBoom)
+	}
+	return result, err
+}
+
+func (w *world) enter(key string) (answer string, held chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inside[key]++
+	if w.inside[key] > 1 {
+		w.t.Errorf("C1: %s is reconciled twice at once", key)
+	}
+	answer = "ok"
+	if planned := w.plan[key]; len(planned) > 0 {
+		answer, w.plan[key] = planned[0], planned[1:]
+	}
+	w.read[key] = append(w.read[key], w.cache[key])
+	if strings.HasPrefix(answer, "hold") || answer == "ignore" {
+		held = make(chan struct{})
+		w.held[key] = held
+	}
+	return answer, held
+}
+
+func (w *world) leave(key, answer string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inside[key]--
+	w.saw = append(w.saw, key+": "+answer)
+}
+
+// Workers, Begin and End make the world a Metrics.
+func (w *world) Workers(int) {}
+
+func (w *world) Begin() {}
+
+func (w *world) End(report Report) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reports = append(w.reports, report)
+}
+
+// checkLaws checks the laws of the ledger.
+func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
+	t.Helper()
+	l := c.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.letters {
+		assert.NotContains(t, l.failing, key, "G1")
+		assert.NotContains(t, l.running, key, "G2")
+	}
+	for key, s := range l.failing {
+		assert.GreaterOrEqual(t, s.attempts, 1, "G3: %v", key)
+		assert.True(t, l.maxAttempts == 0 || s.attempts < l.maxAttempts, "G3: %v has %d attempts", key, s.attempts)
+	}
+	assert.Equal(t, len(l.letters), l.order.Len(), "G4")
+	assert.LessOrEqual(t, len(l.letters), l.capacity, "G4")
+	last := time.Time{}
+	for element := l.order.Front(); element != nil; element = element.Next() {
+		letter := element.Value.(*DeadLetter[K])
+		assert.Same(t, element, l.letters[letter.Key], "G4")
+		assert.False(t, letter.Last.Time.Before(last), "G4: the order is by burial")
+		last = letter.Last.Time
+	}
+}
