@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// restartProcessing is the pause after which processing goes on if it panicked and the process lives.
+const restartProcessing = time.Second
+
+// Config says what a Controller moves from where to where. Queue, ListerWatcher and Process are required.
+//
+// Source: tools/cache/controller.go Config
+type Config struct {
+	// Queue stands between the reflector and Process.
+	Queue deltafifo.Queue
+	// ListerWatcher is where the objects come from.
+	ListerWatcher reflector.ListerWatcher
+	// Process is given what is popped from Queue, by one goroutine. Its error is logged; what was popped is gone.
+	Process deltafifo.PopProcessFunc
+	// ProcessBatch, if set and if Queue is a deltafifo.QueueWithBatch, is given what is popped together.
+	ProcessBatch deltafifo.ProcessBatchFunc
+
+	// ObjectType is an example of the objects: others are not accepted. nil accepts any.
+	ObjectType runtime.Object
+	// ObjectDescription replaces the name of ObjectType in messages.
+	ObjectDescription string
+
+	// FullResyncPeriod is how often ShouldResync is asked; 0 is never.
+	FullResyncPeriod time.Duration
+	// ShouldResync says whether Queue.Resync is called; nil is always.
+	ShouldResync func() bool
+
+	// Transform changes each received object once, before it enters Queue.
+	Transform store.TransformFunc
+	// WatchErrorHandler is told why listing or watching failed; nil is reflector.DefaultWatchErrorHandler.
+	WatchErrorHandler reflector.WatchErrorHandler
+
+	// Reflector holds what else can be said about listing and watching. The fields above win where they are set.
+	Reflector reflector.Options
+}
+
+// Controller moves changes from a ListerWatcher through a Queue to a process function. It is the engine of an informer.
+//
+// Source: tools/cache/controller.go Controller
+type Controller interface {
+	// Run lists, watches and processes until ctx is done. It returns after the call of the process function in flight, if
+	// there is one, and the reflector have ended; what is still in the queue is not processed. A second Run is reported
+	// as an error and returns.
+	Run(ctx context.Context)
+	// HasSynced is the queue's: true once the first list was processed.
+	HasSynced() bool
+	// HasSyncedChecker returns HasSynced as a channel.
+	HasSyncedChecker() DoneChecker
+	// LastSyncResourceVersion is the reflector's; "" before the first list.
+	LastSyncResourceVersion() string
+}
+
+// New returns a Controller that does not run yet.
+//
+// Source: tools/cache/controller.go New
+func New(config *Config) Controller { return newController(*config) }
+
+// controller runs two goroutines: the reflector's fills the queue, Run's own empties it.
+type controller struct {
+	config Config
+
+	mu        sync.Mutex
+	reflector *reflector.Reflector // nil before Run
+}
+
+func newController(config Config) *controller { return &controller{config: config} }
+
+// Run implements Controller.
+func (c *controller) Run(ctx context.Context) {
+	// A panic of the process function passes through here. Nothing that waits for the reflector may be deferred: it would
+	// wait for ever, and swallow the panic.
+	defer utilruntime.HandleCrashWithContext(ctx)
+	r := c.start()
+	if r == nil {
+		utilruntime.HandleErrorWithContext(ctx, nil, "The controller has been started already; it runs once")
+		return
+	}
+	context.AfterFunc(ctx, c.config.Queue.Close) // wakes Pop
+	reflectorDone := make(chan struct{})
+	go func() {
+		defer close(reflectorDone)
+		r.Run(ctx)
+	}()
+	wait.UntilWithContext(ctx, c.processUntilClosed, restartProcessing)
+	<-reflectorDone
+}
+
+// start makes the reflector, or returns nil if there is one.
+func (c *controller) start() *reflector.Reflector {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reflector != nil {
+		return nil
+	}
+	options := c.config.Reflector
+	options.TypeDescription = cmp.Or(c.config.ObjectDescription, options.TypeDescription)
+	options.ResyncPeriod = cmp.Or(c.config.FullResyncPeriod, options.ResyncPeriod)
+	if c.config.ShouldResync != nil {
+		options.ShouldResync = c.config.ShouldResync
+	}
+	if c.config.Transform != nil {
+		options.Transform = c.config.Transform
+	}
+	if c.config.WatchErrorHandler != nil {
+		options.WatchErrorHandler = c.config.WatchErrorHandler
+	}
+	c.reflector = reflector.New(c.config.ListerWatcher, c.config.ObjectType, c.config.Queue, options)
+	return c.reflector
+}
+
+// processUntilClosed pops and processes until ctx is done, or the queue is closed and empty.
+func (c *controller) processUntilClosed(ctx context.Context) {
+	pop := func() error {
+		_, err := c.config.Queue.Pop(c.config.Process)
+		return err
+	}
+	if queue, ok := c.config.Queue.(deltafifo.QueueWithBatch); ok && c.config.ProcessBatch != nil {
+		pop = func() error { return queue.PopBatch(c.config.ProcessBatch, c.config.Process) }
+	}
+	for ctx.Err() == nil {
+		switch err := pop(); {
+		case errors.Is(err, deltafifo.ErrFIFOClosed):
+			return
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Processing a change failed")
+		}
+	}
+}
+
+// HasSynced implements Controller.
+func (c *controller) HasSynced() bool { return c.config.Queue.HasSynced() }
+
+// HasSyncedChecker implements Controller.
+func (c *controller) HasSyncedChecker() DoneChecker { return c.config.Queue.HasSyncedChecker() }
+
+// LastSyncResourceVersion implements Controller.
+func (c *controller) LastSyncResourceVersion() string { return c.status().ResourceVersion }
+
+// status is the reflector's; the zero Status before Run.
+func (c *controller) status() reflector.Status {
+	c.mu.Lock()
+	r := c.reflector
+	c.mu.Unlock()
+	if r == nil {
+		return reflector.Status{}
+	}
+	return r.Status()
+}

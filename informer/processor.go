@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// processor hands every change to every handler.
+//
+// mu is the flow: it is held while a change goes into the store and from there to the handlers. Who holds it sees a store
+// and handlers that have been told the same, which is when a late handler can join: it is given the store's content and
+// misses nothing after it. No handler is called under mu.
+//
+// Laws:
+//
+//	P1  a listener in listeners has a running goroutine  <=>  running
+//	P2  every change reaches the backlog of every listener in listeners before mu is released
+//	P3  synced: every initial add is in the backlogs
+//
+// Source: tools/cache/shared_informer.go sharedProcessor
+type processor struct {
+	goroutines sync.WaitGroup
+
+	mu        sync.Mutex
+	listeners []*listener
+	running   bool
+	synced    bool
+}
+
+// joinLocked adds a listener, which is first told of the objects in replay, as of an initial list.
+func (p *processor) joinLocked(l *listener, replay []any) {
+	at := now()
+	changes := make([]change, 0, len(replay))
+	for _, obj := range replay {
+		c := add(obj, true)
+		c.at = at
+		changes = append(changes, c)
+	}
+	l.add(changes)
+	if p.synced {
+		l.markUpstreamSynced()
+	}
+	p.listeners = append(p.listeners, l)
+	if p.running {
+		p.goroutines.Go(l.run)
+	}
+}
+
+// leaveLocked removes a listener. Without one there is nothing to do.
+func (p *processor) leaveLocked(l *listener) {
+	i := slices.Index(p.listeners, l)
+	if i < 0 {
+		return
+	}
+	p.listeners = slices.Delete(p.listeners, i, i+1)
+	l.close(p.running)
+}
+
+// distributeLocked hands changes to every listener.
+func (p *processor) distributeLocked(changes []change) {
+	if len(p.listeners) == 0 {
+		return
+	}
+	at := now()
+	for i := range changes {
+		c := &changes[i]
+		c.at = at
+		c.unchanged = c.kind == updated && sameVersion(c.oldObj, c.newObj)
+	}
+	for _, l := range p.listeners {
+		l.add(changes)
+	}
+}
+
+// start lets the handlers be called.
+func (p *processor) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = true
+	for _, l := range p.listeners {
+		p.goroutines.Go(l.run)
+	}
+}
+
+// stop lets go of every listener and waits until the last call has returned.
+func (p *processor) stop() {
+	p.mu.Lock()
+	for _, l := range p.listeners {
+		l.close(p.running)
+	}
+	p.listeners = nil
+	p.running = false
+	p.mu.Unlock()
+	p.goroutines.Wait()
+}
+
+// markSynced says that the initial list is in the store and in the backlogs.
+func (p *processor) markSynced() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.synced = true
+	for _, l := range p.listeners {
+		l.markUpstreamSynced()
+	}
+}
+
+// shouldResync decides for each listener whether it takes part in the next resync, and so whether there is one.
+func (p *processor) shouldResync() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	anyDue := false
+	for _, l := range p.listeners {
+		if l.resync.check(now) {
+			anyDue = true
+		}
+	}
+	return anyDue
+}
+
+// status describes every listener.
+func (p *processor) status() []HandlerStatus {
+	p.mu.Lock()
+	listeners := slices.Clone(p.listeners)
+	p.mu.Unlock()
+	all := make([]HandlerStatus, 0, len(listeners))
+	for _, l := range listeners {
+		all = append(all, l.Status())
+	}
+	return all
+}

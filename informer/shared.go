@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package informer keeps a local copy of a collection on a server, and tells handlers what changes in it.
+//
+//	reflector -> deltafifo -> [informer] -> store
+//	                                     -> handlers -> workqueue
+//
+// Read shared.go (what an informer promises), handler.go, sharedinformer.go, controller.go (the loop), process.go (delta to
+// store to change), processor.go, listener.go, backlog.go; then registration.go, resync.go, wait.go, typed_handler.go,
+// typed_informer.go, simple.go, factory.go; then go test -v ./informer.
+// Goroutines: an informer's Run is one, its reflector another, a third waits for the first list; each handler has one. Run
+// starts them, and returns when they have ended. Locking: the processor's mu is the flow of changes, each listener's mu its
+// backlog, the informer's mu its life; taken in the order informer, processor, listener. No handler runs under any of them.
+//
+// Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
+package informer
+
+import (
+	"context"
+	"time"
+
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// SharedInformer keeps one copy of a collection for any number of handlers.
+//
+// Eventual: as long as it runs and can reach the server, its store comes to hold what the server holds. It may be behind; it
+// never goes back. Of the states that one object goes through it may skip some, and shows the others in order.
+//
+// Delivered: each handler hears of every change of the store, in order for each object, one call at a time, after the store
+// has changed; by then the store may have changed again. Between handlers nothing is promised.
+//
+// Complete: a handler added late is first told of everything the store holds, as OnAdd with isInInitialList, and misses
+// nothing after it. A delete that a broken watch hid arrives as a tombstone.
+//
+// By name: an object is its namespace and name. One that was deleted and created again while nobody looked is an update,
+// whose two objects have different UIDs; see HandlerOptions.SplitRecreated.
+//
+// Shared: objects are not copied. Whoever changes one changes it for all.
+//
+// Patient: a slow handler delays nobody else, but what it was not told yet waits in memory; see HandlerOptions.Coalesce and
+// ResourceEventHandlerRegistration.Status.
+//
+// Once: it runs once. A new one is made for a second run.
+//
+// Every method may be called from any goroutine, handlers included, at any time relative to Run.
+//
+// Source: tools/cache/shared_informer.go SharedInformer
+type SharedInformer interface {
+	// AddEventHandler adds a handler that resyncs with the informer's own period. It never waits for a handler. The error
+	// says that handler is nil, or that the informer has stopped.
+	AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error)
+	// AddEventHandlerWithResyncPeriod adds a handler to which every object in the store is replayed, from memory, about every
+	// resyncPeriod, as OnUpdate with the same object twice; 0 is never. Nothing is asked of the server. A period under a
+	// second becomes a second; after the start, one under the informer's shortest becomes that; an informer without a
+	// resync period ignores it.
+	AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error)
+	// AddEventHandlerWithOptions adds a handler with options.
+	AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error)
+	// RemoveEventHandler removes a handler. What it was not told yet is dropped, or delivered in the background if it has a
+	// DrainTimeout; a call in flight goes on. ShutDownEventHandler waits for it. A handle that was removed before, or
+	// belongs to another informer, is none of this informer's: nothing happens. A foreign implementation is an error.
+	RemoveEventHandler(handle ResourceEventHandlerRegistration) error
+
+	// GetStore returns the copy, which is for reading.
+	GetStore() store.Store
+	// GetController returns a Controller that tells the informer's state. Its Run does nothing.
+	GetController() Controller
+
+	// Run lists and watches until ctx is done. It returns when every goroutine has ended and no handler is being called;
+	// changes still on their way are dropped, but see HandlerOptions.DrainTimeout. A second Run logs a warning and returns.
+	Run(ctx context.Context)
+	// HasSynced is true once the store has held a complete list. Handlers may not have been told yet; their
+	// registration's HasSynced knows.
+	HasSynced() bool
+	// HasSyncedChecker returns HasSynced as a channel, which never closes if the informer stops before.
+	HasSyncedChecker() DoneChecker
+	// LastSyncResourceVersion is up to where the collection was followed; "" before the first list.
+	LastSyncResourceVersion() string
+	// LastError is why the last attempt to list or watch failed; nil if it did not.
+	LastError() error
+	// Status is a moment in the informer's life, for health checks and messages.
+	Status() Status
+
+	// SetWatchErrorHandler sets what is told why listing or watching failed, after which the informer backs off and tries
+	// again. The error says that the informer has already started.
+	SetWatchErrorHandler(handler reflector.WatchErrorHandler) error
+	// SetTransform sets what each received object goes through once before it is kept. The error says that the informer
+	// has already started.
+	SetTransform(transform store.TransformFunc) error
+	// IsStopped is true once a Run has ended. Handlers and indexers can no longer be added.
+	IsStopped() bool
+}
+
+// SharedIndexInformer is a SharedInformer whose store has indexes.
+//
+// Source: tools/cache/shared_informer.go SharedIndexInformer
+type SharedIndexInformer interface {
+	SharedInformer
+	// AddIndexers adds index functions and indexes what is stored. The error says that a name is taken, or that the
+	// informer has stopped.
+	AddIndexers(indexers store.Indexers) error
+	// GetIndexer returns the copy, which is for reading.
+	GetIndexer() store.Indexer
+}
+
+// Status is a moment in the life of an informer.
+type Status struct {
+	// Name tells informers apart in messages.
+	Name string
+	// Started, Stopped and HasSynced say how far its life has come.
+	Started, Stopped, HasSynced bool
+	// Objects is the number of objects in the store.
+	Objects int
+	// Reflector is the state of listing and watching, with its last error.
+	Reflector reflector.Status
+	// Handlers holds the handlers in the order in which they were added.
+	Handlers []HandlerStatus
+}
+
+// ShutDownEventHandler removes a handler and waits until its last call has returned. Called by that handler itself it would
+// wait for ever.
+//
+// Source: tools/cache/shared_informer.go ShutDownEventHandler
+func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
+	if err := informer.RemoveEventHandler(handle); err != nil {
+		return err
+	}
+	l, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
+	if !ok {
+		return errNoShutdown
+	}
+	<-l.ShutdownChan()
+	return nil
+}

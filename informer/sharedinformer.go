@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+var (
+	errAlreadyStarted = errors.New("informer has already started")
+	errNilHandler     = errors.New("handler is nil")
+	errNoShutdown     = errors.New("handle does not support ShutdownChan()")
+)
+
+// phase is how far the life of an informer has come. It only goes forward.
+type phase int
+
+const (
+	ready phase = iota
+	started
+	stopped
+)
+
+// sharedIndexInformer is the SharedIndexInformer: a Controller in front, a store, a processor behind.
+//
+// Laws:
+//
+//	S1  the store changes, and handlers are told, only under processor.mu
+//	S2  synced is closed  =>  the store has held a complete list, and every handler's backlog got it
+//	S3  controller != nil  <=>  phase > ready
+//
+// Source: tools/cache/shared_informer.go sharedIndexInformer
+type sharedIndexInformer struct {
+	listerWatcher reflector.ListerWatcher
+	exampleObject runtime.Object
+	options       SharedIndexInformerOptions
+	name          string
+	indexer       store.Indexer
+	processor     processor
+	deltas        deltaProcessor
+	synced        chan struct{}
+
+	mu                sync.Mutex
+	phase             phase
+	controller        *controller
+	resync            resyncPlan
+	transform         store.TransformFunc
+	watchErrorHandler reflector.WatchErrorHandler
+}
+
+// NewSharedInformer returns an informer without indexes; see NewSharedIndexInformer.
+//
+// Source: tools/cache/shared_informer.go NewSharedInformer
+func NewSharedInformer(lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedInformer {
+	return NewSharedIndexInformer(lw, exampleObject, options)
+}
+
+// NewSharedIndexInformer returns an informer of what lw lists. exampleObject is an example of the objects: others are not
+// accepted; nil accepts any.
+//
+// Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
+func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	s := &sharedIndexInformer{
+		listerWatcher:     lw,
+		exampleObject:     exampleObject,
+		options:           options,
+		name:              fmt.Sprintf("SharedIndexInformer %T", exampleObject),
+		indexer:           options.newIndexer(),
+		synced:            make(chan struct{}),
+		resync:            resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
+		transform:         options.Transform,
+		watchErrorHandler: options.WatchErrorHandler,
+	}
+	if options.ObjectDescription != "" {
+		s.name = "SharedIndexInformer " + options.ObjectDescription
+	}
+	s.deltas = deltaProcessor{
+		store: s.indexer,
+		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
+		emit:  s.processor.distributeLocked,
+	}
+	return s
+}
+
+// Run implements SharedInformer.
+func (s *sharedIndexInformer) Run(ctx context.Context) {
+	// As in controller.Run, nothing that waits may be deferred: it would keep a panic from ending the process.
+	defer utilruntime.HandleCrashWithContext(ctx)
+	c := s.start(ctx)
+	if c == nil {
+		klog.FromContext(ctx).Info("Warning: the informer has started, run more than once is not allowed", "informer", s.name)
+		return
+	}
+	s.processor.start()
+	syncWatch := make(chan struct{})
+	go func() {
+		defer close(syncWatch)
+		s.closeSynced(ctx, c)
+	}()
+	c.Run(ctx)
+	<-syncWatch
+	s.setStopped()
+	s.processor.stop()
+}
+
+// start makes the controller, or returns nil if there is one.
+func (s *sharedIndexInformer) start(ctx context.Context) *controller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != ready {
+		return nil
+	}
+	s.phase = started
+	s.resync.fixed = true
+	s.controller = newController(Config{
+		Queue:             s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer),
+		ListerWatcher:     s.listerWatcher,
+		ObjectType:        s.exampleObject,
+		ObjectDescription: s.options.ObjectDescription,
+		FullResyncPeriod:  s.resync.checkPeriod,
+		ShouldResync:      s.processor.shouldResync,
+		Process: func(obj any, isInInitialList bool) error {
+			s.processor.mu.Lock()
+			defer s.processor.mu.Unlock()
+			return s.deltas.process(obj, isInInitialList)
+		},
+		ProcessBatch: func(deltas []deltafifo.Delta, isInInitialList bool) error {
+			s.processor.mu.Lock()
+			defer s.processor.mu.Unlock()
+			return s.deltas.processBatch(deltas, isInInitialList)
+		},
+		Transform:         s.transform,
+		WatchErrorHandler: s.watchErrorHandler,
+		Reflector:         s.options.Reflector,
+	})
+	return s.controller
+}
+
+// closeSynced waits for the first list.
+func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
+	select {
+	case <-ctx.Done():
+	case <-c.HasSyncedChecker().Done():
+		s.processor.markSynced()
+		close(s.synced)
+	}
+}
+
+func (s *sharedIndexInformer) setStopped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phase = stopped // whoever holds mu to add a handler does so before the processor stops
+}
+
+// AddEventHandler implements SharedInformer.
+func (s *sharedIndexInformer) AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
+}
+
+// AddEventHandlerWithResyncPeriod implements SharedInformer.
+func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
+}
+
+// AddEventHandlerWithOptions implements SharedInformer.
+func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
+	if handler == nil {
+		return nil, errNilHandler
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase == stopped {
+		return nil, fmt.Errorf("handler %v was not added to shared informer because it has stopped already", handler)
+	}
+	logger := klog.Background()
+	if options.Logger != nil {
+		logger = *options.Logger
+	}
+	wanted := s.options.ResyncPeriod
+	if options.ResyncPeriod != nil {
+		wanted = *options.ResyncPeriod
+	}
+	schedule := newResyncSchedule(s.resync.admit(logger, wanted), time.Now(), options.SkipUnchanged)
+	l := newListener(s.name, handler, options, schedule)
+
+	s.processor.mu.Lock()
+	defer s.processor.mu.Unlock()
+	var replay []any
+	if s.phase == started {
+		replay = s.indexer.List()
+	}
+	s.processor.joinLocked(l, replay)
+	return l, nil
+}
+
+// RemoveEventHandler implements SharedInformer.
+func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
+	l, ok := handle.(*listener)
+	if !ok {
+		return fmt.Errorf("invalid key type %T", handle)
+	}
+	s.processor.mu.Lock()
+	defer s.processor.mu.Unlock()
+	s.processor.leaveLocked(l)
+	return nil
+}
+
+// AddIndexers implements SharedIndexInformer.
+func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase == stopped {
+		return errors.New("indexer was not added because it has stopped already")
+	}
+	return s.indexer.AddIndexers(indexers)
+}
+
+// SetWatchErrorHandler implements SharedInformer.
+func (s *sharedIndexInformer) SetWatchErrorHandler(handler reflector.WatchErrorHandler) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != ready {
+		return errAlreadyStarted
+	}
+	s.watchErrorHandler = handler
+	return nil
+}
+
+// SetTransform implements SharedInformer.
+func (s *sharedIndexInformer) SetTransform(transform store.TransformFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != ready {
+		return errAlreadyStarted
+	}
+	s.transform = transform
+	return nil
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"fmt"
+	"strings"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"example.com/informerstack/store"
+)
+
+// Object is what a typed handler needs of an object: every Kubernetes API type has it. It is comparable so that a missing
+// object, the zero T, can be told from one that is there.
+//
+// Source: tools/cache/controller.go Object
+type Object interface {
+	comparable
+	GetName() string
+	GetNamespace() string
+}
+
+// TypedResourceEventHandler is a ResourceEventHandler for objects of one type. No type assertion is left to its author, not
+// even for tombstones.
+//
+// Source: tools/cache/controller.go TypedResourceEventHandler
+type TypedResourceEventHandler[T Object] interface {
+	OnAdd(obj T, isInInitialList bool)
+	OnUpdate(oldObj, newObj T)
+	OnDelete(obj DeletedObject[T])
+}
+
+// DeletedObject is an object that is gone, with as much as is known of it. Its key and name are always known.
+//
+// Source: tools/cache/controller.go DeletedObject
+type DeletedObject[T Object] struct {
+	// OptionalObj is the last known state. It is stale when FinalStateUnknown is set, and the zero T if no state is known.
+	OptionalObj T
+	// FinalStateUnknown is the tombstone, when the delete was not seen as it happened; otherwise nil.
+	FinalStateUnknown *store.DeletedFinalStateUnknown
+}
+
+// GetObjectName returns the namespace and name. Of a tombstone's key everything after the first slash is the name.
+func (d DeletedObject[T]) GetObjectName() store.ObjectName {
+	var none T
+	switch {
+	case d.FinalStateUnknown != nil:
+		namespace, name, slash := strings.Cut(d.FinalStateUnknown.Key, "/")
+		if !slash {
+			return store.NewObjectName("", d.FinalStateUnknown.Key)
+		}
+		return store.NewObjectName(namespace, name)
+	case d.OptionalObj == none:
+		return store.ObjectName{}
+	}
+	return store.NewObjectName(d.OptionalObj.GetNamespace(), d.OptionalObj.GetName())
+}
+
+// GetName returns the name alone.
+func (d DeletedObject[T]) GetName() string { return d.GetObjectName().Name }
+
+// GetNamespace returns the namespace, "" for a cluster-wide object.
+func (d DeletedObject[T]) GetNamespace() string { return d.GetObjectName().Namespace }
+
+// GetKey returns the key under which the object was stored.
+func (d DeletedObject[T]) GetKey() string {
+	if d.FinalStateUnknown != nil {
+		return d.FinalStateUnknown.Key
+	}
+	return d.GetObjectName().String()
+}
+
+// TypedResourceEventHandlerFuncs is a TypedResourceEventHandler made of functions; nil ones do nothing.
+//
+// Source: tools/cache/controller.go TypedResourceEventHandlerFuncs
+type TypedResourceEventHandlerFuncs[T Object] struct {
+	AddFunc    func(obj T)
+	UpdateFunc func(oldObj, newObj T)
+	DeleteFunc func(obj DeletedObject[T])
+}
+
+// OnAdd calls AddFunc.
+func (f TypedResourceEventHandlerFuncs[T]) OnAdd(obj T, _ bool) {
+	if f.AddFunc != nil {
+		f.AddFunc(obj)
+	}
+}
+
+// OnUpdate calls UpdateFunc.
+func (f TypedResourceEventHandlerFuncs[T]) OnUpdate(oldObj, newObj T) {
+	if f.UpdateFunc != nil {
+		f.UpdateFunc(oldObj, newObj)
+	}
+}
+
+// OnDelete calls DeleteFunc.
+func (f TypedResourceEventHandlerFuncs[T]) OnDelete(obj DeletedObject[T]) {
+	if f.DeleteFunc != nil {
+		f.DeleteFunc(obj)
+	}
+}
+
+// TypedResourceEventHandlerDetailedFuncs is TypedResourceEventHandlerFuncs whose AddFunc is told about the initial list.
+//
+// Source: tools/cache/controller.go TypedResourceEventHandlerDetailedFuncs
+type TypedResourceEventHandlerDetailedFuncs[T Object] struct {
+	AddFunc    func(obj T, isInInitialList bool)
+	UpdateFunc func(oldObj, newObj T)
+	DeleteFunc func(obj DeletedObject[T])
+}
+
+// OnAdd calls AddFunc.
+func (f TypedResourceEventHandlerDetailedFuncs[T]) OnAdd(obj T, isInInitialList bool) {
+	if f.AddFunc != nil {
+		f.AddFunc(obj, isInInitialList)
+	}
+}
+
+// OnUpdate calls UpdateFunc.
+func (f TypedResourceEventHandlerDetailedFuncs[T]) OnUpdate(oldObj, newObj T) {
+	if f.UpdateFunc != nil {
+		f.UpdateFunc(oldObj, newObj)
+	}
+}
+
+// OnDelete calls DeleteFunc.
+func (f TypedResourceEventHandlerDetailedFuncs[T]) OnDelete(obj DeletedObject[T]) {
+	if f.DeleteFunc != nil {
+		f.DeleteFunc(obj)
+	}
+}
+
+// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of one type. On a delete FilterFunc gets
+// OptionalObj, which is the zero T if no state of the object is known.
+//
+// Source: tools/cache/controller.go TypedFilteringResourceEventHandler
+type TypedFilteringResourceEventHandler[T Object] struct {
+	FilterFunc func(obj T) bool
+	Handler    TypedResourceEventHandler[T]
+}
+
+// OnAdd passes on an object that passes.
+func (f TypedFilteringResourceEventHandler[T]) OnAdd(obj T, isInInitialList bool) {
+	if f.FilterFunc(obj) {
+		f.Handler.OnAdd(obj, isInInitialList)
+	}
+}
+
+// OnUpdate passes on what the table at FilteringResourceEventHandler says.
+func (f TypedFilteringResourceEventHandler[T]) OnUpdate(oldObj, newObj T) {
+	switch before, after := f.FilterFunc(oldObj), f.FilterFunc(newObj); {
+	case before && after:
+		f.Handler.OnUpdate(oldObj, newObj)
+	case after:
+		f.Handler.OnAdd(newObj, false)
+	case before:
+		f.Handler.OnDelete(DeletedObject[T]{OptionalObj: oldObj})
+	}
+}
+
+// OnDelete passes on a deleted object that passes.
+func (f TypedFilteringResourceEventHandler[T]) OnDelete(obj DeletedObject[T]) {
+	if f.FilterFunc(obj.OptionalObj) {
+		f.Handler.OnDelete(obj)
+	}
+}
+
+// untyped makes a ResourceEventHandler of a typed one. An object of another type, which only an informer without an example
+// object or a transform can produce, is reported as an error and not passed on.
+type untyped[T Object] struct {
+	handler TypedResourceEventHandler[T]
+}
+
+// Untyped returns handler as a ResourceEventHandler, for informers that are not typed.
+func Untyped[T Object](handler TypedResourceEventHandler[T]) ResourceEventHandler {
+	if handler == nil {
+		return nil // AddEventHandler says so
+	}
+	return untyped[T]{handler: handler}
+}
+
+// OnAdd passes on obj.
+func (u untyped[T]) OnAdd(obj any, isInInitialList bool) {
+	if typed, ok := as[T](obj); ok {
+		u.handler.OnAdd(typed, isInInitialList)
+	}
+}
+
+// OnUpdate passes on both objects.
+func (u untyped[T]) OnUpdate(oldObj, newObj any) {
+	typedOld, oldOK := as[T](oldObj)
+	typedNew, newOK := as[T](newObj)
+	if oldOK && newOK {
+		u.handler.OnUpdate(typedOld, typedNew)
+	}
+}
+
+// OnDelete passes on obj, unpacked if it is a tombstone.
+func (u untyped[T]) OnDelete(obj any) {
+	tombstone, ok := obj.(store.DeletedFinalStateUnknown)
+	if !ok {
+		if typed, ok := as[T](obj); ok {
+			u.handler.OnDelete(DeletedObject[T]{OptionalObj: typed})
+		}
+		return
+	}
+	typed, _ := tombstone.Obj.(T) // a delete is passed on even if nothing is known but the key
+	u.handler.OnDelete(DeletedObject[T]{OptionalObj: typed, FinalStateUnknown: &tombstone})
+}
+
+func as[T Object](obj any) (T, bool) {
+	typed, ok := obj.(T)
+	if !ok {
+		utilruntime.HandleError(fmt.Errorf("typed handler skipped an object: got %T, want %T", obj, typed))
+	}
+	return typed, ok
+}
