@@ -6,18 +6,127 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 )
 
 // ListerWatcher knows how to list a collection and how to watch it from a resourceVersion.
 //
-// client-go's ListWatch, and so every generated informer's, is one.
+// client-go's ListWatch, and so every generated informer's, is one. A result must not be nil when the error is; both
+// methods should return soon after ctx is done. The optional interfaces StreamLister and WatchListRefuser say more about
+// a ListerWatcher; what wraps one should pass them on.
 //
 // Source: tools/cache/listwatch.go ListerWatcherWithContext
 type ListerWatcher interface {
-	// ListWithContext returns a list object: one that meta.ExtractList and meta.ListAccessor understand.
+	// ListWithContext returns a list object: one that meta.EachListItem and meta.ListAccessor understand. A list without
+	// a resourceVersion is accepted: the watch then starts with whatever the server has, and what is deleted between the
+	// two is not noticed.
 	ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	// WatchWithContext starts a watch at options.ResourceVersion. The caller stops it.
+	// WatchWithContext starts a watch at options.ResourceVersion. The caller stops it, then cancels ctx.
 	WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// StreamLister is a ListerWatcher that can hand over the items of a list one by one while it is still being received. The
+// reflector then calls ListStream instead of ListWithContext, also for each page.
+type StreamLister interface {
+	// ListStream calls each with the items in order, and returns the list's metadata. It stops at the first error of each
+	// and returns that.
+	ListStream(ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error) (metav1.ListMeta, error)
+}
+
+// WatchListRefuser is a ListerWatcher that knows that its server has no streaming lists, as client-go's fake clientsets do.
+//
+// Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
+type WatchListRefuser interface {
+	IsWatchListSemanticsUnSupported() bool
+}
+
+func refusesWatchList(lw ListerWatcher) bool {
+	refuser, ok := lw.(WatchListRefuser)
+	return ok && refuser.IsWatchListSemanticsUnSupported()
+}
+
+// ListFunc is ListerWatcher's ListWithContext as a function.
+type ListFunc func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+
+// WatchFunc is ListerWatcher's WatchWithContext as a function.
+type WatchFunc func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+
+// ListWatch makes a ListerWatcher of two functions. Both must be set.
+//
+// Source: tools/cache/listwatch.go ListWatch
+type ListWatch struct {
+	ListWithContextFunc  ListFunc
+	WatchFuncWithContext WatchFunc
+	// DisableChunking makes each LIST ask for everything at once.
+	DisableChunking bool
+}
+
+// ListWithContext calls ListWithContextFunc.
+func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if lw.DisableChunking {
+		options.Limit = 0
+	}
+	return lw.ListWithContextFunc(ctx, options)
+}
+
+// WatchWithContext calls WatchFuncWithContext.
+func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchFuncWithContext(ctx, options)
+}
+
+// List is ListWithContext for callers without a context.
+func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), options)
+}
+
+// Watch is WatchWithContext for callers without a context.
+func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), options)
+}
+
+// Getter starts a GET request. rest.Interface is one.
+//
+// Source: tools/cache/listwatch.go Getter
+type Getter interface {
+	Get() *rest.Request
+}
+
+// NewListWatchFromClient returns a ListWatch of the objects of resource that fieldSelector selects, in namespace, or in
+// all for "".
+//
+// Source: tools/cache/listwatch.go NewListWatchFromClient
+func NewListWatchFromClient(c Getter, resource, namespace string, fieldSelector fields.Selector) *ListWatch {
+	return NewFilteredListWatchFromClient(c, resource, namespace, func(options *metav1.ListOptions) {
+		options.FieldSelector = fieldSelector.String()
+	})
+}
+
+// NewFilteredListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in all for "".
+// optionsModifier may change the options of each request, mostly to set selectors; nil changes nothing.
+//
+// Source: tools/cache/listwatch.go NewFilteredListWatchFromClient
+func NewFilteredListWatchFromClient(c Getter, resource, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
+	request := func(options metav1.ListOptions) *rest.Request {
+		return collectionRequest(c, resource, namespace, optionsModifier, options)
+	}
+	return &ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return request(options).Do(ctx).Get()
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			return request(options).Watch(ctx)
+		},
+	}
+}
+
+// collectionRequest is a GET of a collection.
+func collectionRequest(c Getter, resource, namespace string, modify func(*metav1.ListOptions), options metav1.ListOptions) *rest.Request {
+	if modify != nil {
+		modify(&options)
+	}
+	return c.Get().Namespace(namespace).Resource(resource).VersionedParams(&options, metav1.ParameterCodec)
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// Errors that a WatchErrorHandler, an observer or Status may show besides those of the server.
+var (
+	// ErrWatchSilent is the end of a watch that the server should have ended long ago: its connection is dead.
+	ErrWatchSilent = errors.New("watch is silent past its timeout")
+	// ErrStreamUnfinished is the end of a streaming list that never said that the initial state is complete.
+	ErrStreamUnfinished = errors.New("streaming list has no end of the initial events")
+	// ErrRunning is returned by ListAndWatch while the reflector runs already.
+	ErrRunning = errors.New("reflector is running already")
+)
+
+// VeryShortWatchError is the end of a watch that lasted less than a second and brought nothing.
+//
+// Source: tools/cache/reflector.go VeryShortWatchError
+type VeryShortWatchError struct {
+	Name string // of the reflector
+}
+
+// Error says so in client-go's words.
+func (e *VeryShortWatchError) Error() string {
+	return fmt.Sprintf("very short watch: %s: Unexpected watch close - watch lasted less than a second and no items received", e.Name)
+}
+
+// ApplyError is a change that was received and could not be taken: the transform failed, or the Store did. Nothing is
+// lost: the reflector has not moved past the change and lists again.
+type ApplyError struct {
+	Verb   string // transform, add, update, delete, bookmark, replace or resync
+	Object string // namespace/name of the object; "" when the change concerns them all
+	Err    error
+}
+
+// Error names the verb, the object and the cause.
+func (e *ApplyError) Error() string {
+	if e.Object == "" {
+		return fmt.Sprintf("%s: %v", e.Verb, e.Err)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Verb, e.Object, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ApplyError) Unwrap() error { return e.Err }
+
+var errNilResult = errors.New("result is nil")
+
+func isApplyError(err error) bool {
+	var applyErr *ApplyError
+	return errors.As(err, &applyErr)
+}
+
+// isExpired reports a 410: the server has forgotten the resourceVersion. Old servers say Gone instead of Expired.
+func isExpired(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+const tooLarge = "Too large resource version"
+
+// isTooLarge reports that the server has not yet reached the resourceVersion. Servers since 1.19 give a typed cause, 1.17
+// and 1.18 the cause's text, older ones a text somewhere in the message.
+func isTooLarge(err error) bool {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsTimeout(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Message == tooLarge {
+			return true
+		}
+	}
+	return strings.Contains(status.Status().Message, tooLarge)
+}
+
+// isUnavailable reports that a request cannot be served at its resourceVersion, but can at another.
+func isUnavailable(err error) bool { return isExpired(err) || isTooLarge(err) }
+
+// isBusy reports that the server cannot answer for now, so that what was asked should be asked again later.
+func isBusy(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+}
+
+// isRefusal reports that the server does not understand a streaming list, and never will: an old server, or one that
+// implements no more than LIST and WATCH.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)
+}

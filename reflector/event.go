@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/store"
+)
+
+// event is a watch event that was understood.
+type event struct {
+	watch.Event
+	meta     metav1.Object // of the object as it was received
+	obj      any           // the object transformed; nil for a bookmark
+	received time.Time
+}
+
+// sink is where the events of a watch go: a snapshot while the initial state streams in, then a follower.
+type sink interface {
+	// apply takes one change, or a bookmark.
+	apply(r *Reflector, e event) error
+	// advance notes that everything up to resourceVersion was applied. pastInitial is false while the server may still be
+	// sending the present state, which is in no order.
+	advance(r *Reflector, resourceVersion string, pastInitial bool)
+	// done is true once the sink wants no more.
+	done() bool
+	// check is called at first and then whenever the time it returned has passed. An error ends the watch.
+	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
+}
+
+// consume reads the open watch until it is closed, or to is done, or something goes wrong.
+func (r *Reflector) consume(ctx context.Context, to sink) error {
+	next, err := to.check(ctx, r, r.clock.Now())
+	if err != nil {
+		return err
+	}
+	timer := r.clock.NewTimer(next)
+	defer timer.Stop()
+	events := r.open.ResultChan()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.resyncDue():
+			if err := r.resyncNow(ctx); err != nil {
+				return err
+			}
+		case <-timer.C():
+			next, err := to.check(ctx, r, r.clock.Now())
+			if err != nil {
+				return err
+			}
+			timer.Reset(next)
+		case e, ok := <-events:
+			if !ok {
+				r.contact(r.clock.Now())
+				return nil
+			}
+			if err := r.handle(ctx, e, to); err != nil || to.done() {
+				return err
+			}
+		}
+	}
+}
+
+// handle passes one event on. An event that cannot be meant for us is reported and otherwise ignored; so is an unknown
+// type, but its resourceVersion counts. Where the store fails, the resourceVersion must not move.
+func (r *Reflector) handle(ctx context.Context, received watch.Event, to sink) error {
+	if received.Type == watch.Error {
+		return apierrors.FromObject(received.Object)
+	}
+	w := r.open
+	e := event{Event: received, received: r.clock.Now()}
+	r.contact(e.received)
+	w.lastEvent = e.received
+	err := r.expected.check(e.Object)
+	if err == nil {
+		e.meta, err = meta.Accessor(e.Object)
+	}
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
+		return nil
+	}
+
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		if e.obj, err = r.transformed(e.Object); err != nil {
+			return err
+		}
+		fallthrough
+	case watch.Bookmark:
+		if err := to.apply(r, e); err != nil {
+			return err
+		}
+		w.pastInitial = w.pastInitial || e.Type != watch.Added
+	default:
+		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
+	}
+	to.advance(r, e.meta.GetResourceVersion(), w.pastInitial)
+	w.eventCount++
+	return nil
+}
+
+// transformed applies the transform to an object that was just received.
+func (r *Reflector) transformed(obj runtime.Object) (any, error) {
+	if r.transform == nil {
+		return obj, nil
+	}
+	result, err := r.transform(obj)
+	if err == nil && isNil(result) {
+		err = errNilResult
+	}
+	if err != nil {
+		name, _ := store.ObjectToName(obj)
+		return nil, &ApplyError{Verb: "transform", Object: name.String(), Err: err}
+	}
+	return result, nil
+}
+
+// follower passes events on to the reflector's store.
+type follower struct{}
+
+func (follower) apply(r *Reflector, e event) error {
+	var verb string
+	var err error
+	switch e.Type {
+	case watch.Added:
+		verb, err = "add", r.store.Add(e.obj)
+	case watch.Modified:
+		verb, err = "update", r.store.Update(e.obj)
+	case watch.Deleted:
+		verb, err = "delete", r.store.Delete(e.obj)
+	case watch.Bookmark:
+		if s, ok := r.store.(BookmarkStore); ok {
+			verb, err = "bookmark", s.Bookmark(e.meta.GetResourceVersion())
+		}
+	}
+	if err != nil {
+		return &ApplyError{Verb: verb, Object: store.MetaObjectToName(e.meta).String(), Err: err}
+	}
+	return nil
+}
+
+func (follower) advance(r *Reflector, resourceVersion string, pastInitial bool) {
+	if !pastInitial {
+		return
+	}
+	r.setResourceVersion(resourceVersion)
+	if s, ok := r.store.(ResourceVersionUpdater); ok {
+		s.UpdateResourceVersion(resourceVersion)
+	}
+}
+
+func (follower) done() bool { return false }
+
+func (follower) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {
+	return r.watchdog(now)
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// jsonScanner cuts a stream of JSON into values without decoding them, so that the decoder sees one at a time. It trusts
+// what is inside a value to be JSON, since the decoder will not.
+//
+//	J1  buf[pos:] was read and not yet consumed
+type jsonScanner struct {
+	in  io.Reader
+	buf []byte
+	pos int
+}
+
+const jsonBufferLen = 64 << 10 // grows to the length of the longest value
+
+var errSyntax = errors.New("not JSON")
+
+func newJSONScanner(in io.Reader) *jsonScanner {
+	return &jsonScanner{in: in, buf: make([]byte, 0, jsonBufferLen)}
+}
+
+// object reads { "name": value, ... } and calls field after each name and colon, to read the value.
+func (s *jsonScanner) object(field func(name string) error) error {
+	return s.sequence('{', '}', func() error {
+		raw, err := s.value()
+		if err != nil {
+			return err
+		}
+		var name string
+		if err := utiljson.Unmarshal(raw, &name); err != nil {
+			return fmt.Errorf("%w: field name %s: %v", errSyntax, excerpt(raw), err)
+		}
+		if err := s.expect(':'); err != nil {
+			return err
+		}
+		return field(name)
+	})
+}
+
+// array reads [ value, ... ] and calls item before each value, to read it. null is an empty array.
+func (s *jsonScanner) array(item func() error) error {
+	if c, err := s.peek(); err != nil || c == 'n' {
+		if err == nil {
+			_, err = s.value()
+		}
+		return err
+	}
+	return s.sequence('[', ']', item)
+}
+
+// sequence reads open, elements with commas between them, and closer.
+func (s *jsonScanner) sequence(open, closer byte, element func() error) error {
+	if err := s.expect(open); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c, err := s.peek()
+		switch {
+		case err != nil:
+			return err
+		case c == closer:
+			s.pos++
+			return nil
+		case !first:
+			if err := s.expect(','); err != nil {
+				return err
+			}
+		}
+		if err := element(); err != nil {
+			return err
+		}
+	}
+}
+
+// end reports what follows the last value: nothing may.
+func (s *jsonScanner) end() error {
+	switch _, err := s.peek(); {
+	case err == nil:
+		return fmt.Errorf("%w: more after the end: %s", errSyntax, excerpt(s.buf[s.pos:]))
+	case errors.Is(err, io.ErrUnexpectedEOF) && s.pos == len(s.buf):
+		return nil
+	default:
+		return err
+	}
+}
+
+func (s *jsonScanner) expect(want byte) error {
+	got, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("%w: expected %q, got %s", errSyntax, want, excerpt(s.buf[s.pos:]))
+	}
+	s.pos++
+	return nil
+}
+
+// peek returns the next byte that is not blank.
+func (s *jsonScanner) peek() (byte, error) {
+	for {
+		for ; s.pos < len(s.buf); s.pos++ {
+			switch c := s.buf[s.pos]; c {
+			case ' ', '\t', '\r', '\n':
+			default:
+				return c, nil
+			}
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// value reads one value. The result is good until the next call of any method.
+func (s *jsonScanner) value() ([]byte, error) {
+	c, err := s.peek()
+	if err != nil {
+		return nil, err
+	}
+	scan := scanScalar
+	switch c {
+	case '{', '[':
+		scan = scanNested
+	case '"':
+		scan = scanString
+	case '}', ']', ',', ':':
+		return nil, fmt.Errorf("%w: expected a value, got %s", errSyntax, excerpt(s.buf[s.pos:]))
+	}
+	var state scanState
+	for {
+		n, done := scan(s.buf[s.pos:], &state)
+		if done {
+			raw := s.buf[s.pos : s.pos+n]
+			s.pos += n
+			return raw, nil
+		}
+		if err := s.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill reads more, and makes room for it first. The end of the input is unexpected wherever this is called.
+func (s *jsonScanner) fill() error {
+	switch {
+	case s.pos == len(s.buf):
+		s.buf, s.pos = s.buf[:0], 0
+	case len(s.buf) == cap(s.buf):
+		if s.pos < cap(s.buf)/2 {
+			s.buf = append(make([]byte, 0, 2*cap(s.buf)), s.buf[s.pos:]...)
+		} else {
+			s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]
+		}
+		s.pos = 0
+	}
+	for range 100 { // a reader that returns nothing and no error for ever is broken
+		n, err := s.in.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.buf = s.buf[:len(s.buf)+n]
+		switch {
+		case n > 0:
+			return nil
+		case err == io.EOF: //nolint:errorlint // Read returns it bare
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// scanState is how far a value was scanned when the buffer ended.
+type scanState struct {
+	offset   int
+	depth    int
+	inString bool
+}
+
+// special marks the bytes that matter between the brackets of a value.
+var special = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
+
+// scanNested returns the length of the object or array at the start of data, once it is complete.
+func scanNested(data []byte, at *scanState) (length int, done bool) {
+	i := at.offset
+	for i < len(data) {
+		if at.inString {
+			n, ok := stringEnd(data, i)
+			if i = n; !ok {
+				break
+			}
+			at.inString = false
+			continue
+		}
+		c := data[i]
+		i++
+		if !special[c] {
+			continue
+		}
+		switch c {
+		case '"':
+			at.inString = true
+		case '{', '[':
+			at.depth++
+		default:
+			if at.depth--; at.depth == 0 {
+				return i, true
+			}
+		}
+	}
+	at.offset = i
+	return 0, false
+}
+
+// stringEnd returns the index after the quote that ends the string around data[i], or, if data ends first, the index to go
+// on from.
+func stringEnd(data []byte, i int) (next int, ok bool) {
+	for quote := -1; ; {
+		if quote < i {
+			if quote = bytes.IndexByte(data[i:], '"'); quote < 0 {
+				quote = len(data) - i
+			}
+			quote += i
+		}
+		slash := bytes.IndexByte(data[i:quote], '\\')
+		switch {
+		case slash < 0 && quote == len(data):
+			return quote, false
+		case slash < 0:
+			return quote + 1, true
+		case i+slash+1 == len(data): // the escaped byte is not here yet
+			return i + slash, false
+		}
+		i += slash + 2
+	}
+}
+
+func scanString(data []byte, at *scanState) (length int, done bool) {
+	at.offset = max(at.offset, 1) // the opening quote
+	at.offset, done = stringEnd(data, at.offset)
+	return at.offset, done
+}
+
+// scanScalar returns the length of the number or literal at the start of data, once something follows it.
+func scanScalar(data []byte, at *scanState) (length int, done bool) {
+	end := bytes.IndexAny(data[at.offset:], ",]} \t\r\n:")
+	if end < 0 {
+		at.offset = len(data)
+		return 0, false
+	}
+	return at.offset + end, true
+}
+
+// excerpt quotes the beginning of data for a message.
+func excerpt(data []byte) string { return fmt.Sprintf("%.64q", data[:min(len(data), 64)]) }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// StreamingListWatch is a ListerWatcher and StreamLister: it decodes a LIST item by item while it is being received, so
+// that the bytes of the whole list, and objects as they were before a transform, are never in memory together.
+type StreamingListWatch struct {
+	*ListWatch
+	newItem func() runtime.Object
+	request func(options metav1.ListOptions) *rest.Request
+}
+
+// NewStreamingListWatch returns a StreamingListWatch of resource in namespace, or in all for "". newItem makes an empty
+// object of the type that c decodes watch events to: a pointer to a typed object, *unstructured.Unstructured, or
+// *metav1.PartialObjectMetadata, which also makes the server send metadata alone. optionsModifier is as in
+// NewFilteredListWatchFromClient. LISTs are asked for in JSON, whatever c prefers.
+func NewStreamingListWatch(c Getter, resource, namespace string, newItem func() runtime.Object, optionsModifier func(options *metav1.ListOptions)) *StreamingListWatch {
+	request := func(options metav1.ListOptions) *rest.Request {
+		return collectionRequest(c, resource, namespace, optionsModifier, options)
+	}
+	watchRequest := request
+	const json, metadataOnly = "application/json", "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+	accept := json
+	if _, ok := newItem().(*metav1.PartialObjectMetadata); ok {
+		accept = fmt.Sprintf(metadataOnly, "PartialObjectMetadataList")
+		watchRequest = func(options metav1.ListOptions) *rest.Request {
+			return request(options).SetHeader("Accept", fmt.Sprintf(metadataOnly, "PartialObjectMetadata"))
+		}
+	}
+	lw := &StreamingListWatch{
+		newItem: newItem,
+		request: func(options metav1.ListOptions) *rest.Request { return request(options).SetHeader("Accept", accept) },
+	}
+	lw.ListWatch = &ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return request(options).SetHeader("Accept", accept).Do(ctx).Get()
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			return watchRequest(options).Watch(ctx)
+		},
+	}
+	return lw
+}
+
+// ListStream implements StreamLister. An error that the server sends is the *errors.StatusError that ListWithContext would
+// return.
+func (lw *StreamingListWatch) ListStream(ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error) (metav1.ListMeta, error) {
+	if lw.DisableChunking {
+		options.Limit = 0
+	}
+	body, err := lw.request(options).Stream(ctx)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	defer body.Close()
+	return DecodeList(body, lw.newItem, each)
+}
+
+// DecodeList reads a list object as JSON from body. It decodes each item into an object of newItem's as soon as the item
+// has arrived, and calls each with it, in order. An unstructured item without apiVersion and kind gets those that the
+// list implies. A Status is returned as the error it means.
+//
+// Nothing that was read stays referenced once DecodeList has returned. On an error, each may have been called already.
+func DecodeList(body io.Reader, newItem func() runtime.Object, each func(runtime.Object) error) (metav1.ListMeta, error) {
+	d := listDecoder{in: newJSONScanner(body), newItem: newItem, each: each}
+	if err := d.decode(); err != nil {
+		return metav1.ListMeta{}, err
+	}
+	return d.meta, nil
+}
+
+// listDecoder is one DecodeList.
+type listDecoder struct {
+	in      *jsonScanner
+	newItem func() runtime.Object
+	each    func(runtime.Object) error
+
+	head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	meta      metav1.ListMeta
+	sawItems  bool
+	itemCount int
+	nameless  []*unstructured.Unstructured // items that wait for the list's kind, which comes after them
+	other     map[string]json.RawMessage   // fields that a list does not have; a Status does
+}
+
+func (d *listDecoder) decode() error {
+	if err := d.in.object(d.field); err != nil {
+		return fmt.Errorf("read list after %d items: %w", d.itemCount, err)
+	}
+	if err := d.in.end(); err != nil {
+		return fmt.Errorf("read list after %d items: %w", d.itemCount, err)
+	}
+	switch {
+	case d.head.Kind == "Status":
+		return d.status()
+	case !d.sawItems && !strings.HasSuffix(d.head.Kind, "List"):
+		return fmt.Errorf("read list: got a %s %q instead", d.head.APIVersion, d.head.Kind)
+	}
+	for _, item := range d.nameless {
+		d.setKind(item)
+		if err := d.each(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// field reads the value of one of the list's own fields.
+func (d *listDecoder) field(name string) error {
+	if name == "items" {
+		d.sawItems = true
+		return d.in.array(d.item)
+	}
+	raw, err := d.in.value()
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "apiVersion":
+		return utiljson.Unmarshal(raw, &d.head.APIVersion)
+	case "kind":
+		return utiljson.Unmarshal(raw, &d.head.Kind)
+	case "metadata":
+		return utiljson.Unmarshal(raw, &d.meta)
+	}
+	if d.other == nil {
+		d.other = map[string]json.RawMessage{}
+	}
+	d.other[name] = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+func (d *listDecoder) item() error {
+	raw, err := d.in.value()
+	if err != nil {
+		return err
+	}
+	if raw[0] != '{' {
+		return fmt.Errorf("item %d is no object: %s", d.itemCount, excerpt(raw))
+	}
+	item := d.newItem()
+	u, isUnstructured := item.(*unstructured.Unstructured)
+	if isUnstructured {
+		u.Object = nil
+		err = utiljson.Unmarshal(raw, &u.Object)
+	} else {
+		err = utiljson.Unmarshal(raw, item)
+	}
+	if err != nil {
+		return fmt.Errorf("decode item %d into %T: %w", d.itemCount, item, err)
+	}
+	d.itemCount++
+	if isUnstructured && u.GetKind() == "" && u.GetAPIVersion() == "" {
+		if d.head.Kind == "" || d.head.APIVersion == "" {
+			d.nameless = append(d.nameless, u)
+			return nil
+		}
+		d.setKind(u)
+	}
+	return d.each(item)
+}
+
+func (d *listDecoder) setKind(u *unstructured.Unstructured) {
+	u.SetKind(strings.TrimSuffix(d.head.Kind, "List"))
+	u.SetAPIVersion(d.head.APIVersion)
+}
+
+// status is the error that a Status in the place of a list means.
+func (d *listDecoder) status() error {
+	raw, err := json.Marshal(d.other)
+	if err != nil {
+		return fmt.Errorf("read Status: %w", err)
+	}
+	var status metav1.Status
+	if err := utiljson.Unmarshal(raw, &status); err != nil {
+		return fmt.Errorf("read Status: %w", err)
+	}
+	if status.Status == metav1.StatusSuccess {
+		return fmt.Errorf("read list: got a Status %q instead", status.Status)
+	}
+	return apierrors.FromObject(&status)
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// Status is what a reflector can say of itself at one moment.
+type Status struct {
+	Phase           Phase
+	ResourceVersion string    // that the store has reached; "" before the first list
+	LastContact     time.Time // when the server last answered: a list, an opened watch, an event, a watch's end
+
+	LastError           error     // the newest failure, kept when it is over
+	LastErrorTime       time.Time //
+	ConsecutiveFailures int       // since a watch was last open
+	Failures            int       // since New
+	Fallbacks           int       // streaming lists that were given up for a LIST, since New
+}
+
+// Status returns a snapshot. It is cheap, and safe to call at any time from any goroutine.
+func (r *Reflector) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// LastSyncResourceVersion returns the resourceVersion up to which the Store has everything, or "" before the first list.
+// It is safe to call from any goroutine; the Store may be ahead of it by the change that is being applied.
+func (r *Reflector) LastSyncResourceVersion() string { return r.Status().ResourceVersion }
+
+func (r *Reflector) setPhase(p Phase) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Phase = p
+}
+
+// contact notes that the server answered.
+func (r *Reflector) contact(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.LastContact = now
+}
+
+// setResourceVersion moves on to a state that the Store has taken completely.
+func (r *Reflector) setResourceVersion(resourceVersion string) {
+	r.metrics.reached(resourceVersion)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.ResourceVersion = resourceVersion
+}
+
+// note makes a transition visible: in Status, in the log, to the observer.
+func (r *Reflector) note(ctx context.Context, t Transition) {
+	fellBack := t.From == Streaming && t.To == Listing
+	r.mu.Lock()
+	switch {
+	case t.Err != nil:
+		r.status.LastError, r.status.LastErrorTime = t.Err, r.clock.Now()
+		r.status.ConsecutiveFailures++
+		r.status.Failures++
+	case t.To == Watching:
+		r.status.ConsecutiveFailures = 0
+	}
+	if fellBack {
+		r.status.Fallbacks++
+	}
+	r.mu.Unlock()
+
+	if t.Err != nil && !t.handle {
+		r.log(ctx, t, fellBack)
+	}
+	if r.observe != nil {
+		r.observe(t)
+	}
+}
+
+func (r *Reflector) log(ctx context.Context, t Transition, fellBack bool) {
+	logger := klog.FromContext(ctx).WithValues("reflector", r.name, "type", r.typeDescription, "err", t.Err)
+	switch {
+	case fellBack && !r.fellBack:
+		r.fellBack = true
+		logger.Info("Streaming list failed, falling back to LIST; further times are logged at V(4)", "tryAgain", r.useWatchList)
+	case fellBack:
+		logger.V(4).Info("Streaming list failed, falling back to LIST", "tryAgain", r.useWatchList)
+	case t.To == Streaming, t.To == Listing:
+		logger.V(4).Info("Fetching everything again", "pause", t.Pause)
+	case errors.Is(t.Err, ErrWatchSilent):
+		logger.Info("Watch is dead, opening another")
+	case t.To == Opening:
+		logger.V(2).Info("Opening the watch again", "pause", t.Pause)
+	case isExpired(t.Err):
+		logger.V(4).Info("Watch expired")
+	default:
+		logger.Info("Watch ended with an error")
+	}
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/store"
+)
+
+// maxUnfinished is how many streaming lists in a row may end before the initial state is complete. A server that does not
+// know of streaming lists, but does not refuse them either, just watches. The reflector then lists from that time on.
+const maxUnfinished = 2
+
+// errClosedEarly is ErrStreamUnfinished when the server ended the stream, after some time or some events.
+var errClosedEarly = fmt.Errorf("%w: closed early", ErrStreamUnfinished)
+
+// streamList fetches everything through a watch that sends the present state as ADDED events and then a bookmark that
+// says so (a "WatchList"). It replaces the store's content with that, and leaves the watch open to be followed.
+func (r *Reflector) streamList(ctx context.Context) (err error) {
+	timeout := r.watchTimeout()
+	resourceVersion := r.LastSyncResourceVersion()
+	if r.unavailable {
+		resourceVersion = ""
+	}
+	sendInitialEvents := true
+	r.open, err = r.startWatch(ctx, timeout, metav1.ListOptions{
+		ResourceVersion:      resourceVersion,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents:    &sendInitialEvents,
+		AllowWatchBookmarks:  true,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			r.closeWatch()
+		}
+	}()
+
+	initial := &snapshot{index: map[store.ObjectName]int{}, progress: r.clock.Now()}
+	if err = r.consume(ctx, initial); err == nil && !initial.complete {
+		if err = r.open.tooShort(r.name, r.clock.Now()); err != nil {
+			err = fmt.Errorf("%w: %w", ErrStreamUnfinished, err)
+		} else {
+			err = errClosedEarly
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.replace(listed{items: initial.list(), resourceVersion: initial.resourceVersion})
+}
+
+// snapshot collects the initial state from a stream. Its objects stay apart from the store until it is complete.
+//
+//	S1  index[name] = i  <=>  items[i] is the newest object of that name that was received, and was not deleted since
+//	S2  every other item is nil
+type snapshot struct {
+	items           []any
+	index           map[store.ObjectName]int
+	resourceVersion string
+	complete        bool      // the bookmark that ends the initial events was received
+	progress        time.Time // when the stream began, or last brought an object that was new to it
+	warned          time.Time // when a slow stream was last complained about
+}
+
+func (s *snapshot) apply(_ *Reflector, e event) error {
+	name := store.MetaObjectToName(e.meta)
+	i, known := s.index[name]
+	switch {
+	case e.Type == watch.Bookmark:
+		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+	case e.Type == watch.Deleted && known:
+		s.items[i] = nil
+		delete(s.index, name)
+	case e.Type == watch.Deleted:
+	case known:
+		s.items[i] = e.obj
+	default:
+		s.index[name] = len(s.items)
+		s.items = append(s.items, e.obj)
+		s.progress = e.received
+	}
+	return nil
+}
+
+func (s *snapshot) advance(_ *Reflector, resourceVersion string, pastInitial bool) {
+	if pastInitial { // the ADDED events are in no order
+		s.resourceVersion = resourceVersion
+	}
+}
+
+func (s *snapshot) done() bool { return s.complete }
+
+// check complains about a stream that brings nothing new, then gives it up. Events about known objects do not count: a
+// server that ignores what was asked of it sends those for ever.
+func (s *snapshot) check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error) {
+	if next, err = r.watchdog(now); err != nil {
+		return 0, err
+	}
+	quiet := now.Sub(s.progress)
+	if r.watchListDeadline > 0 {
+		if quiet >= r.watchListDeadline {
+			return 0, fmt.Errorf("%w: nothing new for %v", ErrStreamUnfinished, quiet)
+		}
+		next = min(next, r.watchListDeadline-quiet)
+	}
+	if quiet >= bookmarkWarning && now.Sub(s.warned) >= bookmarkWarning {
+		s.warned = now
+		klog.FromContext(ctx).Info("Streaming list is waiting for the bookmark that ends the initial events",
+			"reflector", r.name, "type", r.typeDescription, "count", len(s.index), "quiet", quiet)
+	}
+	return min(next, bookmarkWarning), nil
+}
+
+// list returns the objects in the order in which they came. The snapshot is used up.
+func (s *snapshot) list() []any {
+	list := s.items[:0]
+	for _, obj := range s.items {
+		if obj != nil {
+			list = append(list, obj)
+		}
+	}
+	clear(s.items[len(list):])
+	return list
+}
