@@ -30,19 +30,23 @@ type KeyGetter interface {
 	GetByKey(key string) (value any, exists bool, err error)
 }
 
-// Gauge is a number that goes up and down.
-type Gauge interface{ Set(float64) }
+// GaugeMetric is a number that goes up and down.
+//
+// Source: tools/cache/reflector_metrics.go GaugeMetric
+type GaugeMetric interface{ Set(float64) }
 
-// Histogram counts observations by size.
-type Histogram interface{ Observe(float64) }
+// HistogramMetric counts observations by size.
+//
+// Source: tools/cache/reflector_metrics.go HistogramMetric
+type HistogramMetric interface{ Observe(float64) }
 
 // Metrics receives a queue's numbers. A nil field costs nothing. The hooks may run with the queue locked: they must be
 // quick, and must not call the queue.
 type Metrics struct {
 	// QueuedItems is how many keys wait in a DeltaFIFO, or how many deltas in a RealFIFO.
-	QueuedItems Gauge
+	QueuedItems GaugeMetric
 	// ProcessingLatency is how long each call of a process function took, in seconds.
-	ProcessingLatency Histogram
+	ProcessingLatency HistogramMetric
 }
 
 // A process function that takes longer than slowProcess while more than slowDepth items wait is logged. A batch may take

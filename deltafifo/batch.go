@@ -13,8 +13,8 @@ const (
 // Pop blocks until something is queued, takes out the oldest delta, and runs process on it as Deltas of one. It returns
 // those Deltas and process's error. An error does not bring the delta back. HasSynced changes after process has returned.
 //
-// process runs with the queue locked unless UnlockWhileProcessing says otherwise, so it must not call the queue's methods, but
-// for HasSynced, Done and Name.
+// process runs with the queue locked unless UnlockWhileProcessing says otherwise, so it must not call what takes the lock:
+// what changes the queue, Pop, PopBatch, Close and IsClosed.
 func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *RealFIFO) batchLenLocked() int {
 		if !it.batchable() {
 			return max(i, 1)
 		}
-		if it.noNewKey {
+		if it.keyLost {
 			return i + 1
 		}
 		if _, dup := f.seen[it.key]; dup {
@@ -128,15 +128,16 @@ func (f *RealFIFO) resyncEachLocked() error {
 		queued[f.items.at(i).key] = struct{}{}
 	}
 	var errs []error
-	for _, key := range f.knownObjects.ListKeys() {
-		if _, isQueued := queued[key]; isQueued {
+	for _, known := range f.knownObjects.ListKeys() {
+		if _, isQueued := queued[known]; isQueued {
 			continue
 		}
-		obj, exists := f.known(f.knownObjects, key)
+		obj, exists := f.known(f.knownObjects, known)
 		if !exists {
 			continue
 		}
-		if _, err := f.intake.mustKey(obj); err != nil {
+		key, err := f.intake.mustKey(obj)
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}

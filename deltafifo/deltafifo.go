@@ -120,7 +120,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	obj, err = f.intake.transform(obj)
+	obj, err = f.intake.transform(key, obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.first.begin(0)
@@ -149,8 +149,9 @@ func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
 // Pop blocks until a key is queued, takes out the oldest with all its deltas, and runs process on them as Deltas. It
 // returns those Deltas, which are the caller's own, and process's error. An error does not bring them back.
 //
-// process runs with the queue locked: what it changes in the known objects, it changes in one step with the removal from the
-// queue. So it must not call any method of the queue but HasSynced, Done and Name. A process that panics leaves the queue lawful, less the key.
+// process runs with the queue locked: what it changes in the known objects, it changes in one step with the removal from
+// the queue. So it must not call what takes the lock: what changes the queue, Pop, Close and IsClosed. If it panics, the
+// queue is left lawful, less the key. HasSynced changes after process has returned.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -52,8 +52,9 @@ func (in *intake) mustKey(obj any) (string, error) {
 	return key, nil
 }
 
-// transform returns obj as it shall be queued. A tombstone holds an object that came from a cache, so it is left alone.
-func (in *intake) transform(obj any) (any, error) {
+// transform returns obj, whose key is key, as it shall be queued. A tombstone holds an object that came from a cache, so it is
+// left alone.
+func (in *intake) transform(key string, obj any) (any, error) {
 	if in.transformer == nil {
 		return obj, nil
 	}
@@ -62,30 +63,50 @@ func (in *intake) transform(obj any) (any, error) {
 	}
 	in.transforming.Lock()
 	defer in.transforming.Unlock()
-	return in.transformer(obj)
+	transformed, err := in.transformer(obj)
+	if err != nil {
+		return nil, fmt.Errorf("transform object %q: %w", key, err)
+	}
+	return transformed, nil
 }
 
+// take returns obj as it shall be queued, with the key of the received object.
 func (in *intake) take(obj any) (keyed, error) {
 	key, err := in.mustKey(obj)
 	if err != nil {
 		return keyed{}, err
 	}
-	obj, err = in.transform(obj)
+	obj, err = in.transform(key, obj)
 	return keyed{key, obj}, err
 }
 
-// takeAll takes a whole list, or fails before anything was queued.
+// takeAll takes every object of a list, or fails.
 func (in *intake) takeAll(list []any) ([]keyed, error) {
-	all := make([]keyed, 0, len(list))
-	for _, obj := range list {
-		key, err := in.mustKey(obj)
+	all := make([]keyed, len(list))
+	for i, obj := range list {
+		received, err := in.take(obj)
 		if err != nil {
 			return nil, err
 		}
-		if obj, err = in.transform(obj); err != nil {
-			return nil, fmt.Errorf("transform listed object %q: %w", key, err)
-		}
-		all = append(all, keyed{key, obj})
+		all[i] = received
 	}
 	return all, nil
+}
+
+// takeList is takeAll for a list that stays one. It returns list itself if there is no transformer.
+func (in *intake) takeList(list []any) ([]any, error) {
+	taken := list
+	if in.transformer != nil {
+		taken = make([]any, len(list))
+	}
+	for i, obj := range list {
+		received, err := in.take(obj)
+		if err != nil {
+			return nil, err
+		}
+		if in.transformer != nil {
+			taken[i] = received.obj
+		}
+	}
+	return taken, nil
 }

@@ -62,9 +62,9 @@ type RealFIFO struct {
 }
 
 type item struct {
-	delta    Delta
-	key      string
-	noNewKey bool // the transformed object has no key; key is that of the received one
+	delta   Delta
+	key     string
+	keyLost bool // the transformed object has no key; key is that of the received one
 }
 
 var (
@@ -127,7 +127,7 @@ func (f *RealFIFO) itemOf(t DeltaType, received keyed) item {
 		if key, err := f.intake.keyOf(received.obj); err == nil {
 			it.key = key
 		} else {
-			it.noNewKey = true
+			it.keyLost = true
 		}
 	}
 	return it
@@ -156,33 +156,30 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 // If this is the queue's first change, then HasSynced waits for all that is queued now. The error is a store.KeyError or the
 // transformer's; the queue is then as it was.
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
-	received, err := f.intake.takeAll(list)
-	if err != nil {
-		return err
-	}
 	if f.atomic {
-		f.replaceAll(list, received, resourceVersion)
-	} else {
-		f.replaceEach(received)
+		return f.replaceAll(list, resourceVersion)
 	}
-	return nil
+	return f.replaceEach(list)
 }
 
-func (f *RealFIFO) replaceAll(list []any, received []keyed, resourceVersion string) {
-	if f.intake.transformer != nil {
-		list = make([]any, len(received))
-		for i, r := range received {
-			list[i] = r.obj
-		}
+func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
+	list, err := f.intake.takeList(list)
+	if err != nil {
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.putLocked(item{delta: Delta{ReplacedAll, ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}}})
 	f.setQueued(f.items.len())
 	f.first.begin(f.items.len())
+	return nil
 }
 
-func (f *RealFIFO) replaceEach(received []keyed) {
+func (f *RealFIFO) replaceEach(list []any) error {
+	received, err := f.intake.takeAll(list)
+	if err != nil {
+		return err
+	}
 	listed := make(map[string]bool, len(received))
 	for _, r := range received {
 		listed[r.key] = true
@@ -206,6 +203,7 @@ func (f *RealFIFO) replaceEach(received []keyed) {
 	}
 	f.setQueued(f.items.len())
 	f.first.begin(f.items.len())
+	return nil
 }
 
 // newestQueuedLocked returns the newest delta of each queued key, and the keys in order of arrival.

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/store"
+)
+
+// The implementations that run the same tests.
+const (
+	ours     = transcript.Ours
+	clientGo = "client-go"
+)
+
+// kind says which queue a test wants.
+type kind struct {
+	real                      bool // RealFIFO
+	known                     bool // has KnownObjects
+	replaced                  bool // EmitDeltaTypeReplaced
+	transform                 bool
+	atomic, unlock, bookmarks bool
+	losing                    bool // the transformer loses the key of ns/e
+}
+
+// world is one queue, the objects its consumer knows, and a consumer that does to them what an informer does.
+type world struct {
+	t     testing.TB
+	queue QueueWithBatch // PopBatch of a queue without batches panics
+	known *knownObjects
+	laws  func(testing.TB)
+
+	failing map[string]bool // keys for which the transformer fails
+	losing  map[string]bool // keys for which the transformer returns something that has no key
+}
+
+func newWorld(t testing.TB, impl string, k kind) *world {
+	w := &world{t: t, known: &knownObjects{objs: map[string]any{}}, laws: func(testing.TB) {},
+		failing: map[string]bool{}, losing: map[string]bool{}}
+	var known KeyListerGetter
+	if k.known {
+		known = w.known
+	}
+	var transform store.TransformFunc
+	if k.transform {
+		transform = w.transform
+	}
+	switch {
+	case impl == ours && k.real:
+		q := NewRealFIFO(RealFIFOOptions{KnownObjects: known, Transformer: transform, AtomicEvents: k.atomic,
+			UnlockWhileProcessing: k.unlock, EmitDeltaTypeBookmark: k.bookmarks})
+		w.queue, w.laws = q, q.checkLaws
+	case impl == ours:
+		q := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: k.replaced, Transformer: transform})
+		w.queue, w.laws = unbatched{q}, q.checkLaws
+	case impl == clientGo && k.real:
+		w.queue = reference{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: known,
+			Transformer: cache.TransformFunc(transform), AtomicEvents: k.atomic, UnlockWhileProcessing: k.unlock,
+			EmitDeltaTypeBookmark: k.bookmarks})}
+	case impl == clientGo:
+		w.queue = reference{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known,
+			EmitDeltaTypeReplaced: k.replaced, Transformer: cache.TransformFunc(transform)})}
+	case impl == naive:
+		w.queue = newModel(k, known, transform)
+	default:
+		t.Fatalf("no implementation %q", impl)
+	}
+	return w
+}
+
+func (w *world) transform(obj any) (any, error) {
+	o := obj.(*metav1.PartialObjectMetadata)
+	key := o.Namespace + "/" + o.Name
+	switch {
+	case w.failing[key]:
+		return nil, errors.New("transform failed")
+	case w.losing[key]:
+		return "keyless " + key, nil
+	}
+	o = o.DeepCopy()
+	o.ResourceVersion += "t" // a trace of each call
+	return o, nil
+}
+
+// object returns an object for "namespace/name" at a resourceVersion.
+func object(key, rv string) *metav1.PartialObjectMetadata {
+	namespace, name, err := store.SplitMetaNamespaceKey(key)
+	if err != nil {
+		panic(err)
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: rv}}
+}
+
+func objects(keys ...string) []any {
+	objs := []any{}
+	for _, key := range keys {
+		objs = append(objs, parseObject(key))
+	}
+	return objs
+}
+
+// parseObject reads ns/name@rv. What has no @ is taken as it is: a string, which has no key.
+func parseObject(word string) any {
+	key, rv, ok := strings.Cut(word, "@")
+	if !ok {
+		return word
+	}
+	return object(key, rv)
+}
+
+// pop pops one item, applies it to the known objects, and says what it was.
+func (w *world) pop() string {
+	var got string
+	_, err := w.queue.Pop(func(obj any, initial bool) error {
+		got = w.consume(obj.(Deltas), initial)
+		return nil
+	})
+	if err != nil {
+		return describeError(err)
+	}
+	return got
+}
+
+// popBatch is pop for a batch.
+func (w *world) popBatch() string {
+	var got []string
+	err := w.queue.PopBatch(func(deltas []Delta, initial bool) error {
+		for _, d := range deltas {
+			got = append(got, w.consume(Deltas{d}, initial))
+		}
+		return nil
+	}, func(obj any, initial bool) error {
+		got = append(got, "single "+w.consume(obj.(Deltas), initial))
+		return nil
+	})
+	if err != nil {
+		return describeError(err)
+	}
+	return strings.Join(got, "\n")
+}
+
+func (w *world) consume(deltas Deltas, initial bool) string {
+	for _, d := range deltas {
+		w.known.apply(d)
+	}
+	text := describe(deltas)
+	if initial {
+		text += " (first list)"
+	}
+	return text
+}
+
+// drain pops everything. The queue must be closed.
+func (w *world) drain() []string {
+	var all []string
+	for {
+		got := w.pop()
+		if got == "closed" {
+			return all
+		}
+		all = append(all, got)
+	}
+}
+
+func describe(deltas Deltas) string {
+	switch o := deltas[0].Object.(type) {
+	case ReplacedAllInfo:
+		words := []string{"replacedall rv=" + o.ResourceVersion + ":"}
+		for _, obj := range o.Objects {
+			words = append(words, describeObject(obj))
+		}
+		return strings.Join(words, " ")
+	case SyncAllInfo:
+		return "syncall"
+	case BookmarkInfo:
+		return "bookmark " + o.ResourceVersion
+	}
+	words := []string{keyForMessage(deltas[0].Object) + ":"}
+	for _, d := range deltas {
+		word := strings.ToLower(string(d.Type))
+		switch o := d.Object.(type) {
+		case *metav1.PartialObjectMetadata:
+			word += "@" + o.ResourceVersion
+		case store.DeletedFinalStateUnknown:
+			word += "(tombstone " + describeObject(o.Obj) + ")"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func describeObject(obj any) string {
+	if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		return keyForMessage(o) + "@" + o.ResourceVersion
+	}
+	return fmt.Sprint(obj)
+}
+
+func keyForMessage(obj any) string {
+	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return fmt.Sprint(obj)
+	}
+	return key
+}
+
+func describeError(err error) string {
+	var ourKeyError store.KeyError
+	var theirKeyError cache.KeyError
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrFIFOClosed), errors.Is(err, cache.ErrFIFOClosed):
+		return "closed"
+	case errors.As(err, &ourKeyError), errors.As(err, &theirKeyError):
+		return "error: no key"
+	case strings.Contains(err.Error(), "transform failed"):
+		return "error: transform failed"
+	}
+	return "error: " + err.Error()
+}
+
+// knownObjects is what a consumer knows, in a fixed order.
+type knownObjects struct {
+	mu      sync.Mutex
+	objs    map[string]any
+	failing bool // GetByKey fails
+	hiding  bool // GetByKey finds nothing
+}
+
+func (k *knownObjects) ListKeys() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Sorted(maps.Keys(k.objs))
+}
+
+func (k *knownObjects) GetByKey(key string) (any, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failing {
+		return nil, false, errors.New("lookup failed")
+	}
+	obj, ok := k.objs[key]
+	return obj, ok && !k.hiding, nil
+}
+
+func (k *knownObjects) set(obj any) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.objs[keyForMessage(obj)] = obj
+}
+
+func (k *knownObjects) apply(d Delta) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch d.Type {
+	case Added, Updated, Replaced, Sync:
+		if key, err := store.MetaNamespaceKeyFunc(d.Object); err == nil {
+			k.objs[key] = d.Object
+		}
+	case Deleted:
+		delete(k.objs, keyForMessage(d.Object))
+	case ReplacedAll:
+		clear(k.objs)
+		for _, obj := range d.Object.(ReplacedAllInfo).Objects {
+			k.objs[keyForMessage(obj)] = obj
+		}
+	}
+}
+
+// unbatched makes a DeltaFIFO fit the harness.
+type unbatched struct{ *DeltaFIFO }
+
+func (unbatched) PopBatch(ProcessBatchFunc, PopProcessFunc) error {
+	panic("a DeltaFIFO has no batches")
+}
+
+// reference makes client-go's queues speak our types.
+type reference struct{ cache.Queue }
+
+func toTheirs(obj any) any {
+	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
+		return cache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: toTheirs(tombstone.Obj)}
+	}
+	return obj
+}
+
+func toOurs(obj any) any {
+	switch o := obj.(type) {
+	case cache.DeletedFinalStateUnknown:
+		return store.DeletedFinalStateUnknown{Key: o.Key, Obj: toOurs(o.Obj)}
+	case cache.ReplacedAllInfo:
+		return ReplacedAllInfo{ResourceVersion: o.ResourceVersion, Objects: o.Objects}
+	case cache.SyncAllInfo:
+		return SyncAllInfo{}
+	case cache.BookmarkInfo:
+		return BookmarkInfo{ResourceVersion: o.ResourceVersion}
+	}
+	return obj
+}
+
+func deltasOf(theirs []cache.Delta) Deltas {
+	deltas := make(Deltas, len(theirs))
+	for i, d := range theirs {
+		deltas[i] = Delta{DeltaType(d.Type), toOurs(d.Object)}
+	}
+	return deltas
+}
+
+func (r reference) Add(obj any) error    { return r.Queue.Add(toTheirs(obj)) }
+func (r reference) Update(obj any) error { return r.Queue.Update(toTheirs(obj)) }
+func (r reference) Delete(obj any) error { return r.Queue.Delete(toTheirs(obj)) }
+
+func (r reference) HasSyncedChecker() DoneChecker { return r.Queue.HasSyncedChecker() }
+
+func (r reference) Bookmark(rv string) error {
+	if q, ok := r.Queue.(*cache.RealFIFO); ok {
+		return q.Bookmark(rv)
+	}
+	return nil
+}
+
+func (r reference) Pop(process PopProcessFunc) (any, error) {
+	got, err := r.Queue.Pop(func(obj any, initial bool) error { return process(deltasOf(obj.(cache.Deltas)), initial) })
+	if theirs, ok := got.(cache.Deltas); ok {
+		return deltasOf(theirs), err
+	}
+	return got, err
+}
+
+func (r reference) PopBatch(batch ProcessBatchFunc, single PopProcessFunc) error {
+	return r.Queue.(cache.QueueWithBatch).PopBatch(
+		func(deltas []cache.Delta, initial bool) error { return batch(deltasOf(deltas), initial) },
+		func(obj any, initial bool) error { return single(deltasOf(obj.(cache.Deltas)), initial) })
+}
+
+// checkLaws checks D1 to D4, F1, F2 and the ring's.
+func (f *DeltaFIFO) checkLaws(t testing.TB) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.Len(t, f.index, f.queue.len(), "D1: as many keys as entries")
+	for i := range f.queue.len() {
+		e := f.queue.at(i)
+		number, ok := f.index[e.key]
+		require.True(t, ok, "D1: %q is queued and not indexed", e.key)
+		require.Equal(t, f.popped+uint64(i), number, "D1: %q", e.key)
+		require.NotEmpty(t, e.deltas, "D2: %q", e.key)
+		for j := 1; j < len(e.deltas); j++ {
+			require.False(t, e.deltas[j-1].Type == Deleted && e.deltas[j].Type == Deleted, "D3: %q", e.key)
+		}
+	}
+	require.LessOrEqual(t, f.first.queued, f.queue.len(), "D4")
+	f.first.checkLaws(t)
+	checkRing(t, &f.queue, func(e entry) bool { return e.key == "" && e.deltas == nil })
+}
+
+// checkLaws checks O2 to O4, F1, F2 and the ring's.
+func (f *RealFIFO) checkLaws(t testing.TB) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.Equal(t, f.atomic, f.knownObjects == nil)
+	for i := range f.items.len() {
+		it := f.items.at(i)
+		switch it.delta.Type {
+		case Replaced, Sync:
+			require.False(t, f.atomic, "O2: %s", it.delta.Type)
+		case ReplacedAll, SyncAll, Bookmark:
+			require.True(t, f.atomic, "O2: %s", it.delta.Type)
+			continue
+		}
+		require.NotEmpty(t, it.key, "O3")
+	}
+	require.LessOrEqual(t, f.first.queued, f.items.len(), "O4")
+	require.Empty(t, f.seen)
+	f.first.checkLaws(t)
+	checkRing(t, &f.items, func(it item) bool { return it == item{} })
+}
+
+func (l *firstList) checkLaws(t testing.TB) {
+	t.Helper()
+	require.Equal(t, l.begun && l.queued == 0 && l.processing == 0, l.isDone(), "F1: %+v", *l)
+	require.GreaterOrEqual(t, l.queued, 0)
+	require.GreaterOrEqual(t, l.processing, 0)
+}
+
+func checkRing[T any](t testing.TB, r *ring[T], isZero func(T) bool) {
+	t.Helper()
+	require.Zero(t, len(r.buf)&(len(r.buf)-1), "R3")
+	for i := r.n; i < len(r.buf); i++ {
+		require.True(t, isZero(*r.at(i)), "R2: slot %d", i)
+	}
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/store"
+)
+
+// Every rule of the two queues, on ours and on client-go. The commands are those of player.exec.
+func TestTranscript(t *testing.T) {
+	for _, file := range transcript.Glob(t, "../testdata/deltafifo/*.txt") {
+		for _, impl := range []string{ours, clientGo} {
+			t.Run(file.Name+"/impl="+impl, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := &player{t: t, impl: impl}
+					defer p.stop()
+					file.Play(t, impl, p.play)
+				})
+			})
+		}
+	}
+}
+
+// player executes the commands of a transcript.
+type player struct {
+	t       *testing.T
+	impl    string
+	w       *world
+	waiting chan string   // what a Pop that blocks will say
+	holding chan struct{} // closed to let a held process function go on
+}
+
+func (p *player) stop() {
+	if p.holding != nil {
+		close(p.holding)
+	}
+	if p.w != nil {
+		p.w.queue.Close()
+	}
+}
+
+// play executes a command, checks the laws, and reports a Pop that it woke.
+func (p *player) play(cmd transcript.Command) string {
+	out := p.exec(cmd)
+	synctest.Wait()
+	if p.holding == nil { // a queue may be locked while a process function runs
+		p.w.laws(p.t)
+	}
+	if p.waiting != nil {
+		select {
+		case got := <-p.waiting:
+			p.waiting = nil
+			out = strings.TrimPrefix(out+"\nwoken: "+got, "\n")
+		default:
+		}
+	}
+	return out
+}
+
+func (p *player) exec(cmd transcript.Command) string {
+	w := p.w
+	switch cmd.Name {
+	case "new": // new deltafifo|realfifo OPTION...
+		p.stop()
+		*p = player{t: p.t, impl: p.impl, w: newWorld(p.t, p.impl, parseKind(p.t, cmd.Args))}
+	case "added", "updated", "deleted": // added KEY RV, or a word that is an object without a key
+		return describeError(p.send(cmd))
+	case "gone": // gone KEY RV: a delete that is a tombstone
+		return describeError(w.queue.Delete(store.DeletedFinalStateUnknown{Key: cmd.Arg(0), Obj: object(cmd.Arg(0), cmd.Arg(1))}))
+	case "replace": // replace KEY@RV...
+		return describeError(w.queue.Replace(objects(cmd.Args...), "100"))
+	case "resync":
+		return describeError(w.queue.Resync())
+	case "bookmark": // bookmark RV
+		if q, ok := w.queue.(interface{ Bookmark(string) error }); ok {
+			return describeError(q.Bookmark(cmd.Arg(0)))
+		}
+	case "known": // known KEY@RV...: what the consumer knows, from now on
+		clear(w.known.objs)
+		for _, obj := range objects(cmd.Args...) {
+			w.known.set(obj)
+		}
+	case "lookups": // lookups fail|miss|work
+		w.known.failing, w.known.hiding = cmd.Arg(0) == "fail", cmd.Arg(0) == "miss"
+	case "transform": // transform fails|loses|keeps KEY
+		w.failing[cmd.Arg(1)], w.losing[cmd.Arg(1)] = cmd.Arg(0) == "fails", cmd.Arg(0) == "loses"
+	case "pop":
+		return p.wait(w.pop)
+	case "batch":
+		return p.wait(w.popBatch)
+	case "pop-fails": // the process function returns an error
+		return p.wait(func() string {
+			got, err := w.queue.Pop(func(any, bool) error { return errors.New("process failed") })
+			return fmt.Sprint(describe(got.(Deltas)), " ", describeError(err))
+		})
+	case "pop-holds": // the process function runs until release
+		p.holding = make(chan struct{})
+		return p.wait(func() string {
+			_, err := w.queue.Pop(func(obj any, initial bool) error {
+				<-p.holding
+				return nil
+			})
+			return "released" + describeError(err)
+		})
+	case "release":
+		close(p.holding)
+		p.holding = nil
+	case "synced?":
+		return fmt.Sprint(w.queue.HasSynced())
+	case "close":
+		w.queue.Close()
+	default:
+		p.t.Fatalf("no command %q", cmd.Line)
+	}
+	return ""
+}
+
+func (p *player) send(cmd transcript.Command) error {
+	var obj any = cmd.Arg(0)
+	if rv := cmd.Arg(1); rv != "" {
+		obj = object(cmd.Arg(0), rv)
+	}
+	switch cmd.Name {
+	case "added":
+		return p.w.queue.Add(obj)
+	case "updated":
+		return p.w.queue.Update(obj)
+	}
+	return p.w.queue.Delete(obj)
+}
+
+// wait runs a Pop, which may block.
+func (p *player) wait(pop func() string) string {
+	p.waiting = make(chan string, 1)
+	go func(done chan<- string) { done <- pop() }(p.waiting)
+	synctest.Wait()
+	select {
+	case got := <-p.waiting:
+		p.waiting = nil
+		return got
+	default:
+		return "..."
+	}
+}
+
+func parseKind(t *testing.T, words []string) kind {
+	k := kind{real: words[0] == "realfifo"}
+	for _, word := range words[1:] {
+		switch word {
+		case "known":
+			k.known = true
+		case "replaced":
+			k.replaced = true
+		case "transform":
+			k.transform = true
+		case "atomic":
+			k.atomic = true
+		case "unlock":
+			k.unlock = true
+		case "bookmarks":
+			k.bookmarks = true
+		default:
+			t.Fatalf("no option %q", word)
+		}
+	}
+	return k
+}
