@@ -36,6 +36,7 @@ type world struct {
 	errs    map[string]error         // by answer: the error that it is, where that matters
 	inside  map[string]int           // by key: calls under way
 	saw     []string                 // finished calls since the last workerSaw
+	sawAt   []time.Duration          // when they ended
 	cache   map[string]string        // by key: the object that reconcile would read
 	read    map[string][]string      // by key: what each call read
 	reports []Report
@@ -66,9 +67,12 @@ func newWorld(t *testing.T, opts Options[string]) *world {
 	return w
 }
 
+// quiet returns a context whose logger says nothing.
+func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
+
 // run starts the controller.
 func (w *world) run() {
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	ctx, cancel := context.WithCancel(quiet(context.Background()))
 	w.cancel = cancel
 	go func() {
 		defer close(w.ended)
@@ -163,25 +167,30 @@ func (w *world) after(d time.Duration) {
 // workerSaw expects the finished calls since the last workerSaw, as "key: answer".
 func (w *world) workerSaw(want ...string) {
 	w.t.Helper()
-	assert.Equal(w.t, want, w.takeSaw())
+	got, _ := w.takeSaw()
+	assert.Equal(w.t, want, got)
 }
 
-func (w *world) takeSaw() []string {
+func (w *world) takeSaw() (saw []string, at []time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	saw := w.saw
-	w.saw = nil
-	return saw
+	saw, at = w.saw, w.sawAt
+	w.saw, w.sawAt = nil, nil
+	return saw, at
 }
 
 // deadLetters expects the letters, oldest first, as "key Reason attempts".
 func (w *world) deadLetters(want ...string) {
 	w.t.Helper()
-	var got []string
+	assert.Equal(w.t, want, w.letters())
+}
+
+func (w *world) letters() []string {
+	var letters []string
 	for _, letter := range w.c.DeadLetters().List() {
-		got = append(got, fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts))
+		letters = append(letters, fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts))
 	}
-	assert.Equal(w.t, want, got)
+	return letters
 }
 
 // limiterCounts expects what the rate limiter remembers of key.
@@ -247,6 +256,7 @@ func (w *world) leave(key, answer string) {
 	defer w.mu.Unlock()
 	w.inside[key]--
 	w.saw = append(w.saw, key+": "+answer)
+	w.sawAt = append(w.sawAt, time.Since(w.start))
 }
 
 // Workers, Begin and End make the world a Metrics.
