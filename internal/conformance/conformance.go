@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conformance says what a Kubernetes API server answers, and asks any server whether it does.
+//
+//	testdata/conformance/*.txt -> [conformance] -> a real kube-apiserver, or apitest
+//
+// The transcripts are recorded from a real kube-apiserver (see e2e) and replayed on every other target: one truth, found
+// by asking. What cannot be said in HTTP is in clients.go: client-go's own clients must work.
+//
+// Read a transcript first, then player.go (its commands) and normalize.go (what is not compared); then
+// go test -v ./internal/conformance.
+// Goroutines: one for each open watch, until it is closed. Locking: none; one transcript, one goroutine.
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/transcript"
+)
+
+// Recorded is the variant whose answers stand in the transcripts: the real server's.
+const Recorded = transcript.Ours
+
+// Target is a server to ask.
+type Target struct {
+	// Variant names the target in transcripts: Recorded, or the heading under which its deviations would stand.
+	Variant string
+	// Config reaches the server as somebody who may do everything.
+	Config *rest.Config
+	// Expire makes the server forget its history: every watch, exact list and continue token from before gets 410 Gone.
+	// It may restart the server.
+	Expire func(t *testing.T)
+	// Folder is where the transcripts are, and widgets.json, the custom resource that they use.
+	Folder string
+}
+
+// Run plays every transcript on the target, then tries client-go's clients on it.
+func Run(t *testing.T, target Target) {
+	client, err := rest.HTTPClientFor(target.Config)
+	require.NoError(t, err)
+	defineWidgets(t, target)
+	for _, file := range transcript.Glob(t, filepath.Join(target.Folder, "*.txt")) {
+		t.Run(file.Name, func(t *testing.T) {
+			p := newPlayer(t, target, client, file.Name)
+			file.Play(t, target.Variant, p.exec)
+		})
+	}
+	for _, test := range clientTests {
+		t.Run("client-go/"+test.name, func(t *testing.T) { test.run(t, target) })
+	}
+}
+
+// defineWidgets creates the custom resource and waits until it is served.
+func defineWidgets(t *testing.T, target Target) {
+	definition, err := os.ReadFile(filepath.Join(target.Folder, "widgets.json"))
+	require.NoError(t, err)
+	clientset, err := kubernetes.NewForConfig(target.Config)
+	require.NoError(t, err)
+	client := clientset.RESTClient()
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	require.NoError(t, client.Post().AbsPath(path).Body(definition).Do(t.Context()).Error())
+	require.Eventually(t, func() bool {
+		return client.Get().AbsPath("/apis/example.com/v1/widgets").Do(t.Context()).Error() == nil
+	}, patience, 20*time.Millisecond)
+}

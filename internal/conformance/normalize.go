@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// normalizer prints JSON without what differs from run to run:
+//
+//   - uid, creationTimestamp and managedFields are checked for form and left out;
+//   - an object's resourceVersion is rv1, rv2, ... in the order in which they first appear;
+//   - a list's or bookmark's is now, if no object seen so far is newer, else its rv, else old;
+//   - in messages, the server's own counters are now, and what tells how it is built is <why>;
+//   - tokens are <continue>, ages <age>, moments <time>, uids <uid>; columns of tables have no description;
+//   - the test's namespace is ns; what generateName appended is <random>.
+type normalizer struct {
+	t        *testing.T
+	ns       string
+	symbols  map[string]string // resourceVersion -> rv1
+	versions map[string]string // rv1 -> resourceVersion
+	newest   uint64            // of all objects seen
+}
+
+func newNormalizer(t *testing.T, ns string) *normalizer {
+	return &normalizer{t: t, ns: ns, symbols: map[string]string{}, versions: map[string]string{}}
+}
+
+// versionOf returns the resourceVersion that is printed as symbol.
+func (n *normalizer) versionOf(symbol string) (string, bool) {
+	rv, ok := n.versions[symbol]
+	return rv, ok
+}
+
+// normalize prints a decoded body, which it changes.
+func (n *normalizer) normalize(value any) string {
+	return n.print(n.clean(value))
+}
+
+// normalizeEvent prints the object of a watch event. A bookmark's metadata tells about the collection, as a list's does.
+func (n *normalizer) normalizeEvent(event map[string]any) string {
+	object, ok := event["object"].(map[string]any)
+	require.True(n.t, ok, "an event has an object: %v", event)
+	metadata, _ := object["metadata"].(map[string]any)
+	if event["type"] == "BOOKMARK" && metadata != nil {
+		metadata["resourceVersion"] = n.collectionVersion(metadata["resourceVersion"])
+	}
+	return n.normalize(object)
+}
+
+func (n *normalizer) print(value any) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	require.NoError(n.t, encoder.Encode(value))
+	return strings.ReplaceAll(strings.TrimSpace(b.String()), n.ns, "ns")
+}
+
+func (n *normalizer) clean(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if metadata, ok := value["metadata"].(map[string]any); ok {
+			if _, isList := value["items"]; isList || value["kind"] == "Table" {
+				n.cleanListMeta(metadata)
+			} else {
+				n.cleanObjectMeta(metadata)
+			}
+		}
+		if _, isColumn := value["priority"]; isColumn {
+			delete(value, "description")
+		}
+		if value["kind"] == "Status" {
+			n.cleanStatus(value)
+		}
+		for key, field := range value {
+			value[key] = n.clean(field)
+		}
+	case []any:
+		for i, item := range value {
+			value[i] = n.clean(item)
+		}
+	case string:
+		return n.cleanString(value)
+	}
+	return value
+}
+
+func (n *normalizer) cleanListMeta(metadata map[string]any) {
+	if rv, ok := metadata["resourceVersion"]; ok {
+		metadata["resourceVersion"] = n.collectionVersion(rv)
+	}
+	if token, ok := metadata["continue"].(string); ok && token != "" {
+		metadata["continue"] = "<continue>"
+	}
+}
+
+var (
+	uid    = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+	suffix = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+)
+
+func (n *normalizer) cleanObjectMeta(metadata map[string]any) {
+	delete(metadata, "managedFields")
+	if value, ok := metadata["uid"].(string); ok && uid.MatchString(value) {
+		delete(metadata, "uid")
+	}
+	if isTime(metadata["creationTimestamp"]) {
+		delete(metadata, "creationTimestamp")
+	}
+	if isTime(metadata["deletionTimestamp"]) {
+		metadata["deletionTimestamp"] = "<time>"
+	}
+	if rv, ok := metadata["resourceVersion"].(string); ok {
+		metadata["resourceVersion"] = n.objectVersion(rv)
+	}
+	if prefix, ok := metadata["generateName"].(string); ok {
+		if rest, ok := strings.CutPrefix(fmt.Sprint(metadata["name"]), prefix); ok && suffix.MatchString(rest) {
+			metadata["name"] = prefix + "<random>"
+		}
+	}
+}
+
+// cleanStatus cleans the token to go on with that an expired list may carry.
+func (n *normalizer) cleanStatus(status map[string]any) {
+	if metadata, ok := status["metadata"].(map[string]any); ok {
+		n.cleanListMeta(metadata)
+	}
+}
+
+func isTime(value any) bool {
+	text, ok := value.(string)
+	_, err := time.Parse(time.RFC3339, text)
+	return ok && err == nil
+}
+
+func (n *normalizer) objectVersion(rv string) string {
+	if symbol, ok := n.symbols[rv]; ok {
+		return symbol
+	}
+	number, err := strconv.ParseUint(rv, 10, 64)
+	if err != nil || number == 0 {
+		return rv // not a version: let it be seen; a bookmark's is a word already
+	}
+	n.newest = max(n.newest, number)
+	symbol := fmt.Sprint("rv", len(n.symbols)+1)
+	n.symbols[rv], n.versions[symbol] = symbol, rv
+	return symbol
+}
+
+// collectionVersion names a version of the whole collection. Others write to the server too, so it may have moved on
+// since the newest object here.
+func (n *normalizer) collectionVersion(value any) string {
+	rv := fmt.Sprint(value)
+	number, err := strconv.ParseUint(rv, 10, 64)
+	if err != nil {
+		return rv
+	}
+	if number >= n.newest {
+		return "now"
+	}
+	if symbol, ok := n.symbols[rv]; ok {
+		return symbol
+	}
+	return "old"
+}
+
+// reasons are the parts of messages that tell how a server is built, not what it refuses.
+var reasons = regexp.MustCompile(`((cannot be handled as a \w+|json parse error|error decoding patch|continue key is not valid): ).*`)
+
+var (
+	age      = regexp.MustCompile(`^\d+[sm]$`)
+	counters = regexp.MustCompile(`current: \d+|\(\d+\)$`)
+	number   = regexp.MustCompile(`\d+`)
+)
+
+// cleanString replaces ages, uids, and what a message tells of resourceVersions.
+func (n *normalizer) cleanString(text string) string {
+	if age.MatchString(text) {
+		return "<age>"
+	}
+	text = uid.ReplaceAllString(text, "<uid>")
+	text = reasons.ReplaceAllString(text, "${1}<why>")
+	if strings.Contains(text, "resource version: ") {
+		text = counters.ReplaceAllStringFunc(text, func(match string) string {
+			return number.ReplaceAllString(match, "now")
+		})
+	}
+	if !strings.Contains(strings.ToLower(text), "version") {
+		return text
+	}
+	return number.ReplaceAllStringFunc(text, func(rv string) string {
+		if symbol, ok := n.symbols[rv]; ok {
+			return symbol
+		}
+		return rv
+	})
+}
