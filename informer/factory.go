@@ -73,8 +73,14 @@ type factoryInformer struct {
 	informer SharedIndexInformer
 	pinned   bool
 	users    int
+	ctx      context.Context
 	stop     context.CancelFunc
 	done     chan struct{}
+}
+
+// ending is true if the informer has stopped or is about to.
+func (fi *factoryInformer) ending() bool {
+	return fi.informer.IsStopped() || fi.stop != nil && fi.ctx.Err() != nil
 }
 
 // NewFactory returns a factory. newInformer makes the informer of a key; it may be nil if only InformerFor is used. It is
@@ -83,8 +89,8 @@ func NewFactory(newInformer func(FactoryKey) (SharedIndexInformer, error)) *Fact
 	return &Factory{newInformer: newInformer, informers: map[FactoryKey]*factoryInformer{}}
 }
 
-// InformerFor returns the informer for objects of obj's type. The first call for a type makes it with newInformer. It runs
-// after the next Start.
+// InformerFor returns the informer for objects of obj's type. The first call for a type makes it with newInformer, and so
+// does the first call after it has stopped. It runs after the next Start.
 //
 // Source: informers/factory.go InformerFor
 func (f *Factory) InformerFor(obj runtime.Object, newInformer func() SharedIndexInformer) SharedIndexInformer {
@@ -129,7 +135,7 @@ func (f *Factory) Acquire(key FactoryKey) (*Lease, error) {
 }
 
 func (f *Factory) getLocked(key FactoryKey, newInformer func(FactoryKey) (SharedIndexInformer, error)) (*factoryInformer, error) {
-	if fi, ok := f.informers[key]; ok && !fi.informer.IsStopped() {
+	if fi, ok := f.informers[key]; ok && !fi.ending() {
 		return fi, nil
 	}
 	if newInformer == nil {
@@ -162,11 +168,11 @@ func (f *Factory) startLocked(ctx context.Context, fi *factoryInformer) {
 	if fi.stop != nil {
 		return
 	}
-	ctx, fi.stop = context.WithCancel(ctx)
+	fi.ctx, fi.stop = context.WithCancel(ctx)
 	f.runs.Go(func() {
 		defer close(fi.done)
 		defer fi.stop()
-		fi.informer.Run(ctx)
+		fi.informer.Run(fi.ctx)
 	})
 }
 

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const testNamespace = "ns"
+
+// server is a ListerWatcher: a collection of ConfigMaps behind a log in the order of resourceVersions.
+//
+//	V1  a watch from n delivers the log's events after n, each once, or 410 if the log no longer reaches back to n
+//	V2  events in log are in ascending order of rv, all after compacted
+type server struct {
+	streaming bool // whether it can send the initial state through a watch
+
+	mu        sync.Mutex
+	rv        int
+	uid       int
+	compacted int
+	objects   map[string]*corev1.ConfigMap
+	order     []string // of creation, which is the order of lists
+	log       []logged
+	watches   map[*serverWatch]bool
+	failure   error // what every request fails with, if set
+	lists     int
+	opened    int
+}
+
+type logged struct {
+	rv    int
+	event watch.Event
+}
+
+func newServer() *server {
+	return &server{objects: map[string]*corev1.ConfigMap{}, watches: map[*serverWatch]bool{}}
+}
+
+// IsWatchListSemanticsUnSupported makes reflectors LIST first.
+func (s *server) IsWatchListSemanticsUnSupported() bool { return !s.streaming }
+
+func (s *server) create(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rv++
+	s.uid++
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: testNamespace, Name: name, UID: types.UID(fmt.Sprint("uid-", s.uid)), ResourceVersion: strconv.Itoa(s.rv),
+	}}
+	s.objects[name] = obj
+	s.order = append(s.order, name)
+	s.publishLocked(watch.Added, obj)
+}
+
+func (s *server) update(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rv++
+	obj := s.objects[name].DeepCopy()
+	obj.ResourceVersion = strconv.Itoa(s.rv)
+	s.objects[name] = obj
+	s.publishLocked(watch.Modified, obj)
+}
+
+// delete removes an object; a lost delete reaches no watch.
+func (s *server) delete(name string, lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rv++
+	obj := s.objects[name].DeepCopy()
+	obj.ResourceVersion = strconv.Itoa(s.rv)
+	delete(s.objects, name)
+	s.order = slices.DeleteFunc(s.order, func(n string) bool { return n == name })
+	if !lost {
+		s.publishLocked(watch.Deleted, obj)
+	}
+}
+
+func (s *server) publishLocked(t watch.EventType, obj *corev1.ConfigMap) {
+	e := logged{rv: s.rv, event: watch.Event{Type: t, Object: obj}}
+	s.log = append(s.log, e)
+	for w := range s.watches {
+		w.events <- e.event
+	}
+}
+
+// cut closes every watch, as servers do all the time.
+func (s *server) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watches {
+		w.closeLocked()
+	}
+}
+
+// expire forgets the log and ends every watch with 410 Gone.
+func (s *server) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log, s.compacted = nil, s.rv
+	gone := apierrors.NewResourceExpired("too old resource version").Status()
+	for w := range s.watches {
+		w.events <- watch.Event{Type: watch.Error, Object: &gone}
+		w.closeLocked()
+	}
+}
+
+// bookmark tells every watch the newest resourceVersion.
+func (s *server) bookmark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watches {
+		w.events <- s.bookmarkLocked(false)
+	}
+}
+
+func (s *server) bookmarkLocked(endsInitial bool) watch.Event {
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.rv)}}
+	if endsInitial {
+		obj.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return watch.Event{Type: watch.Bookmark, Object: obj}
+}
+
+// fail makes every request fail with err, until it is called with nil.
+func (s *server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
+}
+
+func (s *server) requests() (lists, watches int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists, s.opened
+}
+
+func (s *server) openWatches() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.watches)
+}
+
+// ListWithContext implements reflector.ListerWatcher.
+func (s *server) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+	if s.failure != nil {
+		return nil, s.failure
+	}
+	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.rv)}}
+	for _, name := range s.order {
+		list.Items = append(list.Items, *s.objects[name])
+	}
+	return list, ctx.Err()
+}
+
+// WatchWithContext implements reflector.ListerWatcher.
+func (s *server) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	if s.failure != nil {
+		return nil, s.failure
+	}
+	from, _ := strconv.Atoi(options.ResourceVersion)
+	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if !initial && from < s.compacted {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
+	w := &serverWatch{server: s, events: make(chan watch.Event, 1<<14)}
+	s.watches[w] = true
+	if initial {
+		for _, name := range s.order {
+			w.events <- watch.Event{Type: watch.Added, Object: s.objects[name].DeepCopy()}
+		}
+		w.events <- s.bookmarkLocked(true)
+		return w, nil
+	}
+	for _, e := range s.log {
+		if e.rv > from {
+			w.events <- e.event
+		}
+	}
+	return w, nil
+}
+
+// List and Watch make the server a ListerWatcher of client-go's older kind too.
+func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+func (s *server) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+type serverWatch struct {
+	server *server
+	events chan watch.Event
+}
+
+func (w *serverWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (w *serverWatch) Stop() {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.closeLocked()
+}
+
+func (w *serverWatch) closeLocked() {
+	if w.server.watches[w] {
+		delete(w.server.watches, w)
+		close(w.events)
+	}
+}

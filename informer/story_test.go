@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// What exists when an informer starts is not new: it arrives as adds of the initial list. What comes later does not.
+func TestStory_InitialListThenLive(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw("initial a", "initial b")
+		w.create("c")
+		w.update("a")
+		w.delete("b")
+		w.handlerSaw("add c", "update a", "delete b")
+		assert.Equal(t, w.onServer(), w.stored())
+	})
+}
+
+// A watch that ends cleanly is resumed: no relist, no event twice.
+func TestStory_CutWatchResumes(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		w.after(10 * time.Second)
+		w.handlerSaw("initial a")
+		w.server.cut()
+		w.update("a")
+		w.after(time.Minute)
+		w.handlerSaw("update a")
+		lists, _ := w.server.requests()
+		assert.Equal(t, 1, lists)
+	})
+}
+
+// An expired watch (410 Gone) may hide a delete: the relist reports a tombstone. What the relist finds unchanged is not an
+// update.
+func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw("initial a", "initial b")
+		w.loseDelete("a")
+		w.handlerSaw()
+		w.expireWatch()
+		w.after(time.Minute)
+		if w.impl == ours {
+			w.handlerSaw("unchanged b", "tombstone a") // a DeltaFIFO queues the listed objects first
+		} else {
+			w.handlerSaw("tombstone a", "unchanged b")
+		}
+		assert.Equal(t, []string{"b@2"}, w.stored())
+	})
+}
+
+// The same delete while the watch works arrives as the object itself.
+func TestStory_SeenDeleteIsNoTombstone(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		w.delete("a")
+		w.handlerSaw("initial a", "delete a")
+	})
+}
+
+// A resync replays the store from memory: the server is not asked.
+func TestStory_ResyncIsNotARelist(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw("initial a", "initial b")
+		w.after(time.Minute + time.Second)
+		w.handlerSaw("resync a", "resync b")
+		w.after(time.Minute)
+		w.handlerSaw("resync a", "resync b")
+		lists, watches := w.server.requests()
+		assert.Equal(t, 1, lists)
+		assert.Equal(t, 1, watches)
+	}, resyncEvery(time.Minute))
+}
+
+// A handler that is added late is first told of everything the store holds.
+func TestStory_LateHandlerGetsReplay(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.update("b")
+		w.create("c")
+		late := w.addHandler(HandlerOptions{})
+		late.saw("initial a", "initial b", "initial c")
+		assert.True(t, late.HasSynced())
+		w.delete("a")
+		late.saw("delete a")
+	})
+}
+
+// The informer has synced when the store holds the list; a handler has when it was told of it.
+func TestStory_HandlerSyncsAfterInformer(t *testing.T) {
+	story(t, func(w *world) {
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		w.handler.block = make(chan struct{})
+		assert.False(t, w.informer.HasSynced())
+		w.start()
+		assert.True(t, w.informer.HasSynced())
+		assert.False(t, w.handler.HasSynced())
+		close(w.handler.block)
+		w.settle()
+		assert.True(t, w.handler.HasSynced())
+	})
+}
+
+// An empty collection is complete as soon as it was listed.
+func TestStory_EmptyListSyncs(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		assert.True(t, w.informer.HasSynced())
+		assert.True(t, w.handler.HasSynced())
+		w.handlerSaw()
+	})
+}
+
+// A server that is down when the informer starts delays the sync; one that is up again is found.
+func TestStory_ServerDownAtStart(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.server.fail(errors.New("no route to host"))
+		w.start()
+		w.after(10 * time.Minute)
+		assert.False(t, w.informer.HasSynced())
+		assert.False(t, w.handler.HasSynced())
+		w.server.fail(nil)
+		w.after(2 * time.Minute)
+		assert.True(t, w.informer.HasSynced())
+		w.handlerSaw("initial a")
+	})
+}
+
+// Deleted and created again while nobody looked: an update, whose objects have different UIDs.
+func TestStory_UnseenRecreationIsAnUpdate(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		w.handlerSaw("initial a")
+		w.loseDelete("a")
+		w.server.mu.Lock()
+		w.server.failure = apierrors.NewServiceUnavailable("away")
+		w.server.mu.Unlock()
+		w.expireWatch()
+		w.create("a")
+		w.server.fail(nil)
+		w.after(time.Minute)
+		w.handlerSaw("update a")
+	})
+}
+
+// A blocked handler holds up neither the store nor the other handlers.
+func TestStory_BlockedHandlerHarmsOnlyItself(t *testing.T) {
+	story(t, func(w *world) {
+		w.handler.block = make(chan struct{})
+		other := w.addHandler(HandlerOptions{})
+		w.start()
+		for range 3 {
+			w.create("a")
+			w.delete("a")
+		}
+		w.create("a")
+		other.saw("add a", "delete a", "add a", "delete a", "add a", "delete a", "add a")
+		assert.Equal(t, w.onServer(), w.stored())
+		w.handlerSaw()
+		close(w.handler.block)
+		w.handlerSaw("add a", "delete a", "add a", "delete a", "add a", "delete a", "add a")
+	})
+}
+
+// A removed handler hears nothing more, and what it was not told yet is dropped.
+func TestStory_RemovedHandlerHearsNothing(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		other := w.addHandler(HandlerOptions{})
+		w.create("a")
+		w.handlerSaw("add a")
+		w.handler.block = make(chan struct{})
+		w.update("a")
+		w.update("a")
+		require.NoError(t, w.informer.removeHandler(w.handler.registration))
+		w.update("a")
+		close(w.handler.block)
+		w.handlerSaw("update a") // the call that was in flight
+		other.saw("add a", "update a", "update a", "update a")
+		require.NoError(t, w.informer.removeHandler(w.handler.registration), "twice does no harm")
+	})
+}
+
+// When an informer stops, what its handlers were not told yet is dropped, and Run waits for the calls in flight.
+func TestStory_StopDropsWhatWaits(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		w.handler.slow = time.Minute
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		began := time.Now()
+		w.stop()
+		assert.Equal(t, time.Minute, time.Since(began))
+		w.handlerSaw("add a")
+		assert.True(t, w.informer.IsStopped())
+		assert.Zero(t, w.server.openWatches())
+	})
+}
+
+// A stopped informer takes no handlers and does not run again.
+func TestStory_StoppedForGood(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		w.stop()
+		_, err := w.informer.addHandler(newRecorder(), HandlerOptions{})
+		require.ErrorContains(t, err, "was not added to shared informer because it has stopped already")
+		lists, _ := w.server.requests()
+		w.start()
+		w.stop()
+		again, _ := w.server.requests()
+		assert.Equal(t, lists, again)
+	})
+}
+
+// A handler may add and remove handlers, itself included.
+func TestStory_HandlerUsesItsInformer(t *testing.T) {
+	story(t, func(w *world) {
+		var second *handler
+		w.handler.onCall = func(line string) {
+			switch line {
+			case "add a":
+				second = w.add(newRecorder(), HandlerOptions{})
+			case "add b":
+				assert.NoError(t, w.informer.removeHandler(w.handler.registration))
+			}
+			w.informer.HasSynced()
+			w.informer.IsStopped()
+			w.informer.LastSyncResourceVersion()
+		}
+		w.start()
+		w.create("a")
+		second.saw("initial a")
+		w.create("b")
+		w.create("c")
+		w.handlerSaw("add a", "add b")
+		second.saw("add b", "add c")
+	})
+}
+
+// A bookmark moves the informer's resourceVersion although nothing happened.
+func TestStory_BookmarkMovesResourceVersion(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		assert.Equal(t, "1", w.informer.LastSyncResourceVersion())
+		w.server.mu.Lock()
+		w.server.rv = 40 // something else on the server changed
+		w.server.mu.Unlock()
+		w.server.bookmark()
+		w.settle()
+		assert.Equal(t, "40", w.informer.LastSyncResourceVersion())
+		w.handlerSaw("initial a")
+	})
+}

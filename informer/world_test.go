@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/reflector"
+)
+
+// The implementations that stories and transcripts run on.
+const (
+	ours         = "ours"          // on a DeltaFIFO
+	oursRealFIFO = "ours-realfifo" // on a RealFIFO, as client-go today
+	clientGo     = "client-go"
+)
+
+var everyImpl = []string{ours, oursRealFIFO, clientGo}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !testing.Verbose() {
+		klog.LogToStderr(false) // errors that the tests provoke
+		klog.SetLogger(klog.Logger{})
+		utilruntime.ErrorHandlers = nil
+	}
+	os.Exit(m.Run())
+}
+
+// registration is what both implementations' handles have.
+type registration interface{ HasSynced() bool }
+
+// subject is a shared informer of one of the implementations.
+type subject interface {
+	addHandler(handler ResourceEventHandler, options HandlerOptions) (registration, error)
+	removeHandler(handle registration) error
+	shutDownHandler(handle registration) error
+	setTransform(transform func(any) (any, error)) error
+	run(ctx context.Context)
+	IsStopped() bool
+	HasSynced() bool
+	LastSyncResourceVersion() string
+	objects() []any
+}
+
+type ourSubject struct{ SharedIndexInformer }
+
+func (s ourSubject) addHandler(h ResourceEventHandler, o HandlerOptions) (registration, error) {
+	return s.AddEventHandlerWithOptions(h, o)
+}
+func (s ourSubject) removeHandler(h registration) error {
+	return s.RemoveEventHandler(h.(ResourceEventHandlerRegistration))
+}
+func (s ourSubject) shutDownHandler(h registration) error {
+	return ShutDownEventHandler(s, h.(ResourceEventHandlerRegistration))
+}
+func (s ourSubject) setTransform(t func(any) (any, error)) error { return s.SetTransform(t) }
+func (s ourSubject) run(ctx context.Context)                     { s.Run(ctx) }
+func (s ourSubject) objects() []any                              { return s.GetStore().List() }
+
+type theirSubject struct{ cache.SharedIndexInformer }
+
+func (s theirSubject) addHandler(h ResourceEventHandler, o HandlerOptions) (registration, error) {
+	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{Logger: o.Logger, ResyncPeriod: o.ResyncPeriod})
+}
+func (s theirSubject) removeHandler(h registration) error {
+	return s.RemoveEventHandler(h.(cache.ResourceEventHandlerRegistration))
+}
+func (s theirSubject) shutDownHandler(h registration) error {
+	return cache.ShutDownEventHandler(s, h.(cache.ResourceEventHandlerRegistration))
+}
+func (s theirSubject) setTransform(t func(any) (any, error)) error { return s.SetTransform(t) }
+func (s theirSubject) run(ctx context.Context)                     { s.RunWithContext(ctx) }
+func (s theirSubject) objects() []any                              { return s.GetStore().List() }
+
+// world is a server, an informer that follows it, and handlers that write down what they are told.
+type world struct {
+	t        *testing.T
+	impl     string
+	server   *server
+	informer subject
+	handler  *handler // the first one, added before the start
+
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when Run has returned
+}
+
+// handler is a recorder and its registration.
+type handler struct {
+	*recorder
+	world *world
+	registration
+}
+
+type worldOptions struct {
+	impls     []string
+	resync    time.Duration
+	streaming bool
+	first     HandlerOptions
+	ours      func(*SharedIndexInformerOptions)
+}
+
+func only(impls ...string) func(*worldOptions) { return func(o *worldOptions) { o.impls = impls } }
+func resyncEvery(d time.Duration) func(*worldOptions) {
+	return func(o *worldOptions) { o.resync = d }
+}
+func withHandler(h HandlerOptions) func(*worldOptions) { return func(o *worldOptions) { o.first = h } }
+func streaming(o *worldOptions)                        { o.streaming = true }
+func withOptions(f func(*SharedIndexInformerOptions)) func(*worldOptions) {
+	return func(o *worldOptions) { o.ours = f }
+}
+
+// story runs script on each implementation, in a bubble of fake time. When it ends the informer is stopped, and every
+// goroutine must have ended.
+func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
+	t.Helper()
+	o := worldOptions{impls: everyImpl}
+	for _, option := range options {
+		option(&o)
+	}
+	for _, impl := range o.impls {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, impl, o)
+				defer w.stop()
+				script(w)
+			})
+		})
+	}
+}
+
+func newWorld(t *testing.T, impl string, o worldOptions) *world {
+	w := &world{t: t, impl: impl, server: newServer()}
+	w.server.streaming = o.streaming
+	if impl == clientGo {
+		w.informer = theirSubject{cache.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, o.resync, nil)}
+	} else {
+		options := SharedIndexInformerOptions{ResyncPeriod: o.resync}
+		options.InOrder = impl == oursRealFIFO
+		if o.ours != nil {
+			o.ours(&options)
+		}
+		w.informer = ourSubject{NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, options)}
+	}
+	w.handler = w.addHandler(o.first)
+	return w
+}
+
+// start runs the informer and waits until there is nothing more to do.
+func (w *world) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel, w.ended = cancel, make(chan struct{})
+	go func() {
+		defer close(w.ended)
+		w.informer.run(ctx)
+	}()
+	w.settle()
+}
+
+// stop ends the informer and waits for its Run.
+func (w *world) stop() {
+	if w.cancel == nil {
+		return
+	}
+	w.cancel()
+	<-w.ended
+	w.cancel = nil
+	w.checkLaws()
+}
+
+// settle waits until every goroutine waits, then checks the laws.
+func (w *world) settle() {
+	synctest.Wait()
+	w.checkLaws()
+}
+
+func (w *world) create(name string) { w.server.create(name); w.settle() }
+func (w *world) update(name string) { w.server.update(name); w.settle() }
+func (w *world) delete(name string) { w.server.delete(name, false); w.settle() }
+
+// loseDelete deletes an object in a way that no watch will ever report.
+func (w *world) loseDelete(name string) { w.server.delete(name, true); w.settle() }
+
+// expireWatch ends every watch with 410 Gone: only a relist helps.
+func (w *world) expireWatch() { w.server.expire(); w.settle() }
+
+// cutWatch closes every watch cleanly: the next one goes on where it ended.
+func (w *world) cutWatch() { w.server.cut(); w.settle() }
+
+// after lets time pass.
+func (w *world) after(d time.Duration) { time.Sleep(d); w.settle() }
+
+// addHandler adds another handler.
+func (w *world) addHandler(o HandlerOptions) *handler {
+	w.t.Helper()
+	return w.add(newRecorder(), o)
+}
+
+func (w *world) add(r *recorder, o HandlerOptions) *handler {
+	w.t.Helper()
+	registration, err := w.informer.addHandler(r, o)
+	require.NoError(w.t, err)
+	return &handler{recorder: r, world: w, registration: registration}
+}
+
+// handlerSaw says what the first handler was told since the last time.
+func (w *world) handlerSaw(lines ...string) {
+	w.t.Helper()
+	w.handler.saw(lines...)
+}
+
+func (h *handler) saw(lines ...string) {
+	h.world.t.Helper()
+	synctest.Wait()
+	assert.Equal(h.world.t, strings.Join(lines, "\n"), strings.Join(h.take(), "\n"))
+}
+
+// status is for our informers only.
+func (h *handler) status() HandlerStatus { return h.registration.(*listener).Status() }
+
+// stored returns the store's content, sorted.
+func (w *world) stored() []string {
+	var all []string
+	for _, obj := range w.informer.objects() {
+		name, rv := describe(obj)
+		all = append(all, name+"@"+rv)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// onServer returns the server's content in the same form.
+func (w *world) onServer() []string {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	var all []string
+	for name, obj := range w.server.objects {
+		all = append(all, name+"@"+obj.ResourceVersion)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// checkLaws checks the laws that are stated at our types. Nothing may be going on.
+func (w *world) checkLaws() {
+	w.t.Helper()
+	s, ok := w.informer.(ourSubject)
+	if !ok {
+		return
+	}
+	require.NoError(w.t, s.SharedIndexInformer.(*sharedIndexInformer).checkLaws())
+}
+
+func (s *sharedIndexInformer) checkLaws() error {
+	var errs []error
+	law := func(name string, holds bool) {
+		if !holds {
+			errs = append(errs, fmt.Errorf("law %s is broken", name))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	law("S3", (s.controller != nil) == (s.phase > ready))
+	p := &s.processor
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	law("S2", !IsDone(s) || p.synced)
+	law("D scratch", len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)
+	for _, l := range p.listeners {
+		l.checkLaws(law)
+	}
+	return errors.Join(errs...)
+}
+
+func isZero(c change) bool { return c == change{} }
+
+func (l *listener) checkLaws(law func(string, bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	calls, owed, exact := 0, int64(0), l.callSince.Load() == 0 // no call in flight, so no batch either
+	count := func(changes []change) {
+		for _, c := range changes {
+			calls++
+			owed += int64(c.owed)
+		}
+	}
+	switch b := l.backlog.(type) {
+	case *fullBacklog:
+		count(b.waiting)
+		if exact {
+			law("F2 spare", !slices.ContainsFunc(b.spare[:cap(b.spare)], func(c change) bool { return !isZero(c) }))
+			law("F2 waiting", !slices.ContainsFunc(b.waiting[len(b.waiting):cap(b.waiting)], func(c change) bool { return !isZero(c) }))
+		}
+	case *coalescingBacklog:
+		keyed := 0
+		for _, e := range b.order {
+			count(e.changes)
+			if e.key != "" {
+				keyed++
+				law("C1", b.entries[e.key] == e)
+			}
+			law("C2", len(e.changes) == 1 || len(e.changes) == 2 && e.changes[0].kind == deleted && e.changes[1].kind != deleted)
+		}
+		law("C1", keyed == len(b.entries))
+	}
+	if exact {
+		law("L2", l.undelivered.Load() == int64(calls))
+		law("L3", l.owed == owed)
+	}
+	law("L2 bound", l.undelivered.Load() >= int64(calls))
+	law("L3 synced", !IsDone(l) || l.upstreamSynced)
+}
+
+var _ reflector.ListerWatcher = (*server)(nil)
