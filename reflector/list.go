@@ -22,6 +22,9 @@ type listed struct {
 // list fetches everything by LIST and replaces the store's content with it.
 func (r *Reflector) list(ctx context.Context) error {
 	requested := r.listResourceVersion()
+	if r.limit < 0 {
+		r.limit = r.limitFor(requested)
+	}
 	start := r.clock.Now()
 	inc(r.metrics.lists)
 	var got listed
@@ -29,7 +32,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, r.pageSizeFor(requested)) }):
+	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, r.limit) }):
 		got, err = o.unpack()
 	}
 	took := r.clock.Since(start)
@@ -75,11 +78,11 @@ func (r *Reflector) listResourceVersion() string {
 	}
 }
 
-// pageSizeFor returns the limit of each page of a LIST at resourceVersion, or 0 for no pages.
+// limitFor returns the limit of each page of a round whose first LIST is at resourceVersion, or 0 for no pages.
 //
 // The server's watch cache serves a LIST at a resourceVersion if it has no limit; after an outage all clients ask for
 // that at once, and etcd must be spared. At "0" the cache ignores the limit, and "" reads from etcd in any case.
-func (r *Reflector) pageSizeFor(resourceVersion string) int64 {
+func (r *Reflector) limitFor(resourceVersion string) int64 {
 	switch {
 	case r.pageSize != 0:
 		return r.pageSize
@@ -94,7 +97,7 @@ func (r *Reflector) pageSizeFor(resourceVersion string) int64 {
 //
 // Only the first page names a resourceVersion; the server has the later ones at the same, which is in the token. If it
 // forgets that state meanwhile (410), nothing but a list without pages can still be consistent.
-func (r *Reflector) fetch(ctx context.Context, resourceVersion string, pageSize int64) (listed, error) {
+func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int64) (listed, error) {
 	var got listed
 	collect := func(item runtime.Object) error {
 		obj, err := r.receive(ctx, item)
@@ -103,7 +106,7 @@ func (r *Reflector) fetch(ctx context.Context, resourceVersion string, pageSize 
 		}
 		return err
 	}
-	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: pageSize}
+	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
 	for {
 		page, err := r.fetchPage(ctx, options, collect)
 		if options.Continue != "" && isExpired(err) {
@@ -121,7 +124,7 @@ func (r *Reflector) fetch(ctx context.Context, resourceVersion string, pageSize 
 		if page.Continue == "" {
 			return got, nil
 		}
-		options = metav1.ListOptions{Limit: pageSize, Continue: page.Continue}
+		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
 }
 
@@ -138,7 +141,7 @@ func (r *Reflector) fetchPage(ctx context.Context, options metav1.ListOptions, e
 	case err != nil:
 		return metav1.ListMeta{}, err
 	case isNil(list):
-		return metav1.ListMeta{}, errNilResult
+		return metav1.ListMeta{}, fmt.Errorf("ListerWatcher returned no list: %w", errNilResult)
 	case isTable(list):
 		return metav1.ListMeta{}, fmt.Errorf("unsupported list %v: %w", list.GetObjectKind().GroupVersionKind(), errTable)
 	}

@@ -64,7 +64,8 @@ type Reflector struct {
 	unfinished     int         // streaming lists in a row that ended before the initial state was complete
 	fellBack       bool        // whether a fallback was logged
 	paginated      bool        // whether the server pages even a LIST at "0": there is no watch cache to protect
-	unavailable    bool        // whether the server cannot serve lastResourceVersion
+	limit          int64       // of each page of the LISTs of this round; -1 before the first
+	unavailable    bool        // whether the server cannot serve the last resourceVersion
 	open           *liveWatch  // see R2
 	resync         clock.Timer // when the next Resync is due; nil outside of R4's phases, or without resync
 	backoff        *backoff
@@ -97,6 +98,7 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		watchErrorHandler: opts.WatchErrorHandler,
 		observe:           opts.Observe,
 		useWatchList:      (opts.UseWatchList == nil || *opts.UseWatchList) && !refusesWatchList(lw),
+		limit:             -1,
 		internalErrors:    internalErrors{max: opts.MaxInternalErrorRetryDuration},
 		status:            Status{Phase: Idle},
 	}
@@ -208,6 +210,7 @@ func (r *Reflector) endRound() {
 		r.resync = nil
 	}
 	r.internalErrors = internalErrors{max: r.internalErrors.max}
+	r.limit = -1
 }
 
 // pause backs off. It returns false if ctx ends first.

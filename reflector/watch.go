@@ -83,7 +83,7 @@ func (r *Reflector) startWatch(ctx context.Context, timeout time.Duration, optio
 		case o := <-answer:
 			w, err := o.unpack()
 			if err == nil && isNil(w) {
-				err = fmt.Errorf("watch %v: %w", r.typeDescription, errNilResult)
+				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w", r.typeDescription, errNilResult)
 			}
 			if err != nil {
 				cancel()

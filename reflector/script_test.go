@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// reported receives what goes to utilruntime.HandleError. Tests that care set it; none of them runs in parallel.
+var reported = func(error, string) {}
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard())
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(_ context.Context, err error, msg string, _ ...any) { reported(err, msg) },
+	}
+	os.Exit(m.Run())
+}
+
+// script is a server that answers when it is told to, and a store that writes down what it is told.
+type script struct {
+	t    *testing.T
+	impl string
+	opts Options
+	stop func()
+
+	mu        sync.Mutex
+	log       []string
+	since     time.Time
+	lists     chan listAnswer
+	watches   chan watchAnswer
+	open      *scriptWatch // the newest watch
+	opened    []*scriptWatch
+	failNext  map[string]error // store method -> its next error
+	panicNext bool
+	deaf      bool // requests do not notice that their context is done
+	hearing   context.Context
+	hear      func() // ends deaf requests
+	listCount int
+	ours      *Reflector
+}
+
+type listAnswer struct {
+	list runtime.Object
+	err  error
+}
+
+type watchAnswer struct {
+	w   watch.Interface
+	err error
+}
+
+func newScript(t *testing.T, impl string) *script {
+	s := &script{
+		t: t, impl: impl, stop: func() {}, since: time.Now(), failNext: map[string]error{},
+		lists: make(chan listAnswer), watches: make(chan watchAnswer),
+	}
+	s.hearing, s.hear = context.WithCancel(context.Background())
+	off := false
+	s.opts = Options{
+		Name:         "test",
+		UseWatchList: &off,
+		Backoff:      &wait.Backoff{Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2},
+	}
+	t.Cleanup(s.end)
+	reported = func(err error, msg string) {
+		if errors.Is(err, context.Canceled) {
+			return
+		}
+		if err != nil {
+			msg = err.Error()
+		}
+		s.print("reported: %s", msg)
+	}
+	return s
+}
+
+// start runs a reflector on the script until stop is called.
+func (s *script) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var run func(context.Context)
+	switch s.impl {
+	case "ours":
+		s.ours = New(s, &v1.Pod{}, scriptStore{s}, s.opts)
+		run = s.ours.Run
+	case "client-go":
+		var target cache.ReflectorStore = scriptStore{s}
+		if s.opts.Transform != nil {
+			target = transformingScriptStore{scriptStore{s}}
+		}
+		r := cache.NewReflectorWithOptions(s, &v1.Pod{}, target, cache.ReflectorOptions{
+			Name: s.opts.Name, ResyncPeriod: s.opts.ResyncPeriod, Backoff: s.opts.Backoff,
+		})
+		r.WatchListPageSize = s.opts.WatchListPageSize
+		r.MaxInternalErrorRetryDuration = s.opts.MaxInternalErrorRetryDuration
+		run = r.RunWithContext
+	default:
+		s.t.Fatalf("no implementation %q", s.impl)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if p := recover(); p != nil {
+				s.print("panic: %v", p)
+			}
+		}()
+		run(ctx)
+		s.print("returned")
+	}()
+	s.stop = func() {
+		cancel()
+		<-ended
+	}
+	synctest.Wait()
+}
+
+func (s *script) print(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := fmt.Sprintf(format, args...)
+	if d := time.Since(s.since); d > 0 {
+		when := d.Round(100 * time.Millisecond).String()
+		if d > 5*time.Minute && d < 11*time.Minute {
+			when = "5 to 11 minutes" // a watch's timeout is random
+		}
+		line = fmt.Sprintf("%s later: %s", when, line)
+		s.since = time.Now()
+	}
+	s.log = append(s.log, line)
+}
+
+// take returns what happened since the last take, once everything has come to rest.
+func (s *script) take() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log := s.log
+	s.log, s.since = nil, time.Now()
+	if s.ours != nil {
+		checkLaws(s.t, s.ours, s.opened)
+	}
+	return log
+}
+
+// checkLaws checks R2 while the reflector rests.
+func checkLaws(t *testing.T, r *Reflector, opened []*scriptWatch) {
+	t.Helper()
+	open := 0
+	for _, w := range opened {
+		if w.stopCount.Load() == 0 {
+			open++
+		}
+	}
+	switch phase := r.Status().Phase; phase {
+	case Watching, Streaming:
+		require.LessOrEqual(t, open, 1, "R2: watches open while %s", phase)
+	default:
+		require.Zero(t, open, "R2: watches open while %s", phase)
+	}
+}
+
+// IsWatchListSemanticsUnSupported is how client-go learns that streaming lists are off.
+func (s *script) IsWatchListSemanticsUnSupported() bool { return !*s.opts.UseWatchList }
+
+func (s *script) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+func (s *script) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+func (s *script) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	s.print("LIST %s", describe(o))
+	s.mu.Lock()
+	s.listCount++
+	s.mu.Unlock()
+	if s.deaf {
+		ctx = s.hearing
+	}
+	select {
+	case a := <-s.lists:
+		if s.panicNext {
+			panic("list panicked")
+		}
+		return a.list, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *script) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	s.print("WATCH %s", describe(o))
+	if s.deaf {
+		ctx = s.hearing
+	}
+	select {
+	case a := <-s.watches:
+		return a.w, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func describe(o metav1.ListOptions) string {
+	words := []string{"rv=" + o.ResourceVersion}
+	if o.Limit != 0 {
+		words = append(words, fmt.Sprintf("limit=%d", o.Limit))
+	}
+	if o.Continue != "" {
+		words = append(words, "continue="+o.Continue)
+	}
+	if o.ResourceVersionMatch != "" {
+		words = append(words, "match="+string(o.ResourceVersionMatch))
+	}
+	if o.SendInitialEvents != nil && *o.SendInitialEvents {
+		words = append(words, "initial-events")
+	}
+	if o.AllowWatchBookmarks {
+		words = append(words, "bookmarks")
+	}
+	if o.TimeoutSeconds != nil && (*o.TimeoutSeconds < 300 || *o.TimeoutSeconds >= 600) {
+		words = append(words, fmt.Sprintf("timeout=%ds", *o.TimeoutSeconds))
+	}
+	return strings.Join(words, " ")
+}
+
+// answerList answers the LIST that waits, in vain if none does within a minute.
+func (s *script) answerList(list runtime.Object, err error) {
+	send(s.t, s.lists, listAnswer{list, err})
+}
+
+// answerWatch answers the WATCH that waits.
+func (s *script) answerWatch(err error) {
+	a := watchAnswer{err: err}
+	if err == nil {
+		s.open = newScriptWatch(s)
+		s.opened = append(s.opened, s.open)
+		a.w = s.open
+	}
+	send(s.t, s.watches, a)
+}
+
+func send[T any](t *testing.T, to chan T, v T) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case to <- v:
+	default:
+		t.Fatalf("nobody waits for %T", v)
+	}
+	synctest.Wait()
+}
+
+func (s *script) event(e watch.Event) { send(s.t, s.open.events, e) }
+
+// podList parses "a@1 b@2".
+func podList(resourceVersion, token string, items ...string) *v1.PodList {
+	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: resourceVersion, Continue: token}}
+	for _, item := range items {
+		list.Items = append(list.Items, *pod(item))
+	}
+	return list
+}
+
+// pod parses "a@1".
+func pod(s string) *v1.Pod {
+	name, resourceVersion, _ := strings.Cut(s, "@")
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
+}
+
+func bookmark(resourceVersion string, end string) watch.Event {
+	p := pod("@" + resourceVersion)
+	if end != "" {
+		p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: end}
+	}
+	return watch.Event{Type: watch.Bookmark, Object: p}
+}
+
+// apiErrors are the ways in which a request or a watch fails.
+var apiErrors = map[string]error{
+	"gone":    apierrors.NewGone("too old resource version"),
+	"expired": apierrors.NewResourceExpired("too old resource version"),
+	"toolarge": &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Too large resource version: 9, current: 5",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}},
+	}},
+	"toolarge-1.17": &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Timeout",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "Too large resource version"}}},
+	}},
+	"toolarge-1.16": &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Timeout: Too large resource version: 9, current: 5",
+		Details: &metav1.StatusDetails{},
+	}},
+	"429":       apierrors.NewTooManyRequests("slow down", 1),
+	"500":       apierrors.NewInternalError(errors.New("boom")),
+	"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil),
+	"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")),
+	"refused":   &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+	"broken":    errors.New("broken"),
+}
+
+// scriptStore writes down what the reflector tells it.
+type scriptStore struct{ *script }
+
+func (s scriptStore) call(method string, obj any) error {
+	err := s.failNext[method]
+	delete(s.failNext, method)
+	line := method
+	switch obj := obj.(type) {
+	case metav1.Object:
+		line += " " + obj.GetName() + "@" + obj.GetResourceVersion()
+	case string:
+		line += " " + obj
+	}
+	if err != nil {
+		line += ": " + err.Error()
+	}
+	s.print("%s", line)
+	return err
+}
+
+func (s scriptStore) Add(obj any) error    { return s.call("add", obj) }
+func (s scriptStore) Update(obj any) error { return s.call("update", obj) }
+func (s scriptStore) Delete(obj any) error { return s.call("delete", obj) }
+func (s scriptStore) Resync() error        { return s.call("resync", nil) }
+
+func (s scriptStore) Replace(list []any, resourceVersion string) error {
+	words := make([]string, 0, len(list)+1)
+	for _, obj := range list {
+		m, err := meta.Accessor(obj)
+		require.NoError(s.t, err)
+		words = append(words, m.GetName()+"@"+m.GetResourceVersion())
+	}
+	return s.call("replace", strings.Join(append(words, "rv="+resourceVersion), " "))
+}
+
+func (s scriptStore) Bookmark(resourceVersion string) error {
+	return s.call("bookmark", resourceVersion)
+}
+
+// transformingScriptStore stands for client-go's queue: it transforms what it takes.
+type transformingScriptStore struct{ scriptStore }
+
+func (s transformingScriptStore) Transformer() cache.TransformFunc {
+	return cache.TransformFunc(s.opts.Transform)
+}
+
+func (s transformingScriptStore) Add(obj any) error    { return s.do(s.scriptStore.Add, obj) }
+func (s transformingScriptStore) Update(obj any) error { return s.do(s.scriptStore.Update, obj) }
+func (s transformingScriptStore) Delete(obj any) error { return s.do(s.scriptStore.Delete, obj) }
+
+func (s transformingScriptStore) do(method func(any) error, obj any) error {
+	obj, err := s.opts.Transform(obj)
+	if err != nil {
+		return err
+	}
+	return method(obj)
+}
+
+func (s transformingScriptStore) Replace(list []any, resourceVersion string) error {
+	for i := range list {
+		obj, err := s.opts.Transform(list[i])
+		if err != nil {
+			return err
+		}
+		list[i] = obj
+	}
+	return s.scriptStore.Replace(list, resourceVersion)
+}
