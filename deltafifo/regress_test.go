@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// both runs a test on ours and on client-go.
+func both(t *testing.T, k kind, test func(t *testing.T, w *world)) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			w := newWorld(t, impl, k)
+			test(t, w)
+			w.laws(t)
+		})
+	}
+}
+
+// do applies operations, as a transcript spells them.
+func (w *world) do(ops ...operation) {
+	for _, op := range ops {
+		w.step(op, kind{})
+	}
+}
+
+func op(name string, args ...string) operation { return operation{name, args} }
+
+// kubernetes/kubernetes#83911: a delete that was queued before a relist is not swallowed by it.
+func TestRegress_83911_ReplaceKeepsTheQueuedDelete(t *testing.T) {
+	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
+		w.known.set(object("ns/a", "1"))
+		w.do(op("deleted", "ns/a@1"), op("replace", "ns/a@2"))
+		require.Equal(t, "ns/a: deleted@1 replaced@2", w.pop())
+	})
+}
+
+// kubernetes/kubernetes#115620: an object that came and went while the consumer slept is reported as gone.
+func TestRegress_115620_ShortLivedObjectIsDeleted(t *testing.T) {
+	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
+		w.do(op("added", "ns/a@1"), op("replace"))
+		require.Equal(t, "ns/a: added@1 deleted(tombstone ns/a@1)", w.pop())
+		require.Empty(t, w.known.objs)
+
+		w.do(op("added", "ns/a@2"), op("deleted", "ns/a@3"), op("replace"))
+		require.Equal(t, "ns/a: added@2 deleted@3", w.pop())
+	})
+}
+
+// kubernetes/kubernetes#115620: a second relist neither doubles the delete nor wraps its tombstone.
+func TestRegress_115620_NoTombstoneInATombstone(t *testing.T) {
+	for name, k := range map[string]kind{"known": {known: true, replaced: true}, "none known": {replaced: true}} {
+		t.Run(name, func(t *testing.T) {
+			both(t, k, func(t *testing.T, w *world) {
+				w.do(op("added", "ns/a@1"), op("replace"), op("replace"))
+				require.Equal(t, "ns/a: added@1 deleted(tombstone ns/a@1)", w.pop())
+			})
+		})
+	}
+}
+
+// kubernetes/kubernetes#90825: Close may race with a Pop that is about to block.
+func TestRegress_90825_CloseWakesPop(t *testing.T) {
+	for name, k := range map[string]kind{"deltafifo": {}, "realfifo": {real: true, atomic: true}} {
+		t.Run(name, func(t *testing.T) {
+			for range 1000 {
+				w := newWorld(t, ours, k)
+				popped := make(chan string)
+				go func() { popped <- w.pop() }()
+				w.queue.Close()
+				require.Equal(t, "closed", <-popped)
+			}
+		})
+	}
+}
+
+// kubernetes/kubernetes#96797: the first list is counted by keys, so one that names a key twice syncs all the same.
+func TestRegress_96797_DuplicateKeysInTheFirstList(t *testing.T) {
+	both(t, kind{replaced: true}, func(t *testing.T, w *world) {
+		w.do(op("replace", "ns/a@1", "ns/a@1", "ns/b@2"))
+		w.pop()
+		require.False(t, w.queue.HasSynced())
+		w.pop()
+		require.True(t, w.queue.HasSynced())
+	})
+}
+
+// kubernetes/kubernetes#26966: a delete is delivered whether its object waits in the queue or was popped before; that of an
+// object which nobody knows is not.
+func TestRegress_26966_DeleteAfterPop(t *testing.T) {
+	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
+		w.do(op("added", "ns/a@1"))
+		w.pop()
+		w.do(op("deleted", "ns/a@2"), op("deleted", "ns/b@2"))
+		require.Equal(t, "ns/a: deleted@2", w.pop())
+		w.queue.Close()
+		require.Equal(t, "closed", w.pop())
+	})
+}
+
+// kubernetes/kubernetes#32125: a resync does not queue what is known behind an update that is newer.
+func TestRegress_32125_ResyncAfterUpdate(t *testing.T) {
+	for name, k := range map[string]kind{"deltafifo": {known: true}, "realfifo": {real: true, known: true}} {
+		t.Run(name, func(t *testing.T) {
+			both(t, k, func(t *testing.T, w *world) {
+				w.known.set(object("ns/a", "1"))
+				w.do(op("updated", "ns/a@2"), op("resync"))
+				require.Equal(t, "ns/a: updated@2", w.pop())
+				w.queue.Close()
+				require.Equal(t, "closed", w.pop())
+			})
+		})
+	}
+}
+
+// kubernetes/kubernetes#124344: each received object is transformed exactly once, and never one that a resync replays, while
+// others read it.
+func TestRegress_124344_TransformOnce(t *testing.T) {
+	for name, k := range map[string]kind{
+		"deltafifo": {known: true, replaced: true, transform: true},
+		"realfifo":  {real: true, known: true, transform: true},
+		"atomic":    {real: true, atomic: true, unlock: true, transform: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, ours, k)
+				var others sync.WaitGroup
+				others.Go(func() {
+					for range 200 {
+						time.Sleep(5 * time.Millisecond)
+						w.queue.Resync()
+					}
+					w.queue.Close()
+				})
+				others.Go(func() {
+					for {
+						_, err := w.queue.Pop(func(obj any, _ bool) error {
+							for _, d := range obj.(Deltas) {
+								requireTransformedOnce(t, d.Object)
+								w.known.apply(d)
+							}
+							return nil
+						})
+						if err != nil {
+							return
+						}
+					}
+				})
+				others.Go(func() {
+					for range 100 {
+						for _, obj := range objects("ns/a@1", "ns/b@1") {
+							require.NoError(t, w.queue.Update(obj))
+						}
+						require.NoError(t, w.queue.Replace(objects("ns/a@1", "ns/c@1"), ""))
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+				others.Wait()
+			})
+		})
+	}
+}
+
+func requireTransformedOnce(t *testing.T, obj any) {
+	switch o := obj.(type) {
+	case *metav1.PartialObjectMetadata:
+		require.Equal(t, "1t", o.ResourceVersion)
+	case ReplacedAllInfo:
+		for _, listed := range o.Objects {
+			requireTransformedOnce(t, listed)
+		}
+	}
+}
+
+// kubernetes/kubernetes#136264: a process function that hangs does not hold the producers up.
+func TestRegress_136264_ProducersGoOnWhileProcessing(t *testing.T) {
+	both(t, kind{real: true, atomic: true, unlock: true}, func(t *testing.T, w *world) {
+		require.NoError(t, w.queue.Add(object("ns/a", "1")))
+		_, err := w.queue.Pop(func(any, bool) error {
+			added := make(chan error)
+			go func() { added <- w.queue.Add(object("ns/b", "2")) }()
+			return <-added // deadlocks if Add waits
+		})
+		require.NoError(t, err)
+		require.Equal(t, "ns/b: added@2", w.pop())
+	})
+}
+
+// kubernetes/kubernetes#135462: a batch of one is delivered as by Pop, and an error loses no more than its batch.
+func TestRegress_135462_BatchOfOne(t *testing.T) {
+	both(t, kind{real: true, atomic: true}, func(t *testing.T, w *world) {
+		w.do(op("added", "ns/a@1"), op("added", "ns/a@2"), op("added", "ns/b@3"), op("added", "ns/b@4"))
+		require.Equal(t, "single ns/a: added@1", w.popBatch())
+		failure := errors.New("process failed")
+		err := w.queue.PopBatch(func([]Delta, bool) error { return failure }, nil)
+		require.ErrorIs(t, err, failure)
+		require.Equal(t, "single ns/b: added@4", w.popBatch())
+	})
+}
+
+// A first list that is replaced before anyone consumed it has synced when all of it was popped, deletes included.
+func TestRegress_HasSyncedCorrectOnDeletion(t *testing.T) {
+	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
+		w.do(op("replace", "ns/a@1", "ns/b@2"), op("replace", "ns/b@2"))
+		require.Equal(t, "ns/a: replaced@1 deleted(tombstone ns/a@1) (first list)", w.pop())
+		require.False(t, w.queue.HasSynced())
+		w.pop()
+		require.True(t, w.queue.HasSynced())
+	})
+}

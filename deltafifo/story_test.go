@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tale is a world with a consumer of its own, which looks at the queue once a minute. The test is its producer.
+type tale struct {
+	*world
+	mu  sync.Mutex
+	saw []string
+}
+
+// story runs tell in a bubble, on ours and on client-go.
+func story(t *testing.T, k kind, tell func(w *tale)) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &tale{world: newWorld(t, impl, k)}
+				go w.consumer()
+				synctest.Wait()
+				tell(w)
+				w.queue.Close()
+				w.after(time.Hour)
+				require.Empty(t, w.saw, "seen after the end of the story")
+			})
+		})
+	}
+}
+
+func (w *tale) consumer() {
+	for {
+		time.Sleep(time.Minute)
+		got := w.pop()
+		if got == "closed" {
+			return
+		}
+		w.mu.Lock()
+		w.saw = append(w.saw, got)
+		w.mu.Unlock()
+	}
+}
+
+// after lets time pass.
+func (w *tale) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+	w.laws(w.t)
+}
+
+// consumerSaw checks what the consumer has seen since the last check.
+func (w *tale) consumerSaw(want ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.Equal(w.t, want, w.saw)
+	w.saw = nil
+}
+
+func (w *tale) create(key, rv string) { require.NoError(w.t, w.queue.Add(object(key, rv))) }
+func (w *tale) update(key, rv string) { require.NoError(w.t, w.queue.Update(object(key, rv))) }
+func (w *tale) delete(key, rv string) { require.NoError(w.t, w.queue.Delete(object(key, rv))) }
+func (w *tale) list(words ...string)  { require.NoError(w.t, w.queue.Replace(objects(words...), "")) }
+
+// The watch breaks, ns/a is deleted meanwhile, and the LIST that follows does not hold it: the consumer sees a tombstone of the
+// state that it knows. It knows ns/b in the version listed, and is told nevertheless: whether that is news is for it to say.
+func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
+	story(t, kind{known: true, replaced: true}, func(w *tale) {
+		w.list("ns/a@1", "ns/b@2")
+		w.after(3 * time.Minute)
+		w.consumerSaw("ns/a: replaced@1 (first list)", "ns/b: replaced@2 (first list)")
+
+		w.update("ns/a", "3")
+		w.after(time.Minute)
+		w.consumerSaw("ns/a: updated@3")
+
+		w.list("ns/b@2")
+		w.after(3 * time.Minute)
+		w.consumerSaw("ns/b: replaced@2", "ns/a: deleted(tombstone ns/a@3)")
+	})
+}
+
+// A slow consumer gets the whole life of an object at once, and other objects do not wait behind each of its changes.
+func TestStory_SlowConsumerMissesNothing(t *testing.T) {
+	story(t, kind{known: true, replaced: true}, func(w *tale) {
+		w.list()
+		w.create("ns/a", "1")
+		w.create("ns/b", "2")
+		w.update("ns/a", "3")
+		w.delete("ns/a", "4")
+		w.create("ns/a", "5")
+		w.after(2 * time.Minute)
+		w.consumerSaw("ns/a: added@1 updated@3 deleted@4 added@5", "ns/b: added@2")
+	})
+}
+
+// The same through a RealFIFO: every change alone, in the order in which they happened.
+func TestStory_RealFIFOKeepsTheOrderOfAllKeys(t *testing.T) {
+	story(t, kind{real: true, atomic: true}, func(w *tale) {
+		w.list()
+		w.create("ns/a", "1")
+		w.create("ns/b", "2")
+		w.update("ns/a", "3")
+		w.delete("ns/a", "4")
+		w.create("ns/a", "5")
+		w.after(6 * time.Minute)
+		w.consumerSaw("replacedall rv=: (first list)", "ns/a: added@1", "ns/b: added@2", "ns/a: updated@3",
+			"ns/a: deleted@4", "ns/a: added@5")
+	})
+}
+
+// Whoever waits for Done goes on when the first list is consumed, not when it has arrived.
+func TestStory_DoneWaitsForTheConsumer(t *testing.T) {
+	for name, k := range map[string]kind{
+		"deltafifo": {known: true, replaced: true},
+		"realfifo":  {real: true, known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, k, func(w *tale) {
+				synced := make(chan time.Time, 1)
+				go func() {
+					<-w.queue.HasSyncedChecker().Done()
+					synced <- time.Now()
+				}()
+				begin := time.Now()
+				w.list("ns/a@1", "ns/b@2")
+				w.create("ns/c", "3")
+				w.after(10 * time.Minute)
+				require.Equal(w.t, 2*time.Minute, (<-synced).Sub(begin))
+				w.saw = nil
+			})
+		})
+	}
+}
+
+// What one goroutine produces, one consumes and another resyncs ends in the consumer knowing exactly what the producer said
+// last: no resync brings an old state back, whatever the interleaving. (kubernetes/kubernetes#40815, #26167)
+func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
+	for name, k := range map[string]kind{
+		"deltafifo": {known: true, replaced: true},
+		"realfifo":  {real: true, known: true},
+		"atomic":    {real: true, atomic: true, unlock: true},
+	} {
+		for _, impl := range []string{ours, clientGo} {
+			t.Run(name+"/impl="+impl, func(t *testing.T) {
+				w := newWorld(t, impl, k)
+				want := produceAndResync(t, w)
+				w.known.mu.Lock()
+				defer w.known.mu.Unlock()
+				require.Equal(t, want, w.known.objs)
+				w.laws(t)
+			})
+		}
+	}
+}
+
+func produceAndResync(t *testing.T, w *world) map[string]any {
+	truth := map[string]any{}
+	var others sync.WaitGroup
+	stop := make(chan struct{})
+	others.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				w.queue.Resync()
+			}
+		}
+	})
+	others.Go(func() {
+		for w.pop() != "closed" {
+		}
+	})
+	for i := range 2000 {
+		op := operationOf([]byte{0, 2, 4, 7, 2, 2}[i*7%6], byte(i*i>>3), byte(i))
+		switch op.name {
+		case "replace":
+			list := objects(op.args...)
+			clear(truth)
+			for _, obj := range list {
+				truth[keyForMessage(obj)] = obj
+			}
+			require.NoError(t, w.queue.Replace(list, ""))
+		case "deleted":
+			obj := parseObject(op.args[0])
+			delete(truth, keyForMessage(obj))
+			require.NoError(t, w.queue.Delete(obj))
+		default:
+			obj := parseObject(op.args[0])
+			truth[keyForMessage(obj)] = obj
+			require.NoError(t, w.queue.Update(obj))
+		}
+	}
+	close(stop)
+	w.queue.Close()
+	others.Wait()
+	return truth
+}
+
+// Producers go on while a batch is processed, until 2000 deltas wait. Then they wait for the consumer. The deltas come out in
+// order all the same.
+func TestStory_BacklogHoldsProducersBack(t *testing.T) {
+	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	for i := range 3500 {
+		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
+	}
+	isFree := func() bool {
+		free := f.mu.TryLock()
+		if free {
+			f.mu.Unlock()
+		}
+		return free
+	}
+	var lens []int
+	var free []bool
+	for range 4 {
+		require.NoError(t, f.PopBatch(func(deltas []Delta, _ bool) error {
+			lens, free = append(lens, len(deltas)), append(free, isFree())
+			return nil
+		}, nil))
+		f.checkLaws(t)
+	}
+	require.Equal(t, []int{1000, 1000, 1000, 500}, lens)
+	require.Equal(t, []bool{false, true, true, true}, free, "2500, 1500, 500 and 0 deltas wait")
+}
+
+// A Delete that arrives while its object is on the way from the queue to the known objects waits for the Pop to finish, and so
+// is not mistaken for one of an object that nobody knows. (kubernetes/kubernetes#26966)
+func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			w := newWorld(t, impl, kind{known: true, replaced: true})
+			require.NoError(t, w.queue.Add(object("ns/a", "1")))
+			deleted := make(chan error, 1)
+			_, err := w.queue.Pop(func(obj any, _ bool) error {
+				started := make(chan struct{})
+				go func() {
+					close(started)
+					deleted <- w.queue.Delete(object("ns/a", "2"))
+				}()
+				<-started
+				w.consume(obj.(Deltas), false)
+				return nil
+			})
+			require.NoError(t, err)
+			require.NoError(t, <-deleted)
+			require.Equal(t, "ns/a: deleted@2", w.pop())
+		})
+	}
+}
+
+// Many consumers share a queue without losing or doubling a key. (The stack has one; nothing here needs it.)
+func TestStory_ManyProducersManyConsumers(t *testing.T) {
+	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	var mu sync.Mutex
+	var got []string
+	var producers, consumers sync.WaitGroup
+	for range 4 {
+		consumers.Go(func() {
+			for {
+				_, err := f.Pop(func(obj any, _ bool) error {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, d := range obj.(Deltas) {
+						got = append(got, describeObject(d.Object))
+					}
+					return nil
+				})
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	var want []string
+	for p := range 4 {
+		var objs []any
+		for i := range 200 {
+			objs = append(objs, object(fmt.Sprintf("ns/%d", i%7), fmt.Sprint(p*1000+i)))
+			want = append(want, describeObject(objs[i]))
+		}
+		producers.Go(func() {
+			for _, obj := range objs {
+				f.Add(obj)
+			}
+		})
+	}
+	producers.Wait()
+	f.Close()
+	consumers.Wait()
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
+	f.checkLaws(t)
+}
