@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -197,6 +198,9 @@ func (s *script) Watch(options metav1.ListOptions) (watch.Interface, error) {
 }
 
 func (s *script) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	s.print("LIST %s", describe(o))
 	s.mu.Lock()
 	s.listCount++
@@ -216,6 +220,9 @@ func (s *script) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 }
 
 func (s *script) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	s.print("WATCH %s", describe(o))
 	if s.deaf {
 		ctx = s.hearing
@@ -358,6 +365,9 @@ func (s scriptStore) Replace(list []any, resourceVersion string) error {
 		m, err := meta.Accessor(obj)
 		require.NoError(s.t, err)
 		words = append(words, m.GetName()+"@"+m.GetResourceVersion())
+	}
+	if s.impl == "client-go" {
+		slices.Sort(words) // the buffer of its streaming list has no order
 	}
 	return s.call("replace", strings.Join(append(words, "rv="+resourceVersion), " "))
 }
