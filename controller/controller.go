@@ -54,7 +54,8 @@ type Controller[K comparable] struct {
 	ledger *ledger[K]
 	phase  atomic.Int32
 
-	keyErrors atomic.Uint64 // objects for which a handler found no key
+	logger    atomic.Pointer[klog.Logger] // that of Run's context, for handlers, which have none
+	keyErrors atomic.Uint64               // objects for which a handler found no key
 }
 
 // Phase is where a controller stands in its life. It only ever moves forward.
@@ -93,6 +94,8 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 	}
 	opts.setDefaults()
 	c := &Controller[K]{name: name, reconcile: reconcile, opts: opts}
+	logger := klog.Background().WithValues("controller", name)
+	c.logger.Store(&logger)
 	c.ledger = newLedger[K](opts.MaxAttempts, opts.DeadLetterCapacity)
 	if c.queue = opts.NewQueue(name, opts.RateLimiter); c.queue == nil {
 		misuse = append(misuse, errors.New("NewQueue returned nil"))
@@ -157,6 +160,7 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 		return c.misuse
 	}
 	logger := klog.FromContext(ctx).WithValues("controller", c.name)
+	c.logger.Store(&logger)
 	ctx = klog.NewContext(ctx, logger)
 
 	logger.V(1).Info("Waiting for caches", "caches", len(c.opts.WaitFor))

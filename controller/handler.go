@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"example.com/informerstack/workqueue"
 )
 
@@ -74,7 +72,7 @@ func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
 	keys, err := h.keys(obj)
 	if err != nil {
 		h.controller.keyErrors.Add(1)
-		klog.Background().Error(err, "No key for an object, nothing is enqueued", "controller", h.controller.name)
+		h.controller.logger.Load().Error(err, "No key for an object, nothing is enqueued")
 		return nil
 	}
 	for _, key := range keys {

@@ -6,8 +6,6 @@ import (
 	"container/list"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ledger is what a controller remembers of its keys: those being reconciled, those that failed and will be tried again, and
@@ -25,7 +23,7 @@ type ledger[K comparable] struct {
 	capacity    int
 
 	mu       sync.Mutex
-	running  map[K]run
+	running  map[K]run[K]
 	failing  map[K]streak
 	letters  map[K]*list.Element // of *DeadLetter[K]
 	order    list.List
@@ -34,8 +32,8 @@ type ledger[K comparable] struct {
 }
 
 // run is one call of reconcile that has not been settled.
-type run struct {
-	id      types.UID
+type run[K comparable] struct {
+	turn    *turn[K]
 	since   time.Time
 	changed bool // the key was enqueued after the call began
 }
@@ -59,7 +57,7 @@ func newLedger[K comparable](maxAttempts, capacity int) *ledger[K] {
 	return &ledger[K]{
 		maxAttempts: maxAttempts,
 		capacity:    capacity,
-		running:     map[K]run{},
+		running:     map[K]run[K]{},
 		failing:     map[K]streak{},
 		letters:     map[K]*list.Element{},
 		outcomes:    map[Outcome]uint64{},
@@ -78,14 +76,14 @@ func (l *ledger[K]) changed(key K) {
 	l.unburyLocked(key)
 }
 
-// begin opens a run, unless key is a dead letter.
-func (l *ledger[K]) begin(key K, id types.UID, now time.Time) bool {
+// begin opens the run of a turn, unless its key is a dead letter.
+func (l *ledger[K]) begin(t *turn[K], now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, dead := l.letters[key]; dead {
+	if _, dead := l.letters[t.key]; dead {
 		return false
 	}
-	l.running[key] = run{id: id, since: now}
+	l.running[t.key] = run[K]{turn: t, since: now}
 	return true
 }
 

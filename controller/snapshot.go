@@ -92,7 +92,7 @@ func (l *ledger[K]) snapshot(s *Snapshot[K]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, r := range l.running {
-		s.Running = append(s.Running, Running[K]{Key: key, ReconcileID: r.id, Since: r.since})
+		s.Running = append(s.Running, Running[K]{Key: key, ReconcileID: r.turn.reconcileID(), Since: r.since})
 	}
 	for key, f := range l.failing {
 		s.Failing = append(s.Failing, Failing[K]{Key: key, Attempts: f.attempts, First: f.first, Last: f.last})

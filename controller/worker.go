@@ -8,22 +8,11 @@ import (
 	"runtime/debug"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 )
 
 // errReconcileTimeout is the cause of a context that Options.ReconcileTimeout ended.
 var errReconcileTimeout = errors.New("the reconcile timeout has passed")
-
-type reconcileIDKey struct{}
-
-// ReconcileIDFromContext returns the identity of the call of reconcile that ctx was made for: a UUID, also found in each of
-// its log lines under reconcileID. It is "" for other contexts.
-func ReconcileIDFromContext(ctx context.Context) types.UID {
-	id, _ := ctx.Value(reconcileIDKey{}).(types.UID)
-	return id
-}
 
 // runWorker handles keys until the queue is shut down and empty. Once accepting is closed it only empties the queue.
 func (c *Controller[K]) runWorker(ctx context.Context, accepting <-chan struct{}) {
@@ -45,19 +34,17 @@ func (c *Controller[K]) processNextWorkItem(ctx context.Context, accepting <-cha
 	default:
 	}
 
-	id, start := uuid.NewUUID(), time.Now()
-	if !c.ledger.begin(key, id, start) {
+	t, start := &turn[K]{Context: ctx, key: key}, time.Now()
+	if !c.ledger.begin(t, start) {
 		return true // given up: only a change can bring it back
 	}
-	logger := klog.FromContext(ctx).WithValues("key", key, "reconcileID", id)
-	ctx = context.WithValue(klog.NewContext(ctx, logger), reconcileIDKey{}, id)
 	if c.opts.Metrics != nil {
 		c.opts.Metrics.Begin()
 	}
 
 	var report Report
-	result, err := c.call(ctx, key, &report)
-	c.settle(ctx, key, result, err, &report)
+	result, err := c.call(t, &report)
+	c.settle(t, result, err, &report)
 
 	if c.opts.Metrics != nil {
 		report.Took = time.Since(start)
@@ -67,7 +54,8 @@ func (c *Controller[K]) processNextWorkItem(ctx context.Context, accepting <-cha
 }
 
 // call runs reconcile under its timeout and the panic policy.
-func (c *Controller[K]) call(ctx context.Context, key K, report *Report) (result Result, err error) {
+func (c *Controller[K]) call(t *turn[K], report *Report) (result Result, err error) {
+	ctx := context.Context(t)
 	if c.opts.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
@@ -84,47 +72,47 @@ func (c *Controller[K]) call(ctx context.Context, key K, report *Report) (result
 			}
 		}()
 	}
-	return c.reconcile(ctx, key)
+	return c.reconcile(ctx, t.key)
 }
 
 // settle decides what follows from an answer of reconcile, as the table at ReconcileFunc says.
-func (c *Controller[K]) settle(ctx context.Context, key K, result Result, err error, report *Report) {
-	logger := klog.FromContext(ctx)
+func (c *Controller[K]) settle(t *turn[K], result Result, err error, report *Report) {
 	switch {
 	case err != nil:
 		report.Outcome, report.Terminal = OutcomeError, IsTerminal(err)
 		if result.RequeueAfter > 0 {
-			logger.Info("Reconcile returned an error and a RequeueAfter, which is ignored", "requeueAfter", result.RequeueAfter)
+			t.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored", "requeueAfter", result.RequeueAfter)
 		}
-		c.settleFailure(ctx, key, err, report)
+		c.settleFailure(t, err, report)
 	case result.RequeueAfter > 0:
 		report.Outcome = OutcomeRequeueAfter
-		c.ledger.succeeded(key, report.Outcome)
-		c.queue.Forget(key)
-		c.queue.AddAfter(key, result.RequeueAfter)
-		logger.V(5).Info("Reconciled", "requeueAfter", result.RequeueAfter)
+		c.ledger.succeeded(t.key, report.Outcome)
+		c.queue.Forget(t.key)
+		c.queue.AddAfter(t.key, result.RequeueAfter)
 	default:
 		report.Outcome = OutcomeSuccess
-		c.ledger.succeeded(key, report.Outcome)
-		c.queue.Forget(key)
-		logger.V(5).Info("Reconciled")
+		c.ledger.succeeded(t.key, report.Outcome)
+		c.queue.Forget(t.key)
+	}
+	if klog.FromContext(t.Context).V(5).Enabled() {
+		t.logger().V(5).Info("Reconciled", "outcome", report.Outcome, "requeueAfter", result.RequeueAfter)
 	}
 }
 
 // settleFailure decides between trying again, giving up, and, for a thing that is gone or a controller that stops, neither.
-func (c *Controller[K]) settleFailure(ctx context.Context, key K, err error, report *Report) {
-	logger := klog.FromContext(ctx)
+func (c *Controller[K]) settleFailure(t *turn[K], err error, report *Report) {
+	logger := t.logger()
 	if panicked, ok := errors.AsType[*PanicError](err); ok && report.Panicked {
 		logger.Error(err, "Reconcile panicked", "stack", string(panicked.Stack))
 	}
 	switch {
-	case ctx.Err() != nil:
-		c.ledger.abandoned(key)
+	case t.Err() != nil:
+		c.ledger.abandoned(t.key)
 		logger.Error(err, "Reconcile was cut short by the stop")
 		return
-	case c.opts.Exists != nil && !c.opts.Exists(key):
-		c.ledger.abandoned(key)
-		c.queue.Forget(key)
+	case c.opts.Exists != nil && !c.opts.Exists(t.key):
+		c.ledger.abandoned(t.key)
+		c.queue.Forget(t.key)
 		logger.Error(err, "Reconcile failed for something that is gone, not trying again")
 		return
 	}
@@ -136,19 +124,19 @@ func (c *Controller[K]) settleFailure(ctx context.Context, key K, err error, rep
 	case report.Panicked && c.opts.Panic == BuryPanic:
 		giveUp = Panicked
 	}
-	buried, evicted := c.ledger.failed(key, err, giveUp, time.Now())
+	buried, evicted := c.ledger.failed(t.key, err, giveUp, time.Now())
 	switch {
-	case buried == nil && giveUp != Terminal:
-		c.addRateLimited(key, err)
-		logger.Error(err, "Reconcile failed, trying again later")
-	case buried == nil:
-		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
-	default:
+	case buried != nil:
 		report.Buried = buried.Reason
 		if buried.Reason != Terminal {
-			c.queue.Forget(key)
+			c.queue.Forget(t.key)
 		}
 		logger.Error(err, "Reconcile failed, giving up until something changes", "reason", buried.Reason, "attempts", buried.Attempts)
+	case giveUp == Terminal:
+		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
+	default:
+		c.addRateLimited(t.key, err)
+		logger.Error(err, "Reconcile failed, trying again later")
 	}
 	if evicted != nil {
 		report.Evicted = true
