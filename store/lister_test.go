@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+func listerIndexer(indexers Indexers) Indexer {
+	indexer := NewIndexer(MetaNamespaceKeyFunc, indexers)
+	for _, text := range []string{"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web"} {
+		if err := indexer.Add(pod(text)); err != nil {
+			panic(err)
+		}
+	}
+	return indexer
+}
+
+func selector(text string) labels.Selector {
+	if text == "nothing" {
+		return labels.Nothing()
+	}
+	s, err := labels.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Lists by namespace and selector, with a namespace index and without, on ours and on client-go.
+func TestList(t *testing.T) {
+	with := listerIndexer(Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+	without := listerIndexer(nil)
+	ref := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
+	for _, obj := range with.List() {
+		require.NoError(t, ref.Add(obj))
+	}
+	for _, c := range []struct {
+		namespace, selector string
+		want                []string
+	}{
+		{"", "", []string{"node-1", "ns/a", "ns/b", "other/c"}},
+		{"", "app=web", []string{"node-1", "ns/a", "other/c"}},
+		{"ns", "", []string{"ns/a", "ns/b"}},
+		{"ns", "app!=web", []string{"ns/b"}},
+		{"ns", "app=none", []string{}},
+		{"none", "", []string{}},
+		{"", "nothing", []string{}},
+		{"ns", "nothing", []string{}},
+	} {
+		t.Run(c.namespace+","+c.selector, func(t *testing.T) {
+			for _, indexer := range []Indexer{with, without} {
+				var got []any
+				add := func(obj any) { got = append(got, obj) }
+				require.NoError(t, ListAllByNamespace(indexer, c.namespace, selector(c.selector), add))
+				require.Equal(t, c.want, keysOf(got))
+			}
+			var got []any
+			add := func(obj any) { got = append(got, obj) }
+			require.NoError(t, clientgo.ListAllByNamespace(ref, c.namespace, selector(c.selector), add))
+			require.Equal(t, c.want, keysOf(got))
+		})
+	}
+}
+
+// No selector selects everything. client-go's ListAll dereferences it.
+func TestDifference_NilSelectorSelectsAll(t *testing.T) {
+	for _, indexers := range []Indexers{nil, {NamespaceIndex: MetaNamespaceIndexFunc}} {
+		lister := NewLister[*corev1.Pod](listerIndexer(indexers), schema.GroupResource{Resource: "pods"})
+		pods, err := lister.List(nil)
+		require.NoError(t, err)
+		require.Len(t, pods, 4)
+		pods, err = lister.ByNamespace("ns").List(nil)
+		require.NoError(t, err)
+		require.Len(t, pods, 2)
+	}
+	require.Panics(t, func() {
+		_ = clientgo.ListAll(clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, func(any) {})
+	})
+}
+
+// Get finds by namespace and name, and otherwise names the resource.
+func TestListerGet(t *testing.T) {
+	indexer := listerIndexer(Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+	lister := NewLister[*corev1.Pod](indexer, schema.GroupResource{Resource: "pods"})
+	p, err := lister.ByNamespace("ns").Get("a")
+	require.NoError(t, err)
+	require.Equal(t, "a", p.Name)
+	p, err = lister.Get("node-1")
+	require.NoError(t, err)
+	require.Equal(t, "node-1", p.Name)
+
+	_, err = lister.ByNamespace("ns").Get("none")
+	require.True(t, apierrors.IsNotFound(err))
+	require.EqualError(t, err, `pods "none" not found`)
+	_, err = lister.Get("a")
+	require.True(t, apierrors.IsNotFound(err))
+
+	generic := NewGenericLister(indexer, schema.GroupResource{Group: "apps", Resource: "deployments"})
+	obj, err := generic.ByNamespace("ns").Get("a")
+	require.NoError(t, err)
+	require.IsType(t, &corev1.Pod{}, obj)
+	_, err = generic.Get("none")
+	require.EqualError(t, err, `deployments.apps "none" not found`)
+	list, err := generic.List(labels.Everything())
+	require.NoError(t, err)
+	require.Len(t, list, 4)
+	list, err = generic.ByNamespace("other").List(selector("app=web"))
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+}
+
+// An object of another type, or one without metadata, is an error where client-go's lister panics.
+func TestDifference_WrongTypeIsAListerError(t *testing.T) {
+	indexer := listerIndexer(nil)
+	nodes := NewLister[*corev1.Node](indexer, schema.GroupResource{Resource: "nodes"})
+	_, err := nodes.List(labels.Everything())
+	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
+	_, err = nodes.Get("node-1")
+	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
+
+	odd := NewIndexer(func(any) (string, error) { return "odd", nil }, Indexers{})
+	require.NoError(t, odd.Add("text"))
+	_, err = NewLister[runtime.Object](odd, schema.GroupResource{}).List(labels.Everything())
+	require.EqualError(t, err, "object is a string, not a runtime.Object")
+	for _, namespace := range []string{"", "ns"} {
+		err = ListAllByNamespace(odd, namespace, selector("a=b"), func(any) {})
+		require.ErrorContains(t, err, "object has no meta")
+	}
+}
+
+// The typed indexer returns typed objects, and an error when the index or the type is wrong.
+func TestTypedIndexer(t *testing.T) {
+	indexer := NewIndexer(MetaNamespaceKeyFunc, TypedIndexersToIndexers(TypedIndexers[*corev1.Pod]{
+		"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
+	}))
+	typed := NewTypedIndexer[*corev1.Pod](indexer)
+	a, b := pod("ns/a node=n1"), pod("ns/b node=n1")
+	require.NoError(t, typed.Add(a))
+	require.NoError(t, typed.Add(b))
+	require.NoError(t, typed.AddTypedIndexers(TypedIndexers[*corev1.Pod]{
+		"name": func(p *corev1.Pod) ([]string, error) { return []string{p.Name}, nil },
+	}))
+	pods, err := typed.TypedIndex("node", a)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []*corev1.Pod{a, b}, pods)
+	pods, err = typed.ByTypedIndex("name", "b")
+	require.NoError(t, err)
+	require.Equal(t, []*corev1.Pod{b}, pods)
+	_, err = typed.ByTypedIndex("none", "b")
+	require.EqualError(t, err, "Index with name none does not exist")
+
+	_, err = NewTypedIndexer[*corev1.Node](indexer).ByTypedIndex("name", "b")
+	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
+	require.PanicsWithError(t, `unable to calculate an index entry for key "n" on index "node": object is a *v1.Node, not a *v1.Pod`,
+		func() { _ = typed.Add(&corev1.Node{ObjectMeta: pod("n").ObjectMeta}) })
+	require.Len(t, typed.List(), 2)
+}

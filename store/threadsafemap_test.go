@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+// gauge records what a GaugeMetric is set to.
+type gauge []float64
+
+func (g *gauge) Set(value float64) { *g = append(*g, value) }
+
+// The metric is the number in the last 15 digits, which a float64 holds exactly; 0 stands for no resourceVersion, and what
+// is no number is not reported.
+func TestStoreMetrics(t *testing.T) {
+	var got gauge
+	s := New(MetaNamespaceKeyFunc, WithStoreMetrics(&got))
+	require.NoError(t, s.Add(pod("ns/a rv=7")))
+	require.NoError(t, s.Delete(pod("ns/a rv=8")))
+	s.Bookmark("9123456789012345678") // 15 digits: 456789012345678
+	s.Bookmark("not-a-number")
+	s.Bookmark("")
+	require.NoError(t, s.Replace(nil, "10"))
+	require.Equal(t, gauge{7, 8, 456_789_012_345_678, 0, 10}, got)
+
+	var threadSafe gauge
+	m := NewThreadSafeStore(nil, Indices{}, WithThreadSafeStoreMetrics(&threadSafe))
+	m.Add("k", pod("ns/k rv=5"))
+	m.Delete("k")
+	require.Equal(t, gauge{5}, threadSafe)
+}
+
+// Update, and an update alone, computes the values of the old and of the new object, once each.
+func TestIndexFuncCalls(t *testing.T) {
+	calls := 0
+	m := newThreadSafeMap(Indexers{"node": func(obj any) ([]string, error) { calls++; return byNode(obj) }})
+	counted := func(what string, want int, do func()) {
+		calls = 0
+		do()
+		require.Equal(t, want, calls, what)
+	}
+	counted("add", 1, func() { m.Add("k", pod("ns/k node=a")) })
+	counted("update", 2, func() { m.Update("k", pod("ns/k node=b")) })
+	counted("index", 1, func() { _, _ = m.Index("node", pod("ns/k node=b")) })
+	counted("byindex", 0, func() { _, _ = m.ByIndex("node", "b") })
+	counted("delete", 1, func() { m.Delete("k") })
+}
+
+// Index functions run without the lock when somebody looks something up: they may even use the store.
+// In client-go they run under the read lock, where a waiting writer makes this a deadlock.
+func TestDifference_IndexFuncOfAReaderRunsUnlocked(t *testing.T) {
+	var m *threadSafeMap
+	m = newThreadSafeMap(Indexers{"fellows": func(obj any) ([]string, error) {
+		if p := obj.(*corev1.Pod); p.Name == "probe" {
+			m.Add("ns/late", pod("ns/late node=n1"))
+		}
+		return byNode(obj)
+	}})
+	m.Add("ns/a", pod("ns/a node=n1"))
+	list, err := m.Index("fellows", pod("ns/probe node=n1"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"ns/a", "ns/late"}, keysOf(list))
+}
+
+// GetIndexers returns a copy. In client-go it is the live map, read and written without the lock.
+func TestDifference_GetIndexersReturnsACopy(t *testing.T) {
+	mine := Indexers{"node": byNode}
+	m := newThreadSafeMap(mine)
+	m.GetIndexers()["tag"] = byTag
+	mine["tag"] = byTag
+	require.Equal(t, []string{"node"}, sortedKeys(m.GetIndexers()))
+	m.Add("ns/a", pod("ns/a tags=x"))
+	_, err := m.IndexKeys("tag", "x")
+	require.EqualError(t, err, "Index with name tag does not exist")
+
+	ref := clientgo.NewThreadSafeStore(clientgo.Indexers{"node": byNode}, clientgo.Indices{})
+	ref.GetIndexers()["tag"] = byTag
+	require.Equal(t, []string{"node", "tag"}, sortedKeys(ref.GetIndexers()))
+}
+
+// Who changes a stored object in place makes its indexes wrong: the object is found under the values it was stored with.
+// When the store notices it searches, so that an object that left can not be found. client-go finds a nil under its key.
+func TestDifference_ChangedInPlace(t *testing.T) {
+	tags := func(p *corev1.Pod, tags string) { p.Annotations["tags"] = tags }
+	for _, c := range []struct {
+		name, stored, changed string
+	}{
+		{"another value", "x", "y"},
+		{"fewer values", "x,y", "y"},
+		{"more values", "x", "x,y,z"},
+		{"no value", "x,y", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newThreadSafeMap(Indexers{"tag": byTag})
+			p := pod("ns/p tags=" + c.stored)
+			m.Add("ns/p", p)
+			tags(p, c.changed)
+			m.Delete("ns/p")
+			require.Empty(t, m.ListIndexFuncValues("tag"))
+			m.Add("ns/q", pod("ns/q tags=z")) // takes the slot
+			checkLaws(t, m)
+		})
+	}
+
+	m := newThreadSafeMap(Indexers{"tag": byTag})
+	p := pod("ns/p tags=x")
+	m.Add("ns/p", p)
+	tags(p, "y")
+	m.Update("ns/p", pod("ns/p tags=z"))
+	require.Equal(t, []string{"z"}, m.ListIndexFuncValues("tag"))
+	checkLaws(t, m)
+
+	ref := clientgo.NewThreadSafeStore(clientgo.Indexers{"tag": byTag}, clientgo.Indices{})
+	p = pod("ns/p tags=x")
+	ref.Add("ns/p", p)
+	tags(p, "y")
+	ref.Delete("ns/p")
+	list, err := ref.ByIndex("tag", "x")
+	require.NoError(t, err)
+	require.Equal(t, []any{nil}, list)
+}
+
+// Transactions are all or nothing for readers, Replace keeps indexes that are added while it works, and nothing races.
+func TestConcurrentUse(t *testing.T) {
+	m := newThreadSafeMap(Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "node": byNode})
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() {
+			for i := range 60 {
+				key := fmt.Sprintf("ns/w%d-%d", w, i%7)
+				m.Update(key, pod(fmt.Sprintf("%s node=n%d tags=a,b", key, i%3)))
+				if i%20 == w {
+					m.Replace(map[string]any{"ns/x": pod("ns/x node=n1 tags=a"), "ns/y": pod("ns/y node=n2")}, "1")
+				}
+				m.Delete(key)
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := range 20 {
+			node := fmt.Sprint("pair", i%2)
+			m.Transaction( // the pair is always on one node
+				ThreadSafeStoreTransaction{Transaction{pod("p/1 node=" + node), TransactionTypeAdd}, "p/1"},
+				ThreadSafeStoreTransaction{Transaction{pod("p/2 node=" + node), TransactionTypeAdd}, "p/2"})
+			if i == 10 {
+				_ = m.AddIndexers(Indexers{"tag": byTag})
+			}
+		}
+	})
+	for range 4 {
+		wg.Go(func() {
+			for range 60 {
+				for _, node := range []string{"pair0", "pair1"} {
+					keys, _ := m.IndexKeys("node", node)
+					if len(keys) == 1 {
+						t.Errorf("only %v is on %s", keys, node)
+					}
+				}
+				m.List()
+				m.Snapshot()
+				_, _ = m.Index("node", pod("ns/any node=n1"))
+				m.LastStoreSyncResourceVersion()
+			}
+		})
+	}
+	wg.Wait()
+	checkLaws(t, m)
+	require.Equal(t, []string{NamespaceIndex, "node", "tag"}, sortedKeys(m.GetIndexers()))
+}
+
+// An index that is added between the two halves of a Replace is there afterwards, in whatever order the others stand.
+func TestReplaceKeepsALateIndex(t *testing.T) {
+	for range 20 {
+		m := newThreadSafeMap(Indexers{"node": byNode})
+		first := m.prepare(1)
+		first.add("ns/a", pod("ns/a node=n1 tags=x"))
+		require.NoError(t, m.AddIndexers(Indexers{"tag": byTag}))
+		second := m.prepare(1)
+		second.add("ns/b", pod("ns/b node=n2 tags=y"))
+		m.commit(second, "1")
+		m.commit(first, "2")
+		checkLaws(t, m)
+		for _, name := range []string{"node", "tag"} {
+			require.Len(t, m.ListIndexFuncValues(name), 1)
+		}
+		require.Equal(t, []string{"ns/a"}, m.ListKeys())
+	}
+}
+
+// The results are the caller's: changing them does not change the store.
+func TestResultsAreTheCallersOwn(t *testing.T) {
+	m := newThreadSafeMap(Indexers{"node": byNode})
+	m.Add("ns/a", pod("ns/a node=n1"))
+	m.List()[0] = nil
+	m.ListKeys()[0] = ""
+	keys, _ := m.IndexKeys("node", "n1")
+	keys[0] = ""
+	s := m.Snapshot()
+	clear(s.Items)
+	clear(s.Indices["node"]["n1"])
+	checkLaws(t, m)
+	require.Equal(t, []string{"ns/a"}, m.ListKeys())
+	require.True(t, slices.Contains(m.ListIndexFuncValues("node"), "n1"))
+	require.NoError(t, m.Resync())
+}
