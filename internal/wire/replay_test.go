@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/wire"
+	"example.com/informerstack/reflector"
+)
+
+// A reflector that talks to the recording does to its store what the server said, in order and with the server's
+// versions: ours and client-go's the same.
+func TestReplay_ReflectorFollowsTheServer(t *testing.T) {
+	want := []string{"replace a b", "add c", "update a", "delete b", "replace a c d"}
+	for recording, streaming := range map[string]bool{"list_then_watch": false, "watchlist": true} {
+		t.Run(recording, func(t *testing.T) {
+			t.Parallel()
+			ours := follow(t, recording, streaming, len(want), runOurs)
+			reference := follow(t, recording, streaming, len(want), runClientGo)
+			assert.Equal(t, reference, ours)
+			for i, line := range ours {
+				ours[i] = version.ReplaceAllString(line, "")
+			}
+			assert.Equal(t, want, ours)
+		})
+	}
+}
+
+var version = regexp.MustCompile(` ?@\d+`)
+
+// follow runs a reflector on a recording until it has asked everything and done as much as wanted to its store.
+func follow(t *testing.T, recording string, streaming bool, wanted int, run runFunc) []string {
+	replay, client := serve(t, recording)
+	s := &journal{}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { run(ctx, client, s, streaming) })
+	assert.Eventually(t, func() bool { return replay.Left() == 0 && len(s.read()) >= wanted },
+		20*time.Second, 10*time.Millisecond)
+	cancel()
+	wg.Wait()
+	return s.read()
+}
+
+// runFunc runs a reflector over a client for ConfigMaps until ctx is done.
+type runFunc func(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool)
+
+func runOurs(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool) {
+	lw := reflector.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything())
+	reflector.New(lw, &corev1.ConfigMap{}, s, reflector.Options{UseWatchList: &streaming}).Run(ctx)
+}
+
+func runClientGo(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool) {
+	lw := lister{cache.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything()), !streaming}
+	cache.NewReflectorWithOptions(lw, &corev1.ConfigMap{}, s, cache.ReflectorOptions{}).RunWithContext(ctx)
+}
+
+// lister tells client-go's reflector whether to ask for a streaming list.
+type lister struct {
+	*cache.ListWatch
+	refuse bool
+}
+
+func (l lister) IsWatchListSemanticsUnSupported() bool { return l.refuse }
+
+// The replay repeats the recorded bytes, and nothing twice.
+func TestReplay_AnswersOnce(t *testing.T) {
+	recording := load(t, "pages")
+	server := httptest.NewServer(wire.NewReplay(recording))
+	t.Cleanup(server.Close)
+	for _, exchange := range recording.Exchanges {
+		response, err := http.Get(server.URL + exchange.Path)
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, exchange.Code, response.StatusCode)
+		assert.Equal(t, exchange.Header["Content-Type"], response.Header.Get("Content-Type"))
+		assert.JSONEq(t, string(exchange.Body), string(body))
+	}
+	response, err := http.Get(server.URL + recording.Exchanges[0].Path)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, http.StatusNotImplemented, response.StatusCode)
+}
+
+// Every recording tells the code of each answer, as the API's conventions have it.
+func TestRecordings_HoldEveryKindOfAnswer(t *testing.T) {
+	codes := map[int]bool{}
+	events := map[string]bool{}
+	for _, name := range []string{"answers", "list_then_watch", "pages", "watchlist"} {
+		for _, exchange := range load(t, name).Exchanges {
+			codes[exchange.Code] = true
+			for _, line := range exchange.Events {
+				var event struct{ Type string }
+				require.NoError(t, json.Unmarshal(line, &event))
+				events[event.Type] = true
+			}
+		}
+	}
+	for _, code := range []int{200, 404, 409, 410, 422, 504} {
+		assert.True(t, codes[code], "no answer %d", code)
+	}
+	for _, event := range []string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"} {
+		assert.True(t, events[event], "no event %s", event)
+	}
+}
+
+func load(t *testing.T, name string) *wire.Recording {
+	t.Helper()
+	recording, err := wire.Load("../../testdata/wire/" + name + ".json")
+	require.NoError(t, err)
+	return recording
+}
+
+// serve replays a recording to a client for the core group.
+func serve(t *testing.T, name string) (*wire.Replay, rest.Interface) {
+	replay := wire.NewReplay(load(t, name))
+	server := httptest.NewServer(replay)
+	t.Cleanup(server.CloseClientConnections)
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	clientset, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return replay, clientset.CoreV1().RESTClient()
+}
+
+// journal is a reflector's store that writes down what is done to it, with every resourceVersion it is told.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) write(verb string, objs ...any) error {
+	words := []string{verb}
+	for _, obj := range objs {
+		object, err := meta.Accessor(obj)
+		if err != nil {
+			return err
+		}
+		words = append(words, object.GetName()+"@"+object.GetResourceVersion())
+	}
+	slices.Sort(words[1:])
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, strings.Join(words, " "))
+	return nil
+}
+
+func (j *journal) read() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.lines)
+}
+
+func (j *journal) Add(obj any) error    { return j.write("add", obj) }
+func (j *journal) Update(obj any) error { return j.write("update", obj) }
+func (j *journal) Delete(obj any) error { return j.write("delete", obj) }
+func (j *journal) Resync() error        { return nil }
+func (j *journal) Replace(list []any, resourceVersion string) error {
+	return j.write("replace", append(slices.Clone(list), &metav1.ObjectMeta{ResourceVersion: resourceVersion})...)
+}
