@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+)
+
+// EventHandler traces what a handler is told, before it is told.
+func EventHandler(handler informer.ResourceEventHandler, sink Sink) informer.ResourceEventHandler {
+	return eventHandler{handler, sink}
+}
+
+type eventHandler struct {
+	informer.ResourceEventHandler
+	sink Sink
+}
+
+// OnAdd traces an object that is new to the handler.
+func (h eventHandler) OnAdd(obj any, isInInitialList bool) {
+	detail := ""
+	if isInInitialList {
+		detail = "initial list"
+	}
+	h.sink.about(Handler, "OnAdd", obj, detail, nil)
+	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
+}
+
+// OnUpdate traces an object that changed, or that a resync replays.
+func (h eventHandler) OnUpdate(oldObj, newObj any) {
+	detail := "was @" + version(oldObj)
+	if version(oldObj) == version(newObj) {
+		detail = "unchanged"
+	}
+	h.sink.about(Handler, "OnUpdate", newObj, detail, nil)
+	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
+}
+
+// OnDelete traces an object that is gone.
+func (h eventHandler) OnDelete(obj any) {
+	detail := ""
+	if _, ok := obj.(store.DeletedFinalStateUnknown); ok {
+		detail = "tombstone"
+	}
+	h.sink.about(Handler, "OnDelete", obj, detail, nil)
+	h.ResourceEventHandler.OnDelete(obj)
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/reflector"
+)
+
+// ListerWatcher traces the requests to the server and the events that a watch brings. What lw can do besides, streaming
+// lists say, the result can do too.
+func ListerWatcher(lw reflector.ListerWatcher, sink Sink) reflector.ListerWatcher {
+	traced := listerWatcher{lw, sink}
+	if streamer, ok := lw.(reflector.StreamLister); ok {
+		return streamLister{traced, streamer}
+	}
+	return traced
+}
+
+type listerWatcher struct {
+	reflector.ListerWatcher
+	sink Sink
+}
+
+// ListWithContext traces the LIST once it was answered.
+func (lw listerWatcher) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := lw.ListerWatcher.ListWithContext(ctx, options)
+	detail := request(options)
+	resourceVersion := ""
+	if err == nil {
+		detail += fmt.Sprintf(", %d items", meta.LenList(list))
+		if m, metaErr := meta.ListAccessor(list); metaErr == nil {
+			resourceVersion = m.GetResourceVersion()
+		}
+	}
+	lw.sink.collection(Server, "LIST", resourceVersion, detail, err)
+	return list, err
+}
+
+// WatchWithContext traces the opening of the watch, and each of its events.
+func (lw listerWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := lw.ListerWatcher.WatchWithContext(ctx, options)
+	lw.sink.collection(Server, "WATCH", options.ResourceVersion, request(options), err)
+	if err != nil {
+		return w, err
+	}
+	return newTracedWatch(w, lw.event), nil
+}
+
+func (lw listerWatcher) event(event watch.Event) {
+	switch event.Type {
+	case watch.Error:
+		lw.sink.collection(Server, string(event.Type), "", "", errorOf(event.Object))
+	case watch.Bookmark:
+		lw.sink.collection(Server, string(event.Type), version(event.Object), "", nil)
+	default:
+		lw.sink.about(Server, string(event.Type), event.Object, "", nil)
+	}
+}
+
+// IsWatchListSemanticsUnSupported passes on what the traced one says.
+func (lw listerWatcher) IsWatchListSemanticsUnSupported() bool {
+	refuser, ok := lw.ListerWatcher.(reflector.WatchListRefuser)
+	return ok && refuser.IsWatchListSemanticsUnSupported()
+}
+
+// tracedWatch passes on the events of a watch. (apimachinery's watch.Filter leaves its goroutine behind when a watch is
+// stopped with an event in hand.)
+type tracedWatch struct {
+	watch.Interface
+	events  chan watch.Event
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+func newTracedWatch(of watch.Interface, tell func(watch.Event)) *tracedWatch {
+	w := &tracedWatch{Interface: of, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go func() {
+		defer close(w.events)
+		for event := range of.ResultChan() {
+			tell(event)
+			select {
+			case w.events <- event:
+			case <-w.stopped:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// ResultChan closes when the traced watch ends.
+func (w *tracedWatch) ResultChan() <-chan watch.Event { return w.events }
+
+// Stop stops the traced watch. It may be called more than once.
+func (w *tracedWatch) Stop() {
+	w.stop.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+type streamLister struct {
+	listerWatcher
+	streamer reflector.StreamLister
+}
+
+// ListStream traces the LIST once it was read to its end.
+func (lw streamLister) ListStream(ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error) (metav1.ListMeta, error) {
+	items := 0
+	list, err := lw.streamer.ListStream(ctx, options, func(obj runtime.Object) error {
+		items++
+		return each(obj)
+	})
+	lw.sink.collection(Server, "LIST", list.ResourceVersion, fmt.Sprintf("%s, %d items as they arrived", request(options), items), err)
+	return list, err
+}
+
+// request shows what the reflector asked for.
+func request(options metav1.ListOptions) string {
+	text := "from " + strconv.Quote(options.ResourceVersion)
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		text += ", initial events first"
+	}
+	if options.Limit > 0 {
+		text += fmt.Sprintf(", at most %d", options.Limit)
+	}
+	if options.Continue != "" {
+		text += ", next page"
+	}
+	return text
+}
+
+// errorOf is the error that a watch's error event carries.
+func errorOf(obj runtime.Object) error {
+	if status, ok := obj.(*metav1.Status); ok {
+		return fmt.Errorf("%d %s: %s", status.Code, status.Reason, status.Message)
+	}
+	return fmt.Errorf("%T in an error event", obj)
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"net/http"
+	"time"
+)
+
+// Writes traces the requests that change something on the server. It fits rest.Config.Wrap.
+func Writes(sink Sink) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper{next, sink}
+	}
+}
+
+type roundTripper struct {
+	next http.RoundTripper
+	sink Sink
+}
+
+// RoundTrip traces a write once it was answered.
+func (rt roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := rt.next.RoundTrip(request)
+	if request.Method == http.MethodGet || request.Method == http.MethodHead {
+		return response, err
+	}
+	event := Event{Time: time.Now(), Hop: Server, What: request.Method, Key: request.URL.Path}
+	if err == nil {
+		event.Detail = response.Status
+	}
+	rt.sink.send(event, err)
+	return response, err
+}
+
+// WrappedRoundTripper is the one that is traced.
+func (rt roundTripper) WrappedRoundTripper() http.RoundTripper { return rt.next }
