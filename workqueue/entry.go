@@ -4,17 +4,15 @@ package workqueue
 
 import "time"
 
-// maxUnused is how many entries a queue keeps to use again.
-const maxUnused = 1024
-
 // entry is one item between Add and Done. It stands in one line at a time.
 type entry[T comparable] struct {
 	item      T
+	hash      uint64
 	phase     phase
-	addedAt   time.Time // with metrics: when it became queued or again
-	startedAt time.Time // with metrics: when a worker got it
+	addedAt   time.Duration // with metrics: when it became queued or again
+	startedAt time.Duration // with metrics: when a worker got it
 
-	prev, next *entry[T]
+	prev, next *entry[T] // in the line; next also among the unused
 }
 
 // line is a list of entries that costs nothing but the entries: the links are in them.
@@ -47,26 +45,4 @@ func (l *line[T]) remove(e *entry[T]) {
 	}
 	e.prev, e.next = nil, nil
 	l.len--
-}
-
-// newEntryLocked makes item known, as queued.
-func (q *Typed[T]) newEntryLocked(item T) *entry[T] {
-	e := q.unused.first
-	if e == nil {
-		e = new(entry[T])
-	} else {
-		q.unused.remove(e)
-	}
-	e.item = item
-	q.entries[item] = e
-	return e
-}
-
-// reuseLocked keeps e for another item. Nothing of the item it was for stays in it.
-func (q *Typed[T]) reuseLocked(e *entry[T]) {
-	if q.unused.len == maxUnused {
-		return
-	}
-	*e = entry[T]{}
-	q.unused.push(e)
 }

@@ -135,8 +135,9 @@ func (m *queueMetrics) stop() {
 func (q *Typed[T]) unfinished() (total, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	now := q.now()
 	for e := q.working.first; e != nil; e = e.next {
-		age := q.sinceLocked(e.startedAt)
+		age := now - e.startedAt
 		total += age
 		oldest = max(oldest, age)
 	}

@@ -57,13 +57,13 @@ const (
 type Typed[T comparable] struct {
 	metrics *queueMetrics // nil: none
 	clock   clock.PassiveClock
+	born    time.Time
 
 	mu           sync.Mutex
-	entries      map[T]*entry[T]
+	entries      table[T]
 	ready        line[T]
 	order        Queue[T] // in place of ready, if the owner brought an order of its own
 	working      line[T]
-	unused       line[T] // entries to use again
 	asleep       []*sleeper
 	beds         []*sleeper // sleepers to use again
 	waking       bool       // a woken worker is on its way
@@ -95,7 +95,8 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	q := &Typed[T]{
 		metrics: newQueueMetrics(config.MetricsProvider, config.Name),
 		clock:   ticking,
-		entries: map[T]*entry[T]{},
+		born:    ticking.Now(),
+		entries: newTable[T](),
 		order:   config.Queue,
 	}
 	q.drained.L = &q.mu
@@ -114,34 +115,35 @@ func orRealClock(c clock.WithTicker) clock.WithTicker {
 
 // Add queues item unless it is queued already or the queue shuts down. If a worker has it, its Done queues it.
 func (q *Typed[T]) Add(item T) {
-	added, next := q.add(item)
+	hash := q.entries.hash(item)
+	q.mu.Lock()
+	added, next := q.addLocked(item, hash)
+	q.mu.Unlock()
 	if added && q.metrics != nil {
 		q.metrics.added()
 	}
 	next.wakeUp()
 }
 
-func (q *Typed[T]) add(item T) (added bool, next *sleeper) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (q *Typed[T]) addLocked(item T, hash uint64) (added bool, next *sleeper) {
 	if q.shuttingDown {
 		return false, nil
 	}
-	e := q.entries[item]
+	e := q.entries.find(item, hash)
 	if e == nil {
-		e = q.newEntryLocked(item)
-		e.addedAt = q.nowLocked()
+		e = q.entries.insert(item, hash)
+		e.addedAt = q.now()
 		q.pushLocked(e)
 		return true, q.nextSleeperLocked()
 	}
 	switch e.phase {
 	case processing:
 		e.phase = again
-		e.addedAt = q.nowLocked()
+		e.addedAt = q.now()
 		return true, nil
 	case queued:
 		if q.order != nil {
-			q.order.Touch(item)
+			q.callOrderLocked(func() { q.order.Touch(item) })
 		}
 	}
 	return false, nil
@@ -162,30 +164,30 @@ func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 // Done ends the caller's work on item. If it was added meanwhile, it is queued again. Of an item that no worker has, Done
 // is ignored.
 func (q *Typed[T]) Done(item T) {
-	worked, next, ok := q.done(item)
+	hash := q.entries.hash(item)
+	q.mu.Lock()
+	worked, next, ok := q.doneLocked(item, hash)
+	q.mu.Unlock()
 	if ok && q.metrics != nil {
 		q.metrics.finished(worked)
 	}
 	next.wakeUp()
 }
 
-func (q *Typed[T]) done(item T) (worked time.Duration, next *sleeper, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.entries[item]
+func (q *Typed[T]) doneLocked(item T, hash uint64) (worked time.Duration, next *sleeper, ok bool) {
+	e := q.entries.find(item, hash)
 	if e == nil || e.phase == queued {
 		return 0, nil, false
 	}
 	q.working.remove(e)
-	worked = q.sinceLocked(e.startedAt)
+	worked = q.now() - e.startedAt
 	if e.phase == again {
 		e.phase = queued
 		q.pushLocked(e)
 		return worked, q.nextSleeperLocked(), true
 	}
-	delete(q.entries, item)
-	q.reuseLocked(e)
-	if len(q.entries) == 0 {
+	q.entries.remove(e)
+	if q.entries.len == 0 {
 		q.drained.Broadcast()
 	}
 	return worked, nil, true
@@ -194,20 +196,22 @@ func (q *Typed[T]) done(item T) (worked time.Duration, next *sleeper, ok bool) {
 // Len is the number of queued items: not those that a worker has, nor those that wait for their time.
 func (q *Typed[T]) Len() int {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.readyLenLocked()
+	n := q.readyLenLocked()
+	q.mu.Unlock()
+	return n
 }
 
 func (q *Typed[T]) readyLenLocked() int {
+	n := q.ready.len
 	if q.order != nil {
-		return q.order.Len()
+		q.callOrderLocked(func() { n = q.order.Len() })
 	}
-	return q.ready.len
+	return n
 }
 
 func (q *Typed[T]) pushLocked(e *entry[T]) {
 	if q.order != nil {
-		q.order.Push(e.item)
+		q.callOrderLocked(func() { q.order.Push(e.item) })
 		return
 	}
 	q.ready.push(e)
@@ -221,29 +225,37 @@ func (q *Typed[T]) popLocked() *entry[T] {
 		q.ready.remove(e)
 		return e
 	}
-	item := q.order.Pop()
-	e := q.entries[item]
+	var item T
+	q.callOrderLocked(func() { item = q.order.Pop() })
+	hash := q.entries.hash(item)
+	e := q.entries.find(item, hash)
 	switch {
 	case e == nil:
-		e = q.newEntryLocked(item)
-		e.addedAt = q.nowLocked()
+		e = q.entries.insert(item, hash)
+		e.addedAt = q.now()
 	case e.phase != queued:
 		q.working.remove(e)
 	}
 	return e
 }
 
-// nowLocked reads the clock if somebody will want to know.
-func (q *Typed[T]) nowLocked() time.Time {
-	if q.metrics == nil {
-		return time.Time{}
-	}
-	return q.clock.Now()
+// callOrderLocked calls the owner's order. If that panics, the lock is released on the way out: the callers do not defer
+// their Unlock, which every queue would pay for.
+func (q *Typed[T]) callOrderLocked(call func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			q.mu.Unlock()
+		}
+	}()
+	call()
+	returned = true
 }
 
-func (q *Typed[T]) sinceLocked(start time.Time) time.Duration {
+// now is the age of the queue, if somebody will want to know.
+func (q *Typed[T]) now() time.Duration {
 	if q.metrics == nil {
 		return 0
 	}
-	return q.clock.Since(start)
+	return q.clock.Since(q.born)
 }

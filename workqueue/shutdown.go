@@ -18,7 +18,7 @@ func (q *Typed[T]) ShutDownWithDrain() {
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.entries) > 0 && q.released == released {
+	for q.entries.len > 0 && q.released == released {
 		q.drained.Wait()
 	}
 }

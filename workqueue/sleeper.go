@@ -41,7 +41,10 @@ type look[T comparable] struct {
 func (q *Typed[T]) get(done <-chan struct{}) (item T, shutdown bool) {
 	var bed *sleeper
 	for {
-		found := q.look(bed, isClosed(done))
+		stop := isClosed(done)
+		q.mu.Lock()
+		found := q.lookLocked(bed, stop)
+		q.mu.Unlock()
 		found.next.wakeUp()
 		switch found.outcome {
 		case gotItem:
@@ -69,10 +72,8 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// look takes the next item if there is one, and finds a bed if there is none. bed is where the worker slept, or nil.
-func (q *Typed[T]) look(bed *sleeper, stop bool) (found look[T]) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// lookLocked takes the next item if there is one, and finds a bed if there is none. bed is where the worker slept, or nil.
+func (q *Typed[T]) lookLocked(bed *sleeper, stop bool) (found look[T]) {
 	if bed != nil {
 		q.getUpLocked(bed, stop)
 	}
@@ -82,8 +83,8 @@ func (q *Typed[T]) look(bed *sleeper, stop bool) (found look[T]) {
 	case q.readyLenLocked() > 0:
 		e := q.popLocked()
 		e.phase = processing
-		found.waited = q.sinceLocked(e.addedAt)
-		e.startedAt = q.nowLocked()
+		e.startedAt = q.now()
+		found.waited = e.startedAt - e.addedAt
 		q.working.push(e)
 		found.item = e.item
 	case q.shuttingDown:

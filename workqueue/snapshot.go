@@ -34,9 +34,9 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 		s.Ready = append(s.Ready, e.item)
 	}
 	if q.order != nil {
-		for item, e := range q.entries {
+		for e := range q.entries.all() {
 			if e.phase == queued {
-				s.Ready = append(s.Ready, item)
+				s.Ready = append(s.Ready, e.item)
 			}
 		}
 	}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reference "k8s.io/client-go/util/workqueue"
+
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/workqueue"
+)
+
+// Ours fit where client-go's are asked for, and the other way round.
+var (
+	_ reference.TypedInterface[string]             = (*workqueue.Typed[string])(nil)
+	_ reference.TypedDelayingInterface[string]     = (*workqueue.TypedDelayingQueue[string])(nil)
+	_ reference.TypedRateLimitingInterface[string] = (*workqueue.TypedRateLimitingQueue[string])(nil)
+	_ reference.Interface                          = (*workqueue.Typed[any])(nil)
+	_ reference.DelayingInterface                  = (*workqueue.TypedDelayingQueue[any])(nil)
+	_ reference.RateLimitingInterface              = (*workqueue.TypedRateLimitingQueue[any])(nil)
+	_ reference.Queue[string]                      = workqueue.Queue[string](nil)
+	_ reference.TypedRateLimiter[string]           = workqueue.TypedRateLimiter[string](nil)
+	_ reference.GaugeMetric                        = workqueue.GaugeMetric(nil)
+	_ reference.SettableGaugeMetric                = workqueue.SettableGaugeMetric(nil)
+	_ reference.CounterMetric                      = workqueue.CounterMetric(nil)
+	_ reference.SummaryMetric                      = workqueue.SummaryMetric(nil)
+	_ reference.HistogramMetric                    = workqueue.HistogramMetric(nil)
+
+	_ workqueue.TypedInterface[string]             = (*reference.Typed[string])(nil)
+	_ workqueue.TypedDelayingInterface[string]     = reference.TypedDelayingInterface[string](nil)
+	_ workqueue.TypedRateLimitingInterface[string] = reference.TypedRateLimitingInterface[string](nil)
+	_ workqueue.TypedRateLimiter[string]           = reference.TypedRateLimiter[string](nil)
+	_ workqueue.Queue[string]                      = reference.Queue[string](nil)
+)
+
+// queue is what the shared tests run on, with an exponential limiter from 1s to 1m.
+type queue = workqueue.TypedRateLimitingInterface[string]
+
+const clientGo = "client-go"
+
+var impls = []struct {
+	name string
+	make func() queue
+}{
+	{transcript.Ours, func() queue {
+		return workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+	}},
+	{clientGo, func() queue {
+		return reference.NewTypedRateLimitingQueue(
+			reference.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+	}},
+}
+
+// onBoth runs f on a queue of ours and on one of client-go's, each in a bubble of fake time. Afterwards the queue is shut
+// down, and no goroutine may be left.
+func onBoth(t *testing.T, f func(t *testing.T, impl string, q queue)) {
+	for _, impl := range impls {
+		t.Run("impl="+impl.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := impl.make()
+				defer q.ShutDown()
+				f(t, impl.name, q)
+				checkLaws(t, q)
+			})
+		})
+	}
+}
+
+func checkLaws(t testing.TB, q any) {
+	t.Helper()
+	if q, ok := q.(interface{ CheckLaws(testing.TB) }); ok {
+		q.CheckLaws(t)
+	}
+}
+
+// next is the item that Get returns, "nothing" where Get would block and "shutdown" if the worker should end.
+func next(q queue) string {
+	synctest.Wait()
+	if q.Len() == 0 && !q.ShuttingDown() {
+		return "nothing"
+	}
+	item, shutdown := q.Get()
+	if shutdown {
+		return "shutdown"
+	}
+	return item
+}
+
+// nextAll gets all that is queued, without Done.
+func nextAll(q queue) string {
+	var items []string
+	for synctest.Wait(); q.Len() > 0; synctest.Wait() {
+		items = append(items, next(q))
+	}
+	return strings.Join(items, " ")
+}
+
+// after lets time pass, and what becomes due join the queue.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

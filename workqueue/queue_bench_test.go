@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	reference "k8s.io/client-go/util/workqueue"
+
+	"example.com/informerstack/workqueue"
+)
+
+// bench runs f on a new queue of ours and on one of client-go's.
+func bench(b *testing.B, f func(b *testing.B, q workqueue.TypedRateLimitingInterface[string])) {
+	for _, impl := range []struct {
+		name string
+		make func() workqueue.TypedRateLimitingInterface[string]
+	}{
+		{"ours", func() workqueue.TypedRateLimitingInterface[string] {
+			return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedItemBasedRateLimiter[string]())
+		}},
+		{"client-go", func() workqueue.TypedRateLimitingInterface[string] {
+			return reference.NewTypedRateLimitingQueue(reference.DefaultTypedItemBasedRateLimiter[string]())
+		}},
+	} {
+		b.Run("impl="+impl.name, func(b *testing.B) {
+			b.ReportAllocs()
+			q := impl.make()
+			defer q.ShutDown()
+			var r0, r1 syscall.Rusage
+			syscall.Getrusage(0, &r0)
+			f(b, q)
+			syscall.Getrusage(0, &r1)
+			b.ReportMetric(float64(r1.Utime.Nano()+r1.Stime.Nano()-r0.Utime.Nano()-r0.Stime.Nano())/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+func keys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = "namespace-" + strconv.Itoa(i%97) + "/name-" + strconv.Itoa(i)
+	}
+	return keys
+}
+
+// One goroutine adds a key, gets it and is done with it.
+func BenchmarkAddGetDone(b *testing.B) {
+	keys := keys(1 << 12)
+	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+		for i := 0; b.Loop(); i++ {
+			q.Add(keys[i%len(keys)])
+			item, _ := q.Get()
+			q.Done(item)
+		}
+	})
+}
+
+// One goroutine adds 1,000 keys, then gets them and is done with them: one op is a key.
+func BenchmarkAddGetDone_Backlog(b *testing.B) {
+	keys := keys(1000)
+	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+		for n := 0; n < b.N; n += len(keys) {
+			for _, key := range keys {
+				q.Add(key)
+			}
+			for range keys {
+				item, _ := q.Get()
+				q.Done(item)
+			}
+		}
+	})
+}
+
+// 8 adders and 8 workers: one op is a key on its way from Add to Done. An adder waits when it is 100 keys ahead.
+func BenchmarkAddGetDone_Adders8Workers8(b *testing.B) {
+	benchAdders8Workers8(b, 100)
+}
+
+// 8 adders that never wait, and 8 workers: the backlog grows long.
+func BenchmarkAddGetDone_Flood(b *testing.B) {
+	benchAdders8Workers8(b, math.MaxInt64)
+}
+
+func benchAdders8Workers8(b *testing.B, maxAhead int64) {
+	const each = 1 << 17
+	keys := make([]string, 8*each)
+	for i := range keys {
+		keys[i] = "namespace-" + strconv.Itoa(i%97) + "/name-" + strconv.Itoa(i) + "-" + strconv.Itoa(i/each)
+	}
+	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+		var ahead [8]struct {
+			atomic.Int64
+			_ [56]byte // a cache line for each
+		}
+		var adders, workers sync.WaitGroup
+		for range 8 {
+			workers.Go(func() {
+				for {
+					item, shutdown := q.Get()
+					if shutdown {
+						return
+					}
+					q.Done(item)
+					ahead[item[len(item)-1]-'0'].Add(-1)
+				}
+			})
+		}
+		for a := range 8 {
+			adders.Go(func() {
+				for i := range b.N / 8 {
+					for ahead[a].Load() >= maxAhead {
+						runtime.Gosched()
+					}
+					ahead[a].Add(1)
+					q.Add(keys[a*each+i%each])
+				}
+			})
+		}
+		adders.Wait()
+		q.ShutDown()
+		workers.Wait()
+	})
+}
+
+// A million items that are due in some hours: one op is all of them.
+func BenchmarkAddAfter_Million(b *testing.B) {
+	keys := keys(1_000_000)
+	for _, impl := range []struct {
+		name string
+		make func() workqueue.TypedDelayingInterface[string]
+	}{
+		{"ours", func() workqueue.TypedDelayingInterface[string] { return workqueue.NewTypedDelayingQueue[string]() }},
+		{"client-go", func() workqueue.TypedDelayingInterface[string] { return reference.NewTypedDelayingQueue[string]() }},
+	} {
+		b.Run("impl="+impl.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				q := impl.make()
+				for i, key := range keys {
+					q.AddAfter(key, time.Hour+time.Duration(i*7919%len(keys))*time.Millisecond)
+				}
+				q.ShutDown()
+			}
+		})
+	}
+}
+
+// A key fails once and is forgotten.
+func BenchmarkAddRateLimitedForget(b *testing.B) {
+	keys := keys(1 << 12)
+	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+		for i := 0; b.Loop(); i++ {
+			q.AddRateLimited(keys[i%len(keys)])
+			q.Forget(keys[i%len(keys)])
+		}
+	})
+}
