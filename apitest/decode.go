@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+const (
+	contentYAML     = "application/yaml"
+	contentProtobuf = "application/vnd.kubernetes.protobuf"
+)
+
+// codecs decode with the Go types of a scheme. A nil *codecs knows no type.
+type codecs struct {
+	scheme   *runtime.Scheme
+	lenient  runtime.Serializer
+	strict   runtime.Serializer
+	protobuf runtime.Serializer
+}
+
+func newCodecs(scheme *runtime.Scheme) *codecs {
+	newJSON := func(strict bool) runtime.Serializer {
+		return jsonserializer.NewSerializerWithOptions(
+			jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: strict})
+	}
+	return &codecs{
+		scheme: scheme, lenient: newJSON(false), strict: newJSON(true), protobuf: protobuf.NewSerializer(scheme, scheme),
+	}
+}
+
+// newObject returns an empty object of the resource's Go type, or nil if that is not known.
+func (k *codecs) newObject(r *Resource) runtime.Object {
+	if k == nil {
+		return nil
+	}
+	obj, err := k.scheme.New(r.GroupVersionKind())
+	if err != nil {
+		return nil
+	}
+	return obj
+}
+
+// bodyType returns the media type of the body, or 415 if it is none that can be read.
+func (c *call) bodyType() (string, error) {
+	supported := []string{contentJSON, contentYAML}
+	if c.server.codecs != nil {
+		supported = append(supported, contentProtobuf)
+	}
+	header := c.http.Header.Get("Content-Type")
+	if header == "" {
+		return contentJSON, nil
+	}
+	if mediaType, _, err := mime.ParseMediaType(header); err == nil {
+		for _, s := range supported {
+			if s == mediaType {
+				return s, nil
+			}
+		}
+	}
+	return "", unsupportedMediaType(supported)
+}
+
+// decode reads the object in a body.
+func (c *call) decode(data []byte, fieldValidation string) (*object, error) {
+	mediaType, err := c.bodyType()
+	if err != nil {
+		return nil, err
+	}
+	expected := c.resource.GroupVersionKind()
+	gvk := expected
+	switch mediaType {
+	case contentYAML:
+		if data, err = yaml.ToJSON(data); err != nil {
+			return nil, c.undecodable(nil, err, data)
+		}
+	case contentProtobuf:
+		return c.decodeProtobuf(data)
+	}
+	found, err := jsonserializer.DefaultMetaFactory.Interpret(data)
+	if err != nil {
+		return nil, c.undecodable(nil, err, data)
+	}
+	if found.Kind != "" {
+		gvk.Kind = found.Kind
+	}
+	if found.Version != "" {
+		gvk.Group, gvk.Version = found.Group, found.Version
+	}
+	if err := c.checkKind(gvk); err != nil {
+		return nil, err
+	}
+	obj, err := c.server.parse(c.resource, data, fieldValidation)
+	if err != nil {
+		return nil, c.undecodable(&gvk, err, data)
+	}
+	return obj, nil
+}
+
+func (c *call) checkKind(gvk schema.GroupVersionKind) error {
+	want := c.resource.GroupVersionKind()
+	if gvk.Kind != want.Kind {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
+			gvk.Kind, gvk.Version, want.Kind, goName(gvk.Version, gvk.Kind), goName(want.Group, want.Kind)))
+	}
+	if gvk.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			gvk.GroupVersion(), want.GroupVersion()))
+	}
+	return nil
+}
+
+// goName is how the real server's message calls a Go type: v1.Pod, core.ConfigMap.
+func goName(pkg, kind string) string {
+	pkg, _, _ = strings.Cut(pkg, ".")
+	if pkg == "" {
+		pkg = "core"
+	}
+	return pkg + "." + kind
+}
+
+// undecodable is the error for a body that is not what it should be.
+func (c *call) undecodable(gvk *schema.GroupVersionKind, cause error, data []byte) error {
+	if gvk != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, c.resource.Kind, cause))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+		c.resource.Kind, cause, summary(data)))
+}
+
+const summaryLen = 30
+
+// summary is what an error shows of a body.
+func summary(data []byte) string {
+	if len(data) == 0 {
+		return "<empty>"
+	}
+	more := ""
+	if len(data) > summaryLen {
+		data, more = data[:summaryLen], " ..."
+	}
+	if data[0] == '{' {
+		return string(data) + more
+	}
+	return hex.EncodeToString(data) + more
+}
+
+// parse reads JSON as an object of the resource. If the scheme has its type, values of the wrong type are errors, and unknown
+// fields are dropped, or errors too with strict validation.
+func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*object, error) {
+	typed := s.codecs.newObject(r)
+	if typed == nil {
+		return parseObject(data)
+	}
+	serializer := s.codecs.lenient
+	if fieldValidation == metav1.FieldValidationStrict {
+		serializer = s.codecs.strict
+	}
+	gvk := r.GroupVersionKind()
+	decoded, _, err := serializer.Decode(data, &gvk, typed)
+	if err != nil {
+		return nil, err
+	}
+	return fromTyped(decoded)
+}
+
+func fromTyped(obj runtime.Object) (*object, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(data)
+}
+
+func (c *call) decodeProtobuf(data []byte) (*object, error) {
+	gvk := c.resource.GroupVersionKind()
+	decoded, found, err := c.server.codecs.protobuf.Decode(data, &gvk, nil)
+	if err != nil {
+		return nil, c.undecodable(found, err, data)
+	}
+	if err := c.checkKind(*found); err != nil {
+		return nil, err
+	}
+	return fromTyped(decoded)
+}
+
+// optionsJSON returns the options in a body as JSON.
+func (c *call) optionsJSON(data []byte) ([]byte, error) {
+	mediaType, err := c.bodyType()
+	if err != nil {
+		return nil, err
+	}
+	switch mediaType {
+	case contentYAML:
+		data, err = yaml.ToJSON(data)
+	case contentProtobuf:
+		var o metav1.DeleteOptions
+		unknown := runtime.Unknown{}
+		if len(data) < 4 {
+			return nil, apierrors.NewBadRequest("provided data does not appear to be a protobuf message")
+		}
+		if err = unknown.Unmarshal(data[4:]); err == nil { // behind the four bytes that mark Kubernetes' protobuf
+			err = o.Unmarshal(unknown.Raw)
+		}
+		if err == nil {
+			data, err = json.Marshal(&o)
+		}
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return data, nil
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Object is what the server's own methods take: a pointer to a typed object, or an *unstructured.Unstructured. A typed object
+// needs no apiVersion and kind if the server has a kind of that name.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Create stores a new object without a request, for the set-up of a test, and overwrites obj with what was stored: name,
+// uid, resourceVersion and so on. Unlike a request, it keeps obj's status and needs no namespace. The errors are those of
+// a request.
+func (s *Server) Create(obj Object) error {
+	t, parsed, err := s.take(obj)
+	if err != nil {
+		return fmt.Errorf("create object: %w", err)
+	}
+	v, err := s.create(t, parsed, write{direct: true})
+	if err != nil {
+		return err
+	}
+	return give(v, obj)
+}
+
+// Update replaces the object, status included, and overwrites obj with what was stored. An empty resourceVersion overwrites
+// whatever is there, for kinds for which that is allowed.
+func (s *Server) Update(obj Object) error { return s.replace(obj, directSubresource) }
+
+// UpdateStatus replaces the status of the object and nothing else, and overwrites obj with what was stored.
+func (s *Server) UpdateStatus(obj Object) error { return s.replace(obj, "status") }
+
+// directSubresource marks an update that replaces spec and status at once.
+const directSubresource = "object and status"
+
+func (s *Server) replace(obj Object, subresource string) error {
+	t, parsed, err := s.take(obj)
+	if err != nil {
+		return fmt.Errorf("update object: %w", err)
+	}
+	t.subresource = subresource
+	v, _, err := s.update(t, parsed.meta.UID, write{direct: true}, func(*version) (*object, error) { return parsed, nil })
+	if err != nil {
+		return err
+	}
+	return give(v, obj)
+}
+
+// Get reads the object with obj's namespace and name into obj.
+func (s *Server) Get(obj Object) error {
+	t, _, err := s.take(obj)
+	if err != nil {
+		return fmt.Errorf("get object: %w", err)
+	}
+	s.log.mu.RLock()
+	v := s.log.collectionLocked(t.resource).get(t.key())
+	s.log.mu.RUnlock()
+	if v == nil {
+		return t.notFound()
+	}
+	return give(v, obj)
+}
+
+// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has finalizers.
+func (s *Server) Delete(obj Object) error {
+	t, _, err := s.take(obj)
+	if err != nil {
+		return fmt.Errorf("delete object: %w", err)
+	}
+	_, _, err = s.delete(t, &metav1.DeleteOptions{}, false)
+	return err
+}
+
+// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys; namespace "" means all.
+func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
+	s.log.mu.RLock()
+	r := s.log.resources.findName(resource)
+	var found []*version
+	if r != nil {
+		t := target{resource: r, namespace: namespace}
+		s.log.collectionLocked(r).stateLocked(t.prefix(), "", s.log.rv, func(v *version) bool {
+			found = append(found, v)
+			return true
+		})
+	}
+	s.log.mu.RUnlock()
+	if r == nil {
+		return nil, fmt.Errorf("list objects: no resource %q is served", resource)
+	}
+	items := make([]unstructured.Unstructured, len(found))
+	for i, v := range found {
+		if err := items[i].UnmarshalJSON(v.json); err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+	}
+	return items, nil
+}
+
+// ResourceVersion returns the version of the last write of any object.
+func (s *Server) ResourceVersion() string { return strconv.FormatInt(s.log.current(), 10) }
+
+// take finds out what obj is and takes it apart.
+func (s *Server) take(obj Object) (target, *object, error) {
+	if v := reflect.ValueOf(obj); !v.IsValid() || (v.Kind() == reflect.Pointer && v.IsNil()) {
+		return target{}, nil, fmt.Errorf("it is nil (%T)", obj)
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	s.log.mu.RLock()
+	var r *Resource
+	if gvk.Kind != "" {
+		r = s.log.resources.findKind(gvk)
+	} else {
+		r = s.log.resources.findType(obj)
+	}
+	s.log.mu.RUnlock()
+	if r == nil {
+		return target{}, nil, fmt.Errorf("no kind %s is served (%T)", gvk, obj)
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return target{}, nil, fmt.Errorf("encode %T: %w", obj, err)
+	}
+	parsed, err := parseObject(data)
+	if err != nil {
+		return target{}, nil, fmt.Errorf("decode %T: %w", obj, err)
+	}
+	t := target{resource: r, namespace: obj.GetNamespace(), name: obj.GetName()}
+	if !r.Namespaced {
+		t.namespace = ""
+	}
+	return t, parsed, nil
+}
+
+// give overwrites obj with a stored version.
+func give(v *version, obj Object) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.UnmarshalJSON(v.json)
+	}
+	hadKind := obj.GetObjectKind().GroupVersionKind().Kind != ""
+	reflect.ValueOf(obj).Elem().SetZero()
+	if err := json.Unmarshal(v.json, obj); err != nil {
+		return fmt.Errorf("decode stored object into %T: %w", obj, err)
+	}
+	if !hadKind { // client-go's typed clients leave it empty too
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiversion "k8s.io/apimachinery/pkg/version"
+)
+
+var serverVersion = apiversion.Info{
+	Major: "1", Minor: "36", GitVersion: "v1.36.3+apitest", GitTreeState: "clean",
+	GoVersion: "go1.26", Compiler: "gc", Platform: "linux/amd64",
+}
+
+var (
+	objectVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	statusVerbs = metav1.Verbs{"get", "patch", "update"}
+)
+
+const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// serveDiscovery answers the paths that say what is served: /api, /apis, and those of groups and versions.
+func (c *call) serveDiscovery(path string) bool {
+	s := c.server
+	s.log.mu.RLock()
+	defer s.log.mu.RUnlock()
+	parts := strings.Split(path, "/")
+	aggregated := strings.Contains(c.http.Header.Get("Accept"), "as=APIGroupDiscoveryList") &&
+		strings.Contains(c.http.Header.Get("Accept"), "v=v2")
+	switch {
+	case path == "api" && aggregated:
+		c.writeAggregated(func(group string) bool { return group == "" })
+	case path == "apis" && aggregated:
+		c.writeAggregated(func(group string) bool { return group != "" })
+	case path == "api":
+		writeJSON(c.w, http.StatusOK, metav1.APIVersions{
+			TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"},
+			Versions:                   s.log.resources.versions(""),
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: c.http.Host}},
+		})
+	case path == "apis":
+		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+		for _, group := range s.log.resources.groups() {
+			if group != "" {
+				list.Groups = append(list.Groups, s.log.resources.apiGroup(group))
+			}
+		}
+		writeJSON(c.w, http.StatusOK, list)
+	case len(parts) == 2 && parts[0] == "apis" && len(s.log.resources.versions(parts[1])) > 0:
+		group := s.log.resources.apiGroup(parts[1])
+		group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+		writeJSON(c.w, http.StatusOK, group)
+	case len(parts) == 2 && parts[0] == "api":
+		return c.writeResources("", parts[1])
+	case len(parts) == 3 && parts[0] == "apis":
+		return c.writeResources(parts[1], parts[2])
+	default:
+		return false
+	}
+	return true
+}
+
+func (g *registry) apiGroup(name string) metav1.APIGroup {
+	group := metav1.APIGroup{Name: name}
+	for _, v := range g.versions(name) {
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{
+			GroupVersion: schema.GroupVersion{Group: name, Version: v}.String(), Version: v,
+		})
+	}
+	group.PreferredVersion = group.Versions[0]
+	return group
+}
+
+func (r *Resource) singular() string {
+	if r.Singular != "" {
+		return r.Singular
+	}
+	return strings.ToLower(r.Kind)
+}
+
+// writeResources answers with the resources of one version.
+func (c *call) writeResources(group, version string) bool {
+	list := metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: schema.GroupVersion{Group: group, Version: version}.String(),
+	}
+	for _, r := range c.server.log.resources.all {
+		if r.Group != group || r.Version != version {
+			continue
+		}
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: r.Plural, SingularName: r.singular(), Namespaced: r.Namespaced, Kind: r.Kind,
+			Verbs: objectVerbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		})
+		if r.Status {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: statusVerbs,
+			})
+		}
+	}
+	if len(list.APIResources) == 0 {
+		return false
+	}
+	writeJSON(c.w, http.StatusOK, list)
+	return true
+}
+
+// The types of aggregated discovery, apidiscovery.k8s.io/v2.
+type (
+	discoveryList struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        metav1.ListMeta  `json:"metadata"`
+		Items           []discoveryGroup `json:"items"`
+	}
+	discoveryGroup struct {
+		Metadata struct {
+			Name string `json:"name,omitempty"`
+		} `json:"metadata"`
+		Versions []discoveryVersion `json:"versions"`
+	}
+	discoveryVersion struct {
+		Version   string              `json:"version"`
+		Resources []discoveryResource `json:"resources"`
+		Freshness string              `json:"freshness"`
+	}
+	discoveryResource struct {
+		Resource         string                  `json:"resource"`
+		ResponseKind     metav1.GroupVersionKind `json:"responseKind"`
+		Scope            string                  `json:"scope"`
+		SingularResource string                  `json:"singularResource"`
+		Verbs            []string                `json:"verbs"`
+		ShortNames       []string                `json:"shortNames,omitempty"`
+		Categories       []string                `json:"categories,omitempty"`
+		Subresources     []discoverySubresource  `json:"subresources,omitempty"`
+	}
+	discoverySubresource struct {
+		Subresource  string                  `json:"subresource"`
+		ResponseKind metav1.GroupVersionKind `json:"responseKind"`
+		Verbs        []string                `json:"verbs"`
+	}
+)
+
+// writeAggregated answers with everything that the chosen groups serve.
+func (c *call) writeAggregated(chosen func(group string) bool) {
+	registry := &c.server.log.resources
+	list := discoveryList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
+		Items:    []discoveryGroup{},
+	}
+	for _, group := range registry.groups() {
+		if !chosen(group) {
+			continue
+		}
+		var item discoveryGroup
+		item.Metadata.Name = group
+		for _, v := range registry.versions(group) {
+			item.Versions = append(item.Versions, registry.discoveryVersion(group, v))
+		}
+		list.Items = append(list.Items, item)
+	}
+	writeJSONAs(c.w, aggregatedType, http.StatusOK, list)
+}
+
+func (g *registry) discoveryVersion(group, version string) discoveryVersion {
+	v := discoveryVersion{Version: version, Freshness: "Current"}
+	for _, r := range g.all {
+		if r.Group != group || r.Version != version {
+			continue
+		}
+		kind := metav1.GroupVersionKind(r.GroupVersionKind())
+		res := discoveryResource{
+			Resource: r.Plural, ResponseKind: kind, Scope: "Cluster", SingularResource: r.singular(),
+			Verbs: objectVerbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		}
+		if r.Namespaced {
+			res.Scope = "Namespaced"
+		}
+		if r.Status {
+			res.Subresources = []discoverySubresource{{Subresource: "status", ResponseKind: kind, Verbs: statusVerbs}}
+		}
+		v.Resources = append(v.Resources, res)
+	}
+	return v
+}

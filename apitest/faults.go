@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Match selects requests. An empty field matches any value.
+type Match struct {
+	Verb      string // as in Request.Verb; several with commas: "list,watch"
+	Resource  string // the plural, alone or with the group: "pods", "deployments.apps"
+	Namespace string
+	Name      string
+	If        func(Request) bool // called without locks, from any number of goroutines
+}
+
+func (m Match) matches(r Request) bool {
+	plural, group, qualified := strings.Cut(m.Resource, ".")
+	return (m.Verb == "" || slices.Contains(strings.Split(m.Verb, ","), r.Verb)) &&
+		(plural == "" || plural == r.Resource) &&
+		(!qualified || group == r.Group) &&
+		(m.Namespace == "" || m.Namespace == r.Namespace) &&
+		(m.Name == "" || m.Name == r.Name) &&
+		(m.If == nil || m.If(r))
+}
+
+// StreamFault is what goes wrong with a watch.
+type StreamFault int
+
+// The ways in which a watch fails.
+const (
+	NoStreamFault StreamFault = iota
+	CloseStream               // it ends in order, as on a timeout
+	CutStream                 // the connection breaks in the middle of an event
+	StallStream               // nothing comes any more, and the connection stays open
+	ErrorStream               // an ERROR event, then the end
+)
+
+// Fault is something that goes wrong with the requests that match. Of Err, Drop and Handler, the first that is set decides.
+type Fault struct {
+	Match
+	Times int           // how many requests it befalls; 0 means all
+	Delay time.Duration // before anything else happens to the request
+
+	Err     error        // answered instead, as a Status: what the constructors of apimachinery's errors package return
+	Drop    bool         // the connection is closed without an answer
+	Handler http.Handler // answers instead
+
+	// For watches that begin in order. After AfterEvents events, Stream happens. StreamErr is what ErrorStream sends;
+	// nil means 410 Expired.
+	Stream      StreamFault
+	AfterEvents int
+	StreamErr   error
+
+	// For watches: bookmarks are left out, the one that ends the initial events included, or come that much later.
+	DropBookmarks  bool
+	DelayBookmarks time.Duration
+}
+
+// Faults make a server fail on demand. The methods may be called at any time, also while requests are served. A request is
+// befallen by the first fault in the order of Add that matches it.
+type Faults struct {
+	server *Server
+
+	mu     sync.Mutex
+	faults []*activeFault
+	chaos  *chaos // nil unless Random
+}
+
+type activeFault struct {
+	Fault
+	left int // requests; ignored if Times is 0
+}
+
+func newFaults(s *Server) *Faults { return &Faults{server: s} }
+
+// Add makes requests fail until remove is called or Times is used up.
+func (f *Faults) Add(fault Fault) (remove func()) {
+	active := &activeFault{Fault: fault, left: fault.Times}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, active)
+	return func() { f.remove(active) }
+}
+
+// Fail answers the next times requests that match with err; 0 means all of them, until remove is called.
+func (f *Faults) Fail(times int, match Match, err error) (remove func()) {
+	return f.Add(Fault{Match: match, Times: times, Err: err})
+}
+
+// Clear removes every fault that Add, Fail or Random made.
+func (f *Faults) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults, f.chaos = nil, nil
+}
+
+func (f *Faults) remove(active *activeFault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = slices.DeleteFunc(f.faults, func(a *activeFault) bool { return a == active })
+}
+
+// take returns the fault that befalls a request: the zero Fault if none.
+func (f *Faults) take(r Request) Fault {
+	f.mu.Lock()
+	candidates, chaos := slices.Clone(f.faults), f.chaos
+	f.mu.Unlock()
+	for _, active := range candidates {
+		if active.matches(r) && f.use(active) {
+			return active.Fault
+		}
+	}
+	if chaos != nil {
+		return chaos.roll(r)
+	}
+	return Fault{}
+}
+
+// use counts a request, and reports whether the fault still had one left.
+func (f *Faults) use(active *activeFault) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !slices.Contains(f.faults, active):
+		return false
+	case active.Times == 0:
+		return true
+	}
+	active.left--
+	if active.left == 0 {
+		f.faults = slices.DeleteFunc(f.faults, func(a *activeFault) bool { return a == active })
+	}
+	return true
+}
+
+// Break does kind to the open watches that match, now, and returns how many there are. StallStream lasts until the watch
+// ends; ErrorStream sends 410 Expired.
+func (f *Faults) Break(match Match, kind StreamFault) int {
+	broken := 0
+	for _, s := range f.server.openStreams() {
+		if match.matches(s.Request) {
+			s.fail(kind)
+			broken++
+		}
+	}
+	return broken
+}
+
+// RefuseConnections closes every connection and refuses new ones until allow is called, at the same address.
+func (f *Faults) RefuseConnections() (allow func() error) {
+	f.server.front.refuse()
+	return f.server.front.allow
+}
+
+// Compact makes the server forget what it was before now: lists and watches of older versions get 410 Expired, lists as the
+// status, watches as an ERROR event. Open watches go on if they have seen everything.
+func (f *Faults) Compact() {
+	f.server.log.mu.Lock()
+	defer f.server.log.mu.Unlock()
+	f.server.log.compactLocked(f.server.log.rv)
+}
+
+// Lag makes the server a replica that falls behind: what accepts an old state (resourceVersion=0, watches) sees the state of
+// now, until catchUp is called. A get or list without resourceVersion is fresh all the same, and one of a version that the
+// replica has not seen yet waits for three seconds, then fails with 504.
+func (f *Faults) Lag() (catchUp func()) {
+	f.server.log.lag(true)
+	return func() { f.server.log.lag(false) }
+}
+
+// expired is the ERROR event of a watch that can go no further back.
+func expired() error {
+	return apierrors.NewResourceExpired("The resourceVersion for the provided watch is too old.")
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+)
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// front is where connections come in: a listener, the http.Server behind it and the transport that leads to it. Refusing
+// connections closes the first two for a while.
+type front struct {
+	serving sync.WaitGroup // the goroutines of net/http
+
+	mu      sync.Mutex
+	handler http.Handler
+	listen  func() (net.Listener, error)
+	client  *http.Transport
+	server  *http.Server // nil while connections are refused
+	address string
+	isOpen  bool
+}
+
+func (f *front) open(handler http.Handler, listen func() (net.Listener, error), dial dialFunc) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isOpen {
+		return "", errors.New("it serves already")
+	}
+	listener, err := listen()
+	if err != nil {
+		return "", err
+	}
+	f.handler = handler
+	f.address = listener.Addr().String()
+	f.client = &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100, DisableCompression: true}
+	f.listen = listen
+	if _, isTCP := listener.Addr().(*net.TCPAddr); isTCP {
+		f.listen = func() (net.Listener, error) { return net.Listen("tcp", f.address) } // the port stays the same
+	}
+	f.isOpen = true
+	f.serveLocked(listener)
+	return "http://" + f.address, nil
+}
+
+func (f *front) serveLocked(listener net.Listener) {
+	base, cancel := context.WithCancel(context.Background())
+	server := &http.Server{
+		Handler:     f.handler,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ConnState:   f.track,
+		ErrorLog:    log.New(io.Discard, "", 0), // cut connections are wanted
+	}
+	f.server = server
+	f.serving.Add(1)
+	go func() {
+		defer f.serving.Done()
+		defer cancel()
+		_ = server.Serve(listener) // ends with ErrServerClosed
+	}()
+}
+
+// track counts the goroutines that net/http runs for connections.
+func (f *front) track(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		f.serving.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		f.serving.Done()
+	}
+}
+
+// refuse closes the listener and every connection; allow listens again at the same address.
+func (f *front) refuse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.server == nil {
+		return
+	}
+	_ = f.server.Close() // of a listener: nothing to learn from its error
+	f.server = nil
+	f.serving.Wait()
+	f.client.CloseIdleConnections()
+}
+
+func (f *front) allow() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.server != nil || !f.isOpen {
+		return nil
+	}
+	listener, err := f.listen()
+	if err != nil {
+		return err
+	}
+	f.serveLocked(listener)
+	return nil
+}
+
+func (f *front) close() {
+	f.refuse()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.isOpen = false
+}
+
+func (f *front) transport() *http.Transport {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.client
+}
+
+// pipeListener hands out the server's ends of in-memory connections.
+type pipeListener struct {
+	conns chan net.Conn
+
+	mu     sync.Mutex
+	closed chan struct{} // of the current listener; a new one with each reopen
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// open listens, also after a Close.
+func (l *pipeListener) open() (net.Listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.closed:
+		l.closed = make(chan struct{})
+	default:
+	}
+	return l, nil
+}
+
+func (l *pipeListener) current() chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// Accept returns the next connection, or net.ErrClosed.
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.current():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close makes Accept fail and dials be refused.
+func (l *pipeListener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.closed:
+	default:
+		close(l.closed)
+	}
+	return nil
+}
+
+// Addr returns an address that is only a name.
+func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "apitest.invalid" }
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	server, client := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.current():
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr{}, Err: syscall.ECONNREFUSED}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// revisionLog is the one history of all resources, as in etcd.
+//
+//	L1  every write of an object takes the next resourceVersion: versions are strictly increasing over all resources
+//	L2  compacted <= visible <= rv
+//	L3  collection.events holds every version newer than compacted, once, in the order of resourceVersion
+//	L4  the state at any N in [compacted, rv] can be read: for each key, the newest version not newer than N
+//
+// Its lock also guards the registry and the entries of every collection. Versions are immutable.
+type revisionLog struct {
+	mu          sync.RWMutex
+	rv          int64 // of the last write
+	compacted   int64 // states before this one are gone
+	visible     int64 // what lists and watches that accept an old state see; less than rv while a replica lags
+	lagging     bool
+	resources   registry
+	collections []*collection // in the order of resources.all
+	moved       chan struct{} // closed when visible moves; nil if nobody waits
+	eventCount  int
+	marks       marks
+	historyLen  int
+}
+
+// collection holds the objects of one resource.
+type collection struct {
+	resource *Resource
+	byKey    map[string]*entry
+	entries  []*entry // sorted by key; those of deleted objects stay until compaction
+	events   []event
+	dropped  int           // how many events compaction has taken from the front
+	moved    chan struct{} // closed when there are new events to see; nil if nobody waits
+	gone     bool          // the kind is not served any more
+}
+
+// entry is one key with its versions.
+type entry struct {
+	key  string
+	head *version // the newest
+}
+
+// version is an object at one resourceVersion. If deleted is set, the object is absent from then on, and the encoding is
+// the last state with the resourceVersion of the deletion: what a watch sends.
+type version struct {
+	encoded
+	rv              int64
+	object          *object
+	namespace, name string
+	labels          labels.Set
+	fields          fields.Set
+	deleted         bool
+	prev            *version // guarded by the log's lock: compaction cuts it
+}
+
+// event is a step of the log: old is nil if the object did not exist before.
+type event struct {
+	now, old *version
+}
+
+func newRevisionLog(historyLen int) *revisionLog {
+	return &revisionLog{historyLen: historyLen}
+}
+
+func (l *revisionLog) registerLocked(r *Resource) *collection {
+	c := &collection{resource: r, byKey: map[string]*entry{}}
+	l.resources.all = append(l.resources.all, r)
+	l.collections = append(l.collections, c)
+	return c
+}
+
+// collectionLocked returns the objects of r: none, in a collection that nobody reads, if r is not served any more.
+func (l *revisionLog) collectionLocked(r *Resource) *collection {
+	if i := slices.Index(l.resources.all, r); i >= 0 {
+		return l.collections[i]
+	}
+	return &collection{resource: r, byKey: map[string]*entry{}, gone: true}
+}
+
+func objectKey(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// get returns the newest version of a key, or nil if the object does not exist.
+func (c *collection) get(key string) *version {
+	if e := c.byKey[key]; e != nil && !e.head.deleted {
+		return e.head
+	}
+	return nil
+}
+
+// commitLocked writes obj as the next version of its key.
+func (l *revisionLog) commitLocked(c *collection, obj *object) (*version, error) {
+	rv := l.rv + 1
+	enc, err := obj.encode(rv)
+	if err != nil {
+		return nil, err
+	}
+	v := &version{
+		encoded: enc, rv: rv, object: obj,
+		namespace: obj.meta.Namespace, name: obj.meta.Name,
+		labels: obj.meta.Labels, fields: c.resource.fieldSet(obj),
+	}
+	l.appendLocked(c, v)
+	return v, nil
+}
+
+// deleteLocked removes the object whose newest version is old.
+func (l *revisionLog) deleteLocked(c *collection, old *version) *version {
+	v := &version{
+		encoded: old.encoded.at(l.rv + 1), rv: l.rv + 1, object: old.object,
+		namespace: old.namespace, name: old.name,
+		labels: old.labels, fields: old.fields, deleted: true,
+	}
+	l.appendLocked(c, v)
+	return v
+}
+
+func (l *revisionLog) appendLocked(c *collection, v *version) {
+	key := objectKey(v.namespace, v.name)
+	e := c.byKey[key]
+	if e == nil {
+		e = &entry{key: key}
+		c.byKey[key] = e
+		at, _ := slices.BinarySearchFunc(c.entries, key, func(e *entry, key string) int { return strings.Compare(e.key, key) })
+		c.entries = slices.Insert(c.entries, at, e)
+	}
+	step := event{now: v}
+	if e.head != nil && !e.head.deleted {
+		step.old = e.head
+	}
+	v.prev = e.head
+	e.head = v
+	c.events = append(c.events, step)
+	l.eventCount++
+	l.rv = v.rv
+	if !l.lagging {
+		l.visible = l.rv
+		c.wakeLocked()
+		l.wakeLocked()
+	}
+	l.trimLocked()
+}
+
+func (l *revisionLog) wakeLocked() {
+	if l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
+
+func (c *collection) wakeLocked() {
+	if c.moved != nil {
+		close(c.moved)
+		c.moved = nil
+	}
+}
+
+// lag freezes what stale reads see, or lets it catch up.
+func (l *revisionLog) lag(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lagging = on
+	if on {
+		return
+	}
+	l.visible = l.rv
+	l.wakeLocked()
+	for _, c := range l.collections {
+		c.wakeLocked()
+	}
+}
+
+// freshness is how long a request waits for a resourceVersion that has not been written yet.
+const freshness = 3 * time.Second
+
+// waitVisible blocks until stale reads see at least rv. After three seconds it gives up as the real server does: 504, with
+// the cause ResourceVersionTooLarge.
+func (l *revisionLog) waitVisible(ctx context.Context, rv int64) error {
+	var timeout <-chan time.Time
+	for {
+		l.mu.Lock()
+		visible := l.visible
+		if visible >= rv {
+			l.mu.Unlock()
+			return nil
+		}
+		if l.moved == nil {
+			l.moved = make(chan struct{})
+		}
+		moved := l.moved
+		l.mu.Unlock()
+		if timeout == nil {
+			timer := time.NewTimer(freshness)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout:
+			return tooLargeResourceVersion(rv, visible)
+		}
+	}
+}
+
+// tooLargeResourceVersion is the error for a request about the future.
+func tooLargeResourceVersion(rv, current int64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", rv, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
+	return err
+}
+
+// stateLocked calls yield for each object that exists at rv, in the order of keys, from the first key not less than start
+// that has the prefix. It stops when yield returns false.
+func (c *collection) stateLocked(prefix, start string, rv int64, yield func(*version) bool) {
+	from := max(prefix, start)
+	at, _ := slices.BinarySearchFunc(c.entries, from, func(e *entry, key string) int { return cmp.Compare(e.key, key) })
+	for _, e := range c.entries[at:] {
+		if !strings.HasPrefix(e.key, prefix) {
+			return
+		}
+		v := e.head
+		for v != nil && v.rv > rv {
+			v = v.prev
+		}
+		if v != nil && !v.deleted && !yield(v) {
+			return
+		}
+	}
+}
+
+// after returns the absolute position of the first event newer than rv.
+func (c *collection) afterLocked(rv int64) int {
+	i, _ := slices.BinarySearchFunc(c.events, rv+1, func(e event, rv int64) int { return cmp.Compare(e.now.rv, rv) })
+	return c.dropped + i
+}

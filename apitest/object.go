@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// object is an API object taken apart: its metadata as a struct, every other field as JSON.
+type object struct {
+	gvk    schema.GroupVersionKind
+	meta   metav1.ObjectMeta
+	fields map[string]json.RawMessage // by name; without kind, apiVersion and metadata; each in canonical form
+}
+
+// parseObject takes JSON apart. The error texts are those of Kubernetes' decoder.
+func parseObject(data []byte) (*object, error) {
+	var typed struct {
+		Kind       string            `json:"kind"`
+		APIVersion string            `json:"apiVersion"`
+		ObjectMeta metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := utiljson.Unmarshal(data, &typed); err != nil {
+		return nil, err
+	}
+	gv, err := schema.ParseGroupVersion(typed.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{gvk: gv.WithKind(typed.Kind), meta: typed.ObjectMeta}
+	if err := utiljson.Unmarshal(data, &o.fields); err != nil {
+		return nil, err
+	}
+	delete(o.fields, "kind")
+	delete(o.fields, "apiVersion")
+	delete(o.fields, "metadata")
+	for name, raw := range o.fields {
+		if o.fields[name], err = canonical(raw); err != nil {
+			return nil, err
+		}
+		if string(o.fields[name]) == "null" {
+			delete(o.fields, name)
+		}
+	}
+	return o, nil
+}
+
+// canonical re-encodes JSON so that equal values are equal bytes.
+func canonical(raw json.RawMessage) (json.RawMessage, error) {
+	var value any
+	if err := utiljson.Unmarshal(raw, &value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+// sameFields reports whether two objects are equal outside kind and metadata; the names in except are not compared.
+func (o *object) sameFields(other *object, except string) bool {
+	same := func(a, b *object) bool {
+		for name, raw := range a.fields {
+			if name != except && !bytes.Equal(raw, b.fields[name]) {
+				return false
+			}
+		}
+		return true
+	}
+	return same(o, other) && same(other, o)
+}
+
+// copy returns an object whose metadata and fields may be changed without changing o. The JSON is shared: nobody writes
+// into it.
+func (o *object) copy() *object {
+	c := &object{gvk: o.gvk, fields: maps.Clone(o.fields)}
+	o.meta.DeepCopyInto(&c.meta)
+	return c
+}
+
+// setField sets a top-level field, or removes it if raw is nil.
+func (o *object) setField(name string, raw json.RawMessage) {
+	if raw == nil {
+		delete(o.fields, name)
+		return
+	}
+	if o.fields == nil {
+		o.fields = map[string]json.RawMessage{}
+	}
+	o.fields[name] = raw
+}
+
+// fieldAt returns the value at a path like "spec.nodeName" as field selectors see it: "" if absent.
+func (o *object) fieldAt(path string) string {
+	head, rest, _ := strings.Cut(path, ".")
+	raw := o.fields[head]
+	for rest != "" && raw != nil {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(raw, &fields) != nil {
+			return ""
+		}
+		head, rest, _ = strings.Cut(rest, ".")
+		raw = fields[head]
+	}
+	var value any
+	if raw == nil || utiljson.Unmarshal(raw, &value) != nil {
+		return ""
+	}
+	switch v := value.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+// encoded is an object as the server sends it, and the places in it that differ from answer to answer.
+//
+//	{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"},"spec":{...}}
+//	                               ^item      ^metaStart                    ^rv ^metaEnd
+type encoded struct {
+	json      []byte
+	item      int // where "metadata" begins: what is left of it, a list of a built-in kind leaves out
+	metaStart int // the metadata object is json[metaStart:metaEnd]
+	metaEnd   int
+	rvStart   int // the digits of the resourceVersion are json[rvStart:rvEnd]
+	rvEnd     int
+}
+
+const rvField = `"resourceVersion":"`
+
+// encode writes the object with the given resourceVersion; 0 leaves it out, as the answer to a dry-run create does. The
+// order of the fields is the one of the real server's answers: kind, apiVersion, metadata, then the others by name. The
+// object's fields become parts of the encoding, so that an object in the log is not held twice.
+func (o *object) encode(rv int64) (encoded, error) {
+	o.meta.ResourceVersion = ""
+	if rv > 0 {
+		o.meta.ResourceVersion = strconv.FormatInt(rv, 10)
+	}
+	var e encoded
+	buf := make([]byte, 0, 1024)
+	buf = append(buf, `{"kind":`...)
+	buf = strconv.AppendQuote(buf, o.gvk.Kind)
+	buf = append(buf, `,"apiVersion":`...)
+	buf = strconv.AppendQuote(buf, o.gvk.GroupVersion().String())
+	buf = append(buf, ',')
+	e.item = len(buf)
+	buf = append(buf, `"metadata":`...)
+	meta, err := json.Marshal(&o.meta)
+	if err != nil {
+		return e, err
+	}
+	e.metaStart = len(buf)
+	buf = append(buf, meta...)
+	e.metaEnd = len(buf)
+	e.rvStart = e.metaStart + bytes.Index(meta, []byte(rvField)) + len(rvField)
+	e.rvEnd = e.rvStart + len(o.meta.ResourceVersion)
+	ends := make(map[string]int, len(o.fields))
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		buf = append(buf, ',')
+		key, err := json.Marshal(name)
+		if err != nil {
+			return e, err
+		}
+		buf = append(buf, key...)
+		buf = append(buf, ':')
+		buf = append(buf, o.fields[name]...)
+		ends[name] = len(buf)
+	}
+	e.json = slices.Clip(append(buf, '}'))
+	for name, end := range ends {
+		start := end - len(o.fields[name])
+		o.fields[name] = json.RawMessage(e.json[start:end:end])
+	}
+	return e, nil
+}
+
+// at returns the encoding with another resourceVersion.
+func (e encoded) at(rv int64) encoded {
+	digits := strconv.FormatInt(rv, 10)
+	shift := len(digits) - (e.rvEnd - e.rvStart)
+	c := e
+	c.json = slices.Concat(e.json[:e.rvStart], []byte(digits), e.json[e.rvEnd:])
+	c.rvEnd += shift
+	c.metaEnd += shift
+	return c
+}
+
+// metadata returns the JSON of the metadata alone.
+func (e encoded) metadata() []byte { return e.json[e.metaStart:e.metaEnd] }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const maxPatchOperations = 10000
+
+// applyPatch returns what the patch makes of an object.
+func (c *call) applyPatch(before, patch []byte, fieldValidation string) (*object, error) {
+	var after []byte
+	var err error
+	switch types.PatchType(c.patchType()) {
+	case types.JSONPatchType:
+		after, err = jsonPatch(before, patch)
+	case types.MergePatchType:
+		after, err = mergePatch(before, patch)
+	default:
+		after, err = c.strategicPatch(before, patch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	obj, err := c.server.parse(c.resource, after, fieldValidation)
+	if err != nil {
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+			field.Invalid(field.NewPath("patch"), string(after), err.Error()),
+		})
+	}
+	return obj, nil
+}
+
+func jsonPatch(doc, patch []byte) ([]byte, error) {
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if len(operations) > maxPatchOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
+	}
+	after, err := operations.Apply(doc)
+	if err != nil {
+		return nil, apierrors.NewGenericServerResponse(
+			http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return after, nil
+}
+
+func mergePatch(doc, patch []byte) ([]byte, error) {
+	var fields map[string]any
+	if err := utiljson.Unmarshal(patch, &fields); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	after, err := jsonpatch.MergePatch(doc, patch)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return after, err
+}
+
+// strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else by what is known of the
+// built-in kinds.
+func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
+	var original, changes map[string]any
+	if err := utiljson.Unmarshal(doc, &original); err != nil {
+		return nil, err
+	}
+	if err := utiljson.Unmarshal(patch, &changes); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	var merged map[string]any
+	var err error
+	if typed := c.server.codecs.newObject(c.resource); typed != nil {
+		merged, err = strategicpatch.StrategicMergeMapPatch(original, changes, typed)
+	} else {
+		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, changes, mergeKeys{})
+	}
+	switch {
+	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
+		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
+		return nil, apierrors.NewBadRequest(err.Error())
+	case err != nil:
+		return nil, apierrors.NewGenericServerResponse(
+			http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return utiljson.Marshal(merged)
+}
+
+// mergeKeys knows how strategic merge patches treat the fields of built-in kinds, by the name of the field and of the one
+// above it.
+type mergeKeys struct {
+	parent string // the field that was entered last
+}
+
+// listRules are the lists that are merged, with the key of their items: "" for lists of plain values. A rule for "a.b" goes
+// before one for "b".
+var listRules = map[string]string{
+	"containers": "name", "initContainers": "name", "ephemeralContainers": "name", "volumes": "name",
+	"imagePullSecrets": "name", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey", "resourceClaims": "name",
+	"schedulingGates": "name", "env": "name", "volumeMounts": "mountPath", "volumeDevices": "devicePath",
+	"containers.ports": "containerPort", "initContainers.ports": "containerPort", "spec.ports": "port",
+	"conditions": "type", "addresses": "type", "podIPs": "ip", "hostIPs": "ip", "taints": "key", "podCIDRs": "",
+	"ownerReferences": "uid", "finalizers": "", "secrets": "name",
+}
+
+// retained are the fields in which a patch may drop what it does not name.
+var retained = map[string]bool{"volumes": true, "strategy": true, "updateStrategy": true}
+
+// Name returns the name of the field.
+func (m mergeKeys) Name() string { return m.parent }
+
+// LookupPatchMetadataForStruct says how the field key is merged.
+func (m mergeKeys) LookupPatchMetadataForStruct(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	var meta strategicpatch.PatchMeta
+	if retained[key] && key != "volumes" {
+		meta.SetPatchStrategies([]string{"retainKeys"})
+	}
+	return mergeKeys{parent: key}, meta, nil
+}
+
+// LookupPatchMetadataForSlice says how the list at the field key is merged.
+func (m mergeKeys) LookupPatchMetadataForSlice(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	var meta strategicpatch.PatchMeta
+	mergeKey, ok := listRules[m.parent+"."+key]
+	if !ok {
+		mergeKey, ok = listRules[key]
+	}
+	if ok {
+		strategies := []string{"merge"}
+		if retained[key] {
+			strategies = append(strategies, "retainKeys")
+		}
+		meta.SetPatchStrategies(strategies)
+		meta.SetPatchMergeKey(mergeKey)
+	}
+	return mergeKeys{parent: key}, meta, nil
+}

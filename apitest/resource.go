@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource describes one kind of object that a Server serves.
+type Resource struct {
+	Group      string // "" is the core group
+	Version    string
+	Kind       string
+	Plural     string // as in paths: "pods"
+	Singular   string // "" means the kind in lower case
+	ShortNames []string
+	Categories []string
+	Namespaced bool
+
+	// Status says that status is a subresource: writes of the object leave its status alone, and writes to
+	// .../status leave everything else alone.
+	Status bool
+
+	// Fields are the field selectors that the resource supports besides metadata.name and metadata.namespace, as
+	// paths: "spec.nodeName".
+	Fields []string
+
+	traits
+}
+
+// traits are the ways in which kinds that Kubernetes itself serves differ from custom ones. Their zero value is a
+// custom resource.
+type traits struct {
+	builtin             bool // items of a list carry no kind; strategic merge patches are understood
+	noGeneration        bool // metadata.generation stays unset
+	unconditionalUpdate bool // a PUT without resourceVersion overwrites
+	createOnUpdate      bool // a PUT of an absent object creates it
+	returnsDeleted      bool // DELETE answers with the object, not with a Status
+	plainFieldErrors    bool // has no field selectors of its own, and says so in other words
+	name                nameRule
+}
+
+// nameRule says which names a kind accepts.
+type nameRule int
+
+const (
+	subdomainName nameRule = iota
+	labelName
+	dns1035Name
+	pathSegmentName
+)
+
+// GroupVersionKind returns the type of the resource's objects.
+func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+}
+
+// GroupResource returns the resource's name, as errors carry it.
+func (r *Resource) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
+}
+
+func (r *Resource) apiVersion() string {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
+}
+
+func (r *Resource) validate() error {
+	switch {
+	case r.Version == "" || r.Kind == "" || r.Plural == "":
+		return fmt.Errorf("register resource %+v: version, kind and plural are required", *r)
+	case strings.ContainsAny(r.Plural, "/. ") || r.Plural != strings.ToLower(r.Plural):
+		return fmt.Errorf("register resource %q: the plural must be one lower-case word", r.Plural)
+	case r.Group != "" && strings.ContainsAny(r.Group, "/ "):
+		return fmt.Errorf("register resource %q: bad group %q", r.Plural, r.Group)
+	}
+	return nil
+}
+
+// registry holds the resources of a server in the order of registration. The log's lock guards it.
+type registry struct {
+	all []*Resource
+}
+
+func (g *registry) find(group, version, plural string) *Resource {
+	for _, r := range g.all {
+		if r.Plural == plural && r.Group == group && r.Version == version {
+			return r
+		}
+	}
+	return nil
+}
+
+func (g *registry) findKind(gvk schema.GroupVersionKind) *Resource {
+	for _, r := range g.all {
+		if r.Kind == gvk.Kind && r.Group == gvk.Group && r.Version == gvk.Version {
+			return r
+		}
+	}
+	return nil
+}
+
+// findName resolves "pods", "deployments.apps" or "po".
+func (g *registry) findName(name string) *Resource {
+	plural, group, qualified := strings.Cut(name, ".")
+	for _, r := range g.all {
+		if qualified && r.Group != group {
+			continue
+		}
+		if r.Plural == plural || (!qualified && slices.Contains(r.ShortNames, plural)) {
+			return r
+		}
+	}
+	return nil
+}
+
+// findType resolves a Go type without apiVersion and kind by its name; where two groups have the kind, the type's import
+// path decides (k8s.io/api/events/v1).
+func (g *registry) findType(obj any) *Resource {
+	t := reflect.TypeOf(obj)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	path := strings.Split(t.PkgPath(), "/")
+	var found *Resource
+	for _, r := range g.all {
+		if r.Kind != t.Name() {
+			continue
+		}
+		group, _, _ := strings.Cut(r.Group, ".")
+		if group == "" {
+			group = "core"
+		}
+		if len(path) >= 2 && path[len(path)-2] == group && path[len(path)-1] == r.Version {
+			return r
+		}
+		if found == nil {
+			found = r
+		}
+	}
+	return found
+}
+
+func (g *registry) groups() []string {
+	var groups []string
+	for _, r := range g.all {
+		if !slices.Contains(groups, r.Group) {
+			groups = append(groups, r.Group)
+		}
+	}
+	return groups
+}
+
+func (g *registry) versions(group string) []string {
+	var versions []string
+	for _, r := range g.all {
+		if r.Group == group && !slices.Contains(versions, r.Version) {
+			versions = append(versions, r.Version)
+		}
+	}
+	return versions
+}

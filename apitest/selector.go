@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selector is what a list or watch asks for, besides the namespace.
+type selector struct {
+	prefix string // of the keys
+	labels labels.Selector
+	fields fields.Selector
+}
+
+// newSelector checks that the resource supports the fields. A name in the path, as in a watch of one object, is a field
+// selector of metadata.name.
+func newSelector(t target, label labels.Selector, field fields.Selector) (*selector, error) {
+	s := &selector{prefix: t.prefix(), labels: label, fields: field}
+	if s.labels == nil {
+		s.labels = labels.Everything()
+	}
+	if s.fields == nil {
+		s.fields = fields.Everything()
+	}
+	var err error
+	if s.fields, err = s.fields.Transform(t.resource.convertField); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if t.name == "" {
+		return s, nil
+	}
+	if !s.fields.Empty() {
+		if name, ok := s.fields.RequiresExactMatch("metadata.name"); !ok || name != t.name {
+			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+		}
+		return s, nil
+	}
+	s.fields = fields.OneTermEqualSelector("metadata.name", t.name)
+	return s, nil
+}
+
+func (r *Resource) convertField(label, value string) (string, string, error) {
+	switch {
+	case label == "metadata.name", label == "metadata.namespace" && (r.Namespaced || r.plainFieldErrors),
+		slices.Contains(r.Fields, label):
+		return label, value, nil
+	case r.plainFieldErrors:
+		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
+	}
+	return "", "", fmt.Errorf("field label not supported: %s", label)
+}
+
+func (s *selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
+
+// matches ignores the namespace: lists read only the keys that have it.
+func (s *selector) matches(v *version) bool {
+	return s.labels.Matches(v.labels) && (s.fields.Empty() || s.fields.Matches(v.fieldView()))
+}
+
+// fieldView lets field selectors look at a version.
+type fieldView struct{ v *version }
+
+func (v *version) fieldView() fields.Fields { return fieldView{v} }
+
+// Has reports whether the object has the field.
+func (f fieldView) Has(field string) bool {
+	_, ok := f.v.fields[field]
+	return ok || field == "metadata.name" || field == "metadata.namespace"
+}
+
+// Get returns the field's value, "" if it has none.
+func (f fieldView) Get(field string) string {
+	switch field {
+	case "metadata.name":
+		return f.v.name
+	case "metadata.namespace":
+		return f.v.namespace
+	}
+	return f.v.fields[field]
+}

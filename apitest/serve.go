@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// call is one request on its way through the server.
+type call struct {
+	server *Server
+	w      http.ResponseWriter
+	http   *http.Request
+	Request
+	target
+	form  form // of the answer
+	fault Fault
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	req := route(r)
+	cw := &codeWriter{ResponseWriter: w, log: &s.requests, to: s.requests.add(req)}
+	c := &call{server: s, w: cw, http: r, Request: req, fault: s.faults.take(req)}
+	if c.fault.Delay > 0 && !c.sleep(c.fault.Delay) {
+		return
+	}
+	switch {
+	case c.fault.Err != nil:
+		c.error(c.fault.Err)
+	case c.fault.Drop:
+		panic(http.ErrAbortHandler) // net/http's way to close a connection without an answer
+	case c.fault.Handler != nil:
+		c.fault.Handler.ServeHTTP(cw, r)
+	case req.Resource == "":
+		c.serveNonResource()
+	default:
+		c.serveResource()
+	}
+}
+
+// sleep waits unless the client or the server goes away first.
+func (c *call) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.http.Context().Done():
+	case <-c.server.done:
+	}
+	return false
+}
+
+func (c *call) error(err error) { writeError(c.w, err) }
+
+// resolve finds the resource of the request, and answers 404 as the real server does if there is none: a Status below a
+// version that is served, plain text elsewhere.
+func (c *call) resolve() bool {
+	s := c.server
+	s.log.mu.RLock()
+	r := s.log.resources.find(c.Group, c.Version, c.Resource)
+	known := false
+	for _, other := range s.log.resources.all {
+		known = known || (other.builtin && other.Group == c.Group && other.Version == c.Version)
+	}
+	s.log.mu.RUnlock()
+	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status)) {
+		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace, name: c.Name}
+		return true
+	}
+	if !known {
+		http.NotFound(c.w, c.http)
+		return false
+	}
+	c.error(genericError(http.StatusNotFound))
+	return false
+}
+
+func genericError(code int) error {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false)
+}
+
+// allowed reports whether the path of the request has its method: objects are not made above their namespace, for example.
+func (c *call) allowed() bool {
+	r, scoped := c.resource, c.Namespace != "" || !c.resource.Namespaced
+	switch c.Verb {
+	case "get":
+		return scoped
+	case "list", "watch":
+		return true
+	case "create":
+		return scoped && c.name == "" && c.subresource == ""
+	case "update", "patch":
+		return scoped && c.name != ""
+	case "delete":
+		return scoped && c.subresource == ""
+	case "deletecollection":
+		return scoped && !r.isNamespaces()
+	}
+	return false
+}
+
+func (c *call) serveResource() {
+	if !c.resolve() {
+		return
+	}
+	if !c.resource.Namespaced && c.Namespace != "" && !c.resource.isNamespaces() {
+		c.error(genericError(http.StatusNotFound)) // a cluster-wide kind has no path below a namespace
+		return
+	}
+	if !c.resource.Namespaced {
+		c.target.namespace = ""
+	}
+	if !c.allowed() {
+		c.error(genericError(http.StatusMethodNotAllowed))
+		return
+	}
+	if c.Verb == "patch" && !c.patchTypeKnown() {
+		c.error(c.unsupportedPatchType())
+		return
+	}
+	var err error
+	if c.form, err = negotiate(c.http.Header.Get("Accept")); err != nil {
+		c.error(err)
+		return
+	}
+	handler := map[string]func() error{
+		"get": c.get, "list": c.list, "watch": c.watch, "create": c.create, "update": c.update, "patch": c.patch,
+		"delete": c.delete, "deletecollection": c.deleteCollection,
+	}[c.Verb]
+	if err := handler(); err != nil {
+		c.error(err)
+	}
+}
+
+// get answers with one object.
+func (c *call) get() error {
+	var options metav1.GetOptions
+	if err := decodeQuery(c.Query, &options); err != nil {
+		return err
+	}
+	rv, err := parseVersion(options.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	s := c.server
+	if err := s.log.waitVisible(c.http.Context(), rv); err != nil {
+		return err
+	}
+	stale := options.ResourceVersion != ""
+	s.log.mu.RLock()
+	var found *version
+	if entry := s.log.collectionLocked(c.resource).byKey[c.key()]; entry != nil {
+		found = entry.head
+		for found != nil && stale && found.rv > s.log.visible {
+			found = found.prev
+		}
+	}
+	s.log.mu.RUnlock()
+	if found == nil || found.deleted {
+		return c.notFound()
+	}
+	c.writeObject(http.StatusOK, found)
+	return nil
+}
+
+// serveNonResource serves the paths that are not about objects.
+func (c *call) serveNonResource() {
+	if c.http.Method != http.MethodGet && c.http.Method != http.MethodHead {
+		c.error(genericError(http.StatusMethodNotAllowed))
+		return
+	}
+	path := strings.Trim(c.Path, "/")
+	switch path {
+	case "healthz", "livez", "readyz":
+		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		c.w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = c.w.Write([]byte("ok")) // a client that is gone needs no answer
+	case "version":
+		writeJSON(c.w, http.StatusOK, serverVersion)
+	default:
+		if !c.serveDiscovery(path) && !c.serveOpenAPI(path) {
+			http.NotFound(c.w, c.http)
+		}
+	}
+}

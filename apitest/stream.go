@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import "net/http"
+
+func (s *Server) openStream(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st] = struct{}{}
+}
+
+func (s *Server) closeStream(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st)
+}
+
+// openStreams returns the watches that are open now.
+func (s *Server) openStreams() []*stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*stream, 0, len(s.streams))
+	for st := range s.streams {
+		all = append(all, st)
+	}
+	return all
+}
+
+// Watches returns the requests of the watches that are open and match.
+func (s *Server) Watches(match Match) []Request {
+	var open []Request
+	for _, st := range s.openStreams() {
+		if match.matches(st.Request) {
+			open = append(open, st.Request)
+		}
+	}
+	return open
+}
+
+// fail makes the stream fail at the next moment it looks.
+func (s *stream) fail(kind StreamFault) {
+	s.hurt.Store(&kind)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// faultDue returns how the stream is to fail before it sends anything more.
+func (s *stream) faultDue() StreamFault {
+	if s.fault.Stream != NoStreamFault && s.sent >= s.fault.AfterEvents {
+		return s.fault.Stream
+	}
+	if hurt := s.hurt.Load(); hurt != nil {
+		return *hurt
+	}
+	return NoStreamFault
+}
+
+// suffer fails in a way. The stream ends when it returns.
+func (s *stream) suffer(kind StreamFault) {
+	switch kind {
+	case CutStream:
+		s.out.WriteString(`{"type":"MODIFIED","object":{"kind":"` + s.resource.Kind + `","metad`)
+		_ = s.flush() // the connection is cut in any case
+		panic(http.ErrAbortHandler)
+	case StallStream:
+		if s.flush() != nil {
+			return
+		}
+		select {
+		case <-s.http.Context().Done():
+		case <-s.server.done:
+		}
+	case ErrorStream:
+		if s.fault.StreamErr != nil {
+			s.sendError(s.fault.StreamErr)
+			return
+		}
+		s.sendError(expired())
+	default: // CloseStream ends in order
+		_ = s.flush() // the stream ends in any case
+	}
+}

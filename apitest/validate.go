@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var namespaceResource = schema.GroupResource{Resource: "namespaces"}
+
+func (r *Resource) isNamespaces() bool { return r.GroupResource() == namespaceResource }
+
+// admitNamespaceLocked refuses to create objects in a namespace that is absent or terminating.
+func (s *Server) admitNamespaceLocked(r *Resource, namespace, name string) error {
+	if !r.Namespaced || s.options.AnyNamespace {
+		return nil
+	}
+	ns := s.log.collectionLocked(s.namespaces).get(namespace)
+	if ns == nil {
+		return apierrors.NewNotFound(namespaceResource, namespace)
+	}
+	if ns.object.meta.DeletionTimestamp != nil {
+		err := apierrors.NewForbidden(r.GroupResource(), name,
+			fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type:    "NamespaceTerminating",
+			Message: fmt.Sprintf("namespace %s is being terminated", namespace),
+			Field:   "metadata.namespace",
+		})
+		return err
+	}
+	return nil
+}
+
+// matchNamespace gives the object the namespace of the request, and refuses an object that names another.
+func matchNamespace(r *Resource, namespace string, meta *metav1.ObjectMeta) error {
+	if !r.Namespaced {
+		meta.Namespace = ""
+		return nil
+	}
+	if meta.Namespace == "" {
+		meta.Namespace = namespace
+	}
+	if meta.Namespace != namespace {
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+const (
+	generatedSuffixLen = 5
+	generatedPrefixLen = 63 - generatedSuffixLen
+)
+
+func generateName(prefix string) string {
+	return prefix[:min(len(prefix), generatedPrefixLen)] + rand.String(generatedSuffixLen)
+}
+
+// prepareForCreate sets what the server decides about a new object.
+func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
+	m := &obj.meta
+	m.UID = uuid.NewUUID()
+	m.CreationTimestamp = metav1.Now().Rfc3339Copy()
+	m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
+	m.SelfLink = ""
+	m.Generation = 0
+	if !r.noGeneration {
+		m.Generation = 1
+	}
+	if r.Status && !keepStatus {
+		obj.setField("status", nil)
+	}
+	if _, ok := obj.fields["status"]; ok || r.Group != "" {
+		return
+	}
+	switch r.Plural {
+	case "pods":
+		obj.setField("status", json.RawMessage(`{"phase":"Pending"}`))
+	case "namespaces":
+		obj.setField("status", json.RawMessage(`{"phase":"Active"}`))
+		if m.Labels == nil {
+			m.Labels = map[string]string{}
+		}
+		m.Labels["kubernetes.io/metadata.name"] = m.Name
+	}
+}
+
+// prepareForUpdate carries over what an update cannot change.
+func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
+	switch {
+	case subresource == "status":
+		status := obj.fields["status"]
+		rv, uid := obj.meta.ResourceVersion, obj.meta.UID
+		c := old.copy()
+		c.setField("status", status)
+		c.meta.ResourceVersion, c.meta.UID = rv, uid
+		*obj = *c
+	case subresource == "" && r.Status:
+		obj.setField("status", old.fields["status"])
+	}
+	m, was := &obj.meta, &old.meta
+	m.Generation = was.Generation
+	m.SelfLink = ""
+	if m.UID == "" {
+		m.UID = was.UID
+	}
+	m.CreationTimestamp = was.CreationTimestamp
+	m.DeletionTimestamp = was.DeletionTimestamp
+	if m.DeletionGracePeriodSeconds == nil {
+		m.DeletionGracePeriodSeconds = was.DeletionGracePeriodSeconds
+	}
+	if subresource != "status" && !r.noGeneration && r.specChanged(obj, old) {
+		m.Generation++
+	}
+}
+
+// specChanged reports whether the object differs in what its generation counts: for a built-in kind the spec, for a custom
+// one everything but metadata, and but status where that is a subresource.
+func (r *Resource) specChanged(obj, old *object) bool {
+	if r.builtin {
+		if _, ok := old.fields["spec"]; ok {
+			return string(obj.fields["spec"]) != string(old.fields["spec"])
+		}
+	}
+	except := ""
+	if r.Status {
+		except = "status"
+	}
+	return !obj.sameFields(old, except)
+}
+
+func (r *Resource) validateName(name string, prefix bool) []string {
+	switch r.name {
+	case labelName:
+		return validation.NameIsDNSLabel(name, prefix)
+	case dns1035Name:
+		return validation.NameIsDNS1035Label(name, prefix)
+	case pathSegmentName:
+		return path.ValidatePathSegmentName(name, prefix)
+	}
+	return validation.NameIsDNSSubdomain(name, prefix)
+}
+
+// validateMeta checks an object's metadata, and against the old object's if that is not nil.
+func (r *Resource) validateMeta(obj, old *object) error {
+	at := field.NewPath("metadata")
+	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
+	if old != nil {
+		errs = append(errs, validation.ValidateObjectMetaUpdate(&obj.meta, &old.meta, at)...)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
+}
+
+// fieldSet returns what field selectors see of the object besides its name and namespace.
+func (r *Resource) fieldSet(obj *object) map[string]string {
+	if len(r.Fields) == 0 {
+		return nil
+	}
+	set := make(map[string]string, len(r.Fields))
+	for _, path := range r.Fields {
+		set[path] = obj.fieldAt(path)
+	}
+	r.defaultFields(set, obj)
+	return set
+}
+
+// defaultFields fills in the values that Kubernetes selects by although the object leaves them out.
+func (r *Resource) defaultFields(set map[string]string, obj *object) {
+	orDefault := func(path, value string) {
+		if set[path] == "" && slices.Contains(r.Fields, path) {
+			set[path] = value
+		}
+	}
+	if !r.builtin {
+		return
+	}
+	switch r.Plural {
+	case "pods":
+		orDefault("spec.restartPolicy", "Always")
+		orDefault("spec.schedulerName", "default-scheduler")
+		orDefault("spec.hostNetwork", "false")
+	case "nodes":
+		orDefault("spec.unschedulable", "false")
+	case "services":
+		orDefault("spec.type", "ClusterIP")
+	case "secrets":
+		orDefault("type", "Opaque")
+	case "events":
+		if set["source"] = obj.fieldAt("source.component"); set["source"] == "" {
+			set["source"] = obj.fieldAt("reportingComponent")
+		}
+	}
+}

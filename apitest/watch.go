@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	minWatchTimeout   = 30 * time.Minute // a watch without timeoutSeconds lasts this long, up to twice as long
+	bookmarkBeforeEnd = 2 * time.Second  // the last bookmark of a watch
+)
+
+// stream is one open watch.
+//
+//	W1  a watch from N sends the events after N that it selects, in the order of the log, each once; or ERROR, and ends
+//	W2  a bookmark at N comes when every event up to N was sent
+type stream struct {
+	*call
+	selector  *selector
+	bookmarks bool
+	coll      *collection
+	out       *buffer
+	from      int64 // events up to this resourceVersion are not to be sent
+	pos       int   // of the next event, counted from the first that the collection ever had
+	sent      int   // events, without bookmarks
+	seen      int64 // every event up to this resourceVersion was sent
+	endDue    bool  // the bookmark that ends the initial events is still to be sent
+	tableHead bool  // the columns of a table were sent
+
+	wake chan struct{}               // a fault came
+	hurt atomic.Pointer[StreamFault] // what Faults.Break did to it
+}
+
+// watch sends the events of the log as they come.
+func (c *call) watch() error {
+	options, sel, err := c.listOptions()
+	if err != nil {
+		return err
+	}
+	rv, err := parseVersion(options.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	s := &stream{
+		call: c, selector: sel, bookmarks: options.AllowWatchBookmarks && !c.fault.DropBookmarks,
+		wake: make(chan struct{}, 1),
+	}
+	c.w.Header().Set("Content-Type", contentJSON)
+	c.w.WriteHeader(http.StatusOK)
+	s.out = bufferFor(c.w)
+	defer s.out.free()
+	s.flush()
+	c.server.openStream(s)
+	defer c.server.closeStream(s)
+
+	initial, err := s.begin(options, rv)
+	if err != nil {
+		s.sendError(err)
+		return nil
+	}
+	for _, v := range initial {
+		if s.faultDue() != NoStreamFault {
+			break
+		}
+		s.send(watch.Added, v.encoded, v.object)
+	}
+	s.run(options, watchTimeout(options))
+	return nil
+}
+
+func watchTimeout(options internalversion.ListOptions) time.Duration {
+	if options.TimeoutSeconds != nil && *options.TimeoutSeconds > 0 {
+		return time.Duration(*options.TimeoutSeconds) * time.Second
+	}
+	return minWatchTimeout + rand.N(minWatchTimeout)
+}
+
+// begin finds where the watch starts, and returns the objects that it sends first. Its errors are sent as events: once
+// headers could be sent, so does the real server.
+func (s *stream) begin(options internalversion.ListOptions, rv int64) ([]*version, error) {
+	l := s.server.log
+	wantsState := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if wantsState {
+		least := rv
+		if options.ResourceVersion == "" {
+			least = l.current()
+		}
+		if err := l.waitVisible(s.http.Context(), least); err != nil {
+			return nil, err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tickLocked(time.Now())
+	s.coll = l.collectionLocked(s.resource)
+	var initial []*version
+	switch {
+	case wantsState, options.SendInitialEvents == nil && rv == 0:
+		s.coll.stateLocked(s.prefix(), "", l.visible, func(v *version) bool {
+			if s.selector.matches(v) {
+				initial = append(initial, v)
+			}
+			return true
+		})
+		s.from = l.visible
+	case rv == 0 && options.ResourceVersion == "":
+		s.from = l.rv
+	case rv == 0:
+		s.from = l.visible
+	case rv < l.compacted:
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, l.compacted))
+	default:
+		s.from = rv
+	}
+	s.endDue = wantsState && s.bookmarks
+	s.seen = s.from
+	s.pos = s.coll.afterLocked(s.from)
+	return initial, nil
+}
+
+func (l *revisionLog) current() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.rv
+}
+
+// next returns the events that are to be sent now. If there are none, it returns a channel that is closed when there are.
+func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
+	l := s.server.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.pos < s.coll.dropped {
+		return nil, nil, expired() // the log was compacted before this watch could read it
+	}
+	if s.coll.gone {
+		return nil, nil, errGone
+	}
+	rest := s.coll.events[s.pos-s.coll.dropped:]
+	n := 0
+	for n < len(rest) && rest[n].now.rv <= l.visible {
+		n++
+	}
+	if n > 0 {
+		s.pos += n
+		return rest[:n:n], nil, nil
+	}
+	s.seen = max(s.seen, l.visible)
+	if s.coll.moved == nil {
+		s.coll.moved = make(chan struct{})
+	}
+	return nil, s.coll.moved, nil
+}
+
+// run sends events until the timeout, the end of client or server, or a fault.
+func (s *stream) run(options internalversion.ListOptions, timeout time.Duration) {
+	end := time.NewTimer(timeout)
+	defer end.Stop()
+	deadline := time.Now().Add(timeout)
+	bookmark := time.NewTimer(s.untilBookmark(deadline))
+	defer bookmark.Stop()
+	for {
+		if kind := s.faultDue(); kind != NoStreamFault {
+			s.suffer(kind)
+			return
+		}
+		events, moved, err := s.next()
+		if err != nil {
+			if !errors.Is(err, errGone) {
+				s.sendError(err)
+			}
+			return
+		}
+		for _, e := range events {
+			if s.faultDue() != NoStreamFault {
+				break
+			}
+			s.sendEvent(e)
+		}
+		if len(events) > 0 {
+			continue
+		}
+		if s.endDue && s.fault.DelayBookmarks == 0 {
+			s.sendBookmark()
+		}
+		if s.flush() != nil {
+			return
+		}
+		select {
+		case <-moved:
+		case <-s.wake:
+		case <-bookmark.C:
+			if s.bookmarks {
+				s.sendBookmark()
+			}
+			bookmark.Reset(s.untilBookmark(deadline))
+		case <-end.C:
+			return
+		case <-s.http.Context().Done():
+			return
+		case <-s.server.done:
+			return
+		}
+	}
+}
+
+// untilBookmark is the time to the next bookmark: an interval, or what is left to shortly before the deadline.
+func (s *stream) untilBookmark(deadline time.Time) time.Duration {
+	wait := s.server.options.BookmarkInterval
+	if s.endDue {
+		return s.fault.DelayBookmarks
+	}
+	if last := time.Until(deadline) - bookmarkBeforeEnd; last > 0 {
+		wait = min(wait, last)
+	}
+	return wait + s.fault.DelayBookmarks
+}
+
+// sendEvent sends what the event means to this watch: an object that comes to match is added, one that ceases to is deleted.
+func (s *stream) sendEvent(e event) {
+	if e.now.rv <= s.from || (s.namespace != "" && e.now.namespace != s.namespace) {
+		return
+	}
+	is := !e.now.deleted && s.selector.matches(e.now)
+	was := e.old != nil && s.selector.matches(e.old)
+	switch {
+	case is && was:
+		s.send(watch.Modified, e.now.encoded, e.now.object)
+	case is:
+		s.send(watch.Added, e.now.encoded, e.now.object)
+	case was && e.now.deleted:
+		s.send(watch.Deleted, e.now.encoded, e.now.object)
+	case was:
+		s.send(watch.Deleted, e.old.encoded.at(e.now.rv), e.old.object)
+	}
+}
+
+func (s *stream) send(kind watch.EventType, e encoded, o *object) {
+	s.sent++
+	s.frame(kind, func() {
+		if s.form == tableForm {
+			s.writeTableRow(e, o)
+			return
+		}
+		s.form.writeObject(s.out, e)
+	})
+}
+
+// frame writes one event; the object is written by body.
+func (s *stream) frame(kind watch.EventType, body func()) {
+	s.out.WriteString(`{"type":"`)
+	s.out.WriteString(string(kind))
+	s.out.WriteString(`","object":`)
+	body()
+	s.out.WriteString("}\n")
+}
+
+const (
+	bookmarkMeta = `"metadata":{"resourceVersion":"%d"}}`
+	endMeta      = `"metadata":{"resourceVersion":"%d","annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
+)
+
+func (s *stream) sendBookmark() {
+	kind, apiVersion, meta := s.resource.Kind, s.resource.apiVersion(), bookmarkMeta
+	if s.form == partialForm {
+		kind, apiVersion = "PartialObjectMetadata", metav1.SchemeGroupVersion.String()
+	}
+	if s.endDue {
+		meta, s.endDue = endMeta, false
+	}
+	raw := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`+meta, kind, apiVersion, s.seen)
+	s.frame(watch.Bookmark, func() {
+		if s.form == tableForm {
+			s.writeTableBookmark(raw)
+			return
+		}
+		s.out.Write(raw)
+	})
+}
+
+func (s *stream) sendError(err error) {
+	status := statusOf(err)
+	raw, encodeErr := json.Marshal(status)
+	if encodeErr != nil {
+		return
+	}
+	s.frame(watch.Error, func() { s.out.Write(raw) })
+	_ = s.flush() // the stream ends here in any case
+}
+
+func (s *stream) flush() error {
+	if err := s.out.Flush(); err != nil {
+		return err
+	}
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+	}
+	return nil
+}
+
+// writeTableBookmark wraps the bookmark's object as a table does.
+func (s *stream) writeTableBookmark(raw []byte) {
+	t := s.newTable(metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.seen, 10)}, !s.tableHead)
+	s.tableHead = true
+	row := metav1.TableRow{Cells: make([]any, 2+len(s.resource.columns()))}
+	row.Object.Raw = raw
+	t.Rows = append(t.Rows, row)
+	s.writeValue(t)
+}
+
+func (s *stream) writeTableRow(e encoded, o *object) {
+	t := s.newTable(metav1.ListMeta{ResourceVersion: string(e.json[e.rvStart:e.rvEnd])}, !s.tableHead)
+	s.tableHead = true
+	s.addRow(t, e, o)
+	s.writeValue(t)
+}
+
+func (s *stream) writeValue(value any) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return
+	}
+	s.out.Write(raw)
+}
+
+// errGone ends a watch of a kind that is not served any more.
+var errGone = errors.New("the kind is not served any more")

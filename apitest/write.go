@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// target is what a request is about.
+type target struct {
+	resource        *Resource
+	subresource     string
+	namespace, name string
+}
+
+func (t target) key() string { return objectKey(t.namespace, t.name) }
+
+func (t target) notFound() error { return apierrors.NewNotFound(t.resource.GroupResource(), t.name) }
+
+// write says how a write is to be done.
+type write struct {
+	dryRun bool
+	direct bool // by the test itself, not through HTTP: no admission, status is kept
+}
+
+const generateNameAttempts = 8
+
+// create stores a new object.
+func (s *Server) create(t target, obj *object, w write) (*version, error) {
+	r := t.resource
+	if obj.meta.Name == "" && obj.meta.GenerateName != "" {
+		var v *version
+		var err error
+		for range generateNameAttempts {
+			attempt := obj.copy()
+			attempt.meta.Name = generateName(obj.meta.GenerateName)
+			if v, err = s.create(t, attempt, w); !apierrors.IsAlreadyExists(err) {
+				return v, err
+			}
+		}
+		return nil, apierrors.NewGenerateNameConflict(r.GroupResource(), obj.meta.Name, 1)
+	}
+	obj.gvk = r.GroupVersionKind()
+	if err := matchNamespace(r, t.namespace, &obj.meta); err != nil {
+		return nil, err
+	}
+	hasVersion := strings.Trim(obj.meta.ResourceVersion, "0123456789") == "" && strings.Trim(obj.meta.ResourceVersion, "0") != ""
+	r.prepareForCreate(obj, w.direct)
+
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.tickLocked(time.Now())
+	if !w.direct {
+		if err := s.admitNamespaceLocked(r, t.namespace, obj.meta.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.validateMeta(obj, nil); err != nil {
+		return nil, err
+	}
+	if hasVersion {
+		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	}
+	c := s.log.collectionLocked(r)
+	if old := c.get(objectKey(obj.meta.Namespace, obj.meta.Name)); old != nil {
+		err := apierrors.NewAlreadyExists(r.GroupResource(), obj.meta.Name)
+		if old.object.meta.DeletionTimestamp != nil {
+			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+		}
+		return nil, err
+	}
+	if w.dryRun {
+		return dryVersion(obj, 0)
+	}
+	return s.storeLocked(c, obj)
+}
+
+// storeLocked commits obj, and lets the server follow what it says about the server.
+func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
+	isDefinition := c.resource.isDefinitions()
+	if isDefinition {
+		if err := s.defineLocked(obj); err != nil {
+			return nil, err
+		}
+	}
+	return s.log.commitLocked(c, obj)
+}
+
+// dryVersion is the answer to a write that is not to be stored.
+func dryVersion(obj *object, rv int64) (*version, error) {
+	enc, err := obj.encode(rv)
+	return &version{encoded: enc, rv: rv, object: obj, namespace: obj.meta.Namespace, name: obj.meta.Name}, err
+}
+
+// mutation computes the object to store from the one that is stored; old is nil if there is none.
+type mutation func(old *version) (*object, error)
+
+// update replaces an object with what mutate makes of it. uid, if not empty, must be that of the stored object.
+// It reports whether the object was created.
+func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.tickLocked(time.Now())
+	c := s.log.collectionLocked(t.resource)
+	old := c.get(t.key())
+	if old == nil {
+		if !t.resource.createOnUpdate || t.subresource != "" {
+			return nil, false, t.notFound()
+		}
+		v, err := s.createByUpdateLocked(c, t, w, mutate)
+		return v, err == nil, err
+	}
+	if uid != "" && uid != old.object.meta.UID {
+		return nil, false, apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
+			"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
+				"Precondition failed: UID in precondition: %s, UID in object meta: %s", t.storageKey(), uid, old.object.meta.UID))
+	}
+	obj, err := mutate(old)
+	if err != nil {
+		return nil, false, err
+	}
+	obj.gvk = t.resource.GroupVersionKind()
+	if err := checkVersion(t, obj, old.rv); err != nil {
+		return nil, false, err
+	}
+	t.resource.prepareForUpdate(obj, old.object, t.subresource)
+	if err := t.resource.validateMeta(obj, old.object); err != nil {
+		return nil, false, err
+	}
+	v, err := s.replaceLocked(c, t, old, obj, w)
+	return v, false, err
+}
+
+// replaceLocked stores obj in place of old. An update that changes nothing is not stored, and one that takes the last
+// finalizer of an object that is to be deleted deletes it.
+func (s *Server) replaceLocked(c *collection, t target, old *version, obj *object, w write) (*version, error) {
+	before, after := &old.object.meta, &obj.meta
+	grace := before.DeletionGracePeriodSeconds
+	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 && (grace == nil || *grace == 0)
+	answer, err := dryVersion(obj, old.rv)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case w.dryRun:
+		return answer, nil
+	case finished:
+		s.removeLocked(c, old)
+		return answer, nil
+	case string(answer.json) == string(old.json):
+		return old, nil
+	}
+	return s.storeLocked(c, obj)
+}
+
+func (s *Server) createByUpdateLocked(c *collection, t target, w write, mutate mutation) (*version, error) {
+	obj, err := mutate(nil)
+	if err != nil {
+		return nil, err
+	}
+	obj.gvk = t.resource.GroupVersionKind()
+	if !w.direct {
+		if err := s.admitNamespaceLocked(t.resource, t.namespace, t.name); err != nil {
+			return nil, err
+		}
+	}
+	obj.meta.ResourceVersion = ""
+	t.resource.prepareForCreate(obj, w.direct)
+	if err := t.resource.validateMeta(obj, nil); err != nil {
+		return nil, err
+	}
+	if w.dryRun {
+		return dryVersion(obj, 0)
+	}
+	return s.storeLocked(c, obj)
+}
+
+// checkVersion compares the resourceVersion that the writer saw with the stored one. An object without one gets the stored one
+// if its kind may be overwritten.
+func checkVersion(t target, obj *object, current int64) error {
+	seen := obj.meta.ResourceVersion
+	if seen == "" || seen == "0" {
+		if t.resource.unconditionalUpdate {
+			obj.meta.ResourceVersion = strconv.FormatInt(current, 10)
+			return nil
+		}
+		kind := schema.GroupKind{Group: t.resource.Group, Kind: t.resource.Plural}
+		return apierrors.NewInvalid(kind, t.name, field.ErrorList{field.Invalid(
+			field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update")})
+	}
+	n, err := strconv.ParseUint(seen, 10, 64)
+	if err != nil {
+		return err
+	}
+	if n != uint64(current) {
+		return apierrors.NewConflict(t.resource.GroupResource(), t.name, errModified)
+	}
+	return nil
+}
+
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+
+// storageKey is the object's key in etcd, which some error texts show.
+func (t target) storageKey() string {
+	prefix := "/registry/"
+	if !t.resource.builtin {
+		prefix += t.resource.Group + "/"
+	}
+	return prefix + t.resource.Plural + "/" + t.key()
+}
+
+// checkPreconditions compares what a delete requires with the stored object.
+func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.ObjectMeta) error {
+	if want == nil {
+		return nil
+	}
+	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
+	if want.UID != nil && *want.UID != have.UID {
+		return apierrors.NewConflict(kind, t.name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record "+
+			"(%s). The object might have been deleted and then recreated", *want.UID, have.UID))
+	}
+	if want.ResourceVersion != nil && *want.ResourceVersion != have.ResourceVersion {
+		return apierrors.NewConflict(kind, t.name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the "+
+			"ResourceVersion in record (%s). The object might have been modified", *want.ResourceVersion, have.ResourceVersion))
+	}
+	return nil
+}
