@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"example.com/informerstack/workqueue"
 )
@@ -173,24 +176,29 @@ func TestCrashOnPanic(t *testing.T) {
 	assert.Equal(t, 1, c.queue.Len())
 }
 
-// The context that reconcile gets knows its identity, and carries a logger.
+// The context that reconcile gets knows its identity, and so does its logger.
 func TestReconcileContext(t *testing.T) {
 	assert.Empty(t, ReconcileIDFromContext(t.Context()))
 	synctest.Test(t, func(t *testing.T) {
-		ids := map[string]bool{}
+		var ids []string
+		var log bytes.Buffer
 		w := newWorld(t, Options[string]{})
 		w.c.reconcile = func(ctx context.Context, key string) (Result, error) {
-			id := ReconcileIDFromContext(ctx)
-			assert.Len(t, string(id), 36)
-			assert.Equal(t, id, w.c.Snapshot().Running[0].ReconcileID)
-			ids[string(id)] = true
-			_, hasDeadline := ctx.Deadline()
-			assert.False(t, hasDeadline)
-			return Result{}, nil
+			id := string(ReconcileIDFromContext(ctx))
+			assert.Len(t, id, 36)
+			assert.EqualValues(t, id, w.c.Snapshot().Running[0].ReconcileID)
+			ids = append(ids, id)
+			klog.FromContext(ctx).Info("hello")
+			return Result{}, errBoom
 		}
-		w.run()
+		w.runWith(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
 		w.change("a", "b")
-		assert.Len(t, ids, 2)
 		w.stop()
+		require.Len(t, ids, 2)
+		assert.NotEqual(t, ids[0], ids[1])
+		for i, key := range []string{"a", "b"} {
+			assert.Contains(t, log.String(), fmt.Sprintf(`"hello" controller="story" key="%s" reconcileID="%s"`, key, ids[i]))
+			assert.Contains(t, log.String(), fmt.Sprintf(`trying again later" err="boom" controller="story" key="%s" reconcileID="%s"`, key, ids[i]))
+		}
 	})
 }

@@ -13,12 +13,13 @@ import (
 
 // By default the context of what runs ends with that of Run. What is still queued is left.
 func TestStory_StopEndsWhatRuns(t *testing.T) {
-	story(t, Options[string]{MaxAttempts: 1}, func(w *world) {
+	story(t, Options[string]{MaxAttempts: 1, ReconcileTimeout: time.Hour}, func(w *world) {
 		w.answers("a", "hold")
 		w.run()
 		w.change("a", "b")
 		w.stop()
 		w.workerSaw("a: hold")
+		assert.Equal(t, []Report{{Outcome: OutcomeError}}, w.reports)
 		w.deadLetters() // being cut short is no attempt
 		assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
 	})

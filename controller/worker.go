@@ -102,7 +102,7 @@ func (c *Controller[K]) settle(t *turn[K], result Result, err error, report *Rep
 // settleFailure decides between trying again, giving up, and, for a thing that is gone or a controller that stops, neither.
 func (c *Controller[K]) settleFailure(t *turn[K], err error, report *Report) {
 	logger := t.logger()
-	if panicked, ok := errors.AsType[*PanicError](err); ok && report.Panicked {
+	if panicked, ok := errors.AsType[*PanicError](err); ok {
 		logger.Error(err, "Reconcile panicked", "stack", string(panicked.Stack))
 	}
 	switch {

@@ -70,9 +70,11 @@ func newWorld(t *testing.T, opts Options[string]) *world {
 // quiet returns a context whose logger says nothing.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
-// run starts the controller.
-func (w *world) run() {
-	ctx, cancel := context.WithCancel(quiet(context.Background()))
+// run starts the controller, which logs nothing.
+func (w *world) run() { w.runWith(klog.Logger{}) }
+
+func (w *world) runWith(logger klog.Logger) {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	w.cancel = cancel
 	go func() {
 		defer close(w.ended)
