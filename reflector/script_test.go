@@ -285,6 +285,20 @@ func send[T any](t *testing.T, to chan T, v T) {
 	synctest.Wait()
 }
 
+// answerWatchEventually is answerWatch(nil) once a WATCH waits, however long that takes.
+func (s *script) answerWatchEventually() {
+	s.open = newScriptWatch(s)
+	s.opened = append(s.opened, s.open)
+	s.watches <- watchAnswer{w: s.open}
+	synctest.Wait()
+}
+
+// answerListEventually is answerList once a LIST waits, however long that takes.
+func (s *script) answerListEventually(list runtime.Object, err error) {
+	s.lists <- listAnswer{list, err}
+	synctest.Wait()
+}
+
 func (s *script) event(e watch.Event) { send(s.t, s.open.events, e) }
 
 // podList parses "a@1 b@2".

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -79,10 +78,7 @@ func (s *script) exec(cmd transcript.Command) {
 	case "bookmark":
 		s.event(bookmark(cmd.Arg(0), cmd.Arg(1)))
 	case "error":
-		var status apierrors.APIStatus
-		require.ErrorAs(s.t, s.apiError(cmd.Arg(0)), &status)
-		st := status.Status()
-		s.event(watch.Event{Type: watch.Error, Object: &st})
+		s.event(watch.Event{Type: watch.Error, Object: statusOf(s.apiError(cmd.Arg(0)))})
 	case "close":
 		close(s.open.events)
 	case "fail":

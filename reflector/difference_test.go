@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// differ runs f on this package and on client-go, and checks what each came to.
+func differ[T any](t *testing.T, f func(t *testing.T, s *script) T, ours, clientGo T) {
+	t.Helper()
+	for impl, want := range map[string]T{"ours": ours, "client-go": clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			on(t, impl, func(t *testing.T, s *script) { require.Equal(t, want, f(t, s)) })
+		})
+	}
+}
+
+// A change that the store does not take is lost in client-go, since the resourceVersion moves past it.
+func TestDifference_FailedChangeIsNotLost(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.watching()
+		s.failNext["update"] = errors.New("store failed")
+		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
+		s.after(time.Second)
+		if s.listCount == 1 {
+			close(s.open.events)
+		}
+		log := s.take()
+		return log[len(log)-1]
+	},
+		"800ms later: LIST rv=5",
+		"WATCH rv=6 bookmarks",
+	)
+}
+
+// An object that arrives in a streaming list is transformed twice in client-go: in the buffer and in the queue.
+func TestDifference_TransformOnce(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) int {
+		count := 0
+		s.opts.Transform = func(obj any) (any, error) {
+			count++
+			return obj, nil
+		}
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.event(bookmark("5", "true"))
+		return count
+	}, 1, 2)
+}
+
+// client-go does not notice that it is stopped while it backs off from a busy server before a streaming list.
+func TestDifference_StreamingBackoffIsCancelled(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) time.Duration {
+		on := true
+		s.opts.UseWatchList = &on
+		s.start()
+		s.answerWatch(apiErrors["429"])
+		start := time.Now()
+		s.stop()
+		return time.Since(start)
+	}, 0, 800*time.Millisecond)
+}
+
+// client-go opens a streaming list again as fast as the server can close it.
+func TestDifference_ClosedStreamBacksOff(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) time.Duration {
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		start := time.Now()
+		close(s.open.events)
+		s.answerWatchEventually()
+		return time.Since(start)
+	}, 800*time.Millisecond, 0)
+}
+
+// client-go leaves the stream open when the store does not take the list.
+func TestDifference_RefusedListClosesTheStream(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) bool {
+		s.streaming()
+		s.failNext["replace"] = errors.New("store failed")
+		s.event(bookmark("5", "true"))
+		return s.opened[0].stopCount.Load() > 0
+	}, true, false)
+}
+
+// A server that refuses streaming lists is asked once; client-go asks it at every relist.
+func TestDifference_RefusalIsRemembered(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		on := true
+		s.opts.UseWatchList = &on
+		s.start()
+		s.answerWatch(apiErrors["invalid"])
+		s.answerList(podList("5", ""), nil)
+		s.answerWatch(nil)
+		s.take()
+		s.event(errorEvent("expired"))
+		s.after(time.Second)
+		log := s.take()
+		return log[len(log)-1]
+	},
+		"800ms later: LIST rv=5",
+		"800ms later: WATCH rv=5 match=NotOlderThan initial-events bookmarks",
+	)
+}
+
+// Two streams that end before they are complete are as good as a refusal. client-go goes on for ever and never lists.
+func TestDifference_UnfinishedStreamsAreRemembered(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		close(s.open.events)
+		s.answerWatchEventually()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		close(s.open.events)
+		s.answerList(podList("5", ""), nil)
+		s.answerWatch(nil)
+		s.event(errorEvent("expired"))
+		s.after(time.Minute)
+		log := s.take()
+		require.Contains(t, log[len(log)-1], "LIST rv=5")
+		require.Equal(t, 1, s.ours.Status().Fallbacks)
+	})
+}
+
+// A streaming list whose end never comes blocks client-go until the server closes it, and then again.
+func TestDifference_MissingEndBookmarkFallsBack(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) int {
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.after(2 * time.Minute)
+		return s.listCount
+	}, 1, 0)
+}
+
+// A watch on a dead connection is given up half a minute after its timeout. client-go waits for ever.
+func TestDifference_SilentWatchIsAbandoned(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) bool {
+		s.watching()
+		s.after(11 * time.Minute)
+		return s.open.stopCount.Load() > 0
+	}, true, false)
+}
+
+// The same where the server never answers the request, and the request does not notice that it is given up.
+func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) int {
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		s.mu.Lock()
+		s.deaf = true
+		s.mu.Unlock()
+		s.take()
+		s.after(11 * time.Minute)
+		requests := len(s.take())
+		s.hear()
+		return requests
+	}, 1, 0)
+}
+
+// client-go's backoff starts again two minutes after it last did so, however often the server fails meanwhile. Here it
+// takes two minutes without a failure.
+func TestDifference_BackoffStartsAgainAfterHealthOnly(t *testing.T) {
+	const hour = 60
+	differ(t, func(t *testing.T, s *script) bool {
+		s.start()
+		for end := time.Now().Add(hour * time.Minute); time.Now().Before(end); {
+			s.answerListEventually(nil, apiErrors["500"])
+		}
+		return s.listCount < 2*hour+10
+	}, true, false)
+}
+
+// A LIST of another type than was asked for fails. client-go stores it, and handlers meet it.
+func TestDifference_ListOfAnotherTypeFails(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.start()
+		s.take()
+		s.answerList(nodeList("5", "n@1"), nil)
+		return s.take()[0]
+	},
+		"reported: failed to list *v1.Pod: understand list item: expected *v1.Pod, got *v1.Node",
+		"replace n@1 rv=5",
+	)
+}
+
+// client-go panics when a ListerWatcher returns neither a watch nor an error.
+func TestDifference_NilWatchIsAnError(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		s.take()
+		send(t, s.watches, watchAnswer{})
+		return s.take()[0]
+	},
+		"reported: failed to watch *v1.Pod: ListerWatcher returned no watch: result is nil",
+		"panic: runtime error: invalid memory address or nil pointer dereference",
+	)
+}
+
+// DisableChunking is without effect in client-go.
+func TestDifference_DisableChunking(t *testing.T) {
+	limit := int64(-1)
+	lw := &ListWatch{DisableChunking: true, ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		limit = options.Limit
+		return &v1.PodList{}, nil
+	}}
+	_, err := lw.List(metav1.ListOptions{Limit: 500})
+	require.NoError(t, err)
+	require.Zero(t, limit)
+}
