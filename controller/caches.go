@@ -10,13 +10,28 @@ import (
 )
 
 // Synced is a cache that reconcile reads: a name for messages, and a channel that closes once the initial list is in. What
-// an informer or a handler's registration returns for it fits.
+// HasSyncedChecker of an informer or of a handler's registration returns is one.
 //
-// If it also has the method LastError() error, that error tells why it is not synced.
+// If it also has the method LastError() error, that error tells why it is not synced: see CacheOf.
 type Synced interface {
 	Name() string
 	Done() <-chan struct{}
 }
+
+// CacheOf is an informer's HasSyncedChecker together with its LastError.
+func CacheOf[S Synced](informer interface {
+	HasSyncedChecker() S
+	LastError() error
+}) Synced {
+	return informerCache{Synced: informer.HasSyncedChecker(), lastError: informer.LastError}
+}
+
+type informerCache struct {
+	Synced
+	lastError func() error
+}
+
+func (c informerCache) LastError() error { return c.lastError() }
 
 // CacheSyncError reports caches that were not synced in time.
 type CacheSyncError struct {

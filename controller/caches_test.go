@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/deltafifo"
 )
 
 // fakeCache syncs when told to.
@@ -24,13 +26,14 @@ func (c *fakeCache) Name() string          { return c.name }
 func (c *fakeCache) Done() <-chan struct{} { return c.done }
 func (c *fakeCache) sync() *fakeCache      { close(c.done); return c }
 
-// failingCache knows why it does not sync.
-type failingCache struct {
-	*fakeCache
-	err error
+// fakeInformer has the two methods of an informer that matter here.
+type fakeInformer struct {
+	cache *fakeCache
+	err   error
 }
 
-func (c failingCache) LastError() error { return c.err }
+func (i fakeInformer) HasSyncedChecker() deltafifo.DoneChecker { return i.cache }
+func (i fakeInformer) LastError() error                        { return i.err }
 
 // No worker starts before every cache is synced: reconcile never reads half a cache.
 func TestStory_WorkersWaitForCaches(t *testing.T) {
@@ -60,7 +63,7 @@ func TestStory_MissingCacheIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := errors.New("pods is forbidden")
 		w := newWorld(t, Options[string]{WaitFor: []Synced{
-			failingCache{newCache("pods"), forbidden}, newCache("nodes").sync(), newCache("secrets"),
+			CacheOf(fakeInformer{newCache("pods"), forbidden}), newCache("nodes").sync(), newCache("secrets"),
 		}})
 		w.change("a")
 		err := w.c.Run(t.Context())

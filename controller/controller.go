@@ -6,7 +6,7 @@
 //	informer -> handler -> workqueue -> [controller] -> writes to the API server
 //
 // Read result.go (what reconcile may answer), controller.go, worker.go (one key's way), ledger.go (what is remembered of a
-// key), deadletters.go, handler.go; then go test -v ./controller.
+// key), deadletters.go, handler.go, writes.go; then go test -v ./controller.
 // Goroutines: Run starts Options.Workers of them and returns when the last has ended. Locking: the ledger's mutex; nothing
 // foreign runs under it.
 //

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/workqueue"
+)
+
+// kubernetes/kubernetes#110696, kubernetes/kubernetes#138743: keys that failed, and whose objects were deleted then, stayed in
+// the rate limiter for ever.
+func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
+	for name, opts := range map[string]Options[string]{
+		"reconcile cleans up":              {},
+		"reconcile fails for what is gone": {Exists: func(string) bool { return false }},
+		"reconcile fails until given up":   {MaxAttempts: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var keys []string
+			for i := range 100 {
+				keys = append(keys, fmt.Sprintf("ns/%d", i))
+			}
+			story(t, opts, func(w *world) {
+				for _, key := range keys {
+					w.fails(key, 1)
+				}
+				exists := w.c.opts.Exists
+				w.c.opts.Exists = nil
+				w.run()
+				w.change(keys...)
+				assert.Equal(t, 100, w.c.Snapshot().Limited)
+
+				w.c.opts.Exists = exists
+				for _, key := range keys {
+					if exists != nil || opts.MaxAttempts > 0 {
+						w.fails(key, 3)
+					}
+				}
+				w.change(keys...) // the deletes
+				w.after(time.Hour)
+				assert.Zero(t, w.c.Snapshot().Limited)
+			})
+		})
+	}
+}
+
+// kubernetes/kubernetes#126027: a key that waits for its retry changes, and is reconciled both now and when the wait ends. A
+// queue with AddSupersedesDelayed takes the change for both.
+func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
+	for _, supersedes := range []bool{false, true} {
+		t.Run(fmt.Sprintf("AddSupersedesDelayed=%t", supersedes), func(t *testing.T) {
+			newQueue := func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+				return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
+					Name: name, AddSupersedesDelayed: supersedes,
+				})
+			}
+			story(t, Options[string]{NewQueue: newQueue}, func(w *world) {
+				w.fails("a", 1)
+				w.run()
+				w.change("a")
+				w.change("a")
+				w.workerSaw("a: error", "a: ok")
+				w.after(time.Hour)
+				if supersedes {
+					w.workerSaw()
+				} else {
+					w.workerSaw("a: ok")
+				}
+			})
+		})
+	}
+}
+
+// kubernetes/kubernetes#141079: a drain returned while keys were queued that no worker had taken yet. Run waits for them all.
+func TestRegress141079_DrainWaitsForQueuedKeys(t *testing.T) {
+	story(t, Options[string]{GracePeriod: time.Hour, Drain: true}, func(w *world) {
+		var keys, want []string
+		for i := range 100 {
+			keys = append(keys, fmt.Sprint(i))
+			want = append(want, fmt.Sprint(i, ": ok"))
+		}
+		w.answers("first", "hold")
+		w.run()
+		w.change("first")
+		w.change(keys...)
+		w.cancel()
+		w.release("first")
+		<-w.ended
+		w.workerSaw(append([]string{"first: hold"}, want...)...)
+	})
+}
