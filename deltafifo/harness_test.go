@@ -401,6 +401,8 @@ func checkRing[T any](t testing.TB, r *ring[T], isZero func(T) bool) {
 	t.Helper()
 	require.Zero(t, len(r.buf)&(len(r.buf)-1), "R3")
 	for i := r.n; i < len(r.buf); i++ {
-		require.True(t, isZero(*r.at(i)), "R2: slot %d", i)
+		if !isZero(*r.at(i)) {
+			t.Fatalf("R2: slot %d of %d is not zero", i, r.n)
+		}
 	}
 }

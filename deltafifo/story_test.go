@@ -214,24 +214,70 @@ func TestStory_BacklogHoldsProducersBack(t *testing.T) {
 	for i := range 3500 {
 		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 	}
-	isFree := func() bool {
-		free := f.mu.TryLock()
-		if free {
-			f.mu.Unlock()
-		}
-		return free
-	}
 	var lens []int
-	var free []bool
+	var unlocked []bool
 	for range 4 {
 		require.NoError(t, f.PopBatch(func(deltas []Delta, _ bool) error {
-			lens, free = append(lens, len(deltas)), append(free, isFree())
+			lens, unlocked = append(lens, len(deltas)), append(unlocked, f.isUnlocked())
 			return nil
 		}, nil))
 		f.checkLaws(t)
 	}
 	require.Equal(t, []int{1000, 1000, 1000, 500}, lens)
-	require.Equal(t, []bool{false, true, true, true}, free, "2500, 1500, 500 and 0 deltas wait")
+	require.Equal(t, []bool{false, true, true, true}, unlocked, "2500, 1500, 500 and 0 deltas wait")
+}
+
+func (b *base) isUnlocked() bool {
+	unlocked := b.mu.TryLock()
+	if unlocked {
+		b.mu.Unlock()
+	}
+	return unlocked
+}
+
+// Without UnlockWhileProcessing a process function runs under the queue's lock.
+func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
+	d := NewDeltaFIFO(DeltaFIFOOptions{})
+	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
+	for q, isUnlocked := range map[Queue]func() bool{d: d.isUnlocked, r: r.isUnlocked} {
+		require.NoError(t, q.Add(object("ns/a", "1")))
+		_, err := q.Pop(func(any, bool) error {
+			require.False(t, isUnlocked())
+			return nil
+		})
+		require.NoError(t, err)
+		require.True(t, isUnlocked())
+	}
+}
+
+// The first list is consumed when all of it is, also if several consumers are at work and the last item is ready first.
+func TestStory_FirstListOfTwoConsumers(t *testing.T) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			w := newWorld(t, impl, kind{real: true, atomic: true, unlock: true})
+			require.NoError(t, w.queue.Resync())
+			require.NoError(t, w.queue.Replace(nil, ""))
+			_, err := w.queue.Pop(func(any, bool) error {
+				require.Equal(t, "replacedall rv=: (first list)", w.pop())
+				require.False(t, w.queue.HasSynced())
+				w.laws(t)
+				return nil
+			})
+			require.NoError(t, err)
+			require.True(t, w.queue.HasSynced())
+		})
+	}
+}
+
+// What makes a batch's deltas differ is the key that the consumer will see, which a transformer may have changed.
+func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
+	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return object("ns/same", "1"), nil }})
+	for i := range 3 {
+		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
+	}
+	for range 3 {
+		require.NoError(t, f.PopBatch(nil, func(any, bool) error { return nil }))
+	}
 }
 
 // A Delete that arrives while its object is on the way from the queue to the known objects waits for the Pop to finish, and so

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/store"
+)
+
+// allKinds runs a test on each sort of our queue.
+func allKinds(t *testing.T, test func(t *testing.T, w *world)) {
+	for name, k := range map[string]kind{
+		"deltafifo":       {},
+		"deltafifo known": {known: true, replaced: true},
+		"realfifo":        {real: true, known: true},
+		"realfifo atomic": {real: true, atomic: true, unlock: true, bookmarks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, ours, k)
+			test(t, w)
+			w.laws(t)
+		})
+	}
+}
+
+// What has no key is refused by each method with a KeyError that names it.
+func TestBadInput_NoKey(t *testing.T) {
+	allKinds(t, func(t *testing.T, w *world) {
+		for _, obj := range []any{nil, 7, "text", struct{}{}, Deltas{}, Deltas(nil), Deltas{{Added, nil}}} {
+			for name, call := range map[string]func(any) error{
+				"Add": w.queue.Add, "Update": w.queue.Update, "Delete": w.queue.Delete,
+				"Replace": func(obj any) error { return w.queue.Replace([]any{object("ns/a", "1"), obj}, "1") },
+			} {
+				var keyError store.KeyError
+				require.ErrorAs(t, call(obj), &keyError, "%s(%#v)", name, obj)
+				require.Equal(t, obj, keyError.Obj)
+				w.laws(t)
+			}
+		}
+		w.queue.Close()
+		require.Equal(t, "closed", w.pop())
+	})
+}
+
+// A typed nil has no metadata to read. Whether the key function says so or panics, the queue is as it was.
+func TestBadInput_TypedNil(t *testing.T) {
+	allKinds(t, func(t *testing.T, w *world) {
+		var obj *metav1.PartialObjectMetadata
+		calls := []func(){
+			func() { require.Error(t, w.queue.Add(obj)) },
+			func() { require.Error(t, w.queue.Delete(obj)) },
+			func() { require.Error(t, w.queue.Replace([]any{obj}, "")) },
+		}
+		for _, call := range calls {
+			func() {
+				defer func() { recover() }()
+				call()
+			}()
+			w.laws(t)
+		}
+		require.NoError(t, w.queue.Add(object("ns/a", "1")))
+		require.Equal(t, "ns/a: added@1", w.pop()[:len("ns/a: added@1")])
+	})
+}
+
+// A nil list is an empty one.
+func TestBadInput_NilList(t *testing.T) {
+	allKinds(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.queue.Replace(nil, ""))
+		w.laws(t)
+		w.queue.Close()
+		w.drain()
+		require.True(t, w.queue.HasSynced())
+	})
+}
+
+func TestBadInput_KeyOf(t *testing.T) {
+	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	obj := object("ns/a", "1")
+	for _, in := range []any{
+		obj, Deltas{{Deleted, object("ns/b", "1")}, {Added, obj}}, store.ExplicitKey("ns/a"),
+		store.DeletedFinalStateUnknown{Key: "ns/a"}, Deltas{{Deleted, store.DeletedFinalStateUnknown{Key: "ns/a"}}},
+	} {
+		key, err := f.KeyOf(in)
+		require.NoError(t, err)
+		require.Equal(t, "ns/a", key, "%#v", in)
+	}
+	_, err := f.KeyOf(Deltas{})
+	require.ErrorIs(t, err, ErrZeroLengthDeltasObject)
+	require.ErrorAs(t, err, &store.KeyError{})
+	_, err = f.KeyOf(nil)
+	require.Error(t, err)
+}
+
+// A process function that panics, or that is nil, costs its item and nothing else: the lock is free, and the first list ends.
+func TestBadInput_ProcessPanics(t *testing.T) {
+	allKinds(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.queue.Replace(objects("ns/a@1"), ""))
+		require.Panics(t, func() { w.queue.Pop(func(any, bool) error { panic("process") }) })
+		w.laws(t)
+		require.True(t, w.queue.HasSynced())
+		require.NoError(t, w.queue.Add(object("ns/b", "2")))
+		require.Panics(t, func() { w.queue.Pop(nil) })
+		w.laws(t)
+		w.queue.Close()
+		require.Equal(t, "closed", w.pop())
+	})
+}
+
+func TestBadInput_BatchProcessPanics(t *testing.T) {
+	w := newWorld(t, ours, kind{real: true, atomic: true, unlock: true})
+	for _, key := range []string{"ns/a", "ns/b", "ns/b"} {
+		require.NoError(t, w.queue.Add(object(key, "1")))
+	}
+	require.Panics(t, func() { w.queue.PopBatch(nil, nil) })
+	w.laws(t)
+	require.Panics(t, func() { w.queue.PopBatch(nil, nil) })
+	w.laws(t)
+	w.queue.Close()
+	require.Equal(t, "closed", w.popBatch())
+}
+
+// Pop returns the item and process's error.
+func TestBadInput_ProcessFails(t *testing.T) {
+	failure := errors.New("process failed")
+	allKinds(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.queue.Add(object("ns/a", "1")))
+		got, err := w.queue.Pop(func(any, bool) error { return failure })
+		require.Equal(t, failure, err)
+		require.Equal(t, Deltas{{Added, object("ns/a", "1")}}, got)
+	})
+}
+
+// A key function or a transformer that panics leaves the queue unlocked and as it was.
+func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
+	fails := true
+	keyFunc := func(obj any) (string, error) {
+		if fails {
+			panic("key function")
+		}
+		return store.MetaNamespaceKeyFunc(obj)
+	}
+	transform := func(obj any) (any, error) {
+		if fails {
+			panic("transformer")
+		}
+		return obj, nil
+	}
+	for name, f := range map[string]*DeltaFIFO{
+		"key function": NewDeltaFIFO(DeltaFIFOOptions{KeyFunction: keyFunc}),
+		"transformer":  NewDeltaFIFO(DeltaFIFOOptions{Transformer: transform}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			fails = true
+			require.Panics(t, func() { f.Add(object("ns/a", "1")) })
+			require.Panics(t, func() { f.Delete(object("ns/a", "1")) })
+			require.Panics(t, func() { f.Replace(objects("ns/a@1"), "") })
+			f.checkLaws(t)
+			fails = false
+			require.NoError(t, f.Add(object("ns/a", "1")))
+			require.Equal(t, 1, f.queue.len())
+		})
+	}
+}
+
+// A transformer that returns nil or another type is taken at its word: the object is queued under the key it came with.
+func TestBadInput_TransformToAnotherType(t *testing.T) {
+	for _, out := range []any{nil, "text", 7} {
+		transform := func(any) (any, error) { return out, nil }
+		d := NewDeltaFIFO(DeltaFIFOOptions{Transformer: transform})
+		r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: transform})
+		for _, q := range []Queue{d, r} {
+			require.NoError(t, q.Add(object("ns/a", "1")))
+			require.NoError(t, q.Replace(objects("ns/a@2"), ""))
+			got, err := q.Pop(func(any, bool) error { return nil })
+			require.NoError(t, err)
+			require.Equal(t, out, got.(Deltas)[0].Object)
+		}
+		d.checkLaws(t)
+		r.checkLaws(t)
+	}
+}
+
+func TestBadInput_ContradictoryOptions(t *testing.T) {
+	for name, opts := range map[string]RealFIFOOptions{
+		"neither known nor atomic": {},
+		"both":                     {AtomicEvents: true, KnownObjects: &knownObjects{}},
+		"unlock without atomic":    {KnownObjects: &knownObjects{}, UnlockWhileProcessing: true},
+		"bookmark without atomic":  {KnownObjects: &knownObjects{}, EmitDeltaTypeBookmark: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Panics(t, func() { NewRealFIFO(opts) })
+		})
+	}
+}
+
+// After Close everything works as before, but for Pop of an empty queue. Closing again does nothing.
+func TestBadInput_UseAfterClose(t *testing.T) {
+	allKinds(t, func(t *testing.T, w *world) {
+		w.queue.Close()
+		w.queue.Close()
+		require.NoError(t, w.queue.Replace(objects("ns/a@1"), ""))
+		require.NoError(t, w.queue.Add(object("ns/b", "2")))
+		require.NoError(t, w.queue.Resync())
+		require.NotEmpty(t, w.drain())
+		require.Equal(t, "closed", w.pop())
+		require.True(t, w.queue.HasSynced())
+	})
+}
+
+func TestOldestNewest(t *testing.T) {
+	deltas := Deltas{{Added, 1}, {Updated, 2}}
+	require.Equal(t, &deltas[0], deltas.Oldest())
+	require.Equal(t, &deltas[1], deltas.Newest())
+	require.Nil(t, Deltas{}.Oldest())
+	require.Nil(t, Deltas(nil).Newest())
+}

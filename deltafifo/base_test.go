@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// numbers is a metric that remembers.
+type numbers []float64
+
+func (n *numbers) Set(v float64)     { *n = append(*n, v) }
+func (n *numbers) Observe(v float64) { *n = append(*n, v) }
+
+func (n *numbers) take() []float64 {
+	got := []float64(*n)
+	*n = nil
+	return got
+}
+
+func slowly(any, bool) error { time.Sleep(time.Second); return nil }
+
+func TestMetrics_DeltaFIFO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var queued, latency numbers
+		f := NewDeltaFIFO(DeltaFIFOOptions{Metrics: Metrics{QueuedItems: &queued, ProcessingLatency: &latency}})
+		require.NoError(t, f.Add(object("ns/a", "1")))
+		require.NoError(t, f.Add(object("ns/b", "1")))
+		require.NoError(t, f.Update(object("ns/a", "2")))
+		f.Pop(slowly)
+		require.Equal(t, []float64{1, 2, 1}, queued.take())
+		require.Equal(t, []float64{1}, latency.take())
+	})
+}
+
+// The numbers of a RealFIFO are client-go's: a bookmark that is queued does not set the gauge.
+func TestMetrics_RealFIFO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var queued, latency numbers
+		f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true,
+			Metrics: Metrics{QueuedItems: &queued, ProcessingLatency: &latency}})
+		require.NoError(t, f.Replace(objects("ns/a@1", "ns/b@2"), ""))
+		require.NoError(t, f.Bookmark("7"))
+		require.Equal(t, []float64{1}, queued.take())
+		require.NoError(t, f.Add(object("ns/a", "3")))
+		require.NoError(t, f.Resync())
+		require.Equal(t, []float64{3, 4}, queued.take())
+		f.Pop(slowly)
+		require.NoError(t, f.PopBatch(nil, slowly))
+		require.Equal(t, []float64{3, 2}, queued.take())
+		require.Equal(t, []float64{1, 1}, latency.take())
+	})
+}
+
+// A slow process function is logged at level 2 if more than ten items wait behind it.
+func TestSlowProcessIsLogged(t *testing.T) {
+	for _, c := range []struct {
+		waiting int
+		took    time.Duration
+		logged  bool
+	}{
+		{waiting: 11, took: 101 * time.Millisecond, logged: true},
+		{waiting: 11, took: 100 * time.Millisecond},
+		{waiting: 10, took: time.Minute},
+	} {
+		t.Run(fmt.Sprintf("%d waiting, %s", c.waiting, c.took), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+				f := NewDeltaFIFO(DeltaFIFOOptions{Logger: &logger, Name: "pods",
+					Metrics: Metrics{ProcessingLatency: &numbers{}}})
+				for i := range c.waiting + 1 {
+					require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
+				}
+				f.Pop(func(any, bool) error { time.Sleep(c.took); return nil })
+				text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+				if !c.logged {
+					require.Empty(t, text)
+					return
+				}
+				for _, want := range []string{"DeltaFIFO Pop Process", `ID="ns/0"`, "Depth=11", "slow event handlers", "pods"} {
+					require.Contains(t, text, want)
+				}
+			})
+		})
+	}
+}
+
+// A batch may take 100 ms for each of its deltas, up to a second.
+func TestSlowBatchIsLogged(t *testing.T) {
+	for took, logged := range map[time.Duration]bool{time.Second: false, 1001 * time.Millisecond: true} {
+		synctest.Test(t, func(t *testing.T) {
+			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+			f := NewRealFIFO(RealFIFOOptions{Logger: &logger, AtomicEvents: true})
+			for i := range 11 {
+				require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
+			}
+			for range 11 {
+				require.NoError(t, f.Add(object("ns/0", "2")))
+			}
+			f.PopBatch(func(batch []Delta, _ bool) error {
+				require.Len(t, batch, 11)
+				time.Sleep(took)
+				return nil
+			}, nil)
+			text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+			require.Equal(t, logged, len(text) > 0, "%s: %s", took, text)
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "DeltaFIFO", NewDeltaFIFO(DeltaFIFOOptions{}).Name())
+	require.Equal(t, "pods", NewDeltaFIFO(DeltaFIFOOptions{Name: "pods"}).HasSyncedChecker().Name())
+	require.Equal(t, "RealFIFO", NewRealFIFO(RealFIFOOptions{AtomicEvents: true}).Name())
+	require.Nil(t, NewDeltaFIFO(DeltaFIFOOptions{}).Transformer())
+}
+
+// What was popped can be collected while the queue lives on, and others wait in it. (kubernetes/kubernetes#104991)
+func TestPoppedObjectsCanBeCollected(t *testing.T) {
+	for name, k := range kinds {
+		t.Run(name, func(t *testing.T) {
+			k.losing, k.transform = false, false
+			w := newWorld(t, ours, k)
+			popped := fillAndPop(w)
+			runtime.GC()
+			for i, p := range popped {
+				require.Nil(t, p.Value(), "object %d", i)
+			}
+			require.Contains(t, w.pop(), "last")
+		})
+	}
+}
+
+// fillAndPop leaves one object of a hundred queued, and returns weak pointers to the others.
+func fillAndPop(w *world) []weak.Pointer[metav1.PartialObjectMetadata] {
+	var pointers []weak.Pointer[metav1.PartialObjectMetadata]
+	for i := range 99 {
+		obj := object(fmt.Sprintf("ns/%d", i), "1")
+		pointers = append(pointers, weak.Make(obj))
+		w.queue.Add(obj)
+	}
+	w.queue.Add(object("ns/last", "1"))
+	for range 99 {
+		w.queue.Pop(func(any, bool) error { return nil })
+	}
+	return pointers
+}
+
+// Deltas that were handed out are the consumer's: nothing that happens later changes them.
+func TestPoppedDeltasStayAsTheyAre(t *testing.T) {
+	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	process := func(any, bool) error { return nil }
+	var kept []Deltas
+	for i := range 100 {
+		f.Add(object("ns/a", fmt.Sprint(i)))
+		f.Update(object("ns/a", fmt.Sprint(i)))
+		got, _ := f.Pop(process)
+		kept = append(kept, got.(Deltas))
+	}
+	for i, deltas := range kept {
+		require.Equal(t, Deltas{{Added, object("ns/a", fmt.Sprint(i))}, {Updated, object("ns/a", fmt.Sprint(i))}}, deltas)
+	}
+}
+
+// A queue that was long once gives its memory back when it is empty.
+func TestLongQueueIsReleased(t *testing.T) {
+	d := NewDeltaFIFO(DeltaFIFOOptions{})
+	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
+	for i := range 3 * keepRingLen {
+		d.Add(object(fmt.Sprintf("ns/%d", i), "1"))
+		r.Add(object(fmt.Sprintf("ns/%d", i), "1"))
+	}
+	longIndex := reflect.ValueOf(d.index).Pointer()
+	d.Close()
+	r.Close()
+	for _, q := range []Queue{d, r} {
+		for {
+			if _, err := q.Pop(func(any, bool) error { return nil }); err != nil {
+				break
+			}
+		}
+	}
+	require.Nil(t, d.queue.buf)
+	require.NotEqual(t, longIndex, reflect.ValueOf(d.index).Pointer(), "the index is still the one that has grown")
+	require.Nil(t, r.items.buf)
+	d.Add(object("ns/a", "1"))
+	r.Add(object("ns/a", "1"))
+	d.checkLaws(t)
+	r.checkLaws(t)
+}
+
+// Our queues have the methods of client-go's.
+func TestMethodSets(t *testing.T) {
+	type same interface {
+		Add(any) error
+		Update(any) error
+		Delete(any) error
+		Replace([]any, string) error
+		Resync() error
+		HasSynced() bool
+		Name() string
+		Done() <-chan struct{}
+		Close()
+		IsClosed() bool
+	}
+	for _, q := range []any{&DeltaFIFO{}, &RealFIFO{}, &cache.DeltaFIFO{}, &cache.RealFIFO{}} {
+		require.Implements(t, (*same)(nil), q)
+		require.Implements(t, (*cache.ReflectorStore)(nil), q)
+	}
+	require.Implements(t, (*cache.ReflectorBookmarkStore)(nil), &RealFIFO{})
+	require.Implements(t, (*cache.DoneChecker)(nil), &DeltaFIFO{})
+}
