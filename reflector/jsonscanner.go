@@ -49,13 +49,14 @@ func (s *jsonScanner) object(field func(name string) error) error {
 
 // array reads [ value, ... ] and calls item before each value, to read it. null is an empty array.
 func (s *jsonScanner) array(item func() error) error {
-	if c, err := s.peek(); err != nil || c == 'n' {
-		if err == nil {
-			_, err = s.value()
-		}
-		return err
+	if c, err := s.peek(); err != nil || c != 'n' {
+		return s.sequence('[', ']', item)
 	}
-	return s.sequence('[', ']', item)
+	raw, err := s.value()
+	if err == nil && string(raw) != "null" {
+		err = fmt.Errorf("%w: expected '[', got %s", errSyntax, excerpt(raw))
+	}
+	return err
 }
 
 // sequence reads open, elements with commas between them, and closer.

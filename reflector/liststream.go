@@ -143,6 +143,9 @@ func (d *listDecoder) field(name string) error {
 	case "metadata":
 		return utiljson.Unmarshal(raw, &d.meta)
 	}
+	if !json.Valid(raw) {
+		return fmt.Errorf("%w: field %q: %s", errSyntax, name, excerpt(raw))
+	}
 	if d.other == nil {
 		d.other = map[string]json.RawMessage{}
 	}
