@@ -78,33 +78,46 @@ func (lw listerWatcher) IsWatchListSemanticsUnSupported() bool {
 type tracedWatch struct {
 	watch.Interface
 	events  chan watch.Event
-	stopped chan struct{}
 	stop    sync.Once
+	stopped chan struct{}
 }
 
 func newTracedWatch(of watch.Interface, tell func(watch.Event)) *tracedWatch {
 	w := &tracedWatch{Interface: of, events: make(chan watch.Event), stopped: make(chan struct{})}
-	go func() {
-		defer close(w.events)
-		for event := range of.ResultChan() {
+	go w.pass(tell)
+	return w
+}
+
+// pass ends when the traced watch does, or when this one is stopped.
+func (w *tracedWatch) pass(tell func(watch.Event)) {
+	defer close(w.events)
+	for {
+		select {
+		case event, open := <-w.Interface.ResultChan():
+			if !open {
+				return
+			}
 			tell(event)
 			select {
 			case w.events <- event:
 			case <-w.stopped:
 				return
 			}
+		case <-w.stopped:
+			return
 		}
-	}()
-	return w
+	}
 }
 
 // ResultChan closes when the traced watch ends.
 func (w *tracedWatch) ResultChan() <-chan watch.Event { return w.events }
 
-// Stop stops the traced watch. It may be called more than once.
+// Stop stops the traced watch, and returns when nothing of it is traced any more. It may be called more than once.
 func (w *tracedWatch) Stop() {
 	w.stop.Do(func() { close(w.stopped) })
 	w.Interface.Stop()
+	for range w.events { // until pass has ended
+	}
 }
 
 type streamLister struct {

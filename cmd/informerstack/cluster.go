@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"example.com/informerstack/apitest"
+)
+
+// cluster is a server to watch.
+type cluster struct {
+	config *rest.Config
+	server *apitest.Server // nil: it is not ours
+}
+
+func (c *cluster) close() {
+	if c.server != nil {
+		c.server.Close()
+	}
+}
+
+// connect finds the server. It makes no request.
+func (o *options) connect() (*cluster, error) {
+	switch {
+	case o.embedded():
+		server := apitest.NewServer(apitest.Options{})
+		if err := server.Start(); err != nil {
+			return nil, fmt.Errorf("start embedded server: %w", err)
+		}
+		if o.faults {
+			server.Faults().Random(o.seed, faultRates)
+		}
+		return &cluster{&rest.Config{Host: server.URL}, server}, nil
+	case o.inCluster:
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fail(exitConfig, "--in-cluster: %w", err)
+		}
+		return &cluster{config: config}, nil
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fail(exitConfig, "--kubeconfig %s: there is no such file", o.kubeconfig)
+	case err != nil:
+		return nil, fail(exitConfig, "kubeconfig %s: %w", o.kubeconfig, err)
+	}
+	return &cluster{config: config}, nil
+}

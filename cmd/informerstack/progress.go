@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/informerstack/informer"
+)
+
+// progressPeriod is how often progress is shown while the first list loads.
+const progressPeriod = time.Second
+
+// progress tells how far the first list has come.
+type progress struct {
+	out     io.Writer
+	arrived atomic.Int64
+}
+
+func newProgress(out io.Writer) *progress { return &progress{out: out} }
+
+// transform counts each object as it arrives, and drops its managed fields, which nobody here reads.
+func (p *progress) transform(obj any) (any, error) {
+	p.arrived.Add(1)
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	m.SetManagedFields(nil)
+	return obj, nil
+}
+
+// run reports until the first list was delivered.
+func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
+	start := time.Now()
+	ticker := time.NewTicker(progressPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-loading.HasSyncedChecker().Done():
+			fmt.Fprintf(p.out, "Loaded %d objects in %v.\n", len(loading.GetStore().ListKeys()), time.Since(start).Round(time.Millisecond))
+			return
+		case <-ticker.C:
+			line := fmt.Sprintf("Loading: %d objects so far.", p.arrived.Load())
+			if err := loading.LastError(); err != nil {
+				line += fmt.Sprintf(" The last attempt failed: %v", err)
+			}
+			fmt.Fprintln(p.out, line)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// reachTimeout bounds the first request: a server that does not answer is told from one that has nothing to say.
+const reachTimeout = 10 * time.Second
+
+// target is what to watch.
+type target struct {
+	resource      schema.GroupVersionResource
+	kind          schema.GroupVersionKind
+	namespace     string
+	selector      string
+	fieldSelector string
+}
+
+func (t target) describe(host string) string {
+	text := t.resource.GroupResource().String()
+	if t.selector != "" {
+		text += fmt.Sprintf(" with %s", t.selector)
+	}
+	if t.fieldSelector != "" {
+		text += fmt.Sprintf(" with %s", t.fieldSelector)
+	}
+	return fmt.Sprintf("%s in %s of %s", text, cmp.Or(t.namespace, "all namespaces"), host)
+}
+
+// modify restricts a LIST or WATCH to the target.
+func (t target) modify(list *metav1.ListOptions) {
+	list.LabelSelector = t.selector
+	list.FieldSelector = t.fieldSelector
+}
+
+// find asks the server what --resource means, and whether we may list it.
+func (o *options) find(ctx context.Context, config *rest.Config) (target, error) {
+	t := target{namespace: o.namespace, selector: o.selector, fieldSelector: o.fieldSelector}
+	if err := o.resolve(config, &t); err != nil {
+		return t, err
+	}
+	if o.reconcile && t.resource.GroupResource() != (schema.GroupResource{Resource: "configmaps"}) {
+		return t, fail(exitUsage, "--reconcile keeps checksums of configmaps: it does not go with --resource %s", o.resource)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return t, fail(exitConfig, "use configuration: %w", err)
+	}
+	one := metav1.ListOptions{Limit: 1}
+	t.modify(&one)
+	_, err = client.Resource(t.resource).Namespace(t.namespace).List(ctx, one)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return t, nil
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		return t, fail(exitForbidden, "%s: the server refuses: %w", t.describe(config.Host), err)
+	case apierrors.IsBadRequest(err):
+		return t, fail(exitUsage, "%s: the server refuses: %w", t.describe(config.Host), err)
+	case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err):
+		return t, fail(exitUnknown, "%s: it cannot be listed: %w", t.describe(config.Host), err)
+	}
+	return t, nil // whatever it is, the reflector will say so, and try again
+}
+
+// resolve turns what people call a resource into what the server calls it.
+func (o *options) resolve(config *rest.Config, t *target) error {
+	reach := rest.CopyConfig(config)
+	reach.Timeout = reachTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(reach)
+	if err != nil {
+		return fail(exitConfig, "use configuration: %w", err)
+	}
+	if _, err := client.ServerVersion(); err != nil {
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			return fail(exitForbidden, "%s: the server refuses: %w", config.Host, err)
+		}
+		return fail(exitUnreachable, "%s is not reachable: %w (does it run, and is the address in the kubeconfig right?)", config.Host, err)
+	}
+	cached := memory.NewMemCacheClient(client)
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
+	partial, group := schema.ParseResourceArg(o.resource)
+	if partial == nil {
+		partial = &schema.GroupVersionResource{}
+	}
+	t.resource, err = mapper.ResourceFor(*partial)
+	if err != nil {
+		t.resource, err = mapper.ResourceFor(group.WithVersion(""))
+	}
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			return fail(exitUnknown, "--resource %s: %s has no such resource (kubectl api-resources lists what it has)", o.resource, config.Host)
+		}
+		return fail(exitFailed, "find resource %s: %w", o.resource, err)
+	}
+	t.kind, err = mapper.KindFor(t.resource)
+	if err != nil {
+		return fail(exitFailed, "find kind of %s: %w", o.resource, err)
+	}
+	return nil
+}

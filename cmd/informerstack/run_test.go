@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/trace"
+)
+
+// console is what the program writes, to be read while it runs.
+type console struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(p)
+}
+
+func (c *console) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+// process is the program, running in this process.
+type process struct {
+	stdout, stderr console
+	interrupt      context.CancelFunc
+	code           chan int
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &process{interrupt: cancel, code: make(chan int, 1)}
+	go func() { p.code <- execute(ctx, args, &p.stdout, &p.stderr) }()
+	t.Cleanup(cancel)
+	return p
+}
+
+// prints waits until the program has written text.
+func (p *process) prints(t *testing.T, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(p.stdout.String()+p.stderr.String(), text) },
+		20*time.Second, time.Millisecond, "%q in\n%s%s", text, &p.stdout, &p.stderr)
+}
+
+// exits waits for the end of the program.
+func (p *process) exits(t *testing.T, code int) {
+	t.Helper()
+	select {
+	case got := <-p.code:
+		assert.Equal(t, code, got, "exit code; it wrote\n%s", &p.stderr)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("still running; it wrote\n%s%s", &p.stdout, &p.stderr)
+	}
+}
+
+// foreign is a server that the program does not start, and a kubeconfig for it.
+func foreign(t *testing.T) (server *apitest.Server, kubeconfig string) {
+	t.Helper()
+	server = apitest.NewServer(apitest.Options{})
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Close)
+	return server, writeKubeconfig(t, server.URL)
+}
+
+func writeKubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: url}
+	config.Contexts["dev"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "dev"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, path))
+	return path
+}
+
+func labelled(name string) *corev1.ConfigMap {
+	m := configMap(name)
+	m.Labels = map[string]string{checksumName: "true"}
+	m.Data = map[string]string{"color": "red"}
+	return m
+}
+
+func TestRun_EmbeddedShowsEveryHopAndASummary(t *testing.T) {
+	p := start(t, "run", "--rate", "50", "--queue", "realfifo", "--watch-list=false")
+	for _, text := range []string{"LIST", "MODIFIED", "Pop", "store", "OnUpdate", "Get", "reconciled", "PATCH"} {
+		p.prints(t, text)
+	}
+	p.interrupt()
+	p.exits(t, exitOK)
+	assert.Contains(t, p.stdout.String(), "From arrival to reconciled: median")
+	assert.Contains(t, p.stderr.String(), "Loaded 20 objects")
+}
+
+// What the program reports at the end is what the server holds.
+func TestRun_FaultsLoseNothing(t *testing.T) {
+	p := start(t, "run", "--faults", "--rate", "200", "--duration", "3s", "--output", "json")
+	p.exits(t, exitOK)
+	last := ""
+	objects := map[string]bool{}
+	for lines := bufio.NewScanner(strings.NewReader(p.stdout.String())); lines.Scan(); {
+		last = lines.Text()
+		var event trace.Event
+		require.NoError(t, json.Unmarshal([]byte(last), &event))
+		if event.Hop == trace.Store {
+			switch event.What {
+			case "Delete":
+				delete(objects, event.Key)
+			default:
+				objects[event.Key] = true
+			}
+		}
+	}
+	var end struct{ Summary report }
+	require.NoError(t, json.Unmarshal([]byte(last), &end))
+	assert.Equal(t, len(objects), end.Summary.Objects)
+	assert.NotZero(t, end.Summary.TravelMax)
+}
+
+func TestRun_OnAForeignClusterItOnlyReads(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	require.NoError(t, server.Create(labelled("a")))
+	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p.prints(t, "reconciled default/a")
+	p.interrupt()
+	p.exits(t, exitOK)
+	assert.Empty(t, server.Requests(apitest.Match{Verb: "create,update,patch,delete"}))
+}
+
+func TestRun_ReconcileKeepsChecksums(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	require.NoError(t, server.Create(labelled("a")))
+	require.NoError(t, server.Create(configMap("unlabelled")))
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--context", "dev", "--reconcile")
+	annotation := func(name string) string {
+		m := configMap(name)
+		require.NoError(t, server.Get(m))
+		return m.Annotations[checksumName]
+	}
+	require.Eventually(t, func() bool { return annotation("a") != "" }, 20*time.Second, time.Millisecond)
+	first := annotation("a")
+
+	changed := labelled("a")
+	changed.Data["color"] = "blue"
+	changed.Annotations = map[string]string{checksumName: first}
+	require.NoError(t, server.Update(changed))
+	require.Eventually(t, func() bool { return annotation("a") != first }, 20*time.Second, time.Millisecond)
+
+	changed.Labels = nil
+	changed.ResourceVersion = ""
+	require.NoError(t, server.Update(changed))
+	require.Eventually(t, func() bool { return annotation("a") == "" }, 20*time.Second, time.Millisecond)
+
+	p.interrupt()
+	p.exits(t, exitOK)
+	assert.Empty(t, annotation("unlabelled"))
+}
+
+func TestRun_FindsCustomResources(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	require.NoError(t, server.Register(apitest.Resource{Group: "example.com", Version: "v1", Kind: "Foo", Plural: "foos", Namespaced: true}))
+	foo := &unstructured.Unstructured{}
+	foo.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Foo"})
+	foo.SetNamespace("default")
+	foo.SetName("f")
+	require.NoError(t, server.Create(foo))
+	for _, spelling := range []string{"foos", "foo", "foos.example.com", "foos.v1.example.com"} {
+		p := start(t, "run", "--kubeconfig", kubeconfig, "--resource", spelling, "--namespace", "default")
+		p.prints(t, "reconciled default/f")
+		p.interrupt()
+		p.exits(t, exitOK)
+	}
+}
+
+func TestRun_SelectorRestrictsWhatIsCached(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	require.NoError(t, server.Create(labelled("a")))
+	require.NoError(t, server.Create(configMap("b")))
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--selector", checksumName)
+	p.prints(t, "Loaded 1 objects")
+	p.interrupt()
+	p.exits(t, exitOK)
+	assert.NotContains(t, p.stdout.String(), "default/b")
+}
+
+// What is wrong is said before anything is started, with what to do.
+func TestRun_BadInput(t *testing.T) {
+	_, kubeconfig := foreign(t)
+	refused := writeKubeconfig(t, "http://127.0.0.1:1")
+	broken := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.WriteFile(broken, []byte("not: [yaml"), 0o600))
+	for _, test := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"no such kubeconfig", []string{"--kubeconfig", "/none"}, exitConfig, "--kubeconfig /none: there is no such file"},
+		{"broken kubeconfig", []string{"--kubeconfig", broken}, exitConfig, broken},
+		{"no such context", []string{"--kubeconfig", kubeconfig, "--context", "prod"}, exitConfig, `"prod"`},
+		{"not in a cluster", []string{"--in-cluster"}, exitConfig, "--in-cluster"},
+		{"two clusters", []string{"--in-cluster", "--kubeconfig", kubeconfig}, exitUsage, "choose one"},
+		{"unreachable", []string{"--kubeconfig", refused}, exitUnreachable, "http://127.0.0.1:1 is not reachable"},
+		{"unknown resource", []string{"--kubeconfig", kubeconfig, "--resource", "unicorns"}, exitUnknown, "--resource unicorns"},
+		{"bad selector", []string{"--selector", "a in b"}, exitUsage, `--selector "a in b"`},
+		{"bad field selector", []string{"--field-selector", "a"}, exitUsage, `--field-selector "a"`},
+		{"unsupported field", []string{"--kubeconfig", kubeconfig, "--field-selector", "data.x=1"}, exitUsage, "the server refuses"},
+		{"bad output", []string{"--output", "yaml"}, exitUsage, `--output "yaml": want text or json`},
+		{"bad workers", []string{"--workers", "0"}, exitUsage, "--workers: want at least 1"},
+		{"bad rate", []string{"--rate", "-1"}, exitUsage, "--rate: want 0 to"},
+		{"bad number", []string{"--workers", "many"}, exitUsage, "many"},
+		{"unknown flag", []string{"--unicorns"}, exitUsage, "--unicorns"},
+		{"an argument", []string{"pods"}, exitUsage, "pods"},
+		{"checksums of pods", []string{"--kubeconfig", kubeconfig, "--resource", "pods", "--reconcile"}, exitUsage, "--resource pods"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := start(t, append([]string{"run"}, test.args...)...)
+			p.exits(t, test.code)
+			assert.Contains(t, p.stderr.String(), "informerstack: ")
+			assert.Contains(t, p.stderr.String(), test.says)
+			assert.Empty(t, p.stdout.String())
+		})
+	}
+}
+
+func TestRun_Forbidden(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	server.Faults().Fail(0, apitest.Match{Verb: "list"},
+		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil))
+	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p.exits(t, exitForbidden)
+	assert.Contains(t, p.stderr.String(), "configmaps in all namespaces")
+	assert.Contains(t, p.stderr.String(), "forbidden")
+}
+
+// A server that goes away is waited for: the program says why nothing comes, and goes on when it is back.
+func TestRun_SaysWhyTheFirstListDoesNotCome(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	listed := 0
+	server.Faults().Add(apitest.Fault{
+		Match: apitest.Match{Verb: "list,watch", Resource: "configmaps", If: func(request apitest.Request) bool {
+			listed++
+			return listed > 1 // the first one is the check for permission
+		}},
+		Err: apierrors.NewServiceUnavailable("down for maintenance"),
+	})
+	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p.prints(t, "down for maintenance")
+	p.interrupt()
+	p.exits(t, exitOK)
+}
+
+func TestHelp_NamesEveryFlagAndExitCode(t *testing.T) {
+	p := start(t, "run", "--help")
+	p.exits(t, exitOK)
+	for _, text := range []string{"--kubeconfig file", "--resource resource", "--selector selector", "--reconcile", "--output", "Exit codes: 0"} {
+		assert.Contains(t, p.stdout.String(), text)
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	p := start(t, "walk")
+	p.exits(t, exitUsage)
+	assert.Contains(t, p.stderr.String(), `unknown command "walk"`)
+}

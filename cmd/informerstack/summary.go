@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/informerstack/trace"
+)
+
+// hops is the order in which a summary names them.
+var hops = []trace.Hop{trace.Server, trace.Queue, trace.Store, trace.Handler, trace.Workqueue, trace.Worker}
+
+// summary counts what happened at each hop, and measures how long changes travel.
+type summary struct {
+	start time.Time
+
+	mu      sync.Mutex
+	counts  map[trace.Hop]map[string]int
+	errors  int
+	arrived map[string]time.Time // key -> when its newest change arrived
+	waiting map[string]time.Time // key -> when the oldest change arrived that it is queued for
+	travels []time.Duration
+}
+
+func newSummary() *summary {
+	return &summary{
+		start:   time.Now(),
+		counts:  map[trace.Hop]map[string]int{},
+		arrived: map[string]time.Time{},
+		waiting: map[string]time.Time{},
+	}
+}
+
+// count takes in one event.
+func (s *summary) count(event trace.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.counts[event.Hop]
+	if at == nil {
+		at = map[string]int{}
+		s.counts[event.Hop] = at
+	}
+	at[event.What]++
+	if event.Error != "" {
+		s.errors++
+	}
+	s.followLocked(event)
+}
+
+// followLocked measures the way of a change: from its arrival, over the first Add of its key, to the end of the reconcile.
+func (s *summary) followLocked(event trace.Event) {
+	switch {
+	case event.Hop == trace.Queue && (event.What == "Add" || event.What == "Update" || event.What == "Delete"):
+		s.arrived[event.Key] = event.Time
+	case event.Hop == trace.Workqueue && event.What == "Add":
+		arrived, known := s.arrived[event.Key]
+		if _, waiting := s.waiting[event.Key]; known && !waiting {
+			s.waiting[event.Key] = arrived
+		}
+	case event.Hop == trace.Worker && event.What == "reconciled" && event.Error == "":
+		if since, waiting := s.waiting[event.Key]; waiting {
+			s.travels = append(s.travels, event.Time.Sub(since))
+			delete(s.waiting, event.Key)
+		}
+	}
+}
+
+// report is the summary as JSON.
+type report struct {
+	Seconds     float64                      `json:"seconds"`
+	Objects     int                          `json:"objects"`
+	Counts      map[trace.Hop]map[string]int `json:"counts"`
+	Errors      int                          `json:"errors"`
+	DeadLetters int                          `json:"deadLetters"`
+	// Travel is the time from the arrival of a change to the end of its reconcile, of the changes that were reconciled.
+	TravelMedian time.Duration `json:"travelMedianNanoseconds"`
+	TravelMax    time.Duration `json:"travelMaxNanoseconds"`
+}
+
+func (s *summary) report(stack *stack) report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := report{
+		Seconds:     time.Since(s.start).Seconds(),
+		Objects:     len(stack.informer.GetStore().ListKeys()),
+		Counts:      s.counts,
+		Errors:      s.errors,
+		DeadLetters: stack.controller.DeadLetters().Len(),
+	}
+	if n := len(s.travels); n > 0 {
+		slices.Sort(s.travels)
+		r.TravelMedian, r.TravelMax = s.travels[n/2], s.travels[n-1]
+	}
+	return r
+}
+
+// print writes the summary in the format of the events.
+func (s *summary) print(out io.Writer, format string, stack *stack) {
+	r := s.report(stack)
+	if format == "json" {
+		_ = json.NewEncoder(out).Encode(map[string]report{"summary": r})
+		return
+	}
+	fmt.Fprintf(out, "\nStopped after %.1f s with %d objects in the store.\n", r.Seconds, r.Objects)
+	for _, hop := range hops {
+		fmt.Fprintf(out, "  %-10s", hop)
+		whats := slices.SortedFunc(maps.Keys(r.Counts[hop]), func(a, b string) int {
+			return cmp.Or(cmp.Compare(r.Counts[hop][b], r.Counts[hop][a]), cmp.Compare(a, b))
+		})
+		for _, what := range whats {
+			fmt.Fprintf(out, " %s %d ", what, r.Counts[hop][what])
+		}
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintf(out, "From arrival to reconciled: median %v, longest %v. Errors on the way: %d. Dead letters: %d.\n",
+		r.TravelMedian.Round(time.Microsecond), r.TravelMax.Round(time.Microsecond), r.Errors, r.DeadLetters)
+}
