@@ -4,61 +4,70 @@ package informer
 
 import "example.com/informerstack/store"
 
+// batch is changes that were handed over together. All handlers share it: nobody may change it.
+type batch []change
+
+// owed is how many initial adds are in the batch.
+func (b batch) owed() int64 {
+	n := int64(0)
+	for i := range b {
+		n += int64(b[i].owed)
+	}
+	return n
+}
+
 // backlog is what one handler has still to be told, oldest first. Its listener's mu guards it.
 type backlog interface {
-	// push appends a change. It returns by how many calls the backlog grew: 1, or less if c was merged into what waits.
-	push(c change) (grownCalls int)
+	// push appends changes. It returns by how many calls the backlog grew: as many, or less if some were merged into what
+	// waits.
+	push(b batch) (grownCalls int)
 	// take removes what is to be delivered next. The slice belongs to the caller until it calls take again.
-	take() []change
+	take() []batch
 	// oldest is when the first change was pushed; ok is false if nothing waits.
 	oldest() (at uptime, ok bool)
-	// drop forgets everything and returns how many calls it forgot.
-	drop() (droppedCalls int)
+	// drop forgets everything.
+	drop()
 }
 
 // keptBufferLen is the longest buffer that a drained backlog keeps for reuse. What a burst needed beyond it is given back.
 const keptBufferLen = 256
 
-// fullBacklog keeps every change. Its reader takes all that waits at once, so that writer and reader meet once a batch
-// instead of once a change.
+// fullBacklog keeps every change. Its reader takes all that waits at once, so that writer and reader meet as seldom as they
+// can.
 //
 // Laws:
 //
 //	F1  what take returned and what it will return, in order, is what was pushed
-//	F2  a slot that is not in waiting or in the taken batch holds no object
+//	F2  a slot that is not in waiting or in what was taken last holds no batch
 type fullBacklog struct {
-	waiting []change
-	spare   []change // the batch taken last: cleared by its reader, and filled again after the next take
+	waiting []batch
+	spare   []batch // what was taken last: cleared by its reader, and filled again after the next take
 }
 
-func (b *fullBacklog) push(c change) int {
-	b.waiting = append(b.waiting, c)
-	return 1
+func (f *fullBacklog) push(b batch) int {
+	f.waiting = append(f.waiting, b)
+	return len(b)
 }
 
-func (b *fullBacklog) take() []change {
-	batch := b.waiting
-	b.waiting = b.spare[:0]
-	if cap(batch) <= keptBufferLen {
-		b.spare = batch
+func (f *fullBacklog) take() []batch {
+	taken := f.waiting
+	f.waiting = f.spare[:0]
+	if cap(taken) <= keptBufferLen {
+		f.spare = taken
 	} else {
-		b.spare = nil
+		f.spare = nil
 	}
-	return batch
+	return taken
 }
 
-func (b *fullBacklog) oldest() (uptime, bool) {
-	if len(b.waiting) == 0 {
+func (f *fullBacklog) oldest() (uptime, bool) {
+	if len(f.waiting) == 0 {
 		return 0, false
 	}
-	return b.waiting[0].at, true
+	return f.waiting[0][0].at, true
 }
 
-func (b *fullBacklog) drop() int {
-	n := len(b.waiting)
-	b.waiting, b.spare = nil, nil
-	return n
-}
+func (f *fullBacklog) drop() { f.waiting, f.spare = nil, nil }
 
 // coalescingBacklog keeps at most one entry a key, which stands for everything that happened to the object since the handler
 // was last told of it. A slow handler costs memory by the number of objects, not by the number of changes.
@@ -82,27 +91,34 @@ type coalescingBacklog struct {
 	keyOf   store.KeyFunc
 	entries map[string]*entry
 	order   []*entry
-	taken   [2]change
+	taken   [1]batch
 }
 
 type entry struct {
 	key     string
-	changes []change
+	changes batch
 }
 
 func newCoalescingBacklog() *coalescingBacklog {
 	return &coalescingBacklog{keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, entries: map[string]*entry{}}
 }
 
-func (b *coalescingBacklog) push(c change) int {
+func (b *coalescingBacklog) push(changes batch) (grown int) {
+	for _, c := range changes {
+		grown += b.pushOne(c)
+	}
+	return grown
+}
+
+func (b *coalescingBacklog) pushOne(c change) int {
 	key, err := b.keyOf(c.newObj)
 	if err != nil {
-		b.order = append(b.order, &entry{changes: []change{c}}) // without a key it is merged with nothing
+		b.order = append(b.order, &entry{changes: batch{c}}) // without a key it is merged with nothing
 		return 1
 	}
 	e, ok := b.entries[key]
 	if !ok {
-		e = &entry{key: key, changes: []change{c}}
+		e = &entry{key: key, changes: batch{c}}
 		b.entries[key] = e
 		b.order = append(b.order, e)
 		return 1
@@ -131,13 +147,13 @@ func (e *entry) merge(c change) {
 			c.newObj = first.newObj // the object that the handler knew
 		}
 		c.at = first.at
-		clear(e.changes)
 		e.changes = append(e.changes[:0], c)
+		clear(e.changes[1:cap(e.changes)])
 	}
 }
 
 // take returns one entry: were it more, an object could change while it waits in what was taken, and wait twice.
-func (b *coalescingBacklog) take() []change {
+func (b *coalescingBacklog) take() []batch {
 	if len(b.order) == 0 {
 		return nil
 	}
@@ -147,7 +163,8 @@ func (b *coalescingBacklog) take() []change {
 	if b.entries[e.key] == e {
 		delete(b.entries, e.key)
 	}
-	return b.taken[:copy(b.taken[:], e.changes)]
+	b.taken[0] = e.changes
+	return b.taken[:]
 }
 
 func (b *coalescingBacklog) oldest() (uptime, bool) {
@@ -157,11 +174,4 @@ func (b *coalescingBacklog) oldest() (uptime, bool) {
 	return b.order[0].changes[0].at, true
 }
 
-func (b *coalescingBacklog) drop() int {
-	n := 0
-	for _, e := range b.order {
-		n += len(e.changes)
-	}
-	b.entries, b.order = map[string]*entry{}, nil
-	return n
-}
+func (b *coalescingBacklog) drop() { b.entries, b.order = map[string]*entry{}, nil }

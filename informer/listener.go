@@ -4,7 +4,9 @@ package informer
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +37,7 @@ func now() uptime { return uptime(time.Since(processStart)) }
 // Laws:
 //
 //	L1  the handler is called by one goroutine, one call at a time, in the order of add
-//	L2  undelivered = the backlog's calls + those of the taken batch that have not returned
+//	L2  handed - ended = the backlog's calls + those that were taken and have not returned
 //	L3  owed = initial adds whose call has not returned; synced is closed  <=>  upstreamSynced and owed was 0 since
 //	L4  after close(dropped) no further call begins; after close(done) none is running
 //
@@ -52,10 +54,10 @@ type listener struct {
 	dropped chan struct{}
 	done    chan struct{}
 
-	undelivered atomic.Int64
-	calls       atomic.Uint64
-	panics      atomic.Uint64
-	callSince   atomic.Int64 // when the change in the handler's hands was pushed (uptime), 0 between calls
+	handed   atomic.Int64 // calls that became due
+	ended    atomic.Int64 // calls that have returned, or panicked
+	panics   atomic.Int64
+	dueSince atomic.Int64 // when the newest call became due (uptime); 0 while nothing is taken
 
 	mu             sync.Mutex
 	wake           sync.Cond // something to take, or closed
@@ -89,77 +91,95 @@ func newListener(informerName string, handler ResourceEventHandler, options Hand
 	return l
 }
 
-// add hands over the changes that this handler wants. It copies them, and never blocks on the handler.
-func (l *listener) add(changes []change) {
+// add hands over the changes that this handler wants. It never blocks on the handler.
+func (l *listener) add(b batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed || len(b) == 0 {
 		return
 	}
-	grown := 0
-	for i := range changes {
-		c := &changes[i]
-		if c.unchanged && !l.resync.wants(c) {
-			continue
-		}
-		l.owed += int64(c.owed)
-		if l.options.SplitRecreated && c.recreated() {
-			end, begin := c.split()
-			grown += l.backlog.push(end) + l.backlog.push(begin)
-			continue
-		}
-		grown += l.backlog.push(*c)
-	}
-	l.undelivered.Add(int64(grown))
+	l.owed += b.owed()
+	l.handed.Add(int64(l.backlog.push(b)))
 	l.wake.Signal()
 }
+
+// wanted returns the changes of b that the handler is to be told of, in its terms: b itself, or a batch of its own.
+func (l *listener) wanted(b batch) batch {
+	differs := func(c change) bool { return l.skips(&c) || l.options.SplitRecreated && c.recreated() }
+	first := slices.IndexFunc(b, differs)
+	if first < 0 {
+		return b
+	}
+	own := slices.Clone(b[:first])
+	for i := first; i < len(b); i++ {
+		c := &b[i]
+		switch {
+		case l.skips(c):
+		case l.options.SplitRecreated && c.recreated():
+			end, begin := c.split()
+			own = append(own, end, begin)
+		default:
+			own = append(own, *c)
+		}
+	}
+	return own
+}
+
+func (l *listener) skips(c *change) bool { return c.unchanged && !l.resync.wants(c) }
 
 // run calls the handler until the listener is closed.
 func (l *listener) run() {
 	defer close(l.done)
 	for {
-		batch := l.take()
-		if len(batch) == 0 {
+		taken := l.take()
+		if len(taken) == 0 {
 			return
 		}
-		for i := range batch {
-			select {
-			case <-l.dropped:
-				l.undelivered.Add(-int64(len(batch) - i))
-				return
-			default:
+		for i := range taken {
+			for j := range taken[i] {
+				select {
+				case <-l.dropped:
+					return
+				default:
+				}
+				l.deliver(&taken[i][j])
 			}
-			l.deliver(&batch[i])
-			batch[i] = change{} // a delivered object is nobody's business here
+			taken[i] = nil // what was delivered is nobody's business here
 		}
+		l.dueSince.Store(0)
 	}
 }
 
 // take waits for changes. It returns none when the listener is closed and nothing is left to deliver.
-func (l *listener) take() []change {
+func (l *listener) take() []batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		if batch := l.backlog.take(); len(batch) > 0 {
-			return batch
-		}
-		if l.closed {
+	for yielded := false; ; {
+		taken := l.backlog.take()
+		switch {
+		case len(taken) > 0:
+			return taken
+		case l.closed:
 			if l.drainTimer != nil {
 				l.drainTimer.Stop()
 			}
 			return nil
+		case !yielded: // under load, what comes while others run saves going to sleep and being woken for each change
+			yielded = true
+			l.mu.Unlock()
+			runtime.Gosched()
+			l.mu.Lock()
+		default:
+			l.wake.Wait()
 		}
-		l.wake.Wait()
 	}
 }
 
 // deliver makes one call and accounts for it, whether it returns or panics.
 func (l *listener) deliver(c *change) {
-	l.callSince.Store(int64(c.at))
+	l.dueSince.Store(int64(c.at))
 	crashed := l.call(c)
-	l.callSince.Store(0)
-	l.undelivered.Add(-1)
-	l.calls.Add(1)
+	l.ended.Add(1)
 	if c.owed > 0 {
 		l.mu.Lock()
 		l.owed -= int64(c.owed)
@@ -174,7 +194,7 @@ func (l *listener) deliver(c *change) {
 // call tells the handler of c. A panic ends the process, unless the handler was added with SkipOnPanic, or the process
 // has utilruntime.ReallyCrash off: then crashed is true, which asks for a pause.
 func (l *listener) call(c *change) (crashed bool) {
-	if waiting := l.undelivered.Load(); waiting > slowBacklogLen {
+	if waiting := l.pending(); waiting > slowBacklogLen {
 		defer l.logIfSlow(waiting, time.Now())
 	}
 	if l.options.OnPanic == SkipOnPanic {
@@ -259,7 +279,7 @@ func (l *listener) drop() {
 	}
 	l.droppedClosed = true
 	close(l.dropped)
-	l.undelivered.Add(-int64(l.backlog.drop()))
+	l.backlog.drop()
 	l.wake.Signal()
 }
 
@@ -285,18 +305,28 @@ func (l *listener) Status() HandlerStatus {
 	s := HandlerStatus{
 		Name:      handlerName(l.handler),
 		HasSynced: l.HasSynced(),
-		Calls:     l.calls.Load(),
-		Panics:    l.panics.Load(),
-		Pending:   int(l.undelivered.Load()),
+		Calls:     int(l.ended.Load()),
+		Panics:    int(l.panics.Load()),
+		Pending:   int(l.pending()),
 	}
-	since := uptime(l.callSince.Load())
+	since := uptime(l.dueSince.Load())
 	if since == 0 {
 		l.mu.Lock()
 		since, _ = l.backlog.oldest()
 		l.mu.Unlock()
 	}
-	if since != 0 {
+	if s.Pending > 0 && since != 0 {
 		s.OldestPending = time.Duration(now() - since)
 	}
 	return s
+}
+
+// pending is the number of calls that are due and have not returned. None is due once what waits was dropped.
+func (l *listener) pending() int64 {
+	select {
+	case <-l.dropped:
+		return 0
+	default:
+		return l.handed.Load() - l.ended.Load()
+	}
 }

@@ -32,14 +32,13 @@ type processor struct {
 
 // joinLocked adds a listener, which is first told of the objects in replay, as of an initial list.
 func (p *processor) joinLocked(l *listener, replay []any) {
-	at := now()
 	changes := make([]change, 0, len(replay))
 	for _, obj := range replay {
-		c := add(obj, true)
-		c.at = at
-		changes = append(changes, c)
+		changes = append(changes, add(obj, true))
 	}
-	l.add(changes)
+	for _, b := range batches(changes) {
+		l.add(b)
+	}
 	if p.synced {
 		l.markUpstreamSynced()
 	}
@@ -64,15 +63,30 @@ func (p *processor) distributeLocked(changes []change) {
 	if len(p.listeners) == 0 {
 		return
 	}
+	for _, b := range batches(changes) {
+		for _, l := range p.listeners {
+			l.add(l.wanted(b))
+		}
+	}
+}
+
+// batchLen is the longest batch: what was delivered of it stays reachable until the rest is.
+const batchLen = 64
+
+// batches copies changes into batches that handlers can share.
+func batches(changes []change) []batch {
 	at := now()
-	for i := range changes {
-		c := &changes[i]
-		c.at = at
-		c.unchanged = c.kind == updated && sameVersion(c.oldObj, c.newObj)
+	all := make([]batch, 0, (len(changes)+batchLen-1)/batchLen)
+	for some := range slices.Chunk(changes, batchLen) {
+		b := batch(slices.Clone(some))
+		for i := range b {
+			c := &b[i]
+			c.at = at
+			c.unchanged = c.kind == updated && sameVersion(c.oldObj, c.newObj)
+		}
+		all = append(all, b)
 	}
-	for _, l := range p.listeners {
-		l.add(changes)
-	}
+	return all
 }
 
 // start lets the handlers be called.

@@ -36,7 +36,7 @@ type HandlerStatus struct {
 	// OldestPending is how long the oldest of them has been due; 0 if there is none.
 	OldestPending time.Duration
 	// Calls is the number of calls that have ended, Panics how many of them by a panic.
-	Calls, Panics uint64
+	Calls, Panics int
 }
 
 // HandlerOptions adapts how an informer treats one handler. The zero value is client-go's behavior.
