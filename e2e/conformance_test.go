@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 		Config:  c.Config(cluster.AdminToken),
 		Expire: func(t *testing.T) {
 			require.NoError(t, c.Compact(t.Context()))
-			c.StopAPIServer()
+			c.KillAPIServer()
 			require.NoError(t, c.StartAPIServer(t.Context()))
 		},
 		Folder: "../testdata/conformance",

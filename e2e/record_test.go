@@ -139,7 +139,7 @@ func (r *recorder) change(name string) {
 
 func (r *recorder) expire() {
 	require.NoError(r.t, r.cluster.Compact(r.t.Context()))
-	r.cluster.StopAPIServer()
+	r.cluster.KillAPIServer()
 	require.NoError(r.t, r.cluster.StartAPIServer(r.t.Context()))
 }
 

@@ -13,6 +13,7 @@
 package conformance
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,7 +36,7 @@ type Target struct {
 	// Config reaches the server as somebody who may do everything.
 	Config *rest.Config
 	// Expire makes the server forget its history: every watch, exact list and continue token from before gets 410 Gone.
-	// It may restart the server.
+	// It may restart the server. It is not called while another test runs.
 	Expire func(t *testing.T)
 	// Folder is where the transcripts are, and widgets.json, the custom resource that they use.
 	Folder string
@@ -46,14 +47,30 @@ func Run(t *testing.T, target Target) {
 	client, err := rest.HTTPClientFor(target.Config)
 	require.NoError(t, err)
 	defineWidgets(t, target)
-	for _, file := range transcript.Glob(t, filepath.Join(target.Folder, "*.txt")) {
-		t.Run(file.Name, func(t *testing.T) {
-			p := newPlayer(t, target, client, file.Name)
-			file.Play(t, target.Variant, p.exec)
+	files := transcript.Glob(t, filepath.Join(target.Folder, "*.txt"))
+	t.Run("together", func(t *testing.T) { run(t, target, client, files, false) })
+	t.Run("alone", func(t *testing.T) { run(t, target, client, files, true) })
+}
+
+// run runs what needs the server alone, because it calls Expire, one after the other; or all else in parallel.
+func run(t *testing.T, target Target, client *http.Client, files []*transcript.File, alone bool) {
+	each := func(name string, needsItAlone bool, test func(t *testing.T)) {
+		if needsItAlone == alone {
+			t.Run(name, func(t *testing.T) {
+				if !alone {
+					t.Parallel()
+				}
+				test(t)
+			})
+		}
+	}
+	for _, file := range files {
+		each(file.Name, file.Name == "expired", func(t *testing.T) {
+			file.Play(t, target.Variant, newPlayer(t, target, client, file.Name).exec)
 		})
 	}
 	for _, test := range clientTests {
-		t.Run("client-go/"+test.name, func(t *testing.T) { test.run(t, target) })
+		each("client-go "+test.name, test.expires, func(t *testing.T) { test.run(t, target) })
 	}
 }
 

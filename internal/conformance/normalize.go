@@ -173,7 +173,8 @@ func (n *normalizer) collectionVersion(value any) string {
 }
 
 // reasons are the parts of messages that tell how a server is built, not what it refuses.
-var reasons = regexp.MustCompile(`((cannot be handled as a \w+|json parse error|error decoding patch|continue key is not valid): ).*`)
+var reasons = regexp.MustCompile(`((cannot be handled as a \w+|json parse error|error decoding patch|continue key is not valid|` +
+	`accepted media types include|media types are accepted|Available representations): ).*`)
 
 var (
 	age      = regexp.MustCompile(`^\d+[sm]$`)

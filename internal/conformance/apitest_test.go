@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/conformance"
+)
+
+// apitest answers what the real server answered.
+func TestApitest(t *testing.T) {
+	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Close)
+	conformance.Run(t, conformance.Target{
+		Variant: "apitest",
+		Config:  &rest.Config{Host: s.URL, QPS: -1},
+		Expire:  func(*testing.T) { s.Faults().Compact() },
+		Folder:  "../../testdata/conformance",
+	})
+}
