@@ -33,11 +33,13 @@ func negotiate(accept string) (form, error) {
 	if accept == "" {
 		return wholeForm, nil
 	}
+	understood := false
 	for _, clause := range strings.Split(accept, ",") {
 		mediaType, params, err := mime.ParseMediaType(strings.TrimSpace(clause))
 		if err != nil || (mediaType != contentJSON && mediaType != "*/*" && mediaType != "application/*") {
 			continue
 		}
+		understood = true
 		if params["stream"] != "" && params["stream"] != "watch" {
 			continue
 		}
@@ -50,6 +52,9 @@ func negotiate(accept string) (form, error) {
 		case (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") && known:
 			return partialForm, nil
 		}
+	}
+	if !understood {
+		return wholeForm, genericError(http.StatusNotAcceptable)
 	}
 	return wholeForm, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
@@ -93,24 +94,36 @@ func (c *call) decode(data []byte, fieldValidation string) (*object, error) {
 	if err != nil {
 		return nil, c.undecodable(nil, err, data)
 	}
+	if !c.resource.builtin && (found.Kind == "" || found.Version == "") {
+		return nil, c.undecodable(nil, missingKind(found, data), data)
+	}
 	if found.Kind != "" {
 		gvk.Kind = found.Kind
 	}
 	if found.Version != "" {
 		gvk.Group, gvk.Version = found.Group, found.Version
 	}
-	if err := c.checkKind(gvk); err != nil {
-		return nil, err
-	}
-	obj, err := c.server.parse(c.resource, data, fieldValidation)
+	obj, err := c.server.parseAs(c.resource, gvk, data, fieldValidation)
 	if err != nil {
 		return nil, c.undecodable(&gvk, err, data)
 	}
-	return obj, nil
+	return obj, c.checkKind(gvk, obj.meta.Name)
 }
 
-func (c *call) checkKind(gvk schema.GroupVersionKind) error {
+func missingKind(found *schema.GroupVersionKind, data []byte) error {
+	if found.Kind == "" {
+		return runtime.NewMissingKindErr(string(data))
+	}
+	return runtime.NewMissingVersionErr(string(data))
+}
+
+// checkKind compares what the body says it is with what the path says it should be.
+func (c *call) checkKind(gvk schema.GroupVersionKind, name string) error {
 	want := c.resource.GroupVersionKind()
+	if gvk.Kind != want.Kind && !c.resource.builtin && gvk.GroupVersion() == want.GroupVersion() {
+		return apierrors.NewInvalid(gvk.GroupKind(), name, field.ErrorList{
+			field.Invalid(field.NewPath("kind"), gvk.Kind, "must be "+want.Kind)})
+	}
 	if gvk.Kind != want.Kind {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
 			gvk.Kind, gvk.Version, want.Kind, goName(gvk.Version, gvk.Kind), goName(want.Group, want.Kind)))
@@ -157,6 +170,14 @@ func summary(data []byte) string {
 	return hex.EncodeToString(data) + more
 }
 
+// parseAs reads JSON that says it is a gvk. If that is not the resource's type, nothing is checked but its form.
+func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte, fieldValidation string) (*object, error) {
+	if gvk != r.GroupVersionKind() {
+		return parseObject(data)
+	}
+	return s.parse(r, data, fieldValidation)
+}
+
 // parse reads JSON as an object of the resource. If the scheme has its type, values of the wrong type are errors, and unknown
 // fields are dropped, or errors too with strict validation.
 func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*object, error) {
@@ -190,7 +211,7 @@ func (c *call) decodeProtobuf(data []byte) (*object, error) {
 	if err != nil {
 		return nil, c.undecodable(found, err, data)
 	}
-	if err := c.checkKind(*found); err != nil {
+	if err := c.checkKind(*found, ""); err != nil {
 		return nil, err
 	}
 	return fromTyped(decoded)

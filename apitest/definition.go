@@ -127,7 +127,7 @@ func (d *definition) established() (json.RawMessage, error) {
 	return canonical(raw)
 }
 
-// undefineLocked stops serving a kind whose definition is gone, and drops its objects. Open watches end.
+// undefineLocked stops serving a kind whose definition is gone, and deletes its objects. Open watches end after that.
 func (s *Server) undefineLocked(obj *object) {
 	var d definition
 	if json.Unmarshal(obj.fields["spec"], &d) != nil {
@@ -140,6 +140,10 @@ func (s *Server) undefineLocked(obj *object) {
 		}
 		i := slices.Index(s.log.resources.all, served)
 		c := s.log.collections[i]
+		c.stateLocked("", "", s.log.rv, func(v *version) bool {
+			s.log.deleteLocked(c, v)
+			return true
+		})
 		s.log.resources.all = slices.Delete(s.log.resources.all, i, i+1)
 		s.log.collections = slices.Delete(s.log.collections, i, i+1)
 		s.log.eventCount -= len(c.events)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -127,6 +128,9 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	if data, err = c.optionsJSON(data); err != nil {
 		return nil, err
 	}
+	if _, err := jsonserializer.DefaultMetaFactory.Interpret(data); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
 	if err := json.Unmarshal(data, &o); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -203,7 +207,13 @@ func (c *call) patchType() string {
 
 func (c *call) patchTypeKnown() bool { return slices.Contains(c.patchTypes(), c.patchType()) }
 
-func (c *call) unsupportedPatchType() error { return unsupportedMediaType(c.patchTypes()) }
+// unsupportedPatchType is 415. Built-in kinds are served by another router than custom ones, with other words.
+func (c *call) unsupportedPatchType() error {
+	if c.resource.builtin {
+		return genericError(http.StatusUnsupportedMediaType)
+	}
+	return unsupportedMediaType(c.patchTypes())
+}
 
 func unsupportedMediaType(supported []string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{

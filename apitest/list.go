@@ -203,15 +203,7 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 		writeJSON(c.w, http.StatusOK, c.table(items, meta))
 		return
 	}
-	kind, apiVersion := c.resource.Kind+"List", c.resource.apiVersion()
-	if c.form == partialForm {
-		kind, apiVersion = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String()
-	}
-	head, err := json.Marshal(struct {
-		Kind       string          `json:"kind"`
-		APIVersion string          `json:"apiVersion"`
-		Metadata   metav1.ListMeta `json:"metadata"`
-	}{kind, apiVersion, meta})
+	head, err := c.listHead(meta)
 	if err != nil {
 		c.error(err)
 		return
@@ -220,8 +212,7 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 	c.w.WriteHeader(http.StatusOK)
 	out := bufferFor(c.w)
 	defer out.free()
-	out.Write(head[:len(head)-1])
-	out.WriteString(`,"items":[`)
+	out.Write(head)
 	for i, v := range items {
 		if i > 0 {
 			out.WriteByte(',')
@@ -230,6 +221,27 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 	}
 	out.WriteString("]}\n")
 	out.Flush()
+}
+
+// listHead is what comes before the items of a list.
+func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
+	var head struct {
+		Kind       string `json:"kind"`
+		APIVersion string `json:"apiVersion"`
+		Metadata   any    `json:"metadata"`
+	}
+	head.Kind, head.APIVersion, head.Metadata = c.resource.Kind+"List", c.resource.apiVersion(), meta
+	switch {
+	case c.form == partialForm:
+		head.Kind, head.APIVersion = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String()
+	case !c.resource.builtin && meta.Continue == "":
+		head.Metadata = map[string]string{"continue": "", "resourceVersion": meta.ResourceVersion} // real lists of custom kinds have it
+	}
+	raw, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	return append(raw[:len(raw)-1], `,"items":[`...), nil
 }
 
 // continueToken says where the next page of a list begins. It is the real server's, so that one cannot tell them apart.

@@ -3,6 +3,7 @@
 package apitest
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -82,8 +83,13 @@ func (c *call) resolve() bool {
 	return false
 }
 
+// genericError is what the router of the real server says before any handler does.
 func genericError(code int) error {
-	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false)
+	message := fmt.Sprintf("%d: %s", code, http.StatusText(code))
+	if code == http.StatusNotAcceptable {
+		message += "\n\nAvailable representations: " + contentJSON
+	}
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
 }
 
 // allowed reports whether the path of the request has its method: objects are not made above their namespace, for example.

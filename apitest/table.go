@@ -20,8 +20,8 @@ type column struct {
 
 // columns are those that kubectl prints of the kinds one looks at most. Other kinds have their name and age.
 var columns = map[string][]column{
-	"configmaps.":      {{"Data", "integer", func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
-	"secrets.":         {at("Type", "type"), {"Data", "integer", func(o *object) any { return countFields(o, "data") }}},
+	"configmaps.":      {{"Data", "string", func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
+	"secrets.":         {at("Type", "type"), {"Data", "string", func(o *object) any { return countFields(o, "data") }}},
 	"namespaces.":      {at("Status", "status.phase")},
 	"pods.":            {at("Status", "status.phase"), at("Node", "spec.nodeName")},
 	"services.":        {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
@@ -54,10 +54,9 @@ func (r *Resource) columns() []column {
 // newTable returns a table without rows. A watch sends the columns with its first one only.
 func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	t := &metav1.Table{
-		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
-		ListMeta:          meta,
-		ColumnDefinitions: []metav1.TableColumnDefinition{},
-		Rows:              []metav1.TableRow{},
+		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
+		ListMeta: meta,
+		Rows:     []metav1.TableRow{},
 	}
 	if !withColumns || c.Query.Get("noHeaders") == "true" {
 		return t
@@ -69,7 +68,11 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	for _, col := range c.resource.columns() {
 		add(col.name, col.kind, "")
 	}
-	add("Age", "string", "")
+	if c.resource.builtin {
+		add("Age", "string", "")
+	} else {
+		add("Age", "date", "")
+	}
 	return t
 }
 

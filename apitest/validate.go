@@ -74,8 +74,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	m.CreationTimestamp = metav1.Now().Rfc3339Copy()
 	m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
 	m.SelfLink = ""
-	m.Generation = 0
-	if !r.noGeneration {
+	if !r.noGeneration { // where nobody counts, what the client says stays
 		m.Generation = 1
 	}
 	if r.Status && !keepStatus {
@@ -152,12 +151,14 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
-// validateMeta checks an object's metadata, and against the old object's if that is not nil.
+// validateMeta checks an object's metadata, and against the old object's if that is not nil. The real server does the latter
+// twice, for all kinds and for each, and says so twice.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
 	if old != nil {
 		errs = append(errs, validation.ValidateObjectMetaUpdate(&obj.meta, &old.meta, at)...)
+		errs = append(errs, errs...)
 	}
 	if len(errs) == 0 {
 		return nil

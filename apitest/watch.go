@@ -34,6 +34,7 @@ type stream struct {
 	coll      *collection
 	out       *buffer
 	from      int64 // events up to this resourceVersion are not to be sent
+	floor     int64 // of the newest event when the watch began: a bookmark up to it says nothing new
 	pos       int   // of the next event, counted from the first that the collection ever had
 	sent      int   // events, without bookmarks
 	seen      int64 // every event up to this resourceVersion was sent
@@ -77,7 +78,7 @@ func (c *call) watch() error {
 		}
 		s.send(watch.Added, v.encoded, v.object)
 	}
-	s.run(options, watchTimeout(options))
+	s.run(watchTimeout(options))
 	return nil
 }
 
@@ -126,8 +127,11 @@ func (s *stream) begin(options internalversion.ListOptions, rv int64) ([]*versio
 		s.from = rv
 	}
 	s.endDue = wantsState && s.bookmarks
-	s.seen = s.from
+	s.seen, s.floor = s.from, s.from
 	s.pos = s.coll.afterLocked(s.from)
+	if n := len(s.coll.events); n > 0 {
+		s.floor = max(s.floor, s.coll.events[n-1].now.rv)
+	}
 	return initial, nil
 }
 
@@ -145,9 +149,6 @@ func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
 	if s.pos < s.coll.dropped {
 		return nil, nil, expired() // the log was compacted before this watch could read it
 	}
-	if s.coll.gone {
-		return nil, nil, errGone
-	}
 	rest := s.coll.events[s.pos-s.coll.dropped:]
 	n := 0
 	for n < len(rest) && rest[n].now.rv <= l.visible {
@@ -157,6 +158,9 @@ func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
 		s.pos += n
 		return rest[:n:n], nil, nil
 	}
+	if s.coll.gone {
+		return nil, nil, errGone
+	}
 	s.seen = max(s.seen, l.visible)
 	if s.coll.moved == nil {
 		s.coll.moved = make(chan struct{})
@@ -165,12 +169,13 @@ func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
 }
 
 // run sends events until the timeout, the end of client or server, or a fault.
-func (s *stream) run(options internalversion.ListOptions, timeout time.Duration) {
+func (s *stream) run(timeout time.Duration) {
 	end := time.NewTimer(timeout)
 	defer end.Stop()
 	deadline := time.Now().Add(timeout)
 	bookmark := time.NewTimer(s.untilBookmark(deadline))
 	defer bookmark.Stop()
+	bookmarkDue := s.endDue && s.fault.DelayBookmarks == 0
 	for {
 		if kind := s.faultDue(); kind != NoStreamFault {
 			s.suffer(kind)
@@ -192,8 +197,9 @@ func (s *stream) run(options internalversion.ListOptions, timeout time.Duration)
 		if len(events) > 0 {
 			continue
 		}
-		if s.endDue && s.fault.DelayBookmarks == 0 {
+		if bookmarkDue {
 			s.sendBookmark()
+			bookmarkDue = false
 		}
 		if s.flush() != nil {
 			return
@@ -202,9 +208,7 @@ func (s *stream) run(options internalversion.ListOptions, timeout time.Duration)
 		case <-moved:
 		case <-s.wake:
 		case <-bookmark.C:
-			if s.bookmarks {
-				s.sendBookmark()
-			}
+			bookmarkDue = s.bookmarks
 			bookmark.Reset(s.untilBookmark(deadline))
 		case <-end.C:
 			return
@@ -218,10 +222,10 @@ func (s *stream) run(options internalversion.ListOptions, timeout time.Duration)
 
 // untilBookmark is the time to the next bookmark: an interval, or what is left to shortly before the deadline.
 func (s *stream) untilBookmark(deadline time.Time) time.Duration {
-	wait := s.server.options.BookmarkInterval
-	if s.endDue {
+	if s.endDue && s.fault.DelayBookmarks > 0 {
 		return s.fault.DelayBookmarks
 	}
+	wait := s.server.options.BookmarkInterval
 	if last := time.Until(deadline) - bookmarkBeforeEnd; last > 0 {
 		wait = min(wait, last)
 	}
@@ -273,6 +277,9 @@ const (
 )
 
 func (s *stream) sendBookmark() {
+	if !s.endDue && s.seen <= s.floor {
+		return
+	}
 	kind, apiVersion, meta := s.resource.Kind, s.resource.apiVersion(), bookmarkMeta
 	if s.form == partialForm {
 		kind, apiVersion = "PartialObjectMetadata", metav1.SchemeGroupVersion.String()
