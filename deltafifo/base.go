@@ -90,8 +90,8 @@ func (b *base) Name() string { return b.name }
 // Done returns a channel that closes when HasSynced becomes true.
 func (b *base) Done() <-chan struct{} { return b.first.done }
 
-// HasSynced is true once everything of the first Replace was popped and processed, or at once if anything was added
-// before the first Replace. It never blocks.
+// HasSynced is true once everything of the first Replace was popped and processed, or at once if an Add, Update or Delete
+// came first. It never blocks.
 func (b *base) HasSynced() bool { return b.first.isDone() }
 
 // HasSyncedChecker returns HasSynced as a channel.

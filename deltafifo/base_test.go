@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,6 +199,26 @@ func TestLongQueueIsReleased(t *testing.T) {
 	r.Add(object("ns/a", "1"))
 	d.checkLaws(t)
 	r.checkLaws(t)
+}
+
+// However many goroutines produce, one object is transformed at a time: this test is for the race detector.
+func TestTransformerRunsOnceAtATime(t *testing.T) {
+	calls := 0
+	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: func(obj any) (any, error) {
+		calls++
+		return obj, nil
+	}})
+	var producers sync.WaitGroup
+	for range 4 {
+		producers.Go(func() {
+			for range 50 {
+				f.Add(object("ns/a", "1"))
+				f.Replace(objects("ns/a@1"), "")
+			}
+		})
+	}
+	producers.Wait()
+	require.Equal(t, 400, calls)
 }
 
 // Our queues have the methods of client-go's.

@@ -2,8 +2,6 @@
 
 package deltafifo
 
-import "errors"
-
 const (
 	maxBatchLen = 1000
 	// With this many deltas waiting, UnlockWhileProcessing is suspended, so that producers cannot outrun the consumer.
@@ -113,35 +111,4 @@ func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) 
 		defer f.mu.Lock() // before finish, also if process panics
 	}
 	return f.run(what, key, depth, n, process)
-}
-
-// putLocked queues an item.
-func (f *RealFIFO) putLocked(it item) {
-	f.items.push(it)
-	f.cond.Signal()
-}
-
-// resyncEachLocked is Resync without AtomicEvents.
-func (f *RealFIFO) resyncEachLocked() error {
-	queued := make(map[string]struct{}, f.items.len())
-	for i := range f.items.len() {
-		queued[f.items.at(i).key] = struct{}{}
-	}
-	var errs []error
-	for _, known := range f.knownObjects.ListKeys() {
-		if _, isQueued := queued[known]; isQueued {
-			continue
-		}
-		obj, exists := f.known(f.knownObjects, known)
-		if !exists {
-			continue
-		}
-		key, err := f.intake.mustKey(obj)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		f.putLocked(item{delta: Delta{Sync, obj}, key: key})
-	}
-	return errors.Join(errs...)
 }

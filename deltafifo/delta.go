@@ -5,7 +5,7 @@ package deltafifo
 // DeltaType says what happened to an object.
 type DeltaType string
 
-// The types of a Delta. The last four carry no single object's change.
+// The types of a Delta. The last three are not about a single object.
 const (
 	Added    DeltaType = "Added"
 	Updated  DeltaType = "Updated"

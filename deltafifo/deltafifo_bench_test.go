@@ -9,37 +9,35 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// queues are the two implementations, each with a function that pops one item.
-func benchQueues(real bool) map[string]func() (add func(any) error, replace func([]any, string) error, pop func(), popBatch func() int) {
-	noneKnown := &knownObjects{}
-	return map[string]func() (func(any) error, func([]any, string) error, func(), func() int){
-		ours: func() (func(any) error, func([]any, string) error, func(), func() int) {
-			process := func(any, bool) error { return nil }
-			if !real {
-				q := NewDeltaFIFO(DeltaFIFOOptions{EmitDeltaTypeReplaced: true})
-				return q.Add, q.Replace, func() { q.Pop(process) }, nil
-			}
-			q := NewRealFIFO(RealFIFOOptions{KnownObjects: noneKnown})
-			return q.Add, q.Replace, func() { q.Pop(process) }, func() (n int) {
-				q.PopBatch(func(batch []Delta, _ bool) error { n = len(batch); return nil },
-					func(any, bool) error { n = 1; return nil })
-				return n
-			}
-		},
-		clientGo: func() (func(any) error, func([]any, string) error, func(), func() int) {
-			process := func(any, bool) error { return nil }
-			if !real {
-				q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{EmitDeltaTypeReplaced: true})
-				return q.Add, q.Replace, func() { q.Pop(process) }, nil
-			}
-			q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: noneKnown})
-			return q.Add, q.Replace, func() { q.Pop(process) }, func() (n int) {
-				q.PopBatch(func(batch []cache.Delta, _ bool) error { n = len(batch); return nil },
-					func(any, bool) error { n = 1; return nil })
-				return n
-			}
-		},
+// benchQueue is a queue with a consumer that does nothing.
+type benchQueue struct {
+	add      func(any) error
+	replace  func([]any, string) error
+	pop      func()
+	popBatch func() int // returns how many deltas it took
+}
+
+func newBenchDeltaFIFO(impl string) benchQueue {
+	process := func(any, bool) error { return nil }
+	if impl == ours {
+		q := NewDeltaFIFO(DeltaFIFOOptions{EmitDeltaTypeReplaced: true})
+		return benchQueue{add: q.Add, replace: q.Replace, pop: func() { q.Pop(process) }}
 	}
+	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{EmitDeltaTypeReplaced: true})
+	return benchQueue{add: q.Add, replace: q.Replace, pop: func() { q.Pop(process) }}
+}
+
+func newBenchRealFIFO(impl string) benchQueue {
+	n := 0
+	single := func(any, bool) error { n = 1; return nil }
+	if impl == ours {
+		q := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+		batch := func(deltas []Delta, _ bool) error { n = len(deltas); return nil }
+		return benchQueue{add: q.Add, popBatch: func() int { q.PopBatch(batch, single); return n }}
+	}
+	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	batch := func(deltas []cache.Delta, _ bool) error { n = len(deltas); return nil }
+	return benchQueue{add: q.Add, popBatch: func() int { q.PopBatch(batch, single); return n }}
 }
 
 func benchObjects(n int) []any {
@@ -56,14 +54,14 @@ func BenchmarkDeltaFIFO_AddPop(b *testing.B) {
 		objs := benchObjects(keys)
 		for _, impl := range []string{ours, clientGo} {
 			b.Run(fmt.Sprintf("keys=%d/impl=%s", keys, impl), func(b *testing.B) {
-				add, _, pop, _ := benchQueues(false)[impl]()
+				q := newBenchDeltaFIFO(impl)
 				b.ReportAllocs()
 				for i := 0; i < b.N; i += keys {
 					for _, obj := range objs {
-						add(obj)
+						q.add(obj)
 					}
 					for range objs {
-						pop()
+						q.pop()
 					}
 				}
 			})
@@ -76,13 +74,13 @@ func BenchmarkDeltaFIFO_Update8(b *testing.B) {
 	obj := benchObjects(1)[0]
 	for _, impl := range []string{ours, clientGo} {
 		b.Run("impl="+impl, func(b *testing.B) {
-			add, _, pop, _ := benchQueues(false)[impl]()
+			q := newBenchDeltaFIFO(impl)
 			b.ReportAllocs()
 			for b.Loop() {
 				for range 8 {
-					add(obj)
+					q.add(obj)
 				}
-				pop()
+				q.pop()
 			}
 		})
 	}
@@ -95,10 +93,10 @@ func BenchmarkDeltaFIFO_Replace(b *testing.B) {
 		b.Run("impl="+impl, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, replace, pop, _ := benchQueues(false)[impl]()
-				replace(objs, "1")
+				q := newBenchDeltaFIFO(impl)
+				q.replace(objs, "1")
 				for range objs {
-					pop()
+					q.pop()
 				}
 			}
 		})
@@ -111,14 +109,14 @@ func BenchmarkRealFIFO_AddPopBatch(b *testing.B) {
 		objs := benchObjects(keys)
 		for _, impl := range []string{ours, clientGo} {
 			b.Run(fmt.Sprintf("keys=%d/impl=%s", keys, impl), func(b *testing.B) {
-				add, _, _, popBatch := benchQueues(true)[impl]()
+				q := newBenchRealFIFO(impl)
 				b.ReportAllocs()
 				for i := 0; i < b.N; i += keys {
 					for _, obj := range objs {
-						add(obj)
+						q.add(obj)
 					}
 					for popped := 0; popped < keys; {
-						popped += popBatch()
+						popped += q.popBatch()
 					}
 				}
 			})

@@ -7,11 +7,11 @@ import "errors"
 // ErrFIFOClosed is what Pop returns once the queue is closed and empty.
 var ErrFIFOClosed = errors.New("DeltaFIFO: manipulating with closed queue")
 
-// PopProcessFunc consumes what Pop takes out: Deltas of one object. isInInitialList is true while the first list is being
-// delivered.
+// PopProcessFunc consumes what Pop takes out: Deltas, of one object or with one delta that is about all. isInInitialList is
+// true while the first list is being delivered.
 type PopProcessFunc func(obj any, isInInitialList bool) error
 
-// ProcessBatchFunc consumes a batch: one delta each of different objects, in arrival order.
+// ProcessBatchFunc consumes a batch: one delta each of different objects, in arrival order. The slice is the consumer's own.
 type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
 
 // Queue is what stands between a reflector that produces changes and the one consumer that pops them.
@@ -27,7 +27,8 @@ type Queue interface {
 	// Pop blocks until there is something to consume, takes it out and runs process on it. It returns what it took out and
 	// process's error; the item is gone either way. On a queue that is closed and empty it returns ErrFIFOClosed.
 	Pop(process PopProcessFunc) (any, error)
-	// HasSynced is true once everything of the first Replace was popped, or at once if the first call was not a Replace.
+	// HasSynced is true once everything of the first Replace was popped and processed, or at once if an Add, Update or
+	// Delete came first.
 	HasSynced() bool
 	// HasSyncedChecker returns HasSynced as a channel.
 	HasSyncedChecker() DoneChecker

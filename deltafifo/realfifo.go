@@ -3,6 +3,8 @@
 package deltafifo
 
 import (
+	"errors"
+
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/store"
@@ -231,4 +233,35 @@ func (f *RealFIFO) Resync() error {
 		return nil
 	}
 	return f.resyncEachLocked()
+}
+
+// resyncEachLocked is Resync without AtomicEvents.
+func (f *RealFIFO) resyncEachLocked() error {
+	queued := make(map[string]struct{}, f.items.len())
+	for i := range f.items.len() {
+		queued[f.items.at(i).key] = struct{}{}
+	}
+	var errs []error
+	for _, known := range f.knownObjects.ListKeys() {
+		if _, isQueued := queued[known]; isQueued {
+			continue
+		}
+		obj, exists := f.known(f.knownObjects, known)
+		if !exists {
+			continue
+		}
+		key, err := f.intake.mustKey(obj)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		f.putLocked(item{delta: Delta{Sync, obj}, key: key})
+	}
+	return errors.Join(errs...)
+}
+
+// putLocked queues an item.
+func (f *RealFIFO) putLocked(it item) {
+	f.items.push(it)
+	f.cond.Signal()
 }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What one goroutine produces, one consumes and another resyncs ends in the consumer knowing exactly what the producer said
+// last: no resync brings an old state back, whatever the interleaving. (kubernetes/kubernetes#40815, #26167)
+func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
+	for name, k := range map[string]kind{
+		"deltafifo": {known: true, replaced: true},
+		"realfifo":  {real: true, known: true},
+		"atomic":    {real: true, atomic: true, unlock: true},
+	} {
+		for _, impl := range []string{ours, clientGo} {
+			t.Run(name+"/impl="+impl, func(t *testing.T) {
+				w := newWorld(t, impl, k)
+				want := produceAndResync(t, w)
+				w.known.mu.Lock()
+				defer w.known.mu.Unlock()
+				require.Equal(t, want, w.known.objs)
+				w.laws(t)
+			})
+		}
+	}
+}
+
+func produceAndResync(t *testing.T, w *world) map[string]any {
+	truth := map[string]any{}
+	var others sync.WaitGroup
+	stop := make(chan struct{})
+	others.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				w.queue.Resync()
+			}
+		}
+	})
+	others.Go(func() {
+		for w.pop() != "closed" {
+		}
+	})
+	for i := range 2000 {
+		op := operationOf([]byte{0, 2, 4, 7, 2, 2}[i*7%6], byte(i*i>>3), byte(i))
+		switch op.name {
+		case "replace":
+			list := objects(op.args...)
+			clear(truth)
+			for _, obj := range list {
+				truth[keyForMessage(obj)] = obj
+			}
+			require.NoError(t, w.queue.Replace(list, ""))
+		case "deleted":
+			obj := parseObject(op.args[0])
+			delete(truth, keyForMessage(obj))
+			require.NoError(t, w.queue.Delete(obj))
+		default:
+			obj := parseObject(op.args[0])
+			truth[keyForMessage(obj)] = obj
+			require.NoError(t, w.queue.Update(obj))
+		}
+	}
+	close(stop)
+	w.queue.Close()
+	others.Wait()
+	return truth
+}
+
+// Producers go on while a batch is processed, until 2000 deltas wait. Then they wait for the consumer. The deltas come out in
+// order all the same.
+func TestStory_BacklogHoldsProducersBack(t *testing.T) {
+	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	for i := range 3500 {
+		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
+	}
+	var lens []int
+	var unlocked []bool
+	for range 4 {
+		require.NoError(t, f.PopBatch(func(deltas []Delta, _ bool) error {
+			lens, unlocked = append(lens, len(deltas)), append(unlocked, f.isUnlocked())
+			return nil
+		}, nil))
+		f.checkLaws(t)
+	}
+	require.Equal(t, []int{1000, 1000, 1000, 500}, lens)
+	require.Equal(t, []bool{false, true, true, true}, unlocked, "2500, 1500, 500 and 0 deltas wait")
+}
+
+func (b *base) isUnlocked() bool {
+	unlocked := b.mu.TryLock()
+	if unlocked {
+		b.mu.Unlock()
+	}
+	return unlocked
+}
+
+// Without UnlockWhileProcessing a process function runs under the queue's lock.
+func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
+	d := NewDeltaFIFO(DeltaFIFOOptions{})
+	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
+	for q, isUnlocked := range map[Queue]func() bool{d: d.isUnlocked, r: r.isUnlocked} {
+		require.NoError(t, q.Add(object("ns/a", "1")))
+		_, err := q.Pop(func(any, bool) error {
+			require.False(t, isUnlocked())
+			return nil
+		})
+		require.NoError(t, err)
+		require.True(t, isUnlocked())
+	}
+}
+
+// The first list is consumed when all of it is, also if several consumers are at work and the last item is ready first.
+func TestStory_FirstListOfTwoConsumers(t *testing.T) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			w := newWorld(t, impl, kind{real: true, atomic: true, unlock: true})
+			require.NoError(t, w.queue.Resync())
+			require.NoError(t, w.queue.Replace(nil, ""))
+			_, err := w.queue.Pop(func(any, bool) error {
+				require.Equal(t, "replacedall rv=: (first list)", w.pop())
+				require.False(t, w.queue.HasSynced())
+				w.laws(t)
+				return nil
+			})
+			require.NoError(t, err)
+			require.True(t, w.queue.HasSynced())
+		})
+	}
+}
+
+// What makes a batch's deltas differ is the key that the consumer will see, which a transformer may have changed.
+func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
+	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return object("ns/same", "1"), nil }})
+	for i := range 3 {
+		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
+	}
+	for range 3 {
+		require.NoError(t, f.PopBatch(nil, func(any, bool) error { return nil }))
+	}
+}
+
+// A Delete that arrives while its object is on the way from the queue to the known objects waits for the Pop to finish, and so
+// is not mistaken for one of an object that nobody knows. (kubernetes/kubernetes#26966)
+func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			w := newWorld(t, impl, kind{known: true, replaced: true})
+			require.NoError(t, w.queue.Add(object("ns/a", "1")))
+			deleted := make(chan error, 1)
+			_, err := w.queue.Pop(func(obj any, _ bool) error {
+				started := make(chan struct{})
+				go func() {
+					close(started)
+					deleted <- w.queue.Delete(object("ns/a", "2"))
+				}()
+				<-started
+				w.consume(obj.(Deltas), false)
+				return nil
+			})
+			require.NoError(t, err)
+			require.NoError(t, <-deleted)
+			require.Equal(t, "ns/a: deleted@2", w.pop())
+		})
+	}
+}
+
+// Many consumers share a queue without losing or doubling a key. (The stack has one; nothing here needs it.)
+func TestStory_ManyProducersManyConsumers(t *testing.T) {
+	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	var mu sync.Mutex
+	var got []string
+	var producers, consumers sync.WaitGroup
+	for range 4 {
+		consumers.Go(func() {
+			for {
+				_, err := f.Pop(func(obj any, _ bool) error {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, d := range obj.(Deltas) {
+						got = append(got, describeObject(d.Object))
+					}
+					return nil
+				})
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	var want []string
+	for p := range 4 {
+		var objs []any
+		for i := range 200 {
+			objs = append(objs, object(fmt.Sprintf("ns/%d", i%7), fmt.Sprint(p*1000+i)))
+			want = append(want, describeObject(objs[i]))
+		}
+		producers.Go(func() {
+			for _, obj := range objs {
+				f.Add(obj)
+			}
+		})
+	}
+	producers.Wait()
+	f.Close()
+	consumers.Wait()
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
+	f.checkLaws(t)
+}
