@@ -38,9 +38,9 @@ var ErrStarted = errors.New("run controller: it was started before")
 //
 //	C1  No two calls of reconcile have the same key at the same time.
 //	C2  After the last Enqueue of a key reconcile is called at least once more for it, unless Run's context ends first.
-//	C3  A failed call is repeated, at the pace of the rate limiter, until one succeeds, a change starts the count anew, or
+//	C3  A failed call is repeated, at the pace of the rate limiter, until one succeeds, or Options.Exists denies the key, or
 //	    the key is given up and becomes a dead letter. A dead letter is not reconciled.
-//	C4  A key that succeeded or was given up for its attempts holds no entry in the rate limiter.
+//	C4  The rate limiter holds no entry for a key that succeeded or is gone, nor for a dead letter that is not Terminal.
 //	C5  Nothing that Run started is left when it returns.
 //
 // All methods are safe for concurrent use.
@@ -183,11 +183,11 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 // if the queue is to be drained, until the grace period does. The queue serves what it holds before it says that it is shut
 // down, so the workers end by themselves.
 func (c *Controller[K]) work(ctx context.Context) {
-	workCtx, cancel := context.WithCancel(ctx)
+	parent := ctx
 	if c.opts.GracePeriod > 0 {
-		cancel()
-		workCtx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+		parent = context.WithoutCancel(ctx)
 	}
+	workCtx, cancel := context.WithCancel(parent)
 	defer cancel()
 	accepting := ctx.Done()
 	if c.opts.Drain {

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,33 +16,28 @@ import (
 // kubernetes/kubernetes#110696, kubernetes/kubernetes#138743: keys that failed, and whose objects were deleted then, stayed in
 // the rate limiter for ever.
 func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
-	for name, opts := range map[string]Options[string]{
-		"reconcile cleans up":              {},
-		"reconcile fails for what is gone": {Exists: func(string) bool { return false }},
-		"reconcile fails until given up":   {MaxAttempts: 3},
+	var deleted atomic.Bool
+	for name, tc := range map[string]struct {
+		opts         Options[string]
+		afterDeletes string // what reconcile answers then
+	}{
+		"reconcile cleans up":              {Options[string]{}, "ok"},
+		"reconcile fails until given up":   {Options[string]{MaxAttempts: 3}, "error"},
+		"reconcile fails for what is gone": {Options[string]{Exists: func(string) bool { return !deleted.Load() }}, "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var keys []string
-			for i := range 100 {
-				keys = append(keys, fmt.Sprintf("ns/%d", i))
-			}
-			story(t, opts, func(w *world) {
-				for _, key := range keys {
-					w.fails(key, 1)
+			deleted.Store(false)
+			story(t, tc.opts, func(w *world) {
+				var keys []string
+				for i := range 100 {
+					keys = append(keys, fmt.Sprintf("ns/%d", i))
+					w.answers(keys[i], "error", tc.afterDeletes, tc.afterDeletes, tc.afterDeletes)
 				}
-				exists := w.c.opts.Exists
-				w.c.opts.Exists = nil
 				w.run()
 				w.change(keys...)
 				assert.Equal(t, 100, w.c.Snapshot().Limited)
-
-				w.c.opts.Exists = exists
-				for _, key := range keys {
-					if exists != nil || opts.MaxAttempts > 0 {
-						w.fails(key, 3)
-					}
-				}
-				w.change(keys...) // the deletes
+				deleted.Store(true)
+				w.change(keys...)
 				w.after(time.Hour)
 				assert.Zero(t, w.c.Snapshot().Limited)
 			})

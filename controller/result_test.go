@@ -142,7 +142,7 @@ func TestResultRules(t *testing.T) {
 				assert.True(t, w.c.processNextWorkItem(ctx, nil))
 
 				assert.Equal(t, append(append([]string{"Get"}, tc.wantCalls...), "Done"), queue.calls)
-				assert.Equal(t, []Report{tc.want}, w.reports)
+				assert.Equal(t, []Report{tc.want}, w.reported())
 			})
 		})
 	}

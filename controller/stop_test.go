@@ -19,7 +19,7 @@ func TestStory_StopEndsWhatRuns(t *testing.T) {
 		w.change("a", "b")
 		w.stop()
 		w.workerSaw("a: hold")
-		assert.Equal(t, []Report{{Outcome: OutcomeError}}, w.reports)
+		assert.Equal(t, []Report{{Outcome: OutcomeError}}, w.reported())
 		w.deadLetters() // being cut short is no attempt
 		assert.Equal(t, PhaseStopped, w.c.Snapshot().Phase)
 	})
@@ -38,7 +38,7 @@ func TestStory_GracePeriodLetsWhatRunsFinish(t *testing.T) {
 		w.release("a")
 		<-w.ended
 		w.workerSaw("a: hold")
-		assert.Equal(t, OutcomeSuccess, w.reports[0].Outcome)
+		assert.Equal(t, OutcomeSuccess, w.reported()[0].Outcome)
 		assert.Equal(t, 30*time.Second, time.Since(w.start))
 	})
 }

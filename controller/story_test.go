@@ -4,6 +4,7 @@ package controller
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,14 +268,14 @@ func TestStory_DeletionForgetsTheKey(t *testing.T) {
 // A reconcile that fails for things that are gone would keep their keys in the rate limiter for ever. With Exists it is not
 // tried again.
 func TestStory_FailingKeyOfSomethingGoneIsForgotten(t *testing.T) {
-	exists := true
-	story(t, Options[string]{Exists: func(string) bool { return exists }}, func(w *world) {
+	var gone atomic.Bool
+	story(t, Options[string]{Exists: func(string) bool { return !gone.Load() }}, func(w *world) {
 		w.fails("a", 100)
 		w.run()
 		w.change("a")
 		w.after(time.Second)
 		w.workerSaw("a: error", "a: error")
-		exists = false
+		gone.Store(true)
 		w.after(2 * time.Second)
 		w.workerSaw("a: error")
 		w.limiterCounts("a", 0)
@@ -340,11 +341,11 @@ func TestStory_TimeoutFreesTheWorker(t *testing.T) {
 		w.workerSaw()
 		w.after(10 * time.Second)
 		w.workerSaw("a: hold", "b: ok")
-		assert.True(t, w.reports[0].TimedOut)
-		assert.Equal(t, 10*time.Second, w.reports[0].Took)
-		assert.Equal(t, OutcomeError, w.reports[0].Outcome)
+		assert.True(t, w.reported()[0].TimedOut)
+		assert.Equal(t, 10*time.Second, w.reported()[0].Took)
+		assert.Equal(t, OutcomeError, w.reported()[0].Outcome)
 		w.after(time.Second)
 		w.workerSaw("a: ok")
-		assert.False(t, w.reports[2].TimedOut)
+		assert.False(t, w.reported()[2].TimedOut)
 	})
 }

@@ -201,6 +201,13 @@ func (w *world) limiterCounts(key string, want int) {
 	assert.Equal(w.t, want, w.c.queue.NumRequeues(key), "requeues of %s", key)
 }
 
+// reported returns what the metrics were told.
+func (w *world) reported() []Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.reports)
+}
+
 var errBoom = errors.New("boom")
 
 func (w *world) reconcile(ctx context.Context, key string) (Result, error) {
