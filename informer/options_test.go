@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"example.com/informerstack/store"
+)
+
+var bothQueues = only(ours, oursRealFIFO)
+
+// With Coalesce, a slow handler is told of the last state of each object, not of each state between.
+func TestCoalesce_LastStateOnly(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw("initial a", "initial b")
+		w.handler.block = make(chan struct{})
+		w.update("a") // in the handler's hands
+		for range 50 {
+			w.update("a")
+			w.update("b")
+		}
+		assert.Equal(t, 3, w.handler.status().Pending)
+		close(w.handler.block)
+		w.handlerSaw("update a", "update a", "update b")
+		view, wrong := w.handler.snapshot()
+		assert.Empty(t, wrong, "each update starts from the state that the handler was told last")
+		assert.Equal(t, map[string]string{"a": "102", "b": "103"}, view)
+	}, bothQueues, withHandler(HandlerOptions{Coalesce: true}))
+}
+
+// With Coalesce, what happens to an object while it waits becomes what the table at coalescingBacklog says.
+func TestCoalesce_Merges(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		happen func(w *world)
+		want   []string
+	}{
+		{"add then updates is add", func(w *world) { w.create("a"); w.update("a"); w.update("a") }, []string{"add a"}},
+		{"add then delete is delete", func(w *world) { w.create("a"); w.delete("a") }, []string{"delete a"}},
+		{"update then delete is delete", func(w *world) { w.update("old"); w.delete("old") }, []string{"delete old"}},
+		{"re-created is both", func(w *world) { w.delete("old"); w.create("old"); w.update("old") }, []string{"delete old", "add old"}},
+		{"re-created and gone is one delete", func(w *world) { w.delete("old"); w.create("old"); w.delete("old") }, []string{"delete old"}},
+		{"re-created twice is both", func(w *world) {
+			w.delete("old")
+			w.create("old")
+			w.delete("old")
+			w.create("old")
+		}, []string{"delete old", "add old"}},
+		{"a key keeps its place", func(w *world) { w.update("old"); w.create("b"); w.update("old") }, []string{"update old", "add b"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.create("old")
+				w.create("first")
+				w.start()
+				w.handlerSaw("initial first", "initial old")
+				w.handler.block = make(chan struct{})
+				w.update("first")
+				tc.happen(w)
+				close(w.handler.block)
+				w.handlerSaw(append([]string{"update first"}, tc.want...)...)
+				_, wrong := w.handler.snapshot()
+				assert.Empty(t, wrong)
+			}, bothQueues, withHandler(HandlerOptions{Coalesce: true}))
+		})
+	}
+}
+
+// With Coalesce, an initial add that was merged away still counts: the handler syncs.
+func TestCoalesce_SyncAccounting(t *testing.T) {
+	story(t, func(w *world) {
+		w.handler.block = make(chan struct{})
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		w.start()
+		w.update("b")
+		w.delete("c")
+		assert.False(t, w.handler.HasSynced())
+		close(w.handler.block)
+		w.handlerSaw("initial a", "initial b", "delete c")
+		assert.True(t, w.handler.HasSynced())
+	}, bothQueues, withHandler(HandlerOptions{Coalesce: true}))
+}
+
+// A re-created object whose entry was merged keeps the object that the handler knew.
+func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
+	b := newCoalescingBacklog()
+	first, second, third := benchPod(1, 1), benchPod(1, 2), benchPod(1, 3)
+	b.push(batch{remove(first), add(second, false), remove(third)})
+	taken := b.take()
+	require.Len(t, taken, 1)
+	assert.Equal(t, batch{remove(first)}, taken[0])
+	assert.Empty(t, b.take())
+}
+
+// Objects without a key are not merged with each other.
+func TestCoalesce_WithoutKey(t *testing.T) {
+	b := newCoalescingBacklog()
+	assert.Equal(t, 2, b.push(batch{add("no object", false), add("nor this", false)}))
+	assert.Equal(t, batch{add("no object", false)}, b.take()[0])
+	b.drop()
+	assert.Empty(t, b.take())
+}
+
+// With SplitRecreated, a re-creation that nobody saw is a tombstone and an add.
+func TestSplitRecreated(t *testing.T) {
+	story(t, func(w *world) {
+		usual := w.addHandler(HandlerOptions{})
+		w.create("a")
+		w.start()
+		w.handlerSaw("initial a")
+		w.loseDelete("a")
+		w.create("a")
+		w.handlerSaw("tombstone a", "add a")
+		usual.saw("initial a", "update a")
+		w.update("a")
+		w.handlerSaw("update a")
+	}, bothQueues, withHandler(HandlerOptions{SplitRecreated: true}))
+}
+
+// With SkipUnchanged, a relist that finds nothing new is no event, and a resync still is.
+func TestSkipUnchanged(t *testing.T) {
+	hourly, never := time.Hour, time.Duration(0)
+	story(t, func(w *world) {
+		usual := w.addHandler(HandlerOptions{ResyncPeriod: &never})
+		resyncs := w.addHandler(HandlerOptions{ResyncPeriod: &hourly, SkipUnchanged: true})
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.expireWatch()
+		w.server.update("b")
+		w.after(time.Minute)
+		w.handlerSaw("initial a", "initial b", "update b")
+		usual.saw("initial a", "initial b", "unchanged a", "update b")
+		resyncs.saw("initial a", "initial b", "update b")
+		w.after(time.Hour)
+		w.handlerSaw()
+		usual.saw()
+		resyncs.saw("resync a", "resync b")
+	}, bothQueues, resyncEvery(time.Hour), withHandler(HandlerOptions{SkipUnchanged: true, ResyncPeriod: &never}))
+}
+
+// With SkipOnPanic, exactly the notification that panicked is missing, and the handler still syncs.
+func TestSkipOnPanic(t *testing.T) {
+	story(t, func(w *world) {
+		w.handler.panics = map[string]bool{"initial b": true}
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		w.start()
+		w.handlerSaw("initial a", "initial c")
+		assert.True(t, w.handler.HasSynced())
+		assert.Equal(t, 1, w.handler.status().Panics)
+		assert.Equal(t, 3, w.handler.status().Calls)
+		w.update("b")
+		w.handlerSaw("update b")
+	}, bothQueues, withHandler(HandlerOptions{OnPanic: SkipOnPanic}))
+}
+
+// With DrainTimeout, a handler is told what it was not told yet after it was removed, and after the informer stopped.
+func TestDrainTimeout_Delivers(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		w.handler.slow = time.Second
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		removed := w.add(&recorder{view: map[string]string{}, slow: time.Second}, HandlerOptions{DrainTimeout: time.Minute})
+		require.NoError(t, w.informer.shutDownHandler(removed.registration))
+		removed.saw("initial a", "initial b", "initial c")
+		w.update("a")
+		w.stop()
+		w.handlerSaw("add a", "add b", "add c", "update a")
+	}, bothQueues, withHandler(HandlerOptions{DrainTimeout: time.Minute}))
+}
+
+// After DrainTimeout the rest is dropped.
+func TestDrainTimeout_Ends(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		w.handler.slow = time.Minute
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.create(name)
+		}
+		began := time.Now()
+		w.stop()
+		assert.Equal(t, 2*time.Minute, time.Since(began), "the call in flight at the deadline is waited for")
+		w.handlerSaw("add a", "add b")
+	}, bothQueues, withHandler(HandlerOptions{DrainTimeout: 90 * time.Second}))
+}
+
+// Depth and age of a backlog can be watched.
+func TestStatus_ShowsBacklog(t *testing.T) {
+	for _, coalesce := range []bool{false, true} {
+		story(t, func(w *world) {
+			w.start()
+			assert.Zero(t, w.handler.status().Pending)
+			w.handler.block = make(chan struct{})
+			w.create("a")
+			w.after(time.Minute)
+			w.create("b")
+			w.after(time.Minute)
+			status := w.handler.status()
+			assert.Equal(t, 2, status.Pending)
+			assert.Equal(t, 2*time.Minute, status.OldestPending)
+			close(w.handler.block)
+			w.settle()
+			status = w.handler.status()
+			assert.Equal(t, HandlerStatus{Name: "*informer.recorder", HasSynced: true, Calls: 2}, status)
+		}, bothQueues, withHandler(HandlerOptions{Coalesce: coalesce}))
+	}
+}
+
+// The informer's own status counts what it holds.
+func TestStatus_OfInformer(t *testing.T) {
+	story(t, func(w *world) {
+		informer := w.informer.(ourSubject)
+		assert.Equal(t, "SharedIndexInformer configmaps of ns", informer.Status().Name)
+		assert.False(t, informer.Status().Started)
+		w.create("a")
+		w.start()
+		status := informer.Status()
+		assert.True(t, status.Started)
+		assert.True(t, status.HasSynced)
+		assert.Equal(t, 1, status.Objects)
+		assert.Len(t, status.Handlers, 1)
+		assert.Equal(t, "1", status.Reflector.ResourceVersion)
+		w.stop()
+		assert.True(t, informer.Status().Stopped)
+	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) { o.ObjectDescription = "configmaps of ns" }))
+}
+
+// The gauges of queue and store are fed.
+func TestOptions_Metrics(t *testing.T) {
+	var version gauge
+	var latency histogram
+	story(t, func(w *world) {
+		version, latency = 0, 0
+		w.create("a")
+		w.start()
+		w.update("a")
+		assert.EqualValues(t, 2, version)
+		assert.NotZero(t, latency)
+	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
+		o.StoreResourceVersion = &version
+		o.Metrics.ProcessingLatency = &latency
+	}))
+}
+
+type gauge float64
+
+func (g *gauge) Set(v float64) { *g = gauge(v) }
+
+type histogram int
+
+func (h *histogram) Observe(float64) { *h++ }
+
+// Something can be put around queue and store.
+func TestOptions_Wrap(t *testing.T) {
+	var reads int
+	story(t, func(w *world) {
+		reads = 0
+		w.create("a")
+		w.start()
+		w.informer.objects()
+		assert.Equal(t, 1, reads)
+	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
+		o.WrapIndexer = func(inner store.Indexer) store.Indexer { return countingIndexer{inner, &reads} }
+	}))
+}
+
+type countingIndexer struct {
+	store.Indexer
+	reads *int
+}
+
+func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
+
+// A panic that does not end the process skips its notification, and the next waits a second. The handler still syncs.
+func TestDifference_HandlerSyncsAfterPanic(t *testing.T) {
+	story(t, func(w *world) {
+		utilruntime.ReallyCrash = false
+		defer func() { utilruntime.ReallyCrash = true }()
+		w.handler.panics = map[string]bool{"initial a": true}
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw()
+		w.after(time.Second)
+		w.handlerSaw("initial b")
+		assert.Equal(t, w.impl != clientGo, w.handler.HasSynced())
+	})
+}
+
+// Delivered objects are not kept: what a handler has seen can be collected.
+func TestFullBacklog_GivesBursts(t *testing.T) {
+	var b fullBacklog
+	for range 10 * keptBufferLen {
+		b.push(batch{add("x", false)})
+	}
+	assert.Len(t, b.take(), 10*keptBufferLen)
+	assert.LessOrEqual(t, cap(b.waiting)+cap(b.spare), keptBufferLen)
+}

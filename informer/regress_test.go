@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"example.com/informerstack/reflector"
+)
+
+// kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update found by a relist is no resync. It reaches every handler;
+// what the relist found unchanged reaches, after the first resync check, only the handlers whose resync is due.
+func TestRegress86015_RelistIsNoResync(t *testing.T) {
+	never, often, seldom := time.Duration(0), time.Minute, time.Hour
+	story(t, func(w *world) {
+		none := w.addHandler(HandlerOptions{ResyncPeriod: &never})
+		due := w.addHandler(HandlerOptions{ResyncPeriod: &often})
+		notDue := w.addHandler(HandlerOptions{ResyncPeriod: &seldom})
+		all := []*handler{none, due, notDue}
+		w.create("changed")
+		w.create("same")
+		w.start()
+		w.after(90 * time.Second) // the first check, at one minute
+		for _, h := range all {
+			h.take()
+		}
+		w.server.mu.Lock()
+		obj := w.server.objects["changed"].DeepCopy() // an update that no watch reports
+		w.server.rv++
+		obj.ResourceVersion = fmt.Sprint(w.server.rv)
+		w.server.objects["changed"] = obj
+		w.server.mu.Unlock()
+		w.expireWatch()
+		w.after(5 * time.Second)
+		none.saw("update changed")
+		due.saw("update changed", "unchanged same")
+		notDue.saw("update changed")
+	}, resyncEvery(time.Minute))
+}
+
+// kubernetes/kubernetes#59828: handlers are added, Run starts and ends, all at the same moment.
+func TestRegress59828_AddRunStopRace(t *testing.T) {
+	server := newServer()
+	server.create("a")
+	for _, inOrder := range []bool{false, true} {
+		for range 100 {
+			options := SharedIndexInformerOptions{ResyncPeriod: time.Second}
+			options.InOrder = inOrder
+			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
+			ctx, cancel := context.WithCancel(context.Background())
+			var all sync.WaitGroup
+			all.Go(func() { informer.Run(ctx) })
+			all.Go(cancel)
+			for range 4 {
+				all.Go(func() {
+					handle, err := informer.AddEventHandler(newRecorder())
+					if err == nil {
+						assert.NoError(t, ShutDownEventHandler(informer, handle))
+					}
+				})
+			}
+			all.Wait()
+			assert.True(t, informer.IsStopped())
+		}
+	}
+}
+
+// kubernetes/kubernetes#104853: a second Run returns at once and asks the server nothing.
+func TestRegress104853_SecondRun(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		w.informer.run(context.Background()) // would block for ever
+		lists, _ := w.server.requests()
+		assert.Equal(t, 1, lists)
+		w.create("a")
+		w.handlerSaw("add a")
+	})
+}
+
+// kubernetes/kubernetes#136509, kubernetes/kubernetes#137296: changes and resyncs that come before the handlers run wait for
+// them, and block nobody.
+func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p processor
+		r := newRecorder()
+		second := time.Second
+		l := newListener("test", r, HandlerOptions{ResyncPeriod: &second}, newResyncSchedule(second, time.Now(), false))
+		p.mu.Lock()
+		p.joinLocked(l, nil)
+		p.distributeLocked([]change{add(benchPod(1, 1), true)})
+		p.mu.Unlock()
+		time.Sleep(time.Second)
+		assert.True(t, p.shouldResync())
+		p.mu.Lock()
+		p.distributeLocked([]change{update(benchPod(1, 1), benchPod(1, 1), true)})
+		p.mu.Unlock()
+		p.start()
+		synctest.Wait()
+		assert.Equal(t, []string{"initial pod-1", "unchanged pod-1"}, r.take())
+		p.stop()
+	})
+}
+
+// kubernetes/kubernetes#137296: a handler that is added after Run began and before handlers run does not hang the stop.
+func TestRegress137296_AddedWhileStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{}).(*sharedIndexInformer)
+		ctx, cancel := context.WithCancel(context.Background())
+		c := s.start(ctx) // Run's first step, alone
+		handle, err := s.AddEventHandler(newRecorder())
+		require.NoError(t, err)
+		cancel()
+		c.Run(ctx)
+		s.setStopped()
+		s.processor.stop()
+		<-handle.(*listener).ShutdownChan()
+	})
+}
+
+// kubernetes/kubernetes#111122: handlers are removed while they are called, twice, at the wrong informer, and after the stop; the
+// others keep receiving.
+func TestRegress111122_RemoveHandlers(t *testing.T) {
+	story(t, func(w *world) {
+		other := newWorld(t, w.impl, worldOptions{})
+		staying := w.addHandler(HandlerOptions{})
+		w.start()
+		w.handler.block = make(chan struct{})
+		w.create("a")
+		require.NoError(t, w.informer.removeHandler(w.handler.registration))
+		require.NoError(t, w.informer.removeHandler(w.handler.registration))
+		require.NoError(t, w.informer.removeHandler(other.handler.registration), "not ours: nothing to do")
+		close(w.handler.block)
+		w.create("b")
+		w.handlerSaw("add a")
+		staying.saw("add a", "add b")
+		other.start()
+		other.create("c")
+		other.handlerSaw("add c")
+		other.stop()
+		w.stop()
+		require.NoError(t, w.informer.removeHandler(staying.registration))
+	})
+}
+
+// kubernetes/kubernetes#139755: removing a handler does not wait for its call in flight, shutting it down does.
+func TestRegress139755_ShutDownWaits(t *testing.T) {
+	story(t, func(w *world) {
+		never := w.addHandler(HandlerOptions{})
+		require.NoError(t, w.informer.shutDownHandler(never.registration), "it never ran")
+		w.start()
+		w.handler.slow = time.Minute
+		w.create("a")
+		began := time.Now()
+		require.NoError(t, w.informer.removeHandler(w.handler.registration))
+		assert.Zero(t, time.Since(began))
+		require.NoError(t, w.informer.shutDownHandler(w.handler.registration))
+		assert.Equal(t, time.Minute, time.Since(began))
+		w.handlerSaw("add a")
+	})
+}
+
+// kubernetes/kubernetes#117870: setters that race with Run take effect or fail.
+func TestRegress117870_SettersRaceRun(t *testing.T) {
+	server := newServer()
+	for range 50 {
+		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		all.Go(func() { informer.Run(ctx) })
+		all.Go(func() { _ = informer.SetTransform(func(obj any) (any, error) { return obj, nil }) })
+		all.Go(func() { _ = informer.SetWatchErrorHandler(reflector.DefaultWatchErrorHandler) })
+		for informer.LastSyncResourceVersion() == "" {
+			time.Sleep(time.Millisecond)
+		}
+		require.EqualError(t, informer.SetTransform(nil), "informer has already started")
+		require.EqualError(t, informer.SetWatchErrorHandler(nil), "informer has already started")
+		cancel()
+		all.Wait()
+	}
+}
+
+// kubernetes/kubernetes#93646: a panic while a change is processed leaves Run, so that the process ends, although the reflector
+// still runs.
+func TestRegress93646_PanicLeavesRun(t *testing.T) {
+	for _, inOrder := range []bool{false, true} {
+		server := newServer()
+		server.create("a")
+		options := InformerOptions{ListerWatcher: server, ObjectType: &corev1.ConfigMap{}, Handler: ResourceEventHandlerFuncs{
+			AddFunc: func(any) { panic("from a handler") },
+		}}
+		options.InOrder = inOrder
+		_, controller := NewInformerWithOptions(options)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		assert.PanicsWithValue(t, "from a handler", func() { controller.Run(ctx) })
+	}
+}
+
+// kubernetes/kubernetes#58394: where panics do not end the process, the notification after the one that panicked is delivered.
+func TestRegress58394_NextAfterPanic(t *testing.T) {
+	story(t, func(w *world) {
+		utilruntime.ReallyCrash = false
+		defer func() { utilruntime.ReallyCrash = true }()
+		w.start()
+		w.handler.panics = map[string]bool{"add b": true}
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		w.handlerSaw("add a")
+		w.after(time.Second)
+		w.handlerSaw("add c")
+	})
+}
+
+// The pause after a panic does not delay the stop.
+func TestPanicPause_EndsWithStop(t *testing.T) {
+	story(t, func(w *world) {
+		utilruntime.ReallyCrash = false
+		defer func() { utilruntime.ReallyCrash = true }()
+		w.handler.panics = map[string]bool{"add a": true}
+		w.start()
+		w.create("a")
+		w.create("b")
+		began := time.Now()
+		w.stop()
+		assert.Zero(t, time.Since(began))
+	}, bothQueues)
+}
+
+// kubernetes/kubernetes#124344, kubernetes/kubernetes#131799: the transform runs once for each object received, also of a
+// streamed list, and not on a resync.
+func TestRegress124344_TransformOnce(t *testing.T) {
+	for name, options := range map[string][]func(*worldOptions){
+		"list":   {bothQueues, resyncEvery(time.Second)},
+		"stream": {bothQueues, resyncEvery(time.Second), streaming},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				var runs atomic.Int32
+				require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+					cm := obj.(*corev1.ConfigMap)
+					if cm.Annotations["transformed"] != "" {
+						return nil, errors.New("transformed twice")
+					}
+					runs.Add(1)
+					cm = cm.DeepCopy()
+					cm.Annotations = map[string]string{"transformed": "yes"}
+					return cm, nil
+				}))
+				w.create("a")
+				w.create("b")
+				w.start()
+				w.update("a")
+				w.after(time.Minute)
+				assert.EqualValues(t, 3, runs.Load())
+				for _, obj := range w.informer.objects() {
+					assert.Equal(t, "yes", obj.(*corev1.ConfigMap).Annotations["transformed"])
+				}
+				w.expireWatch()
+				w.after(time.Minute)
+				assert.EqualValues(t, 5, runs.Load(), "a relist receives every object again")
+			}, options...)
+		})
+	}
+}
+
+// client-go runs the transform twice on what a streamed list brings.
+func TestDifference_TransformOnceWhenStreaming(t *testing.T) {
+	story(t, func(w *world) {
+		var runs atomic.Int32
+		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+			runs.Add(1)
+			return obj, nil
+		}))
+		w.create("a")
+		w.start()
+		assert.True(t, w.informer.HasSynced())
+		want := map[string]int32{ours: 1, oursRealFIFO: 1, clientGo: 2}[w.impl]
+		assert.Equal(t, want, runs.Load())
+	}, streaming)
+}
+
+// A failing transform loses nothing: the informer tries again, tells why it has not synced, and syncs once it works.
+func TestDifference_FailedTransformIsRetried(t *testing.T) {
+	story(t, func(w *world) {
+		var broken atomic.Bool
+		broken.Store(true)
+		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+			if broken.Load() {
+				return nil, errors.New("cannot transform")
+			}
+			return obj, nil
+		}))
+		w.start()
+		w.create("a")
+		w.after(time.Minute)
+		w.handlerSaw()
+		if ours, ok := w.informer.(ourSubject); ok {
+			require.ErrorContains(t, ours.LastError(), "cannot transform")
+		}
+		broken.Store(false)
+		w.after(5 * time.Minute)
+		if w.impl == clientGo {
+			w.handlerSaw() // until the next relist
+			assert.Empty(t, w.stored())
+			return
+		}
+		w.handlerSaw("add a")
+		assert.NoError(t, w.informer.(ourSubject).LastError())
+		assert.Equal(t, []string{"a@1"}, w.stored())
+	})
+}
