@@ -29,7 +29,7 @@ import (
 )
 
 // ErrStarted is what a second Run returns.
-var ErrStarted = errors.New("run controller: it was started before")
+var ErrStarted = errors.New("it was started before")
 
 // Controller calls a reconcile function for keys of things that changed.
 //
@@ -111,8 +111,8 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 func (c *Controller[K]) Name() string { return c.name }
 
 // Enqueue notes that something about key has changed, and asks for a reconcile. It does not block. If the key is a dead
-// letter, it stops being one; in any case its failures are counted from zero again (the rate limiter's own count goes on, so
-// that a key which changes and fails all the time is still slowed down).
+// letter, it stops being one. Its failures are counted from zero again; the rate limiter's own count, which makes the delays
+// longer, ends with success or Forget alone.
 //
 // Keys are kept before Run has started, and ignored once its context has ended.
 func (c *Controller[K]) Enqueue(key K) {
@@ -152,7 +152,7 @@ func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
 // ErrStarted if it was called before; an error that lists what was wrong with the arguments of New.
 func (c *Controller[K]) Run(ctx context.Context) error {
 	if !c.phase.CompareAndSwap(isNew, isWaiting) {
-		return fmt.Errorf("controller %q: %w", c.name, ErrStarted)
+		return fmt.Errorf("run controller %q: %w", c.name, ErrStarted)
 	}
 	defer c.phase.Store(isStopped)
 	defer c.queue.ShutDown()

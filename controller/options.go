@@ -37,8 +37,9 @@ type Options[K comparable] struct {
 	// RateLimiter paces the repetition of failed keys. A workqueue.ErrorRateLimiter decides by the error. Nil means
 	// workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
-	// NewQueue makes the queue, once, in New. If the queue has the method AddFailed(key, err), failed keys go there, and to
-	// AddRateLimited otherwise. Nil means workqueue.NewTypedRateLimitingQueueWithConfig.
+	// NewQueue makes the queue, once, in New: one with metrics, say, or one in which a change supersedes a retry that waits
+	// (AddSupersedesDelayed). If the queue has the method AddFailed(key, err), failed keys go there, and to AddRateLimited
+	// otherwise. Nil means workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K]
 
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before the key becomes a dead

@@ -74,6 +74,16 @@ func TestZeroKey(t *testing.T) {
 	})
 }
 
+// Keys are compared with ==, so that pointers to equal values are different keys. Use the values.
+func TestPointerKeysAreDifferentKeys(t *testing.T) {
+	type request struct{ namespace, name string }
+	c := New("pointers", func(context.Context, *request) (Result, error) { return Result{}, nil }, Options[*request]{})
+	defer c.Queue().ShutDown()
+	c.Enqueue(&request{"ns", "a"})
+	c.Enqueue(&request{"ns", "a"})
+	assert.Equal(t, 2, c.Queue().Len())
+}
+
 // A rate limiter may decide by the error: a conflict is tried again after one second, throttling after thirty.
 func TestStory_LimiterDecidesByError(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})

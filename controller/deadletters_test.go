@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// changes.
+func TestStory_ExhaustedKeyBecomesDeadLetter(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 3}, func(w *world) {
+		w.fails("a", 3)
+		w.run()
+		w.change("a")
+		w.after(time.Hour)
+		w.workerSaw("a: error", "a: error", "a: error")
+		w.deadLetters("a MaxAttempts 3")
+		w.limiterCounts("a", 0)
+
+		letter, ok := w.c.DeadLetters().Get("a")
+		require.True(t, ok)
+		assert.ErrorIs(t, letter.First.Err, errBoom)
+		assert.Equal(t, w.start, letter.First.Time)
+		assert.Equal(t, w.start.Add(3*time.Second), letter.Last.Time)
+	})
+}
+
+// The object changes: the dead letter is an ordinary key again, with all its attempts before it.
+func TestStory_ChangeRevivesDeadLetter(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
+		w.fails("a", 3)
+		w.run()
+		w.change("a")
+		w.after(time.Minute)
+		w.deadLetters("a MaxAttempts 2")
+		w.workerSaw("a: error", "a: error")
+
+		w.change("a")
+		w.deadLetters()
+		w.workerSaw("a: error")
+		w.after(time.Second)
+		w.workerSaw("a: ok")
+		w.deadLetters()
+	})
+}
+
+// The change comes while the last attempt runs. What failed was the past, so nothing is given up.
+func TestStory_ChangeDuringLastAttemptIsNotLost(t *testing.T) {
+	for _, last := range []string{"hold then error", "hold then terminal"} {
+		t.Run(last, func(t *testing.T) {
+			story(t, Options[string]{MaxAttempts: 1}, func(w *world) {
+				w.answers("a", last)
+				w.run()
+				w.change("a")
+				w.change("a")
+				w.release("a")
+				w.deadLetters()
+				w.workerSaw("a: "+last, "a: ok")
+			})
+		})
+	}
+}
+
+// A resync shows the handler an object that did not change. That wakes no dead letter, and counts no attempt anew.
+func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
+		w.fails("a", 2)
+		w.run()
+		w.change("a")
+		w.workerSaw("a: error")
+		w.c.Resync("a")
+		w.settled()
+		w.workerSaw("a: error")
+		w.deadLetters("a MaxAttempts 2")
+		w.c.Resync("a")
+		w.c.Resync("b")
+		w.after(time.Hour)
+		w.workerSaw("b: ok")
+		w.deadLetters("a MaxAttempts 2")
+	})
+}
+
+// A delay that was asked for before the key was given up ends: nobody works on a dead letter.
+func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "after 1m", "terminal")
+		w.run()
+		w.change("a")
+		w.change("a")
+		w.workerSaw("a: after 1m", "a: terminal")
+		w.after(time.Hour)
+		w.workerSaw()
+		w.deadLetters("a Terminal 1")
+	})
+}
+
+// A terminal error is not tried again, and the rate limiter keeps what it knew.
+func TestStory_TerminalErrorIsGivenUpAtOnce(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "error", "terminal")
+		w.run()
+		w.change("a")
+		w.after(time.Hour)
+		w.workerSaw("a: error", "a: terminal")
+		w.deadLetters("a Terminal 2")
+		w.limiterCounts("a", 1)
+		letter, _ := w.c.DeadLetters().Get("a")
+		assert.False(t, IsTerminal(letter.First.Err))
+		assert.True(t, IsTerminal(letter.Last.Err))
+
+		w.change("a")
+		w.workerSaw("a: ok")
+		w.limiterCounts("a", 0)
+	})
+}
+
+// An operator repairs what was wrong and replays.
+func TestStory_ReplayGivesNewAttempts(t *testing.T) {
+	story(t, Options[string]{MaxAttempts: 1}, func(w *world) {
+		w.fails("a", 1)
+		w.fails("b", 2)
+		w.fails("c", 1)
+		w.run()
+		w.change("a", "b", "c")
+		w.workerSaw("a: error", "b: error", "c: error")
+		w.deadLetters("a MaxAttempts 1", "b MaxAttempts 1", "c MaxAttempts 1")
+
+		assert.True(t, w.c.DeadLetters().Discard("c"))
+		assert.False(t, w.c.DeadLetters().Discard("c"))
+		assert.False(t, w.c.DeadLetters().Replay("c"))
+		assert.Equal(t, 2, w.c.DeadLetters().ReplayAll())
+		w.settled()
+		w.workerSaw("a: ok", "b: error")
+		w.deadLetters("b MaxAttempts 1")
+		assert.Equal(t, 1, w.c.DeadLetters().DiscardAll())
+		w.after(time.Hour)
+		w.workerSaw()
+	})
+}
+
+// More keys die than there is room for: the oldest letters go, and are counted.
+func TestStory_OldestDeadLetterMakesRoom(t *testing.T) {
+	story(t, Options[string]{DeadLetterCapacity: 2}, func(w *world) {
+		w.answers("a", "error", "terminal")
+		w.answers("b", "terminal")
+		w.answers("c", "terminal")
+		w.run()
+		w.change("a")
+		w.after(time.Second)
+		w.limiterCounts("a", 1)
+		w.change("b", "c")
+		w.deadLetters("b Terminal 1", "c Terminal 1")
+		w.limiterCounts("a", 0)
+		assert.EqualValues(t, 1, w.c.DeadLetters().Evicted())
+		w.change("a")
+		w.workerSaw("a: error", "a: terminal", "b: terminal", "c: terminal", "a: ok")
+	})
+}
