@@ -97,7 +97,8 @@ func TestBadInput_KeyOf(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A process function that panics, or that is nil, costs its item and nothing else: the lock is free, and the first list ends.
+// A process function that panics, or that is nil, costs its item and nothing else: the lock is free, and the first list
+// ends.
 func TestBadInput_ProcessPanics(t *testing.T) {
 	allKinds(t, func(t *testing.T, w *world) {
 		require.NoError(t, w.queue.Replace(objects("ns/a@1"), ""))

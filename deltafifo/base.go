@@ -70,7 +70,8 @@ type base struct {
 	first  firstList
 }
 
-func (b *base) init(name string, logger *klog.Logger, keyFunc store.KeyFunc, transformer store.TransformFunc, metrics Metrics) {
+func (b *base) init(name string, logger *klog.Logger, keyFunc store.KeyFunc, transformer store.TransformFunc,
+	metrics Metrics) {
 	if keyFunc == nil {
 		keyFunc = store.MetaNamespaceKeyFunc
 	}
@@ -100,8 +101,8 @@ func (b *base) HasSyncedChecker() DoneChecker { return b }
 // Transformer returns the function that objects are passed through before they are queued, or nil.
 func (b *base) Transformer() store.TransformFunc { return b.intake.transformer }
 
-// Close wakes every blocked Pop. What is queued can still be popped, and even more can be added; a Pop that finds the queue
-// empty returns ErrFIFOClosed. Closing twice does no harm.
+// Close wakes every blocked Pop. What is queued can still be popped, and even more can be added; a Pop that finds the
+// queue empty returns ErrFIFOClosed. Closing twice does no harm.
 func (b *base) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,8 +11,8 @@ const (
 // Pop blocks until something is queued, takes out the oldest delta, and runs process on it as Deltas of one. It returns
 // those Deltas and process's error. An error does not bring the delta back. HasSynced changes after process has returned.
 //
-// process runs with the queue locked unless UnlockWhileProcessing says otherwise, so it must not call what takes the lock:
-// what changes the queue, Pop, PopBatch, Close and IsClosed.
+// process runs with the queue locked unless UnlockWhileProcessing says otherwise, so it must not call what takes the
+// lock: what changes the queue, Pop, PopBatch, Close and IsClosed.
 func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What one goroutine produces, one consumes and another resyncs ends in the consumer knowing exactly what the producer said
-// last: no resync brings an old state back, whatever the interleaving. (kubernetes/kubernetes#40815, #26167)
+// What one goroutine produces, one consumes and another resyncs ends in the consumer knowing exactly what the producer
+// said last: no resync brings an old state back, whatever the interleaving. (kubernetes/kubernetes#40815, #26167)
 func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
 	for name, k := range map[string]kind{
 		"deltafifo": {known: true, replaced: true},
@@ -76,8 +76,8 @@ func produceAndResync(t *testing.T, w *world) map[string]any {
 	return truth
 }
 
-// Producers go on while a batch is processed, until 2000 deltas wait. Then they wait for the consumer. The deltas come out in
-// order all the same.
+// Producers go on while a batch is processed, until 2000 deltas wait. Then they wait for the consumer. The deltas come
+// out in order all the same.
 func TestStory_BacklogHoldsProducersBack(t *testing.T) {
 	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 	for i := range 3500 {
@@ -140,7 +140,8 @@ func TestStory_FirstListOfTwoConsumers(t *testing.T) {
 
 // What makes a batch's deltas differ is the key that the consumer will see, which a transformer may have changed.
 func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
-	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: func(any) (any, error) { return object("ns/same", "1"), nil }})
+	rename := func(any) (any, error) { return object("ns/same", "1"), nil }
+	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: rename})
 	for i := range 3 {
 		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 	}
@@ -149,8 +150,8 @@ func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
 	}
 }
 
-// A Delete that arrives while its object is on the way from the queue to the known objects waits for the Pop to finish, and so
-// is not mistaken for one of an object that nobody knows. (kubernetes/kubernetes#26966)
+// A Delete that arrives while its object is on the way from the queue to the known objects waits for the Pop to finish,
+// and so is not mistaken for one of an object that nobody knows. (kubernetes/kubernetes#26966)
 func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {

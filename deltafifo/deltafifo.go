@@ -4,14 +4,15 @@
 //
 //	reflector -> [deltafifo] -> informer
 //
-// A channel would block the producer or drop changes; a queue of keys would forget what happened in between, and above all
-// that an object was deleted. A DeltaFIFO hands over, key by key, everything that happened to one object since the
+// A channel would block the producer or drop changes; a queue of keys would forget what happened in between, and above
+// all that an object was deleted. A DeltaFIFO hands over, key by key, everything that happened to one object since the
 // consumer last looked. A RealFIFO hands over every change of every object in the order of arrival.
 //
-// Read delta.go, queue.go, deltafifo.go, replace.go; then realfifo.go, batch.go; firstlist.go says when a queue has synced,
-// base.go and intake.go are what both queues share. Then go test -v -run Transcript ./deltafifo.
-// Goroutines: none; any number of producers, one consumer. Locking: one mutex a queue. The consumer's process function
-// runs under it (a RealFIFO can be told not to), and so do the calls of KnownObjects; a transformer does not.
+// Read delta.go, queue.go, deltafifo.go, replace.go; then realfifo.go, batch.go; firstlist.go says when a queue has
+// synced, base.go and intake.go are what both queues share. Then go test -v -run Transcript ./deltafifo.
+// Goroutines: none; any number of producers, one consumer.
+// Locking: one mutex a queue. The consumer's process function runs under it (a RealFIFO can be told not to), and so do the
+// calls of KnownObjects; a transformer does not.
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO, tools/cache/the_real_fifo.go RealFIFO
 package deltafifo
@@ -38,8 +39,8 @@ type DeltaFIFOOptions struct {
 	// EmitDeltaTypeReplaced makes Replace queue listed objects as Replaced. Without it they come as Sync, which makes a
 	// relist look like a resync.
 	EmitDeltaTypeReplaced bool
-	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are not
-	// transformed. It runs without the queue's lock and must not add to this queue.
+	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are
+	// not transformed. It runs without the queue's lock and must not add to this queue.
 	Transformer store.TransformFunc
 	// Metrics receives the queue's numbers.
 	Metrics Metrics
@@ -48,9 +49,9 @@ type DeltaFIFOOptions struct {
 // DeltaFIFO is a queue of keys, each with everything that happened to its object since it was last popped. A key's place
 // in the queue is that of its oldest waiting delta.
 //
-// Adding costs two map operations at most and popping one, whatever the length of the queue; Replace and Resync are linear
-// in what is listed, queued and known. Every method may be called concurrently; none but Pop blocks for long, but all that
-// change the queue wait while a process function runs.
+// Adding costs two map operations at most and popping one, whatever the length of the queue; Replace and Resync are
+// linear in what is listed, queued and known. Every method may be called concurrently; none but Pop blocks for long,
+// but all that change the queue wait while a process function runs.
 //
 //	D1  index[key] == popped+i  <=>  queue[i] has that key; so no key is queued twice
 //	D2  every queued entry has a delta
@@ -95,7 +96,8 @@ func NewDeltaFIFO(opts DeltaFIFOOptions) *DeltaFIFO {
 // KeyOf computes the key of an object, of a tombstone, or of the newest object among Deltas.
 func (f *DeltaFIFO) KeyOf(obj any) (string, error) { return f.intake.keyOf(obj) }
 
-// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued then.
+// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued
+// then.
 func (f *DeltaFIFO) Add(obj any) error { return f.receive(Added, obj) }
 
 // Update queues that obj was changed. It fails as Add does.
@@ -113,8 +115,8 @@ func (f *DeltaFIFO) receive(t DeltaType, obj any) error {
 	return nil
 }
 
-// Delete queues that obj, an object or a tombstone, is gone. If the consumer cannot know of it, neither from the queue nor
-// from KnownObjects, then the delete was reported before, by a relist, and is dropped. It fails as Add does.
+// Delete queues that obj, an object or a tombstone, is gone. If the consumer cannot know of it, neither from the queue
+// nor from KnownObjects, then the delete was reported before, by a relist, and is dropped. It fails as Add does.
 func (f *DeltaFIFO) Delete(obj any) error {
 	key, err := f.intake.mustKey(obj)
 	if err != nil {
@@ -197,8 +199,8 @@ func (f *DeltaFIFO) takeLocked() entry {
 	return oldest
 }
 
-// appendDelta adds d to deltas, which are not empty. Of two deletes in a row one is kept: the first, because it is nearest to
-// the event, unless it is a tombstone, which knows less.
+// appendDelta adds d to deltas, which are not empty. Of two deletes in a row one is kept: the first, because it is
+// nearest to the event, unless it is a tombstone, which knows less.
 func appendDelta(deltas Deltas, d Delta) Deltas {
 	last := deltas.Newest()
 	if last.Type != Deleted || d.Type != Deleted {

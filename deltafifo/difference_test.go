@@ -23,8 +23,8 @@ func differ[T any](t *testing.T, k kind, inOurs, inClientGo T, test func(t *test
 	}
 }
 
-// A Replace that fails leaves a queue as it was. In client-go it has queued what came before the object at fault, and none of
-// the deletes, or all of them.
+// A Replace that fails leaves a queue as it was. In client-go it has queued what came before the object at fault, and
+// none of the deletes, or all of them.
 func TestDifference_FailedReplaceQueuesNothing(t *testing.T) {
 	fail := func(t *testing.T, w *world, want []string) {
 		w.known.set(object("ns/c", "1"))
@@ -110,8 +110,8 @@ func TestDifference_AtomicReplaceLeavesTombstones(t *testing.T) {
 	require.Len(t, got, 1)
 }
 
-// A queued object whose key the transformer has lost is known by the key it came with. In client-go it makes every Replace and
-// Resync fail until it is popped.
+// A queued object whose key the transformer has lost is known by the key it came with. In client-go it makes every
+// Replace and Resync fail until it is popped.
 func TestDifference_LostKeyFailsNoReplace(t *testing.T) {
 	differ(t, kind{real: true, known: true, transform: true}, "", "error: no key", func(t *testing.T, w *world, want string) {
 		w.losing["ns/a"] = true

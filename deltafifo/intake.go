@@ -52,8 +52,8 @@ func (in *intake) mustKey(obj any) (string, error) {
 	return key, nil
 }
 
-// transform returns obj, whose key is key, as it shall be queued. A tombstone holds an object that came from a cache, so it is
-// left alone.
+// transform returns obj, whose key is key, as it shall be queued. A tombstone holds an object that came from a cache,
+// so it is left alone.
 func (in *intake) transform(key string, obj any) (any, error) {
 	if in.transformer == nil {
 		return obj, nil

@@ -7,11 +7,12 @@ import "errors"
 // ErrFIFOClosed is what Pop returns once the queue is closed and empty.
 var ErrFIFOClosed = errors.New("DeltaFIFO: manipulating with closed queue")
 
-// PopProcessFunc consumes what Pop takes out: Deltas, of one object or with one delta that is about all. isInInitialList is
-// true while the first list is being delivered.
+// PopProcessFunc consumes what Pop takes out: Deltas, of one object or with one delta that is about all.
+// isInInitialList is true while the first list is being delivered.
 type PopProcessFunc func(obj any, isInInitialList bool) error
 
-// ProcessBatchFunc consumes a batch: one delta each of different objects, in arrival order. The slice is the consumer's own.
+// ProcessBatchFunc consumes a batch: one delta each of different objects, in arrival order. The slice is the consumer's
+// own.
 type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
 
 // Queue is what stands between a reflector that produces changes and the one consumer that pops them.
@@ -24,8 +25,8 @@ type Queue interface {
 	Replace(list []any, resourceVersion string) error
 	Resync() error
 
-	// Pop blocks until there is something to consume, takes it out and runs process on it. It returns what it took out and
-	// process's error; the item is gone either way. On a queue that is closed and empty it returns ErrFIFOClosed.
+	// Pop blocks until there is something to consume, takes it out and runs process on it. It returns what it took out
+	// and process's error; the item is gone either way. On a queue that is closed and empty it returns ErrFIFOClosed.
 	Pop(process PopProcessFunc) (any, error)
 	// HasSynced is true once everything of the first Replace was popped and processed, or at once if an Add, Update or
 	// Delete came first.

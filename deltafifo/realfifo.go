@@ -22,14 +22,14 @@ type RealFIFOOptions struct {
 	KeyFunction store.KeyFunc
 	// KnownObjects is what the consumer already holds. Required without AtomicEvents, forbidden with it.
 	KnownObjects KeyListerGetter
-	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are not
-	// transformed. It runs without the queue's lock and must not add to this queue.
+	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are
+	// not transformed. It runs without the queue's lock and must not add to this queue.
 	Transformer store.TransformFunc
-	// AtomicEvents makes a Replace one ReplacedAll delta and a Resync one SyncAll delta. It is for the consumer then to find
-	// out what is gone, at the moment at which it processes the delta.
+	// AtomicEvents makes a Replace one ReplacedAll delta and a Resync one SyncAll delta. It is for the consumer then to
+	// find out what is gone, at the moment at which it processes the delta.
 	AtomicEvents bool
-	// UnlockWhileProcessing lets producers go on while a process function runs, until 2000 deltas wait: then the queue stays
-	// locked, and producers wait for the consumer. It needs AtomicEvents, and a single consumer.
+	// UnlockWhileProcessing lets producers go on while a process function runs, until 2000 deltas wait: then the queue
+	// stays locked, and producers wait for the consumer. It needs AtomicEvents, and a single consumer.
 	UnlockWhileProcessing bool
 	// EmitDeltaTypeBookmark makes Bookmark queue a delta. It needs AtomicEvents.
 	EmitDeltaTypeBookmark bool
@@ -37,13 +37,13 @@ type RealFIFOOptions struct {
 	Metrics Metrics
 }
 
-// RealFIFO is a queue of deltas in the order of arrival, over all keys. Nothing is merged and nothing left out: a consumer
-// sees every change, also the delete of an object that it never saw. It takes deltas one by one, or many of
+// RealFIFO is a queue of deltas in the order of arrival, over all keys. Nothing is merged and nothing left out: a
+// consumer sees every change, also the delete of an object that it never saw. It takes deltas one by one, or many of
 // different keys at once.
 //
-// Adding and popping take constant time. Without AtomicEvents, Replace and Resync are linear in what is listed, queued and
-// known. Every method may be called concurrently. None but Pop and PopBatch blocks for long, but all that change the queue
-// wait while a process function runs under the lock.
+// Adding and popping take constant time. Without AtomicEvents, Replace and Resync are linear in what is listed, queued
+// and known. Every method may be called concurrently. None but Pop and PopBatch blocks for long, but all that change
+// the queue wait while a process function runs under the lock.
 //
 //	O1  items are in the order of the calls that queued them
 //	O2  with AtomicEvents nothing queued is Replaced or Sync; without it nothing is ReplacedAll, SyncAll or Bookmark
@@ -100,7 +100,8 @@ func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
 	return f
 }
 
-// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued then.
+// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued
+// then.
 func (f *RealFIFO) Add(obj any) error { return f.receive(Added, obj) }
 
 // Update queues that obj was changed. It fails as Add does.
@@ -135,8 +136,8 @@ func (f *RealFIFO) itemOf(t DeltaType, received keyed) item {
 	return it
 }
 
-// Bookmark queues that the server has come to resourceVersion without a change to report. Without EmitDeltaTypeBookmark it
-// does nothing. It never fails.
+// Bookmark queues that the server has come to resourceVersion without a change to report. Without EmitDeltaTypeBookmark
+// it does nothing. It never fails.
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	if !f.bookmarks {
 		return nil
@@ -147,16 +148,16 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Replace queues what a LIST saw. With AtomicEvents this is one ReplacedAll; list is the queue's then, and the caller must not
-// change it. Without, it is a delta for each object:
+// Replace queues what a LIST saw. With AtomicEvents this is one ReplacedAll; list is the queue's then, and the caller
+// must not change it. Without, it is a delta for each object:
 //
 //  1. Keys whose newest queued delta is no delete, and that are not listed: Deleted, with a tombstone of that delta's object.
 //  2. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known object, or of nil if it
 //     cannot be read.
 //  3. Listed objects, in list order, as Replaced.
 //
-// If this is the queue's first change, then HasSynced waits for all that is queued now. The error is a store.KeyError or the
-// transformer's; the queue is then as it was.
+// If this is the queue's first change, then HasSynced waits for all that is queued now. The error is a store.KeyError
+// or the transformer's; the queue is then as it was.
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if f.atomic {
 		return f.replaceAll(list, resourceVersion)

@@ -92,8 +92,8 @@ func TestRegress_96797_DuplicateKeysInTheFirstList(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#26966: a delete is delivered whether its object waits in the queue or was popped before; that of an
-// object which nobody knows is not.
+// kubernetes/kubernetes#26966: a delete is delivered whether its object waits in the queue or was popped before; that
+// of an object which nobody knows is not.
 func TestRegress_26966_DeleteAfterPop(t *testing.T) {
 	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
 		w.do(op("added", "ns/a@1"))
@@ -120,8 +120,8 @@ func TestRegress_32125_ResyncAfterUpdate(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#124344: each received object is transformed exactly once, and never one that a resync replays, while
-// others read it.
+// kubernetes/kubernetes#124344: each received object is transformed exactly once, and never one that a resync replays,
+// while others read it.
 func TestRegress_124344_TransformOnce(t *testing.T) {
 	for name, k := range map[string]kind{
 		"deltafifo": {known: true, replaced: true, transform: true},

@@ -11,9 +11,9 @@ import "errors"
 //  3. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known object, or of nil if it
 //     cannot be read.
 //
-// If this is the queue's first change, then all of it is the first list, on which HasSynced waits: nothing listed and nothing
-// known means synced at once. The error is a store.KeyError or the transformer's; the queue is then as it was. The
-// resourceVersion is not used.
+// If this is the queue's first change, then all of it is the first list, on which HasSynced waits: nothing listed and
+// nothing known means synced at once. The error is a store.KeyError or the transformer's; the queue is then as it was.
+// The resourceVersion is not used.
 func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	received, err := f.intake.takeAll(list)
 	if err != nil {
@@ -58,9 +58,9 @@ func (f *DeltaFIFO) reserveLocked(n int) {
 	}
 }
 
-// Resync queues a Sync for each known object that has nothing queued: a queued change is newer than what is known. Without
-// KnownObjects it does nothing. Known objects of which no key can be computed are passed over, and reported together as an
-// error.
+// Resync queues a Sync for each known object that has nothing queued: a queued change is newer than what is known.
+// Without KnownObjects it does nothing. Known objects of which no key can be computed are passed over, and reported
+// together as an error.
 func (f *DeltaFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

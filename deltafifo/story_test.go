@@ -69,8 +69,9 @@ func (w *tale) update(key, rv string) { require.NoError(w.t, w.queue.Update(obje
 func (w *tale) delete(key, rv string) { require.NoError(w.t, w.queue.Delete(object(key, rv))) }
 func (w *tale) list(words ...string)  { require.NoError(w.t, w.queue.Replace(objects(words...), "")) }
 
-// The watch breaks, ns/a is deleted meanwhile, and the LIST that follows does not hold it: the consumer sees a tombstone of the
-// state that it knows. It knows ns/b in the version listed, and is told nevertheless: whether that is news is for it to say.
+// The watch breaks, ns/a is deleted meanwhile, and the LIST that follows does not hold it: the consumer sees a
+// tombstone of the state that it knows. It knows ns/b in the version listed, and is told nevertheless: whether that is
+// news is for it to say.
 func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	story(t, kind{known: true, replaced: true}, func(w *tale) {
 		w.list("ns/a@1", "ns/b@2")
