@@ -159,7 +159,6 @@ func (c *call) snapshot(p page, sel *selector, continued bool) ([]*version, meta
 	if p.limit == 0 && sel.empty() {
 		items = make([]*version, 0, len(coll.entries))
 	}
-	var last string
 	var remaining int64
 	coll.stateLocked(c.prefix(), p.start, rv, func(v *version) bool {
 		if p.limit > 0 && int64(len(items)) >= p.limit {
@@ -168,14 +167,14 @@ func (c *call) snapshot(p page, sel *selector, continued bool) ([]*version, meta
 		}
 		if sel.matches(v) {
 			items = append(items, v)
-			last = objectKey(v.namespace, v.name)
 		}
 		return true
 	})
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(rv, 10)}
 	if remaining > 0 {
+		last := items[len(items)-1]
 		meta.Continue = continueToken{Version: continueVersion, ResourceVersion: rv,
-			Start: strings.TrimPrefix(last, c.prefix()) + "\x00"}.String()
+			Start: strings.TrimPrefix(objectKey(last.namespace, last.name), c.prefix()) + "\x00"}.String()
 		if sel.empty() {
 			meta.RemainingItemCount = &remaining
 		}

@@ -97,19 +97,36 @@ func (o *object) setField(name string, raw json.RawMessage) {
 }
 
 // fieldAt returns the value at a path like "spec.nodeName" as field selectors see it: "" if absent.
-func (o *object) fieldAt(path string) string {
-	head, rest, _ := strings.Cut(path, ".")
-	raw := o.fields[head]
-	for rest != "" && raw != nil {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(raw, &fields) != nil {
+func (o *object) fieldAt(path string) string { return lookup(o.fields, path, map[string]fieldMap{}) }
+
+type fieldMap = map[string]json.RawMessage
+
+// lookup walks down fields along path. Objects that were decoded on the way are kept in seen, by their path.
+func lookup(fields fieldMap, path string, seen map[string]fieldMap) string {
+	rest := path
+	for {
+		head, tail, more := strings.Cut(rest, ".")
+		raw := fields[head]
+		if raw == nil {
 			return ""
 		}
-		head, rest, _ = strings.Cut(rest, ".")
-		raw = fields[head]
+		if !more {
+			return scalar(raw)
+		}
+		at := strings.TrimSuffix(path, "."+tail)
+		inner, ok := seen[at]
+		if !ok {
+			_ = json.Unmarshal(raw, &inner) // what is no object has no fields
+			seen[at] = inner
+		}
+		fields, rest = inner, tail
 	}
+}
+
+// scalar returns a plain value as text, and "" for any other.
+func scalar(raw json.RawMessage) string {
 	var value any
-	if raw == nil || utiljson.Unmarshal(raw, &value) != nil {
+	if utiljson.Unmarshal(raw, &value) != nil {
 		return ""
 	}
 	switch v := value.(type) {

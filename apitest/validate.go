@@ -172,8 +172,9 @@ func (r *Resource) fieldSet(obj *object) map[string]string {
 		return nil
 	}
 	set := make(map[string]string, len(r.Fields))
+	seen := map[string]fieldMap{}
 	for _, path := range r.Fields {
-		set[path] = obj.fieldAt(path)
+		set[path] = lookup(obj.fields, path, seen)
 	}
 	r.defaultFields(set, obj)
 	return set
