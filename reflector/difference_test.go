@@ -29,10 +29,10 @@ func differ[T any](t *testing.T, f func(t *testing.T, s *script) T, ours, client
 func TestDifference_FailedChangeIsNotLost(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.watching()
-		s.failNext["update"] = errors.New("store failed")
+		s.fail("update", errors.New("store failed"))
 		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
 		s.after(time.Second)
-		if s.listCount == 1 {
+		if s.listCount() == 1 {
 			close(s.open.events)
 		}
 		log := s.take()
@@ -87,7 +87,7 @@ func TestDifference_ClosedStreamBacksOff(t *testing.T) {
 func TestDifference_RefusedListClosesTheStream(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) bool {
 		s.streaming()
-		s.failNext["replace"] = errors.New("store failed")
+		s.fail("replace", errors.New("store failed"))
 		s.event(bookmark("5", "true"))
 		return s.opened[0].stopCount.Load() > 0
 	}, true, false)
@@ -138,7 +138,7 @@ func TestDifference_MissingEndBookmarkFallsBack(t *testing.T) {
 		s.streaming()
 		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
 		s.after(2 * time.Minute)
-		return s.listCount
+		return s.listCount()
 	}, 1, 0)
 }
 
@@ -156,9 +156,7 @@ func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) int {
 		s.start()
 		s.answerList(podList("5", ""), nil)
-		s.mu.Lock()
-		s.deaf = true
-		s.mu.Unlock()
+		s.deafen()
 		s.take()
 		s.after(11 * time.Minute)
 		requests := len(s.take())
@@ -176,7 +174,7 @@ func TestDifference_BackoffStartsAgainAfterHealthOnly(t *testing.T) {
 		for end := time.Now().Add(hour * time.Minute); time.Now().Before(end); {
 			s.answerListEventually(nil, apiErrors["500"])
 		}
-		return s.listCount < 2*hour+10
+		return s.listCount() < 2*hour+10
 	}, true, false)
 }
 

@@ -25,6 +25,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	if r.limit < 0 {
 		r.limit = r.limitFor(requested)
 	}
+	limit := r.limit
 	start := r.clock.Now()
 	inc(r.metrics.lists)
 	var got listed
@@ -32,7 +33,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, r.limit) }):
+	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, limit) }):
 		got, err = o.unpack()
 	}
 	took := r.clock.Since(start)

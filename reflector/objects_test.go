@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 func node(s string) *v1.Node { return &v1.Node{ObjectMeta: pod(s).ObjectMeta} }
@@ -20,6 +21,8 @@ func nodeList(resourceVersion string, items ...string) *v1.NodeList {
 	}
 	return list
 }
+
+func deletedPod(s string) watch.Event { return watch.Event{Type: watch.Deleted, Object: pod(s)} }
 
 // table is a list as kubectl asks for it.
 func table() runtime.Object {

@@ -117,7 +117,7 @@ func TestRegress100878_TooManyRequestsDoesNotRelist(t *testing.T) {
 		s.answerWatch(nil)
 		s.saw("LIST rv=0 limit=500", "replace rv=5", "WATCH rv=5 bookmarks",
 			"800ms later: WATCH rv=5 bookmarks", "1.6s later: WATCH rv=5 bookmarks")
-		require.Equal(t, 1, s.listCount)
+		require.Equal(t, 1, s.listCount())
 	})
 }
 
@@ -166,7 +166,7 @@ func TestRegress55242_StopBetweenRefusedWatches(t *testing.T) {
 // kubernetes/kubernetes#73137: stopping waited for a LIST that nobody answered.
 func TestRegress73137_StopWhileListIsBlocked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
-		s.deaf = true
+		s.deafen()
 		s.start()
 		start := time.Now()
 		s.stop()
@@ -181,7 +181,7 @@ func TestRegress131266_EveryWatchIsStopped(t *testing.T) {
 		"closed":         func(s *script) { close(s.open.events) },
 		"error event":    func(s *script) { s.event(errorEvent("500")) },
 		"cancelled":      func(s *script) { s.stop() },
-		"resync error":   func(s *script) { s.failNext["resync"] = assert.AnError; s.after(time.Minute) },
+		"resync error":   func(s *script) { s.fail("resync", assert.AnError); s.after(time.Minute) },
 		"closed at once": func(s *script) { s.after(time.Second); close(s.open.events) },
 	}
 	for name, end := range ways {
@@ -215,9 +215,7 @@ func TestRegress131266_CancelledBeforeTheWatchIsRead(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
 		s.answerList(podList("5", ""), nil)
-		s.mu.Lock()
-		s.deaf = true
-		s.mu.Unlock()
+		s.deafen()
 		w := newScriptWatch(s)
 		go s.stop()
 		s.watches <- watchAnswer{w: w}
@@ -237,7 +235,7 @@ func TestRegress89652_WatchTimeIsMeasuredFromTheRequest(t *testing.T) {
 		s.take()
 		close(s.open.events)
 		s.saw("watch stopped", "WATCH rv=5 bookmarks")
-		require.Equal(t, 1, s.listCount)
+		require.Equal(t, 1, s.listCount())
 	})
 }
 
@@ -291,11 +289,11 @@ func TestRegress111387_InternalErrorsAreRetriedForSomeTime(t *testing.T) {
 			s.event(errorEvent("500"))
 			s.answerWatch(nil)
 		}
-		require.Equal(t, 1, s.listCount)
+		require.Equal(t, 1, s.listCount())
 		s.after(21 * time.Second)
 		s.event(errorEvent("500"))
 		s.after(time.Second)
-		require.Equal(t, 2, s.listCount)
+		require.Equal(t, 2, s.listCount())
 	})
 }
 

@@ -62,7 +62,7 @@ type script struct {
 	deaf      bool // requests do not notice that their context is done
 	hearing   context.Context
 	hear      func() // ends deaf requests
-	listCount int
+	listed    int
 	ours      *Reflector
 }
 
@@ -141,6 +141,43 @@ func (s *script) start() {
 	synctest.Wait()
 }
 
+// fail makes the store's next call of method fail.
+func (s *script) fail(method string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failNext[method] = err
+}
+
+// deafen makes requests from now on ignore that they are cancelled.
+func (s *script) deafen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = true
+}
+
+func (s *script) hearingContext(ctx context.Context) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deaf {
+		return s.hearing
+	}
+	return ctx
+}
+
+// listCount returns how many LISTs were sent.
+func (s *script) listCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed
+}
+
+// begin makes what happens next be timed from now.
+func (s *script) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = time.Now()
+}
+
 func (s *script) print(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,11 +240,9 @@ func (s *script) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	}
 	s.print("LIST %s", describe(o))
 	s.mu.Lock()
-	s.listCount++
+	s.listed++
 	s.mu.Unlock()
-	if s.deaf {
-		ctx = s.hearing
-	}
+	ctx = s.hearingContext(ctx)
 	select {
 	case a := <-s.lists:
 		if s.panicNext {
@@ -224,9 +259,7 @@ func (s *script) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 		return nil, ctx.Err()
 	}
 	s.print("WATCH %s", describe(o))
-	if s.deaf {
-		ctx = s.hearing
-	}
+	ctx = s.hearingContext(ctx)
 	select {
 	case a := <-s.watches:
 		return a.w, a.err
@@ -352,8 +385,10 @@ var apiErrors = map[string]error{
 type scriptStore struct{ *script }
 
 func (s scriptStore) call(method string, obj any) error {
+	s.mu.Lock()
 	err := s.failNext[method]
 	delete(s.failNext, method)
+	s.mu.Unlock()
 	line := method
 	switch obj := obj.(type) {
 	case metav1.Object:

@@ -43,7 +43,7 @@ func TestTranscripts(t *testing.T) {
 							s.end()
 							s = newScript(t, impl)
 						}
-						s.since = time.Now()
+						s.begin()
 						s.exec(cmd)
 						return strings.Join(s.take(), "\n")
 					})
@@ -82,11 +82,9 @@ func (s *script) exec(cmd transcript.Command) {
 	case "close":
 		close(s.open.events)
 	case "fail":
-		s.failNext[cmd.Arg(0)] = errors.New("store failed")
+		s.fail(cmd.Arg(0), errors.New("store failed"))
 	case "deaf":
-		s.mu.Lock()
-		s.deaf = true
-		s.mu.Unlock()
+		s.deafen()
 	case "after":
 		d, err := time.ParseDuration(cmd.Arg(0))
 		require.NoError(s.t, err)

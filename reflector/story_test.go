@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// world is a server, a reflector and its store.
+type world struct {
+	*collection
+	t     *testing.T
+	store *mapStore
+	opts  Options
+	impl  string
+}
+
+// story plays f in a bubble, here and with client-go's reflector.
+func story(t *testing.T, f func(w *world)) {
+	for _, impl := range []string{"ours", "client-go"} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reported = func(error, string) {}
+				off := false
+				f(&world{t: t, impl: impl, collection: newCollection(), store: &mapStore{}, opts: Options{Name: "story", UseWatchList: &off}})
+			})
+		})
+	}
+}
+
+// run starts the reflector and lets it fetch what there is.
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if w.impl == "ours" {
+			New(w.collection, &v1.Pod{}, w.store, w.opts).Run(ctx)
+			return
+		}
+		lw := streamingOr(w.collection, *w.opts.UseWatchList)
+		cache.NewReflectorWithOptions(lw, &v1.Pod{}, w.store, cache.ReflectorOptions{Name: "story", ResyncPeriod: w.opts.ResyncPeriod}).RunWithContext(ctx)
+	}()
+	w.t.Cleanup(func() { cancel(); <-ended })
+	synctest.Wait()
+}
+
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// storeSaw checks what the store was told since the last time.
+func (w *world) storeSaw(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	require.Equal(w.t, strings.Join(want, "\n"), strings.Join(w.store.story(), "\n"))
+}
+
+// serverSaw checks what the server was asked since the last time.
+func (w *world) serverSaw(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	require.Equal(w.t, strings.Join(want, "\n"), strings.Join(w.requests(), "\n"))
+}
+
+// One LIST, then one WATCH from its resourceVersion; from then on each change is an event.
+func TestStory_ListThenWatch(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.run()
+		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=2 bookmarks")
+		w.storeSaw("replace by 2")
+		w.update("a")
+		w.delete("b")
+		w.create("c")
+		w.storeSaw("update a@3", "delete b@4", "add c@5")
+		w.serverSaw()
+	})
+}
+
+// With a streaming list the same takes one request: the WATCH brings the present state first.
+func TestStory_StreamingListIsOneRequest(t *testing.T) {
+	story(t, func(w *world) {
+		*w.opts.UseWatchList = true
+		w.create("a")
+		w.create("b")
+		w.run()
+		w.serverSaw("WATCH rv= match=NotOlderThan initial-events bookmarks")
+		w.storeSaw("replace by 2")
+		w.update("a")
+		w.storeSaw("update a@3")
+	})
+}
+
+// A resync is not a relist: the server notices nothing of it.
+func TestStory_ResyncIsNotARelist(t *testing.T) {
+	story(t, func(w *world) {
+		w.opts.ResyncPeriod = 10 * time.Millisecond
+		w.create("a")
+		w.run()
+		w.storeSaw("replace by 1")
+		w.after(time.Second)
+		require.InDelta(t, 100, len(w.store.story()), 1)
+		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=1 bookmarks")
+	})
+}
+
+// A watch that ends is opened again where it ended: nothing happened twice, nothing is missed, and nothing is listed.
+func TestStory_ClosedWatchResumes(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.run()
+		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=1 bookmarks")
+		w.after(time.Minute)
+		w.update("a")
+		synctest.Wait()
+		w.disconnect()
+		w.update("a")
+		w.serverSaw("WATCH rv=2 bookmarks")
+		w.storeSaw("replace by 1", "update a@2", "update a@3")
+	})
+}
+
+// What was deleted while nobody watched is in no event. Where the past is compacted the server says so (410), and the LIST
+// that follows does not hold the object any more.
+func TestStory_ExpiredWatchRelists(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.run()
+		w.storeSaw("replace by 2")
+		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=2 bookmarks")
+		w.after(time.Minute)
+		w.collection.mu.Lock() // no watch is served while:
+		close(w.cut)
+		w.cut = make(chan struct{})
+		w.log = append(w.log, change{deletedPod("b@3")})
+		w.compacted = 3
+		w.collection.mu.Unlock()
+		w.after(time.Minute)
+		w.serverSaw("WATCH rv=2 bookmarks", "LIST rv=2", "WATCH rv=3 bookmarks")
+		w.storeSaw("replace by 1")
+		require.Equal(t, "a@1", w.store.state())
+	})
+}
+
+// A bare watch loses what happens between its end and the next one's beginning, unless it remembers where it was. That is
+// what a reflector is for.
+func TestStory_BareWatchLosesEvents(t *testing.T) {
+	story(t, func(w *world) {
+		w.run()
+		w.create("a")
+		synctest.Wait()
+		timeout := int64(600)
+		bare := func() []string {
+			got, err := w.WatchWithContext(w.t.Context(), metav1.ListOptions{ResourceVersion: w.state()[len("a@"):], TimeoutSeconds: &timeout})
+			require.NoError(t, err)
+			defer got.Stop()
+			synctest.Wait()
+			select {
+			case e := <-got.ResultChan():
+				return []string{string(e.Type)}
+			default:
+				return nil
+			}
+		}
+		require.Empty(t, bare())
+		w.update("a") // while the bare watch is closed
+		require.Empty(t, bare(), "the next bare watch begins with now")
+		w.storeSaw("replace by 0", "add a@1", "update a@2")
+	})
+}
+
+// The first LIST takes any state, so that a lagging cache may answer it; the watch catches up from there. A relist does not
+// go back behind what was seen: a server that lags is asked for its newest state.
+func TestStory_ReflectorDoesNotGoBackInTime(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.update("a")
+		w.lag = 1
+		w.run()
+		w.serverSaw("LIST rv=0 limit=500", "WATCH rv=1 bookmarks")
+		w.storeSaw("replace by 1", "update a@2")
+		w.after(time.Minute)
+		w.disconnect()
+		w.collection.mu.Lock()
+		w.compacted = 3 // all that a watch from 2 could ask for
+		w.collection.mu.Unlock()
+		w.after(2 * time.Second)
+		requests := w.requests()
+		require.Equal(t, []string{"WATCH rv=2 bookmarks", "LIST rv=2", "LIST rv="}, requests[:3])
+	})
+}
