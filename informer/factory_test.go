@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	configMaps = FactoryKey{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
+	secrets    = FactoryKey{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: "ns", LabelSelector: "a=b"}
+)
+
+// factoryWorld is a factory whose informers each follow a server of their own.
+type factoryWorld struct {
+	*Factory
+	servers map[FactoryKey]*server
+	made    int
+}
+
+func inFactory(t *testing.T, script func(t *testing.T, w *factoryWorld)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &factoryWorld{servers: map[FactoryKey]*server{}}
+		w.Factory = NewFactory(func(key FactoryKey) (SharedIndexInformer, error) {
+			if key.Resource.Resource == "" {
+				return nil, errors.New("no such resource")
+			}
+			return w.newInformer(key), nil
+		})
+		script(t, w)
+	})
+}
+
+func (w *factoryWorld) newInformer(key FactoryKey) SharedIndexInformer {
+	w.made++
+	if w.servers[key] == nil {
+		w.servers[key] = newServer()
+	}
+	return NewSharedIndexInformer(w.servers[key], &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+}
+
+func TestFactory_SharesAndStarts(t *testing.T) {
+	inFactory(t, func(t *testing.T, w *factoryWorld) {
+		a, err := w.Informer(configMaps)
+		require.NoError(t, err)
+		b, err := w.Informer(configMaps)
+		require.NoError(t, err)
+		assert.Same(t, a, b)
+		other, err := w.Informer(secrets)
+		require.NoError(t, err)
+		assert.NotSame(t, a, other)
+		typed := w.InformerFor(&corev1.ConfigMap{}, func() SharedIndexInformer { return w.newInformer(configMaps) })
+		assert.Same(t, typed, w.InformerFor(&corev1.ConfigMap{}, nil))
+		_, err = w.Informer(FactoryKey{})
+		require.ErrorContains(t, err, "no such resource")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		w.Start(ctx)
+		w.Start(ctx)
+		result := w.WaitForCacheSync(ctx)
+		require.NoError(t, result.AsError())
+		assert.Len(t, result.Synced, 3)
+		lists, _ := w.servers[secrets].requests()
+		assert.Equal(t, 1, lists)
+		cancel()
+		w.Shutdown()
+		w.Shutdown()
+		assert.True(t, a.IsStopped())
+		w.Start(t.Context()) // does nothing any more
+		_, err = w.Acquire(secrets)
+		require.EqualError(t, err, "informer factory has been shut down")
+	})
+}
+
+// One informer can be stopped when nobody needs it, and a fresh one started when somebody does again.
+func TestFactory_AcquireRelease(t *testing.T) {
+	inFactory(t, func(t *testing.T, w *factoryWorld) {
+		ctx, cancel := context.WithCancel(t.Context())
+		early, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		early.Release()
+		<-early.Stopped() // it never ran
+		w.Start(ctx)
+		first, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		second, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		require.NoError(t, WaitForSync(ctx, first, second))
+		first.Release()
+		first.Release() // counts once
+		synctest.Wait()
+		assert.False(t, second.IsStopped())
+		assert.Equal(t, 1, w.servers[secrets].openWatches())
+		second.Release()
+		<-second.Stopped()
+		assert.Zero(t, w.servers[secrets].openWatches())
+
+		made := w.made
+		third, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		assert.Equal(t, made+1, w.made)
+		require.NoError(t, WaitForSync(ctx, third))
+		_, err = w.Informer(secrets) // now it is wanted for good
+		require.NoError(t, err)
+		third.Release()
+		synctest.Wait()
+		assert.False(t, third.IsStopped())
+		cancel()
+		<-third.Stopped()
+		w.Shutdown()
+	})
+}
+
+// A handler may release its own informer.
+func TestFactory_ReleaseFromHandler(t *testing.T) {
+	inFactory(t, func(t *testing.T, w *factoryWorld) {
+		w.Start(t.Context())
+		lease, err := w.Acquire(configMaps)
+		require.NoError(t, err)
+		_, err = lease.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) { lease.Release() }})
+		require.NoError(t, err)
+		w.servers[configMaps].create("a")
+		<-lease.Stopped()
+		w.Shutdown()
+	})
+}
+
+func TestFactory_SaysWhatHasNotSynced(t *testing.T) {
+	inFactory(t, func(t *testing.T, w *factoryWorld) {
+		bad := newServer()
+		bad.fail(errors.New("away"))
+		w.servers[secrets] = bad
+		_, err := w.Informer(secrets)
+		require.NoError(t, err)
+		_, err = w.Informer(configMaps)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too late"))
+		defer cancel()
+		w.Start(ctx)
+		result := w.WaitForCacheSync(ctx)
+		assert.Equal(t, map[FactoryKey]bool{configMaps: true, secrets: false}, result.Synced)
+		assert.EqualError(t, result.AsError(), "failed to sync all caches: secrets namespace=ns labels=a=b: too late")
+		w.Shutdown()
+	})
+}
+
+func TestFactory_WithoutConstructor(t *testing.T) {
+	_, err := NewFactory(nil).Informer(secrets)
+	require.EqualError(t, err, "informer factory has no constructor: use InformerFor")
+	_, err = NewFactory(nil).Acquire(secrets)
+	require.Error(t, err)
+}

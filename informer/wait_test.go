@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+type milestone struct {
+	name string
+	done chan struct{}
+}
+
+func newMilestone(name string) milestone          { return milestone{name, make(chan struct{})} }
+func (m milestone) Name() string                  { return m.name }
+func (m milestone) Done() <-chan struct{}         { return m.done }
+func (m milestone) HasSyncedChecker() DoneChecker { return m }
+func (m milestone) LastError() error              { return nil }
+
+func TestWaitFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newMilestone("a"), newMilestone("b")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		assert.True(t, WaitFor(ctx, "nothing"))
+		assert.False(t, IsDone(a))
+		time.AfterFunc(time.Minute, func() { close(a.done) })
+		time.AfterFunc(2*time.Minute, func() { close(b.done) })
+		began := time.Now()
+		assert.True(t, WaitFor(ctx, "both", b, a))
+		assert.Equal(t, 2*time.Minute, time.Since(began))
+		assert.True(t, IsDone(a))
+
+		assert.False(t, WaitFor(ctx, "more", a, newMilestone("never")))
+		assert.True(t, WaitFor(ctx, "after the context's end", a, b), "what is done counts")
+	})
+}
+
+func TestWaitForCacheSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		synced := func() bool { return time.Since(began) >= time.Second }
+		assert.True(t, WaitForCacheSync(t.Context(), synced, synced))
+		assert.Equal(t, time.Second, time.Since(began))
+		assert.True(t, WaitForNamedCacheSync(t.Context(), synced))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		never := func() bool { return false }
+		assert.False(t, WaitForCacheSync(ctx, synced, never))
+		assert.False(t, WaitForNamedCacheSync(ctx, never))
+		assert.True(t, WaitForCacheSync(ctx, synced))
+	})
+}
+
+// A missing permission is named, and does not hide that others have synced.
+func TestWaitForSync_NamesTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forbidden := newServer()
+		forbidden.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no role")))
+		bad := NewSharedIndexInformer(forbidden, &corev1.Secret{}, SharedIndexInformerOptions{})
+		good := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("startup took too long"))
+		defer cancel()
+		go bad.Run(ctx)
+		go good.Run(ctx)
+		assert.NoError(t, WaitForSync(ctx, good))
+
+		err := WaitForSync(ctx, good, bad, newMilestone("another"))
+		var syncErr *SyncError
+		require.ErrorAs(t, err, &syncErr)
+		require.Len(t, syncErr.Missing, 2)
+		assert.Equal(t, "SharedIndexInformer *v1.Secret", syncErr.Missing[0].Name)
+		assert.True(t, apierrors.IsForbidden(syncErr.Missing[0].LastError))
+		assert.True(t, apierrors.IsForbidden(err))
+		assert.Regexp(t, `^failed to sync all caches: SharedIndexInformer \*v1.Secret \(.*secrets is forbidden: no role\), another: startup took too long$`, err.Error())
+		synctest.Wait()
+		assert.True(t, bad.IsStopped())
+	})
+}
