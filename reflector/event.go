@@ -61,27 +61,49 @@ func (r *Reflector) consume(ctx context.Context, to sink) error {
 			}
 			timer.Reset(next)
 		case e, ok := <-events:
-			if !ok {
-				r.contact(r.clock.Now())
-				return nil
+			if ok {
+				ok, err = r.drain(ctx, e, to)
 			}
-			if err := r.handle(ctx, e, to); err != nil || to.done() {
+			if !ok || err != nil || to.done() {
+				r.contact(r.clock.Now())
 				return err
 			}
 		}
 	}
 }
 
+// maxInARow is how many events are handled before anything else gets its turn.
+const maxInARow = 64
+
+// drain handles first and the events behind it that have already arrived. It reports whether the watch is still open.
+func (r *Reflector) drain(ctx context.Context, first watch.Event, to sink) (open bool, err error) {
+	now := r.clock.Now()
+	r.contact(now)
+	next := first
+	for count := 1; ; count++ {
+		if err := r.handle(ctx, next, now, to); err != nil || to.done() || count == maxInARow || ctx.Err() != nil {
+			return true, err
+		}
+		select {
+		case next, open = <-r.open.ResultChan():
+			if !open {
+				return false, nil
+			}
+		default:
+			return true, nil
+		}
+	}
+}
+
 // handle passes one event on. An event that cannot be meant for us is reported and otherwise ignored; so is an unknown
 // type, but its resourceVersion counts. Where the store fails, the resourceVersion must not move.
-func (r *Reflector) handle(ctx context.Context, received watch.Event, to sink) error {
+func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.Time, to sink) error {
 	if received.Type == watch.Error {
 		return apierrors.FromObject(received.Object)
 	}
 	w := r.open
-	e := event{Event: received, received: r.clock.Now()}
-	r.contact(e.received)
-	w.lastEvent = e.received
+	w.lastEvent = now
+	e := event{Event: received, received: now}
 	err := r.expected.check(e.Object)
 	if err == nil {
 		e.meta, err = meta.Accessor(e.Object)

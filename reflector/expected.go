@@ -59,8 +59,10 @@ func (e expected) check(obj runtime.Object) error {
 	if isNil(obj) {
 		return errNilResult
 	}
-	if got := obj.GetObjectKind().GroupVersionKind(); !e.gvk.Empty() && got != e.gvk {
-		return fmt.Errorf("expected %v, got %v", e.gvk, got)
+	if !e.gvk.Empty() {
+		if got := obj.GetObjectKind().GroupVersionKind(); got != e.gvk {
+			return fmt.Errorf("expected %v, got %v", e.gvk, got)
+		}
 	}
 	if isTable(obj) {
 		return errTable
