@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// A second handler period under the first shortens the check period before the start, and is raised after it.
+func TestResyncPlan(t *testing.T) {
+	logger := klog.Background()
+	p := resyncPlan{checkPeriod: time.Minute}
+	assert.Equal(t, time.Duration(0), p.admit(logger, 0))
+	assert.Equal(t, time.Duration(0), p.admit(logger, -time.Second))
+	assert.Equal(t, time.Hour, p.admit(logger, time.Hour))
+	assert.Equal(t, 30*time.Second, p.admit(logger, 30*time.Second))
+	assert.Equal(t, 30*time.Second, p.checkPeriod)
+	assert.Equal(t, time.Second, p.admit(logger, time.Millisecond), "the least")
+	p.fixed = true
+	p.checkPeriod = time.Minute
+	assert.Equal(t, time.Minute, p.admit(logger, 30*time.Second))
+	assert.Equal(t, time.Minute, p.checkPeriod)
+	off := resyncPlan{}
+	assert.Equal(t, time.Duration(0), off.admit(logger, time.Minute))
+}
+
+// Handlers of one informer have periods of their own.
+func TestResync_PerHandler(t *testing.T) {
+	two, three := 2*time.Second, 3*time.Second
+	story(t, func(w *world) {
+		second := w.addHandler(HandlerOptions{ResyncPeriod: &two})
+		third := w.addHandler(HandlerOptions{ResyncPeriod: &three})
+		w.create("a")
+		w.start()
+		w.after(12*time.Second + time.Millisecond)
+		count := func(h *handler) (n int) {
+			for _, line := range h.take() {
+				if line == "resync a" {
+					n++
+				}
+			}
+			return n
+		}
+		assert.Equal(t, 0, count(w.handler), "the default is the informer's: an hour")
+		assert.Equal(t, 6, count(second))
+		assert.InDelta(t, 4, count(third), 1, "checked every two seconds")
+	}, resyncEvery(time.Hour))
+}
+
+func TestBadInput_Handlers(t *testing.T) {
+	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ResyncPeriod: -time.Second})
+	_, err := informer.AddEventHandler(nil)
+	require.EqualError(t, err, "handler is nil")
+	_, err = NewTypedSharedIndexInformer[*corev1.ConfigMap](informer).AddTypedEventHandler(nil)
+	require.EqualError(t, err, "handler is nil")
+	require.ErrorContains(t, informer.RemoveEventHandler(nil), "invalid key type")
+	require.ErrorContains(t, informer.RemoveEventHandler(foreignHandle{}), "invalid key type")
+	require.ErrorContains(t, ShutDownEventHandler(informer, foreignHandle{}), "invalid key type")
+	require.ErrorContains(t, ShutDownEventHandler(lenient{informer}, foreignHandle{}), "does not support ShutdownChan")
+}
+
+type foreignHandle struct {
+	ResourceEventHandlerRegistration
+}
+
+type lenient struct{ SharedInformer }
+
+func (lenient) RemoveEventHandler(ResourceEventHandlerRegistration) error { return nil }
+
+// Before Run an informer is empty, not synced, and can be asked anything.
+func TestBeforeRun(t *testing.T) {
+	informer := NewSharedInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+	assert.False(t, informer.HasSynced())
+	assert.False(t, informer.IsStopped())
+	assert.Empty(t, informer.LastSyncResourceVersion())
+	assert.NoError(t, informer.LastError())
+	assert.Empty(t, informer.GetStore().List())
+	controller := informer.GetController()
+	controller.Run(t.Context()) // does nothing, and returns
+	assert.False(t, controller.HasSynced())
+	assert.Empty(t, controller.LastSyncResourceVersion())
+	assert.Equal(t, "SharedIndexInformer *v1.ConfigMap", controller.HasSyncedChecker().Name())
+}
+
+// A context that is done already makes a Run that ends at once.
+func TestRun_DoneContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		informer.Run(ctx)
+		assert.True(t, informer.IsStopped())
+		assert.EqualError(t, informer.AddIndexers(store.Indexers{}), "indexer was not added because it has stopped already")
+	})
+}
+
+// Indexes can be added while the informer runs: what is stored is indexed.
+func TestAddIndexers_WhileRunning(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](w.informer.(ourSubject).SharedIndexInformer)
+		byName := store.TypedIndexers[*corev1.ConfigMap]{"name": func(cm *corev1.ConfigMap) ([]string, error) {
+			return []string{cm.Name}, nil
+		}}
+		require.NoError(t, informer.AddTypedIndexers(byName))
+		require.ErrorContains(t, informer.AddTypedIndexers(byName), "indexer conflict")
+		found, err := informer.GetTypedIndexer().ByTypedIndex("name", "a")
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		assert.Equal(t, "a", found[0].Name)
+	}, bothQueues)
+}
+
+func TestTypedInformer_Handlers(t *testing.T) {
+	story(t, func(w *world) {
+		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](w.informer.(ourSubject).SharedIndexInformer)
+		var got []string
+		handler := TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
+			AddFunc:    func(cm *corev1.ConfigMap) { got = append(got, "add "+cm.Name) },
+			UpdateFunc: func(_, cm *corev1.ConfigMap) { got = append(got, "update "+cm.Name) },
+			DeleteFunc: func(d DeletedObject[*corev1.ConfigMap]) { got = append(got, "delete "+d.GetKey()) },
+		}
+		_, err := informer.AddTypedEventHandler(handler)
+		require.NoError(t, err)
+		second, err := informer.AddTypedEventHandler(handler, HandlerOptions{Coalesce: true})
+		require.NoError(t, err)
+		require.NoError(t, informer.RemoveEventHandler(second))
+		_, err = informer.AddTypedEventHandler(handler, HandlerOptions{}, HandlerOptions{})
+		require.EqualError(t, err, "at most one HandlerOptions may be passed, got 2")
+		w.start()
+		w.create("a")
+		w.update("a")
+		w.loseDelete("a")
+		w.expireWatch()
+		w.after(time.Minute)
+		assert.Equal(t, []string{"add a", "update a", "delete ns/a"}, got)
+	}, bothQueues)
+}
+
+// The watch error handler hears why listing failed, whichever way it was set.
+func TestWatchErrorHandler(t *testing.T) {
+	for _, set := range []string{"option", "setter"} {
+		synctest.Test(t, func(t *testing.T) {
+			var heard []error
+			hear := func(_ context.Context, _ *reflector.Reflector, err error) { heard = append(heard, err) }
+			var options SharedIndexInformerOptions
+			if set == "option" {
+				options.WatchErrorHandler = hear
+			}
+			server := newServer()
+			away := errors.New("away")
+			server.fail(away)
+			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
+			if set == "setter" {
+				require.NoError(t, informer.SetWatchErrorHandler(hear))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var run sync.WaitGroup
+			run.Go(func() { informer.Run(ctx) })
+			synctest.Wait()
+			assert.ErrorIs(t, informer.LastError(), away)
+			cancel()
+			run.Wait()
+			require.Len(t, heard, 1)
+			assert.ErrorIs(t, heard[0], away)
+		})
+	}
+}
+
+// A simple informer calls its one handler from the goroutine that fills the store.
+func TestSimpleInformer(t *testing.T) {
+	for _, inOrder := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server, r := newServer(), newRecorder()
+			server.create("a")
+			options := InformerOptions{
+				ListerWatcher: server, ObjectType: &corev1.ConfigMap{}, Handler: r, ResyncPeriod: time.Minute,
+				Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+			}
+			options.InOrder = inOrder
+			content, controller := NewInformerWithOptions(options)
+			ctx, cancel := context.WithCancel(t.Context())
+			var run sync.WaitGroup
+			run.Go(func() { controller.Run(ctx) })
+			assert.True(t, WaitFor(ctx, "sync", controller.HasSyncedChecker()))
+			assert.True(t, controller.HasSynced())
+			server.update("a")
+			time.Sleep(time.Minute + time.Second)
+			server.delete("a", false)
+			synctest.Wait()
+			assert.Equal(t, []string{"initial a", "update a", "resync a", "delete a"}, r.take())
+			assert.Equal(t, "3", controller.LastSyncResourceVersion())
+			server.create("b")
+			synctest.Wait()
+			found, err := content.(store.Indexer).ByIndex(store.NamespaceIndex, testNamespace)
+			require.NoError(t, err)
+			assert.Len(t, found, 1)
+			controller.Run(ctx) // the second is reported and returns
+			cancel()
+			run.Wait()
+		})
+	}
+}
+
+// Without a handler a simple informer is a store that fills itself.
+func TestSimpleInformer_WithoutHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		server.create("a")
+		content, controller := NewInformerWithOptions(InformerOptions{ListerWatcher: server})
+		ctx, cancel := context.WithCancel(t.Context())
+		go controller.Run(ctx)
+		synctest.Wait()
+		assert.Len(t, content.List(), 1)
+		cancel()
+	})
+}
+
+// A queue of the user's own, with a process function of the user's own.
+func TestController_OwnProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		server.create("a")
+		var popped []deltafifo.DeltaType
+		controller := New(&Config{
+			Queue:         deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{EmitDeltaTypeReplaced: true}),
+			ListerWatcher: server,
+			Process: func(obj any, _ bool) error {
+				popped = append(popped, obj.(deltafifo.Deltas).Newest().Type)
+				return errors.New("is logged, and does not end the loop")
+			},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go controller.Run(ctx)
+		synctest.Wait()
+		server.update("a")
+		synctest.Wait()
+		assert.Equal(t, []deltafifo.DeltaType{deltafifo.Replaced, deltafifo.Updated}, popped)
+		cancel()
+	})
+}
+
+// What a handler was told, and the store no longer holds, can be collected.
+func TestDeliveredObjectsAreCollected(t *testing.T) {
+	for _, o := range []HandlerOptions{{}, {Coalesce: true}} {
+		story(t, func(w *world) {
+			w.create("a")
+			w.create("b")
+			w.start()
+			var old weak.Pointer[corev1.ConfigMap]
+			func() {
+				obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey("ns/a")
+				old = weak.Make(obj.(*corev1.ConfigMap))
+			}()
+			w.update("a")
+			w.update("a")
+			w.server.mu.Lock()
+			w.server.log = nil
+			w.server.mu.Unlock()
+			for range 3 {
+				runtime.GC()
+			}
+			assert.Nil(t, old.Value())
+			runtime.KeepAlive(w)
+		}, bothQueues, withHandler(o))
+	}
+}

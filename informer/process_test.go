@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/store"
+)
+
+func podAt(name, rv string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: rv}}
+}
+
+// newDeltaTest returns a processor over s that tells a recorder, which checks law D2: the store is never behind.
+func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
+	r := newRecorder()
+	return &deltaProcessor{store: s, keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, emit: func(changes []change) {
+		for _, c := range changes {
+			if c.kind != deleted {
+				stored, exists, err := s.Get(c.newObj)
+				require.NoError(t, err)
+				assert.True(t, exists)
+				assert.Same(t, c.newObj, stored)
+			}
+			c.tell(r)
+		}
+	}}, r
+}
+
+func newTestStore() store.Store { return store.New(store.DeletionHandlingMetaNamespaceKeyFunc) }
+
+// The store decides whether a change is an add or an update; the delta's type does not.
+func TestProcess_StoreDecides(t *testing.T) {
+	for _, deltaType := range []deltafifo.DeltaType{deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync} {
+		p, r := newDeltaTest(t, newTestStore())
+		require.NoError(t, p.process(deltafifo.Deltas{
+			{Type: deltaType, Object: podAt("a", "1")},
+			{Type: deltaType, Object: podAt("a", "2")},
+		}, true))
+		assert.Equal(t, []string{"initial a", "update a"}, r.take(), deltaType)
+	}
+}
+
+// A delete is told although the store does not hold the object.
+func TestProcess_Deleted(t *testing.T) {
+	p, r := newDeltaTest(t, newTestStore())
+	require.NoError(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.Added, Object: podAt("a", "1")},
+		{Type: deltafifo.Deleted, Object: store.DeletedFinalStateUnknown{Key: "ns/a"}},
+		{Type: deltafifo.Deleted, Object: podAt("a", "1")},
+	}, false))
+	assert.Equal(t, []string{"add a", "tombstone a", "delete a"}, r.take())
+	assert.Empty(t, p.store.List())
+}
+
+// A whole list: first what is gone, then the list in its own order.
+func TestProcess_ReplacedAll(t *testing.T) {
+	p, r := newDeltaTest(t, newTestStore())
+	require.NoError(t, p.store.Add(podAt("gone", "1")))
+	require.NoError(t, p.store.Add(podAt("same", "2")))
+	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.ReplacedAll, Object: deltafifo.ReplacedAllInfo{
+		ResourceVersion: "9", Objects: []any{podAt("new", "3"), podAt("same", "2")},
+	}}}, true))
+	assert.Equal(t, []string{"tombstone gone", "initial new", "unchanged same"}, r.take())
+	assert.Equal(t, "9", p.store.LastStoreSyncResourceVersion())
+
+	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.SyncAll, Object: deltafifo.SyncAllInfo{}}}, false))
+	assert.Equal(t, []string{"resync new", "resync same"}, r.take())
+	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.Bookmark, Object: deltafifo.BookmarkInfo{ResourceVersion: "12"}}}, false))
+	assert.Equal(t, "12", p.store.LastStoreSyncResourceVersion())
+	assert.Empty(t, r.take())
+}
+
+// What makes no sense is an error, and changes nothing.
+func TestProcess_BadInput(t *testing.T) {
+	for name, process := range map[string]func(p *deltaProcessor) error{
+		"not Deltas":              func(p *deltaProcessor) error { return p.process(podAt("a", "1"), false) },
+		"unknown type":            one("Moved", podAt("a", "1")),
+		"nil object":              one(deltafifo.Added, nil),
+		"typed nil":               one(deltafifo.Added, (*corev1.Pod)(nil)),
+		"object without metadata": one(deltafifo.Updated, "a string"),
+		"delete without metadata": one(deltafifo.Deleted, "a string"),
+		"ReplacedAll of nothing":  one(deltafifo.ReplacedAll, nil),
+		"ReplacedAll with a hole": one(deltafifo.ReplacedAll, deltafifo.ReplacedAllInfo{Objects: []any{podAt("a", "1"), nil}}),
+		"Bookmark of nothing":     one(deltafifo.Bookmark, nil),
+		"Bookmark in a batch": func(p *deltaProcessor) error {
+			return p.processBatch([]deltafifo.Delta{{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Bookmark}}, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, r := newDeltaTest(t, newTestStore())
+			require.NoError(t, p.store.Add(podAt("there", "1")))
+			require.Error(t, process(p))
+			assert.Empty(t, r.take())
+			assert.Equal(t, []string{"ns/there"}, p.store.ListKeys())
+		})
+	}
+}
+
+func one(deltaType deltafifo.DeltaType, obj any) func(*deltaProcessor) error {
+	return func(p *deltaProcessor) error {
+		return p.process(deltafifo.Deltas{{Type: deltaType, Object: obj}}, false)
+	}
+}
+
+func someDeltas() []deltafifo.Delta {
+	return []deltafifo.Delta{
+		{Type: deltafifo.Added, Object: podAt("a", "2")},
+		{Type: deltafifo.Added, Object: "no key"},
+		{Type: deltafifo.Updated, Object: podAt("b", "3")},
+		{Type: deltafifo.Deleted, Object: podAt("c", "4")},
+	}
+}
+
+// Of a batch that fails in part, what was stored is told.
+func TestProcess_BatchWithABrokenItem(t *testing.T) {
+	p, r := newDeltaTest(t, newTestStore())
+	require.NoError(t, p.store.Add(podAt("a", "1")))
+	require.NoError(t, p.store.Add(podAt("c", "1")))
+	err := p.processBatch(someDeltas(), false)
+	var failed *store.TransactionError
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, []int{0, 2, 3}, failed.SuccessfulIndices)
+	assert.Equal(t, []string{"update a", "add b", "delete c"}, r.take())
+	assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, p.store.ListKeys())
+}
+
+// A batch is in the store as a whole before the first of it is told; one delta after the other, without transactions.
+func TestProcess_BatchIsStoredFirst(t *testing.T) {
+	deltas := []deltafifo.Delta{{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Added, Object: podAt("b", "2")}}
+	for name, tc := range map[string]struct {
+		store store.Store
+		want  int
+	}{
+		"with transactions":    {newTestStore(), 2},
+		"without transactions": {plainStore{newTestStore()}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &deltaProcessor{store: tc.store, keyOf: store.MetaNamespaceKeyFunc}
+			stored := 0
+			p.emit = func([]change) {
+				if stored == 0 {
+					stored = len(tc.store.ListKeys())
+				}
+			}
+			require.NoError(t, p.processBatch(deltas, false))
+			assert.Equal(t, tc.want, stored)
+			require.Error(t, p.processBatch(someDeltas(), false))
+			assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, tc.store.ListKeys())
+		})
+	}
+}
+
+// plainStore has no transactions.
+type plainStore struct{ store.Store }
+
+// A store that fails is an error, and nobody is told of what it does not hold.
+func TestProcess_FailingStore(t *testing.T) {
+	full := errors.New("full")
+	p, r := newDeltaTest(t, failingStore{newTestStore(), full})
+	for _, d := range []deltafifo.Delta{
+		{Type: deltafifo.Added, Object: podAt("a", "1")},
+		{Type: deltafifo.ReplacedAll, Object: deltafifo.ReplacedAllInfo{Objects: []any{podAt("a", "1")}}},
+	} {
+		require.ErrorIs(t, p.process(deltafifo.Deltas{d}, true), full)
+	}
+	assert.Empty(t, r.take())
+}
+
+type failingStore struct {
+	store.Store
+	err error
+}
+
+func (s failingStore) Add(any) error               { return s.err }
+func (s failingStore) Replace([]any, string) error { return s.err }
+
+// Objects that were told are not kept by the processor.
+func TestProcess_KeepsNothing(t *testing.T) {
+	p, _ := newDeltaTest(t, newTestStore())
+	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.Added, Object: podAt("a", "1")}}, false))
+	require.NoError(t, p.processBatch([]deltafifo.Delta{
+		{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Added, Object: podAt("b", "1")},
+	}, false))
+	for _, c := range p.scratch[:cap(p.scratch)] {
+		assert.Equal(t, change{}, c)
+	}
+}
