@@ -105,10 +105,11 @@ func (s *server) cut() {
 	}
 }
 
-// expire forgets the log and ends every watch with 410 Gone.
+// expire forgets the log, up to a change of something else, and ends every watch with 410 Gone.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.rv++
 	s.log, s.compacted = nil, s.rv
 	gone := apierrors.NewResourceExpired("too old resource version").Status()
 	for w := range s.watches {
@@ -132,6 +133,13 @@ func (s *server) bookmarkLocked(endsInitial bool) watch.Event {
 		obj.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
 	return watch.Event{Type: watch.Bookmark, Object: obj}
+}
+
+// elsewhere changes something that is not in this collection.
+func (s *server) elsewhere() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rv++
 }
 
 // fail makes every request fail with err, until it is called with nil.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Whatever happens on the server and to the connection, in the end the store holds what the server holds, and each handler
+// has been told a story that leads there: no add of what it knew, no update from a state it was not told.
+func TestModel_RandomHistory(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			story(t, func(w *world) { randomHistory(w, rand.New(rand.NewPCG(seed, 1))) }, resyncEvery(time.Minute), func(o *worldOptions) {
+				o.streaming = seed%2 == 1
+			})
+		})
+	}
+}
+
+func randomHistory(w *world, r *rand.Rand) {
+	handlers := []*handler{w.handler}
+	removed := map[*handler]bool{}
+	names := []string{"a", "b", "c", "d", "e"}
+	exists := func(name string) bool {
+		w.server.mu.Lock()
+		defer w.server.mu.Unlock()
+		return w.server.objects[name] != nil
+	}
+	if r.IntN(2) == 0 {
+		w.start()
+	}
+	for range 150 {
+		name := names[r.IntN(len(names))]
+		switch op := r.IntN(24); {
+		case op < 8 && !exists(name):
+			w.server.create(name)
+		case op < 8:
+			w.server.update(name)
+		case op < 12 && exists(name):
+			w.server.delete(name, false)
+		case op < 14 && exists(name):
+			w.server.delete(name, true)
+		case op == 14:
+			w.server.expire()
+		case op == 15:
+			w.server.cut()
+		case op == 16:
+			w.server.bookmark()
+		case op == 17:
+			w.server.fail(errors.New("away"))
+		case op == 18:
+			w.server.fail(nil)
+		case op == 19 && len(handlers) < 6:
+			handlers = append(handlers, w.add(randomRecorder(r), randomOptions(r)))
+		case op == 20:
+			h := handlers[r.IntN(len(handlers))]
+			removed[h] = true
+			assert.NoError(w.t, w.informer.removeHandler(h.registration))
+		case op == 21:
+			w.after(time.Duration(r.IntN(100)) * time.Second)
+		case op == 22 && w.cancel == nil:
+			w.start()
+		default:
+			w.settle()
+		}
+	}
+	if w.cancel == nil {
+		w.start()
+	}
+	w.server.fail(nil)
+	w.server.expire() // nothing else makes up for deletes that no watch reported
+	w.after(10 * time.Minute)
+	assert.Equal(w.t, w.onServer(), w.stored())
+	for i, h := range handlers {
+		view, wrong := h.snapshot()
+		assert.Empty(w.t, wrong, "handler %d", i)
+		if removed[h] {
+			continue
+		}
+		assert.True(w.t, h.HasSynced(), "handler %d", i)
+		var told []string
+		for name, rv := range view {
+			told = append(told, name+"@"+rv)
+		}
+		slices.Sort(told)
+		assert.Equal(w.t, strings.Join(w.stored(), " "), strings.Join(told, " "), "handler %d", i)
+	}
+}
+
+func randomRecorder(r *rand.Rand) *recorder {
+	rec := newRecorder()
+	if r.IntN(2) == 0 {
+		rec.slow = time.Duration(1+r.IntN(3)) * time.Second
+	}
+	return rec
+}
+
+// randomOptions has no effect on client-go but for the resync period.
+func randomOptions(r *rand.Rand) HandlerOptions {
+	o := HandlerOptions{
+		Coalesce:       r.IntN(2) == 0,
+		SplitRecreated: r.IntN(2) == 0,
+		SkipUnchanged:  r.IntN(2) == 0,
+	}
+	if r.IntN(2) == 0 {
+		period := time.Duration(r.IntN(3)) * time.Minute
+		o.ResyncPeriod = &period
+	}
+	return o
+}
+
+// A coalescing backlog leads its reader to the state that the full one leads to, whenever either is read.
+func TestModel_CoalescingAgainstFull(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		full, coalescing := &fullBacklog{}, newCoalescingBacklog()
+		fullView, coalescedView := newRecorder(), newRecorder()
+		stored, version := map[string]string{}, 0
+		for range 100 {
+			version++
+			name, rv := string(rune('a'+r.IntN(4))), fmt.Sprint(version)
+			var c change
+			switch oldRV, ok := stored[name]; {
+			case !ok:
+				c = add(podAt(name, rv), r.IntN(2) == 0)
+				stored[name] = rv
+			case r.IntN(3) == 0:
+				c = remove(podAt(name, rv))
+				delete(stored, name)
+			default:
+				c = update(podAt(name, oldRV), podAt(name, rv), false)
+				stored[name] = rv
+			}
+			full.push(batch{c})
+			coalescing.push(batch{c})
+			if r.IntN(5) == 0 {
+				tellAll(coalescing.take(), coalescedView)
+			}
+		}
+		for taken := full.take(); len(taken) > 0; taken = full.take() {
+			tellAll(taken, fullView)
+			clear(taken)
+		}
+		waiting := 0
+		for taken := coalescing.take(); len(taken) > 0; taken = coalescing.take() {
+			waiting++
+			tellAll(taken, coalescedView)
+		}
+		assert.LessOrEqual(t, waiting, 4, "an entry a key")
+		assert.Equal(t, stored, fullView.view)
+		assert.Equal(t, stored, coalescedView.view)
+		assert.Empty(t, fullView.wrong)
+		assert.Empty(t, coalescedView.wrong)
+	}
+}
+
+func tellAll(taken []batch, handler ResourceEventHandler) {
+	for _, b := range taken {
+		for i := range b {
+			b[i].tell(handler)
+		}
+	}
+}
