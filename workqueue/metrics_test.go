@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	reference "k8s.io/client-go/util/workqueue"
+
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/workqueue"
+)
+
+// recorder is a MetricsProvider that remembers.
+type recorder struct {
+	mu     sync.Mutex
+	values map[string]float64
+	counts map[string]int
+}
+
+func newRecorder() *recorder {
+	return &recorder{values: map[string]float64{}, counts: map[string]int{}}
+}
+
+func (r *recorder) metric(name, queue string) metric { return metric{r, queue + "/" + name} }
+
+func (r *recorder) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprint(r.values)
+}
+
+type metric struct {
+	r    *recorder
+	name string
+}
+
+func (m metric) change(f func(old float64) float64) {
+	m.r.mu.Lock()
+	defer m.r.mu.Unlock()
+	m.r.values[m.name] = f(m.r.values[m.name])
+	m.r.counts[m.name]++
+}
+
+func (m metric) Inc()              { m.change(func(v float64) float64 { return v + 1 }) }
+func (m metric) Dec()              { m.change(func(v float64) float64 { return v - 1 }) }
+func (m metric) Set(v float64)     { m.change(func(float64) float64 { return v }) }
+func (m metric) Observe(v float64) { m.change(func(old float64) float64 { return old + v }) }
+
+func (r *recorder) NewDepthMetric(q string) workqueue.GaugeMetric  { return r.metric("depth", q) }
+func (r *recorder) NewAddsMetric(q string) workqueue.CounterMetric { return r.metric("adds", q) }
+func (r *recorder) NewLatencyMetric(q string) workqueue.HistogramMetric {
+	return r.metric("latency", q)
+}
+func (r *recorder) NewWorkDurationMetric(q string) workqueue.HistogramMetric {
+	return r.metric("work", q)
+}
+func (r *recorder) NewUnfinishedWorkSecondsMetric(q string) workqueue.SettableGaugeMetric {
+	return r.metric("unfinished", q)
+}
+func (r *recorder) NewLongestRunningProcessorSecondsMetric(q string) workqueue.SettableGaugeMetric {
+	return r.metric("longest", q)
+}
+func (r *recorder) NewRetriesMetric(q string) workqueue.CounterMetric { return r.metric("retries", q) }
+
+// referenceRecorder is a recorder for client-go, whose metric types have other names.
+type referenceRecorder struct{ *recorder }
+
+func (r referenceRecorder) NewDepthMetric(q string) reference.GaugeMetric {
+	return r.metric("depth", q)
+}
+func (r referenceRecorder) NewAddsMetric(q string) reference.CounterMetric {
+	return r.metric("adds", q)
+}
+func (r referenceRecorder) NewLatencyMetric(q string) reference.HistogramMetric {
+	return r.metric("latency", q)
+}
+func (r referenceRecorder) NewWorkDurationMetric(q string) reference.HistogramMetric {
+	return r.metric("work", q)
+}
+func (r referenceRecorder) NewUnfinishedWorkSecondsMetric(q string) reference.SettableGaugeMetric {
+	return r.metric("unfinished", q)
+}
+func (r referenceRecorder) NewLongestRunningProcessorSecondsMetric(q string) reference.SettableGaugeMetric {
+	return r.metric("longest", q)
+}
+func (r referenceRecorder) NewRetriesMetric(q string) reference.CounterMetric {
+	return r.metric("retries", q)
+}
+
+// onBothWithMetrics runs f on a queue of ours and on one of client-go's that has metrics.
+func onBothWithMetrics(t *testing.T, name string, f func(t *testing.T, q queue, r *recorder)) {
+	for _, impl := range []string{transcript.Ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRecorder()
+				var q queue
+				if impl == transcript.Ours {
+					q = workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
+						workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: r})
+				} else {
+					q = reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[string](),
+						reference.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: referenceRecorder{r}})
+				}
+				defer q.ShutDown()
+				f(t, q, r)
+				checkLaws(t, q)
+			})
+		})
+	}
+}
+
+// One item's life, as its metrics tell it.
+func TestMetrics(t *testing.T) {
+	onBothWithMetrics(t, "q", func(t *testing.T, q queue, r *recorder) {
+		is := func(name string, want float64) {
+			t.Helper()
+			synctest.Wait()
+			assert.Equal(t, want, r.values["q/"+name], name)
+		}
+		q.Add("a")
+		q.Add("a") // ignored: it waits already
+		is("adds", 1)
+		is("depth", 1)
+
+		after(3 * time.Second)
+		assert.Equal(t, "a", next(q))
+		is("latency", 3)
+		is("depth", 0)
+
+		q.Add("a") // to be worked on again: counts from here
+		q.Add("a")
+		is("adds", 2)
+		is("depth", 1)
+
+		q.Add("b")
+		assert.Equal(t, "b", next(q))
+		after(2*time.Second + 100*time.Millisecond)
+		is("unfinished", 4) // the gauges are as of the last tick
+		is("longest", 2)
+
+		q.Done("a")
+		q.Done("b")
+		is("work", 4.2)
+		after(500 * time.Millisecond)
+		is("unfinished", 0)
+		is("longest", 0)
+
+		assert.Equal(t, "a", next(q))
+		is("latency", 3+2.6)
+
+		q.AddAfter("c", time.Hour)
+		q.AddAfter("c", 0)
+		q.AddRateLimited("c")
+		is("retries", 3)
+
+		q.ShutDown()
+		q.AddAfter("d", time.Hour)
+		q.Add("d")
+		after(time.Second)
+		is("retries", 3)
+		is("adds", 4)
+		is("unfinished", 0.0)
+	})
+}
+
+// Without a name there are no metrics.
+func TestMetrics_NeedAName(t *testing.T) {
+	onBothWithMetrics(t, "", func(t *testing.T, q queue, r *recorder) {
+		q.Add("a")
+		q.AddAfter("b", 1)
+		after(time.Second)
+		assert.Empty(t, r.values)
+	})
+}
+
+// A metric may call the queue: no lock is held.
+func TestDifference_MetricsMayCallTheQueue(t *testing.T) {
+	r := &reentrant{recorder: newRecorder()}
+	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "q", MetricsProvider: r})
+	r.q = q
+	q.Add("a")
+	q.Get()
+	q.Done("a")
+	q.ShutDown()
+	assert.Equal(t, []int{1, 0}, r.lens)
+}
+
+type reentrant struct {
+	*recorder
+	q    *workqueue.Typed[string]
+	lens []int
+}
+
+func (r *reentrant) NewDepthMetric(string) workqueue.GaugeMetric { return r }
+func (r *reentrant) Inc()                                        { r.lens = append(r.lens, r.q.Len()) }
+func (r *reentrant) Dec()                                        { r.lens = append(r.lens, r.q.Len()) }
