@@ -36,3 +36,19 @@ func TestBackoff_Custom(t *testing.T) {
 		require.Equal(t, time.Second, b.next(time.Now()))
 	}
 }
+
+// Internal errors form a series while less than a minute passes between two of them. Only a series has a limit.
+func TestInternalErrors(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	e := internalErrors{max: 90 * time.Second}
+	boom := apiErrors["500"]
+	require.True(t, e.retry(boom, at(0)))
+	require.True(t, e.retry(boom, at(50)))
+	require.False(t, e.retry(apiErrors["expired"], at(55)))
+	require.False(t, e.retry(boom, at(100)), "100 s since the first")
+	require.True(t, e.retry(boom, at(101)), "a new series")
+	require.True(t, e.retry(boom, at(150)))
+	require.True(t, e.retry(boom, at(210)), "a minute later: a new series")
+	require.True(t, e.retry(boom, at(269)))
+	require.False(t, (&internalErrors{}).retry(boom, at(0)))
+}

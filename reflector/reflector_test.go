@@ -501,3 +501,84 @@ func TestLateWatchIsStopped(t *testing.T) {
 		require.Equal(t, int64(1), w.stopCount.Load())
 	})
 }
+
+// A stream that ended early once, and came to its end the next time, is no sign of anything the time after.
+func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.streaming()
+		for range 3 {
+			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			close(s.open.events)
+			s.answerWatchEventually()
+			s.event(bookmark("5", "true"))
+			s.event(errorEvent("expired"))
+			s.answerWatchEventually()
+		}
+		require.Zero(t, s.listCount())
+	})
+}
+
+// A server that does not end its watches is left alone as long as it sends something.
+func TestWatchdog_EventsKeepAWatchAlive(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.watching()
+		for range 100 {
+			s.after(25 * time.Second)
+			s.event(bookmark("6", ""))
+		}
+		require.Zero(t, s.open.stopCount.Load())
+		s.after(29 * time.Second)
+		require.Zero(t, s.open.stopCount.Load())
+		s.after(2 * time.Second)
+		require.Positive(t, s.open.stopCount.Load())
+	})
+}
+
+func TestWatchdog_Off(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.WatchdogSlack = -1
+		s.opts.WatchListDeadline = -1
+		s.watching()
+		s.after(24 * time.Hour)
+		require.Zero(t, s.open.stopCount.Load())
+		s.stop()
+		s.streaming()
+		s.after(24 * time.Hour)
+		require.Zero(t, s.open.stopCount.Load())
+		s.stop()
+		s.start()
+		s.take()
+		s.after(24 * time.Hour)
+		s.saw()
+	})
+}
+
+// A stream is stopped also where the round ends between its last initial event and its first change.
+func TestStreaming_StoppedWhateverHappens(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		streaming := true
+		s.opts.UseWatchList = &streaming
+		ctx, cancel := context.WithCancel(context.Background())
+		go New(s, &v1.Pod{}, cancellingStore{scriptStore{s}, cancel}, s.opts).Run(ctx)
+		s.answerWatch(nil)
+		s.event(bookmark("5", "true"))
+		require.Positive(t, s.open.stopCount.Load())
+	})
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.Transform = func(any) (any, error) { panic("transform") }
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.saw("watch stopped", "panic: transform")
+	})
+}
+
+// cancellingStore has the reflector stopped by what it stores.
+type cancellingStore struct {
+	scriptStore
+	cancel func()
+}
+
+func (s cancellingStore) Replace([]any, string) error {
+	s.cancel()
+	return nil
+}

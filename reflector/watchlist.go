@@ -77,6 +77,7 @@ func (s *snapshot) apply(_ *Reflector, e event) error {
 	i, known := s.index[name]
 	switch {
 	case e.Type == watch.Bookmark:
+		s.resourceVersion = e.meta.GetResourceVersion()
 		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil
@@ -92,11 +93,8 @@ func (s *snapshot) apply(_ *Reflector, e event) error {
 	return nil
 }
 
-func (s *snapshot) advance(_ *Reflector, resourceVersion string, pastInitial bool) {
-	if pastInitial { // the ADDED events are in no order
-		s.resourceVersion = resourceVersion
-	}
-}
+// advance does nothing: the present state has one resourceVersion, that of its last bookmark.
+func (s *snapshot) advance(*Reflector, string, bool) {}
 
 func (s *snapshot) done() bool { return s.complete }
 
