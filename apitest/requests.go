@@ -94,6 +94,9 @@ func (w *codeWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
+// Unwrap lets http.ResponseController find the connection.
+func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // Flush sends what is buffered.
 func (w *codeWriter) Flush() {
 	if f, ok := w.ResponseWriter.(http.Flusher); ok {

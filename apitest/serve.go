@@ -4,6 +4,7 @@ package apitest
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case c.fault.Err != nil:
 		c.error(c.fault.Err)
 	case c.fault.Drop:
-		panic(http.ErrAbortHandler) // net/http's way to close a connection without an answer
+		c.drop()
 	case c.fault.Handler != nil:
 		c.fault.Handler.ServeHTTP(cw, r)
 	case req.Resource == "":
@@ -43,6 +44,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		c.serveResource()
 	}
+}
+
+// drop closes the connection in the first line of the answer. Before that, net/http's client would try again unasked.
+func (c *call) drop() {
+	conn, _, err := http.NewResponseController(c.w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // net/http's way to close a connection
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 ") // it is closed in any case
+	_ = conn.Close()
 }
 
 // sleep waits unless the client or the server goes away first.

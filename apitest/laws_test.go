@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// CheckLaws returns the law of the revision log that does not hold.
+func (s *Server) CheckLaws() error {
+	l := s.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.compacted > l.visible || l.visible > l.rv || (!l.lagging && l.visible != l.rv) {
+		return fmt.Errorf("L2: compacted %d, visible %d, rv %d", l.compacted, l.visible, l.rv)
+	}
+	seen := map[int64]bool{}
+	events := 0
+	for _, c := range l.collections {
+		events += len(c.events)
+		if err := c.checkLaws(l, seen); err != nil {
+			return fmt.Errorf("%s: %w", c.resource.Plural, err)
+		}
+	}
+	if events != l.eventCount {
+		return fmt.Errorf("L3: %d events are counted, %d are there", l.eventCount, events)
+	}
+	if gone := l.rv - l.compacted - int64(events); gone != 0 && len(l.collections) == len(builtins()) {
+		return fmt.Errorf("L3: %d of the versions after %d are in no collection", gone, l.compacted)
+	}
+	return nil
+}
+
+func (c *collection) checkLaws(l *revisionLog, seen map[int64]bool) error {
+	for i, e := range c.events {
+		switch rv := e.now.rv; {
+		case rv <= l.compacted || rv > l.rv:
+			return fmt.Errorf("L3: event %d is outside of (%d, %d]", rv, l.compacted, l.rv)
+		case i > 0 && rv <= c.events[i-1].now.rv:
+			return fmt.Errorf("L3: event %d is not after %d", rv, c.events[i-1].now.rv)
+		case seen[rv]:
+			return fmt.Errorf("L1: version %d is there twice", rv)
+		default:
+			seen[rv] = true
+		}
+	}
+	if !slices.IsSortedFunc(c.entries, func(a, b *entry) int { return compare(a.key, b.key) }) || len(c.entries) != len(c.byKey) {
+		return fmt.Errorf("entries are not the sorted keys")
+	}
+	for _, e := range c.entries {
+		if c.byKey[e.key] != e {
+			return fmt.Errorf("entry %s is not found by its key", e.key)
+		}
+		if err := e.checkLaws(l.compacted); err != nil {
+			return fmt.Errorf("%s: %w", e.key, err)
+		}
+	}
+	return nil
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (e *entry) checkLaws(compacted int64) error {
+	for v := e.head; v != nil; v = v.prev {
+		var obj struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		if err := json.Unmarshal(v.json, &obj); err != nil {
+			return fmt.Errorf("version %d is no JSON: %w", v.rv, err)
+		}
+		if obj.Metadata.ResourceVersion != strconv.FormatInt(v.rv, 10) || string(v.json[v.rvStart:v.rvEnd]) != obj.Metadata.ResourceVersion {
+			return fmt.Errorf("L1: version %d says it is %s", v.rv, obj.Metadata.ResourceVersion)
+		}
+		if !json.Valid(v.metadata()) {
+			return fmt.Errorf("version %d: metadata is cut out wrongly: %s", v.rv, v.metadata())
+		}
+		if v.prev != nil && v.prev.rv >= v.rv {
+			return fmt.Errorf("L4: version %d comes after %d", v.prev.rv, v.rv)
+		}
+		if v.rv <= compacted && v.prev != nil {
+			return fmt.Errorf("L4: version %d is older than the newest compacted one and still held", v.prev.rv)
+		}
+	}
+	if e.head.deleted && e.head.rv <= compacted {
+		return fmt.Errorf("deleted at %d, compacted at %d, and still there", e.head.rv, compacted)
+	}
+	return nil
+}
