@@ -21,7 +21,7 @@ type Rates struct {
 	TooManyRequests float64 // 429, with Retry-After: 1
 	ServerError     float64 // 500
 	Unavailable     float64 // 503
-	Drop            float64 // the connection closes in the first line of the answer
+	Drop            float64 // the connection closes after the first line of the answer
 
 	// For watches, after a few events.
 	Close  float64

@@ -50,7 +50,7 @@ type Fault struct {
 	Delay time.Duration // before anything else happens to the request
 
 	Err     error        // answered instead, as a Status: what the constructors of apimachinery's errors package return
-	Drop    bool         // nothing is done, and the connection closes in the first line of the answer
+	Drop    bool         // nothing is done, and the connection closes after the first line of the answer
 	Handler http.Handler // answers instead
 
 	// For watches that begin in order. After AfterEvents events, Stream happens. StreamErr is what ErrorStream sends;

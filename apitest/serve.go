@@ -46,13 +46,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drop closes the connection in the first line of the answer. Before that, net/http's client would try again unasked.
+// drop closes the connection after the first line of the answer. Before that, net/http's client would try again unasked.
 func (c *call) drop() {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler) // net/http's way to close a connection
 	}
-	_, _ = io.WriteString(conn, "HTTP/1.1 ") // it is closed in any case
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n") // it is closed in any case
 	_ = conn.Close()
 }
 
