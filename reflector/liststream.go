@@ -35,8 +35,8 @@ func NewStreamingListWatch(c Getter, resource, namespace string, newItem func() 
 		return collectionRequest(c, resource, namespace, optionsModifier, options)
 	}
 	watchRequest := request
-	const json, metadataOnly = "application/json", "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	accept := json
+	const metadataOnly = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+	accept := "application/json"
 	if _, ok := newItem().(*metav1.PartialObjectMetadata); ok {
 		accept = fmt.Sprintf(metadataOnly, "PartialObjectMetadataList")
 		watchRequest = func(options metav1.ListOptions) *rest.Request {

@@ -48,18 +48,18 @@ func refusesWatchList(lw ListerWatcher) bool {
 	return ok && refuser.IsWatchListSemanticsUnSupported()
 }
 
-// ListFunc is ListerWatcher's ListWithContext as a function.
-type ListFunc func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+// ListWithContextFunc is ListerWatcher's ListWithContext as a function.
+type ListWithContextFunc func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 
-// WatchFunc is ListerWatcher's WatchWithContext as a function.
-type WatchFunc func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+// WatchFuncWithContext is ListerWatcher's WatchWithContext as a function. (The two names are client-go's.)
+type WatchFuncWithContext func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.
 //
 // Source: tools/cache/listwatch.go ListWatch
 type ListWatch struct {
-	ListWithContextFunc  ListFunc
-	WatchFuncWithContext WatchFunc
+	ListWithContextFunc  ListWithContextFunc
+	WatchFuncWithContext WatchFuncWithContext
 	// DisableChunking makes each LIST ask for everything at once.
 	DisableChunking bool
 }

@@ -33,11 +33,13 @@ type Transition struct {
 }
 
 // step does one phase's work and decides what comes next. All that the reflector decides, it decides here: the helpers
-// report what happened. (Backing off is written as |.)
+// report what happened.
 //
-//	Starting ──▶ Streaming ────▶ Watching ◀──▶ Opening ◀── Listing ◀── Starting
-//	                 └──▶ Listing      └──── | ──┬───┘        │
-//	                                          Starting ◀── | ─┘
+//	Starting ──▶ Streaming ──▶ Watching ◀──▶ Opening
+//	    │            │                          ▲
+//	    └────────────┴──▶ Listing ──────────────┘
+//
+// From each a failure may lead back to Starting, after a pause.
 func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 	switch now {
 	case Starting:
@@ -49,8 +51,6 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 	case Streaming:
 		err := r.streamList(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return Transition{To: Idle}
 		case err == nil:
 			r.unfinished = 0
 			return Transition{To: Watching}
@@ -75,8 +75,6 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 	case Listing:
 		err := r.list(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return Transition{To: Idle}
 		case err == nil:
 			return Transition{To: Opening}
 		case isUnavailable(err) && !isApplyError(err) && !r.unavailable:
@@ -88,8 +86,6 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 	case Opening:
 		err := r.openWatch(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return Transition{To: Idle}
 		case err == nil:
 			return Transition{To: Watching}
 		case isApplyError(err):
@@ -104,8 +100,6 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 	case Watching:
 		err := r.followWatch(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return Transition{To: Idle}
 		case err == nil: // servers end watches; the next goes on where this one ended
 			return Transition{To: Opening}
 		case errors.Is(err, ErrWatchSilent):

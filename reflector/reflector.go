@@ -4,8 +4,8 @@
 //
 //	API server <- LIST, WATCH - [reflector] - Replace, Add, Update, Delete -> deltafifo
 //
-// Read phase.go (the state machine), reflector.go, list.go, watchlist.go, watch.go, event.go, listwatch.go, liststream.go;
-// then go test -v ./reflector.
+// Read phase.go (the state machine), reflector.go, list.go, watch.go, event.go, watchlist.go; listwatch.go and liststream.go
+// are the way to a server. Then go test -v ./reflector.
 // Goroutines: Run's own does everything but wait for the server: each LIST and each opening of a watch has one that ends
 // with the request. Locking: mu guards what Status shows; no foreign code runs under it.
 //
@@ -34,7 +34,8 @@ import (
 //	    received is stopped
 //	R3  each received object is transformed once, then handed to the Store or dropped with the list it came in
 //	R4  the Store is called from one goroutine; Resync only while there is a watch or one is being opened
-//	R5  a failure is followed by a wait, but for those that a different request can cure
+//	R5  two requests that fail in the same way have a wait between them, but for InternalErrors within
+//	    Options.MaxInternalErrorRetryDuration
 type Reflector struct {
 	name            string
 	typeDescription string
@@ -186,6 +187,9 @@ func (r *Reflector) round(ctx context.Context) error {
 	for phase := Starting; ; {
 		r.setPhase(phase)
 		next := r.step(ctx, phase)
+		if ctx.Err() != nil {
+			next = Transition{To: Idle}
+		}
 		next.From = phase
 		r.note(ctx, next)
 		switch {

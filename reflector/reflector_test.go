@@ -358,6 +358,40 @@ func TestApplyError_CauseIsNotTheServers(t *testing.T) {
 	}
 }
 
+// Nor is one that comes while a watch is being opened.
+func TestApplyError_OfAResyncWhileOpening(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.ResyncPeriod = time.Minute
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		s.take()
+		s.fail("resync", apiErrors["429"])
+		s.after(time.Minute + 800*time.Millisecond)
+		s.saw("1m0s later: resync: slow down", "reported: resync: slow down", "800ms later: LIST rv=5")
+	})
+}
+
+// A watch that always has another event does not keep a resync from its turn.
+func TestResync_AmongManyEvents(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.ResyncPeriod = time.Second
+		const count = 4000
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		w := newScriptWatch(s)
+		w.events = make(chan watch.Event, count)
+		for range count {
+			w.events <- watch.Event{Type: "ODD", Object: pod("a@6")}
+		}
+		report := reported
+		reported = func(err error, msg string) { time.Sleep(time.Millisecond); report(err, msg) }
+		s.watches <- watchAnswer{w: w}
+		s.after(count * time.Millisecond)
+		log := strings.Join(s.take(), "\n")
+		require.GreaterOrEqual(t, strings.Count(log, "resync"), 2)
+	})
+}
+
 // A list is handed to the store in an array of its own, in the server's order.
 func TestSnapshot_Laws(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {

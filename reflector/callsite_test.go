@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/reflector"
+)
+
+// Without a name, a reflector is called after the line that made it.
+func TestNew_NameIsTheCaller(t *testing.T) {
+	require.Regexp(t, `^reflector/callsite_test\.go:\d+$`, reflector.New(nil, nil, nil, reflector.Options{}).Name())
+}
