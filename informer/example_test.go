@@ -99,14 +99,14 @@ func ExampleNewTypedSharedIndexInformer() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go pods.Run(ctx)
-	lw.changes.Delete(pod("web-0", "3"))
+	lw.changes.Delete(pod("web-1", "3"))
 	for range 3 {
 		fmt.Println(<-told)
 	}
 	// Output:
 	// add web-0
 	// add web-1
-	// delete web-0
+	// delete web-1
 }
 
 // A cache that does not fill says why.
