@@ -52,6 +52,9 @@ func (f *failures[T, V]) get(item T) V {
 
 // put remembers v about item, which failed at now.
 func (f *failures[T, V]) put(item T, v V, now time.Time) {
+	if f.len() == 0 {
+		f.since = now
+	}
 	f.age(now)
 	if f.young == nil {
 		f.young = map[T]V{}

@@ -3,7 +3,6 @@
 package workqueue_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,20 +19,13 @@ import (
 type recorder struct {
 	mu     sync.Mutex
 	values map[string]float64
-	counts map[string]int
 }
 
 func newRecorder() *recorder {
-	return &recorder{values: map[string]float64{}, counts: map[string]int{}}
+	return &recorder{values: map[string]float64{}}
 }
 
 func (r *recorder) metric(name, queue string) metric { return metric{r, queue + "/" + name} }
-
-func (r *recorder) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return fmt.Sprint(r.values)
-}
 
 type metric struct {
 	r    *recorder
@@ -44,7 +36,6 @@ func (m metric) change(f func(old float64) float64) {
 	m.r.mu.Lock()
 	defer m.r.mu.Unlock()
 	m.r.values[m.name] = f(m.r.values[m.name])
-	m.r.counts[m.name]++
 }
 
 func (m metric) Inc()              { m.change(func(v float64) float64 { return v + 1 }) }
@@ -121,6 +112,8 @@ func TestMetrics(t *testing.T) {
 		is := func(name string, want float64) {
 			t.Helper()
 			synctest.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			assert.Equal(t, want, r.values["q/"+name], name)
 		}
 		q.Add("a")

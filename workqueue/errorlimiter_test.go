@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/workqueue"
+)
+
+var (
+	conflict    = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("changed"))
+	tooMany     = apierrors.NewTooManyRequestsError("slow down")
+	tooManyWait = apierrors.NewTooManyRequests("slow down", 12)
+	other       = errors.New("other")
+)
+
+func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want time.Duration
+	}{
+		{apierrors.NewTimeoutError("slow", 0), 100 * time.Millisecond},
+		{apierrors.NewTimeoutError("slow", 3), 3 * time.Second},
+		{apierrors.NewServerTimeout(schema.GroupResource{}, "get", 0), 100 * time.Millisecond},
+		{context.DeadlineExceeded, 100 * time.Millisecond},
+		{&net.DNSError{IsTimeout: true}, 100 * time.Millisecond},
+		{conflict, time.Second},
+		{fmt.Errorf("update: %w", conflict), time.Second},
+		{tooMany, 30 * time.Second},
+		{tooManyWait, 12 * time.Second},
+		{fmt.Errorf("update: %w", tooManyWait), 12 * time.Second},
+		{other, 100 * time.Millisecond},
+		{&net.DNSError{}, 100 * time.Millisecond},
+		{context.Canceled, 100 * time.Millisecond},
+		{nil, 100 * time.Millisecond},
+	} {
+		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
+		assert.Equal(t, c.want, limiter.WhenError("a", c.err), "%v", c.err)
+		limiter.Forget("a")
+		limiter.Failed("a", c.err)
+		assert.Equal(t, c.want, limiter.When("a"), "%v by Failed", c.err)
+		assert.Equal(t, 1, limiter.NumRequeues("a"))
+	}
+}
+
+func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
+	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{
+		Timeout: 1, Conflict: 2, TooManyRequests: 3, BaseDelay: 4, MaxDelay: 20,
+	})
+	assert.Equal(t, time.Duration(1), limiter.WhenError("a", context.DeadlineExceeded))
+	assert.Equal(t, time.Duration(2), limiter.WhenError("a", conflict))
+	assert.Equal(t, time.Duration(3), limiter.WhenError("a", tooMany))
+	assert.Equal(t, time.Duration(20), limiter.WhenError("a", other), "4 doubled three times is more than 20")
+	assert.Equal(t, 4, limiter.NumRequeues("a"))
+}
+
+// Failed is used once: the next When without it decides by no error.
+func TestErrorTypeRateLimiter_FailedIsUsedOnce(t *testing.T) {
+	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
+	limiter.Failed("a", conflict)
+	limiter.Failed("b", tooMany)
+	assert.Equal(t, time.Second, limiter.When("a"))
+	assert.Equal(t, 200*time.Millisecond, limiter.When("a"))
+	assert.Equal(t, 30*time.Second, limiter.When("b"))
+	limiter.Failed("a", conflict)
+	limiter.Forget("a")
+	assert.Equal(t, 100*time.Millisecond, limiter.When("a"))
+}
+
+// AddFailed takes the error through the limiters that combine others; a limiter that does not know errors counts as usual.
+func TestStory_AddFailedDecidesByTheError(t *testing.T) {
+	byError := func() workqueue.TypedRateLimiter[string] {
+		return workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
+	}
+	for name, c := range map[string]struct {
+		limiter workqueue.TypedRateLimiter[string]
+		want    time.Duration
+	}{
+		"by error":       {byError(), 30 * time.Second},
+		"maximum of two": {workqueue.NewTypedMaxOfRateLimiter(byError(), workqueue.NewTypedBucketRateLimiter[string](1, 1)), 30 * time.Second},
+		"maximum wait":   {workqueue.NewTypedWithMaxWaitRateLimiter(byError(), 3*time.Second), 3 * time.Second},
+		"exponential":    {workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour), time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.NewTypedRateLimitingQueue(c.limiter)
+				defer q.ShutDown()
+				q.AddFailed("a", tooMany)
+				after(c.want - 1)
+				assert.Equal(t, 0, q.Len())
+				after(1)
+				assert.Equal(t, 1, q.Len())
+				assert.Equal(t, 1, q.NumRequeues("a"))
+				assert.Equal(t, 1, q.Tracked())
+				q.Forget("a")
+				assert.Equal(t, 0, q.NumRequeues("a"))
+				assert.Equal(t, 0, q.Tracked())
+			})
+		})
+	}
+}

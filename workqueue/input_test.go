@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	reference "k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"example.com/informerstack/workqueue"
+)
+
+// An item that cannot be a map key panics as it does in client-go, and the queue works on.
+func TestInput_UnhashableItem(t *testing.T) {
+	for name, q := range map[string]workqueue.TypedDelayingInterface[any]{
+		"ours":   workqueue.NewTypedDelayingQueue[any](),
+		clientGo: reference.NewTypedDelayingQueue[any](),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer q.ShutDown()
+			assert.Panics(t, func() { q.Add([]int{1}) })
+			assert.Panics(t, func() { q.Done([]int{1}) })
+			q.Add("a")
+			assert.Equal(t, 1, q.Len())
+			checkLaws(t, q)
+		})
+	}
+	// In client-go this one ends the process, in a goroutine of its own.
+	q := workqueue.NewTypedDelayingQueue[any]()
+	assert.Panics(t, func() { q.AddAfter([]int{1}, time.Hour) })
+	q.AddAfter("a", time.Hour)
+	q.CheckLaws(t)
+	q.ShutDown()
+}
+
+// NaN is not equal to itself: every Add is another item, and no Done finds its own.
+func TestInput_NaN(t *testing.T) {
+	for name, q := range map[string]workqueue.TypedInterface[float64]{
+		"ours":   workqueue.NewTyped[float64](),
+		clientGo: reference.NewTyped[float64](),
+	} {
+		q.Add(math.NaN())
+		q.Add(math.NaN())
+		assert.Equal(t, 2, q.Len(), name)
+		for range 2 {
+			item, _ := q.Get()
+			assert.True(t, math.IsNaN(item), name)
+			q.Done(item)
+		}
+		assert.Equal(t, 0, q.Len(), name)
+		checkLaws(t, q)
+		q.Add(0.0)
+		q.Add(math.Copysign(0, -1)) // equal, although other bits
+		assert.Equal(t, 1, q.Len(), name)
+		q.ShutDown()
+	}
+}
+
+func TestInput_ZeroItem(t *testing.T) {
+	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.Add("")
+		item, shutdown := q.Get()
+		assert.Empty(t, item)
+		assert.False(t, shutdown)
+		q.Done("")
+	})
+}
+
+// The longest delay there is, and what a bucket without tokens answers: the item waits, nothing overflows.
+func TestInput_LongestDelay(t *testing.T) {
+	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.AddAfter("a", math.MaxInt64)
+		q.AddAfter("b", rate.InfDuration)
+		q.AddAfter("c", math.MinInt64)
+		after(1000 * time.Hour)
+		assert.Equal(t, "c", nextAll(q))
+	})
+}
+
+func TestInput_BucketWithoutTokens(t *testing.T) {
+	for _, c := range []struct {
+		qps   float64
+		burst int
+		want  []time.Duration
+	}{
+		{0, 2, []time.Duration{0, 0, rate.InfDuration}},
+		{-1, 2, []time.Duration{0, 0, rate.InfDuration}},
+		{math.Inf(-1), 1, []time.Duration{0, rate.InfDuration}},
+		{math.NaN(), 1, []time.Duration{0, rate.InfDuration}},
+		{10, 0, []time.Duration{rate.InfDuration}},
+		{10, -1, []time.Duration{rate.InfDuration}},
+		{math.Inf(1), 0, []time.Duration{0, 0, 0}},
+		{math.MaxFloat64, 0, []time.Duration{0, 0, 0}},
+		{1, 1, []time.Duration{0, time.Second, 2 * time.Second}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			limiter := workqueue.NewTypedBucketRateLimiter[string](c.qps, c.burst)
+			for _, want := range c.want {
+				assert.Equal(t, want, limiter.When("a"), "qps %v, burst %v", c.qps, c.burst)
+			}
+			assert.Zero(t, limiter.NumRequeues("a"))
+			limiter.Forget("a")
+		})
+	}
+}
+
+func TestInput_NotPositiveDelays(t *testing.T) {
+	for _, base := range []time.Duration{0, -1, -time.Second} {
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](base, time.Hour)
+		for range 100 {
+			assert.Equal(t, base, limiter.When("a"))
+		}
+		assert.Equal(t, 100, limiter.NumRequeues("a"))
+	}
+}
+
+// Without a limiter everything works but what asks it; that panics, as in client-go.
+func TestInput_NilLimiter(t *testing.T) {
+	for name, q := range map[string]queue{
+		"ours":   workqueue.NewTypedRateLimitingQueue[string](nil),
+		clientGo: reference.NewTypedRateLimitingQueue[string](nil),
+	} {
+		q.Add("a")
+		assert.Equal(t, 1, q.Len(), name)
+		assert.Panics(t, func() { q.AddRateLimited("a") }, name)
+		assert.Panics(t, func() { q.Forget("a") }, name)
+		assert.Panics(t, func() { q.NumRequeues("a") }, name)
+		q.ShutDown()
+	}
+	assert.Zero(t, workqueue.NewTypedRateLimitingQueue[string](nil).Tracked())
+}
+
+func TestInput_AfterShutDown(t *testing.T) {
+	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.ShutDown()
+		q.Add("a")
+		q.AddAfter("b", 0)
+		q.AddAfter("c", time.Second)
+		q.AddRateLimited("d")
+		q.Done("e")
+		q.Forget("f")
+		after(time.Hour)
+		assert.Equal(t, "shutdown", next(q))
+		assert.Equal(t, 1, q.NumRequeues("d"), "the limiter counts nevertheless")
+		q.ShutDown()
+		q.ShutDownWithDrain()
+	})
+}
+
+// An order of the owner's own: last in, first out, and a touch brings an item forward.
+func TestQueue_OwnOrder(t *testing.T) {
+	for name, q := range map[string]workqueue.TypedInterface[string]{
+		"ours":   workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: &stack{}}),
+		clientGo: reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Queue: &stack{}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer q.ShutDown()
+			for _, item := range []string{"a", "b", "c", "a"} {
+				q.Add(item)
+			}
+			assert.Equal(t, 3, q.Len())
+			checkLaws(t, q)
+			item, _ := q.Get()
+			assert.Equal(t, "a", item, "it was touched")
+			q.Add("a") // a worker has it: no touch, no push
+			assert.Equal(t, 2, q.Len())
+			item, _ = q.Get()
+			assert.Equal(t, "c", item)
+			q.Done("a")
+			item, _ = q.Get()
+			assert.Equal(t, "a", item)
+			checkLaws(t, q)
+		})
+	}
+}
+
+// An order that hands out what it was never given, or twice what it was given once: the worker gets it.
+func TestQueue_OrderOfStrangeItems(t *testing.T) {
+	for name, make := range map[string]func(order workqueue.Queue[string]) workqueue.TypedInterface[string]{
+		"ours": func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
+			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
+		},
+		clientGo: func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
+			return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Queue: order})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			order := &stack{}
+			q := make(order)
+			defer q.ShutDown()
+			q.Add("a")
+			order.items = append(order.items, "stranger", "a")
+			var got []string
+			for q.Len() > 0 {
+				item, _ := q.Get()
+				got = append(got, item)
+				checkLaws(t, q)
+			}
+			assert.Equal(t, []string{"a", "stranger", "a"}, got)
+			q.Done("a")
+			q.Done("stranger")
+			q.ShutDownWithDrain() // nothing is left
+		})
+	}
+}
+
+// An order that panics does not keep the lock.
+func TestQueue_OrderThatPanics(t *testing.T) {
+	order := &stack{}
+	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
+	for _, call := range []func(){
+		func() { q.Add("b") }, // Push
+		func() { q.Add("b") }, // Touch
+		func() { q.Get() },
+		func() { q.Len() },
+	} {
+		order.broken = true
+		assert.PanicsWithValue(t, "broken", call)
+		order.broken = false
+		q.ShuttingDown()
+	}
+	q.Add("a")
+	item, _ := q.Get()
+	assert.Equal(t, "a", item)
+}
+
+type stack struct {
+	items  []string
+	broken bool
+}
+
+func (s *stack) check() {
+	if s.broken {
+		panic("broken")
+	}
+}
+
+func (s *stack) Touch(item string) {
+	s.check()
+	for i := range s.items {
+		if s.items[i] == item {
+			s.items = append(append(s.items[:i:i], s.items[i+1:]...), item)
+			return
+		}
+	}
+}
+
+func (s *stack) Push(item string) { s.check(); s.items = append(s.items, item) }
+func (s *stack) Len() int         { s.check(); return len(s.items) }
+func (s *stack) Pop() string {
+	s.check()
+	last := s.items[len(s.items)-1]
+	s.items = s.items[:len(s.items)-1]
+	return last
+}
+
+func TestQueue_DefaultQueueIsFIFO(t *testing.T) {
+	order := workqueue.DefaultQueue[int]()
+	for i := range 3 {
+		order.Push(i)
+		order.Touch(0)
+	}
+	for i := range 3 {
+		assert.Equal(t, 3-i, order.Len())
+		assert.Equal(t, i, order.Pop())
+	}
+}
+
+// A clock of the owner's own moves what waits: one that can call back, and one that has timers alone.
+func TestDelaying_OwnClock(t *testing.T) {
+	for name, wrap := range map[string]func(clock.WithTicker) clock.WithTicker{
+		"with AfterFunc": func(c clock.WithTicker) clock.WithTicker { return c },
+		"with timers":    func(c clock.WithTicker) clock.WithTicker { return struct{ clock.WithTicker }{c} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := testingclock.NewFakeClock(time.Now())
+				q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: wrap(fake)})
+				q.AddAfter("late", time.Hour)
+				q.AddAfter("b", 2*time.Second)
+				q.AddAfter("a", time.Second)
+				require.Equal(t, 1, fake.Waiters())
+				for _, want := range []string{"a", "b"} {
+					fake.Step(time.Second)
+					synctest.Wait()
+					q.CheckLaws(t)
+					require.Equal(t, 1, q.Len())
+					item, _ := q.Get()
+					assert.Equal(t, want, item)
+					q.Done(item)
+				}
+				q.ShutDown()
+				assert.Zero(t, fake.Waiters())
+				synctest.Wait()
+				assert.Zero(t, goroutines())
+			})
+		})
+	}
+}
+
+// Queues of the owner's own below: without GetWithContext and Snapshot, the queues around do what they can.
+func TestDelaying_OwnQueue(t *testing.T) {
+	below := struct {
+		workqueue.TypedInterface[string]
+	}{workqueue.NewTyped[string]()}
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Queue: below})
+	q := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: delaying})
+	defer q.ShutDown()
+	q.Add("a")
+	q.AddAfter("b", time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	item, shutdown := q.GetWithContext(ctx)
+	assert.Equal(t, "a", item)
+	assert.False(t, shutdown)
+	cancel()
+	_, shutdown = q.GetWithContext(ctx)
+	assert.True(t, shutdown)
+	snapshot := q.Snapshot()
+	assert.Empty(t, snapshot.Ready)
+	assert.Equal(t, "b", snapshot.Waiting[0].Item)
+	assert.True(t, delaying.CancelDelayed("b"))
+	assert.False(t, delaying.CancelDelayed("b"))
+	q.CheckLaws(t)
+
+	foreign := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: reference.NewTypedDelayingQueue[string]()})
+	defer foreign.ShutDown()
+	foreign.Add("a")
+	assert.Equal(t, workqueue.Snapshot[string]{}, foreign.Snapshot())
+}
