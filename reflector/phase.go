@@ -88,9 +88,7 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 		switch {
 		case err == nil:
 			return Transition{To: Watching}
-		case isApplyError(err):
-			return Transition{To: Starting, Pause: true, Err: err, handle: true}
-		case isBusy(err): // all will want to list when it is back; what we have is still good
+		case isBusy(err) && !isApplyError(err): // all will want to list when it is back; what we have is still good
 			return Transition{To: Opening, Pause: true, Err: err}
 		case errors.Is(err, ErrWatchSilent):
 			return Transition{To: Opening, Err: err}
@@ -100,16 +98,12 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 	case Watching:
 		err := r.followWatch(ctx)
 		switch {
-		case err == nil: // servers end watches; the next goes on where this one ended
-			return Transition{To: Opening}
-		case errors.Is(err, ErrWatchSilent):
-			return Transition{To: Opening, Err: err}
 		case isApplyError(err):
 			return Transition{To: Starting, Pause: true, Err: err, handle: true}
+		case err == nil, errors.Is(err, ErrWatchSilent), r.internalErrors.retry(err, r.clock.Now()):
+			return Transition{To: Opening, Err: err} // servers end watches; the next goes on where this one ended
 		case apierrors.IsTooManyRequests(err):
 			return Transition{To: Opening, Pause: true, Err: err}
-		case r.internalErrors.retry(err, r.clock.Now()):
-			return Transition{To: Opening, Err: err}
 		}
 		// A 410 too: a LIST that may not be older than what we have is what closes the gap.
 		return Transition{To: Starting, Pause: true, Err: err}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Status follows the reflector through its phases, and keeps the last failure.
+func TestStatus(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		on := true
+		s.opts.UseWatchList = &on
+		status := func() Status { synctest.Wait(); return s.ours.Status() }
+		s.start()
+		require.Equal(t, Status{Phase: Streaming}, status())
+		s.answerWatch(apiErrors["forbidden"])
+		start := time.Now()
+		require.Equal(t, Status{Phase: Listing, LastError: apiErrors["forbidden"], LastErrorTime: start, ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1}, status())
+		s.answerList(nil, apiErrors["500"])
+		require.Equal(t, BackingOff, status().Phase)
+		require.Equal(t, 2, status().ConsecutiveFailures)
+		require.ErrorIs(t, status().LastError, apiErrors["500"])
+		s.after(time.Second)
+		s.answerWatch(nil)
+		require.Equal(t, Streaming, status().Phase)
+		s.event(bookmark("7", "true"))
+		require.Equal(t, Watching, status().Phase)
+		require.Zero(t, status().ConsecutiveFailures)
+		require.Equal(t, 2, status().Failures)
+		require.Equal(t, "7", s.ours.LastSyncResourceVersion())
+		s.after(time.Second)
+		s.event(bookmark("9", ""))
+		require.Equal(t, time.Now(), status().LastContact)
+		require.Equal(t, "9", status().ResourceVersion)
+		close(s.open.events)
+		require.Equal(t, Opening, status().Phase)
+		s.stop()
+		require.Equal(t, Idle, status().Phase)
+	})
+}
+
+// An observer is told each decision, with its cause.
+func TestObserve(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		on := true
+		s.opts.UseWatchList = &on
+		s.opts.Observe = func(x Transition) { s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err) }
+		s.start()
+		s.answerWatch(apiErrors["invalid"])
+		s.answerList(podList("5", ""), nil)
+		s.answerWatch(nil)
+		s.event(bookmark("6", ""))
+		close(s.open.events)
+		s.answerWatch(apiErrors["429"])
+		s.after(800 * time.Millisecond)
+		s.answerWatch(nil)
+		s.event(errorEvent("expired"))
+		var got []string
+		for _, line := range s.take() {
+			if strings.Contains(line, "->") {
+				got = append(got, line)
+			}
+		}
+		require.Equal(t, []string{
+			"starting -> streaming pause=false err=<nil>",
+			`streaming -> listing pause=false err=ListOptions "" is invalid`,
+			"listing -> opening pause=false err=<nil>",
+			"opening -> watching pause=false err=<nil>",
+			"watching -> opening pause=false err=<nil>",
+			"opening -> opening pause=true err=slow down",
+			"opening -> watching pause=false err=<nil>",
+			"watching -> starting pause=true err=too old resource version",
+		}, got)
+	})
+}
+
+// The metric hooks are called, with the reflector's name.
+func TestMetrics(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		m := &countingMetrics{values: map[string][]float64{}}
+		s.opts.Metrics = m
+		s.start()
+		s.after(3 * time.Second)
+		s.answerList(podList("5", "", "a@1", "b@2"), nil)
+		s.answerWatch(nil)
+		s.event(bookmark("1234567890123456789", ""))
+		s.after(2 * time.Second)
+		close(s.open.events)
+		s.answerWatch(nil)
+		close(s.open.events)
+		synctest.Wait()
+		require.Equal(t, map[string][]float64{
+			"lists": {1}, "list duration": {3}, "items in list": {2},
+			"watches": {1, 1}, "short watches": {1}, "watch duration": {2, 0}, "items in watch": {1, 0},
+			"last resource version": {5, 567890123456789},
+		}, m.values)
+	})
+}
+
+// countingMetrics is a MetricsProvider that remembers.
+type countingMetrics struct{ values map[string][]float64 }
+
+type countingMetric struct {
+	values map[string][]float64
+	name   string
+}
+
+func (m countingMetric) Inc() { m.Observe(1) }
+
+func (m countingMetric) Set(v float64) { m.Observe(v) }
+
+func (m countingMetric) Observe(v float64) { m.values[m.name] = append(m.values[m.name], v) }
+
+func (m *countingMetrics) metric(reflector, name string) countingMetric {
+	if reflector != "test" {
+		panic(reflector)
+	}
+	return countingMetric{m.values, name}
+}
+
+func (m *countingMetrics) NewListsMetric(name string) CounterMetric {
+	return m.metric(name, "lists")
+}
+
+func (m *countingMetrics) NewListDurationMetric(name string) SummaryMetric {
+	return m.metric(name, "list duration")
+}
+
+func (m *countingMetrics) NewItemsInListMetric(name string) SummaryMetric {
+	return m.metric(name, "items in list")
+}
+
+func (m *countingMetrics) NewWatchesMetric(name string) CounterMetric {
+	return m.metric(name, "watches")
+}
+
+func (m *countingMetrics) NewShortWatchesMetric(name string) CounterMetric {
+	return m.metric(name, "short watches")
+}
+
+func (m *countingMetrics) NewWatchDurationMetric(name string) SummaryMetric {
+	return m.metric(name, "watch duration")
+}
+
+func (m *countingMetrics) NewItemsInWatchMetric(name string) SummaryMetric {
+	return m.metric(name, "items in watch")
+}
+
+func (m *countingMetrics) NewLastResourceVersionMetric(name string) GaugeMetric {
+	return m.metric(name, "last resource version")
+}

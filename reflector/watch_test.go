@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// A watch that always has another event does not keep a resync from its turn.
+func TestResync_AmongManyEvents(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.ResyncPeriod = time.Second
+		const count = 4000
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		w := newScriptWatch(s)
+		w.events = make(chan watch.Event, count)
+		for range count {
+			w.events <- watch.Event{Type: "ODD", Object: pod("a@6")}
+		}
+		report := reported
+		reported = func(err error, msg string) { time.Sleep(time.Millisecond); report(err, msg) }
+		s.watches <- watchAnswer{w: w}
+		s.after(count * time.Millisecond)
+		log := strings.Join(s.take(), "\n")
+		require.GreaterOrEqual(t, strings.Count(log, "resync"), 2)
+	})
+}
+
+// A list is handed to the store in an array of its own, in the server's order.
+func TestSnapshot_Laws(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.streaming()
+		for _, e := range []watch.Event{
+			{Type: watch.Added, Object: pod("c@1")}, {Type: watch.Added, Object: pod("a@2")}, {Type: watch.Deleted, Object: pod("c@3")},
+			{Type: watch.Deleted, Object: pod("x@4")}, {Type: watch.Added, Object: pod("b@5")}, {Type: watch.Added, Object: pod("c@6")},
+			{Type: watch.Modified, Object: pod("a@7")}, {Type: watch.Modified, Object: pod("new@8")}, bookmark("9", "true"),
+		} {
+			s.event(e)
+		}
+		s.saw("replace a@7 b@5 c@6 new@8 rv=9")
+	})
+}
+
+// A store that wants to know hears of each resourceVersion after the change itself.
+func TestResourceVersionUpdater(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		go New(s, &v1.Pod{}, updatedStore{scriptStore{s}}, s.opts).Run(s.hearing)
+		s.answerList(podList("5", ""), nil)
+		s.answerWatch(nil)
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.event(bookmark("9", ""))
+		s.saw("LIST rv=0 limit=500", "replace rv=5", "WATCH rv=5 bookmarks", "add a@6", "at 6", "bookmark 9", "at 9")
+	})
+}
+
+type updatedStore struct{ scriptStore }
+
+func (s updatedStore) UpdateResourceVersion(resourceVersion string) {
+	s.print("at %s", resourceVersion)
+}
+
+// ShouldResync is asked each time, and its no postpones the resync by a period.
+func TestShouldResync(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		asked := 0
+		s.opts.ResyncPeriod = time.Minute
+		s.opts.ShouldResync = func() bool { asked++; return asked%2 == 0 }
+		s.watching()
+		s.after(4 * time.Minute)
+		s.saw("2m0s later: resync", "2m0s later: resync")
+		require.Equal(t, 4, asked)
+	})
+}
+
+// After a stop that a request ignored, a watch that still arrives is stopped.
+func TestLateWatchIsStopped(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		late := make(chan watch.Interface)
+		lw := &ListWatch{
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return podList("5", ""), nil },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return <-late, nil },
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			New(lw, &v1.Pod{}, scriptStore{s}, s.opts).Run(ctx)
+		}()
+		synctest.Wait()
+		cancel()
+		<-ended
+		w := newScriptWatch(s)
+		late <- w
+		synctest.Wait()
+		require.Equal(t, int64(1), w.stopCount.Load())
+	})
+}
+
+// A stream that ended early once, and came to its end the next time, is no sign of anything the time after.
+func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.streaming()
+		for range 3 {
+			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			close(s.open.events)
+			s.answerWatchEventually()
+			s.event(bookmark("5", "true"))
+			s.event(errorEvent("expired"))
+			s.answerWatchEventually()
+		}
+		require.Zero(t, s.listCount())
+	})
+}
+
+// A server that does not end its watches is left alone as long as it sends something.
+func TestWatchdog_EventsKeepAWatchAlive(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.watching()
+		for range 100 {
+			s.after(25 * time.Second)
+			s.event(bookmark("6", ""))
+		}
+		require.Zero(t, s.open.stopCount.Load())
+		s.after(29 * time.Second)
+		require.Zero(t, s.open.stopCount.Load())
+		s.after(2 * time.Second)
+		require.Positive(t, s.open.stopCount.Load())
+	})
+}
+
+func TestWatchdog_Off(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.WatchdogSlack = -1
+		s.opts.WatchListDeadline = -1
+		s.watching()
+		s.after(24 * time.Hour)
+		require.Zero(t, s.open.stopCount.Load())
+		s.stop()
+		s.streaming()
+		s.after(24 * time.Hour)
+		require.Zero(t, s.open.stopCount.Load())
+		s.stop()
+		s.start()
+		s.take()
+		s.after(24 * time.Hour)
+		s.saw()
+	})
+}
+
+// A stream is stopped also where the round ends between its last initial event and its first change.
+func TestStreaming_StoppedWhateverHappens(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		streaming := true
+		s.opts.UseWatchList = &streaming
+		ctx, cancel := context.WithCancel(context.Background())
+		go New(s, &v1.Pod{}, cancellingStore{scriptStore{s}, cancel}, s.opts).Run(ctx)
+		s.answerWatch(nil)
+		s.event(bookmark("5", "true"))
+		require.Positive(t, s.open.stopCount.Load())
+	})
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.Transform = func(any) (any, error) { panic("transform") }
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.saw("watch stopped", "panic: transform")
+	})
+}
+
+// cancellingStore has the reflector stopped by what it stores.
+type cancellingStore struct {
+	scriptStore
+	cancel func()
+}
+
+func (s cancellingStore) Replace([]any, string) error {
+	s.cancel()
+	return nil
+}
