@@ -2,72 +2,28 @@
 
 package informer
 
-import "example.com/informerstack/store"
+import (
+	"sync"
 
-// batch is changes that were handed over together. All handlers share it: nobody may change it.
-type batch []change
+	"example.com/informerstack/store"
+)
 
-// owed is how many initial adds are in the batch.
-func (b batch) owed() int64 {
-	n := int64(0)
-	for i := range b {
-		n += int64(b[i].owed)
-	}
-	return n
-}
-
-// backlog is what one handler has still to be told, oldest first. Its listener's mu guards it.
+// backlog is what one handler has still to be told, oldest first. The processor's mu is held by who pushes or closes; one
+// goroutine takes; the rest may be called by anyone.
 type backlog interface {
-	// push appends changes. It returns by how many calls the backlog grew: as many, or less if some were merged into what
-	// waits.
-	push(b batch) (grownCalls int)
-	// take removes what is to be delivered next. The slice belongs to the caller until it calls take again.
-	take() []batch
-	// oldest is when the first change was pushed; ok is false if nothing waits.
-	oldest() (at uptime, ok bool)
-	// drop forgets everything.
+	// push notes a parcel that was appended to the flow.
+	push(p *parcel)
+	// take returns what is to be delivered next, or nil if there is nothing; what it returned before is done with.
+	take() *parcel
+	// close ends the backlog with what was pushed so far.
+	close()
+	// drop forgets what waits. A take after it returns nil.
 	drop()
+	// handed is how many calls have become due, those included that were made since.
+	handed() int64
+	// oldest is when the oldest of what is not done with was pushed.
+	oldest() uptime
 }
-
-// keptBufferLen is the longest buffer that a drained backlog keeps for reuse. What a burst needed beyond it is given back.
-const keptBufferLen = 256
-
-// fullBacklog keeps every change. Its reader takes all that waits at once, so that writer and reader meet as seldom as they
-// can.
-//
-// Laws:
-//
-//	F1  what take returned and what it will return, in order, is what was pushed
-//	F2  a slot that is not in waiting or in what was taken last holds no batch
-type fullBacklog struct {
-	waiting []batch
-	spare   []batch // what was taken last: cleared by its reader, and filled again after the next take
-}
-
-func (f *fullBacklog) push(b batch) int {
-	f.waiting = append(f.waiting, b)
-	return len(b)
-}
-
-func (f *fullBacklog) take() []batch {
-	taken := f.waiting
-	f.waiting = f.spare[:0]
-	if cap(taken) <= keptBufferLen {
-		f.spare = taken
-	} else {
-		f.spare = nil
-	}
-	return taken
-}
-
-func (f *fullBacklog) oldest() (uptime, bool) {
-	if len(f.waiting) == 0 {
-		return 0, false
-	}
-	return f.waiting[0][0].at, true
-}
-
-func (f *fullBacklog) drop() { f.waiting, f.spare = nil, nil }
 
 // coalescingBacklog keeps at most one entry a key, which stands for everything that happened to the object since the handler
 // was last told of it. A slow handler costs memory by the number of objects, not by the number of changes.
@@ -87,73 +43,79 @@ func (f *fullBacklog) drop() { f.waiting, f.spare = nil, nil }
 //	C2  an entry has one change, or two of which the first is a delete and the second is none
 //	C3  a key stays in the place where its oldest change was pushed, however often it changes
 //	C4  if the object's last change was a delete, the entry ends with OnDelete
+//	C5  the end of the initial list has a place of its own: once it is taken, what was in the list has been
 type coalescingBacklog struct {
-	keyOf   store.KeyFunc
+	keyOf  store.KeyFunc
+	wanted func(*parcel) []change
+
+	mu      sync.Mutex
 	entries map[string]*entry
 	order   []*entry
-	taken   [1]batch
+	calls   int64
+	taken   *entry
 }
 
 type entry struct {
-	key     string
-	changes batch
+	key string
+	parcel
 }
 
-func newCoalescingBacklog() *coalescingBacklog {
-	return &coalescingBacklog{keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, entries: map[string]*entry{}}
+func newCoalescingBacklog(wanted func(*parcel) []change) *coalescingBacklog {
+	return &coalescingBacklog{keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, wanted: wanted, entries: map[string]*entry{}}
 }
 
-func (b *coalescingBacklog) push(changes batch) (grown int) {
-	for _, c := range changes {
-		grown += b.pushOne(c)
+func (b *coalescingBacklog) push(p *parcel) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.wanted(p) {
+		b.pushLocked(c, p.at)
 	}
-	return grown
+	if p.synced {
+		b.order = append(b.order, &entry{parcel: parcel{synced: true, at: p.at}})
+	}
 }
 
-func (b *coalescingBacklog) pushOne(c change) int {
+func (b *coalescingBacklog) pushLocked(c change, at uptime) {
 	key, err := b.keyOf(c.newObj)
-	if err != nil {
-		b.order = append(b.order, &entry{changes: batch{c}}) // without a key it is merged with nothing
-		return 1
+	e, waits := b.entries[key]
+	if err == nil && waits {
+		before := len(e.changes)
+		e.merge(c)
+		b.calls += int64(len(e.changes) - before)
+		return
 	}
-	e, ok := b.entries[key]
-	if !ok {
-		e = &entry{key: key, changes: batch{c}}
+	e = &entry{parcel: parcel{changes: []change{c}, at: at}}
+	if err == nil { // without a key it is merged with nothing
+		e.key = key
 		b.entries[key] = e
-		b.order = append(b.order, e)
-		return 1
 	}
-	before := len(e.changes)
-	e.merge(c)
-	return len(e.changes) - before
+	b.order = append(b.order, e)
+	b.calls++
 }
 
 // merge makes the entry stand for c too; the table at coalescingBacklog says how.
 func (e *entry) merge(c change) {
 	last := &e.changes[len(e.changes)-1]
 	switch {
-	case c.kind != deleted && last.kind == deleted:
+	case c.kind == deleted:
+		if e.changes[0].kind == deleted {
+			c = e.changes[0] // the object that the handler knew
+		}
+		clear(e.changes)
+		e.changes = append(e.changes[:0], c)
+	case last.kind == deleted:
 		e.changes = append(e.changes, c)
-	case c.kind != deleted:
+	default:
 		last.newObj = c.newObj
 		last.resync = last.resync && c.resync
-		last.owed += c.owed
-	default:
-		for _, waiting := range e.changes {
-			c.owed += waiting.owed
-		}
-		first := e.changes[0]
-		if first.kind == deleted {
-			c.newObj = first.newObj // the object that the handler knew
-		}
-		c.at = first.at
-		e.changes = append(e.changes[:0], c)
-		clear(e.changes[1:cap(e.changes)])
 	}
 }
 
 // take returns one entry: were it more, an object could change while it waits in what was taken, and wait twice.
-func (b *coalescingBacklog) take() []batch {
+func (b *coalescingBacklog) take() *parcel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.taken = nil
 	if len(b.order) == 0 {
 		return nil
 	}
@@ -163,15 +125,32 @@ func (b *coalescingBacklog) take() []batch {
 	if b.entries[e.key] == e {
 		delete(b.entries, e.key)
 	}
-	b.taken[0] = e.changes
-	return b.taken[:]
+	b.taken = e
+	return &e.parcel
 }
 
-func (b *coalescingBacklog) oldest() (uptime, bool) {
-	if len(b.order) == 0 {
-		return 0, false
+func (b *coalescingBacklog) close() {}
+
+func (b *coalescingBacklog) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.entries, b.order = map[string]*entry{}, nil
+}
+
+func (b *coalescingBacklog) handed() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls
+}
+
+func (b *coalescingBacklog) oldest() uptime {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.taken != nil:
+		return b.taken.at
+	case len(b.order) > 0:
+		return b.order[0].at
 	}
-	return b.order[0].changes[0].at, true
+	return now()
 }
-
-func (b *coalescingBacklog) drop() { b.entries, b.order = map[string]*entry{}, nil }

@@ -26,20 +26,12 @@ type change struct {
 	resync  bool // updated: a replay of what the store holds; nothing happened
 	// unchanged: updated, and both objects have the same resourceVersion
 	unchanged bool
-	// owed is how many initial adds count as delivered once this change is: 1 for an initial add, more after coalescing.
-	owed   int32
-	oldObj any // updated
-	newObj any // added, updated; deleted: the object's last state or its tombstone
-	// at is when the change was handed to the handler's backlog, since the process began.
-	at uptime
+	oldObj    any // updated
+	newObj    any // added, updated; deleted: the object's last state or its tombstone
 }
 
 func add(obj any, initial bool) change {
-	c := change{kind: added, newObj: obj, initial: initial}
-	if initial {
-		c.owed = 1
-	}
-	return c
+	return change{kind: added, newObj: obj, initial: initial}
 }
 
 func update(oldObj, newObj any, resync bool) change {
@@ -84,10 +76,7 @@ func (c *change) split() (end, begin change) {
 	if err != nil {
 		key = "" // not reached: recreated has read the metadata that the key is made of
 	}
-	end = remove(store.DeletedFinalStateUnknown{Key: key, Obj: c.oldObj})
-	begin = add(c.newObj, false)
-	end.at, begin.at = c.at, c.at
-	return end, begin
+	return remove(store.DeletedFinalStateUnknown{Key: key, Obj: c.oldObj}), add(c.newObj, false)
 }
 
 // metadata returns nil for an object that has none.

@@ -23,23 +23,17 @@ const (
 	slowCall       = 100 * time.Millisecond
 )
 
-// uptime is a point in time, measured from the start of the process: half a time.Time, and monotonic.
-type uptime time.Duration
-
-var processStart = time.Now()
-
-func now() uptime { return uptime(time.Since(processStart)) }
-
 // listener is one registered handler: a backlog, and the one goroutine that works it off.
 //
-// Handing changes over never blocks, whatever the handler does, and costs one lock however many they are.
+// Nobody who hands something over waits for the handler.
 //
 // Laws:
 //
-//	L1  the handler is called by one goroutine, one call at a time, in the order of add
-//	L2  handed - ended = the backlog's calls + those that were taken and have not returned
-//	L3  owed = initial adds whose call has not returned; synced is closed  <=>  upstreamSynced and owed was 0 since
+//	L1  the handler is called by one goroutine, one call at a time, in the backlog's order
+//	L2  backlog.handed - ended = changes that wait + those taken that are not done with
+//	L3  synced is closed  <=>  everything up to the end of the initial list is done with
 //	L4  after close(dropped) no further call begins; after close(done) none is running
+//	L5  asleep  =>  there was nothing to take, and who appends to the backlog wakes the goroutine
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {
@@ -49,26 +43,25 @@ type listener struct {
 	// informerName is the first half of Name.
 	informerName string
 	resync       resyncSchedule // guarded by the processor's mu
+	backlog      backlog
 
 	synced  chan struct{}
 	dropped chan struct{}
 	done    chan struct{}
 
-	handed   atomic.Int64 // calls that became due
-	ended    atomic.Int64 // calls that have returned, or panicked
-	panics   atomic.Int64
-	dueSince atomic.Int64 // when the newest call became due (uptime); 0 while nothing is taken
+	ended  atomic.Int64 // changes that are done with: told, or not for this handler
+	calls  atomic.Int64 // calls that have returned, or panicked
+	panics atomic.Int64
+	asleep atomic.Bool
 
-	mu             sync.Mutex
-	wake           sync.Cond // something to take, or closed
-	backlog        backlog
-	closed         bool
-	droppedClosed  bool
-	owed           int64
-	upstreamSynced bool
-	drainTimer     *time.Timer
+	mu            sync.Mutex
+	wake          sync.Cond // not asleep, or closed
+	closed        bool
+	droppedClosed bool
+	drainTimer    *time.Timer
 }
 
+// newListener returns a listener without backlog; the processor gives it one.
 func newListener(informerName string, handler ResourceEventHandler, options HandlerOptions, schedule resyncSchedule) *listener {
 	l := &listener{
 		handler:      handler,
@@ -79,43 +72,38 @@ func newListener(informerName string, handler ResourceEventHandler, options Hand
 		synced:       make(chan struct{}),
 		dropped:      make(chan struct{}),
 		done:         make(chan struct{}),
-		backlog:      &fullBacklog{},
 	}
 	l.wake.L = &l.mu
 	if options.Logger != nil {
 		l.logger = *options.Logger
 	}
-	if options.Coalesce {
-		l.backlog = newCoalescingBacklog()
-	}
 	return l
 }
 
-// add hands over the changes that this handler wants. It never blocks on the handler.
-func (l *listener) add(b batch) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || len(b) == 0 {
+// wakeUp makes the goroutine look into the backlog.
+func (l *listener) wakeUp() {
+	if !l.asleep.Load() {
 		return
 	}
-	l.owed += b.owed()
-	l.handed.Add(int64(l.backlog.push(b)))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asleep.Store(false)
 	l.wake.Signal()
 }
 
-// wanted returns the changes of b that the handler is to be told of, in its terms: b itself, or a batch of its own.
-func (l *listener) wanted(b batch) batch {
-	differs := func(c change) bool { return l.skips(&c) || l.options.SplitRecreated && c.recreated() }
-	first := slices.IndexFunc(b, differs)
+// wanted returns the changes of p that the handler is to be told of, in its terms.
+func (l *listener) wanted(p *parcel) []change {
+	differs := func(c change) bool { return l.skips(p, &c) || l.splits(&c) }
+	first := slices.IndexFunc(p.changes, differs)
 	if first < 0 {
-		return b
+		return p.changes
 	}
-	own := slices.Clone(b[:first])
-	for i := first; i < len(b); i++ {
-		c := &b[i]
+	own := slices.Clone(p.changes[:first])
+	for i := first; i < len(p.changes); i++ {
+		c := &p.changes[i]
 		switch {
-		case l.skips(c):
-		case l.options.SplitRecreated && c.recreated():
+		case l.skips(p, c):
+		case l.splits(c):
 			end, begin := c.split()
 			own = append(own, end, begin)
 		default:
@@ -125,67 +113,71 @@ func (l *listener) wanted(b batch) batch {
 	return own
 }
 
-func (l *listener) skips(c *change) bool { return c.unchanged && !l.resync.wants(c) }
+func (l *listener) skips(p *parcel, c *change) bool { return c.unchanged && !p.round.wants(l, c) }
+
+func (l *listener) splits(c *change) bool { return l.options.SplitRecreated && c.recreated() }
 
 // run calls the handler until the listener is closed.
 func (l *listener) run() {
 	defer close(l.done)
-	for {
-		taken := l.take()
-		if len(taken) == 0 {
-			return
+	defer l.stopDrainTimer()
+	for p := l.take(); p != nil; p = l.take() {
+		changes, synced, ended := p.changes, p.synced, l.ended.Load()+int64(len(p.changes))
+		if !l.options.Coalesce { // which has left out already what is not wanted
+			changes = l.wanted(p)
 		}
-		for i := range taken {
-			for j := range taken[i] {
-				select {
-				case <-l.dropped:
-					return
-				default:
-				}
-				l.deliver(&taken[i][j])
+		for i := range changes {
+			select {
+			case <-l.dropped:
+				return
+			default:
 			}
-			taken[i] = nil // what was delivered is nobody's business here
+			l.deliver(&changes[i])
 		}
-		l.dueSince.Store(0)
+		l.ended.Store(ended)
+		if synced {
+			close(l.synced)
+		}
 	}
 }
 
-// take waits for changes. It returns none when the listener is closed and nothing is left to deliver.
-func (l *listener) take() []batch {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for yielded := false; ; {
-		taken := l.backlog.take()
-		switch {
-		case len(taken) > 0:
-			return taken
-		case l.closed:
-			if l.drainTimer != nil {
-				l.drainTimer.Stop()
-			}
-			return nil
-		case !yielded: // under load, what comes while others run saves going to sleep and being woken for each change
-			yielded = true
-			l.mu.Unlock()
-			runtime.Gosched()
-			l.mu.Lock()
-		default:
-			l.wake.Wait()
+// take waits for something to deliver. It returns nil when the listener is closed and nothing is left.
+func (l *listener) take() *parcel {
+	for {
+		if p := l.backlog.take(); p != nil {
+			return p
+		}
+		// Under load, what comes while others run saves going to sleep and being woken for each change.
+		runtime.Gosched()
+		if p := l.backlog.take(); p != nil {
+			return p
+		}
+		if p, over := l.sleep(); over {
+			return p
 		}
 	}
+}
+
+// sleep waits until it is woken, unless something came in between. It is over if there is something, or never will be.
+func (l *listener) sleep() (p *parcel, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asleep.Store(true)
+	if p = l.backlog.take(); p != nil || l.closed {
+		l.asleep.Store(false)
+		return p, true
+	}
+	for l.asleep.Load() && !l.closed {
+		l.wake.Wait()
+	}
+	return nil, false
 }
 
 // deliver makes one call and accounts for it, whether it returns or panics.
 func (l *listener) deliver(c *change) {
-	l.dueSince.Store(int64(c.at))
 	crashed := l.call(c)
 	l.ended.Add(1)
-	if c.owed > 0 {
-		l.mu.Lock()
-		l.owed -= int64(c.owed)
-		l.checkSyncedLocked()
-		l.mu.Unlock()
-	}
+	l.calls.Add(1)
 	if crashed {
 		l.pause(pauseAfterPanic)
 	}
@@ -235,31 +227,17 @@ func (l *listener) pause(d time.Duration) {
 	}
 }
 
-// markUpstreamSynced says that every initial add was handed over.
-func (l *listener) markUpstreamSynced() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.upstreamSynced = true
-	l.checkSyncedLocked()
-}
-
-func (l *listener) checkSyncedLocked() {
-	if !l.upstreamSynced || l.owed > 0 || IsDone(l) {
-		return
-	}
-	close(l.synced)
-}
-
-// close takes no more changes. What waits is dropped, or delivered for as long as the handler's DrainTimeout allows.
-// A listener whose run was never started is done at once.
+// close ends the backlog. What waits is dropped, or delivered for as long as the handler's DrainTimeout allows. A listener
+// whose run was never started is done at once. The processor's mu is held.
 func (l *listener) close(started bool) {
+	l.backlog.close()
 	l.mu.Lock()
 	l.closed = true
+	l.wake.Signal()
 	drain := started && l.options.DrainTimeout > 0
 	if drain {
 		l.drainTimer = time.AfterFunc(l.options.DrainTimeout, l.drop)
 	}
-	l.wake.Signal()
 	l.mu.Unlock()
 
 	if !drain {
@@ -274,13 +252,19 @@ func (l *listener) close(started bool) {
 func (l *listener) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.droppedClosed {
-		return
+	if !l.droppedClosed {
+		l.droppedClosed = true
+		close(l.dropped)
+		l.backlog.drop()
 	}
-	l.droppedClosed = true
-	close(l.dropped)
-	l.backlog.drop()
-	l.wake.Signal()
+}
+
+func (l *listener) stopDrainTimer() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.drainTimer != nil {
+		l.drainTimer.Stop()
+	}
 }
 
 // HasSynced implements ResourceEventHandlerRegistration.
@@ -305,28 +289,22 @@ func (l *listener) Status() HandlerStatus {
 	s := HandlerStatus{
 		Name:      handlerName(l.handler),
 		HasSynced: l.HasSynced(),
-		Calls:     int(l.ended.Load()),
+		Calls:     int(l.calls.Load()),
 		Panics:    int(l.panics.Load()),
 		Pending:   int(l.pending()),
 	}
-	since := uptime(l.dueSince.Load())
-	if since == 0 {
-		l.mu.Lock()
-		since, _ = l.backlog.oldest()
-		l.mu.Unlock()
-	}
-	if s.Pending > 0 && since != 0 {
-		s.OldestPending = time.Duration(now() - since)
+	if s.Pending > 0 {
+		s.OldestPending = time.Duration(now() - l.backlog.oldest())
 	}
 	return s
 }
 
-// pending is the number of calls that are due and have not returned. None is due once what waits was dropped.
+// pending is the number of changes that wait or are being told. Nothing waits once it was dropped.
 func (l *listener) pending() int64 {
 	select {
 	case <-l.dropped:
 		return 0
 	default:
-		return l.handed.Load() - l.ended.Load()
+		return max(0, l.backlog.handed()-l.ended.Load())
 	}
 }

@@ -118,11 +118,12 @@ func randomOptions(r *rand.Rand) HandlerOptions {
 	return o
 }
 
-// A coalescing backlog leads its reader to the state that the full one leads to, whenever either is read.
+// A coalescing backlog leads its reader to the state that the flow leads to, whenever either is read.
 func TestModel_CoalescingAgainstFull(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		full, coalescing := &fullBacklog{}, newCoalescingBacklog()
+		f := &flow{last: &parcel{}}
+		full, coalescing := newPlace(f, nil, false), newCoalescingBacklog(everything)
 		fullView, coalescedView := newRecorder(), newRecorder()
 		stored, version := map[string]string{}, 0
 		for range 100 {
@@ -140,20 +141,18 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 				c = update(podAt(name, oldRV), podAt(name, rv), false)
 				stored[name] = rv
 			}
-			full.push(batch{c})
-			coalescing.push(batch{c})
+			coalescing.push(f.fill([]change{c}, false, nil))
 			if r.IntN(5) == 0 {
 				tellAll(coalescing.take(), coalescedView)
 			}
 		}
-		for taken := full.take(); len(taken) > 0; taken = full.take() {
-			tellAll(taken, fullView)
-			clear(taken)
+		for p := full.take(); p != nil; p = full.take() {
+			tellAll(p, fullView)
 		}
 		waiting := 0
-		for taken := coalescing.take(); len(taken) > 0; taken = coalescing.take() {
+		for p := coalescing.take(); p != nil; p = coalescing.take() {
 			waiting++
-			tellAll(taken, coalescedView)
+			tellAll(p, coalescedView)
 		}
 		assert.LessOrEqual(t, waiting, 4, "an entry a key")
 		assert.Equal(t, stored, fullView.view)
@@ -163,10 +162,11 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 	}
 }
 
-func tellAll(taken []batch, handler ResourceEventHandler) {
-	for _, b := range taken {
-		for i := range b {
-			b[i].tell(handler)
-		}
+func tellAll(p *parcel, handler ResourceEventHandler) {
+	if p == nil {
+		return
+	}
+	for i := range p.changes {
+		p.changes[i].tell(handler)
 	}
 }

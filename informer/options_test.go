@@ -94,23 +94,24 @@ func TestCoalesce_SyncAccounting(t *testing.T) {
 
 // A re-created object whose entry was merged keeps the object that the handler knew.
 func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
-	b := newCoalescingBacklog()
+	b := newCoalescingBacklog(everything)
 	first, second, third := benchPod(1, 1), benchPod(1, 2), benchPod(1, 3)
-	b.push(batch{remove(first), add(second, false), remove(third)})
-	taken := b.take()
-	require.Len(t, taken, 1)
-	assert.Equal(t, batch{remove(first)}, taken[0])
-	assert.Empty(t, b.take())
+	b.push(&parcel{changes: []change{remove(first), add(second, false), remove(third)}})
+	assert.Equal(t, []change{remove(first)}, b.take().changes)
+	assert.Nil(t, b.take())
 }
 
 // Objects without a key are not merged with each other.
 func TestCoalesce_WithoutKey(t *testing.T) {
-	b := newCoalescingBacklog()
-	assert.Equal(t, 2, b.push(batch{add("no object", false), add("nor this", false)}))
-	assert.Equal(t, batch{add("no object", false)}, b.take()[0])
+	b := newCoalescingBacklog(everything)
+	b.push(&parcel{changes: []change{add("no object", false), add("nor this", false)}})
+	assert.EqualValues(t, 2, b.handed())
+	assert.Equal(t, []change{add("no object", false)}, b.take().changes)
 	b.drop()
-	assert.Empty(t, b.take())
+	assert.Nil(t, b.take())
 }
+
+func everything(p *parcel) []change { return p.changes }
 
 // With SplitRecreated, a re-creation that nobody saw is a tombstone and an add.
 func TestSplitRecreated(t *testing.T) {
@@ -300,14 +301,4 @@ func TestDifference_HandlerSyncsAfterPanic(t *testing.T) {
 		w.handlerSaw("initial b")
 		assert.Equal(t, w.impl != clientGo, w.handler.HasSynced())
 	})
-}
-
-// Delivered objects are not kept: what a handler has seen can be collected.
-func TestFullBacklog_GivesBursts(t *testing.T) {
-	var b fullBacklog
-	for range 10 * keptBufferLen {
-		b.push(batch{add("x", false)})
-	}
-	assert.Len(t, b.take(), 10*keptBufferLen)
-	assert.LessOrEqual(t, cap(b.waiting)+cap(b.spare), keptBufferLen)
 }

@@ -17,18 +17,22 @@ import (
 // Laws:
 //
 //	P1  a listener in listeners has a running goroutine  <=>  running
-//	P2  every change reaches the backlog of every listener in listeners before mu is released
-//	P3  synced: every initial add is in the backlogs
+//	P2  every change is in the flow, and every listener is awake that is to read it, before mu is released
+//	P3  synced  <=>  the end of the initial list is in the flow
 //
 // Source: tools/cache/shared_informer.go sharedProcessor
 type processor struct {
 	goroutines sync.WaitGroup
 
 	mu        sync.Mutex
+	flow      flow
 	listeners []*listener
+	round     resyncRound // the newest
 	running   bool
 	synced    bool
 }
+
+func (p *processor) init() { p.flow.last = &parcel{} }
 
 // joinLocked adds a listener, which is first told of the objects in replay, as of an initial list.
 func (p *processor) joinLocked(l *listener, replay []any) {
@@ -36,11 +40,13 @@ func (p *processor) joinLocked(l *listener, replay []any) {
 	for _, obj := range replay {
 		changes = append(changes, add(obj, true))
 	}
-	for _, b := range batches(changes) {
-		l.add(b)
-	}
-	if p.synced {
-		l.markUpstreamSynced()
+	l.backlog = newPlace(&p.flow, changes, p.synced)
+	if l.options.Coalesce {
+		own := newCoalescingBacklog(l.wanted)
+		for first := l.backlog.take(); first != nil; first = l.backlog.take() {
+			own.push(first)
+		}
+		l.backlog = own
 	}
 	p.listeners = append(p.listeners, l)
 	if p.running {
@@ -63,30 +69,17 @@ func (p *processor) distributeLocked(changes []change) {
 	if len(p.listeners) == 0 {
 		return
 	}
-	for _, b := range batches(changes) {
-		for _, l := range p.listeners {
-			l.add(l.wanted(b))
-		}
+	for some := range slices.Chunk(changes, parcelLen) {
+		p.appendLocked(some, false)
 	}
 }
 
-// batchLen is the longest batch: what was delivered of it stays reachable until the rest is.
-const batchLen = 64
-
-// batches copies changes into batches that handlers can share.
-func batches(changes []change) []batch {
-	at := now()
-	all := make([]batch, 0, (len(changes)+batchLen-1)/batchLen)
-	for some := range slices.Chunk(changes, batchLen) {
-		b := batch(slices.Clone(some))
-		for i := range b {
-			c := &b[i]
-			c.at = at
-			c.unchanged = c.kind == updated && sameVersion(c.oldObj, c.newObj)
-		}
-		all = append(all, b)
+func (p *processor) appendLocked(changes []change, synced bool) {
+	appended := p.flow.fill(changes, synced, p.round)
+	for _, l := range p.listeners {
+		l.backlog.push(appended)
+		l.wakeUp()
 	}
-	return all
 }
 
 // start lets the handlers be called.
@@ -111,14 +104,12 @@ func (p *processor) stop() {
 	p.goroutines.Wait()
 }
 
-// markSynced says that the initial list is in the store and in the backlogs.
+// markSynced says that the initial list is in the store and in the flow.
 func (p *processor) markSynced() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.synced = true
-	for _, l := range p.listeners {
-		l.markUpstreamSynced()
-	}
+	p.appendLocked(nil, true)
 }
 
 // shouldResync decides for each listener whether it takes part in the next resync, and so whether there is one.
@@ -126,11 +117,12 @@ func (p *processor) shouldResync() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
+	p.round = make(resyncRound, len(p.listeners))
 	anyDue := false
 	for _, l := range p.listeners {
-		if l.resync.check(now) {
-			anyDue = true
-		}
+		due := l.resync.check(now)
+		p.round[l] = due
+		anyDue = anyDue || due
 	}
 	return anyDue
 }

@@ -12,36 +12,39 @@ import (
 const minimumResyncPeriod = time.Second
 
 // resyncSchedule says when one handler is due for a resync: a replay of the whole store, from memory.
-//
-// The informer asks at every resync check, and the answer holds until the next one. A relist that finds an object unchanged
-// looks like a resync, and is told to the same handlers.
-//
-// Law:
-//
-//	R1  due is recomputed by check alone; it starts true, unless the handler does not want unchanged objects
 type resyncSchedule struct {
-	period        time.Duration // 0: never
-	next          time.Time     // the earliest time of the next resync
-	due           bool
-	skipUnchanged bool
+	period time.Duration // 0: never
+	next   time.Time     // the earliest time of the next resync
 }
 
-func newResyncSchedule(period time.Duration, now time.Time, skipUnchanged bool) resyncSchedule {
-	return resyncSchedule{period: period, next: now.Add(period), due: !skipUnchanged, skipUnchanged: skipUnchanged}
+func newResyncSchedule(period time.Duration, now time.Time) resyncSchedule {
+	return resyncSchedule{period: period, next: now.Add(period)}
 }
 
 // check decides whether the handler takes part in the resync that may begin now.
-func (s *resyncSchedule) check(now time.Time) bool {
-	s.due = s.period > 0 && !now.Before(s.next)
-	if s.due {
-		s.next = now.Add(s.period)
+func (s *resyncSchedule) check(now time.Time) (due bool) {
+	if s.period <= 0 || now.Before(s.next) {
+		return false
 	}
-	return s.due
+	s.next = now.Add(s.period)
+	return true
 }
 
-// wants decides about an update that changed nothing.
-func (s *resyncSchedule) wants(c *change) bool {
-	return s.due && (c.resync || !s.skipUnchanged)
+// resyncRound is the outcome of one resync check: which handlers take part. It stands until the next check and decides who
+// is told of updates that change nothing: of a resync, and of what a relist found as it was. It does not change.
+//
+// A handler that no check has asked yet, because it was added later or there are no resyncs, takes part, unless it wants
+// none of those updates.
+type resyncRound map[*listener]bool
+
+// wants decides about c, an update that changed nothing.
+func (r resyncRound) wants(l *listener, c *change) bool {
+	skip := l.options.SkipUnchanged
+	due, asked := r[l]
+	if !asked {
+		due = !skip
+	}
+	return due && (c.resync || !skip)
 }
 
 // resyncPlan is how often an informer checks which handlers are due, and so the shortest period it can serve.

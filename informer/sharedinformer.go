@@ -86,6 +86,7 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 	if options.ObjectDescription != "" {
 		s.name = "SharedIndexInformer " + options.ObjectDescription
 	}
+	s.processor.init()
 	s.deltas = deltaProcessor{
 		store: s.indexer,
 		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
@@ -192,7 +193,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	if options.ResyncPeriod != nil {
 		wanted = *options.ResyncPeriod
 	}
-	schedule := newResyncSchedule(s.resync.admit(logger, wanted), time.Now(), options.SkipUnchanged)
+	schedule := newResyncSchedule(s.resync.admit(logger, wanted), time.Now())
 	l := newListener(s.name, handler, options, schedule)
 
 	s.processor.mu.Lock()

@@ -281,6 +281,7 @@ func (s *sharedIndexInformer) checkLaws() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	law("S2", !IsDone(s) || p.synced)
+	law("W1", p.flow.last.next.Load() == nil && len(p.flow.last.changes) == 0)
 	law("D scratch", len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)
 	for _, l := range p.listeners {
 		l.checkLaws(law)
@@ -291,39 +292,35 @@ func (s *sharedIndexInformer) checkLaws() error {
 func isZero(c change) bool { return c == change{} }
 
 func (l *listener) checkLaws(law func(string, bool)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	calls, owed, exact := 0, int64(0), l.dueSince.Load() == 0 // nothing taken, so no call in flight
-	empty := func(b batch) bool { return b == nil }
+	idle := l.asleep.Load() // then nothing is taken, and no call is in flight
+	waiting := int64(0)
 	switch b := l.backlog.(type) {
-	case *fullBacklog:
-		for _, waiting := range b.waiting {
-			calls += len(waiting)
-			owed += waiting.owed()
+	case *place:
+		for p := b.parcel.Load(); p.next.Load() != nil; p = p.next.Load() {
+			waiting += int64(len(p.changes))
 		}
-		if exact {
-			law("F2 spare", !slices.ContainsFunc(b.spare[:cap(b.spare)], func(b batch) bool { return !empty(b) }))
-			law("F2 waiting", !slices.ContainsFunc(b.waiting[len(b.waiting):cap(b.waiting)], func(b batch) bool { return !empty(b) }))
-		}
+		law("W3", !idle || b.parcel.Load() == b.flow.last)
 	case *coalescingBacklog:
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		keyed := 0
 		for _, e := range b.order {
-			calls += len(e.changes)
-			owed += e.changes.owed()
+			waiting += int64(len(e.changes))
 			if e.key != "" {
 				keyed++
 				law("C1", b.entries[e.key] == e)
 			}
-			law("C2", len(e.changes) == 1 || len(e.changes) == 2 && e.changes[0].kind == deleted && e.changes[1].kind != deleted)
+			law("C2", e.synced || len(e.changes) == 1 ||
+				len(e.changes) == 2 && e.changes[0].kind == deleted && e.changes[1].kind != deleted)
 		}
 		law("C1", keyed == len(b.entries))
+		law("L2 coalescing", !idle || b.calls == l.ended.Load())
+		return
 	}
-	if exact {
-		law("L2", l.pending() == int64(calls))
-		law("L3", l.owed == owed)
+	if idle {
+		law("L2", waiting == 0 && l.pending() == 0)
 	}
-	law("L2 bound", l.pending() >= int64(calls))
-	law("L3 synced", !IsDone(l) || l.upstreamSynced)
+	law("L2 bound", l.pending() <= waiting)
 }
 
 var _ reflector.ListerWatcher = (*server)(nil)
