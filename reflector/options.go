@@ -27,7 +27,7 @@ const (
 	slowListThreshold = 10 * time.Second // a LIST that takes longer is logged
 )
 
-// Options configures a Reflector. The zero value is client-go's behaviour.
+// Options configures a Reflector. The zero value behaves as client-go's informers do by default.
 //
 // Source: tools/cache/reflector.go ReflectorOptions
 type Options struct {

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Phase is what a reflector is doing. See step for how one follows another.
+// Phase is what a reflector is doing. Reflector.step says how one follows another.
 type Phase string
 
 // The phases. BackingOff stands between two others; only Status shows it.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -59,7 +60,8 @@ type script struct {
 	opened    []*scriptWatch
 	failNext  map[string]error // store method -> its next error
 	panicNext bool
-	deaf      bool // requests do not notice that their context is done
+	busy      atomic.Int64 // calls of the store under way
+	deaf      bool         // requests do not notice that their context is done
 	hearing   context.Context
 	hear      func() // ends deaf requests
 	listed    int
@@ -206,7 +208,7 @@ func (s *script) take() []string {
 	return log
 }
 
-// checkLaws checks R2 while the reflector rests.
+// checkLaws checks R2 while the reflector rests. (The script's store checks R4.)
 func checkLaws(t *testing.T, r *Reflector, opened []*scriptWatch) {
 	t.Helper()
 	open := 0
@@ -385,6 +387,10 @@ var apiErrors = map[string]error{
 type scriptStore struct{ *script }
 
 func (s scriptStore) call(method string, obj any) error {
+	if s.busy.Add(1) > 1 && s.impl == "ours" {
+		s.t.Error("R4: the store is called twice at a time")
+	}
+	defer s.busy.Add(-1)
 	s.mu.Lock()
 	err := s.failNext[method]
 	delete(s.failNext, method)

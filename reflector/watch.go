@@ -36,7 +36,7 @@ func (r *Reflector) openWatch(ctx context.Context) (err error) {
 	resourceVersion := r.LastSyncResourceVersion()
 	r.open, err = r.startWatch(ctx, r.watchTimeout(), metav1.ListOptions{
 		ResourceVersion:     resourceVersion,
-		AllowWatchBookmarks: true, // so that lastResourceVersion stays recent where little happens
+		AllowWatchBookmarks: true, // so that the last resourceVersion stays recent where little happens
 	})
 	if err == nil {
 		// At "" or "0" a watch begins with the present state, as ADDED events in no order.

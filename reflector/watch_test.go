@@ -4,6 +4,8 @@ package reflector
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/store"
 )
 
 // A watch that always has another event does not keep a resync from its turn.
@@ -121,6 +125,41 @@ func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
 		}
 		require.Zero(t, s.listCount())
 	})
+}
+
+// S1 and S2 hold after any events, and the list is what a map of the events would hold.
+func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	s := &snapshot{index: map[store.ObjectName]int{}}
+	want := map[string]string{}
+	for i := range 2000 {
+		p := pod(fmt.Sprintf("%c@%d", 'a'+random.IntN(10), i))
+		e := event{Event: watch.Event{Type: watch.Added, Object: p}, meta: p, obj: p}
+		switch random.IntN(3) {
+		case 0:
+			e.Type = watch.Deleted
+		case 1:
+			e.Type = watch.Modified
+		}
+		require.NoError(t, s.apply(nil, e))
+		if want[p.Name] = p.ResourceVersion; e.Type == watch.Deleted {
+			delete(want, p.Name)
+		}
+
+		live := 0
+		for i, obj := range s.items {
+			if obj != nil {
+				live++
+				require.Equal(t, i, s.index[store.ObjectName{Name: obj.(*v1.Pod).Name}], "S1")
+			}
+		}
+		require.Equal(t, len(s.index), live, "S2")
+	}
+	got := map[string]string{}
+	for _, obj := range s.list() {
+		got[obj.(*v1.Pod).Name] = obj.(*v1.Pod).ResourceVersion
+	}
+	require.Equal(t, want, got)
 }
 
 // A server that does not end its watches is left alone as long as it sends something.
