@@ -133,7 +133,11 @@ func (s *Server) take(obj Object) (target, *object, error) {
 	if err != nil {
 		return target{}, nil, fmt.Errorf("encode %T: %w", obj, err)
 	}
-	parsed, err := parseObject(data)
+	parse := parseObject
+	if _, ok := obj.(*unstructured.Unstructured); ok {
+		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") } // as if it came in a request
+	}
+	parsed, err := parse(data)
 	if err != nil {
 		return target{}, nil, fmt.Errorf("decode %T: %w", obj, err)
 	}

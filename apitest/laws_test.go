@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // CheckLaws returns the law of the revision log that does not hold.
@@ -96,4 +99,19 @@ func (e *entry) checkLaws(compacted int64) error {
 		return fmt.Errorf("deleted at %d, compacted at %d, and still there", e.head.rv, compacted)
 	}
 	return nil
+}
+
+// BuiltinKinds returns the kinds that every server has.
+func (s *Server) BuiltinKinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, r := range builtins() {
+		kinds = append(kinds, r.GroupVersionKind())
+	}
+	return kinds
+}
+
+// MergeRule returns what a strategic merge patch does at a field: the tags patchStrategy and patchMergeKey.
+func MergeRule(path, field string) string {
+	meta := mergeKeys{path}.rule(field)
+	return strings.Join(meta.GetPatchStrategies(), ",") + " " + meta.GetPatchMergeKey()
 }

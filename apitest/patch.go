@@ -87,7 +87,7 @@ func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	if typed := c.server.codecs.newObject(c.resource); typed != nil {
 		merged, err = strategicpatch.StrategicMergeMapPatch(original, changes, typed)
 	} else {
-		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, changes, mergeKeys{})
+		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, changes, mergeKeys{c.resource.Kind})
 	}
 	switch {
 	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
@@ -99,54 +99,4 @@ func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 			http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 	}
 	return utiljson.Marshal(merged)
-}
-
-// mergeKeys knows how strategic merge patches treat the fields of built-in kinds, by the name of the field and of the one
-// above it.
-type mergeKeys struct {
-	parent string // the field that was entered last
-}
-
-// listRules are the lists that are merged, with the key of their items: "" for lists of plain values. A rule for "a.b" goes
-// before one for "b".
-var listRules = map[string]string{
-	"containers": "name", "initContainers": "name", "ephemeralContainers": "name", "volumes": "name",
-	"imagePullSecrets": "name", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey", "resourceClaims": "name",
-	"schedulingGates": "name", "env": "name", "volumeMounts": "mountPath", "volumeDevices": "devicePath",
-	"containers.ports": "containerPort", "initContainers.ports": "containerPort", "spec.ports": "port",
-	"conditions": "type", "addresses": "type", "podIPs": "ip", "hostIPs": "ip", "taints": "key", "podCIDRs": "",
-	"ownerReferences": "uid", "finalizers": "", "secrets": "name",
-}
-
-// retained are the fields in which a patch may drop what it does not name.
-var retained = map[string]bool{"volumes": true, "strategy": true, "updateStrategy": true}
-
-// Name returns the name of the field.
-func (m mergeKeys) Name() string { return m.parent }
-
-// LookupPatchMetadataForStruct says how the field key is merged.
-func (m mergeKeys) LookupPatchMetadataForStruct(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
-	var meta strategicpatch.PatchMeta
-	if retained[key] && key != "volumes" {
-		meta.SetPatchStrategies([]string{"retainKeys"})
-	}
-	return mergeKeys{parent: key}, meta, nil
-}
-
-// LookupPatchMetadataForSlice says how the list at the field key is merged.
-func (m mergeKeys) LookupPatchMetadataForSlice(key string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
-	var meta strategicpatch.PatchMeta
-	mergeKey, ok := listRules[m.parent+"."+key]
-	if !ok {
-		mergeKey, ok = listRules[key]
-	}
-	if ok {
-		strategies := []string{"merge"}
-		if retained[key] {
-			strategies = append(strategies, "retainKeys")
-		}
-		meta.SetPatchStrategies(strategies)
-		meta.SetPatchMergeKey(mergeKey)
-	}
-	return mergeKeys{parent: key}, meta, nil
 }
