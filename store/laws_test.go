@@ -5,13 +5,14 @@ package store
 import (
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// checkLaws checks S1 to S4, and that no scratch space keeps strings alive.
+// checkLaws checks S1 to S4, and that a write that succeeded leaves nothing in its scratch space.
 func checkLaws(t *testing.T, m *threadSafeMap) {
 	t.Helper()
 	m.mu.RLock()
@@ -22,30 +23,30 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 func checkTable(t *testing.T, tab *table) {
 	t.Helper()
 	require.Equal(t, len(tab.slots), len(tab.items)+len(tab.free), "S1: every slot is used or free")
-	for key, n := range tab.items {
-		require.True(t, tab.slots[n].live, "S1: slot of %q", key)
-		require.Equal(t, key, tab.slots[n].key, "S1")
+	for key, it := range tab.items {
+		require.Equal(t, slot{key, it.obj}, tab.slots[it.slot], "S1: slot of %q", key)
+		require.Same(t, unsafe.StringData(key), unsafe.StringData(tab.slots[it.slot].key), "S1: one string for %q", key)
 	}
 	free := map[uint32]bool{}
 	for _, n := range tab.free {
 		require.False(t, free[n], "S1: slot %d is free twice", n)
 		free[n] = true
-		require.Equal(t, slot{}, tab.slots[n], "S1: a free slot holds nothing")
+		require.Equal(t, slot{obj: vacant{}}, tab.slots[n], "S1: slot %d is free", n)
 	}
 	refs := make([]uint32, len(tab.slots))
 	for _, x := range tab.indices {
 		want := map[string]map[uint32]bool{}
-		for _, n := range tab.items {
-			if tab.slots[n].obj == nil {
+		for _, it := range tab.items {
+			if it.obj == nil {
 				continue
 			}
-			values, err := x.indexFunc(tab.slots[n].obj)
+			values, err := x.indexFunc(it.obj)
 			require.NoError(t, err)
 			for _, v := range values {
 				if want[v] == nil {
 					want[v] = map[uint32]bool{}
 				}
-				want[v][n] = true
+				want[v][it.slot] = true
 			}
 		}
 		got := map[string]map[uint32]bool{}
@@ -62,8 +63,8 @@ func checkTable(t *testing.T, tab *table) {
 		}
 		require.Equal(t, want, got, "S2: index %s", x.name)
 	}
-	for n := range tab.slots {
-		require.Equal(t, refs[n], tab.slots[n].refs, "S4: slot %d", n)
+	for key, it := range tab.items {
+		require.Equal(t, refs[it.slot], it.refs, "S4: %q", key)
 	}
 	for _, scratch := range [][][]string{tab.oldValues, tab.newValues} {
 		for _, values := range scratch[:cap(scratch)] {

@@ -47,8 +47,8 @@ func (m *threadSafeMap) Snapshot() Snapshot {
 	defer m.mu.RUnlock()
 	t := m.table
 	s := Snapshot{Items: make(map[string]any, len(t.items)), Indexers: t.indexers(), Indices: Indices{}}
-	for key, n := range t.items {
-		s.Items[key] = t.slots[n].obj
+	for key, it := range t.items {
+		s.Items[key] = it.obj
 	}
 	for _, x := range t.indices {
 		index := make(Index, len(x.sets))

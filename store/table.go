@@ -9,51 +9,48 @@ import (
 
 // table is a map of objects with indexes over it, without a lock.
 //
-// Each object stands in a slot, and inside the indexes its slot number stands for its key: four bytes instead of a string,
-// and the way from an indexed value to its objects needs no second search by key.
+// Each object has a slot, and inside the indexes its slot number stands for its key: four bytes instead of a string, and
+// the way from an indexed value to its objects needs no search by key.
 //
-//	items[key]                         = slot number
+//	items[key]                         = object and slot number
 //	slots[slot number]                 = key and object
 //	indices[index name].sets[value]    = set of slot numbers, to be read as a set of keys
 //
 // Laws:
 //
-//	S1  items[k] = n  <=>  slots[n] is live with key k; any other slot is in free, once, and holds nothing
+//	S1  items[k] has slot n  <=>  slots[n] has key k, and both have the same object; any other slot is vacant, and in free once
 //	S2  n in indices[i].sets[v]  <=>  v in indices[i].indexFunc(slots[n].obj)
 //	S3  no set is empty, and a set of one has no table
-//	S4  slots[n].refs = how many sets hold n
+//	S4  items[k].refs = how many sets hold k's slot
 //
-// S2 trusts that nobody changes a stored object in place. Where that happened, an object can be found under the values it
-// had when it was stored; by S4 its slot is still cleared out of every set before another object gets it.
+// S2 trusts that nobody changes a stored object in place. Where that happened, the object is found under the values it had
+// when it was stored. When its values change the next time, or when it leaves, S4 shows that the sets must be searched.
 type table struct {
-	items   map[string]uint32
+	items   map[string]item
 	slots   []slot
 	free    []uint32
 	indices []*valueIndex
 
-	oldValues, newValues [][]string // scratch, empty between calls
+	oldValues, newValues [][]string // scratch; the next call overwrites what a panic left
+}
+
+type item struct {
+	obj  any
+	slot uint32
+	refs uint32
 }
 
 type slot struct {
-	key  string
-	obj  any
-	refs uint32
-	live bool
+	key string // the string that is the key in items
+	obj any    // vacant{} if nobody has the slot
 }
+
+type vacant struct{}
 
 func newTable(indexers Indexers, size int) *table {
-	t := &table{items: make(map[string]uint32, size), slots: make([]slot, 0, size)}
+	t := &table{items: make(map[string]item, size), slots: make([]slot, 0, size)}
 	t.addIndexers(indexers)
 	return t
-}
-
-// get finds the object under key.
-func (t *table) get(key string) (obj any, exists bool) {
-	n, exists := t.items[key]
-	if !exists {
-		return nil, false
-	}
-	return t.slots[n].obj, true
 }
 
 // apply makes the changes in order. Index functions see every new object before the first change is made.
@@ -88,43 +85,37 @@ func (t *table) add(key string, obj any) {
 
 // put stores obj under key. values is what appendValues computed from obj.
 func (t *table) put(key string, obj any, values [][]string) {
-	n, exists := t.items[key]
+	it, exists := t.items[key]
 	if !exists {
-		n = t.allocate(key)
-		t.items[key] = n
+		it.slot = t.allocate()
 	}
-	t.index(n, obj, values)
-	t.slots[n].obj = obj
+	t.index(key, &it, values)
+	it.obj = obj
+	t.items[key] = it // takes this key string in place of the old one
+	t.slots[it.slot] = slot{key: key, obj: obj}
 }
 
 // remove drops what stands under key.
 func (t *table) remove(key string) {
-	n, exists := t.items[key]
+	it, exists := t.items[key]
 	if !exists {
 		return
 	}
-	t.index(n, nil, nil)
-	for _, x := range t.indices {
-		if t.slots[n].refs > 0 { // its object was changed in place
-			t.slots[n].refs -= x.purge(n)
-		}
-	}
+	t.index(key, &it, nil)
 	delete(t.items, key)
-	t.slots[n] = slot{}
-	t.free = append(t.free, n)
+	t.slots[it.slot] = slot{obj: vacant{}}
+	t.free = append(t.free, it.slot)
 }
 
-// allocate returns a live slot without an object.
-func (t *table) allocate(key string) uint32 {
-	n := uint32(len(t.slots))
+// allocate returns a slot for the caller to fill.
+func (t *table) allocate() uint32 {
 	if last := len(t.free) - 1; last >= 0 {
-		n = t.free[last]
+		n := t.free[last]
 		t.free = t.free[:last]
-	} else {
-		t.slots = append(t.slots, slot{})
+		return n
 	}
-	t.slots[n] = slot{key: key, live: true}
-	return n
+	t.slots = append(t.slots, slot{})
+	return uint32(len(t.slots) - 1)
 }
 
 // appendValues appends what each index function computes from obj, in the order of t.indices; nothing for a nil obj.
@@ -136,10 +127,9 @@ func (t *table) appendValues(values [][]string, key string, obj any) [][]string 
 	return values
 }
 
-// index moves slot n in every index from the values of its object to those of newObj, or out of them if newValues is nil.
-func (t *table) index(n uint32, newObj any, newValues [][]string) {
-	s := &t.slots[n]
-	oldValues := t.appendValues(t.oldValues[:0], s.key, s.obj)
+// index moves an item, in every index, from the values of its object to newValues, which is nil for no values at all.
+func (t *table) index(key string, it *item, newValues [][]string) {
+	oldValues := t.appendValues(t.oldValues[:0], key, it.obj)
 	for i, x := range t.indices {
 		var values []string
 		if newValues != nil {
@@ -148,42 +138,57 @@ func (t *table) index(n uint32, newObj any, newValues [][]string) {
 		if len(values) == 1 && len(oldValues[i]) == 1 && values[0] == oldValues[i][0] {
 			continue // the usual update
 		}
-		for j, v := range oldValues[i] {
-			switch {
-			case x.delete(v, n):
-				s.refs--
-			case !slices.Contains(oldValues[i][:j], v): // the object was changed in place: search the values it had
-				s.refs -= x.purge(n)
-			}
-		}
-		for _, v := range values {
-			if x.insert(v, n) {
-				s.refs++
-			}
-		}
+		it.refs -= x.deleteAll(oldValues[i], it.slot)
+		it.refs += x.insertAll(values, it.slot)
 	}
 	clear(oldValues)
 	t.oldValues = oldValues[:0]
+	if it.refs != countDistinct(newValues) { // breaks S4
+		t.reindex(it, newValues)
+	}
+}
+
+// reindex searches every set for an item whose object was changed in place: its values are not those it stands under.
+func (t *table) reindex(it *item, values [][]string) {
+	for i, x := range t.indices {
+		it.refs -= x.purge(it.slot)
+		if values != nil {
+			it.refs += x.insertAll(values[i], it.slot)
+		}
+	}
+}
+
+// countDistinct returns in how many sets an object with these values is.
+func countDistinct(values [][]string) uint32 {
+	count := uint32(0)
+	for _, ofIndex := range values {
+		for i, v := range ofIndex {
+			if !slices.Contains(ofIndex[:i], v) {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // addIndexers adds indexes under names that are not taken, and indexes what the table holds.
 func (t *table) addIndexers(indexers Indexers) {
+	if len(indexers) == 0 {
+		return
+	}
 	added := make([]*valueIndex, 0, len(indexers))
+	refs := make([]uint32, len(t.slots))
 	for name, indexFunc := range indexers {
 		x := &valueIndex{name: name, indexFunc: indexFunc, sets: map[string]slotSet{}}
-		for n := range t.slots {
-			for _, v := range x.valuesOf(t.slots[n].key, t.slots[n].obj) {
-				x.insert(v, uint32(n))
-			}
+		for key, it := range t.items {
+			refs[it.slot] += x.insertAll(x.valuesOf(key, it.obj), it.slot)
 		}
 		added = append(added, x)
 	}
-	for _, x := range added { // every index function has succeeded
-		for _, set := range x.sets {
-			for n := range set.all {
-				t.slots[n].refs++
-			}
-		}
+	// Every index function has succeeded.
+	for key, it := range t.items {
+		it.refs += refs[it.slot]
+		t.items[key] = it
 	}
 	t.indices = append(t.indices, added...)
 }

@@ -99,7 +99,8 @@ func (m *threadSafeMap) commit(fresh *table, resourceVersion string) {
 func (m *threadSafeMap) Get(key string) (item any, exists bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.get(key)
+	it, exists := m.table.items[key]
+	return it.obj, exists
 }
 
 // List returns every object.
@@ -107,9 +108,10 @@ func (m *threadSafeMap) List() []any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	list := make([]any, 0, len(m.table.items))
-	for i := range m.table.slots {
-		if s := &m.table.slots[i]; s.live {
-			list = append(list, s.obj)
+	for i := range m.table.slots { // an array: faster than the map
+		obj := m.table.slots[i].obj
+		if _, isVacant := obj.(vacant); !isVacant {
+			list = append(list, obj)
 		}
 	}
 	return list
@@ -120,10 +122,8 @@ func (m *threadSafeMap) ListKeys() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	keys := make([]string, 0, len(m.table.items))
-	for i := range m.table.slots {
-		if s := &m.table.slots[i]; s.live {
-			keys = append(keys, s.key)
-		}
+	for key := range m.table.items {
+		keys = append(keys, key)
 	}
 	return keys
 }

@@ -38,17 +38,19 @@ func TestStoreMetrics(t *testing.T) {
 	require.Equal(t, gauge{5}, threadSafe)
 }
 
-// Update, and an update alone, computes the values of the old and of the new object, once each.
+// A write computes the values of the new and of the old object, once each.
 func TestIndexFuncCalls(t *testing.T) {
 	calls := 0
 	m := newThreadSafeMap(Indexers{"node": func(obj any) ([]string, error) { calls++; return byNode(obj) }})
 	counted := func(what string, want int, do func()) {
+		t.Helper()
 		calls = 0
 		do()
 		require.Equal(t, want, calls, what)
 	}
 	counted("add", 1, func() { m.Add("k", pod("ns/k node=a")) })
-	counted("update", 2, func() { m.Update("k", pod("ns/k node=b")) })
+	counted("update", 2, func() { m.Update("k", pod("ns/k node=a")) })
+	counted("move", 2, func() { m.Update("k", pod("ns/k node=b")) })
 	counted("index", 1, func() { _, _ = m.Index("node", pod("ns/k node=b")) })
 	counted("byindex", 0, func() { _, _ = m.ByIndex("node", "b") })
 	counted("delete", 1, func() { m.Delete("k") })
@@ -86,46 +88,58 @@ func TestDifference_GetIndexersReturnsACopy(t *testing.T) {
 	require.Equal(t, []string{"node", "tag"}, sortedKeys(ref.GetIndexers()))
 }
 
-// Who changes a stored object in place makes its indexes wrong: the object is found under the values it was stored with.
-// When the store notices it searches, so that an object that left can not be found. client-go finds a nil under its key.
+// Who changes a stored object in place makes its indexes wrong: it is found under the values it was stored with. When
+// its values change again the store notices, and at the latest when it leaves. In client-go the key stays under the old
+// value, where a nil is found when the object has gone.
 func TestDifference_ChangedInPlace(t *testing.T) {
-	tags := func(p *corev1.Pod, tags string) { p.Annotations["tags"] = tags }
-	for _, c := range []struct {
-		name, stored, changed string
-	}{
-		{"another value", "x", "y"},
-		{"fewer values", "x,y", "y"},
-		{"more values", "x", "x,y,z"},
-		{"no value", "x,y", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := newThreadSafeMap(Indexers{"tag": byTag})
-			p := pod("ns/p tags=" + c.stored)
-			m.Add("ns/p", p)
-			tags(p, c.changed)
-			m.Delete("ns/p")
-			require.Empty(t, m.ListIndexFuncValues("tag"))
-			m.Add("ns/q", pod("ns/q tags=z")) // takes the slot
-			checkLaws(t, m)
-		})
+	for _, stored := range []string{"x", "x,y", "x,x", "y"} {
+		for _, changed := range []string{"", "y", "x,y,z", "z"} {
+			for _, then := range []string{"", "z", "y", "x,y", "z,z", "delete"} {
+				m := newThreadSafeMap(Indexers{"tag": byTag, NamespaceIndex: MetaNamespaceIndexFunc})
+				p := pod("ns/p tags=" + stored)
+				m.Add("ns/p", p)
+				p.Annotations["tags"] = changed
+				if then == changed {
+					continue // nothing seems to have happened
+				}
+				if then == "delete" {
+					m.Delete("ns/p")
+					require.Empty(t, m.ListIndexFuncValues("tag"))
+					m.Add("ns/q", pod("ns/q tags=z")) // takes the slot
+				} else {
+					m.Update("ns/p", pod("ns/p tags="+then))
+				}
+				checkLaws(t, m)
+			}
+		}
 	}
 
-	m := newThreadSafeMap(Indexers{"tag": byTag})
-	p := pod("ns/p tags=x")
-	m.Add("ns/p", p)
-	tags(p, "y")
-	m.Update("ns/p", pod("ns/p tags=z"))
-	require.Equal(t, []string{"z"}, m.ListIndexFuncValues("tag"))
-	checkLaws(t, m)
-
 	ref := clientgo.NewThreadSafeStore(clientgo.Indexers{"tag": byTag}, clientgo.Indices{})
-	p = pod("ns/p tags=x")
+	p := pod("ns/p tags=x")
 	ref.Add("ns/p", p)
-	tags(p, "y")
+	p.Annotations["tags"] = "y"
 	ref.Delete("ns/p")
 	list, err := ref.ByIndex("tag", "x")
 	require.NoError(t, err)
 	require.Equal(t, []any{nil}, list)
+}
+
+// An old object that can no longer be indexed, as it was changed in place, makes the write panic before it changed anything.
+func TestOldObjectCannotBeIndexed(t *testing.T) {
+	m := newThreadSafeMap(Indexers{"node": byNode, "picky": playerIndexes["picky"]})
+	p := pod("ns/p node=n1 broken=no")
+	m.Add("ns/p", p)
+	p.Annotations["broken"] = "error"
+	require.Panics(t, func() { m.Update("ns/p", pod("ns/p node=n2")) })
+	require.Panics(t, func() { m.Delete("ns/p") })
+	require.Equal(t, []any{p}, m.List())
+	p.Annotations["broken"] = "no"
+	keys, err := m.IndexKeys("node", "n1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"ns/p"}, keys)
+	m.Update("ns/p", pod("ns/p node=n2"))
+	require.Equal(t, []string{"n2"}, m.ListIndexFuncValues("node"))
+	checkLaws(t, m)
 }
 
 // Transactions are all or nothing for readers, Replace keeps indexes that are added while it works, and nothing races.

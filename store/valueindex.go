@@ -24,6 +24,16 @@ func (x *valueIndex) valuesOf(key string, obj any) []string {
 	return values
 }
 
+// insertAll returns under how many of the values slot n was new.
+func (x *valueIndex) insertAll(values []string, n uint32) (inserted uint32) {
+	for _, v := range values {
+		if x.insert(v, n) {
+			inserted++
+		}
+	}
+	return inserted
+}
+
 // insert reports whether slot n was new under value.
 func (x *valueIndex) insert(value string, n uint32) bool {
 	set, exists := x.sets[value]
@@ -41,6 +51,16 @@ func (x *valueIndex) insert(value string, n uint32) bool {
 	both.insert(n)
 	x.sets[value] = slotSet{many: both}
 	return true
+}
+
+// deleteAll returns under how many of the values slot n was.
+func (x *valueIndex) deleteAll(values []string, n uint32) (deleted uint32) {
+	for _, v := range values {
+		if x.delete(v, n) {
+			deleted++
+		}
+	}
+	return deleted
 }
 
 // delete reports whether slot n was there under value.
