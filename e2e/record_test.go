@@ -22,14 +22,13 @@ import (
 
 var record = flag.Bool("record", false, "record testdata/wire anew")
 
-const configMaps = "/api/v1/namespaces/wire/configmaps"
+const recorded = "/api/v1/namespaces/wire/configmaps"
 
 // TestRecord writes testdata/wire: what this server says to a reflector, and what it says when it says no.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("needs -record")
 	}
-	c := cluster.New(t, cluster.Options{})
 	recordings := []struct {
 		file, about string
 		play        func(r *recorder)
@@ -40,45 +39,45 @@ func TestRecord(t *testing.T) {
 		{"answers", "Everything but objects: errors, tables, metadata.", answers},
 	}
 	for _, recording := range recordings {
-		r := newRecorder(t, c, recording.about)
+		r := newRecorder(t, recording.about)
 		r.send("POST", "/api/v1/namespaces", `{"metadata":{"name":"wire"}}`)
 		recording.play(r)
 		file := filepath.Join("../testdata/wire", recording.file+".json")
 		require.NoError(t, r.recording.Save(file))
-		r.send("DELETE", configMaps, "")
+		r.send("DELETE", recorded, "")
 	}
 }
 
 func listThenWatch(r *recorder) {
 	r.create("a")
 	r.create("b")
-	r.ask(configMaps + "?limit=500&resourceVersion=0")
-	r.stream(configMaps+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+r.version, func() {
+	r.ask(recorded + "?limit=500&resourceVersion=0")
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+r.version, func() {
 		r.create("c")
 		r.change("a")
-		r.send("DELETE", configMaps+"/b", "")
+		r.send("DELETE", recorded+"/b", "")
 	})
 	last := r.version
 	r.create("d")
-	r.expire()
-	r.stream(configMaps+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
-	r.ask(configMaps + "?resourceVersion=" + last)
+	forget(r.t)
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
+	r.ask(recorded + "?resourceVersion=" + last)
 }
 
 func watchList(r *recorder) {
-	const path = configMaps + "?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true" +
+	const path = recorded + "?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true" +
 		"&timeoutSeconds=4&watch=true"
 	r.create("a")
 	r.create("b")
 	r.stream(path, func() {
 		r.create("c")
 		r.change("a")
-		r.send("DELETE", configMaps+"/b", "")
+		r.send("DELETE", recorded+"/b", "")
 	})
 	last := r.version
 	r.create("d")
-	r.expire()
-	r.stream(configMaps+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
+	forget(r.t)
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
 	r.stream(path+"&resourceVersion="+last, nil)
 }
 
@@ -86,61 +85,54 @@ func pages(r *recorder) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		r.create(name)
 	}
-	r.ask(configMaps + "?limit=2")
+	r.ask(recorded + "?limit=2")
 	r.create("bb")
-	r.ask(configMaps + "?limit=2&continue=" + r.next)
-	r.ask(configMaps + "?limit=2&continue=" + r.next)
+	r.ask(recorded + "?limit=2&continue=" + r.next)
+	r.ask(recorded + "?limit=2&continue=" + r.next)
 }
 
 func answers(r *recorder) {
 	r.create("a")
-	r.ask(configMaps + "/a")
-	r.ask(configMaps+"/a", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
-	r.ask(configMaps, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
-	r.ask(configMaps, "application/json;as=Table;g=meta.k8s.io;v=v1")
-	r.ask(configMaps + "/missing")
-	r.ask(configMaps + "?resourceVersion=1000000000")
-	r.keep("POST", configMaps, `{"metadata":{"name":"Bad_Name"}}`)
-	r.keep("POST", configMaps, `{"metadata":{"name":"a"}}`)
-	r.keep("PUT", configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"1"}}`)
-	r.ask(configMaps + "?limit=1")
+	r.ask(recorded + "/a")
+	r.ask(recorded+"/a", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+	r.ask(recorded, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+	r.ask(recorded, "application/json;as=Table;g=meta.k8s.io;v=v1")
+	r.ask(recorded + "/missing")
+	r.ask(recorded + "?resourceVersion=1000000000")
+	r.keep("POST", recorded, `{"metadata":{"name":"Bad_Name"}}`)
+	r.keep("POST", recorded, `{"metadata":{"name":"a"}}`)
+	r.keep("PUT", recorded+"/a", `{"metadata":{"name":"a","resourceVersion":"1"}}`)
+	r.ask(recorded + "?limit=1")
 	old := r.version
-	r.expire()
-	r.ask(configMaps + "?resourceVersionMatch=Exact&resourceVersion=" + old)
-	r.stream(configMaps+"?watch=true&resourceVersion="+old, nil)
+	forget(r.t)
+	r.ask(recorded + "?resourceVersionMatch=Exact&resourceVersion=" + old)
+	r.stream(recorded+"?watch=true&resourceVersion="+old, nil)
 }
 
 // recorder asks the cluster, and keeps what it answers.
 type recorder struct {
 	t         *testing.T
-	cluster   *cluster.Cluster
 	client    *http.Client
 	recording wire.Recording
 	version   string // the newest resourceVersion that a list or an event told
 	next      string // the last continue token
 }
 
-func newRecorder(t *testing.T, c *cluster.Cluster, about string) *recorder {
-	config := c.Config(cluster.AdminToken)
+func newRecorder(t *testing.T, about string) *recorder {
+	config := shared.Config(cluster.AdminToken)
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
 	version, err := kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion()
 	require.NoError(t, err)
-	return &recorder{t: t, cluster: c, client: client, recording: wire.Recording{About: about, Server: version.GitVersion}}
+	return &recorder{t: t, client: client, recording: wire.Recording{About: about, Server: version.GitVersion}}
 }
 
 func (r *recorder) create(name string) {
-	r.send("POST", configMaps, `{"metadata":{"name":"`+name+`"},"data":{"k":"1"}}`)
+	r.send("POST", recorded, `{"metadata":{"name":"`+name+`"},"data":{"k":"1"}}`)
 }
 
 func (r *recorder) change(name string) {
-	r.send("PUT", configMaps+"/"+name, `{"metadata":{"name":"`+name+`"},"data":{"k":"2"}}`)
-}
-
-func (r *recorder) expire() {
-	require.NoError(r.t, r.cluster.Compact(r.t.Context()))
-	r.cluster.KillAPIServer()
-	require.NoError(r.t, r.cluster.StartAPIServer(r.t.Context()))
+	r.send("PUT", recorded+"/"+name, `{"metadata":{"name":"`+name+`"},"data":{"k":"2"}}`)
 }
 
 // send makes a request that is not kept.
@@ -193,7 +185,7 @@ func (r *recorder) stream(path string, during func()) {
 
 func (r *recorder) open(method, path, accept, body string) (*http.Response, wire.Exchange) {
 	exchange := wire.Exchange{Method: method, Path: path, Accept: accept, Header: map[string]string{}}
-	host := r.cluster.Config("").Host
+	host := shared.Config("").Host
 	request, err := http.NewRequestWithContext(r.t.Context(), method, host+path, strings.NewReader(body))
 	require.NoError(r.t, err)
 	if accept != "" {

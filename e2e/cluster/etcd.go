@@ -19,6 +19,7 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 		"--advertise-client-urls=" + c.etcdURL,
 		"--listen-peer-urls=http://127.0.0.1:0",
 		"--unsafe-no-fsync", // a crash of the machine is not what is tested
+		"--log-level=warn",
 	}, c.options.EtcdArgs...)...)
 	if err != nil {
 		return err

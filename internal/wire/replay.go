@@ -44,6 +44,7 @@ func (p *Replay) Served() []string {
 	return slices.Clone(p.served)
 }
 
+// ServeHTTP answers one request as recorded.
 func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	exchange := p.take(signature(r.Method, r.URL))
 	switch {

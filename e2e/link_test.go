@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+)
+
+// link is a client's way to the server: it can be cut, and it counts what is asked.
+type link struct {
+	mu       sync.Mutex
+	down     bool
+	open     []net.Conn
+	requests []string
+}
+
+// config returns a copy of config whose connections go over the link.
+func (l *link) config(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Dial = l.dial
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{l, next} })
+	return config
+}
+
+// cut ends every connection; until mend there is no new one.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for _, conn := range l.open {
+		_ = conn.Close() // it may have ended by itself
+	}
+	l.open = nil
+}
+
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = false
+}
+
+func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	l.mu.Lock()
+	down := l.down
+	l.mu.Unlock()
+	if down {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, conn)
+	return conn, nil
+}
+
+// asked is how many requests of a kind reached the server: LIST, WATCH, or STREAM, a watch with the initial events.
+func (l *link) asked(kind string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(l.requests), func(k string) bool { return k != kind }))
+}
+
+// counted counts the requests that are answered.
+type counted struct {
+	link *link
+	next http.RoundTripper
+}
+
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	kind := "LIST"
+	if query := r.URL.Query(); query.Get("sendInitialEvents") == "true" {
+		kind = "STREAM"
+	} else if query.Get("watch") != "" {
+		kind = "WATCH"
+	}
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	c.link.requests = append(c.link.requests, kind)
+	return response, nil
+}
