@@ -108,7 +108,10 @@ func (p *place) push(*parcel) {} // it is in the flow
 func (p *place) close() { p.end.Store(&placeEnd{p.flow.last, p.handed()}) }
 
 // drop forgets the place: who still holds the handle of a removed handler does not hold the flow.
-func (p *place) drop() { p.parcel.Store(&parcel{}) }
+func (p *place) drop() {
+	p.parcel.Store(&parcel{})
+	p.end.Store(&placeEnd{})
+}
 
 func (p *place) take() *parcel {
 	here := p.parcel.Load()

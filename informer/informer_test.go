@@ -5,6 +5,8 @@ package informer
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
@@ -281,4 +284,67 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 			runtime.KeepAlive(w)
 		}, bothQueues, withHandler(o))
 	}
+}
+
+// A removed handler that never returns from its call, and a handle that is kept, hold nothing that came later.
+func TestRemovedHandlerHoldsNothing(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		stuck := newRecorder()
+		stuck.block = make(chan struct{})
+		defer close(stuck.block)
+		h := w.add(stuck, HandlerOptions{})
+		w.create("a")
+		require.NoError(t, w.informer.removeHandler(h.registration))
+		w.update("a")
+		var old weak.Pointer[corev1.ConfigMap]
+		func() {
+			obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey("ns/a")
+			old = weak.Make(obj.(*corev1.ConfigMap))
+		}()
+		w.update("a")
+		w.update("a")
+		w.server.mu.Lock()
+		w.server.log = nil
+		w.server.mu.Unlock()
+		for range 3 {
+			runtime.GC()
+		}
+		assert.Nil(t, old.Value())
+		runtime.KeepAlive(h)
+	}, bothQueues)
+}
+
+// A handler's panic ends the process, unless it was asked not to.
+func TestCrashOnPanic_EndsTheProcess(t *testing.T) {
+	if os.Getenv("CRASH_ON_PANIC") == "yes" {
+		story(t, func(w *world) {
+			w.handler.panics = map[string]bool{"add a": true}
+			w.start()
+			w.create("a")
+		}, only(ours))
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashOnPanic_EndsTheProcess$")
+	cmd.Env = append(os.Environ(), "CRASH_ON_PANIC=yes")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "panic: handler panics at add a")
+}
+
+// A handler that is slow and far behind is named in the log.
+func TestSlowHandlerIsLogged(t *testing.T) {
+	var config = ktesting.NewConfig(ktesting.BufferLogs(true))
+	logger := ktesting.NewLogger(ktesting.NopTL{}, config)
+	story(t, func(w *world) {
+		w.start()
+		w.handler.slow = time.Second
+		for range slowBacklogLen {
+			w.server.create("a")
+			w.server.delete("a", false)
+		}
+		w.after(time.Hour)
+	}, only(ours), withHandler(HandlerOptions{Logger: &logger}))
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	assert.Contains(t, log, `Slow event handler handler="*informer.recorder" took="1s"`)
 }

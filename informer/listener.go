@@ -122,6 +122,7 @@ func (l *listener) splits(c *change) bool { return l.options.SplitRecreated && c
 // run calls the handler until the listener is closed.
 func (l *listener) run() {
 	defer close(l.done)
+	defer l.backlog.drop()
 	defer l.stopDrainTimer()
 	for p := l.take(); p != nil; p = l.take() {
 		changes, synced, ended := p.changes, p.synced, l.ended.Load()+int64(len(p.changes))

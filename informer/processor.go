@@ -10,9 +10,9 @@ import (
 
 // processor hands every change to every handler.
 //
-// mu is the flow: it is held while a change goes into the store and from there to the handlers. Who holds it sees a store
-// and handlers that have been told the same, which is when a late handler can join: it is given the store's content and
-// misses nothing after it. No handler is called under mu.
+// mu is held while a change goes into the store and from there into the flow. Who holds it sees a store and a flow that
+// tell the same, which is when a late handler can join: it is given the store's content and misses nothing after it. No
+// handler is called under mu.
 //
 // Laws:
 //
@@ -61,6 +61,7 @@ func (p *processor) leaveLocked(l *listener) {
 		return
 	}
 	p.listeners = slices.Delete(p.listeners, i, i+1)
+	p.round = p.round.without(l)
 	l.close(p.running)
 }
 

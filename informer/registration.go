@@ -31,9 +31,9 @@ type HandlerStatus struct {
 	Name string
 	// HasSynced is the registration's HasSynced.
 	HasSynced bool
-	// Pending is the number of calls that are due and have not returned yet.
+	// Pending is the number of changes that it is to be told and has not dealt with yet.
 	Pending int
-	// OldestPending is how long the oldest of them has been due; 0 if there is none.
+	// OldestPending is how long the oldest of them has been waiting; 0 if there is none.
 	OldestPending time.Duration
 	// Calls is the number of calls that have ended, Panics how many of them by a panic.
 	Calls, Panics int

@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -45,6 +46,16 @@ func (r resyncRound) wants(l *listener, c *change) bool {
 		due = !skip
 	}
 	return due && (c.resync || !skip)
+}
+
+// without returns the same round less l, which is gone and need not be remembered.
+func (r resyncRound) without(l *listener) resyncRound {
+	if _, asked := r[l]; !asked {
+		return r
+	}
+	r = maps.Clone(r)
+	delete(r, l)
+	return r
 }
 
 // resyncPlan is how often an informer checks which handlers are due, and so the shortest period it can serve.

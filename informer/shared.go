@@ -6,11 +6,12 @@
 //	                                     -> handlers -> workqueue
 //
 // Read shared.go (what an informer promises), handler.go, sharedinformer.go, controller.go (the loop), process.go (delta to
-// store to change), processor.go, listener.go, backlog.go; then registration.go, resync.go, wait.go, typed_handler.go,
-// typed_informer.go, simple.go, factory.go; then go test -v ./informer.
+// store to change), processor.go, flow.go (how many handlers read one list), listener.go, backlog.go; then registration.go,
+// resync.go, wait.go, typed_handler.go, typed_informer.go, simple.go, factory.go; then go test -v ./informer.
 // Goroutines: an informer's Run is one, its reflector another, a third waits for the first list; each handler has one. Run
-// starts them, and returns when they have ended. Locking: the processor's mu is the flow of changes, each listener's mu its
-// backlog, the informer's mu its life; taken in the order informer, processor, listener. No handler runs under any of them.
+// starts them, and returns when they have ended. Locking: the informer's mu guards its life, the processor's the store with
+// the flow, a listener's its sleep; taken in this order. No handler runs under any of them; index functions and whatever
+// wraps the store do run under the second, and must not call the informer.
 //
 // Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
 package informer

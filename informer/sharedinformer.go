@@ -37,8 +37,8 @@ const (
 //
 // Laws:
 //
-//	S1  the store changes, and handlers are told, only under processor.mu
-//	S2  synced is closed  =>  the store has held a complete list, and every handler's backlog got it
+//	S1  the store and the flow change only under processor.mu
+//	S2  synced is closed  =>  the store has held a complete list, and the flow has all of it
 //	S3  controller != nil  <=>  phase > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
@@ -67,8 +67,8 @@ func NewSharedInformer(lw reflector.ListerWatcher, exampleObject runtime.Object,
 	return NewSharedIndexInformer(lw, exampleObject, options)
 }
 
-// NewSharedIndexInformer returns an informer of what lw lists. exampleObject is an example of the objects: others are not
-// accepted; nil accepts any.
+// NewSharedIndexInformer returns an informer of what lw, which must not be nil, lists. exampleObject is an example of the
+// objects: others are not accepted; nil accepts any.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
 func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
@@ -183,7 +183,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.phase == stopped {
-		return nil, fmt.Errorf("handler %v was not added to shared informer because it has stopped already", handler)
+		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped already", handlerName(handler))
 	}
 	logger := klog.Background()
 	if options.Logger != nil {
