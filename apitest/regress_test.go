@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/apitest"
+)
+
+// What client-go's fake clientset got wrong, or gets wrong still.
+
+// kubernetes/kubernetes#87472, #95372: what is written between an informer's LIST and its WATCH is not lost.
+func TestRegress_87472_NothingIsLostBetweenListAndWatch(t *testing.T) {
+	bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
+		s.Faults().Fail(1, apitest.Match{If: func(r apitest.Request) bool { return r.Query.Has("sendInitialEvents") }},
+			apierrors.NewInternalError(assert.AnError)) // so that it lists
+		s.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "watch"}, Delay: time.Minute})
+		factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config(s)), 0)
+		lister := factory.Core().V1().ConfigMaps().Lister()
+		stop := make(chan struct{})
+		factory.Start(stop)
+		factory.WaitForCacheSync(stop)
+		synctest.Wait()
+		require.NotEmpty(t, s.Requests(apitest.Match{Verb: "list"}))
+
+		require.NoError(t, s.Create(configMap("default", "late"))) // the watch waits for its minute
+		time.Sleep(2 * time.Minute)
+		_, err := lister.ConfigMaps("default").Get("late")
+		assert.NoError(t, err)
+		close(stop)
+		factory.Shutdown()
+	})
+}
+
+// kubernetes/kubernetes#141528: a deletion is not lost either, wherever a watch begins.
+func TestRegress_141528_DeletionsAreNotLost(t *testing.T) {
+	ctx := t.Context()
+	s := start(t, apitest.Options{Scheme: scheme.Scheme})
+	maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
+	require.NoError(t, s.Create(configMap("default", "a")))
+	list, err := maps.List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.Delete(configMap("default", "a")))
+	w, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	require.NoError(t, err)
+	defer w.Stop()
+	assert.Equal(t, watch.Deleted, (<-w.ResultChan()).Type)
+}
+
+// kubernetes/kubernetes#139716, #129408: a streaming list ends, and with the right annotation, also if nothing is there.
+func TestRegress_139716_StreamingListEnds(t *testing.T) {
+	s := start(t, apitest.Options{})
+	lines := openWatch(t, s, mapsPath+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, `"type":"BOOKMARK"`)
+	assert.Contains(t, line, `"k8s.io/initial-events-end":"true"`)
+}
+
+// A watch with a field selector gets no other object.
+func TestWatchesHonourFieldSelectors(t *testing.T) {
+	s := start(t, apitest.Options{})
+	lines := openWatch(t, s, mapsPath+"?watch=true&fieldSelector=metadata.name%3Db")
+	require.NoError(t, s.Create(configMap("default", "a")))
+	require.NoError(t, s.Create(configMap("default", "b")))
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, `"name":"b"`)
+}
+
+// kubernetes/kubernetes#92537, #115093: a version from the future is refused in the form that clients know, cause included.
+func TestRegress_115093_TooLargeVersionHasItsCause(t *testing.T) {
+	bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
+		maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
+		_, err := maps.Get(t.Context(), "a", metav1.GetOptions{ResourceVersion: "1000"})
+		assert.True(t, apierrors.IsTimeout(err))
+		assert.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge))
+		seconds, ok := apierrors.SuggestsClientDelay(err)
+		assert.True(t, ok)
+		assert.Equal(t, 1, seconds)
+	})
+}
+
+// kubernetes/kubernetes#85221: a continue token together with a version is a bad request.
+func TestRegress_85221_TokenAndVersionExcludeEachOther(t *testing.T) {
+	s := start(t, apitest.Options{Scheme: scheme.Scheme})
+	require.NoError(t, s.Create(configMap("default", "a")))
+	require.NoError(t, s.Create(configMap("default", "b")))
+	maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
+	page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	_, err = maps.List(t.Context(), metav1.ListOptions{Continue: page.Continue, ResourceVersion: page.ResourceVersion})
+	assert.True(t, apierrors.IsBadRequest(err), "%v", err)
+	_, err = maps.List(t.Context(), metav1.ListOptions{Continue: page.Continue, ResourceVersion: "0"})
+	assert.NoError(t, err, "but any version will do")
+}
+
+// kubernetes/kubernetes#83520: both forms of an expired version bring client-go's own informer back to a good state.
+func TestRegress_83520_InformersRecoverFromExpiredVersions(t *testing.T) {
+	for name, fault := range map[string]apitest.Fault{
+		"status": {Err: apierrors.NewResourceExpired("too old resource version")},
+		"event":  {Stream: apitest.ErrorStream},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
+				factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config(s)), 0)
+				informer := factory.Core().V1().ConfigMaps().Informer()
+				stop := make(chan struct{})
+				factory.Start(stop)
+				cache.WaitForCacheSync(stop, informer.HasSynced)
+				fault.Match, fault.Times = apitest.Match{Verb: "watch"}, 1
+				s.Faults().Add(fault)
+				s.Faults().Break(apitest.Match{}, apitest.CloseStream)
+				require.NoError(t, s.Create(configMap("default", "a")))
+				s.Faults().Compact()
+				time.Sleep(time.Minute)
+				assert.Equal(t, []string{"default/a"}, informer.GetStore().ListKeys())
+				close(stop)
+				factory.Shutdown()
+			})
+		})
+	}
+}
+
+// Selectors of every form choose what they say.
+func TestSelectorsOfEveryForm(t *testing.T) {
+	s := start(t, apitest.Options{})
+	for _, app := range []string{"x", "y"} {
+		cm := configMap("default", app)
+		cm.Labels = map[string]string{"app": app}
+		require.NoError(t, s.Create(cm))
+	}
+	require.NoError(t, s.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "none"}}))
+	for selector, want := range map[string]string{
+		"app": "x y", "!app": "none", "app=x": "x", "app!=x": "none y", "app in (x,y)": "x y", "app notin (x)": "none y", "other": "",
+	} {
+		got := send(t, s, "GET", mapsPath+"?labelSelector="+strings.ReplaceAll(strings.ReplaceAll(selector, " ", "%20"), "=", "%3D"), "", "")
+		var names []string
+		for _, name := range []string{"none", "x", "y"} {
+			if strings.Contains(got.body, `"name":"`+name+`"`) {
+				names = append(names, name)
+			}
+		}
+		assert.Equal(t, want, strings.Join(names, " "), selector)
+	}
+}

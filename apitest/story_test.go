@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/informerstack/apitest"
+)
+
+// world is a server with ConfigMaps in a bubble, and the verbs of the stories.
+type world struct {
+	t      *testing.T
+	server *apitest.Server
+	ctx    context.Context
+
+	mu     sync.Mutex
+	events []string
+}
+
+func story(t *testing.T, tell func(w *world)) {
+	bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tell(&world{t: t, server: s, ctx: ctx})
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// write makes an object, or changes it.
+func (w *world) write(name string) (version string) {
+	cm := configMap("default", name, "at", w.server.ResourceVersion())
+	if w.server.Create(cm) != nil {
+		cm.ResourceVersion = ""
+		require.NoError(w.t, w.server.Update(cm))
+	}
+	return cm.ResourceVersion
+}
+
+func (w *world) delete(name string) {
+	require.NoError(w.t, w.server.Delete(configMap("default", name)))
+}
+
+// list returns the names in the collection, the list's version, or its error code.
+func (w *world) list(query string) (names, version string) {
+	resp, err := w.server.Client().Get(w.server.URL + mapsPath + "?" + query)
+	require.NoError(w.t, err)
+	defer func() { require.NoError(w.t, resp.Body.Close()) }()
+	var list corev1.ConfigMapList
+	require.NoError(w.t, json.NewDecoder(resp.Body).Decode(&list))
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Sprint(resp.StatusCode), ""
+	}
+	var all []string
+	for _, item := range list.Items {
+		all = append(all, item.Name)
+	}
+	return strings.Join(all, " "), list.ResourceVersion
+}
+
+// watch follows the collection from a version; w.saw tells what came.
+func (w *world) watch(query string) {
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, w.server.URL+mapsPath+"?watch=true&"+query, nil)
+	require.NoError(w.t, err)
+	go func() {
+		resp, err := w.server.Client().Do(req)
+		if err != nil {
+			return
+		}
+		defer func() { _ = resp.Body.Close() }()
+		for decoder := json.NewDecoder(resp.Body); ; {
+			var f frame
+			if decoder.Decode(&f) != nil {
+				w.note("end")
+				return
+			}
+			w.note(strings.TrimSpace(strings.ToLower(f.Type) + " " + f.Object.Metadata.Name))
+		}
+	}()
+	synctest.Wait()
+}
+
+func (w *world) note(event string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, event)
+}
+
+func (w *world) saw(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	assert.Equal(w.t, want, w.events)
+	w.events = nil
+}
+
+// A list tells the version it shows; a watch from there misses nothing and repeats nothing, whatever happened in between.
+func TestStory_ListThenWatchLosesNothing(t *testing.T) {
+	story(t, func(w *world) {
+		w.write("a")
+		w.write("b")
+		names, version := w.list("")
+		assert.Equal(t, "a b", names)
+
+		w.write("c")
+		w.delete("a")
+		w.watch("resourceVersion=" + version)
+		w.saw("added c", "deleted a")
+		w.write("b")
+		w.saw("modified b")
+	})
+}
+
+// The log does not go back for ever. Who comes too late lists again.
+func TestStory_WhoComesTooLateListsAgain(t *testing.T) {
+	story(t, func(w *world) {
+		version := w.write("a")
+		w.delete("a")
+		w.write("b")
+		time.Sleep(11 * time.Minute)
+		w.watch("resourceVersion=" + version)
+		w.saw("error", "end")
+		names, _ := w.list("resourceVersionMatch=Exact&resourceVersion=" + version)
+		assert.Equal(t, "410", names)
+		names, version = w.list("")
+		assert.Equal(t, "b", names)
+		w.watch("resourceVersion=" + version)
+		w.saw()
+	})
+}
+
+// A replica that lags behind takes a client that accepts old states back in time. One that asks for the version it has seen
+// waits, or is told that the future is not there yet.
+func TestStory_ALaggingReplicaGoesBackInTime(t *testing.T) {
+	story(t, func(w *world) {
+		w.write("a")
+		catchUp := w.server.Faults().Lag()
+		version := w.write("b")
+
+		names, _ := w.list("")
+		assert.Equal(t, "a b", names, "no version: as fresh as can be")
+		names, _ = w.list("resourceVersion=0")
+		assert.Equal(t, "a", names, "0: whatever is at hand")
+		names, _ = w.list("resourceVersion=" + version)
+		assert.Equal(t, "504", names, "N: not older than that")
+
+		time.AfterFunc(time.Second, catchUp)
+		names, _ = w.list("resourceVersion=" + version)
+		assert.Equal(t, "a b", names)
+	})
+}
+
+// A streaming list is a watch that begins with the state, and says when that was all.
+func TestStory_StreamingList(t *testing.T) {
+	story(t, func(w *world) {
+		w.write("a")
+		w.write("b")
+		w.watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+		w.saw("added a", "added b", "bookmark")
+		w.write("c")
+		w.saw("added c")
+	})
+}
+
+// Pages are cut from one state: what is written while a client turns them does not show.
+func TestStory_PagesShowOneState(t *testing.T) {
+	story(t, func(w *world) {
+		w.write("a")
+		w.write("b")
+		first, _ := w.listPage("")
+		w.delete("b")
+		w.write("c")
+		second, token := w.listPage(first.Continue)
+		assert.Equal(t, "b", second.Items[0].Name)
+		assert.Empty(t, token)
+		assert.Equal(t, first.ResourceVersion, second.ResourceVersion)
+	})
+}
+
+func (w *world) listPage(token string) (list corev1.ConfigMapList, next string) {
+	got := send(w.t, w.server, "GET", mapsPath+"?limit=1&continue="+token, "", "")
+	require.NoError(w.t, json.Unmarshal([]byte(got.body), &list))
+	return list, list.Continue
+}
