@@ -36,7 +36,7 @@ type TypedDelayingQueue[T comparable] struct {
 
 	mu      sync.Mutex
 	heap    waitHeap[T]
-	byItem  map[T]*waiting[T]
+	byItem  table[T, *waiting[T]]
 	seq     uint64
 	alarm   func() (stopped bool) // stops the alarm; nil: none is set
 	rings   time.Time             // when the alarm rings
@@ -78,7 +78,7 @@ func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConf
 		retries:        newRetriesMetric(config.MetricsProvider, config.Name),
 		clock:          orRealClock(config.Clock),
 		addSupersedes:  config.AddSupersedesDelayed,
-		byItem:         map[T]*waiting[T]{},
+		byItem:         newTable[T, *waiting[T]](),
 	}
 }
 
@@ -103,21 +103,27 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 		q.Add(item)
 		return
 	}
-	due := q.clock.Now().Add(duration)
+	hash, due := q.byItem.hash(item), q.clock.Now().Add(duration)
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.stopped {
-		q.addLocked(item, due)
+		q.addLocked(item, hash, due)
 		q.setAlarmLocked()
 	}
 }
 
 // CancelDelayed makes item wait no longer, and reports whether it did. An item that has joined the queue stays in it.
 func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
+	hash := q.byItem.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.removeLocked(item)
+	w := q.byItem.find(item, hash)
+	if w == nil {
+		return false
+	}
+	q.removeLocked(w)
+	return true
 }
 
 // setAlarmLocked keeps D2.
@@ -209,7 +215,8 @@ func (q *TypedDelayingQueue[T]) stopWaiting() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stopped = true
-	q.heap, q.byItem = nil, map[T]*waiting[T]{}
+	q.heap = nil
+	q.byItem.clear()
 	if q.alarm != nil && q.alarm() {
 		q.joiningStopped.Done()
 	}

@@ -39,7 +39,7 @@ func (q *Typed[T]) CheckLaws(t testing.TB) {
 	}
 }
 
-func (t *table[T]) checkLaws(tb testing.TB) {
+func (t *table[T, E]) checkLaws(tb testing.TB) {
 	tb.Helper()
 	size := len(t.slots)
 	require.Zero(tb, size&(size-1), "T1: %d slots", size)
@@ -47,13 +47,12 @@ func (t *table[T]) checkLaws(tb testing.TB) {
 	mask := uint64(size - 1)
 	found := 0
 	for i, s := range t.slots {
-		if s.entry == nil {
+		if s.free() {
 			continue
 		}
 		found++
-		require.Equal(tb, s.entry.hash, s.hash)
 		for home := s.hash & mask; home != uint64(i); home = (home + 1) & mask {
-			require.NotNil(tb, t.slots[home].entry, "T2: %v has a free slot before it", s.entry.item)
+			require.False(tb, t.slots[home].free(), "T2: %v has a free slot before it", s.element)
 		}
 	}
 	require.Equal(tb, t.len, found)
@@ -61,7 +60,7 @@ func (t *table[T]) checkLaws(tb testing.TB) {
 
 // Slots is the size of the table, and Unused how many entries are kept.
 func (q *Typed[T]) Slots() int  { return len(q.entries.slots) }
-func (q *Typed[T]) Unused() int { return q.entries.spare }
+func (q *Typed[T]) Unused() int { return q.unused.len }
 
 // CheckLaws fails t where D1 to D3, H1 or H2 do not hold, or a law of the Typed below.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
@@ -71,11 +70,12 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	require.Len(t, q.byItem, len(q.heap), "D1")
+	q.byItem.checkLaws(t)
+	require.Equal(t, q.byItem.len, len(q.heap), "D1")
 	for i, w := range q.heap {
 		require.Equal(t, i, w.index, "H2")
-		require.False(t, q.heap.Less(i, (i-1)/2), "H1")
-		require.Same(t, w, q.byItem[w.item], "D1")
+		require.False(t, w.before(q.heap[max(i-1, 0)/2]), "H1")
+		require.Same(t, w, q.byItem.find(w.item, w.hash), "D1")
 	}
 	if len(q.heap) > 0 && !q.joining {
 		require.NotNil(t, q.alarm, "D2")

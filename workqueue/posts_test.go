@@ -77,24 +77,3 @@ func TestPost_FastSlowHasNoTimeWindow(t *testing.T) {
 			assert.Equal(t, time.Second, limiter.When("a"))
 		})
 }
-
-// An item that nobody forgets, that of a deleted object say, stays in client-go's failures map for ever. Ours drops it about
-// a day after its last failure.
-func TestPost_FailuresAreNotKeptForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ours := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		clientGos := reference.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		for _, limiter := range []workqueue.TypedRateLimiter[string]{ours, clientGos} {
-			limiter.When("deleted")
-		}
-		for range 26 {
-			time.Sleep(time.Hour)
-			ours.When("failing")
-			clientGos.When("failing")
-		}
-		assert.Equal(t, 0, ours.NumRequeues("deleted"))
-		assert.Equal(t, 1, clientGos.NumRequeues("deleted"))
-		assert.Equal(t, 26, ours.NumRequeues("failing"), "what goes on failing is remembered")
-		assert.Equal(t, 1, ours.(workqueue.Tracker).Tracked())
-	})
-}

@@ -60,10 +60,11 @@ type Typed[T comparable] struct {
 	born    time.Time
 
 	mu           sync.Mutex
-	entries      table[T]
+	entries      table[T, *entry[T]]
 	ready        line[T]
 	order        Queue[T] // in place of ready, if the owner brought an order of its own
 	working      line[T]
+	unused       line[T] // entries to use again
 	asleep       []*sleeper
 	beds         []*sleeper // sleepers to use again
 	waking       bool       // a woken worker is on its way
@@ -96,7 +97,7 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 		metrics: newQueueMetrics(config.MetricsProvider, config.Name),
 		clock:   ticking,
 		born:    ticking.Now(),
-		entries: newTable[T](),
+		entries: newTable[T, *entry[T]](),
 		order:   config.Queue,
 	}
 	q.drained.L = &q.mu
@@ -131,9 +132,7 @@ func (q *Typed[T]) addLocked(item T, hash uint64) (added bool, next *sleeper) {
 	}
 	e := q.entries.find(item, hash)
 	if e == nil {
-		e = q.entries.insert(item, hash)
-		e.addedAt = q.now()
-		q.pushLocked(e)
+		q.pushLocked(q.enterLocked(item, hash))
 		return true, q.nextSleeperLocked()
 	}
 	switch e.phase {
@@ -186,7 +185,7 @@ func (q *Typed[T]) doneLocked(item T, hash uint64) (worked time.Duration, next *
 		q.pushLocked(e)
 		return worked, q.nextSleeperLocked(), true
 	}
-	q.entries.remove(e)
+	q.leaveLocked(e)
 	if q.entries.len == 0 {
 		q.drained.Broadcast()
 	}
@@ -231,8 +230,7 @@ func (q *Typed[T]) popLocked() *entry[T] {
 	e := q.entries.find(item, hash)
 	switch {
 	case e == nil:
-		e = q.entries.insert(item, hash)
-		e.addedAt = q.now()
+		e = q.enterLocked(item, hash)
 	case e.phase != queued:
 		q.working.remove(e)
 	}

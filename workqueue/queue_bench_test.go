@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,31 +16,25 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// bench runs f on a new queue of ours and on one of client-go's.
-func bench(b *testing.B, f func(b *testing.B, q workqueue.TypedRateLimitingInterface[string])) {
+// bench runs f on a queue that ours makes, and on one that theirs makes.
+func bench[Q interface{ ShutDown() }](b *testing.B, ours, theirs func() Q, f func(b *testing.B, q Q)) {
 	for _, impl := range []struct {
 		name string
-		make func() workqueue.TypedRateLimitingInterface[string]
-	}{
-		{"ours", func() workqueue.TypedRateLimitingInterface[string] {
-			return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedItemBasedRateLimiter[string]())
-		}},
-		{"client-go", func() workqueue.TypedRateLimitingInterface[string] {
-			return reference.NewTypedRateLimitingQueue(reference.DefaultTypedItemBasedRateLimiter[string]())
-		}},
-	} {
+		make func() Q
+	}{{"ours", ours}, {"client-go", theirs}} {
 		b.Run("impl="+impl.name, func(b *testing.B) {
 			b.ReportAllocs()
 			q := impl.make()
 			defer q.ShutDown()
-			var r0, r1 syscall.Rusage
-			syscall.Getrusage(0, &r0)
 			f(b, q)
-			syscall.Getrusage(0, &r1)
-			b.ReportMetric(float64(r1.Utime.Nano()+r1.Stime.Nano()-r0.Utime.Nano()-r0.Stime.Nano())/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
+
+type plain = workqueue.TypedInterface[string]
+
+func oursPlain() plain   { return workqueue.NewTyped[string]() }
+func theirsPlain() plain { return reference.NewTyped[string]() }
 
 func keys(n int) []string {
 	keys := make([]string, n)
@@ -54,7 +47,7 @@ func keys(n int) []string {
 // One goroutine adds a key, gets it and is done with it.
 func BenchmarkAddGetDone(b *testing.B) {
 	keys := keys(1 << 12)
-	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		for i := 0; b.Loop(); i++ {
 			q.Add(keys[i%len(keys)])
 			item, _ := q.Get()
@@ -66,7 +59,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 // One goroutine adds 1,000 keys, then gets them and is done with them: one op is a key.
 func BenchmarkAddGetDone_Backlog(b *testing.B) {
 	keys := keys(1000)
-	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		for n := 0; n < b.N; n += len(keys) {
 			for _, key := range keys {
 				q.Add(key)
@@ -95,7 +88,7 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 	for i := range keys {
 		keys[i] = "namespace-" + strconv.Itoa(i%97) + "/name-" + strconv.Itoa(i) + "-" + strconv.Itoa(i/each)
 	}
-	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		var ahead [8]struct {
 			atomic.Int64
 			_ [56]byte // a cache line for each
@@ -133,13 +126,13 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 // A million items that are due in some hours: one op is all of them.
 func BenchmarkAddAfter_Million(b *testing.B) {
 	keys := keys(1_000_000)
+	type delaying = workqueue.TypedDelayingInterface[string]
+	ours := func() delaying { return workqueue.NewTypedDelayingQueue[string]() }
+	theirs := func() delaying { return reference.NewTypedDelayingQueue[string]() }
 	for _, impl := range []struct {
 		name string
-		make func() workqueue.TypedDelayingInterface[string]
-	}{
-		{"ours", func() workqueue.TypedDelayingInterface[string] { return workqueue.NewTypedDelayingQueue[string]() }},
-		{"client-go", func() workqueue.TypedDelayingInterface[string] { return reference.NewTypedDelayingQueue[string]() }},
-	} {
+		make func() delaying
+	}{{"ours", ours}, {"client-go", theirs}} {
 		b.Run("impl="+impl.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -156,7 +149,7 @@ func BenchmarkAddAfter_Million(b *testing.B) {
 // A key fails once and is forgotten.
 func BenchmarkAddRateLimitedForget(b *testing.B) {
 	keys := keys(1 << 12)
-	bench(b, func(b *testing.B, q workqueue.TypedRateLimitingInterface[string]) {
+	bench(b, impls[0].make, impls[1].make, func(b *testing.B, q queue) {
 		for i := 0; b.Loop(); i++ {
 			q.AddRateLimited(keys[i%len(keys)])
 			q.Forget(keys[i%len(keys)])
