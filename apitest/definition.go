@@ -140,10 +140,14 @@ func (s *Server) undefineLocked(obj *object) {
 		}
 		i := slices.Index(s.log.resources.all, served)
 		c := s.log.collections[i]
+		var last []*version
 		c.stateLocked("", "", s.log.rv, func(v *version) bool {
-			s.log.deleteLocked(c, v)
+			last = append(last, v)
 			return true
 		})
+		for _, v := range last {
+			s.log.deleteLocked(c, v)
+		}
 		s.log.resources.all = slices.Delete(s.log.resources.all, i, i+1)
 		s.log.collections = slices.Delete(s.log.collections, i, i+1)
 		s.log.eventCount -= len(c.events)

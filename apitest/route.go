@@ -53,6 +53,9 @@ func isNamespaceSubresource(parts []string) bool {
 }
 
 func verb(method string, req Request, watchPath bool) string {
+	if watchPath && method != http.MethodGet {
+		return strings.ToLower(method) // no verb: it is not allowed
+	}
 	switch method {
 	case http.MethodGet, http.MethodHead:
 		switch {

@@ -9,12 +9,14 @@
 // error included. Faults (failures, cut streams, expired versions, a replica that lags behind) come on demand or from a seed.
 //
 // Read resource.go and object.go (what is stored), log.go and compact.go (the log), write.go and delete.go (what a write
-// does), then server.go, route.go, list.go and watch.go (how it is served), and faults.go.
+// does), then server.go, route.go, serve.go, list.go and watch.go (how it is served), and faults.go.
 //
 // What a cluster does around its API servers, this one does at once or not at all: pods are not scheduled, deleted objects
 // have no grace period, a namespace takes its objects with it, owners do not. There is no schema, so values are neither
 // defaulted nor validated beyond their metadata, and no admission beyond the existence of the namespace. Unknown fields are
-// kept, unless Options.Scheme knows the type. There are no managed fields and no server-side apply.
+// kept, unless Options.Scheme knows the type. There are no managed fields and no server-side apply, no subresource but
+// status, no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two kinds
+// of events, are stored apart.
 //
 // Goroutines: those of net/http, one a connection, from Start or StartPipe; Close ends them and waits for them. Locking: the
 // log's mutex guards all state, and no network call is made under it. A Server may be used by any number of goroutines.

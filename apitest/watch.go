@@ -3,18 +3,15 @@
 package apitest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -63,7 +60,9 @@ func (c *call) watch() error {
 	c.w.WriteHeader(http.StatusOK)
 	s.out = bufferFor(c.w)
 	defer s.out.free()
-	s.flush()
+	if s.flush() != nil {
+		return nil // the client is gone
+	}
 	c.server.openStream(s)
 	defer c.server.closeStream(s)
 
@@ -200,6 +199,7 @@ func (s *stream) run(timeout time.Duration) {
 		if bookmarkDue {
 			s.sendBookmark()
 			bookmarkDue = false
+			bookmark.Reset(s.untilBookmark(deadline))
 		}
 		if s.flush() != nil {
 			return
@@ -209,7 +209,6 @@ func (s *stream) run(timeout time.Duration) {
 		case <-s.wake:
 		case <-bookmark.C:
 			bookmarkDue = s.bookmarks
-			bookmark.Reset(s.untilBookmark(deadline))
 		case <-end.C:
 			return
 		case <-s.http.Context().Done():
@@ -249,97 +248,6 @@ func (s *stream) sendEvent(e event) {
 	case was:
 		s.send(watch.Deleted, e.old.encoded.at(e.now.rv), e.old.object)
 	}
-}
-
-func (s *stream) send(kind watch.EventType, e encoded, o *object) {
-	s.sent++
-	s.frame(kind, func() {
-		if s.form == tableForm {
-			s.writeTableRow(e, o)
-			return
-		}
-		s.form.writeObject(s.out, e)
-	})
-}
-
-// frame writes one event; the object is written by body.
-func (s *stream) frame(kind watch.EventType, body func()) {
-	s.out.WriteString(`{"type":"`)
-	s.out.WriteString(string(kind))
-	s.out.WriteString(`","object":`)
-	body()
-	s.out.WriteString("}\n")
-}
-
-const (
-	bookmarkMeta = `"metadata":{"resourceVersion":"%d"}}`
-	endMeta      = `"metadata":{"resourceVersion":"%d","annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
-)
-
-func (s *stream) sendBookmark() {
-	if !s.endDue && s.seen <= s.floor {
-		return
-	}
-	kind, apiVersion, meta := s.resource.Kind, s.resource.apiVersion(), bookmarkMeta
-	if s.form == partialForm {
-		kind, apiVersion = "PartialObjectMetadata", metav1.SchemeGroupVersion.String()
-	}
-	if s.endDue {
-		meta, s.endDue = endMeta, false
-	}
-	raw := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`+meta, kind, apiVersion, s.seen)
-	s.frame(watch.Bookmark, func() {
-		if s.form == tableForm {
-			s.writeTableBookmark(raw)
-			return
-		}
-		s.out.Write(raw)
-	})
-}
-
-func (s *stream) sendError(err error) {
-	status := statusOf(err)
-	raw, encodeErr := json.Marshal(status)
-	if encodeErr != nil {
-		return
-	}
-	s.frame(watch.Error, func() { s.out.Write(raw) })
-	_ = s.flush() // the stream ends here in any case
-}
-
-func (s *stream) flush() error {
-	if err := s.out.Flush(); err != nil {
-		return err
-	}
-	if f, ok := s.w.(http.Flusher); ok {
-		f.Flush()
-	}
-	return nil
-}
-
-// writeTableBookmark wraps the bookmark's object as a table does.
-func (s *stream) writeTableBookmark(raw []byte) {
-	t := s.newTable(metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.seen, 10)}, !s.tableHead)
-	s.tableHead = true
-	row := metav1.TableRow{Cells: make([]any, 2+len(s.resource.columns()))}
-	row.Object.Raw = raw
-	t.Rows = append(t.Rows, row)
-	s.writeValue(t)
-}
-
-func (s *stream) writeTableRow(e encoded, o *object) {
-	t := s.newTable(metav1.ListMeta{ResourceVersion: string(e.json[e.rvStart:e.rvEnd])}, !s.tableHead)
-	s.tableHead = true
-	s.addRow(t, e, o)
-	s.writeValue(t)
-}
-
-func (s *stream) writeValue(value any) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return
-	}
-	s.out.Write(raw)
 }
 
 // errGone ends a watch of a kind that is not served any more.
