@@ -92,12 +92,17 @@ func benchmark(b *testing.B, run func(b *testing.B, s storage, pods []*corev1.Po
 			if err := s.Replace(benchList(pods), "1"); err != nil {
 				b.Fatal(err)
 			}
-			runtime.GC()
 			b.ReportAllocs()
-			b.ResetTimer()
+			settle(b)
 			run(b, s, pods, impl)
 		})
 	}
+}
+
+// settle ends the preparation: its garbage is collected now, and not on the benchmark's time.
+func settle(b *testing.B) {
+	runtime.GC()
+	b.ResetTimer()
 }
 
 // Status changes: every update is a new object with the same indexed values.
@@ -108,7 +113,7 @@ func BenchmarkUpdate(b *testing.B) {
 			other := *pod
 			news[i] = &other
 		}
-		b.ResetTimer()
+		settle(b)
 		for i := 0; b.Loop(); i++ {
 			_ = s.Update(news[i*7919%benchPods])
 		}
@@ -127,7 +132,7 @@ func BenchmarkUpdateMoves(b *testing.B) {
 				news[j][i] = &other
 			}
 		}
-		b.ResetTimer()
+		settle(b)
 		for i := 0; b.Loop(); i++ {
 			_ = s.Update(news[i/benchPods%2][i*7919%benchPods])
 		}
@@ -187,7 +192,7 @@ func BenchmarkGetByKey(b *testing.B) {
 		for i, pod := range pods {
 			keys[i], _ = MetaNamespaceKeyFunc(pod)
 		}
-		b.ResetTimer()
+		settle(b)
 		for i := 0; b.Loop(); i++ {
 			if _, exists, _ := s.GetByKey(keys[i*7919%benchPods]); !exists {
 				b.Fatal(i)

@@ -18,7 +18,8 @@ import (
 //
 // Laws:
 //
-//	S1  items[k] has slot n  <=>  slots[n] has key k, and both have the same object; any other slot is vacant, and in free once
+//	S1  items[k] has slot n  <=>  slots[n] has key k, and then both have the same object;
+//	    any other slot is vacant, and is in free once
 //	S2  n in indices[i].sets[v]  <=>  v in indices[i].indexFunc(slots[n].obj)
 //	S3  no set is empty, and a set of one has no table
 //	S4  items[k].refs = how many sets hold k's slot

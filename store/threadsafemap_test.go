@@ -225,3 +225,18 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 	require.True(t, slices.Contains(m.ListIndexFuncValues("node"), "n1"))
 	require.NoError(t, m.Resync())
 }
+
+// What finds nothing returns an empty slice, not nil: it is [] in JSON.
+func TestNothingFoundIsNotNil(t *testing.T) {
+	m := newThreadSafeMap(Indexers{"node": byNode})
+	for _, list := range [][]any{m.List(), first(m.ByIndex("node", "n1")), first(m.Index("node", pod("ns/a")))} {
+		require.Equal(t, []any{}, list)
+	}
+	for _, list := range [][]string{
+		m.ListKeys(), first(m.IndexKeys("node", "n1")), m.ListIndexFuncValues("node"), m.ListIndexFuncValues("none"),
+	} {
+		require.Equal(t, []string{}, list)
+	}
+}
+
+func first[T any](value T, _ error) T { return value }
