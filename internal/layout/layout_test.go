@@ -148,11 +148,18 @@ func TestPackages_HaveOnePackageComment(t *testing.T) {
 	}
 }
 
-// Time in tests is fake: only a test in a synctest bubble may sleep.
+// Time in tests is fake: only tests in synctest bubbles, and the harness of a package that has such tests, may sleep.
+// Benchmarks live in real time.
 func TestTests_DoNotSleep(t *testing.T) {
+	bubbles := map[string]bool{}
 	for _, f := range tree(t) {
-		if f.isTest() && strings.Contains(f.text, "time"+".Sleep(") {
-			assert.Contains(t, f.imports(), "testing/synctest", "%s sleeps outside a synctest bubble", f.path)
+		if slices.Contains(f.imports(), "testing/synctest") {
+			bubbles[f.folder()] = true
+		}
+	}
+	for _, f := range tree(t) {
+		if f.isTest() && !strings.HasSuffix(f.path, "_bench_test.go") && strings.Contains(f.text, "time"+".Sleep(") {
+			assert.True(t, bubbles[f.folder()], "%s sleeps outside a synctest bubble", f.path)
 		}
 	}
 }

@@ -16,17 +16,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sourceLine matches the tail of a comment line that names what a piece re-implements.
-var sourceLine = regexp.MustCompile(`(?m)^//\s*Source: (.+)$`)
+// sourceLine matches the tail of a comment line that names what a piece re-implements, and the lines it goes on in: a line
+// that ends in a comma is not the last.
+var sourceLine = regexp.MustCompile(`(?m)^//\s*Source: ((?:.+,\n//\s*)*.+)$`)
+
+var continued = regexp.MustCompile(`\n//\s*`)
 
 // TestSourceLines_ExistInClientGo reads every "Source: FILE SYMBOL[, FILE SYMBOL]" line. A file is relative to client-go's
-// root, or to the Go module cache's k8s.io folder when it starts with a module's name.
+// root.
 func TestSourceLines_ExistInClientGo(t *testing.T) {
 	clientGo := moduleDir(t, "k8s.io/client-go")
 	found := 0
 	for _, f := range tree(t) {
 		for _, match := range sourceLine.FindAllStringSubmatch(f.text, -1) {
-			for _, source := range strings.Split(match[1], ",") {
+			for _, source := range strings.Split(continued.ReplaceAllString(match[1], " "), ",") {
 				file, symbol, ok := strings.Cut(strings.TrimSpace(source), " ")
 				if !assert.True(t, ok, "%s: Source line %q is not FILE SYMBOL", f.path, match[1]) {
 					continue

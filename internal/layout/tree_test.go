@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -183,10 +182,4 @@ func receiver(decl *ast.FuncDecl) string {
 			return ""
 		}
 	}
-}
-
-func isTestName(name string) bool {
-	return slices.ContainsFunc([]string{"Test", "Example", "Benchmark", "Fuzz"}, func(prefix string) bool {
-		return strings.HasPrefix(name, prefix)
-	})
 }
