@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,25 +62,20 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 
 // stop asks the program to end, waits, and kills it when it does not. Afterwards it is gone.
 func (p *process) stop() {
-	p.signal(syscall.SIGTERM)
-	select {
-	case <-p.done:
-		return
-	case <-time.After(patience):
+	if p.cmd.Process.Signal(syscall.SIGTERM) == nil {
+		select {
+		case <-p.done:
+			return
+		case <-time.After(patience):
+		}
 	}
 	p.kill()
 }
 
 // kill ends the program as a crash would.
 func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
+	_ = p.cmd.Process.Kill() // fails if it has ended already
 	<-p.done
-}
-
-func (p *process) signal(s syscall.Signal) {
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		panic(fmt.Sprintf("signal %s: %v", p.cmd.Path, err)) // our own child, and alive
-	}
 }
 
 // exited reports how the program ended, with the end of its log; nil while it runs.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -82,7 +83,8 @@ func defineWidgets(t *testing.T, target Target) {
 	require.NoError(t, err)
 	client := clientset.RESTClient()
 	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	require.NoError(t, client.Post().AbsPath(path).Body(definition).Do(t.Context()).Error())
+	err = client.Post().AbsPath(path).Body(definition).Do(t.Context()).Error()
+	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
 	require.Eventually(t, func() bool {
 		return client.Get().AbsPath("/apis/example.com/v1/widgets").Do(t.Context()).Error() == nil
 	}, patience, 20*time.Millisecond)

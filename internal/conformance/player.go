@@ -190,7 +190,11 @@ func (p *player) openWatch(name, path string) string {
 				}
 				return
 			}
-			w.events <- event
+			select {
+			case w.events <- event:
+			case <-p.t.Context().Done():
+				return
+			}
 		}
 	}()
 	return ""
