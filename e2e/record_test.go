@@ -51,6 +51,7 @@ func TestRecord(t *testing.T) {
 func listThenWatch(r *recorder) {
 	r.create("a")
 	r.create("b")
+	r.send("GET", recorded, "") // after this, the cache has both
 	r.ask(recorded + "?limit=500&resourceVersion=0")
 	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+r.version, func() {
 		r.create("c")
