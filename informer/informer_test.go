@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
@@ -43,15 +44,41 @@ func TestResyncPlan(t *testing.T) {
 	assert.Equal(t, time.Duration(0), off.admit(logger, time.Minute))
 }
 
+// Who is told of an update that changed nothing: a resync, or what a relist found as it was.
+func TestResyncRound(t *testing.T) {
+	plain, skipping := &listener{}, &listener{options: HandlerOptions{SkipUnchanged: true}}
+	resync, relist := &change{resync: true}, &change{}
+	for _, tc := range []struct {
+		name                     string
+		round                    resyncRound
+		plainResync, plainRelist bool
+		skipsResync, skipsRelist bool
+	}{
+		{"not asked yet", nil, true, true, false, false},
+		{"due", resyncRound{plain: true, skipping: true}, true, true, true, false},
+		{"not due", resyncRound{plain: false, skipping: false}, false, false, false, false},
+	} {
+		assert.Equal(t, tc.plainResync, tc.round.wants(plain, resync), tc.name)
+		assert.Equal(t, tc.plainRelist, tc.round.wants(plain, relist), tc.name)
+		assert.Equal(t, tc.skipsResync, tc.round.wants(skipping, resync), tc.name)
+		assert.Equal(t, tc.skipsRelist, tc.round.wants(skipping, relist), tc.name)
+	}
+	round := resyncRound{plain: true, skipping: true}
+	assert.Equal(t, resyncRound{plain: true}, round.without(skipping))
+	assert.Len(t, round, 2, "a round does not change")
+	assert.Empty(t, resyncRound(nil).without(plain))
+}
+
 // Handlers of one informer have periods of their own.
 func TestResync_PerHandler(t *testing.T) {
-	two, three := 2*time.Second, 3*time.Second
+	two, ten, one := 2*time.Second, 10*time.Second, time.Second
 	story(t, func(w *world) {
-		second := w.addHandler(HandlerOptions{ResyncPeriod: &two})
-		third := w.addHandler(HandlerOptions{ResyncPeriod: &three})
+		often := w.addHandler(HandlerOptions{ResyncPeriod: &two})
+		seldom := w.addHandler(HandlerOptions{ResyncPeriod: &ten})
 		w.create("a")
 		w.start()
-		w.after(12*time.Second + time.Millisecond)
+		late := w.addHandler(HandlerOptions{ResyncPeriod: &one})
+		w.after(41 * time.Second)
 		count := func(h *handler) (n int) {
 			for _, line := range h.take() {
 				if line == "resync a" {
@@ -61,16 +88,25 @@ func TestResync_PerHandler(t *testing.T) {
 			return n
 		}
 		assert.Equal(t, 0, count(w.handler), "the default is the informer's: an hour")
-		assert.Equal(t, 6, count(second))
-		assert.InDelta(t, 4, count(third), 1, "checked every two seconds")
+		assert.Equal(t, 20, count(often))
+		assert.Equal(t, 4, count(seldom))
+		assert.Equal(t, 20, count(late), "a late handler cannot have the checks made more often")
 	}, resyncEvery(time.Hour))
 }
 
-func TestBadInput_Handlers(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ResyncPeriod: -time.Second})
+// A nil handler is refused; client-go takes it, and the process dies at the first event.
+func TestDifference_NilHandlerIsRefused(t *testing.T) {
+	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{})
 	_, err := informer.AddEventHandler(nil)
 	require.EqualError(t, err, "handler is nil")
-	_, err = NewTypedSharedIndexInformer[*corev1.ConfigMap](informer).AddTypedEventHandler(nil)
+	theirs := cache.NewSharedIndexInformer(newServer(), nil, 0, nil)
+	_, err = theirs.AddEventHandler(nil)
+	require.NoError(t, err)
+}
+
+func TestBadInput_Handles(t *testing.T) {
+	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ResyncPeriod: -time.Second})
+	_, err := NewTypedSharedIndexInformer[*corev1.ConfigMap](informer).AddTypedEventHandler(nil)
 	require.EqualError(t, err, "handler is nil")
 	require.ErrorContains(t, informer.RemoveEventHandler(nil), "invalid key type")
 	require.ErrorContains(t, informer.RemoveEventHandler(foreignHandle{}), "invalid key type")
@@ -347,4 +383,25 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 	}, only(ours), withHandler(HandlerOptions{Logger: &logger}))
 	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 	assert.Contains(t, log, `Slow event handler handler="*informer.recorder" took="1s"`)
+}
+
+// Handlers that are removed, and informers that stop, leave no goroutine behind.
+func TestNoGoroutineSurvives(t *testing.T) {
+	before := runtime.NumGoroutine()
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { informer.Run(ctx) })
+	require.NoError(t, WaitForSync(ctx, informer))
+	running := runtime.NumGoroutine()
+	for range 50 {
+		handle, err := informer.AddEventHandler(newRecorder())
+		require.NoError(t, err)
+		require.NoError(t, ShutDownEventHandler(informer, handle))
+	}
+	few := 2 // of the reflector's, which end with each request
+	assert.LessOrEqual(t, runtime.NumGoroutine(), running+few)
+	cancel()
+	run.Wait()
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, time.Millisecond)
 }

@@ -179,6 +179,7 @@ func TestDrainTimeout_Delivers(t *testing.T) {
 		removed := w.add(&recorder{view: map[string]string{}, slow: time.Second}, HandlerOptions{DrainTimeout: time.Minute})
 		require.NoError(t, w.informer.shutDownHandler(removed.registration))
 		removed.saw("initial a", "initial b", "initial c")
+		assert.False(t, removed.registration.(*listener).drainTimer.Stop(), "nothing is left to end")
 		w.update("a")
 		w.stop()
 		w.handlerSaw("add a", "add b", "add c", "update a")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/reflector"
 )
@@ -321,5 +322,22 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 		w.handlerSaw("add a")
 		assert.NoError(t, w.informer.(ourSubject).LastError())
 		assert.Equal(t, []string{"a@1"}, w.stored())
+	})
+}
+
+// A delete of an object that was never seen: a DeltaFIFO drops it, an in-order queue passes it on, as client-go's does.
+func TestDifference_DeleteOfTheUnknown(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		w.server.mu.Lock()
+		w.server.rv++
+		ghost := benchPod(0, w.server.rv)
+		w.server.publishLocked(watch.Deleted, &corev1.ConfigMap{ObjectMeta: ghost.ObjectMeta})
+		w.server.mu.Unlock()
+		if w.impl == ours {
+			w.handlerSaw()
+		} else {
+			w.handlerSaw("delete pod-0")
+		}
 	})
 }
