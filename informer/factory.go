@@ -92,7 +92,7 @@ func NewFactory(newInformer func(FactoryKey) (SharedIndexInformer, error)) *Fact
 // InformerFor returns the informer for objects of obj's type. The first call for a type makes it with newInformer, and so
 // does the first call after it has stopped. It runs after the next Start.
 //
-// Source: informers/factory.go InformerFor
+// Source: informers/factory.go sharedInformerFactory
 func (f *Factory) InformerFor(obj runtime.Object, newInformer func() SharedIndexInformer) SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()

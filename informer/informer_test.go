@@ -104,7 +104,7 @@ func TestDifference_NilHandlerIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestBadInput_Handles(t *testing.T) {
+func TestBadInput_Handlers(t *testing.T) {
 	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ResyncPeriod: -time.Second})
 	_, err := NewTypedSharedIndexInformer[*corev1.ConfigMap](informer).AddTypedEventHandler(nil)
 	require.EqualError(t, err, "handler is nil")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -272,5 +273,37 @@ func TestStory_BookmarkMovesResourceVersion(t *testing.T) {
 		w.settle()
 		assert.Equal(t, "2", w.informer.LastSyncResourceVersion())
 		w.handlerSaw("initial a")
+	})
+}
+
+// Objects are not copied: who changes what the store returned changes it for everyone.
+func TestStory_ObjectsAreShared(t *testing.T) {
+	story(t, func(w *world) {
+		var seen *corev1.ConfigMap
+		_, err := w.informer.addHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) { seen = obj.(*corev1.ConfigMap) }}, HandlerOptions{})
+		require.NoError(t, err)
+		w.create("a")
+		w.start()
+		stored := w.informer.objects()[0].(*corev1.ConfigMap)
+		stored.Data = map[string]string{"scribbled": "here"} // never do this: DeepCopy first
+		assert.Equal(t, "here", seen.Data["scribbled"])
+	})
+}
+
+// A filter in front of a handler saves calls, not memory; a transform saves memory.
+func TestStory_FilterDoesNotShrinkTheStore(t *testing.T) {
+	story(t, func(w *world) {
+		r := newRecorder()
+		_, err := w.informer.addHandler(FilteringResourceEventHandler{
+			FilterFunc: func(obj any) bool { name, _ := describe(obj); return name == "b" },
+			Handler:    r,
+		}, HandlerOptions{})
+		require.NoError(t, err)
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+		}
+		w.start()
+		assert.Equal(t, []string{"initial b"}, r.take())
+		assert.Len(t, w.stored(), 3)
 	})
 }
