@@ -184,8 +184,8 @@ func (s *Server) start(listen func() (net.Listener, error), dial dialFunc) error
 	return nil
 }
 
-// Close ends every request and connection, and returns when no goroutine of the server is left. It may be called more than
-// once. What is stored can be read on.
+// Close ends every request and connection, and waits until they have ended. It may be called more than once. What is stored
+// can be read on.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
