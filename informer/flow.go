@@ -45,7 +45,7 @@ type parcel struct {
 	changes []change
 	// synced says that the initial list ends here: who gets as far as this has been told of all of it.
 	synced bool
-	// round decides about changes that are none; see resyncRound.
+	// round decides who is told of updates that changed nothing.
 	round resyncRound
 	// at is when the changes were handed over.
 	at uptime
@@ -71,7 +71,7 @@ func (f *flow) fill(changes []change, synced bool, round resyncRound) *parcel {
 // place is a reader's place in the flow. It is a backlog: everything from there on.
 type place struct {
 	flow *flow
-	// before is how many changes of the flow this reader never gets; fewer than none if it is told more, to begin with.
+	// before is how many changes were in the flow when this reader came, less those of its replay.
 	before int64
 	parcel atomic.Pointer[parcel]
 	end    atomic.Pointer[placeEnd] // where reading ends; nil until then
