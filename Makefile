@@ -42,6 +42,6 @@ bench: ## ours beside client-go in one run, COUNT times each
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
 e2e: ## build and start a real kube-apiserver and etcd, and run the same suites against them
-	$(GO) -C e2e test -count=1 -timeout 40m ./...
+	$(GO) -C e2e test -count=1 -timeout 20m ./...
 
 check: lint test fuzz e2e ## all that CI runs

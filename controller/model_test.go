@@ -72,12 +72,12 @@ func (m *model) takeLetter(key string) bool {
 }
 
 func (m *model) reconcile(_ context.Context, key string) (Result, error) {
-	result, err, took := m.begin(key)
+	result, took, err := m.begin(key)
 	time.Sleep(took)
 	return result, m.end(key, err)
 }
 
-func (m *model) begin(key string) (result Result, err error, took time.Duration) {
+func (m *model) begin(key string) (result Result, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.key(key)
@@ -89,17 +89,17 @@ func (m *model) begin(key string) (result Result, err error, took time.Duration)
 		took = time.Duration(m.rng.IntN(5000)) * time.Millisecond
 	}
 	if m.healthy {
-		return Result{}, nil, took
+		return Result{}, took, nil
 	}
 	switch m.rng.IntN(10) {
 	case 0:
-		return Result{}, TerminalError(errBoom), took
+		return Result{}, took, TerminalError(errBoom)
 	case 1:
-		return Result{RequeueAfter: time.Duration(m.rng.IntN(10_000)) * time.Millisecond}, nil, took
+		return Result{RequeueAfter: time.Duration(m.rng.IntN(10_000)) * time.Millisecond}, took, nil
 	case 2, 3, 4, 5, 6, 7:
-		return Result{}, errBoom, took
+		return Result{}, took, errBoom
 	}
-	return Result{}, nil, took
+	return Result{}, took, nil
 }
 
 func (m *model) end(key string, err error) error {

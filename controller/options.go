@@ -104,7 +104,7 @@ func (o *Options[K]) check() []error {
 		wrong = append(wrong, fmt.Errorf("there is no PanicPolicy %d", o.Panic))
 	}
 	if o.Drain && o.GracePeriod == 0 {
-		wrong = append(wrong, errors.New("Drain needs a GracePeriod"))
+		wrong = append(wrong, errors.New("option Drain needs a GracePeriod"))
 	}
 	return wrong
 }

@@ -32,7 +32,7 @@ func TestMisuseIsReportedByRun(t *testing.T) {
 		"negative attempts":           {"c", noop, Options[string]{MaxAttempts: -1}, "MaxAttempts is negative"},
 		"negative capacity":           {"c", noop, Options[string]{DeadLetterCapacity: -1}, "DeadLetterCapacity is negative"},
 		"negative grace period":       {"c", noop, Options[string]{GracePeriod: -1}, "GracePeriod is negative"},
-		"drain without grace period":  {"c", noop, Options[string]{Drain: true}, "Drain needs a GracePeriod"},
+		"drain without grace period":  {"c", noop, Options[string]{Drain: true}, "option Drain needs a GracePeriod"},
 		"nil cache":                   {"c", noop, Options[string]{WaitFor: []Synced{newCache("a"), nil}}, "WaitFor[1] is nil"},
 		"unknown panic policy":        {"c", noop, Options[string]{Panic: 7}, "there is no PanicPolicy 7"},
 		"NewQueue that returns nil":   {"c", noop, Options[string]{NewQueue: noQueue}, "NewQueue returned nil"},

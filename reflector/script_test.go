@@ -361,6 +361,7 @@ func bookmark(resourceVersion string, end string) watch.Event {
 
 // apiErrors are the ways in which a request or a watch fails.
 var apiErrors = map[string]error{
+	//lint:ignore SA1019 old servers send it
 	"gone":    apierrors.NewGone("too old resource version"),
 	"expired": apierrors.NewResourceExpired("too old resource version"),
 	"toolarge": &apierrors.StatusError{ErrStatus: metav1.Status{
