@@ -51,6 +51,37 @@ func TestScheme_ChecksFields(t *testing.T) {
 	assert.NotContains(t, got.body, "nodename")
 }
 
+// People get their answers indented, programs do not.
+func TestPretty(t *testing.T) {
+	s := start(t, apitest.Options{})
+	plain := send(t, s, "GET", "/api/v1/nodes", "", "")
+	assert.Equal(t, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"4"},"items":[]}`+"\n", plain.body)
+	assert.Equal(t, "no-cache, private", plain.head.Get("Cache-Control"))
+	pretty := send(t, s, "GET", "/api/v1/nodes?pretty=true", "", "")
+	assert.Equal(t, `{
+  "kind": "NodeList",
+  "apiVersion": "v1",
+  "metadata": {
+    "resourceVersion": "4"
+  },
+  "items": []
+}
+`, pretty.body)
+	assert.Equal(t, "ok", send(t, s, "GET", "/healthz?pretty=true", "", "").body)
+	assert.Equal(t, 404, send(t, s, "GET", "/api/v1/nodes/n?pretty=true", "", "").code)
+	req, err := http.NewRequest(http.MethodGet, s.URL+"/api/v1/nodes", nil)
+	require.NoError(t, err)
+	for agent, want := range map[string]bool{"curl/8.5.0": true, "Mozilla/5.0 (X11)": true, "kubectl/v1.36": false} {
+		req.Header.Set("User-Agent", agent)
+		resp, err := s.Client().Do(req)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, want, string(body) == pretty.body, agent)
+	}
+}
+
 func TestYAMLBody(t *testing.T) {
 	s := start(t, apitest.Options{})
 	got := send(t, s, "POST", mapsPath, "application/yaml", "metadata:\n  name: a\ndata:\n  k: v\n")

@@ -27,8 +27,14 @@ type call struct {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := route(r)
-	cw := &codeWriter{ResponseWriter: w, log: &s.requests, to: s.requests.add(req)}
-	c := &call{server: s, w: cw, http: r, Request: req, fault: s.faults.take(req)}
+	w = &codeWriter{ResponseWriter: w, log: &s.requests, to: s.requests.add(req)}
+	w.Header().Set("Cache-Control", "no-cache, private")
+	if req.Verb != "watch" && wantsPretty(r) {
+		pretty := &prettyWriter{ResponseWriter: w}
+		defer pretty.finish()
+		w = pretty
+	}
+	c := &call{server: s, w: w, http: r, Request: req, fault: s.faults.take(req)}
 	if c.fault.Delay > 0 && !c.sleep(c.fault.Delay) {
 		return
 	}
@@ -38,7 +44,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case c.fault.Drop:
 		c.drop()
 	case c.fault.Handler != nil:
-		c.fault.Handler.ServeHTTP(cw, r)
+		c.fault.Handler.ServeHTTP(w, r)
 	case req.Resource == "":
 		c.serveNonResource()
 	default:
