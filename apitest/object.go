@@ -193,7 +193,7 @@ func (o *object) encode(rv int64) (encoded, error) {
 		buf = append(buf, o.fields[name]...)
 		ends[name] = len(buf)
 	}
-	e.json = slices.Clip(append(buf, '}'))
+	e.json = bytes.Clone(append(buf, '}')) // without the room that was left
 	for name, end := range ends {
 		start := end - len(o.fields[name])
 		o.fields[name] = json.RawMessage(e.json[start:end:end])

@@ -5,6 +5,7 @@ package apitest
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -35,21 +36,25 @@ type write struct {
 
 const generateNameAttempts = 8
 
-// create stores a new object.
+// create stores a new object, under a name that it makes if there is only a generateName.
 func (s *Server) create(t target, obj *object, w write) (*version, error) {
-	r := t.resource
-	if obj.meta.Name == "" && obj.meta.GenerateName != "" {
-		var v *version
-		var err error
-		for range generateNameAttempts {
-			attempt := obj.copy()
-			attempt.meta.Name = generateName(obj.meta.GenerateName)
-			if v, err = s.create(t, attempt, w); !apierrors.IsAlreadyExists(err) {
-				return v, err
-			}
-		}
-		return nil, apierrors.NewGenerateNameConflict(r.GroupResource(), obj.meta.Name, 1)
+	if obj.meta.Name != "" || obj.meta.GenerateName == "" {
+		return s.createNamed(t, obj, w)
 	}
+	var name string
+	for range generateNameAttempts {
+		attempt := obj.copy()
+		name = generateName(obj.meta.GenerateName)
+		attempt.meta.Name = name
+		if v, err := s.createNamed(t, attempt, w); !apierrors.IsAlreadyExists(err) {
+			return v, err
+		}
+	}
+	return nil, apierrors.NewGenerateNameConflict(t.resource.GroupResource(), name, 1)
+}
+
+func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
+	r := t.resource
 	obj.gvk = r.GroupVersionKind()
 	if err := matchNamespace(r, t.namespace, &obj.meta); err != nil {
 		return nil, err
@@ -72,6 +77,9 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	c := s.log.collectionLocked(r)
+	if c.gone {
+		return nil, genericError(http.StatusNotFound)
+	}
 	if old := c.get(objectKey(obj.meta.Namespace, obj.meta.Name)); old != nil {
 		err := apierrors.NewAlreadyExists(r.GroupResource(), obj.meta.Name)
 		if old.object.meta.DeletionTimestamp != nil {
@@ -87,8 +95,7 @@ func (s *Server) create(t target, obj *object, w write) (*version, error) {
 
 // storeLocked commits obj, and lets the server follow what it says about the server.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
-	isDefinition := c.resource.isDefinitions()
-	if isDefinition {
+	if c.resource.isDefinitions() {
 		if err := s.defineLocked(obj); err != nil {
 			return nil, err
 		}
