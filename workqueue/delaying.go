@@ -29,10 +29,10 @@ const dueBatchLen = 64
 type TypedDelayingQueue[T comparable] struct {
 	// TypedInterface is the queue to join.
 	TypedInterface[T]
-	retries        CounterMetric // nil: none
-	clock          clock.WithTicker
-	addSupersedes  bool
-	joiningStopped sync.WaitGroup // counts the set alarm, until it was stopped or what it started has ended
+	retries       CounterMetric // nil: none
+	clock         clock.WithTicker
+	addSupersedes bool
+	alarms        sync.WaitGroup // those that are set or rang, until they were stopped or what they started has ended
 
 	mu      sync.Mutex
 	heap    waitHeap[T]
@@ -136,16 +136,16 @@ func (q *TypedDelayingQueue[T]) setAlarmLocked() {
 		if !due.Before(q.rings) || !q.alarm() {
 			return // it rings soon enough, or is ringing
 		}
-		q.joiningStopped.Done()
+		q.alarms.Done()
 	}
-	q.joiningStopped.Add(1)
+	q.alarms.Add(1)
 	q.alarm = afterFunc(q.clock, due.Sub(q.clock.Now()), q.join)
 	q.rings = due
 }
 
 // join is what the alarm starts: it moves every due item to the queue, then sets the next alarm.
 func (q *TypedDelayingQueue[T]) join() {
-	defer q.joiningStopped.Done()
+	defer q.alarms.Done()
 	var batch [dueBatchLen]T
 	for {
 		due := q.takeDue(batch[:0])
@@ -201,14 +201,14 @@ func getWithContext[T comparable](ctx context.Context, queue TypedInterface[T]) 
 func (q *TypedDelayingQueue[T]) ShutDown() {
 	q.stopWaiting()
 	q.TypedInterface.ShutDown()
-	q.joiningStopped.Wait()
+	q.alarms.Wait()
 }
 
 // ShutDownWithDrain drops what waits, and drains the queue: see Typed.
 func (q *TypedDelayingQueue[T]) ShutDownWithDrain() {
 	q.stopWaiting()
 	q.TypedInterface.ShutDownWithDrain()
-	q.joiningStopped.Wait()
+	q.alarms.Wait()
 }
 
 func (q *TypedDelayingQueue[T]) stopWaiting() {
@@ -218,7 +218,7 @@ func (q *TypedDelayingQueue[T]) stopWaiting() {
 	q.heap = nil
 	q.byItem.clear()
 	if q.alarm != nil && q.alarm() {
-		q.joiningStopped.Done()
+		q.alarms.Done()
 	}
 	q.alarm = nil
 }

@@ -69,7 +69,7 @@ func TestDifference_DoneWithoutGetIsIgnored(t *testing.T) {
 }
 
 // The 1001st AddAfter of client-go blocks while its goroutine does not come to take it; ours has no channel to fill.
-// It does not come here because an order of the owner's own holds the queue's lock, under which the goroutine adds.
+// Here the goroutine hangs in the Add of a queue of the owner's own.
 func TestDifference_AddAfterNeverBlocks(t *testing.T) {
 	for _, impl := range []string{transcript.Ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -165,6 +165,25 @@ func TestDifference_UnforgottenItemsAreDropped(t *testing.T) {
 			limiter.When("new")
 			assert.Equal(t, 1, tracked(), name)
 		}
+	})
+}
+
+// An item's last failure is remembered for 12 hours, and not when another item fails 24 hours later.
+func TestLimiter_RemembersNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
+		start := time.Now()
+		at := func(hour time.Duration, item string) {
+			time.Sleep(hour*time.Hour - time.Since(start))
+			limiter.When(item)
+		}
+		at(0, "x")
+		at(1, "a")
+		at(23, "x")
+		assert.Equal(t, 1, limiter.NumRequeues("a"))
+		at(25, "x")
+		assert.Equal(t, 0, limiter.NumRequeues("a"))
+		assert.Equal(t, 3, limiter.NumRequeues("x"))
 	})
 }
 

@@ -328,8 +328,8 @@ func TestDelaying_OwnQueue(t *testing.T) {
 	snapshot := q.Snapshot()
 	assert.Empty(t, snapshot.Ready)
 	assert.Equal(t, "b", snapshot.Waiting[0].Item)
-	assert.True(t, delaying.CancelDelayed("b"))
-	assert.False(t, delaying.CancelDelayed("b"))
+	assert.True(t, q.CancelDelayed("b"))
+	assert.False(t, q.CancelDelayed("b"))
 	q.CheckLaws(t)
 
 	foreign := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
@@ -337,4 +337,6 @@ func TestDelaying_OwnQueue(t *testing.T) {
 	defer foreign.ShutDown()
 	foreign.Add("a")
 	assert.Equal(t, workqueue.Snapshot[string]{}, foreign.Snapshot())
+	foreign.AddAfter("b", time.Hour)
+	assert.False(t, foreign.CancelDelayed("b"))
 }

@@ -7,15 +7,16 @@
 // Three queues, each around the one before: Typed (now), TypedDelayingQueue (later), TypedRateLimitingQueue (as late as a
 // TypedRateLimiter says). Beside them ParallelizeUntil, which spreads independent pieces of work over workers.
 //
-// Read interface.go, queue.go, sleeper.go, shutdown.go, delaying.go, waitheap.go, ratelimiting.go, limiter.go and the
-// limiters, metrics.go; then go test -v -run Story ./workqueue.
+// Read interface.go, queue.go, entry.go, table.go, sleeper.go, shutdown.go; delaying.go, waitheap.go, alarm.go;
+// ratelimiting.go, limiter.go, the limiters, failures.go; metrics.go, snapshot.go. Then go test -v -run Story ./workqueue.
 //
 // Items are map keys: two items are the same if ==. Queue values (a "namespace/name" string, a struct of strings), not
 // pointers: two pointers to equal structs are two items.
 //
-// Goroutines: any number of adders and workers; none of the package's own, but one in a queue with metrics (ends in
-// ShutDown), and one for the moment in which delayed items come due. Locking: one mutex in Typed, one in
-// TypedDelayingQueue, one in each limiter; none is held while another is taken or while metrics are called.
+// Goroutines: any number of adders and workers. Of the package's own, one in a queue with metrics, and one for the moment
+// in which delayed items come due (with a clock that cannot call back, while they wait); ShutDown ends both. Locking: one
+// mutex in Typed, one in TypedDelayingQueue, one in each limiter; none is held while another of them is taken, or while
+// metrics are called.
 //
 // Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
 // util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface

@@ -81,6 +81,13 @@ func (q *TypedRateLimitingQueue[T]) GetWithContext(ctx context.Context) (item T,
 	return getWithContext[T](ctx, q.TypedDelayingInterface)
 }
 
+// CancelDelayed makes item wait no longer, and reports whether it did. What the limiter counted stays counted. Over a
+// DelayingQueue of the owner's own that has no such method it does nothing.
+func (q *TypedRateLimitingQueue[T]) CancelDelayed(item T) bool {
+	queue, ok := q.TypedDelayingInterface.(interface{ CancelDelayed(T) bool })
+	return ok && queue.CancelDelayed(item)
+}
+
 // Tracked is how many items the limiter remembers, or 0 if it does not say.
 func (q *TypedRateLimitingQueue[T]) Tracked() int {
 	return tracked(q.limiter)

@@ -282,6 +282,51 @@ func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 	}
 }
 
+// kubernetes/kubernetes#135072: ShutDown waits even for a metric that is slow, and for due items that are joining.
+func TestRegress135072_ShutDownWaitsForWhatRuns(t *testing.T) {
+	for name, start := range map[string]func(release chan struct{}) interface{ ShutDown() }{
+		"metrics": func(release chan struct{}) interface{ ShutDown() } {
+			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
+				Name: "q", MetricsProvider: slowProvider{newRecorder(), release}})
+		},
+		"joining": func(release chan struct{}) interface{ ShutDown() } {
+			q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[int]{
+				Queue: &slowQueue{workqueue.NewTyped[int](), release}})
+			q.AddAfter(1, time.Second)
+			return q
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release, returned := make(chan struct{}), make(chan struct{})
+				q := start(release)
+				after(time.Second) // the metric, or the Add, hangs from now on
+				go func() {
+					q.ShutDown()
+					close(returned)
+				}()
+				after(time.Hour)
+				select {
+				case <-returned:
+					t.Error("ShutDown returned while something runs")
+				default:
+				}
+				close(release)
+				<-returned
+			})
+		})
+	}
+}
+
+// slowProvider's gauges hang until release.
+type slowProvider struct {
+	*recorder
+	release chan struct{}
+}
+
+func (p slowProvider) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric { return p }
+func (p slowProvider) Set(float64)                                                         { <-p.release }
+
 // kubernetes/kubernetes#94813: a queue without metrics runs nothing, waiting items or not.
 func TestRegress94813_NoGoroutineWithoutMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

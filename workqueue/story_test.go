@@ -209,6 +209,24 @@ func TestStory_AllWorkersWake(t *testing.T) {
 	})
 }
 
+// The item that Done queues again wakes a worker, too.
+func TestStory_DoneWakesAWorker(t *testing.T) {
+	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.Add("a")
+		require.Equal(t, "a", next(q))
+		q.Add("a")
+		got := make(chan string, 1)
+		go func() {
+			item, _ := q.Get()
+			got <- item
+		}()
+		synctest.Wait()
+		assert.Empty(t, got)
+		q.Done("a")
+		assert.Equal(t, "a", <-got)
+	})
+}
+
 // A worker that waits with a context ends with it; the others, and the items, are unharmed.
 func TestStory_ContextEndsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
