@@ -34,11 +34,17 @@ const (
 var everyImpl = []string{ours, oursRealFIFO, clientGo}
 
 func TestMain(m *testing.M) {
+	if os.Getenv(syncServerOn) != "" {
+		serveSync()
+		return
+	}
 	flag.Parse()
+	// The errors that the tests provoke are logged with -v. Of what else HandleError does, nothing is wanted: it slows down
+	// who has many errors, by a clock that bubbles do not share.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	if !testing.Verbose() {
-		klog.LogToStderr(false) // errors that the tests provoke
+		klog.LogToStderr(false)
 		klog.SetLogger(klog.Logger{})
-		utilruntime.ErrorHandlers = nil
 	}
 	os.Exit(m.Run())
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package measure tells benchmarks how much memory something takes.
+//
+// Live is what is reachable: the heap without garbage. Live and Peak set the pace of the garbage collector, so they belong
+// in a pass of their own, not in what is timed.
+//
+// Goroutines: one in Peak and one in HeapInUse, until f has returned. Locking: none.
+package measure
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	foundLive = "/gc/heap/live:bytes"                // what the last garbage collection found reachable
+	inUse     = "/memory/classes/heap/objects:bytes" // reachable objects and garbage that was not swept yet
+)
+
+// Live returns the bytes of all reachable objects.
+func Live() int64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and sync.Pools held
+	return read(foundLive)
+}
+
+// Peak calls f and returns the most bytes that a garbage collection found reachable meanwhile. One is made whenever the heap
+// has grown by a tenth, so the true peak is at most about a tenth higher.
+func Peak(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	runtime.GC()
+	return most(foundLive, f)
+}
+
+// HeapInUse calls f and returns the most bytes that reachable objects and garbage took together, looked at every 5 ms.
+// How much of it is garbage depends on GOGC.
+func HeapInUse(f func()) int64 {
+	return most(inUse, f)
+}
+
+// most is the largest value that the metric has while f runs.
+func most(metric string, f func()) int64 {
+	done, result := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		peak := read(metric)
+		for {
+			select {
+			case <-tick.C:
+				peak = max(peak, read(metric))
+			case <-done:
+				result <- max(peak, read(metric))
+				return
+			}
+		}
+	}()
+	f()
+	close(done)
+	return <-result
+}
+
+func read(metric string) int64 {
+	sample := []metrics.Sample{{Name: metric}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}

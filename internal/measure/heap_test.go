@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package measure
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const mega = 1 << 20
+
+var sink []byte
+
+func TestLive_CountsWhatIsReachable(t *testing.T) {
+	before := Live()
+	kept := make([]byte, 20*mega)
+	assert.InDelta(t, 20*mega, Live()-before, mega)
+	runtime.KeepAlive(kept)
+	assert.InDelta(t, 0, Live()-before, mega)
+}
+
+// Garbage does not count, what was reachable at one moment does.
+func TestPeak_IsOfReachableObjects(t *testing.T) {
+	before := Live()
+	peak := Peak(func() {
+		kept := make([]byte, 50*mega)
+		for range 200 {
+			sink = make([]byte, mega)
+		}
+		runtime.KeepAlive(kept)
+		sink = nil
+	}) - before
+	assert.InDelta(t, 51*mega, peak, 8*mega)
+}
+
+func TestHeapInUse_CountsGarbageToo(t *testing.T) {
+	before := Live()
+	used := HeapInUse(func() {
+		sink = make([]byte, 100*mega)
+		sink = nil
+	}) - before
+	assert.Greater(t, used, int64(90*mega))
+}
