@@ -21,8 +21,7 @@ test: ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on ./...
 
 tour: ## the stories in reading order: follow one change from the wire to the worker
-	@for piece in reflector deltafifo store informer workqueue controller; do \
-		printf '\n== %s\n' $$piece; $(GO) test -count=1 -v -run 'TestStory|Example' ./$$piece | grep -vE '^(=== |PASS|\?)' || exit 1; done
+	$(GO) run ./internal/tour
 
 lint: ## gofmt, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }

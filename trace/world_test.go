@@ -118,6 +118,20 @@ func (w *world) saw(event trace.Event) {
 	w.events = append(w.events, event)
 }
 
+// show prints the events since the last call of traced, for who runs the test to see it.
+func (w *world) show() {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines strings.Builder
+	for _, event := range w.events {
+		trace.Text(&lines, trace.TextOptions{})(event)
+	}
+	for line := range strings.Lines(lines.String()) {
+		fmt.Print("hop: ", line) // not a log, whose lines begin with a place in this file
+	}
+}
+
 // traced returns the events since the last call as lines "hop what key detail", versions and times left out.
 func (w *world) traced() []string {
 	synctest.Wait()

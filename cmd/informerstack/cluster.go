@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -29,7 +30,7 @@ func (c *cluster) close() {
 func (o *options) connect() (*cluster, error) {
 	switch {
 	case o.embedded():
-		server := apitest.NewServer(apitest.Options{})
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme}) // so that kubectl can write to it, too
 		if err := server.Start(); err != nil {
 			return nil, fmt.Errorf("start embedded server: %w", err)
 		}
