@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,6 +126,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	}
 	s.phase = started
 	s.resync.fixed = true
+	reflectorOptions := s.options.Reflector
+	reflectorOptions.Name = cmp.Or(reflectorOptions.Name, s.name)
 	s.controller = newController(Config{
 		Queue:             s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer),
 		ListerWatcher:     s.listerWatcher,
@@ -144,7 +147,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		},
 		Transform:         s.transform,
 		WatchErrorHandler: s.watchErrorHandler,
-		Reflector:         s.options.Reflector,
+		Reflector:         reflectorOptions,
 	})
 	return s.controller
 }

@@ -83,7 +83,7 @@ func isTable(obj runtime.Object) bool {
 }
 
 // callsite returns the folder/file:line that made the reflector: the first frame outside of the packages that make
-// reflectors for others.
+// reflectors for others. It is "" if a goroutine of those packages did.
 func callsite() string {
 	self := reflect.TypeFor[Reflector]().PkgPath()
 	module := path.Dir(self)
@@ -92,11 +92,14 @@ func callsite() string {
 	for {
 		frame, more := frames.Next()
 		pkg := packageOf(frame.Function)
+		if pkg == "runtime" {
+			return ""
+		}
 		if pkg != self && pkg != module+"/informer" && !strings.HasPrefix(pkg, module+"/compat/") {
 			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(frame.File)), path.Base(frame.File), frame.Line)
 		}
 		if !more {
-			return "unknown"
+			return ""
 		}
 	}
 }

@@ -33,7 +33,8 @@ const (
 type Options struct {
 	// Logger is used instead of the one in Run's context.
 	Logger *klog.Logger
-	// Name names the reflector in logs, errors and metrics. Default: file:line of New's caller.
+	// Name names the reflector in logs, errors and metrics. Default: file:line of New's caller, or the
+	// TypeDescription if that is an informer.
 	Name string
 	// TypeDescription is the type's name for people. Default: the group, version and kind of an unstructured expected
 	// type, else the Go type, else "<unspecified>".

@@ -13,6 +13,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"reflect"
@@ -109,11 +110,11 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 	if r.watchErrorHandler == nil {
 		r.watchErrorHandler = DefaultWatchErrorHandler
 	}
-	if r.name == "" {
-		r.name = callsite()
-	}
 	if r.typeDescription == "" {
 		r.typeDescription = r.expected.describe()
+	}
+	if r.name == "" {
+		r.name = cmp.Or(callsite(), r.typeDescription)
 	}
 	r.metrics = newMetrics(opts.Metrics, r.name)
 	wait := defaultBackoff()
