@@ -82,7 +82,7 @@ func TestTypedClient(t *testing.T) {
 
 			stale := made.DeepCopy()
 			made.Data["k"] = "w"
-			made, err = maps.Update(ctx, made, metav1.UpdateOptions{})
+			_, err = maps.Update(ctx, made, metav1.UpdateOptions{})
 			require.NoError(t, err)
 			_, err = maps.Update(ctx, stale, metav1.UpdateOptions{})
 			assert.True(t, apierrors.IsConflict(err))

@@ -32,13 +32,7 @@ func (l *revisionLog) trimLocked() {
 	}
 }
 
-// compact forgets the states before rv.
-func (l *revisionLog) compact(rv int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.compactLocked(rv)
-}
-
+// compactLocked forgets the states before rv.
 func (l *revisionLog) compactLocked(rv int64) {
 	rv = min(rv, l.visible)
 	if rv <= l.compacted {

@@ -101,8 +101,10 @@ func (s *Server) emptyNamespaceLocked(namespace string) {
 func deletionFinalizers(have []string, options *metav1.DeleteOptions) []string {
 	orphan, foreground := false, false
 	switch policy := options.PropagationPolicy; {
-	case options.OrphanDependents != nil: //nolint:staticcheck // old clients send it
-		orphan = *options.OrphanDependents //nolint:staticcheck
+	//lint:ignore SA1019 old clients send it
+	case options.OrphanDependents != nil:
+		//lint:ignore SA1019 as above
+		orphan = *options.OrphanDependents
 	case policy != nil:
 		orphan = *policy == metav1.DeletePropagationOrphan
 		foreground = *policy == metav1.DeletePropagationForeground

@@ -73,6 +73,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	m.UID = uuid.NewUUID()
 	m.CreationTimestamp = metav1.Now().Rfc3339Copy()
 	m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
+	//lint:ignore SA1019 old clients send it
 	m.SelfLink = ""
 	if !r.noGeneration { // where nobody counts, what the client says stays
 		m.Generation = 1
@@ -110,6 +111,7 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	}
 	m, was := &obj.meta, &old.meta
 	m.Generation = was.Generation
+	//lint:ignore SA1019 old clients send it
 	m.SelfLink = ""
 	if m.UID == "" {
 		m.UID = was.UID
@@ -146,6 +148,7 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 	case dns1035Name:
 		return validation.NameIsDNS1035Label(name, prefix)
 	case pathSegmentName:
+		//lint:ignore SA1019 what it should be replaced by is a copy of it
 		return path.ValidatePathSegmentName(name, prefix)
 	}
 	return validation.NameIsDNSSubdomain(name, prefix)

@@ -209,7 +209,7 @@ func (c *collection) serve(ctx context.Context, w *collectionWatch, first []watc
 			return
 		}
 		if fault != nil && len(pending) > 0 {
-			if _, ok := fault.(apierrors.APIStatus); ok { //nolint:errorlint // made above
+			if _, ok := fault.(apierrors.APIStatus); ok { // made above
 				w.send(ctx, watch.Event{Type: watch.Error, Object: statusOf(fault)})
 			}
 			return

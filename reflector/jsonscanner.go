@@ -171,7 +171,7 @@ func (s *jsonScanner) fill() error {
 		switch {
 		case n > 0:
 			return nil
-		case err == io.EOF: //nolint:errorlint // Read returns it bare
+		case err == io.EOF: // Read returns it bare
 			return io.ErrUnexpectedEOF
 		case err != nil:
 			return err

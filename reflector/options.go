@@ -97,8 +97,8 @@ func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	switch {
 	case isExpired(err):
 		logger.V(4).Info("Watch expired", "reflector", r.name, "type", r.typeDescription, "err", err)
-	case err == io.EOF: //nolint:errorlint // a wrapped EOF means that a request failed, which is worth a report
-	case err == io.ErrUnexpectedEOF: //nolint:errorlint // likewise
+	case err == io.EOF: // a wrapped EOF means that a request failed, which is worth a report
+	case err == io.ErrUnexpectedEOF: // likewise
 		logger.V(1).Info("Watch was cut off", "reflector", r.name, "type", r.typeDescription, "err", err)
 	default:
 		utilruntime.HandleErrorWithContext(ctx, err, "Failed to watch", "reflector", r.name, "type", r.typeDescription)

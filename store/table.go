@@ -201,7 +201,7 @@ func (t *table) lookup(name string) (*valueIndex, error) {
 			return x, nil
 		}
 	}
-	return nil, fmt.Errorf("Index with name %s does not exist", name) //nolint:staticcheck // callers know this text
+	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
 // indexers returns the index functions by name.

@@ -22,7 +22,7 @@ var (
 	conflict    = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("changed"))
 	tooMany     = apierrors.NewTooManyRequestsError("slow down")
 	tooManyWait = apierrors.NewTooManyRequests("slow down", 12)
-	other       = errors.New("other")
+	errOther    = errors.New("other")
 )
 
 func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
@@ -40,7 +40,7 @@ func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
 		{tooMany, 30 * time.Second},
 		{tooManyWait, 12 * time.Second},
 		{fmt.Errorf("update: %w", tooManyWait), 12 * time.Second},
-		{other, 100 * time.Millisecond},
+		{errOther, 100 * time.Millisecond},
 		{&net.DNSError{}, 100 * time.Millisecond},
 		{context.Canceled, 100 * time.Millisecond},
 		{nil, 100 * time.Millisecond},
@@ -61,7 +61,7 @@ func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 	assert.Equal(t, time.Duration(1), limiter.WhenError("a", context.DeadlineExceeded))
 	assert.Equal(t, time.Duration(2), limiter.WhenError("a", conflict))
 	assert.Equal(t, time.Duration(3), limiter.WhenError("a", tooMany))
-	assert.Equal(t, time.Duration(20), limiter.WhenError("a", other), "4 doubled three times is more than 20")
+	assert.Equal(t, time.Duration(20), limiter.WhenError("a", errOther), "4 doubled three times is more than 20")
 	assert.Equal(t, 4, limiter.NumRequeues("a"))
 }
 

@@ -64,7 +64,7 @@ func TestParallelizeUntil_Cancelled(t *testing.T) {
 
 func TestParallelizeUntil_NilContext(t *testing.T) {
 	var pieces atomic.Int32
-	//nolint:staticcheck // client-go takes a nil context
+	//lint:ignore SA1012 client-go takes a nil context
 	workqueue.ParallelizeUntil(nil, 2, 10, func(int) { pieces.Add(1) })
 	assert.EqualValues(t, 10, pieces.Load())
 }
