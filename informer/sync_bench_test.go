@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -160,7 +161,7 @@ func startSyncServer(b *testing.B) string {
 	program, err := os.Executable()
 	require.NoError(b, err)
 	server := exec.Command(program)
-	server.Env = append(os.Environ(), syncServerOn+"=1")
+	server.Env = append(os.Environ(), syncServerOn+"=1", "GOGC=400")
 	server.Stderr = os.Stderr
 	until, err := server.StdinPipe()
 	require.NoError(b, err)
@@ -179,11 +180,18 @@ func startSyncServer(b *testing.B) string {
 // serveSync serves the pods, prints its URL, and ends when stdin does: at the latest when whoever started it has ended.
 func serveSync() {
 	server := apitest.NewServer(apitest.Options{AnyNamespace: true})
-	for i := range syncPods {
-		if err := server.Create(syncPod(i)); err != nil {
-			panic(err)
-		}
+	var creators sync.WaitGroup
+	workers := goruntime.GOMAXPROCS(0)
+	for first := range workers {
+		creators.Go(func() {
+			for i := first; i < syncPods; i += workers {
+				if err := server.Create(syncPod(i)); err != nil {
+					panic(err)
+				}
+			}
+		})
 	}
+	creators.Wait()
 	if err := server.Start(); err != nil {
 		panic(err)
 	}

@@ -27,12 +27,15 @@ func Live() int64 {
 	return read(foundLive)
 }
 
-// Peak calls f and returns the most bytes that a garbage collection found reachable meanwhile. One is made whenever the heap
-// has grown by a tenth, so the true peak is at most about a tenth higher.
+// Peak calls f and returns the most bytes that a garbage collection found reachable meanwhile or right after. One is made
+// whenever the heap has grown by a tenth, so the true peak is at most about a tenth higher.
 func Peak(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()
-	return most(foundLive, f)
+	return most(foundLive, func() {
+		f()
+		runtime.GC()
+	})
 }
 
 // HeapInUse calls f and returns the most bytes that reachable objects and garbage took together, looked at every 5 ms.
