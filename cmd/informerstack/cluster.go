@@ -26,16 +26,27 @@ func (c *cluster) close() {
 	}
 }
 
+// A controller writes more than client-go allows a client by default.
+const (
+	writesPerSecond = 50
+	writesBurst     = 100
+)
+
 // connect finds the server. It makes no request.
 func (o *options) connect() (*cluster, error) {
+	c, err := o.locate()
+	if err == nil {
+		c.config.QPS, c.config.Burst = writesPerSecond, writesBurst
+	}
+	return c, err
+}
+
+func (o *options) locate() (*cluster, error) {
 	switch {
 	case o.embedded():
 		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme}) // so that kubectl can write to it, too
 		if err := server.Start(); err != nil {
 			return nil, fmt.Errorf("start embedded server: %w", err)
-		}
-		if o.faults {
-			server.Faults().Random(o.seed, faultRates)
 		}
 		return &cluster{&rest.Config{Host: server.URL}, server}, nil
 	case o.inCluster:

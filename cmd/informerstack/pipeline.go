@@ -4,9 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +21,9 @@ import (
 	"example.com/informerstack/trace"
 	"example.com/informerstack/workqueue"
 )
+
+// finishReconciles is how long a reconcile may go on after Ctrl-C.
+const finishReconciles = 10 * time.Second
 
 // stack is everything between the server and the worker.
 type stack struct {
@@ -65,8 +68,9 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 		reconcile, interesting = keeper.reconcile, wantsChecksum
 	}
 	ctrl := controller.New("checksum", trace.Reconcile(reconcile, sink), controller.Options[string]{
-		Workers: o.workers,
-		WaitFor: []controller.Synced{objects.HasSyncedChecker()},
+		Workers:     o.workers,
+		WaitFor:     []controller.Synced{controller.CacheOf(objects)},
+		GracePeriod: finishReconciles,
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
 			queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
 			return trace.RateLimitingQueue(queue, sink)
@@ -106,9 +110,6 @@ func (s *stack) run(ctx context.Context) error {
 	err := s.controller.Run(ctx)
 	cancel()
 	running.Wait()
-	if missing, ok := errors.AsType[*controller.CacheSyncError](err); ok && s.informer.LastError() != nil {
-		return fmt.Errorf("%w: %w", missing, s.informer.LastError())
-	}
 	return err
 }
 

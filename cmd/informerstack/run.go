@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 
 	"example.com/informerstack/trace"
 )
@@ -37,6 +39,7 @@ type options struct {
 
 	output   string
 	color    string
+	verbose  bool
 	duration time.Duration
 
 	objects int
@@ -96,6 +99,7 @@ func newRunCommand() *cobra.Command {
 	flags.BoolVar(&o.watchList, "watch-list", true, "get the first state by a streaming watch where the server can; false: by a LIST, decoded item by item")
 	flags.StringVar(&o.output, "output", "text", "text, or json: one object a line")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "write the log of the pieces too, to standard error")
 	flags.DurationVar(&o.duration, "duration", 0, "stop after this time (default: run until Ctrl-C)")
 	flags.IntVar(&o.objects, "objects", 20, "embedded server: how many ConfigMaps there are at the start")
 	flags.Float64Var(&o.rate, "rate", 2, "embedded server: how many changes there are per second")
@@ -150,6 +154,9 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.duration)
 		defer cancel()
+	}
+	if !o.verbose { // the hops tell of errors, too
+		ctx = klog.NewContext(ctx, logr.Discard())
 	}
 	cluster, err := o.connect()
 	if err != nil {

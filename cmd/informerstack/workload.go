@@ -20,11 +20,11 @@ const maxRate = 10_000
 
 // faultRates are what --faults does to the embedded server.
 var faultRates = apitest.Rates{
-	TooManyRequests: 0.05,
-	ServerError:     0.05,
-	Close:           0.3,
+	TooManyRequests: 0.02,
+	ServerError:     0.02,
+	Close:           0.4,
 	Cut:             0.3,
-	Expire:          0.3,
+	Expire:          0.1,
 	MaxDelay:        50 * time.Millisecond,
 }
 
@@ -41,6 +41,9 @@ func startWorkload(server *apitest.Server, o *options) (stop func()) {
 	w := &workload{server: server, random: rand.New(rand.NewPCG(o.seed, 0))}
 	for range o.objects {
 		w.create()
+	}
+	if o.faults {
+		server.Faults().Random(o.seed, faultRates)
 	}
 	if o.rate == 0 {
 		return func() {}
