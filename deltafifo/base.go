@@ -64,10 +64,11 @@ type base struct {
 	logger  klog.Logger
 	metrics Metrics
 
-	mu     sync.Mutex
-	cond   sync.Cond // signalled for each new item, broadcast by Close; its lock is mu
-	closed bool
-	first  firstList
+	mu       sync.Mutex
+	cond     sync.Cond // signalled for each new item, broadcast by Close; its lock is mu
+	closed   bool
+	first    firstList
+	barriers barriers
 }
 
 func (b *base) init(name string, logger *klog.Logger, keyFunc store.KeyFunc, transformer store.TransformFunc,

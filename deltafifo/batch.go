@@ -102,13 +102,13 @@ func (it *item) batchable() bool {
 
 // deliverLocked runs process for the n items that were just popped, without the lock if it may.
 func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) error {
-	defer f.first.finish(f.first.take(n))
+	defer f.finishLocked(n, f.beginLocked(n))
 	f.items.release()
 	depth := f.items.len()
 	f.setQueued(depth)
 	if f.unlock && depth < backlogLen {
 		f.mu.Unlock()
-		defer f.mu.Lock() // before finish, also if process panics
+		defer f.mu.Lock() // before finishLocked, also if process panics
 	}
 	return f.run(what, key, depth, n, process)
 }

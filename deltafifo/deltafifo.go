@@ -165,7 +165,7 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	}
 	isInInitialList := !f.HasSynced()
 	oldest := f.takeLocked()
-	defer f.first.finish(f.first.take(1))
+	defer f.finishLocked(1, f.beginLocked(1))
 
 	var deltas any = oldest.deltas
 	err := f.run("DeltaFIFO Pop Process", oldest.key, f.queue.len(), 1, func() error {

@@ -26,6 +26,7 @@ func (f *DeltaFIFO) checkLaws(t testing.TB) {
 	}
 	require.LessOrEqual(t, f.first.queued, f.queue.len(), "D4")
 	f.first.checkLaws(t)
+	f.barriers.checkLaws(t)
 	checkRing(t, &f.queue, func(e entry) bool { return e.key == "" && e.deltas == nil })
 }
 
@@ -49,6 +50,7 @@ func (f *RealFIFO) checkLaws(t testing.TB) {
 	require.LessOrEqual(t, f.first.queued, f.items.len(), "O4")
 	require.Empty(t, f.seen)
 	f.first.checkLaws(t)
+	f.barriers.checkLaws(t)
 	checkRing(t, &f.items, func(it item) bool { return it == item{} })
 }
 
@@ -66,5 +68,15 @@ func checkRing[T any](t testing.TB, r *ring[T], isZero func(T) bool) {
 		if !isZero(*r.at(i)) {
 			t.Fatalf("R2: slot %d of %d is not zero", i, r.n)
 		}
+	}
+}
+
+func (b *barriers) checkLaws(t testing.TB) {
+	t.Helper()
+	require.LessOrEqual(t, b.processed, b.popped, "B1")
+	last := b.processed + 1
+	for _, w := range b.waiting {
+		require.GreaterOrEqual(t, w.target, last, "B2, B3")
+		last = w.target
 	}
 }
