@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last error, and rests until it
 // changes.
 func TestStory_ExhaustedKeyBecomesDeadLetter(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 3}, func(w *world) {

@@ -97,7 +97,6 @@ func TestStory_RequeueAfterIsNoFailure(t *testing.T) {
 	})
 }
 
-// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last error, and rests until it
 // The object is deleted. Its delete event is a change like any other: reconcile finds nothing, cleans up, and the key is
 // forgotten everywhere.
 func TestStory_DeletionForgetsTheKey(t *testing.T) {

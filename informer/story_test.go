@@ -65,6 +65,25 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	})
 }
 
+// A handler that asserts the object's type is right for months, and then meets a tombstone.
+func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
+	story(t, func(w *world) {
+		naive := ResourceEventHandlerFuncs{DeleteFunc: func(obj any) { _ = obj.(*corev1.ConfigMap).Name }}
+		handle, err := w.informer.addHandler(naive, HandlerOptions{OnPanic: SkipOnPanic})
+		require.NoError(t, err)
+		panics := func() int { return handle.(ResourceEventHandlerRegistration).Status().Panics }
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.delete("b")
+		assert.Zero(t, panics())
+		w.loseDelete("a")
+		w.expireWatch()
+		w.after(time.Minute)
+		assert.Equal(t, 1, panics())
+	}, only(ours, oursRealFIFO))
+}
+
 // The same delete while the watch works arrives as the object itself.
 func TestStory_SeenDeleteIsNoTombstone(t *testing.T) {
 	story(t, func(w *world) {
