@@ -129,6 +129,12 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 	}
 	to.advance(r, e.meta.GetResourceVersion(), w.pastInitial)
 	w.eventCount++
+	if e.Type == watch.Bookmark || !w.lastChange.Equal(now) {
+		r.arrived(e.Type, now)
+	}
+	if e.Type != watch.Bookmark {
+		w.lastChange = now
+	}
 	return nil
 }
 

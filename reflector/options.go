@@ -80,6 +80,9 @@ type Options struct {
 	Metrics MetricsProvider
 	// Observe, if not nil, is told each transition of the state machine. It must return quickly.
 	Observe func(Transition)
+	// Progress, if not nil, is told each resourceVersion up to which the Store has taken everything, once Status shows it.
+	// It must return quickly.
+	Progress func(resourceVersion string)
 }
 
 // WatchErrorHandler is called with the error that ended a round of list and watch. After it returns the reflector backs

@@ -57,6 +57,7 @@ type Reflector struct {
 	watchErrorHandler WatchErrorHandler
 	metrics           metrics
 	observe           func(Transition)
+	progress          func(resourceVersion string)
 
 	running atomic.Bool
 
@@ -99,6 +100,7 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		pageSize:          opts.WatchListPageSize,
 		watchErrorHandler: opts.WatchErrorHandler,
 		observe:           opts.Observe,
+		progress:          opts.Progress,
 		useWatchList:      (opts.UseWatchList == nil || *opts.UseWatchList) && !refusesWatchList(lw),
 		limit:             -1,
 		internalErrors:    internalErrors{max: opts.MaxInternalErrorRetryDuration},

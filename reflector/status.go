@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
@@ -15,6 +16,8 @@ type Status struct {
 	Phase           Phase
 	ResourceVersion string    // that the store has reached; "" before the first list
 	LastContact     time.Time // when the server last answered: a list, an opened watch, an event, a watch's end
+	LastEvent       time.Time // when the last change arrived by a watch
+	LastBookmark    time.Time // when the last bookmark arrived: the server's word that nothing changed
 
 	LastError           error     // the newest failure, kept when it is over
 	LastErrorTime       time.Time //
@@ -47,12 +50,26 @@ func (r *Reflector) contact(now time.Time) {
 	r.status.LastContact = now
 }
 
+// arrived notes that an event of that type was received. Of those received together one is enough.
+func (r *Reflector) arrived(t watch.EventType, now time.Time) {
+	last := &r.status.LastEvent
+	if t == watch.Bookmark {
+		last = &r.status.LastBookmark
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*last = now
+}
+
 // setResourceVersion moves on to a state that the Store has taken completely.
 func (r *Reflector) setResourceVersion(resourceVersion string) {
 	r.metrics.reached(resourceVersion)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.status.ResourceVersion = resourceVersion
+	r.mu.Unlock()
+	if r.progress != nil {
+		r.progress(resourceVersion)
+	}
 }
 
 // note makes a transition visible: in Status, in the log, to the observer.
