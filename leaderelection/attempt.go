@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// errNotFree is why a candidate does not take the lease. It is no failure.
+var errNotFree = errors.New("lease is not free")
+
+// attempt makes one try to get the lease, or, in a term, to renew it. An error that is an ErrLost ends the term.
+//
+//	renewal of the version known ──▶ done                   (in a term; usually all there is)
+//	      │ refused
+//	      ▼
+//	     read ──▶ not there: create it ──▶ done
+//	      │
+//	      ├──▶ somebody else's: in a term it is lost, else wait
+//	      ▼
+//	    write in place of what was read ──▶ done
+//
+// Source: tools/leaderelection/leaderelection.go LeaderElector
+func (e *LeaderElector) attempt(ctx context.Context) error {
+	var known resourcelock.LeaderElectionRecord // this term's
+	if e.term != nil {
+		known = e.observed
+	}
+	if e.term != nil && !e.config.Coordinated {
+		err := e.write(ctx, e.config.Lock.Update, known.AcquireTime, known)
+		if err == nil || errors.Is(err, ErrLost) {
+			return err
+		}
+		klog.FromContext(ctx).V(2).Info("Renewal failed, reading the lease", "lock", e.config.Lock.Describe(), "err", err)
+	}
+
+	now := time.Now()
+	record, raw, err := e.config.Lock.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err) && !e.config.Coordinated:
+		return e.write(ctx, e.config.Lock.Create, known.AcquireTime, known)
+	case err != nil:
+		return fmt.Errorf("read lease %s: %w", e.config.Lock.Describe(), err)
+	}
+	e.inDoubt = false
+	e.observe(record, raw)
+	if err := e.mayWrite(record, now); err != nil {
+		return err
+	}
+	if record.HolderIdentity == e.config.Lock.Identity() {
+		e.metricSlowpath()
+		return e.write(ctx, e.config.Lock.Update, record.AcquireTime, *record)
+	}
+	record.LeaderTransitions++
+	return e.write(ctx, e.config.Lock.Update, metav1.Time{}, *record)
+}
+
+// mayWrite decides whether the record that was read may be replaced: law E1.
+func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now time.Time) error {
+	expired := !e.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second).After(now)
+	mine := record.HolderIdentity == e.config.Lock.Identity()
+	switch {
+	case mine && !e.config.Coordinated:
+		return nil
+	case e.term != nil && !mine:
+		return fmt.Errorf("%w: lease is held by %q", ErrLost, record.HolderIdentity)
+	case e.term != nil && record.PreferredHolder != "":
+		return fmt.Errorf("%w: %q is to lead", ErrLost, record.PreferredHolder)
+	case e.config.Coordinated:
+		if mine && !expired && record.PreferredHolder == "" {
+			return nil
+		}
+		return fmt.Errorf("%w: waiting for it to be given by its coordinator", errNotFree)
+	case record.HolderIdentity == "" || expired:
+		return nil
+	}
+	return fmt.Errorf("%w: held by %q", errNotFree, record.HolderIdentity)
+}
+
+// write puts this candidate into the record in place of old. A zero acquired means now. What counts is when a write was
+// sent: by the time it is answered, others may have known it for long.
+func (e *LeaderElector) write(ctx context.Context, put func(context.Context, resourcelock.LeaderElectionRecord) error,
+	acquired metav1.Time, old resourcelock.LeaderElectionRecord) error {
+	sent := e.now()
+	record := resourcelock.LeaderElectionRecord{
+		HolderIdentity:       e.config.Lock.Identity(),
+		LeaseDurationSeconds: e.config.leaseSeconds(),
+		AcquireTime:          acquired,
+		RenewTime:            metav1.NewTime(sent.wall),
+		LeaderTransitions:    old.LeaderTransitions,
+	}
+	if acquired.IsZero() {
+		record.AcquireTime = record.RenewTime
+	}
+	if e.config.Coordinated {
+		record.Strategy = old.Strategy
+	}
+	if err := put(ctx, record); err != nil {
+		e.inDoubt = e.term == nil && !isRefusal(err)
+		return fmt.Errorf("write lease %s: %w", e.config.Lock.Describe(), err)
+	}
+	e.inDoubt = false
+	e.observe(&record, nil)
+	return e.wrote(win{sent: sent, token: e.token(record.LeaderTransitions)})
+}
+
+// wrote draws the conclusion from a write that the server has accepted.
+func (e *LeaderElector) wrote(w win) error {
+	if e.term == nil {
+		if took := e.now().mono.Sub(w.sent.mono); took >= e.config.hold() {
+			e.inDoubt = true
+			return fmt.Errorf("%w: taking it took %v", errNotFree, took)
+		}
+		e.won = w
+		e.noteRenewal(w.sent, 0)
+		return nil
+	}
+	slack, err := e.term.renew(w.sent, w.token)
+	if err != nil {
+		return err
+	}
+	e.noteRenewal(w.sent, slack)
+	e.metricSlack(slack)
+	return nil
+}
+
+// observe notes a record that was read or, with raw nil, written. A record that was seen before is not new: its holder's time
+// goes on running out.
+func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw []byte) {
+	if e.raw != nil && raw != nil && bytes.Equal(raw, e.raw) {
+		return
+	}
+	e.raw = raw
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.observed, e.observedAt = *record, time.Now()
+	e.answerable = e.answerable && record.HolderIdentity == e.config.Lock.Identity()
+}
+
+func (e *LeaderElector) token(transitions int) FencingToken {
+	token := FencingToken{Transitions: transitions}
+	if lock, ok := e.config.Lock.(resourcelock.Identified); ok {
+		token.UID = lock.UID()
+	}
+	return token
+}
+
+// isRefusal reports whether the server has answered that it did nothing.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError
+}

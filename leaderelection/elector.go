@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// ErrRunning is reported when Run is called while it runs.
+var ErrRunning = errors.New("leader elector is running already")
+
+// errEnded is why a term ended that was not lost.
+var errEnded = errors.New("leader elector has stopped leading")
+
+// conflictPause is the time between two tries to release a lease that is being written by somebody.
+const conflictPause = 10 * time.Millisecond
+
+// LeaderElector is one candidate.
+//
+//	E1  the lease is written only if the record that is replaced names this candidate or nobody, or has not changed for its
+//	    duration by this candidate's clock; somebody else's record is never overwritten before
+//	E2  the work runs only between OnStartedLeading's call and return, one term at a time, and begins in a valid term
+//	E3  OnStoppedLeading is called once after each OnStartedLeading
+//	E4  the lease is released after the work has returned, unless AbandonWork is set
+//	E5  there is a term iff the phase is Leading, Finishing or Stopping, or Releasing after one of these
+//
+// All methods but Run may be called at any time from any goroutine.
+//
+// Source: tools/leaderelection/leaderelection.go LeaderElector
+type LeaderElector struct {
+	config    LeaderElectionConfig
+	wall      func() time.Time // the wall clock, without a monotonic reading
+	jitter    func() float64   // from 0 to 1
+	announcer announcer
+
+	running atomic.Bool
+
+	// Below: of Run's goroutine.
+
+	won     win       // the write that made it the leader, before there is a term
+	raw     []byte    // the record's bytes as they were last read; nil if they are not known
+	inDoubt bool      // whether a write of a candidate may have been done although it failed
+	left    bool      // whether the term's end was made known
+	due     time.Time // when the next renewal is
+
+	mu         sync.Mutex
+	term       *term                             // of which E5 speaks; only Run's goroutine changes it
+	observed   resourcelock.LeaderElectionRecord // as last read or written
+	observedAt time.Time                         // when it was first seen
+	answerable bool                              // whether Check watches over the renewals
+	status     Status
+}
+
+// win is a write that gave the lease to this candidate.
+type win struct {
+	sent  moment
+	token FencingToken
+}
+
+// NewLeaderElector returns a candidate that does nothing before Run. It fails if config is invalid.
+//
+// Source: tools/leaderelection/leaderelection.go NewLeaderElector
+func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	e := &LeaderElector{
+		config:    config,
+		wall:      func() time.Time { return time.Now().Round(0) },
+		jitter:    rand.Float64,
+		announcer: announcer{tell: config.Callbacks.OnNewLeader},
+		status:    Status{Phase: Idle},
+	}
+	e.metricOff()
+	return e, nil
+}
+
+// Run is a candidate until it has the lease, and then a leader until it loses it or ctx is done, whichever comes first. With
+// Rejoin only ctx ends it. When Run has returned, it can be called again; calls while it runs report ErrRunning.
+//
+// Unless AbandonWork is set, Run returns after the work has.
+func (e *LeaderElector) Run(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	if !e.running.CompareAndSwap(false, true) {
+		utilruntime.HandleErrorWithContext(ctx, ErrRunning, "Leader election not started", "lock", e.config.Lock.Describe())
+		return
+	}
+	defer e.running.Store(false)
+	led := false
+	defer func() {
+		if !led && e.config.AlwaysStopped {
+			e.config.Callbacks.OnStoppedLeading()
+		}
+	}()
+	defer e.drop() // if a callback or the lock panics
+
+	klog.FromContext(ctx).Info("Waiting for the leader lease", "lock", e.config.Lock.Describe())
+	for phase := Acquiring; phase != Idle; {
+		e.setPhase(phase)
+		t := e.step(ctx, phase)
+		t.From = phase
+		led = led || t.To == Leading
+		if t.To == Acquiring || t.To == Idle {
+			e.forget()
+		}
+		e.note(ctx, t)
+		phase = t.To
+	}
+}
+
+// acquire tries to take the lease until it has it, or ctx is done.
+func (e *LeaderElector) acquire(ctx context.Context) error {
+	e.inDoubt = false
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, e.config.RenewDeadline)
+		err := e.attempt(limited)
+		cancel()
+		e.announce()
+		if err == nil {
+			return nil
+		}
+		e.noteFailure(ctx, err)
+		wait := e.config.RetryPeriod
+		wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
+		if !sleep(ctx, wait) {
+			break
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// sleep waits for d, and reports whether it did to the end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// begin starts a term, and its work.
+func (e *LeaderElector) begin(ctx context.Context) {
+	t := newTerm(ctx, &e.config, e.now, e.won)
+	e.mu.Lock()
+	e.term, e.answerable = t, true
+	e.status.Terms++
+	e.mu.Unlock()
+	e.left = false
+	e.due = e.won.sent.mono.Add(e.config.RetryPeriod)
+	e.config.Lock.RecordEvent("became leader")
+	e.metricOn()
+	klog.FromContext(ctx).Info("Started leading", "lock", e.config.Lock.Describe(), "token", e.won.token)
+	t.start(ctx, e.config.Callbacks.OnStartedLeading)
+}
+
+// leave makes the end of the term known, once.
+func (e *LeaderElector) leave() {
+	if e.term == nil || e.left {
+		return
+	}
+	e.left = true
+	e.term.end(errEnded)
+	e.config.Lock.RecordEvent("stopped leading")
+	e.metricOff()
+	e.config.Callbacks.OnStoppedLeading()
+}
+
+// forget closes the term, if there was one. Abandoned work stays Check's concern until somebody else has the lease.
+func (e *LeaderElector) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.term = nil
+	e.answerable = e.answerable && e.config.AbandonWork
+}
+
+// drop is what is left to do if Run's goroutine ends in the middle, because a callback or the lock panicked.
+func (e *LeaderElector) drop() {
+	defer e.setPhase(Idle)
+	defer e.forget()
+	e.leave()
+}
+
+// release gives the lease back, if it is still this candidate's. A conflict means that the record has changed, perhaps by a
+// renewal that was cancelled too late: it is looked at again.
+//
+// Source: tools/leaderelection/leaderelection.go LeaderElector
+func (e *LeaderElector) release(ctx context.Context) error {
+	if e.term != nil {
+		e.term.end(errEnded)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.RenewDeadline)
+	defer cancel()
+	for {
+		record, raw, err := e.config.Lock.Get(ctx)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("release lease %s: %w", e.config.Lock.Describe(), err)
+		}
+		e.observe(record, raw)
+		if record.HolderIdentity != e.config.Lock.Identity() {
+			return nil
+		}
+		now := metav1.NewTime(e.wall())
+		free := resourcelock.LeaderElectionRecord{
+			LeaseDurationSeconds: 1,
+			AcquireTime:          now,
+			RenewTime:            now,
+			LeaderTransitions:    record.LeaderTransitions,
+			Strategy:             record.Strategy,
+			PreferredHolder:      record.PreferredHolder,
+		}
+		err = e.config.Lock.Update(ctx, free)
+		if err == nil {
+			e.observe(&free, nil)
+			return nil
+		}
+		if !apierrors.IsConflict(err) || !sleep(ctx, conflictPause) {
+			return fmt.Errorf("release lease %s: %w", e.config.Lock.Describe(), err)
+		}
+	}
+}
+
+// IsLeader reports whether this candidate leads now: it holds the lease, and will for a while by both its clocks.
+func (e *LeaderElector) IsLeader() bool {
+	e.mu.Lock()
+	t := e.term
+	e.mu.Unlock()
+	return t != nil && t.valid()
+}
+
+// GetLeader returns the holder that was last seen, "" if there was none. It may have changed since.
+func (e *LeaderElector) GetLeader() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.observed.HolderIdentity
+}
+
+// Check returns an error if the lease was not renewed for maxTolerableExpiredLease longer than its duration, and the work
+// may be going on: Run should have ended it. For everybody else it returns nil.
+//
+// Source: tools/leaderelection/leaderelection.go LeaderElector
+func (e *LeaderElector) Check(maxTolerableExpiredLease time.Duration) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.answerable && time.Since(e.status.LastRenewal) > e.config.LeaseDuration+maxTolerableExpiredLease {
+		return fmt.Errorf("failed election to renew leadership on lease %s", e.config.Name)
+	}
+	return nil
+}
+
+func (e *LeaderElector) now() moment { return moment{mono: time.Now(), wall: e.wall()} }

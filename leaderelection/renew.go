@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// renewUntil renews the lease every RetryPeriod, and returns nil once until is done, or an ErrLost once the term is over: it
+// could not be renewed in time, or it is somebody else's. A renewal under way is given up when until is done; whether the
+// server has got it shows at the next.
+func (e *LeaderElector) renewUntil(until context.Context) error {
+	t := e.term
+	timer := time.NewTimer(time.Until(e.due))
+	defer timer.Stop()
+	for {
+		select {
+		case <-t.over:
+		case <-until.Done():
+		case <-timer.C:
+		}
+		switch {
+		case !t.valid():
+			return t.end(nil)
+		case until.Err() != nil:
+			return nil
+		}
+
+		begun := time.Now()
+		limited, cancel := context.WithDeadline(until, t.deadline())
+		err := e.attempt(limited)
+		cancel()
+		e.announce()
+		switch {
+		case err == nil:
+			e.due = time.Now().Add(e.config.RetryPeriod)
+			klog.FromContext(until).V(5).Info("Renewed the leader lease", "lock", e.config.Lock.Describe())
+		case errors.Is(err, ErrLost):
+			return t.end(err)
+		case until.Err() != nil:
+			e.due = time.Now()
+		default:
+			e.noteFailure(until, err)
+			e.due = begun.Add(e.config.RetryPeriod)
+		}
+		timer.Reset(time.Until(e.due))
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resourcelock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// UnknownLeader is the holder that a MultiLock reports when its two records name different ones.
+const UnknownLeader = "leaderelection.k8s.io/unknown"
+
+// MultiLock keeps the record twice, so that candidates can be moved from one kind of lock to another while they run. All
+// go from the old lock to the MultiLock first, then from it to the new one:
+//
+//	old candidates look at the primary only, candidates in between at both, new ones at the secondary only
+//
+// Every write goes to the primary first, and to the secondary only if that succeeded. Only who has both leads:
+//
+//	M1  a record whose two halves name different holders is held by UnknownLeader, whom nobody is
+//	M2  a half that names somebody else is never written, except in the version in which it was seen to expire
+//
+// Primary and Secondary must have the same identity. A MultiLock is for one goroutine.
+//
+// Source: tools/leaderelection/resourcelock/multilock.go MultiLock
+type MultiLock struct {
+	Primary   Interface
+	Secondary Interface
+
+	noSecondary bool // there was none when it was last looked for
+}
+
+// Get reads both records. Where they name the same holder, the primary's is returned. If there is no secondary yet, the
+// primary's holder is taken for one that does not know of it, unless it is this candidate: then the error is the
+// secondary's, and Create completes the pair.
+func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
+	primary, primaryRaw, err := l.Primary.Get(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	secondary, secondaryRaw, err := l.Secondary.Get(ctx)
+	l.noSecondary = apierrors.IsNotFound(err)
+	if l.noSecondary && primary.HolderIdentity != l.Identity() {
+		return primary, primaryRaw, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if primary.HolderIdentity != secondary.HolderIdentity {
+		primary.HolderIdentity = UnknownLeader
+		if primaryRaw, err = json.Marshal(primary); err != nil {
+			return nil, nil, fmt.Errorf("encode record of %s: %w", l.Describe(), err)
+		}
+	}
+	return primary, ConcatRawRecord(primaryRaw, secondaryRaw), nil
+}
+
+// Create makes what is missing of the two. A primary that exists must be this candidate's own.
+func (l *MultiLock) Create(ctx context.Context, record LeaderElectionRecord) error {
+	if err := l.Primary.Create(ctx, record); err != nil {
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		primary, _, getErr := l.Primary.Get(ctx)
+		if getErr != nil || primary.HolderIdentity != l.Identity() {
+			return err // somebody else was faster
+		}
+	}
+	return l.createSecondary(ctx, record)
+}
+
+// Update replaces both records, each in the version that was last read or written, or makes the secondary if there is none.
+func (l *MultiLock) Update(ctx context.Context, record LeaderElectionRecord) error {
+	if err := l.Primary.Update(ctx, record); err != nil {
+		return err
+	}
+	if l.noSecondary {
+		return l.createSecondary(ctx, record)
+	}
+	err := l.Secondary.Update(ctx, record)
+	if apierrors.IsNotFound(err) {
+		return l.createSecondary(ctx, record)
+	}
+	return err
+}
+
+func (l *MultiLock) createSecondary(ctx context.Context, record LeaderElectionRecord) error {
+	err := l.Secondary.Create(ctx, record)
+	if err == nil {
+		l.noSecondary = false
+	}
+	return err
+}
+
+// RecordEvent records an event of both objects.
+func (l *MultiLock) RecordEvent(event string) {
+	l.Primary.RecordEvent(event)
+	l.Secondary.RecordEvent(event)
+}
+
+// Identity returns the candidate's name.
+func (l *MultiLock) Identity() string { return l.Primary.Identity() }
+
+// Describe names the primary.
+func (l *MultiLock) Describe() string { return l.Primary.Describe() }
+
+// UID returns the primary's UID, if the primary knows it.
+func (l *MultiLock) UID() types.UID {
+	if primary, ok := l.Primary.(Identified); ok {
+		return primary.UID()
+	}
+	return ""
+}
+
+// ConcatRawRecord joins two records' bytes: the result changes when one of them does.
+func ConcatRawRecord(primaryRaw, secondaryRaw []byte) []byte {
+	return bytes.Join([][]byte{primaryRaw, secondaryRaw}, []byte(","))
+}
