@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package parity
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// loader imports packages from what the go command compiled, so that a package that two others mention is one.
+type loader struct {
+	types.Importer
+	exports map[string]string // the file with a package's types, by its path
+}
+
+// newLoader makes a loader of packages and of all they depend on. It runs go list, which compiles what is not compiled.
+func newLoader(paths ...string) (*loader, error) {
+	var stdout, stderr bytes.Buffer
+	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, paths...)...)
+	list.Stdout, list.Stderr = &stdout, &stderr
+	if err := list.Run(); err != nil {
+		return nil, fmt.Errorf("go list %s: %w: %s", strings.Join(paths, " "), err, stderr.String())
+	}
+	l := &loader{exports: map[string]string{}}
+	decoder := json.NewDecoder(&stdout)
+	for {
+		var listed struct{ ImportPath, Export string }
+		err := decoder.Decode(&listed)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode go list %s: %w", strings.Join(paths, " "), err)
+		}
+		l.exports[listed.ImportPath] = listed.Export
+	}
+	l.Importer = importer.ForCompiler(token.NewFileSet(), "gc", l.open)
+	return l, nil
+}
+
+func (l *loader) open(path string) (io.ReadCloser, error) {
+	file, ok := l.exports[path]
+	if !ok {
+		return nil, fmt.Errorf("open the types of %s: not listed", path)
+	}
+	return os.Open(file)
+}
+
+func (l *loader) has(path string) bool {
+	_, ok := l.exports[path]
+	return ok
+}
+
+// pair imports two packages as counterparts.
+func (l *loader) pair(pairs map[*types.Package]*types.Package, from, to string) error {
+	theirs, err := l.Import(from)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", from, err)
+	}
+	ours, err := l.Import(to)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", to, err)
+	}
+	pairs[theirs] = ours
+	return nil
+}

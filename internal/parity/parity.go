@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package parity measures whether a program that compiles against a package of client-go compiles against ours.
+//
+// It compares exported names: kinds, values of constants, signatures, type parameters, fields, and the methods of types
+// and of pointers to them. A type of client-go and the type that has its name in our package count as the same, wherever
+// they are mentioned; it does not matter where ours is declared, so that an alias is as good as a declaration. Types of
+// packages that are not ours must be the very same.
+//
+// What a program cannot tell is no difference: our types may have more methods and, where client-go's has unexported
+// fields, more fields. Our interfaces may not have more methods, since programs implement them.
+//
+// Read parity.go, load.go, compare.go, definition.go, correspond.go; then go test -v ./internal/parity.
+// Goroutines and locking: none.
+package parity
+
+import (
+	"fmt"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	clientGoModule = "k8s.io/client-go"
+	compatFolder   = "example.com/informerstack/compat"
+)
+
+// counterparts are our packages by the path of client-go's.
+var counterparts = map[string]string{
+	clientGoModule + "/tools/cache":                       compatFolder + "/cache",
+	clientGoModule + "/tools/cache/synctrack":             compatFolder + "/cache/synctrack",
+	clientGoModule + "/tools/cache/testing":               compatFolder + "/cache/testing",
+	clientGoModule + "/tools/leaderelection":              compatFolder + "/leaderelection",
+	clientGoModule + "/tools/leaderelection/resourcelock": compatFolder + "/leaderelection/resourcelock",
+	clientGoModule + "/tools/watch":                       compatFolder + "/watch",
+	clientGoModule + "/util/workqueue":                    compatFolder + "/workqueue",
+}
+
+// Difference is one thing that a program can tell.
+type Difference struct {
+	// Name is that of the constant, variable, function or type, or Type.Method, or Type.Field.
+	Name string
+	// What says how ours differs.
+	What string
+}
+
+// String is the difference in one line.
+func (d Difference) String() string { return d.Name + ": " + d.What }
+
+// Check fails t for each difference between client-go's package and ours that known does not have, and for each that it
+// has and that is none. known maps a Difference.Name to the reason. Both packages are import paths; they must compile.
+func Check(t testing.TB, clientGo, compat string, known map[string]string) {
+	t.Helper()
+	differences, err := Differences(clientGo, compat)
+	require.NoError(t, err)
+	for _, problem := range unexpected(differences, known) {
+		t.Error(problem)
+	}
+}
+
+// unexpected compares the differences with those that are known.
+func unexpected(differences []Difference, known map[string]string) []string {
+	var problems []string
+	found := map[string]bool{}
+	for _, d := range differences {
+		found[d.Name] = true
+		if _, ok := known[d.Name]; !ok {
+			problems = append(problems, d.String())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		switch {
+		case !found[name]:
+			problems = append(problems, name+": is listed as different, and is not")
+		case strings.TrimSpace(known[name]) == "":
+			problems = append(problems, name+": is listed as different without a reason")
+		}
+	}
+	return problems
+}
+
+// Differences lists what a program can tell between two packages, by name. Beside the two, a package of client-go that
+// ours depends on a counterpart of is compared with that.
+func Differences(clientGo, compat string) ([]Difference, error) {
+	load, err := newLoader(clientGo, compat)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := load.Import(clientGo)
+	if err != nil {
+		return nil, fmt.Errorf("import %s: %w", clientGo, err)
+	}
+	ours, err := load.Import(compat)
+	if err != nil {
+		return nil, fmt.Errorf("import %s: %w", compat, err)
+	}
+	pairs := map[*types.Package]*types.Package{theirs: ours}
+	for from, to := range counterparts {
+		if from == clientGo || !load.has(from) || !load.has(to) {
+			continue
+		}
+		if err := load.pair(pairs, from, to); err != nil {
+			return nil, err
+		}
+	}
+	return compare(theirs, ours, pairs), nil
+}
