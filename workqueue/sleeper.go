@@ -42,7 +42,7 @@ func (q *Typed[T]) get(done <-chan struct{}) (item T, shutdown bool) {
 	var bed *sleeper
 	for {
 		stop := isClosed(done)
-		q.mu.Lock()
+		q.lock()
 		found := q.lookLocked(bed, stop)
 		q.mu.Unlock()
 		found.next.wakeUp()
