@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -31,6 +33,7 @@ type TypedDelayingQueue[T comparable] struct {
 	TypedInterface[T]
 	retries       CounterMetric // nil: none
 	clock         clock.WithTicker
+	logger        klog.Logger
 	addSupersedes bool
 	alarms        sync.WaitGroup // those that are set or rang, until they were stopped or what they started has ended
 
@@ -47,6 +50,8 @@ type TypedDelayingQueue[T comparable] struct {
 // TypedDelayingQueueConfig is what NewTypedDelayingQueueWithConfig can be told. The zero value is a delaying FIFO queue
 // without metrics.
 type TypedDelayingQueueConfig[T comparable] struct {
+	// Logger is told if Queue panics while a due item joins it. nil: klog's.
+	Logger *klog.Logger
 	// Name of the queue in its metrics. Without a name there are none.
 	Name string
 	// MetricsProvider makes the queue's metrics. nil: none.
@@ -73,10 +78,15 @@ func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConf
 			Clock:           config.Clock,
 		})
 	}
+	logger := klog.Background()
+	if config.Logger != nil {
+		logger = *config.Logger
+	}
 	return &TypedDelayingQueue[T]{
 		TypedInterface: config.Queue,
 		retries:        newRetriesMetric(config.MetricsProvider, config.Name),
 		clock:          orRealClock(config.Clock),
+		logger:         logger,
 		addSupersedes:  config.AddSupersedesDelayed,
 		byItem:         newTable[T, *waiting[T]](),
 	}
@@ -143,9 +153,11 @@ func (q *TypedDelayingQueue[T]) setAlarmLocked() {
 	q.rings = due
 }
 
-// join is what the alarm starts: it moves every due item to the queue, then sets the next alarm.
+// join is what the alarm starts: it moves every due item to the queue, then sets the next alarm. A panic of the owner's
+// queue goes to the crash handlers; if they are told not to end the process, nothing that waits joins any more.
 func (q *TypedDelayingQueue[T]) join() {
 	defer q.alarms.Done()
+	defer utilruntime.HandleCrashWithLogger(q.logger)
 	var batch [dueBatchLen]T
 	for {
 		due := q.takeDue(batch[:0])

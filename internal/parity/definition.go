@@ -108,14 +108,15 @@ func (c *comparison) structs(name string, theirs, ours *types.Struct) {
 	}
 	for our := range ours.Fields() {
 		if fieldOf(theirs, our.Name()) == nil {
+			open = false
 			c.differs(name+"."+our.Name(), "client-go has no such field: a literal without field names does not compile")
 		}
 	}
-	if ours.NumFields() != theirs.NumFields() {
+	if !open || ours.NumFields() != theirs.NumFields() {
 		return
 	}
 	for i := range theirs.NumFields() {
-		if theirs.Field(i).Name() != ours.Field(i).Name() && fieldOf(ours, theirs.Field(i).Name()) != nil {
+		if theirs.Field(i).Name() != ours.Field(i).Name() {
 			c.differs(name+"."+theirs.Field(i).Name(), "is not field %d as in client-go", i)
 		}
 	}
