@@ -51,6 +51,7 @@ type Controller[K comparable] struct {
 	misuse    error // what is wrong with the arguments of New; Run returns it
 
 	queue  workqueue.TypedRateLimitingInterface[K]
+	get    func(context.Context) (key K, shutdown bool) // from the queue
 	ledger *ledger[K]
 	phase  atomic.Int32
 
@@ -58,23 +59,26 @@ type Controller[K comparable] struct {
 	keyErrors atomic.Uint64               // objects for which a handler found no key
 }
 
-// Phase is where a controller stands in its life. It only ever moves forward.
+// Phase is where a controller stands in its life. It only ever moves forward, but for a leader that may lead again: it
+// stands by once more.
 type Phase string
 
 // The phases, in order.
 const (
 	PhaseNew      Phase = "new"                // Run was not called; keys can already be enqueued
 	PhaseWaiting  Phase = "waiting for caches" // Run waits for Options.WaitFor
+	PhaseStandby  Phase = "standing by"        // the caches are synced, and Options.Lead has not let it work yet
 	PhaseRunning  Phase = "running"            // workers take keys
 	PhaseStopping Phase = "stopping"           // Run's context has ended; what runs is finished
 	PhaseStopped  Phase = "stopped"            // Run has returned; keys are ignored
 )
 
-var phases = []Phase{PhaseNew, PhaseWaiting, PhaseRunning, PhaseStopping, PhaseStopped}
+var phases = []Phase{PhaseNew, PhaseWaiting, PhaseStandby, PhaseRunning, PhaseStopping, PhaseStopped}
 
 const (
 	isNew int32 = iota
 	isWaiting
+	isStandby
 	isRunning
 	isStopping
 	isStopped
@@ -100,6 +104,17 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 	if c.queue = opts.NewQueue(name, opts.RateLimiter); c.queue == nil {
 		misuse = append(misuse, errors.New("NewQueue returned nil"))
 		c.queue = defaultQueue(name, opts.RateLimiter)
+	}
+	c.get = func(context.Context) (K, bool) { return c.queue.Get() }
+	if opts.Lead != nil {
+		queue, ok := c.queue.(interface {
+			GetWithContext(context.Context) (K, bool)
+		})
+		if ok {
+			c.get = queue.GetWithContext
+		} else {
+			misuse = append(misuse, errors.New("option Lead needs a queue with the method GetWithContext"))
+		}
 	}
 	if err := errors.Join(misuse...); err != nil {
 		c.misuse = fmt.Errorf("run controller %q: %w", name, err)
@@ -170,41 +185,66 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	logger.Info("Starting workers", "workers", c.opts.Workers)
-	c.phase.Store(isRunning)
-	c.work(ctx)
-	logger.Info("Workers ended", "deadLetters", c.DeadLetters().Len())
+	if c.opts.Lead == nil {
+		c.work(ctx, ctx)
+		return nil
+	}
+	c.phase.Store(isStandby)
+	err := c.opts.Lead(ctx, func(term context.Context) { c.work(ctx, term) })
+	if err != nil {
+		return fmt.Errorf("run controller %q: lead: %w", c.name, err)
+	}
 	return nil
 }
 
-// work runs the workers from start to end.
+// work runs the workers for a term, which ends with the context of Run or, under Options.Lead, before it.
 //
-// Reconciles run under a context of their own, which outlives ctx by the grace period. Workers take keys until ctx ends, or,
-// if the queue is to be drained, until the grace period does. The queue serves what it holds before it says that it is shut
-// down, so the workers end by themselves.
-func (c *Controller[K]) work(ctx context.Context) {
-	parent := ctx
+// Reconciles run under a context of their own. It outlives the context of Run by the grace period, and a lost term by
+// nothing: somebody else is at work then. At the end of Run the queue serves what it holds before it says that it is shut
+// down, so that workers can drain it. At the end of a term that is lost it stays open, for the next.
+func (c *Controller[K]) work(run, term context.Context) {
+	parent := term
 	if c.opts.GracePeriod > 0 {
-		parent = context.WithoutCancel(ctx)
+		parent = context.WithoutCancel(term)
 	}
 	workCtx, cancel := context.WithCancel(parent)
 	defer cancel()
-	accepting := ctx.Done()
+	taking, leave := context.WithCancel(context.Background())
+	defer leave()
+	s := shift{run: run, ctx: workCtx, taking: taking, accepting: term.Done()}
 	if c.opts.Drain {
-		accepting = workCtx.Done()
+		s.accepting = workCtx.Done()
 	}
 	if c.opts.Metrics != nil {
 		c.opts.Metrics.Workers(c.opts.Workers)
 	}
 
+	logger := klog.FromContext(term)
+	logger.Info("Starting workers", "workers", c.opts.Workers)
+	c.phase.Store(isRunning)
 	var workers sync.WaitGroup
 	for range c.opts.Workers {
-		workers.Go(func() { c.runWorker(workCtx, accepting) })
+		workers.Go(func() { c.runWorker(s) })
 	}
-	<-ctx.Done()
-	c.phase.Store(isStopping)
-	c.queue.ShutDown()
-	grace := time.AfterFunc(c.opts.GracePeriod, cancel)
-	defer grace.Stop()
+	<-term.Done()
+	if run.Err() != nil {
+		c.phase.Store(isStopping)
+		c.queue.ShutDown()
+		grace := time.AfterFunc(c.opts.GracePeriod, cancel)
+		defer grace.Stop()
+	} else {
+		c.phase.Store(isStandby)
+		cancel()
+		leave()
+	}
 	workers.Wait()
+	logger.Info("Workers ended", "deadLetters", c.DeadLetters().Len())
+}
+
+// shift is what the workers of one term go by.
+type shift struct {
+	run       context.Context // of Run
+	ctx       context.Context // of reconciles
+	taking    context.Context // its end sends home who waits for a key
+	accepting <-chan struct{} // once it is closed, no key is begun
 }

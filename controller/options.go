@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -27,6 +28,12 @@ type Options[K comparable] struct {
 	WaitFor []Synced
 	// CacheSyncTimeout is how long Run waits for WaitFor. 0 means DefaultCacheSyncTimeout.
 	CacheSyncTimeout time.Duration
+
+	// Lead, if set, decides when the workers run, usually by leader election: leaderelection.Lead returns one. It is called
+	// once the caches are synced, so that those of a new leader are warm, and calls work whenever this process leads. work's
+	// context must end with the term; work returns when no reconcile runs any more. Keys are kept while nobody works. Run
+	// ends when Lead returns, and returns its error.
+	Lead func(ctx context.Context, work func(ctx context.Context)) error
 
 	// ReconcileTimeout ends the context of one call of reconcile. It cannot end the call itself: a reconcile that ignores its
 	// context keeps its worker. 0 means no limit.
@@ -55,7 +62,7 @@ type Options[K comparable] struct {
 	Exists func(key K) bool
 
 	// GracePeriod is how long the context of a running reconcile outlives the context of Run. 0 means that both end together.
-	// Run waits for what runs in any case.
+	// Run waits for what runs in any case. The end of a leader's term grants no grace.
 	GracePeriod time.Duration
 	// Drain lets the workers also handle, within the GracePeriod, what is still queued when the context of Run ends. Delayed
 	// keys are not waited for.

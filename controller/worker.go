@@ -14,27 +14,31 @@ import (
 // errReconcileTimeout is the cause of a context that Options.ReconcileTimeout ended.
 var errReconcileTimeout = errors.New("the reconcile timeout has passed")
 
-// runWorker handles keys until the queue is shut down and empty. Once accepting is closed it only empties the queue.
-func (c *Controller[K]) runWorker(ctx context.Context, accepting <-chan struct{}) {
-	for c.processNextWorkItem(ctx, accepting) {
+// runWorker handles keys until the queue is shut down and empty, or the shift ends.
+func (c *Controller[K]) runWorker(s shift) {
+	for c.processNextWorkItem(s) {
 	}
 }
 
 // processNextWorkItem takes one key through its turn: Get, reconcile, settle, Done. It returns false when there will be no
 // more keys.
-func (c *Controller[K]) processNextWorkItem(ctx context.Context, accepting <-chan struct{}) bool {
-	key, shutdown := c.queue.Get()
+func (c *Controller[K]) processNextWorkItem(s shift) bool {
+	key, shutdown := c.get(s.taking)
 	if shutdown {
 		return false
 	}
 	defer c.queue.Done(key)
 	select {
-	case <-accepting:
-		return true
+	case <-s.accepting:
+		if s.run.Err() != nil {
+			return true // the queue is emptied, and ends the worker
+		}
+		c.queue.Add(key) // for the next term
+		return false
 	default:
 	}
 
-	t, start := &turn[K]{Context: ctx, key: key}, time.Now()
+	t, start := &turn[K]{Context: s.ctx, key: key}, time.Now()
 	if !c.ledger.begin(t, start) {
 		return true // given up: only a change can bring it back
 	}
@@ -108,6 +112,7 @@ func (c *Controller[K]) settleFailure(t *turn[K], err error, report *Report) {
 	switch {
 	case t.Err() != nil:
 		c.ledger.abandoned(t.key)
+		c.queue.Add(t.key) // for the next term, if there is one
 		logger.Error(err, "Reconcile was cut short by the stop")
 		return
 	case c.opts.Exists != nil && !c.opts.Exists(t.key):

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/workqueue"
+)
+
+// office is an election with one candidate: a term lasts from elect to depose.
+type office struct {
+	elected chan struct{} // made in the bubble that uses it
+	depose  context.CancelFunc
+	ended   chan struct{} // closed when the work of the term has returned
+	fails   error         // what lead returns
+}
+
+// lead is Options.Lead.
+func (o *office) lead(ctx context.Context, work func(context.Context)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return o.fails
+		case <-o.elected:
+		}
+		var term context.Context
+		term, o.depose = context.WithCancel(ctx)
+		o.ended = make(chan struct{})
+		work(term)
+		close(o.ended)
+		o.depose()
+		if o.fails != nil {
+			return o.fails
+		}
+	}
+}
+
+func (o *office) elect() {
+	o.elected <- struct{}{}
+	synctest.Wait()
+}
+
+// Who does not lead keeps its caches warm and its queue filled. Who is elected works it off.
+func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
+	var o office
+	story(t, Options[string]{Lead: o.lead}, func(w *world) {
+		o.elected = make(chan struct{})
+		w.run()
+		w.change("a", "b", "a")
+		w.after(time.Hour)
+		w.workerSaw()
+		assert.Equal(t, PhaseStandby, w.c.Snapshot().Phase)
+		o.elect()
+		w.workerSaw("a: ok", "b: ok")
+		assert.Equal(t, PhaseRunning, w.c.Snapshot().Phase)
+	})
+}
+
+// A lost term ends what runs, whatever the grace period, before the workers are gone; the key is the next term's, and is no
+// failure of this one.
+func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
+	var o office
+	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Hour, MaxAttempts: 1}, func(w *world) {
+		o.elected = make(chan struct{})
+		w.answers("a", "hold")
+		w.run()
+		o.elect()
+		w.change("a", "b", "c")
+		o.depose()
+		w.settled()
+		<-o.ended
+		w.workerSaw("a: hold")
+		assert.Equal(t, PhaseStandby, w.c.Snapshot().Phase)
+		w.change("b", "d")
+		w.workerSaw()
+		w.deadLetters()
+		o.elect()
+		saw, _ := w.takeSaw()
+		assert.ElementsMatch(t, []string{"a: ok", "b: ok", "c: ok", "d: ok"}, saw)
+	})
+}
+
+// The work has returned only when no reconcile runs any more: until then, nobody else may begin.
+func TestStory_TermEndsAfterItsWork(t *testing.T) {
+	var o office
+	story(t, Options[string]{Lead: o.lead}, func(w *world) {
+		o.elected = make(chan struct{})
+		w.answers("a", "ignore")
+		w.run()
+		o.elect()
+		w.change("a")
+		o.depose()
+		w.after(time.Hour)
+		select {
+		case <-o.ended:
+			t.Error("the term has ended while a reconcile runs")
+		default:
+		}
+		w.release("a")
+		<-o.ended
+	})
+}
+
+// A leader that is stopped finishes what runs within its grace period, as anybody does.
+func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
+	var o office
+	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute}, func(w *world) {
+		o.elected = make(chan struct{})
+		w.answers("a", "hold")
+		w.run()
+		o.elect()
+		w.change("a", "b")
+		w.cancel()
+		w.after(30 * time.Second)
+		assert.Equal(t, PhaseStopping, w.c.Snapshot().Phase)
+		w.release("a")
+		<-w.ended
+		w.workerSaw("a: hold")
+	})
+}
+
+// An election that is given up ends the controller, which says why.
+func TestLead_ErrorEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := errors.New("lost")
+		lead := func(context.Context, func(context.Context)) error { return lost }
+		c := New("c", noop, Options[string]{Lead: lead})
+		err := c.Run(quiet(t.Context()))
+		assert.ErrorIs(t, err, lost)
+		assert.EqualError(t, err, `run controller "c": lead: lost`)
+	})
+}
+
+// plainQueue is a queue that can wait for nothing but a shutdown.
+type plainQueue struct {
+	workqueue.TypedRateLimitingInterface[string]
+}
+
+func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
+	c := New("c", noop, Options[string]{
+		Lead: new(office).lead,
+		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter)}
+		},
+	})
+	assert.ErrorContains(t, c.Run(quiet(t.Context())), "option Lead needs a queue with the method GetWithContext")
+}
