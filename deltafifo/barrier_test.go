@@ -68,6 +68,24 @@ func TestProcessed_ClosesWhenWhatWasQueuedIsThrough(t *testing.T) {
 	}
 }
 
+// The newest of what was processed says nothing: b@2 comes after a@3.
+func TestProcessed_DeltaFIFOKeepsTheOrderOfKeys(t *testing.T) {
+	q := NewDeltaFIFO(DeltaFIFOOptions{})
+	for _, obj := range []*corev1.ConfigMap{named("a", "1"), named("b", "2"), named("a", "3")} {
+		require.NoError(t, q.Add(obj))
+	}
+	through := q.Processed()
+	_, err := q.Pop(func(obj any, _ bool) error {
+		assert.Equal(t, named("a", "3"), obj.(Deltas).Newest().Object)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.False(t, isClosed(through))
+	_, err = q.Pop(func(any, bool) error { return nil })
+	require.NoError(t, err)
+	assert.True(t, isClosed(through))
+}
+
 // What is being processed has not been processed.
 func TestProcessed_WaitsForWhatIsBeingProcessed(t *testing.T) {
 	q := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})

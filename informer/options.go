@@ -54,9 +54,16 @@ type QueueOptions struct {
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
 }
 
-// newQueue makes the queue in front of known. It has no transform: the reflector transforms, once.
-func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known store.Store) deltafifo.Queue {
-	var queue deltafifo.Queue
+// innerQueue is what both queues can do, and what wraps them may not.
+type innerQueue interface {
+	deltafifo.Queue
+	// Processed closes when what is queued now has been processed.
+	Processed() <-chan struct{}
+}
+
+// newQueue makes the queue in front of known, and what is around it. It has no transform: the reflector transforms, once.
+func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known store.Store) (innerQueue, deltafifo.Queue) {
+	var queue innerQueue
 	if o.InOrder {
 		queue = deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
 			Logger:                &logger,
@@ -76,9 +83,9 @@ func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known stor
 		})
 	}
 	if o.WrapQueue != nil {
-		queue = o.WrapQueue(queue)
+		return queue, o.WrapQueue(queue)
 	}
-	return queue
+	return queue, queue
 }
 
 func (o *SharedIndexInformerOptions) newIndexer() store.Indexer {

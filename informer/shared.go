@@ -7,7 +7,8 @@
 //
 // Read shared.go (what an informer promises), handler.go, sharedinformer.go, controller.go (the loop), process.go (delta to
 // store to change), processor.go, flow.go (how many handlers read one list), listener.go, backlog.go; then registration.go,
-// resync.go, wait.go, typed_handler.go, typed_informer.go, simple.go, factory.go; then go test -v ./informer.
+// resync.go, wait.go, health.go, progress.go, typed_handler.go, typed_informer.go, simple.go, factory.go; then
+// go test -v ./informer.
 // Goroutines: an informer's Run is one, its reflector another, a third waits for the first list; each handler has one. Run
 // starts them, and returns when they have ended. Locking: the informer's mu guards its life, the processor's the store with
 // the flow, a listener's its sleep; taken in this order. No handler runs under any of them; index functions and whatever
@@ -81,8 +82,16 @@ type SharedInformer interface {
 	LastSyncResourceVersion() string
 	// LastError is why the last attempt to list or watch failed; nil if it did not.
 	LastError() error
-	// Status is a moment in the informer's life, for health checks and messages.
+	// Status is a moment in the informer's life, for messages and debug pages. It costs a copy of the store's keys.
 	Status() Status
+	// Health says how recent the store is, and why it is not, for health checks. It is cheap.
+	Health() Health
+	// WaitForResourceVersion waits until the store has everything up to resourceVersion: that of an object that the caller
+	// has just written, say, which it then reads as it wrote it, or newer. Handlers may hear of it later. It may wait for
+	// as long as the server keeps an idle watch without a bookmark, about a minute, if the object is none of the
+	// informer's. The error is a *BehindError if ctx is done, or the informer has stopped, before; another one if
+	// resourceVersion is no positive decimal number. A handler that calls it holds up nobody but itself.
+	WaitForResourceVersion(ctx context.Context, resourceVersion string) error
 
 	// SetWatchErrorHandler sets what is told why listing or watching failed, after which the informer backs off and tries
 	// again. The error says that the informer has already started.

@@ -40,7 +40,7 @@ const (
 //
 //	S1  the store and the flow change only under processor.mu
 //	S2  synced is closed  =>  the store has held a complete list, and the flow has all of it
-//	S3  controller != nil  <=>  phase > ready
+//	S3  controller != nil  <=>  queue != nil  <=>  phase > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
 type sharedIndexInformer struct {
@@ -52,10 +52,12 @@ type sharedIndexInformer struct {
 	processor     processor
 	deltas        deltaProcessor
 	synced        chan struct{}
+	progress      progress
 
 	mu                sync.Mutex
 	phase             phase
 	controller        *controller
+	queue             innerQueue
 	resync            resyncPlan
 	transform         store.TransformFunc
 	watchErrorHandler reflector.WatchErrorHandler
@@ -80,6 +82,7 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 		name:              fmt.Sprintf("SharedIndexInformer %T", exampleObject),
 		indexer:           options.newIndexer(),
 		synced:            make(chan struct{}),
+		progress:          progress{stopped: make(chan struct{})},
 		resync:            resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
 		transform:         options.Transform,
 		watchErrorHandler: options.WatchErrorHandler,
@@ -128,8 +131,11 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	s.resync.fixed = true
 	reflectorOptions := s.options.Reflector
 	reflectorOptions.Name = cmp.Or(reflectorOptions.Name, s.name)
+	reflectorOptions.Progress = s.moved
+	inner, queue := s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer)
+	s.queue = inner
 	s.controller = newController(Config{
-		Queue:             s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer),
+		Queue:             queue,
 		ListerWatcher:     s.listerWatcher,
 		ObjectType:        s.exampleObject,
 		ObjectDescription: s.options.ObjectDescription,
@@ -166,6 +172,7 @@ func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.phase = stopped // whoever holds mu to add a handler does so before the processor stops
+	close(s.progress.stopped)
 }
 
 // AddEventHandler implements SharedInformer.

@@ -63,8 +63,9 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 			}
 		},
 	}
+	_, queue := options.newQueue(logger, options.ObjectType, indexer)
 	return indexer, New(&Config{
-		Queue:            options.newQueue(logger, options.ObjectType, indexer),
+		Queue:            queue,
 		ListerWatcher:    options.ListerWatcher,
 		ObjectType:       options.ObjectType,
 		FullResyncPeriod: options.ResyncPeriod,

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/reflector"
+)
+
+func (w *world) health() Health { return w.informer.(ourSubject).Health() }
+
+func (w *world) fresh(within time.Duration) error { return w.health().Fresh(time.Now(), within) }
+
+// A store whose server cannot be reached gets old, and says why (kubernetes/kubernetes#128233).
+func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
+	story(t, func(w *world) {
+		assert.EqualError(t, w.fresh(time.Minute), "SharedIndexInformer *v1.ConfigMap is not fresh: it was not started")
+		w.create("a")
+		w.start()
+		start := time.Now()
+		require.NoError(t, w.fresh(time.Minute))
+		assert.Equal(t, Health{
+			Name: "SharedIndexInformer *v1.ConfigMap", Started: true, HasSynced: true,
+			Phase: reflector.Watching, ResourceVersion: "1", LastContact: start,
+		}, w.health())
+
+		w.after(time.Minute)
+		w.server.bookmark()
+		w.after(time.Minute)
+		require.NoError(t, w.fresh(time.Minute), "nothing happens, and the server says so")
+
+		down := errors.New("down")
+		w.server.fail(down)
+		w.cutWatch()
+		w.after(90 * time.Second)
+		err := w.fresh(time.Minute)
+		stale, ok := errors.AsType[*StaleError](err)
+		require.True(t, ok)
+		assert.ErrorIs(t, err, down)
+		assert.Equal(t, "1", stale.Health.ResourceVersion)
+		assert.ErrorContains(t, err, "the server was last heard of 1m30s ago, more than 1m0s; it is backing off;")
+		assert.Regexp(t, `failures in a row: \d+, the last: .*down$`, err.Error())
+		assert.NotZero(t, stale.Health.ConsecutiveFailures)
+		assert.WithinDuration(t, time.Now(), stale.Health.LastErrorTime, time.Minute)
+		require.NoError(t, w.fresh(2*time.Minute), "it depends on what is asked for")
+
+		w.server.fail(nil)
+		w.after(time.Minute + time.Second)
+		require.NoError(t, w.fresh(time.Minute))
+		assert.Zero(t, w.health().ConsecutiveFailures)
+		assert.ErrorIs(t, w.health().LastError, down, "kept")
+
+		w.stop()
+		err = w.fresh(time.Hour)
+		assert.ErrorIs(t, err, ErrStopped)
+		assert.EqualError(t, err, "SharedIndexInformer *v1.ConfigMap is not fresh: the informer has stopped")
+	}, only(ours, oursRealFIFO))
+}
+
+// A missing permission is in the error, not only in the log.
+func TestHealth_NotSynced(t *testing.T) {
+	story(t, func(w *world) {
+		w.server.fail(errors.New("configmaps is forbidden"))
+		w.start()
+		assert.ErrorContains(t, w.fresh(time.Hour), "is not fresh: it has not synced; it is backing off; failures in a row: 1, the last: failed to list *v1.ConfigMap: configmaps is forbidden")
+	}, only(ours, oursRealFIFO))
+}
+
+func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
+	story(t, func(w *world) {
+		w.start()
+		good := w.informer.(ourSubject)
+		bad := NewSharedInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "pods"})
+		worse := NewSharedInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "nodes"})
+		require.NoError(t, AllFresh(time.Minute))
+		require.NoError(t, AllFresh(time.Minute, good))
+		assert.EqualError(t, AllFresh(time.Minute, bad, good, worse),
+			"SharedIndexInformer pods is not fresh: it was not started\nSharedIndexInformer nodes is not fresh: it was not started")
+	}, only(ours))
+}

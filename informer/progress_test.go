@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"example.com/informerstack/store"
+)
+
+// waitFor is for our informers only.
+func (w *world) waitFor(ctx context.Context, resourceVersion string) error {
+	return w.informer.(ourSubject).WaitForResourceVersion(ctx, resourceVersion)
+}
+
+// waits starts waiting, and returns what the result comes by.
+func (w *world) waits(ctx context.Context, resourceVersion string) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- w.waitFor(ctx, resourceVersion) }()
+	w.settle()
+	return result
+}
+
+func stillWaits(t *testing.T, result <-chan error) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-result:
+		t.Fatalf("the waiting ended: %v", err)
+	default:
+	}
+}
+
+// onTheWay makes the informer hear of each change a while after it happened.
+func onTheWay(delay time.Duration) func(*worldOptions) {
+	return withOptions(func(o *SharedIndexInformerOptions) {
+		o.Transform = func(obj any) (any, error) {
+			time.Sleep(delay)
+			return obj, nil
+		}
+	})
+}
+
+// Right after a write the store still has the old object. Who needs the new one waits for its resourceVersion.
+func TestStory_ReadYourOwnWrite(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		w.after(time.Minute)
+		assert.Equal(t, []string{"a@1"}, w.stored())
+
+		w.server.update("a") // to resourceVersion 2
+		assert.Equal(t, []string{"a@1"}, w.stored(), "old")
+		before := time.Now()
+		require.NoError(t, w.waitFor(w.t.Context(), "2"))
+		assert.Equal(t, []string{"a@2"}, w.stored(), "new")
+		assert.Equal(t, 3*time.Second, time.Since(before), "no longer than it took to arrive")
+		require.NoError(t, w.waitFor(w.t.Context(), "2"), "at once")
+		require.NoError(t, w.waitFor(w.t.Context(), "1"), "at once")
+	}, only(ours, oursRealFIFO), onTheWay(3*time.Second))
+}
+
+// A write that the informer does not see is known to be past when a bookmark says so.
+func TestStory_WaitEndsWithABookmark(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		w.server.elsewhere()
+		result := w.waits(w.t.Context(), "2")
+		w.after(time.Minute)
+		stillWaits(t, result)
+		w.server.bookmark()
+		require.NoError(t, <-result)
+	}, only(ours, oursRealFIFO))
+}
+
+// A relist brings what a broken watch did not.
+func TestStory_WaitEndsWithARelist(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.server.fail(errors.New("down"))
+		w.loseDelete("b")
+		result := w.waits(w.t.Context(), "3")
+		w.expireWatch()
+		w.after(time.Second)
+		stillWaits(t, result)
+		w.server.fail(nil)
+		require.NoError(t, <-result)
+		assert.Equal(t, []string{"a@1"}, w.stored())
+	}, only(ours, oursRealFIFO))
+}
+
+// The waiting may begin before the informer does.
+func TestStory_WaitSpansTheStart(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		options := []func(*worldOptions){only(ours, oursRealFIFO)}
+		if stream {
+			options = append(options, streaming)
+		}
+		story(t, func(w *world) {
+			w.create("a")
+			result := w.waits(w.t.Context(), "1")
+			stillWaits(t, result)
+			w.start()
+			require.NoError(t, <-result)
+			assert.Equal(t, []string{"a@1"}, w.stored())
+		}, options...)
+	}
+}
+
+// What the reflector has received is not yet in the store: a consumer that is held up holds up the waiting. (On a RealFIFO:
+// a DeltaFIFO is locked while its consumer works, and time in a bubble does not pass while somebody waits for a lock.)
+func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		before := time.Now()
+		w.server.update("a")
+		require.NoError(t, w.waitFor(w.t.Context(), "2"))
+		assert.Equal(t, []string{"a@2"}, w.stored())
+		assert.Equal(t, time.Second, time.Since(before))
+	}, only(oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
+		o.WrapIndexer = func(inner store.Indexer) store.Indexer { return slowIndexer{inner, func() time.Duration { return time.Second }} }
+	}))
+}
+
+// slowIndexer takes its time for each write. It hides the transactions of what it wraps.
+type slowIndexer struct {
+	store.Indexer
+	delay func() time.Duration
+}
+
+func (s slowIndexer) Update(obj any) error {
+	time.Sleep(s.delay())
+	return s.Indexer.Update(obj)
+}
+
+func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		defer cancel()
+		err := w.waitFor(ctx, "5")
+		behind, ok := errors.AsType[*BehindError](err)
+		require.True(t, ok, "%v", err)
+		assert.Equal(t, &BehindError{Informer: behind.Informer, Want: "5", Have: "1", Err: context.DeadlineExceeded}, behind)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.EqualError(t, err, `wait for resourceVersion "5" in SharedIndexInformer *v1.ConfigMap, which has received up to "1": context deadline exceeded`)
+
+		down := errors.New("down")
+		w.server.fail(down)
+		w.expireWatch()
+		ctx, cancel = context.WithTimeout(w.t.Context(), time.Minute)
+		defer cancel()
+		err = w.waitFor(ctx, "5")
+		assert.ErrorIs(t, err, down)
+		assert.ErrorContains(t, err, "last error: failed to list *v1.ConfigMap: down")
+
+		result := w.waits(w.t.Context(), "5")
+		w.stop()
+		assert.ErrorIs(t, <-result, ErrStopped)
+		assert.ErrorIs(t, w.waitFor(w.t.Context(), "5"), ErrStopped)
+		assert.NoError(t, w.waitFor(w.t.Context(), "1"), "the store of a stopped informer has what it has")
+	}, only(ours, oursRealFIFO))
+}
+
+// A context that is done does not turn what is there into an error.
+func TestWaitForResourceVersion_ReachedWinsOverDone(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		ctx, cancel := context.WithCancel(w.t.Context())
+		cancel()
+		for range 100 {
+			require.NoError(t, w.waitFor(ctx, "1"))
+		}
+	}, only(ours, oursRealFIFO))
+}
+
+func TestWaitForResourceVersion_RefusesWhatIsNoNumber(t *testing.T) {
+	w := newWorld(t, ours, worldOptions{})
+	for _, bad := range []string{"", "0", "-1", "007", "12a", "latest", " 1", "１"} {
+		err := w.waitFor(w.t.Context(), bad)
+		_, ok := errors.AsType[resourceversion.InvalidResourceVersion](err)
+		assert.True(t, ok, "%q: %v", bad, err)
+		assert.ErrorContains(t, err, "SharedIndexInformer *v1.ConfigMap", "%q", bad)
+	}
+}
+
+// at is a ListerWatcher whose collection stands still at a resourceVersion.
+type at struct {
+	*server
+	resourceVersion string
+}
+
+func (l at) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: l.resourceVersion}}, nil
+}
+
+// Numbers are compared as numbers, of any length; what cannot be compared is an error, not a wait for ever.
+func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
+	for _, c := range []struct {
+		has, want string
+		reached   bool
+	}{
+		{"10", "9", true},
+		{"9", "10", false},
+		{"123456789012345678901234567890", "123456789012345678901234567889", true},
+		{"99999999999999999999", "100000000000000000000", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			i := NewSharedInformer(at{newServer(), c.has}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+			go i.Run(ctx)
+			err := i.WaitForResourceVersion(ctx, c.want)
+			assert.Equal(t, c.reached, err == nil, "%+v: %v", c, err)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		i := NewSharedInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		go i.Run(ctx)
+		err := i.WaitForResourceVersion(ctx, "5")
+		_, ok := errors.AsType[*BehindError](err)
+		assert.True(t, ok)
+		assert.ErrorContains(t, err, "opaque")
+	})
+}
+
+// Whatever is written, by whomever, and however slowly it is stored: who waits for its resourceVersion finds it.
+func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		impls := only(ours, oursRealFIFO)
+		if slow {
+			impls = only(oursRealFIFO)
+		}
+		story(t, func(w *world) {
+			const objects, writers, writes = 5, 4, 30
+			for i := range objects {
+				w.create(fmt.Sprint("o", i))
+			}
+			w.start()
+			var running sync.WaitGroup
+			for writer := range writers {
+				random := rand.New(rand.NewPCG(uint64(writer), 1))
+				running.Go(func() {
+					for range writes {
+						name := fmt.Sprint("o", random.IntN(objects))
+						written := w.server.write(name)
+						if !assert.NoError(t, w.waitFor(w.t.Context(), strconv.Itoa(written))) {
+							return
+						}
+						obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey(testNamespace + "/" + name)
+						has, _ := strconv.Atoi(obj.(*corev1.ConfigMap).ResourceVersion)
+						assert.GreaterOrEqual(t, has, written)
+						time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
+					}
+				})
+			}
+			running.Add(1)
+			go func() { // and now and then the watch breaks
+				defer running.Done()
+				for i := range 10 {
+					time.Sleep(20 * time.Millisecond)
+					if i%2 == 0 {
+						w.server.expire()
+					} else {
+						w.server.cut()
+					}
+				}
+			}()
+			running.Wait()
+		}, impls, withOptions(func(o *SharedIndexInformerOptions) {
+			if slow {
+				random := rand.New(rand.NewPCG(9, 9))
+				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+					return slowIndexer{inner, func() time.Duration { return time.Duration(random.IntN(3)) * time.Millisecond }}
+				}
+			}
+		}))
+	}
+}
+
+// write is update, and returns the resourceVersion that it made.
+func (s *server) write(name string) int {
+	s.update(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made, _ := strconv.Atoi(s.objects[name].ResourceVersion)
+	return made
+}
