@@ -3,7 +3,11 @@
 package workqueue_test
 
 import (
+	"os/exec"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/internal/parity"
 )
@@ -11,4 +15,12 @@ import (
 // A program that compiles against client-go's package compiles against this one.
 func TestParity(t *testing.T) {
 	parity.Check(t, "k8s.io/client-go/util/workqueue", "example.com/informerstack/compat/workqueue", nil)
+}
+
+// client-go's own transport uses a workqueue. A client-go that uses this one compiles only if this one uses nothing of
+// client-go.
+func TestImports_NothingOfClientGo(t *testing.T) {
+	deps, err := exec.Command("go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	assert.NotContains(t, string(deps), "k8s.io/client-go")
 }

@@ -32,6 +32,8 @@ var rules = map[string]rule{
 	"controller": {ours: []string{"workqueue"}},
 	"apitest":    {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
 	"trace":      {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
+
+	"compat/workqueue": {ours: []string{"workqueue"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {

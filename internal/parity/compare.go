@@ -48,9 +48,13 @@ func (c *comparison) differs(name, format string, args ...any) {
 	c.differences = append(c.differences, Difference{Name: name, What: fmt.Sprintf(format, args...)})
 }
 
-// differsFrom says it of two types, functions or fields, which are printed.
+// differsFrom prints two types. If it takes the full paths of packages to tell them apart, it prints those.
 func (c *comparison) differsFrom(name string, theirs, ours types.Type) {
-	c.differs(name, "is %s, client-go has %s", text(ours), text(theirs))
+	want, got := text(theirs), text(ours)
+	if want == got {
+		want, got = types.TypeString(theirs, nil), types.TypeString(ours, nil)
+	}
+	c.differs(name, "is %s, client-go has %s", got, want)
 }
 
 // text is a type with packages by name: full paths hide what matters.

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//lint:file-ignore SA1019 the deprecated constructors are what is tested
+
+package workqueue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	reference "k8s.io/client-go/util/workqueue"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"example.com/informerstack/compat/workqueue"
+)
+
+// queue is what every constructor makes; some make more.
+type queue = workqueue.TypedInterface[any]
+
+// constructors are every way to make a queue, in both packages, with what the provider of the process hears of its life.
+var constructors = []struct {
+	name    string
+	ours    func() queue
+	theirs  func() queue
+	metrics string
+}{
+	{"New", func() queue { return workqueue.New() },
+		func() queue { return reference.New() }, ""},
+	{"NewNamed", func() queue { return workqueue.NewNamed("q") },
+		func() queue { return reference.NewNamed("q") }, now},
+	{"NewWithConfig", func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
+		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) }, now},
+	{"NewTyped", func() queue { return workqueue.NewTyped[any]() },
+		func() queue { return reference.NewTyped[any]() }, ""},
+	{"NewTypedWithConfig", func() queue { return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"}) },
+		func() queue { return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"}) }, now},
+	{"an order", func() queue {
+		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()})
+	}, func() queue {
+		return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()})
+	}, ""},
+
+	{"NewDelayingQueue", func() queue { return workqueue.NewDelayingQueue() },
+		func() queue { return reference.NewDelayingQueue() }, ""},
+	{"NewNamedDelayingQueue", func() queue { return workqueue.NewNamedDelayingQueue("q") },
+		func() queue { return reference.NewNamedDelayingQueue("q") }, later},
+	{"NewDelayingQueueWithConfig", func() queue {
+		return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Name: "q"})
+	}, func() queue {
+		return reference.NewDelayingQueueWithConfig(reference.DelayingQueueConfig{Name: "q"})
+	}, later},
+	{"NewDelayingQueueWithCustomQueue", func() queue {
+		return workqueue.NewDelayingQueueWithCustomQueue(workqueue.NewNamed("inner"), "q")
+	}, func() queue {
+		return reference.NewDelayingQueueWithCustomQueue(reference.NewNamed("inner"), "q")
+	}, strings.ReplaceAll(now, "q/", "inner/") + " q/retries"},
+	{"no custom queue", func() queue { return workqueue.NewDelayingQueueWithCustomQueue(nil, "q") },
+		func() queue { return reference.NewDelayingQueueWithCustomQueue(nil, "q") }, later},
+	{"NewTypedDelayingQueue", func() queue { return workqueue.NewTypedDelayingQueue[any]() },
+		func() queue { return reference.NewTypedDelayingQueue[any]() }, ""},
+	{"TypedNewDelayingQueue", func() queue { return workqueue.TypedNewDelayingQueue[any]() },
+		func() queue { return reference.TypedNewDelayingQueue[any]() }, ""},
+	{"NewTypedDelayingQueueWithConfig", func() queue {
+		return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{Name: "q"})
+	}, func() queue {
+		return reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[any]{Name: "q"})
+	}, later},
+
+	{"NewRateLimitingQueue", func() queue { return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter()) },
+		func() queue { return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter()) }, ""},
+	{"NewNamedRateLimitingQueue", func() queue {
+		return workqueue.NewNamedRateLimitingQueue(workqueue.DefaultItemBasedRateLimiter(), "q")
+	}, func() queue {
+		return reference.NewNamedRateLimitingQueue(reference.DefaultItemBasedRateLimiter(), "q")
+	}, later},
+	{"NewRateLimitingQueueWithConfig", func() queue {
+		return workqueue.NewRateLimitingQueueWithConfig(workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
+			workqueue.RateLimitingQueueConfig{Name: "q"})
+	}, func() queue {
+		return reference.NewRateLimitingQueueWithConfig(reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
+			reference.RateLimitingQueueConfig{Name: "q"})
+	}, later},
+	{"NewRateLimitingQueueWithDelayingInterface", func() queue {
+		return workqueue.NewRateLimitingQueueWithDelayingInterface(workqueue.NewNamedDelayingQueue("inner"),
+			workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
+	}, func() queue {
+		return reference.NewRateLimitingQueueWithDelayingInterface(reference.NewNamedDelayingQueue("inner"),
+			reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
+	}, strings.ReplaceAll(later, "q/", "inner/")},
+	{"NewTypedRateLimitingQueue", func() queue {
+		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[any]())
+	}, func() queue {
+		return reference.NewTypedRateLimitingQueue(reference.DefaultTypedControllerRateLimiter[any]())
+	}, ""},
+	{"NewTypedRateLimitingQueueWithConfig", func() queue {
+		return workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1), &workqueue.MaxOfRateLimiter{}),
+			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"})
+	}, func() queue {
+		return reference.NewTypedRateLimitingQueueWithConfig(
+			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1), &reference.MaxOfRateLimiter{}),
+			reference.TypedRateLimitingQueueConfig[any]{Name: "q"})
+	}, later},
+	{"a delay that is cut", func() queue {
+		return workqueue.NewRateLimitingQueue(
+			workqueue.NewWithMaxWaitRateLimiter(workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+	}, func() queue {
+		return reference.NewRateLimitingQueue(
+			reference.NewWithMaxWaitRateLimiter(reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+	}, ""},
+}
+
+// The metrics of a life, of a queue that takes items now, and of one that takes them later too.
+const (
+	now   = "q/adds q/depth q/latency q/longest q/unfinished q/work"
+	later = "q/adds q/depth q/latency q/longest q/retries q/unfinished q/work"
+)
+
+func TestConstructors(t *testing.T) {
+	for _, c := range constructors {
+		t.Run(c.name, func(t *testing.T) {
+			lives := map[string]string{}
+			for impl, construct := range map[string]func() queue{ours: c.ours, clientGo: c.theirs} {
+				synctest.Test(t, func(t *testing.T) {
+					lives[impl] = life(construct())
+				})
+				assert.Equal(t, c.metrics, global[impl].take(), "metrics of %s", impl)
+			}
+			assert.Equal(t, lives[clientGo], lives[ours])
+		})
+	}
+}
+
+// life does with a queue what it can do, and tells what came out of it when.
+func life(q queue) string {
+	start, story := time.Now(), ""
+	work := func() {
+		item, _ := q.Get()
+		story += fmt.Sprintf("%v after %v; ", item, time.Since(start))
+		q.Done(item)
+	}
+	q.Add("now")
+	q.Add("now")
+	work()
+	if q, ok := q.(workqueue.DelayingInterface); ok {
+		q.AddAfter("later", time.Minute)
+		q.AddAfter("sooner", time.Second)
+		work()
+		work()
+	}
+	if q, ok := q.(workqueue.RateLimitingInterface); ok {
+		for range 3 {
+			q.AddRateLimited("again")
+			work()
+		}
+		story += fmt.Sprintf("%d failures, ", q.NumRequeues("again"))
+		q.Forget("again")
+		story += fmt.Sprintf("then %d; ", q.NumRequeues("again"))
+	}
+	time.Sleep(time.Second) // the gauges are set twice a second
+	q.ShutDown()
+	q.Add("too late")
+	_, shutdown := q.Get()
+	return story + fmt.Sprintf("shutdown: %v", shutdown)
+}
+
+// The first provider counts, for the queues that are made after it.
+func TestSetProvider(t *testing.T) {
+	for impl, q := range early {
+		t.Run("impl="+impl, func(t *testing.T) {
+			q.Add("a")
+			q.Get()
+			q.Done("a")
+			q.ShutDown()
+			assert.Empty(t, global[impl].take())
+			assert.Empty(t, second[impl].take())
+		})
+	}
+}
+
+// A queue's own provider counts, and that of the process is told nothing.
+func TestSetProvider_OwnProviderWins(t *testing.T) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				own := &recorder{}
+				var queues []queue
+				if impl == ours {
+					queues = []queue{
+						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedDelayingQueueWithConfig(
+							workqueue.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[any](),
+							workqueue.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+					}
+				} else {
+					queues = []queue{
+						reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+						reference.NewTypedDelayingQueueWithConfig(
+							reference.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+						reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[any](),
+							reference.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+					}
+				}
+				for i, q := range queues {
+					life(q)
+					assert.Equal(t, []string{now, later, later}[i], own.take())
+					assert.Empty(t, global[impl].take())
+				}
+			})
+		})
+	}
+}
+
+// A clock of one's own decides when an item is due, in each kind of queue that can be given one.
+func TestCustomClock(t *testing.T) {
+	for name, construct := range map[string]func(*testingclock.FakeClock) workqueue.DelayingInterface{
+		"NewDelayingQueueWithCustomClock": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
+			return workqueue.NewDelayingQueueWithCustomClock(clock, "")
+		},
+		"client-go's": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
+			return reference.NewDelayingQueueWithCustomClock(clock, "")
+		},
+		"DelayingQueueConfig": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
+			return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Clock: clock})
+		},
+		"RateLimitingQueueConfig": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
+			return workqueue.NewRateLimitingQueueWithConfig(nil, workqueue.RateLimitingQueueConfig{Clock: clock})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock := testingclock.NewFakeClock(time.Now())
+				q := construct(clock)
+				defer q.ShutDown()
+				q.AddAfter("a", time.Hour)
+				time.Sleep(2 * time.Hour)
+				assert.Zero(t, q.Len())
+				clock.Step(time.Hour)
+				synctest.Wait()
+				assert.Equal(t, 1, q.Len())
+			})
+		})
+	}
+}
