@@ -32,6 +32,7 @@ type TypedDelayingQueue[T comparable] struct {
 	// TypedInterface is the queue to join.
 	TypedInterface[T]
 	retries       CounterMetric // nil: none
+	release       func()        // releases retries
 	clock         clock.WithTicker
 	logger        klog.Logger
 	addSupersedes bool
@@ -85,6 +86,7 @@ func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConf
 	return &TypedDelayingQueue[T]{
 		TypedInterface: config.Queue,
 		retries:        newRetriesMetric(config.MetricsProvider, config.Name),
+		release:        sync.OnceFunc(func() { releaseMetrics(config.MetricsProvider, config.Name) }),
 		clock:          orRealClock(config.Clock),
 		logger:         logger,
 		addSupersedes:  config.AddSupersedesDelayed,
@@ -214,6 +216,7 @@ func (q *TypedDelayingQueue[T]) ShutDown() {
 	q.stopWaiting()
 	q.TypedInterface.ShutDown()
 	q.alarms.Wait()
+	q.release()
 }
 
 // ShutDownWithDrain drops what waits, and drains the queue: see Typed.
@@ -221,6 +224,7 @@ func (q *TypedDelayingQueue[T]) ShutDownWithDrain() {
 	q.stopWaiting()
 	q.TypedInterface.ShutDownWithDrain()
 	q.alarms.Wait()
+	q.release()
 }
 
 func (q *TypedDelayingQueue[T]) stopWaiting() {

@@ -57,6 +57,19 @@ type MetricsProvider interface {
 	NewRetriesMetric(name string) CounterMetric
 }
 
+// MetricsReleaser is a MetricsProvider that wants to know when metrics end.
+type MetricsReleaser interface {
+	// ReleaseMetrics says that what made metrics for the queue called name is shut down and will not use them any more, but
+	// for workers that still finish. A Typed calls it once, for all but the retries; a TypedDelayingQueue once, for those.
+	ReleaseMetrics(name string)
+}
+
+func releaseMetrics(provider MetricsProvider, name string) {
+	if releaser, ok := provider.(MetricsReleaser); ok && name != "" {
+		releaser.ReleaseMetrics(name)
+	}
+}
+
 // queueMetrics reports on one Typed. A queue without metrics has none of it.
 type queueMetrics struct {
 	depth          GaugeMetric
@@ -66,6 +79,7 @@ type queueMetrics struct {
 	unfinished     SettableGaugeMetric
 	longestRunning SettableGaugeMetric
 
+	release func()
 	quit    chan struct{}
 	once    sync.Once
 	running sync.WaitGroup
@@ -82,6 +96,7 @@ func newQueueMetrics(provider MetricsProvider, name string) *queueMetrics {
 		workDuration:   provider.NewWorkDurationMetric(name),
 		unfinished:     provider.NewUnfinishedWorkSecondsMetric(name),
 		longestRunning: provider.NewLongestRunningProcessorSecondsMetric(name),
+		release:        sync.OnceFunc(func() { releaseMetrics(provider, name) }),
 		quit:           make(chan struct{}),
 	}
 }

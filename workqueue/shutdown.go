@@ -8,6 +8,7 @@ package workqueue
 func (q *Typed[T]) ShutDown() {
 	q.refuse(true)
 	q.stopMetrics()
+	q.releaseMetrics()
 }
 
 // ShutDownWithDrain is ShutDown, and returns when no item is queued and no worker has one. So somebody must keep calling
@@ -15,6 +16,7 @@ func (q *Typed[T]) ShutDown() {
 func (q *Typed[T]) ShutDownWithDrain() {
 	released := q.refuse(false)
 	q.stopMetrics()
+	defer q.releaseMetrics()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,5 +56,11 @@ func (q *Typed[T]) refuse(release bool) int {
 func (q *Typed[T]) stopMetrics() {
 	if q.metrics != nil {
 		q.metrics.stop()
+	}
+}
+
+func (q *Typed[T]) releaseMetrics() {
+	if q.metrics != nil {
+		q.metrics.release()
 	}
 }
