@@ -26,7 +26,7 @@ var (
 )
 
 // Option changes how New and NewIndexer build a store.
-type Option func(*cache)
+type Option = func(*cache)
 
 // WithTransformer passes each object that is stored, though not what Delete is given, through transform first. The
 // key is computed before.

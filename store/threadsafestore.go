@@ -68,7 +68,7 @@ type ThreadSafeStoreTransaction struct {
 }
 
 // ThreadSafeStoreOption changes how NewThreadSafeStore builds a store.
-type ThreadSafeStoreOption func(*threadSafeMap)
+type ThreadSafeStoreOption = func(*threadSafeMap)
 
 // WithThreadSafeStoreMetrics reports each new LastStoreSyncResourceVersion to gauge.
 func WithThreadSafeStoreMetrics(gauge GaugeMetric) ThreadSafeStoreOption {

@@ -5,6 +5,8 @@ package store
 import (
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // ExpirationCache is a Store that forgets objects some time after they were stored.
@@ -19,7 +21,7 @@ import (
 type ExpirationCache struct {
 	keyFunc KeyFunc
 	policy  ExpirationPolicy
-	clock   Clock
+	clock   clock.PassiveClock
 
 	mu              sync.Mutex
 	entries         map[string]*TimestampedEntry
@@ -44,39 +46,28 @@ type TimestampedEntry struct {
 	key       string
 }
 
-// Clock tells the time. Every clock of k8s.io/utils/clock is one.
-type Clock interface {
-	Now() time.Time
-	Since(time.Time) time.Duration
-}
-
-type realClock struct{}
-
-func (realClock) Now() time.Time                  { return time.Now() }
-func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }
-
 // TTLPolicy lets entries expire that are older than TTL. A TTL of 0 or less keeps everything.
 //
 // Source: tools/cache/expiration_cache.go TTLPolicy
 type TTLPolicy struct {
 	TTL   time.Duration
-	Clock Clock // nil: package time
+	Clock clock.Clock // nil: package time
 }
 
 // IsExpired reports whether the entry is older than TTL.
 func (p *TTLPolicy) IsExpired(entry *TimestampedEntry) bool {
-	clock := p.Clock
-	if clock == nil {
-		clock = realClock{}
+	var now clock.PassiveClock = clock.RealClock{}
+	if p.Clock != nil {
+		now = p.Clock
 	}
-	return p.TTL > 0 && clock.Since(entry.Timestamp) > p.TTL
+	return p.TTL > 0 && now.Since(entry.Timestamp) > p.TTL
 }
 
 // ExpirationOption changes how NewExpirationStore builds a store.
 type ExpirationOption func(*ExpirationCache)
 
 // WithClock makes the store stamp its entries by clock, instead of package time.
-func WithClock(clock Clock) ExpirationOption {
+func WithClock(clock clock.PassiveClock) ExpirationOption {
 	return func(c *ExpirationCache) { c.clock = clock }
 }
 
@@ -94,7 +85,7 @@ func NewExpirationStore(keyFunc KeyFunc, policy ExpirationPolicy, opts ...Expira
 	c := &ExpirationCache{
 		keyFunc: keyFunc,
 		policy:  policy,
-		clock:   realClock{},
+		clock:   clock.RealClock{},
 		entries: map[string]*TimestampedEntry{},
 	}
 	for _, opt := range opts {

@@ -10,11 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 )
-
-var _ Clock = clock.Clock(nil)
 
 // Expiry is lazy: a read drops what it comes across, and ListKeys reads no object.
 func TestTTLStore(t *testing.T) {
