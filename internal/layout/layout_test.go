@@ -33,7 +33,10 @@ var rules = map[string]rule{
 	"apitest":    {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
 	"trace":      {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
 
-	"compat/workqueue": {ours: []string{"workqueue"}},
+	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features"}},
+	"compat/cache/synctrack": {},
+	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
+	"compat/workqueue":       {ours: []string{"workqueue"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {

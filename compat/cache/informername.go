@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+)
+
+// InformerName is a name under which a program's informers appear in metrics, once in a process until it is released. A
+// nil *InformerName has no name and no metrics.
+//
+// Of the informers of one resource under one name, the first has metrics; the others have none, so that no two write to
+// the same one.
+//
+//	N1  names[n.name] == n  <=>  n is not released
+//	N2  resources[r] is true  =>  n is not released
+//
+// Source: tools/cache/identity.go InformerName
+type InformerName struct {
+	name string
+
+	mu        sync.Mutex
+	released  bool
+	resources map[schema.GroupVersionResource]*atomic.Bool // true while the first of it has metrics
+}
+
+// informerNames is locked before any of its names.
+var informerNames = struct {
+	mu    sync.Mutex
+	names map[string]*InformerName
+}{names: map[string]*InformerName{}}
+
+// NewInformerName reserves a name. The error says that it is empty, or taken.
+//
+// Source: tools/cache/identity.go NewInformerName
+func NewInformerName(name string) (*InformerName, error) {
+	if name == "" {
+		return nil, errors.New("informer name cannot be empty")
+	}
+	informerNames.mu.Lock()
+	defer informerNames.mu.Unlock()
+	if informerNames.names[name] != nil {
+		return nil, fmt.Errorf("informer name %q is already registered", name)
+	}
+	n := &InformerName{name: name, resources: map[schema.GroupVersionResource]*atomic.Bool{}}
+	informerNames.names[name] = n
+	return n, nil
+}
+
+// Name returns the name, "" of nil.
+func (n *InformerName) Name() string {
+	if n == nil {
+		return ""
+	}
+	return n.name
+}
+
+// WithResource returns the identity of an informer of gvr. Only the first of each gvr is reserved.
+func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNameAndResource {
+	id := InformerNameAndResource{name: n.Name(), gvr: gvr}
+	if n == nil {
+		return id
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.released:
+	case n.resources[gvr] != nil:
+		klog.Background().Error(nil, "A second informer of this name and resource has no metrics", "informerName", n.name, "resource", gvr)
+	default:
+		id.reserved = new(atomic.Bool)
+		id.reserved.Store(true)
+		n.resources[gvr] = id.reserved
+	}
+	return id
+}
+
+// Release gives the name back: no identity that was made of it is reserved any more. A second call does nothing.
+func (n *InformerName) Release() {
+	if n == nil {
+		return
+	}
+	informerNames.mu.Lock()
+	defer informerNames.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.released {
+		return
+	}
+	n.released = true
+	for _, reserved := range n.resources {
+		reserved.Store(false)
+	}
+	clear(n.resources)
+	delete(informerNames.names, n.name)
+}
+
+// InformerNameAndResource is the identity of one informer. The zero value has no name and no metrics.
+//
+// Source: tools/cache/identity.go InformerNameAndResource
+type InformerNameAndResource struct {
+	name     string
+	gvr      schema.GroupVersionResource
+	reserved *atomic.Bool // nil: never
+}
+
+// Reserved says whether the informer has metrics. It takes no lock.
+func (n InformerNameAndResource) Reserved() bool { return n.reserved != nil && n.reserved.Load() }
+
+// Name returns the informer's name.
+func (n InformerNameAndResource) Name() string { return n.name }
+
+// GroupVersionResource returns what the informer lists.
+func (n InformerNameAndResource) GroupVersionResource() schema.GroupVersionResource { return n.gvr }
+
+// ResetInformerNamesForTesting releases every name of the process.
+//
+// Source: tools/cache/identity.go ResetInformerNamesForTesting
+func ResetInformerNamesForTesting() {
+	informerNames.mu.Lock()
+	names := make([]*InformerName, 0, len(informerNames.names))
+	for _, name := range informerNames.names {
+		names = append(names, name)
+	}
+	informerNames.mu.Unlock()
+	for _, name := range names {
+		name.Release()
+	}
+}

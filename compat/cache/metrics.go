@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"sync/atomic"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
+)
+
+// Metrics of one thing each. The first three are of package reflector, the last of package deltafifo.
+type (
+	// GaugeMetric is a value that goes up and down.
+	GaugeMetric = reflector.GaugeMetric
+	// CounterMetric is a value that only goes up.
+	CounterMetric = reflector.CounterMetric
+	// SummaryMetric collects single observations.
+	SummaryMetric = reflector.SummaryMetric
+	// HistogramMetric counts observations by size.
+	HistogramMetric = deltafifo.HistogramMetric
+
+	// MetricsProvider makes the metrics of reflectors.
+	MetricsProvider = reflector.MetricsProvider
+)
+
+// InformerMetricsProvider makes the metrics of informers' queues and stores. A metric should look at id.Reserved() before
+// it records anything: an informer may end before the process does.
+//
+// Source: tools/cache/informer_metrics.go InformerMetricsProvider
+type InformerMetricsProvider interface {
+	// NewQueuedItemMetric is set to how many keys wait in a DeltaFIFO, or how many deltas in a RealFIFO.
+	NewQueuedItemMetric(id InformerNameAndResource) GaugeMetric
+	// NewProcessingLatencyMetric observes how long what was popped took to process, in seconds.
+	NewProcessingLatencyMetric(id InformerNameAndResource) HistogramMetric
+	// NewStoreResourceVersionMetric is set to the last 15 digits of the resourceVersion that the store has reached.
+	NewStoreResourceVersionMetric(id InformerNameAndResource) GaugeMetric
+}
+
+// The providers of the process. A pointer to an interface, as an atomic holds one type only.
+var (
+	reflectorMetricsProvider atomic.Pointer[MetricsProvider]
+	informerMetricsProvider  atomic.Pointer[InformerMetricsProvider]
+)
+
+// SetReflectorMetricsProvider sets who makes the metrics of each reflector that runs from now on. Only the first call
+// counts.
+//
+// Source: tools/cache/reflector_metrics.go SetReflectorMetricsProvider
+func SetReflectorMetricsProvider(metricsProvider MetricsProvider) {
+	reflectorMetricsProvider.CompareAndSwap(nil, &metricsProvider)
+}
+
+// SetInformerMetricsProvider sets who makes the metrics of what is made from now on without a provider of its own. Only
+// the first call counts.
+//
+// Source: tools/cache/informer_metrics.go SetInformerMetricsProvider
+func SetInformerMetricsProvider(metricsProvider InformerMetricsProvider) {
+	informerMetricsProvider.CompareAndSwap(nil, &metricsProvider)
+}
+
+func reflectorMetrics() MetricsProvider {
+	if provider := reflectorMetricsProvider.Load(); provider != nil {
+		return *provider
+	}
+	return nil
+}
+
+// informerMetrics is who makes the metrics for id, or nil if it has none.
+func informerMetrics(id InformerNameAndResource, provider InformerMetricsProvider) InformerMetricsProvider {
+	if !id.Reserved() {
+		return nil
+	}
+	if provider != nil {
+		return provider
+	}
+	if global := informerMetricsProvider.Load(); global != nil {
+		return *global
+	}
+	return nil
+}
+
+func queueMetrics(id InformerNameAndResource, provider InformerMetricsProvider) deltafifo.Metrics {
+	provider = informerMetrics(id, provider)
+	if provider == nil {
+		return deltafifo.Metrics{}
+	}
+	return deltafifo.Metrics{
+		QueuedItems:       provider.NewQueuedItemMetric(id),
+		ProcessingLatency: provider.NewProcessingLatencyMetric(id),
+	}
+}
+
+func storeMetric(id InformerNameAndResource, provider InformerMetricsProvider) GaugeMetric {
+	provider = informerMetrics(id, provider)
+	if provider == nil {
+		return nil
+	}
+	return provider.NewStoreResourceVersionMetric(id)
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"testing"
+
+	"example.com/informerstack/internal/parity"
+)
+
+// A program that compiles against client-go's package compiles against this one.
+func TestParity(t *testing.T) {
+	parity.Check(t, "k8s.io/client-go/tools/cache", "example.com/informerstack/compat/cache", known)
+}
+
+// known are the differences that stay, and why.
+var known = map[string]string{
+	"Indices": "client-go's element is a type without a name, ours has one; a literal without element types compiles",
+
+	"HandlerOptions.SkipUnchanged":  ourHandlerOption,
+	"HandlerOptions.SplitRecreated": ourHandlerOption,
+	"HandlerOptions.Coalesce":       ourHandlerOption,
+	"HandlerOptions.OnPanic":        ourHandlerOption,
+	"HandlerOptions.DrainTimeout":   ourHandlerOption,
+}
+
+const ourHandlerOption = "what ours can do besides, one import away; a literal that names client-go's fields compiles"

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"example.com/informerstack/reflector"
+)
+
+// What is the same here as in package reflector.
+type (
+	// ReflectorStore is what a reflector keeps equal to a collection.
+	ReflectorStore = reflector.Store
+	// ReflectorBookmarkStore is one that wants to know when nothing changed.
+	ReflectorBookmarkStore = reflector.BookmarkStore
+	// TransformingStore is one that transforms what it is given.
+	TransformingStore = reflector.TransformingStore
+	// ResourceVersionUpdater is one that wants to know each resourceVersion.
+	ResourceVersionUpdater = reflector.ResourceVersionUpdater
+	// VeryShortWatchError is the end of a watch that was of no use.
+	VeryShortWatchError = reflector.VeryShortWatchError
+)
+
+// WatchErrorHandler is told why a round of list and watch ended. It must return quickly.
+//
+// Source: tools/cache/reflector.go WatchErrorHandler
+type WatchErrorHandler func(r *Reflector, err error)
+
+// WatchErrorHandlerWithContext is a WatchErrorHandler that gets the context of the run.
+//
+// Source: tools/cache/reflector.go WatchErrorHandlerWithContext
+type WatchErrorHandlerWithContext func(ctx context.Context, r *Reflector, err error)
+
+// DefaultWatchErrorHandler logs err at the level it deserves.
+//
+// Source: tools/cache/reflector.go DefaultWatchErrorHandler
+func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
+	reflector.DefaultWatchErrorHandler(ctx, r.current(), err)
+}
+
+// Reflector is a reflector.Reflector of which some options can be set until it first runs.
+//
+// Source: tools/cache/reflector.go Reflector
+type Reflector struct {
+	// WatchListPageSize is the page size of each LIST; 0 leaves it to the reflector.
+	WatchListPageSize int64
+	// ShouldResync is asked before each Resync; nil means always.
+	ShouldResync func() bool
+	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again at once; 0 is never.
+	MaxInternalErrorRetryDuration time.Duration
+
+	remake func(r *Reflector) *reflector.Reflector // nil: it has run, or an informer made it
+
+	mu   sync.Mutex
+	core *reflector.Reflector
+}
+
+// ReflectorOptions configures a Reflector.
+//
+// Source: tools/cache/reflector.go ReflectorOptions
+type ReflectorOptions struct {
+	// Logger is used instead of the one in the context.
+	Logger *klog.Logger
+	// Name is for logs; the default is the caller's file and line.
+	Name string
+	// TypeDescription is the type's name for people.
+	TypeDescription string
+	// ResyncPeriod is how often the store's Resync is called while watching; 0 is never.
+	ResyncPeriod time.Duration
+	// MinWatchTimeout is the least time after which the server is asked to end a watch; five minutes at least.
+	MinWatchTimeout time.Duration
+	// Clock is the source of time.
+	Clock clock.Clock
+	// Backoff makes the waits between failures.
+	Backoff *wait.Backoff
+}
+
+// NewReflector returns a reflector named after its caller.
+//
+// Source: tools/cache/reflector.go NewReflector
+func NewReflector(lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
+	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{ResyncPeriod: resyncPeriod})
+}
+
+// NewNamedReflector returns a reflector with a name.
+//
+// Source: tools/cache/reflector.go NewNamedReflector
+func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
+	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod})
+}
+
+// NewNamespaceKeyedIndexerAndReflector returns a store with an index by namespace, and a reflector that fills it.
+//
+// Source: tools/cache/reflector.go NewNamespaceKeyedIndexerAndReflector
+func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (indexer Indexer, reflector *Reflector) {
+	indexer = NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
+	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
+}
+
+// NewReflectorWithOptions returns a reflector that keeps store equal to what lw lists. It accepts objects of
+// expectedType's type alone, any if that is nil.
+//
+// Source: tools/cache/reflector.go NewReflectorWithOptions
+func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
+	opts := reflector.Options{
+		Logger:          options.Logger,
+		Name:            options.Name,
+		TypeDescription: options.TypeDescription,
+		ResyncPeriod:    options.ResyncPeriod,
+		MinWatchTimeout: options.MinWatchTimeout,
+		UseWatchList:    useWatchList(),
+		Clock:           options.Clock,
+		Backoff:         options.Backoff,
+	}
+	r := &Reflector{core: reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)}
+	opts.Name = r.core.Name()
+	r.remake = func(r *Reflector) *reflector.Reflector {
+		opts.WatchListPageSize = r.WatchListPageSize
+		opts.ShouldResync = r.ShouldResync
+		opts.MaxInternalErrorRetryDuration = r.MaxInternalErrorRetryDuration
+		opts.Metrics = reflectorMetrics()
+		return reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)
+	}
+	return r
+}
+
+// useWatchList is what the environment, or the program, says of streaming lists.
+func useWatchList() *bool {
+	use := clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
+	return &use
+}
+
+func (r *Reflector) current() *reflector.Reflector {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core
+}
+
+// start takes over what was set since the reflector was made.
+func (r *Reflector) start() *reflector.Reflector {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remake != nil {
+		r.core = r.remake(r)
+		r.remake = nil
+	}
+	return r.core
+}
+
+// Name returns the name used in logs.
+func (r *Reflector) Name() string { return r.current().Name() }
+
+// TypeDescription returns the name of the expected type, for people.
+func (r *Reflector) TypeDescription() string { return r.current().TypeDescription() }
+
+// LastSyncResourceVersion returns the resourceVersion up to which the store has everything.
+func (r *Reflector) LastSyncResourceVersion() string { return r.current().LastSyncResourceVersion() }
+
+// Run is RunWithContext until stopCh is closed.
+func (r *Reflector) Run(stopCh <-chan struct{}) { r.RunWithContext(wait.ContextForChannel(stopCh)) }
+
+// RunWithContext lists and watches until ctx is done.
+func (r *Reflector) RunWithContext(ctx context.Context) { r.start().Run(ctx) }
+
+// ListAndWatch is ListAndWatchWithContext until stopCh is closed.
+func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
+	return r.ListAndWatchWithContext(wait.ContextForChannel(stopCh))
+}
+
+// ListAndWatchWithContext does one round of list and watch.
+func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
+	return r.start().ListAndWatch(ctx)
+}
+
+// coreHandler is handler for a reflector of the core; nil for nil.
+func coreHandler(handler WatchErrorHandlerWithContext) reflector.WatchErrorHandler {
+	if handler == nil {
+		return nil
+	}
+	return func(ctx context.Context, core *reflector.Reflector, err error) {
+		handler(ctx, &Reflector{core: core}, err)
+	}
+}
+
+// withContext is handler with a context that it ignores; nil for nil.
+func (handler WatchErrorHandler) withContext() WatchErrorHandlerWithContext {
+	if handler == nil {
+		return nil
+	}
+	return func(_ context.Context, r *Reflector, err error) { handler(r, err) }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// RetryWithDeadline bounds for how long something that keeps failing is tried again at once. It is for one goroutine.
+//
+// Source: tools/cache/retry_with_deadline.go RetryWithDeadline
+type RetryWithDeadline interface {
+	// After notes that an attempt failed with err.
+	After(err error)
+	// ShouldRetry says whether it may be tried again.
+	ShouldRetry() bool
+}
+
+// NewRetryWithDeadline lets tries go on for maxRetryDuration after the first error that isRetryable; 0 or less is never.
+// minResetPeriod without such an error, or a refusal, and the time begins anew with the next one.
+//
+// Source: tools/cache/retry_with_deadline.go NewRetryWithDeadline
+func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
+	return &retryWithDeadline{max: maxRetryDuration, reset: minResetPeriod, isRetryable: isRetryable, clock: clock}
+}
+
+type retryWithDeadline struct {
+	max, reset  time.Duration
+	isRetryable func(error) bool
+	clock       clock.Clock
+
+	first, last time.Time // errors of the present row; zero if there is none
+}
+
+// After implements RetryWithDeadline.
+func (r *retryWithDeadline) After(err error) {
+	if !r.isRetryable(err) {
+		return
+	}
+	now := r.clock.Now()
+	if r.first.IsZero() || now.Sub(r.last) >= r.reset {
+		r.first = now
+	}
+	r.last = now
+}
+
+// ShouldRetry implements RetryWithDeadline.
+func (r *retryWithDeadline) ShouldRetry() bool {
+	switch {
+	case r.max <= 0:
+		return false
+	case r.clock.Since(r.first) <= r.max:
+		return true
+	}
+	r.first, r.last = time.Time{}, time.Time{}
+	return false
+}

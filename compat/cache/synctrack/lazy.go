@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package synctrack
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Lazy computes a value when somebody asks for it, and again when somebody asks after a Notify. The zero value with
+// Evaluate set is usable; it must not be copied. Every method is safe for concurrent use.
+//
+// Source: tools/cache/synctrack/lazy.go Lazy
+type Lazy[T any] struct {
+	// Evaluate computes the value. It may run in several goroutines at once, one for each Notify between.
+	Evaluate func() (T, error)
+
+	current atomic.Pointer[evaluation[T]] // nil: nobody has asked since the last Notify
+}
+
+// evaluation is what everybody shares who asked between two Notifies.
+type evaluation[T any] struct {
+	mu    sync.Mutex
+	done  bool
+	value T
+}
+
+// Get returns the value. Calls that wait for one evaluation all get its result; an error is for the call that met it
+// alone, and the next one evaluates again.
+func (z *Lazy[T]) Get() (T, error) {
+	e := z.current.Load()
+	for e == nil {
+		z.current.CompareAndSwap(nil, new(evaluation[T]))
+		e = z.current.Load()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done {
+		return e.value, nil
+	}
+	value, err := z.Evaluate()
+	if err == nil {
+		e.value, e.done = value, true
+	}
+	return value, err
+}
+
+// Notify says that the value is not what it was. A Get that begins afterwards does not return the old one.
+func (z *Lazy[T]) Notify() { z.current.Store(nil) }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package synctrack tells when everything of an initial list has been dealt with, also by those who do it later than
+// their handler returns.
+//
+//	informer -> handler -> [synctrack] -> HasSynced
+//
+// Read tracker.go, lazy.go. Then go test ./compat/cache/synctrack. Goroutines: none. Locking: one mutex a tracker.
+//
+// Source: tools/cache/synctrack/synctrack.go SingleFileTracker, tools/cache/synctrack/lazy.go Lazy
+package synctrack
+
+import "sync"
+
+// tracker is synced once upstream is and nothing is pending. It stays synced.
+//
+//	K1  synced is closed  =>  upstream; it closes as soon as upstream && nothing is pending
+type tracker struct {
+	name   string
+	synced chan struct{}
+
+	mu       sync.Mutex
+	upstream bool
+}
+
+// checkLocked closes synced if it is time to.
+func (t *tracker) checkLocked(pending int) {
+	if t.upstream && pending == 0 && !t.HasSynced() {
+		close(t.synced)
+	}
+}
+
+// Name returns the name given to the constructor.
+func (t *tracker) Name() string { return t.name }
+
+// Done returns a channel that closes when HasSynced becomes true.
+func (t *tracker) Done() <-chan struct{} { return t.synced }
+
+// HasSynced is true once the source has synced and everything started before that is finished. The source must not claim
+// to have synced before Start was called for its last object.
+func (t *tracker) HasSynced() bool {
+	select {
+	case <-t.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// AsyncTracker tracks objects that several workers deal with, by key.
+//
+// Source: tools/cache/synctrack/synctrack.go AsyncTracker
+type AsyncTracker[T comparable] struct {
+	tracker
+	pending map[T]struct{}
+}
+
+// NewAsyncTracker returns a tracker that nothing was started in.
+//
+// Source: tools/cache/synctrack/synctrack.go NewAsyncTracker
+func NewAsyncTracker[T comparable](name string) *AsyncTracker[T] {
+	return &AsyncTracker[T]{tracker: tracker{name: name, synced: make(chan struct{})}, pending: map[T]struct{}{}}
+}
+
+// Start notes that key, of the initial list, waits to be dealt with.
+func (t *AsyncTracker[T]) Start(key T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending[key] = struct{}{}
+}
+
+// Finished notes that key has been dealt with. It does no harm for a key that was not started.
+func (t *AsyncTracker[T]) Finished(key T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.pending, key)
+	t.checkLocked(len(t.pending))
+}
+
+// UpstreamHasSynced notes that the source has handed over its initial list: Start was called for all of it.
+func (t *AsyncTracker[T]) UpstreamHasSynced() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.upstream = true
+	t.checkLocked(len(t.pending))
+}
+
+// SingleFileTracker tracks objects that are dealt with one after the other, by counting.
+//
+// Source: tools/cache/synctrack/synctrack.go SingleFileTracker
+type SingleFileTracker struct {
+	tracker
+	pending int
+}
+
+// NewSingleFileTracker returns a tracker that nothing was started in.
+//
+// Source: tools/cache/synctrack/synctrack.go NewSingleFileTracker
+func NewSingleFileTracker(name string) *SingleFileTracker {
+	return &SingleFileTracker{tracker: tracker{name: name, synced: make(chan struct{})}}
+}
+
+// Start notes that an object of the initial list waits to be dealt with.
+func (t *SingleFileTracker) Start() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending++
+}
+
+// Finished notes that one has been dealt with. It panics if none was started: the count would be wrong from then on.
+func (t *SingleFileTracker) Finished() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pending == 0 {
+		panic("synctrack: Finished without Start")
+	}
+	t.pending--
+	t.checkLocked(t.pending)
+}
+
+// UpstreamHasSynced notes that the source has handed over its initial list: Start was called for all of it.
+func (t *SingleFileTracker) UpstreamHasSynced() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.upstream = true
+	t.checkLocked(t.pending)
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package framework_test
+
+import (
+	"testing"
+
+	"example.com/informerstack/internal/parity"
+)
+
+// A program that compiles against client-go's package compiles against this one.
+func TestParity(t *testing.T) {
+	parity.Check(t, "k8s.io/client-go/tools/cache/testing", "example.com/informerstack/compat/cache/testing", nil)
+}

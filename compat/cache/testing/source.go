@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package framework has sources of objects for tests: in-memory ListerWatchers whose content a test changes.
+//
+//	[source] <- List, Watch - reflector
+//
+// Read source.go. The package has client-go's name, and package apitest more faithful servers. Goroutines: the
+// broadcaster's, until Shutdown. Locking: mu guards a source.
+//
+// Source: tools/cache/testing/fake_controller_source.go FakeControllerSource
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// FakeControllerSource is a collection that can be listed and watched. Objects that are put in get a resourceVersion, and
+// must not be changed afterwards; those that come out of List are copies.
+//
+//	C1  log[i] was the change with resourceVersion version-len(log)+1+i
+//
+// Source: tools/cache/testing/fake_controller_source.go FakeControllerSource
+type FakeControllerSource struct {
+	// Items holds the objects. It is for tests that are alone with the source.
+	Items map[nnu]runtime.Object
+	// Broadcaster hands events to watchers. ResetWatch replaces it.
+	Broadcaster *watch.Broadcaster
+	// ListError, if set, is what List returns.
+	ListError error
+
+	mu      sync.RWMutex
+	log     []watch.Event // since the last ResetWatch
+	version int
+}
+
+// nnu tells apart objects of one name, of which one was deleted before the other was made.
+type nnu struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// FakePVControllerSource is a source whose lists are PersistentVolumeLists.
+//
+// Source: tools/cache/testing/fake_controller_source.go FakePVControllerSource
+type FakePVControllerSource struct {
+	FakeControllerSource
+}
+
+// FakePVCControllerSource is a source whose lists are PersistentVolumeClaimLists.
+//
+// Source: tools/cache/testing/fake_controller_source.go FakePVCControllerSource
+type FakePVCControllerSource struct {
+	FakeControllerSource
+}
+
+// NewFakeControllerSource returns an empty source.
+func NewFakeControllerSource() *FakeControllerSource {
+	return &FakeControllerSource{Items: map[nnu]runtime.Object{}, Broadcaster: newBroadcaster()}
+}
+
+// NewFakePVControllerSource returns an empty source.
+func NewFakePVControllerSource() *FakePVControllerSource {
+	return &FakePVControllerSource{FakeControllerSource{Items: map[nnu]runtime.Object{}, Broadcaster: newBroadcaster()}}
+}
+
+// NewFakePVCControllerSource returns an empty source.
+func NewFakePVCControllerSource() *FakePVCControllerSource {
+	return &FakePVCControllerSource{FakeControllerSource{Items: map[nnu]runtime.Object{}, Broadcaster: newBroadcaster()}}
+}
+
+// newBroadcaster makes writers wait for watchers that are 100 events behind.
+func newBroadcaster() *watch.Broadcaster { return watch.NewBroadcaster(100, watch.WaitIfChannelFull) }
+
+// Add puts obj in, and tells watchers.
+func (f *FakeControllerSource) Add(obj runtime.Object) { f.tell(watch.Added, obj) }
+
+// Modify replaces obj, and tells watchers.
+func (f *FakeControllerSource) Modify(obj runtime.Object) { f.tell(watch.Modified, obj) }
+
+// Delete takes out the object called as lastValue is, and tells watchers.
+func (f *FakeControllerSource) Delete(lastValue runtime.Object) {
+	f.tell(watch.Deleted, lastValue)
+}
+
+// AddDropWatch is Add that no present watcher hears of.
+func (f *FakeControllerSource) AddDropWatch(obj runtime.Object) { f.hide(watch.Added, obj) }
+
+// ModifyDropWatch is Modify that no present watcher hears of.
+func (f *FakeControllerSource) ModifyDropWatch(obj runtime.Object) { f.hide(watch.Modified, obj) }
+
+// DeleteDropWatch is Delete that no present watcher hears of.
+func (f *FakeControllerSource) DeleteDropWatch(lastValue runtime.Object) {
+	f.hide(watch.Deleted, lastValue)
+}
+
+// tell changes the collection, and tells watchers.
+func (f *FakeControllerSource) tell(what watch.EventType, obj runtime.Object) {
+	f.Change(watch.Event{Type: what, Object: obj}, 1)
+}
+
+// hide changes the collection, and tells only who watches from an older resourceVersion.
+func (f *FakeControllerSource) hide(what watch.EventType, obj runtime.Object) {
+	f.Change(watch.Event{Type: what, Object: obj}, 0)
+}
+
+// Change applies e and sets its object's resourceVersion. Present watchers hear of it with watchProbability, from 0 to 1.
+// It panics over an object without metadata.
+func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
+	object, err := meta.Accessor(e.Object)
+	if err != nil {
+		panic(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version++
+	object.SetResourceVersion(strconv.Itoa(f.version))
+	f.log = append(f.log, e)
+	key := nnu{object.GetNamespace(), object.GetName(), object.GetUID()}
+	switch e.Type {
+	case watch.Added, watch.Modified:
+		f.Items[key] = e.Object
+	case watch.Deleted:
+		delete(f.Items, key)
+	}
+	if rand.Float64() < watchProbability {
+		_ = f.Broadcaster.Action(e.Type, e.Object) // fails after Shutdown, which leaves mu locked
+	}
+}
+
+// ResetWatch ends every watch and forgets what happened, so that watchers must list again.
+func (f *FakeControllerSource) ResetWatch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Broadcaster.Shutdown()
+	f.Broadcaster = newBroadcaster()
+	f.log = nil
+}
+
+// List returns a v1.List of copies.
+func (f *FakeControllerSource) List(metav1.ListOptions) (runtime.Object, error) {
+	return f.listAs(&v1.List{})
+}
+
+// List returns a PersistentVolumeList of copies.
+func (f *FakePVControllerSource) List(metav1.ListOptions) (runtime.Object, error) {
+	return f.listAs(&v1.PersistentVolumeList{})
+}
+
+// List returns a PersistentVolumeClaimList of copies.
+func (f *FakePVCControllerSource) List(metav1.ListOptions) (runtime.Object, error) {
+	return f.listAs(&v1.PersistentVolumeClaimList{})
+}
+
+// listAs fills list.
+func (f *FakeControllerSource) listAs(list runtime.Object) (runtime.Object, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.ListError != nil {
+		return nil, f.ListError
+	}
+	items := make([]runtime.Object, 0, len(f.Items))
+	for _, item := range f.Items {
+		items = append(items, item.DeepCopyObject())
+	}
+	if err := meta.SetList(list, items); err != nil {
+		return nil, fmt.Errorf("list as %T: %w", list, err)
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetResourceVersion(strconv.Itoa(f.version))
+	return list, nil
+}
+
+// Watch returns a watch that begins with what happened since options.ResourceVersion, or an expiry where that is
+// forgotten.
+func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	from, err := strconv.Atoi(options.ResourceVersion)
+	if err != nil {
+		return nil, fmt.Errorf("watch from resourceVersion %q: %w", options.ResourceVersion, err)
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	oldest := f.version - len(f.log) + 1 // see C1
+	switch {
+	case from > f.version:
+		return nil, errors.New("resource version in the future not supported by this fake")
+	case from == f.version:
+		return f.Broadcaster.Watch()
+	case from < oldest:
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, oldest))
+	}
+	var missed []watch.Event
+	for _, e := range f.log[from-oldest+1:] {
+		missed = append(missed, watch.Event{Type: e.Type, Object: e.Object.DeepCopyObject()})
+	}
+	return f.Broadcaster.WatchWithPrefix(missed)
+}
+
+// Shutdown ends every watch once its watcher has taken what waits. No method may be called afterwards: it would wait for
+// ever.
+func (f *FakeControllerSource) Shutdown() {
+	f.mu.Lock() // and never unlocked
+	f.Broadcaster.Shutdown()
+}

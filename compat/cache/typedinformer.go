@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+)
+
+// TypedSharedIndexInformer is a SharedIndexInformer with methods that need no type assertions.
+//
+// Source: tools/cache/shared_informer.go TypedSharedIndexInformer
+type TypedSharedIndexInformer[T Object] interface {
+	SharedIndexInformer
+	// AddTypedEventHandler adds a handler, with at most one HandlerOptions.
+	AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error)
+	// AddTypedIndexers is AddIndexers.
+	AddTypedIndexers(indexers TypedIndexers[T]) error
+	// GetTypedIndexer is GetIndexer.
+	GetTypedIndexer() TypedIndexer[T]
+}
+
+// NewTypedSharedIndexInformer shows an informer of objects of type T as a typed one. Both are the same informer.
+//
+// Source: tools/cache/shared_informer.go NewTypedSharedIndexInformer
+func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
+	return typedInformer[T]{informer}
+}
+
+type typedInformer[T Object] struct{ SharedIndexInformer }
+
+// AddTypedEventHandler implements TypedSharedIndexInformer.
+func (i typedInformer[T]) AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error) {
+	switch len(options) {
+	case 0:
+		return i.AddEventHandler(informer.Untyped(handler))
+	case 1:
+		return i.AddEventHandlerWithOptions(informer.Untyped(handler), options[0])
+	}
+	return nil, fmt.Errorf("at most one HandlerOptions may be passed, got %d", len(options))
+}
+
+// AddTypedIndexers implements TypedSharedIndexInformer.
+func (i typedInformer[T]) AddTypedIndexers(indexers TypedIndexers[T]) error {
+	return i.AddIndexers(TypedIndexersToIndexers(indexers))
+}
+
+// GetTypedIndexer implements TypedSharedIndexInformer.
+func (i typedInformer[T]) GetTypedIndexer() TypedIndexer[T] {
+	return store.NewTypedIndexer[T](i.GetIndexer())
+}
