@@ -19,7 +19,7 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// ErrRunning is reported when Run is called while it runs.
+// ErrRunning is logged when Run is called while it runs.
 var ErrRunning = errors.New("leader elector is running already")
 
 // errEnded is why a term ended that was not lost.
@@ -89,13 +89,13 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 }
 
 // Run is a candidate until it has the lease, and then a leader until it loses it or ctx is done, whichever comes first. With
-// Rejoin only ctx ends it. When Run has returned, it can be called again; calls while it runs report ErrRunning.
+// Rejoin only ctx ends it. When Run has returned, it can be called again; calls while it runs log ErrRunning and return.
 //
 // Unless AbandonWork is set, Run returns after the work has.
 func (e *LeaderElector) Run(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if !e.running.CompareAndSwap(false, true) {
-		utilruntime.HandleErrorWithContext(ctx, ErrRunning, "Leader election not started", "lock", e.config.Lock.Describe())
+		klog.FromContext(ctx).Error(ErrRunning, "Leader election not started", "lock", e.config.Lock.Describe())
 		return
 	}
 	defer e.running.Store(false)
@@ -266,4 +266,7 @@ func (e *LeaderElector) Check(maxTolerableExpiredLease time.Duration) error {
 	return nil
 }
 
-func (e *LeaderElector) now() moment { return moment{mono: time.Now(), wall: e.wall()} }
+func (e *LeaderElector) now() moment {
+	wall := e.wall()
+	return moment{mono: time.Now(), wall: wall}
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientgo "k8s.io/client-go/tools/leaderelection"
+
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// What is refused, with client-go's words, and what client-go refuses too.
+func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
+	bad := map[string]func(*LeaderElectionConfig){
+		"leaseDuration must be greater than renewDeadline":            func(c *LeaderElectionConfig) { c.LeaseDuration = c.RenewDeadline },
+		"renewDeadline must be greater than retryPeriod*JitterFactor": func(c *LeaderElectionConfig) { c.RenewDeadline = 2400 * time.Millisecond },
+		"leaseDuration must be greater than zero":                     func(c *LeaderElectionConfig) { c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 0, -1, -5 },
+		"renewDeadline must be greater than zero":                     func(c *LeaderElectionConfig) { c.RenewDeadline, c.RetryPeriod = 0, -5 },
+		"retryPeriod must be greater than zero":                       func(c *LeaderElectionConfig) { c.RetryPeriod = 0 },
+		"OnStartedLeading callback must not be nil":                   func(c *LeaderElectionConfig) { c.Callbacks.OnStartedLeading = nil },
+		"OnStoppedLeading callback must not be nil":                   func(c *LeaderElectionConfig) { c.Callbacks.OnStoppedLeading = nil },
+		"Lock must not be nil.":                                       func(c *LeaderElectionConfig) { c.Lock = nil },
+		"Lock identity is empty":                                      func(c *LeaderElectionConfig) { c.Lock = &shelfLock{} },
+		"Rejoin and AbandonWork exclude each other: two terms' work must not run at once": func(c *LeaderElectionConfig) {
+			c.Rejoin, c.AbandonWork = true, true
+		},
+	}
+	for want, spoil := range bad {
+		c := usual()
+		c.Lock = &shelfLock{identity: "a"}
+		c.Callbacks = LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}}
+		spoil(&c)
+		_, err := NewLeaderElector(c)
+		assert.EqualError(t, err, want)
+		assert.PanicsWithError(t, want, func() { RunOrDie(t.Context(), c) })
+		if c.Rejoin {
+			continue
+		}
+		theirs := clientgo.LeaderElectionConfig{
+			LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline, RetryPeriod: c.RetryPeriod,
+			Callbacks: clientgo.LeaderCallbacks{OnStartedLeading: c.Callbacks.OnStartedLeading, OnStoppedLeading: c.Callbacks.OnStoppedLeading},
+		}
+		if c.Lock != nil {
+			theirs.Lock = clientGoLock{c.Lock}
+		}
+		_, err = clientgo.NewLeaderElector(theirs)
+		assert.EqualError(t, err, want, "client-go")
+	}
+	assert.Equal(t, clientgo.JitterFactor, JitterFactor)
+}
+
+// A context that is done before Run: no request, no callback.
+func TestRun_WithAContextThatIsDone(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing)
+		ctx, cancel := context.WithCancel(quiet())
+		cancel()
+		a.run(ctx)
+		w.saw()
+		assert.Empty(t, w.shelf.calls)
+	})
+}
+
+// A second Run at the same time returns at once and disturbs nothing.
+func TestRun_Twice(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", always).runs()
+		second, cancel := context.WithCancel(quiet())
+		a.run(second)
+		cancel()
+		w.after(time.Minute)
+		w.saw("0s a started")
+		assert.True(t, a.IsLeader())
+	})
+}
+
+// A record that nobody can read belongs to nobody we could ask: it is left alone, and reported.
+func TestRun_UnreadableRecordIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock := &unreadable{shelfLock: &shelfLock{shelf: newShelf(t), identity: "a"}}
+		c := usual()
+		c.Lock = lock
+		c.Callbacks = LeaderCallbacks{OnStartedLeading: func(context.Context) { t.Error("leads") }, OnStoppedLeading: func() {}}
+		e, err := NewLeaderElector(c)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(quiet(), time.Hour)
+		defer cancel()
+		e.Run(ctx)
+		assert.ErrorIs(t, e.Status().LastError, errUnreadable)
+		assert.Empty(t, lock.shelf.calls)
+	})
+}
+
+var errUnreadable = errors.New("no record")
+
+type unreadable struct{ *shelfLock }
+
+func (*unreadable) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return nil, nil, errUnreadable
+}
+
+// If the work ends on its own, the lease is held nevertheless: it may have started something else.
+func TestRun_WorkMayReturnEarly(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", func(c *LeaderElectionConfig) {
+			c.Callbacks.OnStartedLeading = func(context.Context) { w.say("done") }
+		}).runs()
+		w.after(time.Minute)
+		w.saw("0s done")
+		w.holder("a")
+		assert.True(t, a.isLeader())
+		a.stop()
+		w.saw("1m0s a stopped")
+	})
+}
+
+// Work that ends its goroutine has returned.
+func TestRun_WorkMayGoexit(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing, func(c *LeaderElectionConfig) {
+			c.Callbacks.OnStartedLeading = func(context.Context) { goexit() }
+		}).runs()
+		w.after(time.Minute)
+		a.stop()
+		w.saw("1m0s a stopped")
+		w.holder("")
+	})
+}
+
+// A callback that panics ends Run; what Run started ends, too.
+func TestRun_PanicEndsTheTerm(t *testing.T) {
+	story(t, func(w *world) {
+		var a *candidate
+		a = w.candidate("a", func(c *LeaderElectionConfig) {
+			c.Metrics = panickyMetric{}
+		})
+		ctx, cancel := context.WithCancel(quiet())
+		defer cancel()
+		assert.Panics(t, func() { a.run(ctx) })
+		w.settled()
+		assert.Equal(t, Idle, a.Status().Phase)
+		assert.False(t, a.IsLeader())
+		w.saw("0s a started", "2s a stopped")
+	})
+}
+
+type panickyMetric struct{ LeaderMetric }
+
+func (panickyMetric) On(string)             {}
+func (panickyMetric) Off(string)            {}
+func (panickyMetric) Slack(string, float64) { panic("slack") }
+
+// The record's duration is what the holder chose. What is not a whole number of seconds is rounded up, never to 0, which would
+// be no lease.
+func TestLeaseSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]int{
+		time.Nanosecond: 1, 500 * time.Millisecond: 1, time.Second: 1, time.Second + 1: 2, 15 * time.Second: 15,
+	} {
+		c := LeaderElectionConfig{LeaseDuration: d}
+		assert.Equal(t, want, c.leaseSeconds(), "%v", d)
+	}
+}
+
+func TestHealthzAdaptor(t *testing.T) {
+	story(t, func(w *world) {
+		check := NewLeaderHealthzAdaptor(5 * time.Second)
+		assert.Equal(t, "leaderElection", check.Name())
+		assert.NoError(t, check.Check(&http.Request{}), "no elector yet")
+		a := w.candidate("a").works(-1)
+		check.SetLeaderElection(a.LeaderElector)
+		assert.NoError(t, check.Check(nil), "not running")
+		a.runs()
+		w.after(time.Hour)
+		assert.NoError(t, check.Check(nil))
+		a.api("fails") // the work never returns
+		w.after(20 * time.Second)
+		assert.NoError(t, check.Check(nil), "within the lease and 5 s")
+		w.after(time.Second)
+		assert.EqualError(t, check.Check(nil), "failed election to renew leadership on lease lease")
+		w.heard()
+	})
+}
+
+// RunOrDie ties the WatchDog to its elector.
+func TestRunOrDie_TiesTheWatchDog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := usual()
+		lock := &shelfLock{shelf: newShelf(t), identity: "a"}
+		c.Lock = lock
+		c.WatchDog = NewLeaderHealthzAdaptor(time.Second)
+		ctx, cancel := context.WithCancel(quiet())
+		c.Callbacks = LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				lock.setWeather(weather{fails: true})
+				<-ctx.Done()
+				time.Sleep(time.Minute)
+				assert.Error(t, c.WatchDog.Check(nil))
+				cancel()
+			},
+			OnStoppedLeading: func() {},
+		}
+		RunOrDie(ctx, c)
+		assert.NoError(t, c.WatchDog.Check(nil), "the work has returned")
+	})
+}
+
+func TestFencingToken(t *testing.T) {
+	token := FencingToken{UID: "3c7c.1", Transitions: 7}
+	assert.Equal(t, "7.3c7c.1", token.String())
+	parsed, err := ParseFencingToken(token.String())
+	require.NoError(t, err)
+	assert.Equal(t, token, parsed)
+	assert.True(t, token.Before(FencingToken{UID: "3c7c.1", Transitions: 8}))
+	assert.False(t, token.Before(token))
+	assert.False(t, token.Before(FencingToken{UID: "other", Transitions: 8}))
+	for _, s := range []string{"", "7", "x.y", ".uid", "-1.uid"} {
+		_, err := ParseFencingToken(s)
+		assert.Error(t, err, s)
+	}
+	_, ok := FencingTokenFromContext(t.Context())
+	assert.False(t, ok)
+}

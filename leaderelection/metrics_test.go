@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	clientgo "k8s.io/client-go/tools/leaderelection"
+)
+
+// metric writes down what it is told.
+type metric struct {
+	mu    sync.Mutex
+	told  []string
+	slack []float64
+}
+
+func (m *metric) tell(what, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told = append(m.told, what+" "+name)
+}
+
+func (m *metric) On(name string)                { m.tell("on", name) }
+func (m *metric) Off(name string)               { m.tell("off", name) }
+func (m *metric) SlowpathExercised(name string) { m.tell("slow path", name) }
+
+func (m *metric) Slack(_ string, seconds float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slack = append(m.slack, seconds)
+}
+
+func (m *metric) taken() []float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slack
+}
+
+func (m *metric) heard() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	told := m.told
+	m.told = nil
+	return told
+}
+
+// What client-go's provider makes is a LeaderMetric.
+var _ LeaderMetric = clientgo.LeaderMetric(nil)
+
+func TestMetrics(t *testing.T) {
+	story(t, func(w *world) {
+		m := &metric{}
+		a := w.candidate("a", func(c *LeaderElectionConfig) { c.Metrics = m })
+		assert.Equal(t, []string{"off lease"}, m.heard(), "the series exists before there is a leader")
+		a.runs()
+		assert.Equal(t, []string{"on lease"}, m.heard())
+		w.after(3 * time.Second)
+		assert.Empty(t, m.heard())
+		a.api("loses")
+		w.after(2 * time.Second)
+		assert.Empty(t, m.heard(), "it could not be read either")
+		a.api("ok")
+		w.after(2 * time.Second)
+		assert.Equal(t, []string{"slow path lease"}, m.heard())
+		a.stop()
+		w.settled()
+		assert.Equal(t, []string{"off lease"}, m.heard())
+		w.heard()
+	})
+}
+
+// A metric without Slack will do, and none as well.
+func TestMetrics_SlackIsOptional(t *testing.T) {
+	story(t, func(w *world) {
+		plain := struct{ LeaderMetric }{&metric{}}
+		w.candidate("a", func(c *LeaderElectionConfig) { c.Metrics = plain }).runs()
+		w.after(time.Minute)
+		w.saw("0s a started")
+	})
+}
+
+func TestEvents(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing)
+		a.lock.events = func(event string) { w.say("event: %s %s", a.name, event) }
+		a.runs()
+		w.after(time.Second)
+		a.stop()
+		got := w.heard()
+		want := []string{"0s event: a became leader", "0s a started", "1s event: a stopped leading", "1s a stopped"}
+		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(got))
+	})
+}
+
+func TestStatus(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).works(time.Second)
+		assert.Equal(t, Status{Phase: Idle}, a.Status())
+		a.api("fails")
+		a.runs()
+		s := a.Status()
+		assert.Equal(t, Acquiring, s.Phase)
+		assert.Equal(t, 1, s.ConsecutiveFailures)
+		assert.ErrorContains(t, s.LastError, "read lease ns/lease: ")
+		assert.Equal(t, time.Now(), s.LastErrorTime)
+
+		a.api("ok")
+		w.after(3 * time.Second)
+		s = a.Status()
+		assert.Equal(t, Leading, s.Phase)
+		assert.Equal(t, "a", s.Leader)
+		assert.Equal(t, FencingToken{UID: "uid1"}, s.Token)
+		assert.Equal(t, 1, s.Terms)
+		assert.Zero(t, s.ConsecutiveFailures)
+		assert.Error(t, s.LastError, "it is kept")
+		assert.Equal(t, time.Now().Add(-time.Second), s.LastRenewal)
+
+		b := w.candidate("b").runs()
+		assert.Equal(t, Status{Phase: Acquiring, Leader: "a"}, b.Status(), "waiting is no failure")
+		a.stop()
+		w.settled()
+		assert.Equal(t, Finishing, a.Status().Phase)
+		w.after(time.Second)
+		assert.Equal(t, Idle, a.Status().Phase)
+		assert.Zero(t, a.Status().Token)
+		assert.Empty(t, a.GetLeader())
+		w.heard()
+	})
+}
+
+// All phases show, in their order.
+func TestObserve(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
+			c.Observe = func(t Transition) { w.say("%s -> %s", t.From, t.To) }
+		}).works(time.Second).runs()
+		a.api("fails")
+		w.after(20 * time.Second)
+		a.api("ok")
+		w.after(3 * time.Second)
+		a.stop()
+		w.after(2 * time.Second)
+		w.saw("0s acquiring -> leading", "0s a started",
+			"12s leading -> stopping", "12s a stopped", "13s a finished its work", "13s stopping -> acquiring",
+			"21s acquiring -> leading", "21s a started",
+			"23s leading -> finishing", "24s a finished its work", "24s finishing -> releasing", "24s a stopped", "24s releasing -> idle")
+	})
+}

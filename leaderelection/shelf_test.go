@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+
+// shelf is where the lease lies: an API server with one object. It checks law E1 at every write.
+type shelf struct {
+	t testing.TB
+
+	mu      sync.Mutex
+	record  *resourcelock.LeaderElectionRecord // nil: no such object
+	version int                                // of the object
+	made    int                                // how often it was created
+	written time.Time
+	stolen  time.Duration  // how much earlier than the record says a candidate with a fast clock may take it
+	calls   map[string]int // by operation, those that reached the server
+}
+
+func newShelf(t testing.TB) *shelf { return &shelf{t: t, calls: map[string]int{}} }
+
+func (s *shelf) put(record *resourcelock.LeaderElectionRecord) {
+	s.record, s.written = record, time.Now()
+	s.version++
+}
+
+// set writes the record as somebody who is not in the election; nil deletes it.
+func (s *shelf) set(record *resourcelock.LeaderElectionRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record == nil && record != nil {
+		s.made++
+	}
+	s.put(record)
+}
+
+func (s *shelf) get() resourcelock.LeaderElectionRecord {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record == nil {
+		return resourcelock.LeaderElectionRecord{HolderIdentity: "(no lease)"}
+	}
+	return *s.record
+}
+
+func (s *shelf) count(op string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[op]
+}
+
+// checkWriteLocked is law E1, by the server's clock.
+func (s *shelf) checkWriteLocked(by string) {
+	old := s.record
+	if old == nil || old.HolderIdentity == by || old.HolderIdentity == "" {
+		return
+	}
+	age := time.Since(s.written) + s.stolen
+	assert.GreaterOrEqual(s.t, age, time.Duration(old.LeaseDurationSeconds)*time.Second, "E1: %s overwrites the lease of %s", by, old.HolderIdentity)
+}
+
+// weather is what becomes of a candidate's requests.
+type weather struct {
+	op    string // which requests; "" means all
+	fails bool   // they do not arrive
+	hangs bool   // they are answered never
+	loses bool   // they arrive, the answer is lost
+	there time.Duration
+	back  time.Duration
+}
+
+// parseWeather reads ok, fails, hangs, loses, there=5s or back=5s, for one operation alone with update: in front.
+func parseWeather(t testing.TB, s string) (w weather) {
+	if op, rest, ok := strings.Cut(s, ":"); ok {
+		w.op, s = op, rest
+	}
+	name, value, _ := strings.Cut(s, "=")
+	delay, err := time.ParseDuration(value)
+	require.True(t, value == "" || err == nil, s)
+	switch name {
+	case "ok":
+	case "fails":
+		w.fails = true
+	case "hangs":
+		w.hangs = true
+	case "loses":
+		w.loses = true
+	case "there":
+		w.there = delay
+	case "back":
+		w.back = delay
+	default:
+		t.Fatalf("unknown weather %q", s)
+	}
+	return w
+}
+
+// shelfLock is one candidate's way to the shelf.
+type shelfLock struct {
+	shelf    *shelf
+	identity string
+	events   func(string)
+
+	mu      sync.Mutex
+	weather weather
+	version int // that was last read or written
+	uid     types.UID
+}
+
+func (l *shelfLock) setWeather(w weather) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.weather = w
+}
+
+// do sends a request that does work on the server.
+func (l *shelfLock) do(ctx context.Context, op string, work func() error) error {
+	l.mu.Lock()
+	w := l.weather
+	l.mu.Unlock()
+	if w.op != "" && w.op != op {
+		w = weather{}
+	}
+	if w.hangs {
+		<-ctx.Done()
+	}
+	if w.fails {
+		return apierrors.NewInternalError(fmt.Errorf("%s failed", op))
+	}
+	if ctx.Err() != nil || w.there > 0 && !sleep(ctx, w.there) {
+		return ctx.Err()
+	}
+	l.shelf.mu.Lock()
+	l.shelf.calls[op]++
+	err := work()
+	l.shelf.mu.Unlock()
+	if w.loses {
+		return fmt.Errorf("%s: connection reset", op)
+	}
+	if w.back > 0 && !sleep(ctx, w.back) {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (l *shelfLock) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
+	version, made := 0, 0
+	err = l.do(ctx, "get", func() error {
+		if l.shelf.record == nil {
+			return apierrors.NewNotFound(leases, "lease")
+		}
+		copied := *l.shelf.record
+		record, version, made = &copied, l.shelf.version, l.shelf.made
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	l.know(version, made)
+	raw, err = json.Marshal(resourcelock.LeaderElectionRecordToLeaseSpec(record))
+	return record, raw, err
+}
+
+func (l *shelfLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	version, made := 0, 0
+	err := l.do(ctx, "create", func() error {
+		if l.shelf.record != nil {
+			return apierrors.NewAlreadyExists(leases, "lease")
+		}
+		l.shelf.made++
+		l.shelf.put(&record)
+		version, made = l.shelf.version, l.shelf.made
+		return nil
+	})
+	if err == nil {
+		l.know(version, made)
+	}
+	return err
+}
+
+func (l *shelfLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	known := l.version
+	l.mu.Unlock()
+	version, made := 0, 0
+	err := l.do(ctx, "update", func() error {
+		switch {
+		case l.shelf.record == nil:
+			return apierrors.NewNotFound(leases, "lease")
+		case l.shelf.version != known:
+			return apierrors.NewConflict(leases, "lease", fmt.Errorf("version %d, not %d", l.shelf.version, known))
+		}
+		l.shelf.checkWriteLocked(l.identity)
+		l.shelf.put(&record)
+		version, made = l.shelf.version, l.shelf.made
+		return nil
+	})
+	if err == nil {
+		l.know(version, made)
+	}
+	return err
+}
+
+func (l *shelfLock) know(version, made int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version, l.uid = version, types.UID(fmt.Sprintf("uid%d", made))
+}
+
+func (l *shelfLock) RecordEvent(event string) {
+	if l.events != nil {
+		l.events(event)
+	}
+}
+func (l *shelfLock) Identity() string { return l.identity }
+func (l *shelfLock) Describe() string { return "ns/lease" }
+func (l *shelfLock) UID() types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uid
+}

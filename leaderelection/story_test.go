@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func releasing(c *LeaderElectionConfig)   { c.ReleaseOnCancel = true }
+func abandoning(c *LeaderElectionConfig)  { c.AbandonWork = true }
+func always(c *LeaderElectionConfig)      { c.AlwaysStopped = true }
+func rejoining(c *LeaderElectionConfig)   { c.Rejoin = true }
+func coordinated(c *LeaderElectionConfig) { c.Coordinated = true }
+
+// The first candidate makes the lease and leads; the others wait, and look again and again.
+func TestStory_TheFirstLeads(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.saw("0s a started")
+		b := w.candidate("b").runs()
+		w.after(time.Minute)
+		w.saw()
+		w.holder("a")
+		assert.True(t, a.isLeader())
+		assert.False(t, b.isLeader())
+	})
+}
+
+// A leader that has died is not known to be dead: the others wait for a whole lease after its last renewal, which it made
+// at 10 s. They looked at 9.1 s and 11.1 s, so that they have seen it at 11.1 s.
+func TestStory_ADeadLeadersLeaseExpires(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		time.Sleep(1100 * time.Millisecond)
+		w.candidate("b").runs()
+		w.saw("0s a started")
+		w.after(9 * time.Second)
+		a.api("fails") // and it dies
+		a.pause()
+		w.after(time.Minute)
+		w.saw("27.1s b started")
+		w.holder("b")
+	})
+}
+
+// A leader that ends in order and releases its lease is followed at the next look.
+func TestStory_AReleasedLeaseIsTakenAtOnce(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		w.candidate("b").runs()
+		w.after(5 * time.Second)
+		a.stop()
+		w.holder("")
+		w.after(2 * time.Second)
+		w.saw("0s a started", "6s a stopped", "7s b started")
+	})
+}
+
+// Without release the next one waits as if the leader had died.
+func TestStory_AnUnreleasedLeaseIsWaitedFor(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		w.candidate("b").runs()
+		w.after(4500 * time.Millisecond)
+		a.stop() // b has seen the renewal of 4 s at 5 s
+		w.after(30 * time.Second)
+		w.saw("0s a started", "5.5s a stopped", "21s b started")
+	})
+}
+
+// New candidates that find the lease of one long gone have no idea how old it is, and wait for a whole lease.
+func TestStory_ANewcomerWaitsForAWholeLease(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		a.stop()
+		a.gone()
+		w.after(time.Hour)
+		w.saw("0s a started", "0s a stopped")
+		w.candidate("b").runs()
+		w.after(time.Minute)
+		w.saw("1h0m16s b started")
+	})
+}
+
+// Several see the lease expire, and all of them write; the server takes the first write, for the others' version is old.
+func TestStory_OneOfManyWins(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		for _, name := range []string{"b", "c", "d", "e"} {
+			w.candidate(name).runs()
+		}
+		a.stop()
+		w.saw("0s a started", "0s a stopped")
+		w.after(time.Minute)
+		started := w.heard()
+		assert.Len(t, started, 1)
+		assert.Equal(t, 1, w.shelf.get().LeaderTransitions)
+	})
+}
+
+// A leader that cannot renew tries for RenewDeadline, and stops before others may take the lease.
+func TestStory_ALeaderThatCannotRenewStops(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		w.candidate("b").runs()
+		a.api("fails")
+		w.after(time.Minute)
+		w.saw("0s a started", "12s a stopped", "17s b started")
+		assert.True(t, a.returned())
+	})
+}
+
+// Everybody is told of each new leader, the leader too, in order.
+func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
+	story(t, func(w *world) {
+		hears := func(name string) func(*LeaderElectionConfig) {
+			return func(c *LeaderElectionConfig) {
+				c.Callbacks.OnNewLeader = func(identity string) { w.say("%s hears of %s", name, identity) }
+			}
+		}
+		a := w.candidate("a", releasing, hears("a")).runs()
+		assert.ElementsMatch(t, []string{"0s a started", "0s a hears of a"}, w.heard())
+		w.after(time.Second)
+		w.candidate("b", hears("b")).runs()
+		w.saw("1s b hears of a")
+		a.stop()
+		w.saw("1s a stopped")
+		w.after(2 * time.Second)
+		got := w.heard()
+		assert.ElementsMatch(t, []string{"3s b started", "3s b hears of b"}, got)
+	})
+}
+
+// The lease is held while the work winds up, however long that takes, and goes on afterwards: nobody else can start before
+// the work has returned.
+func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).works(40 * time.Second).runs()
+		w.after(time.Second)
+		w.candidate("b").runs()
+		w.after(4 * time.Second)
+		a.stop()
+		w.after(39 * time.Second)
+		w.holder("a")
+		assert.True(t, a.IsLeader())
+		token, ok := FencingTokenFromContext(a.led())
+		assert.True(t, ok, "the work may write until it has returned, %v", token)
+		w.after(time.Second)
+		assert.True(t, a.returned())
+		w.after(2 * time.Second)
+		w.saw("0s a started", "45s a finished its work", "45s a stopped", "47s b started")
+	})
+}
+
+// If the lease is lost while the work winds up, OnStoppedLeading does not wait for it: it may be there to exit the process.
+func TestStory_LostWhileTheWorkWindsUp(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).works(40 * time.Second).runs()
+		w.after(5 * time.Second)
+		a.stop()
+		a.api("fails")
+		w.after(50 * time.Second)
+		w.saw("0s a started", "16s a stopped", "45s a finished its work")
+		assert.True(t, a.returned())
+	})
+}
+
+// OnStoppedLeading belongs to OnStartedLeading: who has not led is not told that he stopped.
+func TestStory_StoppedOnlyIfStarted(t *testing.T) {
+	story(t, func(w *world) {
+		w.candidate("a").runs()
+		b := w.candidate("b").runs()
+		w.after(5 * time.Second)
+		b.stop()
+		w.saw("0s a started")
+		assert.True(t, b.returned())
+	})
+}
+
+// AlwaysStopped is client-go's way.
+func TestStory_AlwaysStopped(t *testing.T) {
+	stories(t, func(w *world) {
+		w.candidate("a").runs()
+		b := w.candidate("b", always).runs()
+		w.after(5 * time.Second)
+		b.stop()
+		w.saw("0s a started", "5s b stopped")
+	})
+}
+
+// One process leads, loses, waits and leads again: Rejoin.
+func TestStory_RejoinsInTheSameProcess(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", rejoining, releasing).works(time.Second).runs()
+		a.api("fails")
+		w.after(500 * time.Millisecond)
+		b := w.candidate("b", releasing).runs()
+		w.after(20 * time.Second)
+		w.saw("0s a started", "12s a stopped", "13s a finished its work", "16.5s b started")
+		a.api("ok")
+		w.after(10 * time.Second)
+		b.stop()
+		w.after(5 * time.Second)
+		w.saw("30.5s b stopped", "31s a started")
+		a.stop()
+		w.after(time.Second)
+		w.saw("36.5s a finished its work", "36.5s a stopped")
+		w.holder("")
+		assert.Equal(t, 2, a.Status().Terms)
+	})
+}
+
+// Run may also be called again.
+func TestStory_RunAgain(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		a.stop()
+		a.gone()
+		w.after(time.Second)
+		a.runs()
+		w.after(time.Second)
+		w.saw("0s a started", "1s a stopped", "2s a started")
+	})
+}
+
+// A blip that is shorter than RenewDeadline is nobody's business.
+func TestStory_ABlipGoesUnnoticed(t *testing.T) {
+	for _, api := range []string{"fails", "hangs", "loses", "update:fails", "get:fails", "there=3s", "back=3s"} {
+		t.Run(api, func(t *testing.T) {
+			stories(t, func(w *world) {
+				a := w.candidate("a").runs()
+				w.candidate("b").runs()
+				w.after(5 * time.Second)
+				a.api(api)
+				w.after(4 * time.Second)
+				a.api("ok")
+				if api == "hangs" {
+					return // one request takes all there is: that is what the client's timeout is for
+				}
+				w.after(time.Minute)
+				w.saw("0s a started")
+			})
+		})
+	}
+}
+
+// A process that was paused for longer than its lease knows it as soon as it looks: nothing that asks first does anything
+// after the pause, and the lease that another one has taken meanwhile is left alone.
+func TestStory_APausedLeaderStopsAtOnce(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		w.candidate("b").runs()
+		w.after(4 * time.Second)
+		led := a.led()
+		derived, cancel := context.WithTimeout(led, 2*time.Hour)
+		defer cancel()
+		_, ok := FencingTokenFromContext(derived)
+		assert.True(t, ok)
+
+		a.pause()
+		w.after(time.Hour)
+		w.saw("0s a started", "21s b started")
+		a.resume() // and before anything else gets to run:
+		_, ok = FencingTokenFromContext(derived)
+		assert.False(t, ok)
+		assert.ErrorIs(t, led.Err(), context.Canceled)
+		assert.ErrorIs(t, derived.Err(), context.Canceled)
+		assert.ErrorIs(t, context.Cause(derived), ErrLost)
+		assert.False(t, a.IsLeader())
+		w.saw("1h0m5s a stopped")
+		w.holder("b")
+	})
+}
+
+// After a pause the lease is lost even if nobody else has taken it: somebody may have, for a while.
+func TestStory_APauseEndsTheTermThoughNobodyElseLed(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", rejoining).runs()
+		w.after(5 * time.Second)
+		led := a.led()
+		a.pause()
+		w.after(13 * time.Second)
+		a.resume()
+		w.saw("0s a started", "18s a stopped", "18s a started")
+		assert.ErrorIs(t, context.Cause(led), ErrLost)
+		_, ok := FencingTokenFromContext(led)
+		assert.False(t, ok, "the new term is not the old one's")
+	})
+}
+
+// While a machine is suspended its monotonic clock stands still. The wall clock tells.
+func TestStory_ASuspendedLeaderStops(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(500 * time.Millisecond)
+		a.jump(16 * time.Second)
+		w.after(500 * time.Millisecond)
+		w.saw("0s a started", "1s a stopped")
+		assert.ErrorContains(t, context.Cause(a.led()), "the wall clock went on by 17s")
+	})
+}
+
+// Who asks need not wait for the elector to look at the wall clock.
+func TestStory_TheWallClockIsLookedAtWhenAsked(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(100 * time.Millisecond)
+		a.jump(16 * time.Second)
+		assert.False(t, a.IsLeader())
+		assert.Error(t, a.led().Err())
+		w.saw("0s a started", "100ms a stopped")
+	})
+}
+
+// A wall clock that is set by less than a lease, or back, changes nothing.
+func TestStory_TimeServersMaySetTheClock(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		for _, d := range []time.Duration{5 * time.Second, -time.Hour, 12 * time.Second, -5 * time.Second} {
+			w.after(time.Second)
+			a.jump(d)
+			w.after(10 * time.Second)
+		}
+		w.saw("0s a started")
+	})
+}
+
+// The record's times say nothing: clocks may be decades apart.
+func TestStory_ClocksMayDiffer(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a")
+		a.jump(-50 * 365 * 24 * time.Hour)
+		a.runs()
+		w.after(time.Second)
+		b := w.candidate("b")
+		b.jump(100 * 365 * 24 * time.Hour)
+		b.runs()
+		w.after(time.Minute)
+		w.saw("0s a started")
+		a.stop() // b has seen the renewal of 1m0s
+		w.after(time.Minute)
+		w.saw("1m1s a stopped", "1m17s b started")
+		a.runs()
+		w.after(time.Minute)
+		w.saw()
+	})
+}
+
+// Slack is what a renewal has left; a server that answers slowly eats it up.
+func TestStory_SlackIsMeasured(t *testing.T) {
+	story(t, func(w *world) {
+		m := &metric{}
+		a := w.candidate("a", func(c *LeaderElectionConfig) { c.Metrics = m }).runs()
+		w.after(2 * time.Second)
+		assert.Equal(t, 10*time.Second, a.Status().Slack)
+		a.api("back=3s")
+		w.after(5 * time.Second)
+		assert.Equal(t, 7*time.Second, a.Status().Slack)
+		a.api("ok")
+		w.after(10 * time.Second)
+		assert.Equal(t, 10*time.Second, a.Status().Slack)
+		assert.Equal(t, 7*time.Second, a.Status().LeastSlack)
+		assert.Equal(t, []float64{10, 7, 7}, m.taken()[:3], "a renewal counts from when it was sent, so that the next has less time")
+		w.saw("0s a started")
+	})
+}

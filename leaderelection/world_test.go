@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+
+	clientgo "k8s.io/client-go/tools/leaderelection"
+	clientgolock "k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// world is a lease and its candidates in a synctest bubble. After each verb everything that can happen has happened, and the
+// laws hold.
+type world struct {
+	t     *testing.T
+	impl  string
+	shelf *shelf
+	start time.Time
+
+	mu         sync.Mutex
+	log        []string // since the last saw
+	candidates []*candidate
+}
+
+// candidate is an elector and the process it lives in. Its work returns workTakes after it was told to; less than 0 is never.
+type candidate struct {
+	*LeaderElector // nil if it is client-go's
+	w              *world
+	name           string
+	lock           *shelfLock
+	run            func(context.Context)
+	isLeader       func() bool
+	check          func(time.Duration) error
+	cancel         context.CancelFunc
+	ended          chan struct{}
+
+	mu        sync.Mutex
+	workTakes time.Duration
+	release   chan struct{} // closed when work that never returns may
+	started   int
+	stopped   int
+	working   int
+	ledCtx    context.Context // of the newest term
+	jumped    time.Duration   // by which its wall clock was set forward
+	resumed   chan struct{}   // not nil: the process is paused until it is closed
+}
+
+// story runs play on our elector.
+func story(t *testing.T, play func(w *world)) { tell(t, transcript.Ours, play) }
+
+// stories runs play on our elector and on client-go's.
+func stories(t *testing.T, play func(w *world)) {
+	for _, impl := range []string{transcript.Ours, "client-go"} {
+		t.Run("impl="+impl, func(t *testing.T) { tell(t, impl, play) })
+	}
+}
+
+func tell(t *testing.T, impl string, play func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, impl)
+		defer w.end()
+		play(w)
+	})
+}
+
+func newWorld(t *testing.T, impl string) *world {
+	return &world{t: t, impl: impl, shelf: newShelf(t), start: time.Now()}
+}
+
+// usual is the config of most tests, with the durations that Kubernetes' components have.
+func usual() LeaderElectionConfig {
+	return LeaderElectionConfig{
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lease",
+	}
+}
+
+// candidate adds one that does not run yet.
+func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *candidate {
+	c := &candidate{w: w, name: name, release: make(chan struct{})}
+	c.lock = &shelfLock{shelf: w.shelf, identity: name}
+	config := usual()
+	config.Lock = c.lock
+	config.Callbacks = LeaderCallbacks{OnStartedLeading: c.work, OnStoppedLeading: c.onStopped}
+	for _, f := range change {
+		f(&config)
+	}
+	config.Callbacks.OnStartedLeading = c.counted(config.Callbacks.OnStartedLeading)
+	w.candidates = append(w.candidates, c)
+	if w.impl != transcript.Ours {
+		c.clientGo(config)
+		return c
+	}
+	elector, err := NewLeaderElector(config)
+	require.NoError(w.t, err)
+	elector.wall = c.wall
+	elector.jitter = func() float64 { return 0 }
+	c.LeaderElector, c.run, c.isLeader, c.check = elector, elector.Run, elector.IsLeader, elector.Check
+	return c
+}
+
+// clientGo makes the candidate one of client-go's.
+func (c *candidate) clientGo(config LeaderElectionConfig) {
+	elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
+		Lock: clientGoLock{config.Lock}, LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
+		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: config.ReleaseOnCancel, Name: config.Name, Coordinated: config.Coordinated,
+		Callbacks: clientgo.LeaderCallbacks{
+			OnStartedLeading: config.Callbacks.OnStartedLeading, OnStoppedLeading: config.Callbacks.OnStoppedLeading,
+			OnNewLeader: config.Callbacks.OnNewLeader,
+		},
+	})
+	require.NoError(c.w.t, err)
+	c.run, c.isLeader, c.check = elector.Run, elector.IsLeader, elector.Check
+}
+
+// clientGoLock is one of our locks for client-go's elector.
+type clientGoLock struct{ resourcelock.Interface }
+
+func (l clientGoLock) Get(ctx context.Context) (*clientgolock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	return (*clientgolock.LeaderElectionRecord)(record), raw, err
+}
+
+func (l clientGoLock) Create(ctx context.Context, record clientgolock.LeaderElectionRecord) error {
+	return l.Interface.Create(ctx, resourcelock.LeaderElectionRecord(record))
+}
+
+func (l clientGoLock) Update(ctx context.Context, record clientgolock.LeaderElectionRecord) error {
+	return l.Interface.Update(ctx, resourcelock.LeaderElectionRecord(record))
+}
+
+// say writes down what happened.
+func (w *world) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf("%v ", time.Since(w.start))+fmt.Sprintf(format, args...))
+}
+
+// heard returns what was said since the last time, in order.
+func (w *world) heard() []string {
+	w.settled()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	log := w.log
+	w.log = nil
+	return log
+}
+
+// saw compares what has happened since the last saw.
+func (w *world) saw(want ...string) {
+	w.t.Helper()
+	if got := w.heard(); len(got) > 0 || len(want) > 0 {
+		assert.Equal(w.t, want, got)
+	}
+}
+
+// settled waits until nothing more happens without time passing.
+func (w *world) settled() {
+	w.t.Helper()
+	synctest.Wait()
+	w.checkLaws()
+}
+
+func (w *world) after(d time.Duration) {
+	w.t.Helper()
+	time.Sleep(d)
+	w.settled()
+}
+
+// holder compares who holds the lease, by the record.
+func (w *world) holder(want string) {
+	w.t.Helper()
+	w.settled()
+	assert.Equal(w.t, want, w.shelf.get().HolderIdentity)
+}
+
+// end stops everything and checks that nothing is left.
+func (w *world) end() {
+	for _, c := range w.candidates {
+		c.resume()
+		c.lock.setWeather(weather{fails: true})
+		select {
+		case <-c.release:
+		default:
+			close(c.release)
+		}
+		c.stop()
+		c.gone()
+	}
+	w.checkLaws()
+}
+
+// checkLaws checks E2, E3 and E5, and that there is one leader.
+func (w *world) checkLaws() {
+	w.t.Helper()
+	if w.impl != transcript.Ours {
+		return
+	}
+	leaders := []string{}
+	for _, c := range w.candidates {
+		c.mu.Lock()
+		paused := c.resumed != nil
+		started, stopped, working := c.started, c.stopped, c.working
+		c.mu.Unlock()
+		if paused {
+			continue
+		}
+		if c.IsLeader() {
+			leaders = append(leaders, c.name)
+		}
+		s := c.Status()
+		if !c.config.AbandonWork {
+			assert.LessOrEqual(w.t, working, 1, "E2")
+		}
+		if !c.config.AlwaysStopped {
+			inTerm := s.Phase == Leading || s.Phase == Finishing
+			assert.True(w.t, started == stopped || started == stopped+1 && inTerm || s.Phase == Releasing,
+				"E3: %s started %d times and stopped %d times while %s", c.name, started, stopped, s.Phase)
+		}
+		assert.Equal(w.t, s.Phase == Leading || s.Phase == Finishing || s.Phase == Stopping || s.Phase == Releasing && started > 0,
+			c.hasTerm(), "E5 of %s while %s", c.name, s.Phase)
+	}
+	assert.LessOrEqual(w.t, len(leaders), 1, "leaders: %v", leaders)
+}
+
+func (e *LeaderElector) hasTerm() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.term != nil
+}
+
+// counted is work that is counted.
+func (c *candidate) counted(work func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		c.mu.Lock()
+		c.started++
+		c.working++
+		c.ledCtx = ctx
+		c.mu.Unlock()
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.working--
+		}()
+		work(ctx)
+	}
+}
+
+// work is OnStartedLeading.
+func (c *candidate) work(ctx context.Context) {
+	c.mu.Lock()
+	takes := c.workTakes
+	c.mu.Unlock()
+	c.w.say("%s started", c.name)
+	<-ctx.Done()
+	if takes < 0 {
+		<-c.release
+	} else if takes > 0 {
+		time.Sleep(takes)
+	}
+	if takes != 0 {
+		c.w.say("%s finished its work", c.name)
+	}
+}
+
+func (c *candidate) onStopped() {
+	c.mu.Lock()
+	c.stopped++
+	c.mu.Unlock()
+	c.w.say("%s stopped", c.name)
+}
+
+// works sets what the work does when it is told to end.
+func (c *candidate) works(takes time.Duration) *candidate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.workTakes = takes
+	return c
+}
+
+// runs starts the elector.
+func (c *candidate) runs() *candidate {
+	ctx, cancel := context.WithCancel(quiet())
+	ended := make(chan struct{})
+	c.cancel, c.ended = cancel, ended
+	go func() {
+		defer close(ended)
+		c.run(ctx)
+	}()
+	c.w.settled()
+	return c
+}
+
+// stop ends the context of Run.
+func (c *candidate) stop() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// gone waits for Run to return.
+func (c *candidate) gone() {
+	if c.ended != nil {
+		<-c.ended
+	}
+}
+
+// returned reports whether Run has returned.
+func (c *candidate) returned() bool {
+	synctest.Wait()
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// api sets what becomes of the candidate's requests from now on.
+func (c *candidate) api(s string) { c.lock.setWeather(parseWeather(c.w.t, s)) }
+
+// wall is the candidate's wall clock. A paused process does not get to see it: there the elector waits.
+func (c *candidate) wall() time.Time {
+	c.mu.Lock()
+	resumed, jumped := c.resumed, c.jumped
+	c.mu.Unlock()
+	if resumed != nil {
+		<-resumed
+		return c.wall()
+	}
+	return time.Now().Round(0).Add(jumped)
+}
+
+// pause stops the process, as SIGSTOP does: its next look at a clock waits for resume.
+func (c *candidate) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resumed == nil {
+		c.resumed = make(chan struct{})
+	}
+}
+
+func (c *candidate) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resumed != nil {
+		close(c.resumed)
+		c.resumed = nil
+	}
+}
+
+// jump sets the process's wall clock forward.
+func (c *candidate) jump(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.jumped += d
+}
+
+// led returns the context of the newest work.
+func (c *candidate) led() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.NotNil(c.w.t, c.ledCtx)
+	return c.ledCtx
+}
+
+// quiet is a context whose logger says nothing.
+func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
+
+func goexit() { runtime.Goexit() }
