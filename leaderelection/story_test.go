@@ -4,10 +4,13 @@ package leaderelection
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 func releasing(c *LeaderElectionConfig)   { c.ReleaseOnCancel = true }
@@ -372,4 +375,65 @@ func TestStory_SlackIsMeasured(t *testing.T) {
 		assert.Equal(t, []float64{10, 7, 7}, m.taken()[:3], "a renewal counts from when it was sent, so that the next has less time")
 		w.saw("0s a started")
 	})
+}
+
+// A lease that was deleted is made again with what is known of it, and the leader leads on.
+func TestStory_ARecreatedLeaseKeepsItsTerm(t *testing.T) {
+	stories(t, func(w *world) {
+		w.shelf.set(&resourcelock.LeaderElectionRecord{LeaderTransitions: 6})
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		acquired := w.shelf.get().AcquireTime
+		w.shelf.set(nil)
+		w.after(2 * time.Second)
+		w.holder("a")
+		w.saw("0s a started")
+		assert.Equal(t, 7, w.shelf.get().LeaderTransitions)
+		assert.Equal(t, acquired, w.shelf.get().AcquireTime)
+		if ours(w) {
+			assert.Equal(t, FencingToken{UID: "uid2", Transitions: 7}, a.Status().Token, "the object is another")
+		}
+	})
+}
+
+// How long nobody leads, by how the last leader ended. Candidates look every 2 s to 4.4 s; here it is 2 s.
+func TestStory_Timings(t *testing.T) {
+	for _, row := range []struct {
+		end     string // how the leader ends, one second after a renewal at 10 s
+		release bool
+		gap     time.Duration // from then until the next one starts
+	}{
+		{"stop", true, 1500 * time.Millisecond},   // at the next look, at 12.5 s
+		{"stop", false, 15500 * time.Millisecond}, // the last renewal was seen at 10.5 s: at the look after 25.5 s
+		{"crash", true, 15500 * time.Millisecond}, // as without release
+		{"partition", true, 15500 * time.Millisecond},
+		{"suspend", true, 15500 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprintf("%s release=%v", row.end, row.release), func(t *testing.T) {
+			story(t, func(w *world) {
+				a := w.candidate("a", func(c *LeaderElectionConfig) { c.ReleaseOnCancel = row.release }).runs()
+				time.Sleep(500 * time.Millisecond)
+				w.candidate("b").runs()
+				w.after(10500 * time.Millisecond)
+				w.saw("0s a started")
+				ended := time.Now()
+				switch row.end {
+				case "stop":
+					a.stop()
+				case "crash":
+					a.api("fails")
+					a.pause()
+				case "partition":
+					a.api("hangs")
+				case "suspend":
+					a.pause()
+				}
+				for w.shelf.get().HolderIdentity != "b" {
+					w.after(100 * time.Millisecond)
+				}
+				assert.InDelta(t, row.gap.Seconds(), time.Since(ended).Seconds(), 0.2)
+				w.heard()
+			})
+		})
+	}
 }

@@ -77,7 +77,9 @@ func tell(t *testing.T, impl string, play func(w *world)) {
 }
 
 func newWorld(t *testing.T, impl string) *world {
-	return &world{t: t, impl: impl, shelf: newShelf(t), start: time.Now()}
+	w := &world{t: t, impl: impl, shelf: newShelf(t), start: time.Now()}
+	w.shelf.lawless = impl != transcript.Ours
+	return w
 }
 
 // usual is the config of most tests, with the durations that Kubernetes' components have.

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+func ours(w *world) bool { return w.impl == transcript.Ours }
+
+// takes makes somebody else the holder, as if the lease had expired.
+func (w *world) takes(name string) {
+	record := w.shelf.get()
+	record.HolderIdentity = name
+	record.LeaderTransitions++
+	w.shelf.set(&record)
+}
+
+// client-go's release reads the lease and then asks its memory whether it is the holder: it wipes out the lease of somebody
+// who has taken it meanwhile.
+func TestDifference_ReleaseLeavesAnothersLease(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		w.takes("b")
+		a.stop()
+		if ours(w) {
+			w.holder("b")
+		} else {
+			w.holder("")
+		}
+		w.heard()
+	})
+}
+
+// The same, with b coming between the read and the write of the release: the conflict makes it read again.
+func TestDifference_ReleaseLooksAgainAfterAConflict(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		a.api("update:there=1s")
+		a.stop()
+		w.after(500 * time.Millisecond)
+		w.takes("b")
+		w.after(5 * time.Second)
+		if ours(w) {
+			w.holder("b")
+		} else {
+			w.holder("")
+		}
+		w.heard()
+	})
+}
+
+// client-go's Run returns, and the lease is free, while the work still runs (kubernetes/kubernetes#139991).
+func TestDifference_RunReturnsAfterTheWork(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing).works(5 * time.Second).runs()
+		w.after(time.Second)
+		a.stop()
+		assert.Equal(t, !ours(w), a.returned())
+		w.after(4 * time.Second)
+		if ours(w) {
+			w.holder("a")
+		} else {
+			w.holder("")
+		}
+		w.after(10 * time.Second)
+		if ours(w) {
+			w.saw("0s a started", "6s a finished its work", "6s a stopped")
+		} else {
+			w.saw("0s a started", "1s a stopped", "6s a finished its work")
+		}
+	})
+}
+
+// AbandonWork is client-go's way.
+func TestDifference_AbandonWorkIsClientGos(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing, abandoning).works(5 * time.Second).runs()
+		w.after(time.Second)
+		a.stop()
+		assert.True(t, a.returned())
+		w.holder("")
+		w.after(10 * time.Second)
+		w.saw("0s a started", "1s a stopped", "6s a finished its work")
+	})
+}
+
+// client-go calls OnStoppedLeading whenever Run returns.
+func TestDifference_StoppedOnlyIfStarted(t *testing.T) {
+	stories(t, func(w *world) {
+		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 3600})
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		a.stop()
+		if ours(w) {
+			w.saw()
+		} else {
+			w.saw("1s a stopped")
+		}
+	})
+}
+
+// client-go goes on leading for RenewDeadline after it has read that somebody else leads.
+func TestDifference_ATakenLeaseIsLostAtOnce(t *testing.T) {
+	stories(t, func(w *world) {
+		w.candidate("a").runs()
+		w.after(time.Second)
+		w.takes("b")
+		w.after(time.Minute)
+		if ours(w) {
+			w.saw("0s a started", "2s a stopped")
+		} else {
+			w.saw("0s a started", "12s a stopped")
+		}
+	})
+}
+
+// If somebody has cleared the record, the term is over: others may have led. client-go takes it again and goes on as if
+// nothing had happened, with another number of transitions.
+func TestDifference_AClearedLeaseEndsTheTerm(t *testing.T) {
+	stories(t, func(w *world) {
+		w.candidate("a").runs()
+		w.after(time.Second)
+		w.takes("")
+		w.after(time.Minute)
+		if ours(w) {
+			w.saw("0s a started", "2s a stopped")
+		} else {
+			w.saw("0s a started")
+			assert.Equal(t, 2, w.shelf.get().LeaderTransitions)
+		}
+	})
+}
+
+// A renewal counts from when it was sent. client-go counts from when the answer came: with a slow answer, and then none, it
+// leads on after its lease has expired for everybody else.
+func TestDifference_ARenewalCountsFromWhenItWasSent(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		a.api("update:back=9s") // renews at 2 s, hears of it at 11 s
+		w.after(time.Second)
+		renewed := time.Now()
+		w.after(8 * time.Second)
+		a.api("fails")
+		w.after(5 * time.Second)
+		assert.Less(t, time.Since(renewed), 15*time.Second)
+		if ours(w) {
+			w.saw("0s a started", "14s a stopped")
+			return
+		}
+		w.after(4 * time.Second)
+		assert.Greater(t, time.Since(renewed), 15*time.Second)
+		w.saw("0s a started") // and still leads
+	})
+}
+
+// A leader never leads for longer than the others wait, whatever the config. client-go tries for RenewDeadline after the
+// next renewal was due, which may be later.
+func TestDifference_TheTermEndsWithTheLease(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", func(c *LeaderElectionConfig) { c.RenewDeadline = 14 * time.Second }).runs()
+		w.after(time.Second)
+		a.api("fails")
+		w.after(time.Minute)
+		if ours(w) {
+			w.saw("0s a started", "15s a stopped")
+		} else {
+			w.saw("0s a started", "16s a stopped")
+		}
+	})
+}
+
+// After a loss client-go tries to release the lease before it says so: with a server that does not answer that takes
+// RenewDeadline once more, and the work's process lives on.
+func TestDifference_StoppedIsCalledBeforeTheRelease(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		a.api("hangs")
+		w.after(time.Minute)
+		if ours(w) {
+			w.saw("0s a started", "12s a stopped")
+		} else {
+			w.saw("0s a started", "22s a stopped")
+		}
+	})
+}
+
+// A candidate's request that is never answered is given up after RenewDeadline. client-go's candidate waits for ever, unless
+// its client has a timeout.
+func TestDifference_ACandidatesRequestsAreBounded(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a")
+		a.api("hangs")
+		a.runs()
+		w.after(time.Minute)
+		a.api("ok")
+		w.after(time.Minute)
+		assert.Equal(t, ours(w), len(w.heard()) == 1)
+	})
+}
+
+// A candidate that is stopped while its write is under way may have got the lease without knowing. It is released.
+func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing)
+		a.api("create:back=5s")
+		a.runs()
+		w.after(time.Second)
+		a.stop()
+		w.after(time.Second)
+		if ours(w) {
+			w.holder("")
+		} else {
+			w.holder("a")
+		}
+		w.heard()
+	})
+}
+
+// A lease of less than a second is one of a second in the record. client-go writes 0, which nobody has to wait for, and which
+// the API server refuses for a Lease.
+func TestDifference_LeaseDurationIsRoundedUp(t *testing.T) {
+	stories(t, func(w *world) {
+		w.candidate("a", func(c *LeaderElectionConfig) {
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 500*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond
+		}).runs()
+		if ours(w) {
+			assert.Equal(t, 1, w.shelf.get().LeaseDurationSeconds)
+		} else {
+			assert.Equal(t, 0, w.shelf.get().LeaseDurationSeconds)
+		}
+		w.heard()
+	})
+}
+
+// client-go says IsLeader as long as the last record it saw was its own, expired or not.
+func TestDifference_IsLeaderLooksAtTheClock(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		a.api("fails")
+		w.after(time.Hour)
+		w.saw("0s a started", "12s a stopped")
+		assert.Equal(t, !ours(w), a.isLeader())
+	})
+}
+
+// A term that has ended in order is no reason to restart the process. client-go's check fails for ever once a leader has
+// stopped without releasing its lease, until another one's is seen.
+func TestDifference_CheckForgetsATermThatHasEnded(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a").runs()
+		w.after(time.Second)
+		a.stop()
+		w.after(time.Hour)
+		assert.Equal(t, !ours(w), a.check(time.Second) != nil)
+		w.heard()
+	})
+}
+
+// New leaders are told one after the other. client-go starts a goroutine for each, and which comes first is chance.
+func TestDifference_NewLeadersAreToldInOrder(t *testing.T) {
+	story(t, func(w *world) {
+		var told []string
+		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "first", LeaseDurationSeconds: 15})
+		want := []string{"first"}
+		w.candidate("a", func(c *LeaderElectionConfig) {
+			c.Callbacks.OnNewLeader = func(identity string) {
+				time.Sleep(time.Minute) // a slow listener keeps nobody
+				told = append(told, identity)
+			}
+		}).runs()
+		for i := range 20 {
+			name := fmt.Sprintf("other%d", i)
+			w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: name, LeaseDurationSeconds: 15})
+			want = append(want, name)
+			w.after(2 * time.Second)
+		}
+		w.after(time.Hour)
+		assert.Equal(t, append(want, "a"), told)
+		w.heard()
+	})
+}
+
+// client-go renews right after it has acquired the lease. One write is enough.
+func TestDifference_TheFirstRenewalWaits(t *testing.T) {
+	stories(t, func(w *world) {
+		w.candidate("a").runs()
+		w.after(time.Second)
+		if ours(w) {
+			assert.Equal(t, 0, w.shelf.count("update"))
+		} else {
+			assert.Equal(t, 1, w.shelf.count("update"))
+		}
+		w.heard()
+	})
+}
