@@ -137,7 +137,9 @@ func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
 		assert.Equal(t, []string{"a@2"}, w.stored())
 		assert.Equal(t, time.Second, time.Since(before))
 	}, only(oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
-		o.WrapIndexer = func(inner store.Indexer) store.Indexer { return slowIndexer{inner, func() time.Duration { return time.Second }} }
+		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+			return slowIndexer{inner, func() time.Duration { return time.Second }}
+		}
 	}))
 }
 

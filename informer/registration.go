@@ -79,10 +79,13 @@ const (
 	SkipOnPanic
 )
 
-// handlerName tells handlers apart: functions by their name, others by their type.
+// handlerName tells handlers apart: functions by their name, others by their type. What only wraps another says so by a
+// method Unwrap.
 func handlerName(handler ResourceEventHandler) string {
 	var funcs []any
 	switch h := handler.(type) {
+	case interface{ Unwrap() ResourceEventHandler }:
+		return handlerName(h.Unwrap())
 	case FilteringResourceEventHandler:
 		return handlerName(h.Handler)
 	case *FilteringResourceEventHandler:

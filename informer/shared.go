@@ -82,9 +82,9 @@ type SharedInformer interface {
 	LastSyncResourceVersion() string
 	// LastError is why the last attempt to list or watch failed; nil if it did not.
 	LastError() error
-	// Status is a moment in the informer's life, for messages and debug pages. It costs a copy of the store's keys.
+	// Status is a moment in the informer's life, for messages and debug pages.
 	Status() Status
-	// Health says how recent the store is, and why it is not, for health checks. It is cheap.
+	// Health says how recent the store is, and why it is not, for health checks.
 	Health() Health
 	// WaitForResourceVersion waits until the store has everything up to resourceVersion: that of an object that the caller
 	// has just written, say, which it then reads as it wrote it, or newer. Handlers may hear of it later. It may wait for

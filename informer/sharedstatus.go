@@ -59,10 +59,18 @@ func (s *sharedIndexInformer) Status() Status {
 		Started:   phase >= started,
 		Stopped:   phase == stopped,
 		HasSynced: s.HasSynced(),
-		Objects:   len(s.indexer.ListKeys()),
+		Objects:   s.count(),
 		Reflector: s.reflectorStatus(),
 		Handlers:  s.processor.status(),
 	}
+}
+
+// count is the number of objects. What wraps the store may hide its Len.
+func (s *sharedIndexInformer) count() int {
+	if counter, ok := s.indexer.(interface{ Len() int }); ok {
+		return counter.Len()
+	}
+	return len(s.indexer.ListKeys())
 }
 
 func (s *sharedIndexInformer) reflectorStatus() reflector.Status {

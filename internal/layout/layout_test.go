@@ -32,6 +32,11 @@ var rules = map[string]rule{
 	"controller": {ours: []string{"workqueue"}},
 	"apitest":    {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
 	"trace":      {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
+	"metrics": {
+		ours:    []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection"},
+		outside: []string{"github.com/prometheus/"},
+	},
+	"health": {ours: []string{"reflector", "informer", "workqueue", "controller"}},
 
 	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features"}},
 	"compat/cache/synctrack": {},
