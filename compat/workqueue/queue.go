@@ -5,12 +5,12 @@
 //
 //	informer -> handlers -> [workqueue] -> controller workers
 //
-// A name here is an alias of example.com/informerstack/workqueue, or a function that calls the one of that name there;
-// read that package for what the queues do. What is only here: SetProvider and the metrics provider of the process, in
-// provider.go; the config structs that have other fields there; and, in legacy.go, the names from before type parameters.
+// A name here is an alias of the same name in example.com/informerstack/workqueue, or a function that calls the one there:
+// read that package for what the queues do. Only here are SetProvider and the metrics provider of the process (provider.go),
+// the config structs that have other fields there, and the names from before type parameters (legacy.go).
 //
-// Read queue.go, delaying.go, ratelimiting.go, limiter.go; provider.go; legacy.go. Then go test -v ./compat/workqueue.
-// Goroutines: those of the queues. Locking: none, the provider is set once, atomically.
+// Read queue.go, delaying.go, ratelimiting.go, limiter.go, parallelize.go; provider.go; legacy.go. Then
+// go test -v ./compat/workqueue. Goroutines: those of the queues. Locking: none; the provider is set once, atomically.
 //
 // Source: util/workqueue/queue.go TypedInterface, util/workqueue/delaying_queue.go TypedDelayingQueueConfig,
 // util/workqueue/rate_limiting_queue.go TypedRateLimitingQueueConfig, util/workqueue/metrics.go SetProvider

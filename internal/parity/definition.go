@@ -37,12 +37,12 @@ func (c *comparison) definition(name string, theirs, ours types.Type) {
 
 // interfaces compares method by method. A program may implement the interface, so ours has no more methods.
 func (c *comparison) interfaces(name string, theirs, ours *types.Interface) {
-	missing := map[string]bool{}
+	wanted := map[string]bool{}
 	for their := range theirs.Methods() {
 		if !their.Exported() {
 			continue
 		}
-		missing[their.Name()] = true
+		wanted[their.Name()] = true
 		our := methodOf(ours, their.Name())
 		switch {
 		case our == nil:
@@ -55,7 +55,7 @@ func (c *comparison) interfaces(name string, theirs, ours *types.Interface) {
 		if !our.Exported() && !implementable(theirs) {
 			continue
 		}
-		if !missing[our.Name()] {
+		if !wanted[our.Name()] {
 			c.differs(name+"."+our.Name(), "client-go has no such method: what implements its interface does not implement ours")
 		}
 	}
@@ -84,7 +84,8 @@ func implementable(i *types.Interface) bool {
 }
 
 // structs compares fields. A struct of which every field is exported can be written without the fields' names, and must
-// have the same ones in the same order.
+// have the same ones in the same order. (What an unexported embedded struct lends its fields to is not looked at: client-go
+// has none.)
 func (c *comparison) structs(name string, theirs, ours *types.Struct) {
 	open := true
 	for their := range theirs.Fields() {

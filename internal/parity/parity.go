@@ -84,8 +84,8 @@ func unexpected(differences []Difference, known map[string]string) []string {
 	return problems
 }
 
-// Differences lists what a program can tell between two packages, by name. Beside the two, a package of client-go that
-// ours depends on a counterpart of is compared with that.
+// Differences lists what a program can tell between two packages, by name. Where they mention types of other packages of
+// client-go that we have counterparts of, and ours depends on those, the counterparts' types are expected.
 func Differences(clientGo, compat string) ([]Difference, error) {
 	load, err := newLoader(clientGo, compat)
 	if err != nil {
