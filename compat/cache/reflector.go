@@ -4,6 +4,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -175,9 +176,14 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 	return r.ListAndWatchWithContext(wait.ContextForChannel(stopCh))
 }
 
-// ListAndWatchWithContext does one round of list and watch.
+// ListAndWatchWithContext does one round of list and watch. That a resync failed ends the round, and is no error of it.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
-	return r.start().ListAndWatch(ctx)
+	err := r.start().ListAndWatch(ctx)
+	var failed *reflector.ApplyError
+	if errors.As(err, &failed) && failed.Verb == "resync" {
+		return nil
+	}
+	return err
 }
 
 // coreHandler is handler for a reflector of the core; nil for nil.

@@ -33,13 +33,15 @@ type typedInformer[T Object] struct{ SharedIndexInformer }
 
 // AddTypedEventHandler implements TypedSharedIndexInformer.
 func (i typedInformer[T]) AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error) {
+	var one HandlerOptions
 	switch len(options) {
 	case 0:
-		return i.AddEventHandler(informer.Untyped(handler))
 	case 1:
-		return i.AddEventHandlerWithOptions(informer.Untyped(handler), options[0])
+		one = options[0]
+	default:
+		return nil, fmt.Errorf("at most one HandlerOptions may be passed, got %d", len(options))
 	}
-	return nil, fmt.Errorf("at most one HandlerOptions may be passed, got %d", len(options))
+	return i.AddEventHandlerWithOptions(informer.Untyped(handler), one)
 }
 
 // AddTypedIndexers implements TypedSharedIndexInformer.

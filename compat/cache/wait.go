@@ -5,6 +5,7 @@ package cache
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -26,11 +27,38 @@ type (
 func IsDone(checker DoneChecker) bool { return informer.IsDone(checker) }
 
 // WaitFor waits until all of checkers are done, and returns true, or until ctx is, and returns false if one is missing. A
-// what that is not empty is logged.
+// what that is not empty is logged, as the caller's, and so is each checker at the moment at which it is done: that takes
+// a goroutine for each.
 //
 // Source: tools/cache/shared_informer.go WaitFor
 func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
-	return informer.WaitFor(ctx, what, checkers...)
+	if what == "" {
+		return informer.WaitFor(ctx, "", checkers...)
+	}
+	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
+	helper()
+	logger.Info("Waiting", "for", what)
+	type answer struct {
+		name string
+		done bool
+	}
+	answers := make(chan answer)
+	for _, checker := range checkers {
+		go func() { answers <- answer{checker.Name(), informer.WaitFor(ctx, "", checker)} }()
+	}
+	var missing []string
+	for range checkers {
+		if a := <-answers; a.done {
+			logger.Info("Done waiting", "for", what, "instance", a.name)
+		} else {
+			missing = append(missing, a.name)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		logger.Info("Timed out waiting", "for", what, "cause", context.Cause(ctx), "instances", missing)
+	}
+	return len(missing) == 0
 }
 
 // WaitForCacheSync waits until all of cacheSyncs are true, and returns true, or until stopCh is closed, and returns false.

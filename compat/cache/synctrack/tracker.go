@@ -112,7 +112,7 @@ func (t *SingleFileTracker) Finished() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending == 0 {
-		panic("synctrack: Finished without Start")
+		panic("synctrack: negative counter; this logic error means HasSynced may return incorrect value")
 	}
 	t.pending--
 	t.checkLocked(t.pending)

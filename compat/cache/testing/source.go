@@ -210,6 +210,9 @@ func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interfac
 	return f.Broadcaster.WatchWithPrefix(missed)
 }
 
+// IsWatchListSemanticsUnSupported says that a source has no streaming lists, so that nobody tries.
+func (f *FakeControllerSource) IsWatchListSemanticsUnSupported() bool { return true }
+
 // Shutdown ends every watch once its watcher has taken what waits. No method may be called afterwards: it would wait for
 // ever.
 func (f *FakeControllerSource) Shutdown() {
