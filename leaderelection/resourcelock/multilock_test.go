@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resourcelock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/apitest"
+)
+
+// pair is a MultiLock and the two locks that those have who are not in between any more, or not yet.
+func pair(t *testing.T, config *rest.Config, identity string) (both, old, young Interface) {
+	return lockOf(t, EndpointsLeasesResourceLock, identity, config),
+		lockOf(t, EndpointsResourceLock, identity, config), lockOf(t, LeasesResourceLock, identity, config)
+}
+
+// The primary is written first: an old candidate is in the way of the pair, and the secondary stays as it is.
+func TestMultiLock_PrimaryFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, _, _ := pair(t, config, "a")
+		require.NoError(t, both.Create(ctx, heldBy("a", 0)))
+		var order []string
+		for _, r := range s.Requests(apitest.Match{}) {
+			order = append(order, r.Verb+" "+r.Resource)
+		}
+		assert.Equal(t, []string{"create endpoints", "create leases"}, order)
+
+		s.Faults().Fail(1, apitest.Match{Resource: "endpoints"}, apierrors.NewInternalError(assert.AnError))
+		s.ForgetRequests()
+		assert.Error(t, both.Update(ctx, heldBy("a", 0)))
+		assert.Empty(t, s.Requests(apitest.Match{Resource: "leases"}))
+	})
+}
+
+// An old candidate leads, and knows nothing of a Lease: it is the holder. Who follows it makes the Lease.
+func TestMultiLock_TheOldOnesLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		_, old, _ := pair(t, config, "old")
+		both, _, young := pair(t, config, "a")
+		require.NoError(t, old.Create(ctx, heldBy("old", 0)))
+		record, raw, err := both.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "old", record.HolderIdentity)
+		_, oldRaw, err := old.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, oldRaw, raw)
+		require.NoError(t, both.Update(ctx, heldBy("a", 1)))
+		record, _, err = young.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "a", record.HolderIdentity)
+	})
+}
+
+// M1: two halves that differ are nobody's. Both count: the bytes change with either.
+func TestMultiLock_UnknownLeader(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, _, _ := pair(t, config, "a")
+		_, old, young := pair(t, config, "b")
+		require.NoError(t, both.Create(ctx, heldBy("a", 0)))
+		_, _, err := old.Get(ctx)
+		require.NoError(t, err)
+		require.NoError(t, old.Update(ctx, heldBy("b", 1)))
+		record, raw, err := both.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, UnknownLeader, record.HolderIdentity)
+		_, _, err = young.Get(ctx)
+		require.NoError(t, err)
+		require.NoError(t, young.Update(ctx, heldBy("c", 1)))
+		_, changed, err := both.Get(ctx)
+		require.NoError(t, err)
+		assert.NotEqual(t, raw, changed)
+	})
+}
+
+// The secondary's loss is repaired by the holder.
+func TestMultiLock_TheSecondaryIsMadeAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, _, young := pair(t, config, "a")
+		require.NoError(t, both.Create(ctx, heldBy("a", 0)))
+		objects, err := s.List("leases.coordination.k8s.io", "kube-system")
+		require.NoError(t, err)
+		require.NoError(t, s.Delete(&objects[0]))
+		_, _, err = both.Get(ctx)
+		assert.True(t, apierrors.IsNotFound(err))
+		require.NoError(t, both.Create(ctx, heldBy("a", 0)), "the primary exists, but is ours")
+		_, _, err = young.Get(ctx)
+		require.NoError(t, err)
+		require.NoError(t, both.Update(ctx, heldBy("a", 0)))
+	})
+}
+
+// M2: client-go reads the secondary again between the two writes, and so overwrites whoever has taken it since it decided.
+func TestDifference_MultiLockLeavesAnothersSecondary(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, _, _ := pair(t, config, "a")
+		_, _, young := pair(t, config, "new")
+		require.NoError(t, both.Create(ctx, heldBy("a", 0)))
+		_, _, err := young.Get(ctx)
+		require.NoError(t, err)
+		require.NoError(t, young.Update(ctx, heldBy("new", 1)))
+		assert.True(t, apierrors.IsConflict(both.Update(ctx, heldBy("a", 0))))
+		record, _, err := young.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "new", record.HolderIdentity)
+	})
+}
+
+// M2: of two that find nothing, the one that comes second to the primary gives way. client-go takes any primary for its own
+// when it creates, and may lead beside an old candidate.
+func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, _, young := pair(t, config, "a")
+		_, old, _ := pair(t, config, "old")
+		_, _, err := both.Get(ctx)
+		require.True(t, apierrors.IsNotFound(err))
+		require.NoError(t, old.Create(ctx, heldBy("old", 0)))
+		assert.True(t, apierrors.IsAlreadyExists(both.Create(ctx, heldBy("a", 0))))
+		_, _, err = young.Get(ctx)
+		assert.True(t, apierrors.IsNotFound(err), "no Lease was made")
+	})
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// ledger is what leaders write to: it takes note of the newest token and refuses none, so that the test sees an old one.
+type ledger struct {
+	t      *testing.T
+	mu     sync.Mutex
+	newest FencingToken
+	by     string
+	writes int
+}
+
+// write is law L-A as whoever is written to sees it: after a write of one leader there is none of an earlier one.
+func (l *ledger) write(by string, token FencingToken) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	assert.False(l.t, token.Before(l.newest), "L-A: %s writes with %s after %s did with %s", by, token, l.by, l.newest)
+	if token == l.newest && l.writes > 0 {
+		assert.Equal(l.t, l.by, by, "L-A: two write with %s", token)
+	}
+	l.newest, l.by = token, by
+	l.writes++
+}
+
+// In a simulation the durations leave room for clocks that run at different speeds: the fastest by a fifth.
+const (
+	simLease    = 60 * time.Second
+	simDeadline = 40 * time.Second
+	simRetry    = 8 * time.Second
+)
+
+// simulated adds a candidate with a clock that runs so much faster than the server's that it takes a lease of 60 s to be over
+// after the given seconds. It rejoins, and its work writes to the ledger four times a second as long as it believes to lead.
+func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand) *candidate {
+	var c *candidate
+	faster := float64(simLease/time.Second) / float64(seconds)
+	c = w.candidate(name, rejoining, func(config *LeaderElectionConfig) {
+		config.LeaseDuration = time.Duration(seconds) * time.Second
+		config.RenewDeadline = time.Duration(float64(simDeadline) / faster)
+		config.RetryPeriod = time.Duration(float64(simRetry) / faster)
+		config.ReleaseOnCancel = random.IntN(2) == 0
+		config.Lock = fastLock{config.Lock.(*shelfLock), seconds}
+		windsUp := time.Duration(random.IntN(20)) * time.Second
+		config.Callbacks.OnStartedLeading = func(ctx context.Context) {
+			for ctx.Err() == nil {
+				c.wall() // a paused process does nothing
+				if token, ok := FencingTokenFromContext(ctx); ok {
+					l.write(name, token)
+				}
+				sleep(ctx, 250*time.Millisecond)
+			}
+			time.Sleep(windsUp)
+			c.wall()
+			if token, ok := FencingTokenFromContext(ctx); ok {
+				l.write(name, token)
+			}
+		}
+		config.Callbacks.OnStoppedLeading = func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stopped++
+		}
+	})
+	mine := rand.New(rand.NewPCG(random.Uint64(), 0))
+	c.jitter = mine.Float64
+	c.jump(time.Duration(random.Int64N(int64(10 * 365 * 24 * time.Hour))))
+	return c
+}
+
+// fastLock shows a candidate with a fast clock the durations of the record as its clock will count them.
+type fastLock struct {
+	*shelfLock
+	seconds int
+}
+
+func (l fastLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.shelfLock.Get(ctx)
+	if err == nil && record.LeaseDurationSeconds == int(simLease/time.Second) {
+		record.LeaseDurationSeconds = l.seconds
+	}
+	return record, raw, err
+}
+
+func (l fastLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.shelfLock.Create(ctx, l.slow(record))
+}
+
+func (l fastLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.shelfLock.Update(ctx, l.slow(record))
+}
+
+func (l fastLock) slow(record resourcelock.LeaderElectionRecord) resourcelock.LeaderElectionRecord {
+	if record.LeaseDurationSeconds == l.seconds {
+		record.LeaseDurationSeconds = int(simLease / time.Second)
+	}
+	return record
+}
+
+// Five candidates, and everything that can go wrong does: processes are paused, die and come back; clocks run at different
+// speeds and are set; requests fail, hang, are slow on the way there or back, or lose their answers.
+//
+//	L-A  at no moment two hold the lease and act, by their own clocks
+//	L-B  once all is well, somebody leads within a lease and a few tries
+func TestSimulation(t *testing.T) {
+	seeds := uint64(20)
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { simulate(t, rand.New(rand.NewPCG(seed, 1))) })
+		})
+	}
+}
+
+func simulate(t *testing.T, random *rand.Rand) {
+	w := newWorld(t, transcript.Ours)
+	w.shelf.early = 1.0 / 6
+	defer w.end()
+	l := &ledger{t: t}
+	speeds := []int{60, 60, 55, 50}
+	lives := 0
+	enter := func() {
+		lives++
+		w.simulated(fmt.Sprintf("p%d", lives), speeds[random.IntN(len(speeds))], l, random).runs()
+	}
+	for range 5 {
+		enter()
+	}
+	living := slices.Clone(w.candidates)
+	for range 100 {
+		w.stepBy(time.Duration(random.IntN(15000)) * time.Millisecond)
+		i := random.IntN(len(living))
+		c := living[i]
+		switch random.IntN(12) {
+		case 0, 1:
+			c.pause()
+		case 2, 3, 4:
+			c.resume()
+		case 5:
+			c.jump(time.Duration(random.IntN(200)-80) * time.Second)
+		case 6, 7, 8, 9:
+			c.api(randomWeather(random))
+		case 10:
+			c.pause() // for ever
+			enter()
+			living[i] = w.candidates[len(w.candidates)-1]
+		case 11:
+			if c.resumed == nil { // it ends in order, and is started again
+				c.stop()
+				enter()
+				living[i] = w.candidates[len(w.candidates)-1]
+			}
+		}
+	}
+
+	for _, c := range living {
+		c.resume()
+		c.api("ok")
+	}
+	w.stepBy(simDeadline) // the last request of the bad times is over
+	for limit := time.Now().Add(simLease + 3*22*simRetry/10); w.leader() == ""; {
+		w.stepBy(time.Second)
+		require.True(t, time.Now().Before(limit), "L-B: nobody leads")
+	}
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	assert.Greater(t, l.writes, 100)
+}
+
+func randomWeather(random *rand.Rand) string {
+	op := []string{"", "", "", "update:", "get:"}[random.IntN(5)]
+	kind := []string{"ok", "ok", "fails", "hangs", "loses", "there=", "back="}[random.IntN(7)]
+	if kind[len(kind)-1] == '=' {
+		kind += fmt.Sprintf("%ds", random.IntN(50))
+	}
+	return op + kind
+}
+
+// stepBy lets time pass, and looks for two leaders all the time.
+func (w *world) stepBy(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(min(700*time.Millisecond, time.Until(end)))
+		w.checkLaws()
+	}
+}
+
+func (w *world) leader() string {
+	for _, c := range w.candidates {
+		if c.resumed == nil && c.IsLeader() {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// The same over an API server that fails at random: 429, 500, 503, cut and delayed answers.
+func TestSimulation_OverAnAPIServer(t *testing.T) {
+	for _, kind := range []string{resourcelock.LeasesResourceLock, resourcelock.EndpointsLeasesResourceLock} {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprintf("%s/seed=%d", kind, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { simulateServer(t, kind, seed) })
+			})
+		}
+	}
+}
+
+func simulateServer(t *testing.T, kind string, seed uint64) {
+	s := apitest.NewServer(apitest.Options{})
+	require.NoError(t, s.StartPipe())
+	defer s.Close()
+	l := &ledger{t: t}
+	ctx, cancel := context.WithCancel(quiet())
+	var running sync.WaitGroup
+	var electors []*LeaderElector
+	for i := range 3 {
+		name := fmt.Sprintf("p%d", i)
+		config := usual()
+		var err error
+		config.Lock, err = resourcelock.NewFromKubeconfig(kind, "kube-system", "lock", resourcelock.ResourceLockConfig{Identity: name},
+			&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+			config.RenewDeadline)
+		require.NoError(t, err)
+		config.Rejoin, config.ReleaseOnCancel = true, i == 0
+		config.Callbacks = LeaderCallbacks{OnStoppedLeading: func() {}, OnStartedLeading: func(ctx context.Context) {
+			for sleep(ctx, 250*time.Millisecond) {
+				if token, ok := FencingTokenFromContext(ctx); ok {
+					l.write(name, token)
+				}
+			}
+		}}
+		elector, err := NewLeaderElector(config)
+		require.NoError(t, err)
+		electors = append(electors, elector)
+		running.Go(func() { elector.Run(ctx) })
+	}
+	leaders := func() (n int) {
+		for _, e := range electors {
+			if e.IsLeader() {
+				n++
+			}
+		}
+		return n
+	}
+	heal := s.Faults().Random(seed, apitest.Rates{ServerError: .3, Unavailable: .2, Drop: .2, TooManyRequests: .1, MaxDelay: 8 * time.Second})
+	for range 600 {
+		time.Sleep(time.Second)
+		assert.LessOrEqual(t, leaders(), 1, "L-A")
+	}
+	heal()
+	time.Sleep(usual().RenewDeadline + usual().LeaseDuration + 3*22*usual().RetryPeriod/10)
+	assert.Equal(t, 1, leaders(), "L-B")
+	cancel()
+	running.Wait()
+}
