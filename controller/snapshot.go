@@ -40,6 +40,7 @@ type Snapshot[K comparable] struct {
 	Phase       Phase
 	Missing     []MissingCache         // caches that are not synced
 	Queued      int                    // keys that a worker may take now
+	Ready       []K                    // those keys, next first; nil if the queue does not tell
 	Waiting     []workqueue.Waiting[K] // keys with a delay, next first; nil if the queue does not tell
 	Limited     int                    // keys that the rate limiter remembers; 0 if the queue does not tell
 	Running     []Running[K]           // longest first
@@ -77,7 +78,8 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 		s.Missing = c.missingCaches()
 	}
 	if queue, ok := c.queue.(interface{ Snapshot() workqueue.Snapshot[K] }); ok {
-		s.Waiting = queue.Snapshot().Waiting
+		content := queue.Snapshot()
+		s.Ready, s.Waiting = content.Ready, content.Waiting
 	}
 	if queue, ok := c.queue.(workqueue.Tracker); ok {
 		s.Limited = queue.Tracked()

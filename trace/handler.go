@@ -17,6 +17,9 @@ type eventHandler struct {
 	sink Sink
 }
 
+// Unwrap lets messages name the handler inside.
+func (h eventHandler) Unwrap() informer.ResourceEventHandler { return h.ResourceEventHandler }
+
 // OnAdd traces an object that is new to the handler.
 func (h eventHandler) OnAdd(obj any, isInInitialList bool) {
 	detail := ""

@@ -11,7 +11,7 @@ import (
 )
 
 // RateLimitingQueue traces the keys that enter and leave a workqueue. Of what the queue can do besides its interface, the
-// result keeps GetWithContext and AddFailed.
+// result keeps GetWithContext, AddFailed and Snapshot.
 func RateLimitingQueue[T comparable](queue workqueue.TypedRateLimitingInterface[T], sink Sink) workqueue.TypedRateLimitingInterface[T] {
 	return rateLimitingQueue[T]{queue, sink}
 }
@@ -23,6 +23,14 @@ type rateLimitingQueue[T comparable] struct {
 
 func (q rateLimitingQueue[T]) key(what string, item T, detail string) {
 	q.sink(Event{Time: time.Now(), Hop: Workqueue, What: what, Key: fmt.Sprint(item), Detail: detail})
+}
+
+// Snapshot is that of the queue, or empty if it has none.
+func (q rateLimitingQueue[T]) Snapshot() workqueue.Snapshot[T] {
+	if teller, ok := q.TypedRateLimitingInterface.(interface{ Snapshot() workqueue.Snapshot[T] }); ok {
+		return teller.Snapshot()
+	}
+	return workqueue.Snapshot[T]{}
 }
 
 // Add traces a key that is to be worked on.
