@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clientgo "k8s.io/client-go/tools/cache"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"example.com/informerstack/compat/cache"
+)
+
+// A read tells what it made the store forget, once it has.
+func TestFakeExpirationStore(t *testing.T) {
+	forgotten := make(chan string, 10)
+	policy := &cache.FakeExpirationPolicy{
+		NeverExpire:     sets.New("keep"),
+		RetrieveKeyFunc: func(obj any) (string, error) { return itemKey(obj.(*cache.TimestampedEntry).Obj) },
+	}
+	s := cache.NewFakeExpirationStore(itemKey, forgotten, policy, testingclock.NewFakeClock(time.Now()))
+	require.NoError(t, s.Replace([]any{item{"keep", 1}, item{"a", 1}, item{"b", 1}, item{"c", 1}}, ""))
+	_, exists, err := s.Get(item{"a", 0})
+	require.NoError(t, err)
+	require.False(t, exists)
+	require.Equal(t, "a", <-forgotten)
+	_, exists, _ = s.GetByKey("b")
+	require.False(t, exists)
+	require.Equal(t, "b", <-forgotten)
+	require.Equal(t, []any{item{"keep", 1}}, s.List())
+	require.Equal(t, "c", <-forgotten)
+	require.Equal(t, []string{"keep"}, s.ListKeys())
+
+	silent := cache.NewFakeExpirationStore(itemKey, nil, policy, testingclock.NewFakeClock(time.Now()))
+	require.NoError(t, silent.Add(item{"a", 1}))
+	require.Empty(t, silent.List())
+}
+
+func TestTTLStores(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	policy := &cache.TTLPolicy{TTL: time.Minute, Clock: clock}
+	require.False(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now()}))
+	clock.Step(time.Hour)
+	require.True(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now().Add(-2 * time.Minute)}))
+	for _, s := range []cache.Store{cache.NewTTLStore(itemKey, time.Hour), cache.NewExpirationStore(itemKey, policy)} {
+		require.NoError(t, s.Add(item{"a", 1}))
+		require.Equal(t, []string{"a"}, s.ListKeys())
+	}
+}
+
+// The same errors at the same times lead to the same answers on both.
+func TestModel_RetryWithDeadline(t *testing.T) {
+	permanent := errors.New("permanent")
+	retryable := func(err error) bool { return !errors.Is(err, permanent) }
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		clock := testingclock.NewFakeClock(time.Now())
+		longest := time.Duration(random.IntN(5)) * time.Second
+		ours := cache.NewRetryWithDeadline(longest, 2*time.Second, retryable, clock)
+		theirs := clientgo.NewRetryWithDeadline(longest, 2*time.Second, retryable, clock)
+		for step := range 50 {
+			switch random.IntN(4) {
+			case 0:
+				clock.Step(time.Duration(random.IntN(3000)) * time.Millisecond)
+			case 1:
+				ours.After(permanent)
+				theirs.After(permanent)
+			case 2:
+				ours.After(errors.New("passing"))
+				theirs.After(errors.New("passing"))
+			case 3:
+				require.Equal(t, theirs.ShouldRetry(), ours.ShouldRetry(), "seed %d step %d", seed, step)
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/compat/cache"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
+	defer cache.ResetInformerNamesForTesting()
+	_, err := cache.NewInformerName("")
+	require.EqualError(t, err, "informer name cannot be empty")
+	n, err := cache.NewInformerName("kcm")
+	require.NoError(t, err)
+	_, err = cache.NewInformerName("kcm")
+	require.EqualError(t, err, `informer name "kcm" is already registered`)
+	first, second := n.WithResource(pods), n.WithResource(pods)
+	require.True(t, first.Reserved())
+	require.False(t, second.Reserved(), "two would write to one metric")
+	require.True(t, n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved())
+	require.Equal(t, "kcm", second.Name())
+	require.Equal(t, pods, second.GroupVersionResource())
+
+	n.Release()
+	n.Release()
+	require.False(t, first.Reserved())
+	require.False(t, n.WithResource(pods).Reserved())
+	again, err := cache.NewInformerName("kcm")
+	require.NoError(t, err)
+	n.Release()
+	require.True(t, again.WithResource(pods).Reserved(), "the old name must not release the new one")
+
+	cache.ResetInformerNamesForTesting()
+	require.False(t, again.WithResource(pods).Reserved())
+	var none *cache.InformerName
+	none.Release()
+	require.Empty(t, none.Name())
+	require.False(t, none.WithResource(pods).Reserved())
+	require.Equal(t, pods, none.WithResource(pods).GroupVersionResource())
+	require.False(t, cache.InformerNameAndResource{}.Reserved())
+}
+
+// provider records what is measured, by metric.
+type provider struct {
+	mu     sync.Mutex
+	values map[string][]float64
+}
+
+type metric struct {
+	p    *provider
+	name string
+}
+
+func (m metric) Set(v float64)     { m.Observe(v) }
+func (m metric) Observe(v float64) { m.p.note(m.name, v) }
+
+func (p *provider) note(name string, v float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.values[name] = append(p.values[name], v)
+}
+
+func (p *provider) NewQueuedItemMetric(cache.InformerNameAndResource) cache.GaugeMetric {
+	return metric{p, "queued"}
+}
+
+func (p *provider) NewProcessingLatencyMetric(cache.InformerNameAndResource) cache.HistogramMetric {
+	return metric{p, "latency"}
+}
+
+func (p *provider) NewStoreResourceVersionMetric(cache.InformerNameAndResource) cache.GaugeMetric {
+	return metric{p, "version"}
+}
+
+func TestInformerMetrics(t *testing.T) {
+	defer cache.ResetInformerNamesForTesting()
+	n, err := cache.NewInformerName("metrics")
+	require.NoError(t, err)
+	for _, id := range []cache.InformerNameAndResource{n.WithResource(pods), {}} {
+		p := &provider{values: map[string][]float64{}}
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithStoreMetrics(id, p))
+		fifo := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+			Name: "mine", Identifier: id, MetricsProvider: p, AtomicEvents: true,
+		})
+		require.NoError(t, store.Add(pod("a", 7)))
+		cache.NewThreadSafeStore(nil, nil, cache.WithThreadSafeStoreMetrics(id, p)).Add("x", pod("b", 8))
+		require.NoError(t, fifo.Add(pod("a", 7)))
+		_, err = fifo.Pop(func(any, bool) error { return nil })
+		require.NoError(t, err)
+		if !id.Reserved() {
+			require.Empty(t, p.values)
+			require.Equal(t, "mine", fifo.Name())
+			continue
+		}
+		require.Equal(t, []float64{7, 8}, p.values["version"])
+		require.Equal(t, []float64{1, 0}, p.values["queued"])
+		require.Len(t, p.values["latency"], 1)
+		require.Equal(t, "metrics", fifo.Name())
+	}
+}

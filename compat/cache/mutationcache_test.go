@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/compat/cache"
+)
+
+func pod(name string, version int) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: strconv.Itoa(version)}}
+}
+
+func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
+	p := pod(name, version)
+	p.Spec.NodeName, p.UID = node, uid
+	return p
+}
+
+func byNode(obj any) ([]string, error) { return []string{obj.(*v1.Pod).Spec.NodeName}, nil }
+
+// The same random writes, seen by the store some time later, give the same reads on both.
+func TestModel_MutationCache(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		includeAdds := seed%2 == 0
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
+		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{"node": byNode})
+		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, includeAdds)
+		theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirIndexer, theirIndexer, 0, includeAdds)
+
+		server := map[string]*v1.Pod{} // what the API server has; the store is told later, in order
+		var unseen []func()
+		for step := range 40 {
+			name := string(rune('a' + random.IntN(3)))
+			uid := types.UID(name)
+			if old := server[name]; old != nil {
+				uid = old.UID
+			} else {
+				uid += types.UID(strconv.Itoa(step))
+			}
+			p := podOnNode(name, step+1, "node-"+strconv.Itoa(random.IntN(2)), uid)
+			switch op := random.IntN(8); {
+			case op <= 2: // a write of ours
+				server[name] = p
+				ours.Mutation(p)
+				theirs.Mutation(p)
+				unseen = append(unseen, func() {
+					require.NoError(t, indexer.Add(p))
+					require.NoError(t, theirIndexer.Add(p))
+					ours.OnAddOrUpdate(p)
+					theirs.OnAddOrUpdate(p)
+				})
+			case op == 3 && server[name] != nil: // somebody deletes
+				delete(server, name)
+				unseen = append(unseen, func() {
+					require.NoError(t, indexer.Delete(p))
+					require.NoError(t, theirIndexer.Delete(p))
+					ours.OnDelete(p)
+					theirs.OnDelete(p)
+				})
+			case op == 4: // a late answer to an old write
+				late := podOnNode(name, 1+random.IntN(step+1), "node-0", uid)
+				ours.Mutation(late)
+				theirs.Mutation(late)
+			case len(unseen) > 0:
+				unseen[0]()
+				unseen = unseen[1:]
+			}
+			where := fmt.Sprintf("seed %d step %d", seed, step)
+			for _, name := range []string{"a", "b", "c"} {
+				if _, stored, _ := indexer.GetByKey("ns/" + name); includeAdds && !stored {
+					continue // client-go forgets what it returns: TestDifference_MutationCacheKeepsWhatWasRead
+				}
+				got, exists, err := ours.GetByKey("ns/" + name)
+				require.NoError(t, err)
+				want, wantExists, err := theirs.GetByKey("ns/" + name)
+				require.NoError(t, err)
+				require.Equal(t, wantExists, exists, "%s: %s", where, name)
+				require.Equal(t, want, got, "%s: %s", where, name)
+			}
+			got, err := ours.ByIndex("node", "node-1")
+			require.NoError(t, err)
+			want, err := theirs.ByIndex("node", "node-1")
+			require.NoError(t, err)
+			require.ElementsMatch(t, want, got, where)
+		}
+	}
+}
+
+// A write is read until the store has caught up, and is not read again afterwards.
+func TestMutationCache_ReadsOwnWrites(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer, cache.MutationCacheOptions{})
+	require.NoError(t, indexer.Add(pod("a", 1)))
+	c.Mutation(pod("a", 2))
+	require.Equal(t, pod("a", 2), get(t, c, "ns/a"))
+	require.NoError(t, indexer.Update(pod("a", 3)))
+	require.Equal(t, pod("a", 3), get(t, c, "ns/a"))
+
+	_, err := c.ByIndex("node", "x")
+	require.EqualError(t, err, "no indexer has been provided to the mutation cache")
+}
+
+// An object that the store does not hold yet can be read more than once. client-go compares it with itself, finds that the
+// store has caught up, and forgets it.
+func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
+	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
+	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
+	for i, c := range []interface {
+		Mutation(any)
+		GetByKey(key string) (any, bool, error)
+	}{ours, theirs} {
+		c.Mutation(pod("a", 1))
+		_, exists, err := c.GetByKey("ns/a")
+		require.NoError(t, err)
+		require.True(t, exists)
+		_, again, err := c.GetByKey("ns/a")
+		require.NoError(t, err)
+		require.Equal(t, i == 0, again)
+	}
+}
+
+// The store may still hold what its informer's handler was already told is gone. client-go returns its own marker then.
+func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	require.NoError(t, store.Add(pod("a", 1)))
+	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), store, nil, 0, true)
+	ours.OnDelete(pod("a", 2))
+	require.Equal(t, pod("a", 1), get(t, ours, "ns/a"))
+
+	theirStore := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
+	require.NoError(t, theirStore.Add(pod("a", 1)))
+	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirStore, nil, 0, true)
+	theirs.OnDelete(pod("a", 2))
+	got, _, err := theirs.GetByKey("ns/a")
+	require.NoError(t, err)
+	require.NotEqual(t, pod("a", 1), got)
+}
+
+func get(t *testing.T, c cache.MutationCache, key string) any {
+	t.Helper()
+	obj, exists, err := c.GetByKey(key)
+	require.NoError(t, err)
+	require.True(t, exists)
+	return obj
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"example.com/informerstack/compat/cache"
+	framework "example.com/informerstack/compat/cache/testing"
+)
+
+const detectorSwitch = "KUBE_CACHE_MUTATION_DETECTOR"
+
+func TestMutationDetector_FindsWhatWasChanged(t *testing.T) {
+	t.Setenv(detectorSwitch, "true")
+	synctest.Test(t, func(t *testing.T) {
+		d := cache.NewCacheMutationDetector("pods")
+		shared := pod("a", 1)
+		d.AddObject(shared)
+		d.AddObject(cache.DeletedFinalStateUnknown{}) // not an object
+		shared.Labels = map[string]string{"mine": "now"}
+		require.PanicsWithValue(t, "cache pods modified", func() { d.Run(nil) })
+	})
+}
+
+// An object is watched for two minutes at least, and for four at most.
+func TestMutationDetector_LetsGo(t *testing.T) {
+	t.Setenv(detectorSwitch, "true")
+	synctest.Test(t, func(t *testing.T) {
+		d := cache.NewCacheMutationDetector("pods")
+		shared := pod("a", 1)
+		d.AddObject(shared)
+		stopCh := make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			d.Run(stopCh)
+		}()
+		time.Sleep(5 * time.Minute)
+		shared.Labels = map[string]string{"mine": "now"}
+		time.Sleep(time.Minute)
+		close(stopCh)
+		<-done
+	})
+}
+
+func TestMutationDetector_IsOff(t *testing.T) {
+	t.Setenv(detectorSwitch, "")
+	d := cache.NewCacheMutationDetector("pods")
+	shared := pod("a", 1)
+	d.AddObject(shared)
+	shared.Labels = map[string]string{"mine": "now"}
+	d.Run(nil) // returns
+}
+
+// An informer shows every object that it stores to a detector, and works as it does without.
+func TestInformer_WithMutationDetector(t *testing.T) {
+	t.Setenv(detectorSwitch, "true")
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod("a", 0))
+		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
+		var seen log
+		_, err := i.AddEventHandler(seen.handler())
+		require.NoError(t, err)
+		defer run(i)()
+		synctest.Wait()
+		source.Add(pod("b", 0))
+		source.Modify(pod("b", 0))
+		source.Delete(pod("a", 0))
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"add a@1 initial=true", "add b@2 initial=false", "update b@3", "delete a@4"}, seen.take())
+		require.Equal(t, []string{"ns/b"}, i.GetIndexer().ListKeys())
+	})
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/informerstack/compat/cache"
+	framework "example.com/informerstack/compat/cache/testing"
+	"example.com/informerstack/informer"
+)
+
+// log is what handlers were told, in order.
+type log struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *log) note(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+func (l *log) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() { l.lines = nil }()
+	return l.lines
+}
+
+func (l *log) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { l.note("add %s initial=%v", name(obj), initial) },
+		UpdateFunc: func(_, obj any) { l.note("update %s", name(obj)) },
+		DeleteFunc: func(obj any) { l.note("delete %s", name(obj)) },
+	}
+}
+
+func name(obj any) string {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		return "tombstone of " + name(tombstone.Obj)
+	}
+	p := obj.(*v1.Pod)
+	return p.Name + "@" + p.ResourceVersion
+}
+
+// run runs a thing with a stop channel until the returned function was called.
+func run(runner interface{ Run(stopCh <-chan struct{}) }) (stop func()) {
+	stopCh, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		runner.Run(stopCh)
+	}()
+	return func() {
+		close(stopCh)
+		<-done
+	}
+}
+
+// A program that knows client-go alone: informer, handlers, indexes, lister, stop channel.
+func TestStory_ProgramOfClientGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod("a", 0))
+		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, cache.Indexers{"node": byNode})
+		var seen log
+		registration, err := i.AddEventHandler(seen.handler())
+		require.NoError(t, err)
+		require.False(t, i.HasSynced())
+
+		stop := run(i)
+		require.True(t, cache.WaitForCacheSync(nil, i.HasSynced, registration.HasSynced))
+		require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
+		source.Add(pod("b", 0))
+		source.Modify(pod("a", 0))
+		source.Delete(pod("b", 0))
+		synctest.Wait()
+		require.Equal(t, []string{"add b@2 initial=false", "update a@3", "delete b@4"}, seen.take())
+		require.Equal(t, "4", i.LastSyncResourceVersion())
+		require.Equal(t, "4", i.GetController().LastSyncResourceVersion())
+		require.True(t, i.GetController().HasSynced())
+
+		lister := cache.NewGenericLister(i.GetIndexer(), v1.Resource("pods"))
+		obj, err := lister.ByNamespace("ns").Get("a")
+		require.NoError(t, err)
+		require.Equal(t, "a@3", name(obj))
+		onNone, err := i.GetIndexer().ByIndex("node", "")
+		require.NoError(t, err)
+		require.Len(t, onNone, 1)
+
+		require.NoError(t, i.RemoveEventHandler(registration))
+		source.Modify(pod("a", 0))
+		synctest.Wait()
+		require.Empty(t, seen.take())
+		stop()
+		require.True(t, i.IsStopped())
+		_, err = i.AddEventHandler(seen.handler())
+		require.ErrorContains(t, err, "was not added to shared informer because it has stopped already")
+	})
+}
+
+// Informers have the in-order queue: a relist tells of what is gone first, and of what is listed then.
+func TestStory_RelistTellsDeletesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod("a", 0))
+		i := cache.NewSharedInformer(source, &v1.Pod{}, 0)
+		var seen log
+		_, err := i.AddEventHandler(seen.handler())
+		require.NoError(t, err)
+		defer run(i)()
+		synctest.Wait()
+		seen.take()
+		source.DeleteDropWatch(pod("a", 0))
+		source.AddDropWatch(pod("b", 0))
+		source.ResetWatch()
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"delete tombstone of a@1", "add b@3 initial=false"}, seen.take())
+	})
+}
+
+// The handle is the one of package informer, which knows more.
+func TestRegistration_TellsHowFarTheHandlerIs(t *testing.T) {
+	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
+	registration, err := i.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{}, cache.HandlerOptions{Coalesce: true})
+	require.NoError(t, err)
+	status := registration.(informer.ResourceEventHandlerRegistration).Status()
+	require.Zero(t, status.Pending)
+	require.Len(t, i.(interface{ Status() informer.Status }).Status().Handlers, 1)
+}
+
+type foreign struct {
+	cache.ResourceEventHandlerRegistration
+}
+
+func TestHandles_OfOthers(t *testing.T) {
+	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
+	require.ErrorContains(t, i.RemoveEventHandler(foreign{}), "invalid key type")
+	require.ErrorContains(t, cache.ShutDownEventHandler(i, foreign{}), "invalid key type")
+
+	registration, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, time.Minute)
+	require.NoError(t, err)
+	require.NoError(t, cache.ShutDownEventHandler(i, registration))
+	require.NoError(t, i.RemoveEventHandler(registration), "twice does no harm")
+}
+
+// Both watch error handlers get client-go's Reflector, of which they use the name.
+func TestWatchErrorHandlers(t *testing.T) {
+	broken := &cache.ListWatch{
+		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no list today") },
+	}
+	type key struct{}
+	for _, withContext := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			i := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(broken, refuser{}), &v1.Pod{}, 0)
+			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+			var seen log
+			if withContext {
+				require.NoError(t, i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+					cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
+					seen.note("%v %s %s %v", ctx.Value(key{}), r.Name(), r.TypeDescription(), err)
+				}))
+			} else {
+				require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, err error) {
+					seen.note("value %s %s %v", r.Name(), r.TypeDescription(), err)
+				}))
+			}
+			go i.RunWithContext(ctx)
+			synctest.Wait()
+			require.Len(t, seen.lines, 1)
+			require.Regexp(t, `^value .*\*v1.Pod \*v1.Pod .*no list today$`, seen.lines[0])
+			require.Error(t, i.SetWatchErrorHandler(nil), "it has started")
+			cancel()
+			synctest.Wait()
+		})
+	}
+}
+
+type refuser struct{}
+
+func (refuser) IsWatchListSemanticsUnSupported() bool { return true }
+
+func TestTypedInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(podOnNode("a", 0, "n", ""))
+		typed := cache.NewTypedSharedIndexInformer[*v1.Pod](cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil))
+		require.NoError(t, typed.AddTypedIndexers(cache.TypedIndexers[*v1.Pod]{
+			"node": func(p *v1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
+		}))
+		var seen log
+		handler := cache.TypedResourceEventHandlerFuncs[*v1.Pod]{
+			AddFunc:    func(p *v1.Pod) { seen.note("add %s", p.Name) },
+			DeleteFunc: func(d cache.DeletedObject[*v1.Pod]) { seen.note("delete %s", d.GetKey()) },
+		}
+		_, err := typed.AddTypedEventHandler(handler)
+		require.NoError(t, err)
+		_, err = typed.AddTypedEventHandler(handler, cache.HandlerOptions{}, cache.HandlerOptions{})
+		require.Error(t, err)
+		defer run(typed)()
+		synctest.Wait()
+		onNode, err := typed.GetTypedIndexer().ByTypedIndex("node", "n")
+		require.NoError(t, err)
+		require.Len(t, onNode, 1)
+		source.Delete(pod("a", 0))
+		synctest.Wait()
+		require.Equal(t, []string{"add a", "delete ns/a"}, seen.take())
+	})
+}
+
+func TestNewInformer_Family(t *testing.T) {
+	drop := func(obj any) (any, error) {
+		obj.(*v1.Pod).Spec = v1.PodSpec{}
+		return obj, nil
+	}
+	var seen log
+	for what, makeInformer := range map[string]func(cache.ListerWatcher) (cache.Store, cache.Controller){
+		"plain": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
+			return cache.NewInformer(lw, &v1.Pod{}, 0, seen.handler())
+		},
+		"indexer": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
+			s, c := cache.NewIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(), cache.Indexers{"node": byNode})
+			assert.Contains(t, s.GetIndexers(), "node")
+			return s, c
+		},
+		"transforming": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
+			return cache.NewTransformingInformer(lw, &v1.Pod{}, 0, seen.handler(), drop)
+		},
+		"transforming indexer": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
+			return cache.NewTransformingIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(), cache.Indexers{"node": byNode}, drop)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := framework.NewFakeControllerSource()
+				defer source.Shutdown()
+				source.Add(podOnNode("a", 0, "n", ""))
+				store, controller := makeInformer(source)
+				defer run(controller)()
+				require.True(t, cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()))
+				require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
+				obj, exists, err := store.GetByKey("ns/a")
+				require.NoError(t, err)
+				require.True(t, exists)
+				transformed := obj.(*v1.Pod).Spec.NodeName == ""
+				require.Equal(t, what == "transforming" || what == "transforming indexer", transformed)
+				require.Equal(t, "1", controller.LastSyncResourceVersion())
+			})
+		})
+	}
+}
