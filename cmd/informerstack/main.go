@@ -3,8 +3,8 @@
 // Informerstack shows the informer stack at work: every hop of every change, from the API server to the worker and back.
 //
 // Read run.go (flags and order of things), cluster.go and resource.go (where to watch, and what), pipeline.go (the stack,
-// put together), checksum.go (what the controller does), workload.go (the life of the embedded server), progress.go and
-// summary.go.
+// put together), checksum.go (what the controller does), workload.go (the life of the embedded server), serve.go (what is
+// served about all of this), progress.go and summary.go.
 package main
 
 import (

@@ -22,6 +22,9 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
+// controllerName is the controller's name in logs and metrics, and its queue's.
+const controllerName = "checksum"
+
 // finishReconciles is how long a reconcile may go on after Ctrl-C.
 const finishReconciles = 10 * time.Second
 
@@ -30,6 +33,7 @@ type stack struct {
 	informer   informer.SharedIndexInformer
 	controller *controller.Controller[string]
 	progress   *progress
+	observed   *observation
 }
 
 // build puts the pieces together, in the order in which a change meets them. Each is wrapped to tell sink.
@@ -45,10 +49,20 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
 	lw := reflector.NewStreamingListWatch(client, t.resource.Resource, t.namespace, newItem, t.modify)
 
+	// what is seen of the rest
+	interesting := everything
+	if o.embedded() || o.reconcile {
+		interesting = wantsChecksum
+	}
+	observed, err := o.observe(t, interesting)
+	if err != nil {
+		return nil, err
+	}
+
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
-	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, informer.SharedIndexInformerOptions{
+	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, observed.options(informer.SharedIndexInformerOptions{
 		ObjectDescription: t.resource.GroupResource().String(),
 		Indexers:          store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 		Transform:         progress.transform,
@@ -58,21 +72,23 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 			WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, sink) },
 		},
 		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, sink) },
-	})
+	}))
 
 	// workqueue and controller
 	reconcile := observe
-	interesting := everything
 	if o.embedded() || o.reconcile {
 		keeper := checksumKeeper{client: client, lister: store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), t.resource.GroupResource())}
-		reconcile, interesting = keeper.reconcile, wantsChecksum
+		reconcile = keeper.reconcile
 	}
-	ctrl := controller.New("checksum", trace.Reconcile(reconcile, sink), controller.Options[string]{
+	ctrl := controller.New(controllerName, observed.reconcile(trace.Reconcile(reconcile, sink)), controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{controller.CacheOf(objects)},
 		GracePeriod: finishReconciles,
+		Metrics:     observed.ofController(),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
+			queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
+				Name: name, MetricsProvider: observed.workqueue(),
+			})
 			return trace.RateLimitingQueue(queue, sink)
 		},
 	})
@@ -82,10 +98,12 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 		FilterFunc: interesting,
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
-	if _, err := objects.AddEventHandler(trace.EventHandler(handler, sink)); err != nil {
+	if _, err := objects.AddEventHandler(observed.eventHandler(trace.EventHandler(handler, sink))); err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
-	return &stack{objects, ctrl, progress}, nil
+	built := &stack{objects, ctrl, progress, observed}
+	observed.follow(built, t.resource.GroupResource().String())
+	return built, nil
 }
 
 // restClient talks to the target's group and version in unstructured JSON.

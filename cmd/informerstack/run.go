@@ -41,6 +41,7 @@ type options struct {
 	color    string
 	verbose  bool
 	duration time.Duration
+	listen   string
 
 	objects int
 	rate    float64
@@ -61,11 +62,15 @@ data in the annotation ` + checksumName + ` of each ConfigMap that has the label
 
 On any other cluster it only reads, whatever the resource, unless --reconcile is given: then it keeps the checksums there.
 
+With --listen it serves, on loopback: /metrics for Prometheus; /healthz; /readyz, which fails, and says why, while the
+cache is not recent or the workers do not run; /debug/informers, where every key and every handler's backlog is.
+
 Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong flag or selector, 3 no usable kubeconfig, 4 server not
 reachable, 5 unknown resource, 6 forbidden.`
 
 const runExamples = `  informerstack run                                            # everything embedded
   informerstack run --faults --duration 1m                     # and see what happens when watches break
+  informerstack run --listen 127.0.0.1:8080                    # and curl 127.0.0.1:8080/debug/informers
   informerstack run --kubeconfig ~/.kube/config --resource pods --namespace default
   informerstack run --context dev --resource deployments.apps --selector app=web --output json`
 
@@ -101,6 +106,7 @@ func newRunCommand() *cobra.Command {
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "write the log of the pieces too, to standard error")
 	flags.DurationVar(&o.duration, "duration", 0, "stop after this time (default: run until Ctrl-C)")
+	flags.StringVar(&o.listen, "listen", "", "serve /metrics, /healthz, /readyz and /debug/informers on this loopback `address`, such as 127.0.0.1:8080; port 0 is any, and printed")
 	flags.IntVar(&o.objects, "objects", 20, "embedded server: how many ConfigMaps there are at the start")
 	flags.Float64Var(&o.rate, "rate", 2, "embedded server: how many changes there are per second")
 	flags.Uint64Var(&o.seed, "seed", 1, "embedded server: changes and faults are the same for the same seed")
@@ -142,6 +148,11 @@ func (o *options) check() error {
 	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
 		return fail(exitUsage, "--field-selector %q: %w", o.fieldSelector, err)
 	}
+	if o.listen != "" {
+		if err := checkListen(o.listen); err != nil {
+			return err
+		}
+	}
 	if o.inCluster && (o.kubeconfig != "" || o.context != "") {
 		return fail(exitUsage, "--in-cluster does not go with --kubeconfig and --context: choose one cluster")
 	}
@@ -157,6 +168,13 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if !o.verbose { // the hops tell of errors, too
 		ctx = klog.NewContext(ctx, logr.Discard())
+	}
+	listener, err := o.listener(ctx)
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		defer listener.Close()
 	}
 	cluster, err := o.connect()
 	if err != nil {
@@ -177,6 +195,8 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		live := startWorkload(cluster.server, o)
 		defer live()
 	}
+	stopServing := stack.observed.serve(listener, stderr)
+	defer stopServing()
 	err = stack.run(ctx)
 	totals.print(stdout, o.output, stack)
 	return err
