@@ -146,9 +146,9 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).works(40 * time.Second).runs()
-		w.after(time.Second)
+		w.after(500 * time.Millisecond)
 		w.candidate("b").runs()
-		w.after(4 * time.Second)
+		w.after(4500 * time.Millisecond)
 		a.stop()
 		w.after(39 * time.Second)
 		w.holder("a")
@@ -156,9 +156,10 @@ func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
 		token, ok := FencingTokenFromContext(a.led())
 		assert.True(t, ok, "the work may write until it has returned, %v", token)
 		w.after(time.Second)
+		w.holder("")
 		assert.True(t, a.returned())
 		w.after(2 * time.Second)
-		w.saw("0s a started", "45s a finished its work", "45s a stopped", "47s b started")
+		w.saw("0s a started", "45s a finished its work", "45s a stopped", "46.5s b started")
 	})
 }
 
@@ -436,4 +437,21 @@ func TestStory_Timings(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A coordinated candidate makes no lease and takes none, whoever had it.
+func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
+	stories(t, func(w *world) {
+		w.candidate("a", coordinated).runs()
+		w.after(time.Minute)
+		w.holder("(no lease)")
+		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 15})
+		w.after(time.Minute)
+		w.holder("b")
+		w.saw()
+		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15, Strategy: "OldestEmulationVersion"})
+		w.after(5 * time.Second)
+		assert.Len(t, w.heard(), 1)
+		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy, "it is kept")
+	})
 }
