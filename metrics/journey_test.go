@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+)
+
+const traveled = `controller_event_to_reconcile_seconds`
+
+// The time that a change waits for a slow handler is part of its journey, though it is in no metric of the workqueue.
+func TestStory_AJourneyBeginsAtTheServer(t *testing.T) {
+	for _, inOrder := range []bool{false, true} {
+		story(t, worldOptions{inOrder: inOrder}, func(w *world) {
+			w.delay = 3 * time.Second
+			w.create("a")
+			w.create("b")
+			w.after(time.Minute)
+			assert.Equal(t, "2", w.value(traveled+`_count{controller="story"}`))
+			assert.Equal(t, "9.02", w.value(traveled+`_sum{controller="story"}`), "3 s + 6 s + 2 reconciles")
+			assert.Equal(t, "0.02", w.value(`controller_runtime_reconcile_time_seconds_sum{controller="story"}`))
+			assert.Equal(t, "0", w.value(`workqueue_queue_duration_seconds_sum{name="story"}`))
+		})
+	}
+}
+
+// A delete travels too.
+func TestStory_ADeleteIsAJourney(t *testing.T) {
+	story(t, worldOptions{}, func(w *world) {
+		w.create("a")
+		w.after(time.Minute)
+		w.delete("a")
+		w.after(time.Minute)
+		assert.Equal(t, "2", w.value(traveled+`_count{controller="story"}`))
+		assert.Equal(t, "0.02", w.value(traveled+`_sum{controller="story"}`))
+	})
+}
+
+// harness is a Journey by itself.
+type harness struct {
+	*Journey[string]
+	registry *prometheus.Registry
+	handler  informer.ResourceEventHandler
+	result   error
+}
+
+func newHarness(t *testing.T) *harness {
+	m, registry := newMetrics(t)
+	c, err := m.Controller("c")
+	require.NoError(t, err)
+	j := NewJourney(c, func(obj any) []string {
+		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		if err != nil {
+			return nil
+		}
+		return []string{key}
+	})
+	return &harness{Journey: j, registry: registry, handler: j.Handler(informer.ResourceEventHandlerFuncs{})}
+}
+
+func (h *harness) receive(t *testing.T, obj any) {
+	got, err := h.Transform(nil)(obj)
+	require.NoError(t, err)
+	require.Equal(t, obj, got)
+}
+
+func (h *harness) reconcile(key string) {
+	_, _ = h.Reconcile(func(context.Context, string) (controller.Result, error) {
+		return controller.Result{}, h.result
+	})(context.Background(), key)
+}
+
+func (h *harness) measured(t *testing.T) string {
+	return value(t, h.registry, traveled+`_count{controller="c"}`) + " in " + value(t, h.registry, traveled+`_sum{controller="c"}`)
+}
+
+func object(name, resourceVersion string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
+}
+
+func TestJourney_WhatCountsAsItsBeginning(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		play func(t *testing.T, h *harness)
+		want string
+	}{
+		{"the oldest of the changes that one reconcile answers", func(t *testing.T, h *harness) {
+			for version := range 3 {
+				h.receive(t, object("a", fmt.Sprint(version)))
+				h.handler.OnAdd(object("a", fmt.Sprint(version)), false)
+				time.Sleep(time.Second)
+			}
+			h.reconcile("a")
+			h.reconcile("a")
+		}, "1 in 3"},
+		{"the first attempt's, if that fails", func(t *testing.T, h *harness) {
+			h.receive(t, object("a", "1"))
+			h.handler.OnAdd(object("a", "1"), false)
+			h.result = errors.New("not yet")
+			h.reconcile("a")
+			time.Sleep(time.Minute)
+			h.result = nil
+			h.reconcile("a")
+		}, "1 in 60"},
+		{"nothing's, if it is given up", func(t *testing.T, h *harness) {
+			h.handler.OnAdd(object("a", "1"), false)
+			h.result = controller.TerminalError(errors.New("never"))
+			h.reconcile("a")
+			h.result = nil
+			h.reconcile("a")
+		}, "0 in 0"},
+		{"the handler's call, if the arrival was not noted", func(t *testing.T, h *harness) {
+			time.Sleep(time.Minute)
+			h.handler.OnAdd(object("a", "1"), false)
+			time.Sleep(time.Second)
+			h.reconcile("a")
+		}, "1 in 1"},
+		{"not the arrival of a newer state", func(t *testing.T, h *harness) {
+			h.receive(t, object("a", "1"))
+			time.Sleep(time.Minute)
+			h.receive(t, object("a", "2"))
+			h.handler.OnAdd(object("a", "1"), false)
+			time.Sleep(time.Second)
+			h.handler.OnUpdate(object("a", "1"), object("a", "2"))
+			h.reconcile("a")
+		}, "1 in 1"},
+		{"no resync", func(t *testing.T, h *harness) {
+			h.handler.OnUpdate(object("a", "1"), object("a", "1"))
+			h.reconcile("a")
+		}, "0 in 0"},
+		{"not the first sight of what a relist confirmed", func(t *testing.T, h *harness) {
+			h.receive(t, object("a", "1"))
+			time.Sleep(time.Hour)
+			h.handler.OnUpdate(object("a", "1"), object("a", "1"))
+			h.handler.OnUpdate(object("a", "1"), object("a", "2"))
+			h.reconcile("a")
+		}, "1 in 0"},
+		{"a tombstone's, when it is told", func(t *testing.T, h *harness) {
+			h.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "a", Obj: object("a", "1")})
+			h.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "b"})
+			time.Sleep(time.Second)
+			h.reconcile("a")
+			h.reconcile("b")
+		}, "2 in 2"},
+		{"nothing's, for what is no object", func(t *testing.T, h *harness) {
+			h.receive(t, "text")
+			h.handler.OnAdd("text", false)
+			h.handler.OnUpdate(nil, "text")
+			h.handler.OnDelete(nil)
+		}, "0 in 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t)
+				c.play(t, h)
+				assert.Equal(t, c.want, h.measured(t))
+			})
+		})
+	}
+}
+
+// Objects that came and went leave nothing, and no more is remembered than maxFollowed.
+func TestJourney_RemembersAtMostSoMuch(t *testing.T) {
+	h := newHarness(t)
+	for i := range maxFollowed + 10 {
+		obj := object(fmt.Sprint("a", i), "1")
+		h.receive(t, obj)
+		h.handler.OnDelete(obj)
+		h.reconcile(obj.Name)
+	}
+	assert.Empty(t, h.arrivals)
+	assert.Empty(t, h.begun)
+	for i := range maxFollowed + 10 {
+		obj := object(fmt.Sprint("a", i), "1")
+		h.receive(t, obj)
+	}
+	assert.Len(t, h.arrivals, maxFollowed)
+	for i := range maxFollowed + 10 {
+		h.handler.OnAdd(object(fmt.Sprint("a", i), "1"), false)
+	}
+	assert.Empty(t, h.arrivals)
+	assert.Len(t, h.begun, maxFollowed)
+}
+
+func TestJourney_TransformKeepsTheResult(t *testing.T) {
+	h := newHarness(t)
+	refused := errors.New("refused")
+	got, err := h.Transform(func(any) (any, error) { return nil, refused })(object("a", "1"))
+	assert.Nil(t, got)
+	assert.ErrorIs(t, err, refused)
+}
