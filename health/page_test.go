@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // server lists two ConfigMaps, or fails.
-type server struct{ err error }
+type server struct{ forbids bool }
 
 func (s *server) IsWatchListSemanticsUnSupported() bool { return true }
 
@@ -47,7 +46,10 @@ func (s *server) ListWithContext(context.Context, metav1.ListOptions) (runtime.O
 	for _, name := range []string{"a", "b"} {
 		list.Items = append(list.Items, corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: "5"}})
 	}
-	return list, s.err
+	if s.forbids {
+		return nil, errors.New("configmaps is forbidden")
+	}
+	return list, nil
 }
 
 func (s *server) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
@@ -60,17 +62,15 @@ type world struct {
 	handler *health.Handler
 	server  *server
 	maps    informer.SharedIndexInformer
-	release chan struct{}
 }
 
-func story(t *testing.T, body func(w *world)) {
+func story(t *testing.T, forbids bool, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, handler: health.New(), server: &server{}, release: make(chan struct{})}
+		w := &world{t: t, handler: health.New(), server: &server{forbids}}
 		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{ObjectDescription: "configmaps"})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go w.maps.Run(ctx)
-		defer close(w.release)
 		body(w)
 	})
 }
@@ -97,7 +97,7 @@ func (w *world) reconcile(ctx context.Context, key string) (controller.Result, e
 }
 
 func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
-	story(t, func(w *world) {
+	story(t, false, func(w *world) {
 		other := informer.NewSharedInformer(w.server, &corev1.Secret{}, informer.SharedIndexInformerOptions{ObjectDescription: "secrets"})
 		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps), health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
@@ -115,7 +115,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 }
 
 func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
-	story(t, func(w *world) {
+	story(t, false, func(w *world) {
 		c := controller.New("volumes", w.reconcile, controller.Options[string]{Workers: 2, NewQueue: nil})
 		_, err := w.maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 		require.NoError(t, err)
@@ -229,8 +229,7 @@ func TestPage_BadInput(t *testing.T) {
 
 // What waits for its caches says which, and why.
 func TestStory_ThePageNamesMissingCaches(t *testing.T) {
-	story(t, func(w *world) {
-		w.server.err = fmt.Errorf("configmaps is forbidden")
+	story(t, true, func(w *world) {
 		c := controller.New("waits", w.reconcile, controller.Options[string]{WaitFor: []controller.Synced{controller.CacheOf(w.maps)}})
 		health.AddController(w.handler, c)
 		w.handler.AddInformer("maps", w.maps)
