@@ -42,7 +42,7 @@ const conflictPause = 10 * time.Millisecond
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 type LeaderElector struct {
 	config    LeaderElectionConfig
-	wall      func() time.Time // the wall clock, without a monotonic reading
+	wall      func() time.Time // the wall clock, in tests; nil is the machine's
 	jitter    func() float64   // from 0 to 1
 	announcer announcer
 
@@ -50,6 +50,7 @@ type LeaderElector struct {
 
 	// Below: of Run's goroutine.
 
+	work    func(context.Context)
 	won     win       // the write that made it the leader, before there is a term
 	raw     []byte    // the record's bytes as they were last read; nil if they are not known
 	inDoubt bool      // whether a write of a candidate may have been done although it failed
@@ -79,7 +80,6 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 	}
 	e := &LeaderElector{
 		config:    config,
-		wall:      func() time.Time { return time.Now().Round(0) },
 		jitter:    rand.Float64,
 		announcer: announcer{tell: config.Callbacks.OnNewLeader},
 		status:    Status{Phase: Idle},
@@ -93,12 +93,24 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 //
 // Unless AbandonWork is set, Run returns after the work has.
 func (e *LeaderElector) Run(ctx context.Context) {
+	if err := e.run(ctx, e.config.Callbacks.OnStartedLeading); errors.Is(err, ErrRunning) {
+		klog.FromContext(ctx).Error(err, "Leader election not started", "lock", e.config.Lock.Describe())
+	}
+}
+
+// Lead is Run with work in place of OnStartedLeading; a controller's Options.Lead takes it. It returns nil once ctx is done,
+// and before that ErrLost, unless Rejoin is set, or ErrRunning.
+func (e *LeaderElector) Lead(ctx context.Context, work func(ctx context.Context)) error {
+	return e.run(ctx, work)
+}
+
+func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) error {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if !e.running.CompareAndSwap(false, true) {
-		klog.FromContext(ctx).Error(ErrRunning, "Leader election not started", "lock", e.config.Lock.Describe())
-		return
+		return ErrRunning
 	}
 	defer e.running.Store(false)
+	e.work = work
 	led := false
 	defer func() {
 		if !led && e.config.AlwaysStopped {
@@ -119,6 +131,10 @@ func (e *LeaderElector) Run(ctx context.Context) {
 		e.note(ctx, t)
 		phase = t.To
 	}
+	if ctx.Err() == nil {
+		return ErrLost
+	}
+	return nil
 }
 
 // acquire tries to take the lease until it has it, or ctx is done.
@@ -166,7 +182,7 @@ func (e *LeaderElector) begin(ctx context.Context) {
 	e.config.Lock.RecordEvent("became leader")
 	e.metricOn()
 	klog.FromContext(ctx).Info("Started leading", "lock", e.config.Lock.Describe(), "token", e.won.token)
-	t.start(ctx, e.config.Callbacks.OnStartedLeading)
+	t.start(ctx, e.work)
 }
 
 // leave makes the end of the term known, once.
@@ -218,7 +234,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 		if record.HolderIdentity != e.config.Lock.Identity() {
 			return nil
 		}
-		now := metav1.NewTime(e.wall())
+		now := metav1.NewTime(e.now().wall)
 		free := resourcelock.LeaderElectionRecord{
 			LeaseDurationSeconds: 1,
 			AcquireTime:          now,
@@ -266,7 +282,12 @@ func (e *LeaderElector) Check(maxTolerableExpiredLease time.Duration) error {
 	return nil
 }
 
+// now reads both clocks, the wall clock first: a pause between the two readings then shows.
 func (e *LeaderElector) now() moment {
-	wall := e.wall()
-	return moment{mono: time.Now(), wall: wall}
+	if e.wall != nil {
+		wall := e.wall()
+		return moment{mono: time.Now(), wall: wall}
+	}
+	now := time.Now()
+	return moment{mono: now, wall: now.Round(0)}
 }

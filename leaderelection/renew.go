@@ -38,7 +38,9 @@ func (e *LeaderElector) renewUntil(until context.Context) error {
 		switch {
 		case err == nil:
 			e.due = time.Now().Add(e.config.RetryPeriod)
-			klog.FromContext(until).V(5).Info("Renewed the leader lease", "lock", e.config.Lock.Describe())
+			if logger := klog.FromContext(until).V(5); logger.Enabled() {
+				logger.Info("Renewed the leader lease", "lock", e.config.Lock.Describe())
+			}
 		case errors.Is(err, ErrLost):
 			return t.end(err)
 		case until.Err() != nil:
