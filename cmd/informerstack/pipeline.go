@@ -16,6 +16,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/trace"
@@ -37,7 +38,7 @@ type stack struct {
 }
 
 // build puts the pieces together, in the order in which a change meets them. Each is wrapped to tell sink.
-func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress *progress) (*stack, error) {
+func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress *progress, elector *leaderelection.LeaderElector) (*stack, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(trace.Writes(sink))
 	client, err := restClient(config, t)
@@ -83,6 +84,7 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 	ctrl := controller.New(controllerName, observed.reconcile(trace.Reconcile(reconcile, sink)), controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{controller.CacheOf(objects)},
+		Lead:        lead(elector),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {

@@ -36,6 +36,7 @@ type options struct {
 	workers   int
 	queue     string
 	watchList bool
+	election  election
 
 	output   string
 	color    string
@@ -102,6 +103,7 @@ func newRunCommand() *cobra.Command {
 	flags.IntVar(&o.workers, "workers", 2, "how many keys are reconciled at the same time")
 	flags.StringVar(&o.queue, "queue", "deltafifo", "the queue between reflector and store: deltafifo or realfifo")
 	flags.BoolVar(&o.watchList, "watch-list", true, "get the first state by a streaming watch where the server can; false: by a LIST, decoded item by item")
+	o.election.addFlags(flags)
 	flags.StringVar(&o.output, "output", "text", "text, or json: one object a line")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "write the log of the pieces too, to standard error")
@@ -187,7 +189,11 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	sink, totals := o.sink(stdout)
 	fmt.Fprintf(stderr, "Watching %s. Ctrl-C stops.\n", target.describe(cluster.config.Host))
-	stack, err := o.build(cluster.config, target, sink, newProgress(stderr))
+	elector, err := o.election.elector(cluster.config, stderr)
+	if err != nil {
+		return err
+	}
+	stack, err := o.build(cluster.config, target, sink, newProgress(stderr), elector)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,8 @@ func (o *observation) follow(s *stack, resource string) {
 	o.handler.AddReady(
 		health.Fresh("informer-"+resource, freshWithin, s.informer),
 		health.NewCheck("controller-"+s.controller.Name(), func(*http.Request) error {
-			if phase := s.controller.Status().Phase; phase != controller.PhaseRunning {
+			// Who stands by is ready to take over.
+			if phase := s.controller.Status().Phase; phase != controller.PhaseRunning && phase != controller.PhaseStandby {
 				return fmt.Errorf("it is %s", phase)
 			}
 			return nil

@@ -74,7 +74,7 @@ func TestRun_ServesWhatItDoes(t *testing.T) {
 	_, text = get(t, url+"/debug/informers?format=json")
 	require.NoError(t, json.Unmarshal([]byte(text), &page))
 	require.Len(t, page.Informers, 1)
-	assert.GreaterOrEqual(t, page.Informers[0].Objects, 20)
+	assert.NotZero(t, page.Informers[0].Objects)
 	require.Len(t, page.Controllers, 1)
 	assert.NotZero(t, page.Controllers[0].Outcomes["success"])
 

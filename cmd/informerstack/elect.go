@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// election are the flags of leader election, as Kubernetes components have them.
+type election struct {
+	elect         bool
+	leaseDuration time.Duration
+	renewDeadline time.Duration
+	retryPeriod   time.Duration
+	lock          string
+	name          string
+	namespace     string
+	identity      string
+}
+
+func (e *election) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&e.elect, "leader-elect", false, "reconcile only while this process is the leader; watch in any case")
+	flags.DurationVar(&e.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait for a sign of life before they take over")
+	flags.DurationVar(&e.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it stops leading")
+	flags.DurationVar(&e.retryPeriod, "leader-elect-retry-period", 2*time.Second, "the time between two tries")
+	flags.StringVar(&e.lock, "leader-elect-resource-lock", resourcelock.LeasesResourceLock, "leases, endpoints, configmaps, endpointsleases or configmapsleases")
+	flags.StringVar(&e.name, "leader-elect-resource-name", "informerstack", "the `name` of the lock object")
+	flags.StringVar(&e.namespace, "leader-elect-resource-namespace", "kube-system", "the `namespace` of the lock object")
+	flags.StringVar(&e.identity, "leader-elect-identity", "", "this process's `name` in the election (default: host name and a random part)")
+}
+
+// lead is a controller's Options.Lead: nil, so that it always works, without an election.
+func lead(elector *leaderelection.LeaderElector) func(context.Context, func(context.Context)) error {
+	if elector == nil {
+		return nil
+	}
+	return elector.Lead
+}
+
+// elector returns a candidate that tells out how the election goes, or nil if there is none.
+func (e *election) elector(config *rest.Config, out io.Writer) (*leaderelection.LeaderElector, error) {
+	if !e.elect {
+		return nil, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "informerstack"
+	}
+	identity := cmp.Or(e.identity, fmt.Sprintf("%s_%s", host, uuid.NewUUID()))
+	lock, err := resourcelock.NewFromKubeconfig(e.lock, e.namespace, e.name,
+		resourcelock.ResourceLockConfig{Identity: identity}, config, e.renewDeadline)
+	if err != nil {
+		return nil, fail(exitUsage, "--leader-elect-resource-lock: %w", err)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:            lock,
+		Name:            e.name,
+		LeaseDuration:   e.leaseDuration,
+		RenewDeadline:   e.renewDeadline,
+		RetryPeriod:     e.retryPeriod,
+		ReleaseOnCancel: true,
+		Rejoin:          true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {},
+			OnStoppedLeading: func() { fmt.Fprintf(out, "%s leads no more.\n", identity) },
+			OnNewLeader: func(leader string) {
+				switch leader {
+				case "":
+					fmt.Fprintln(out, "Nobody leads.")
+				case identity:
+					fmt.Fprintf(out, "%s leads: this process.\n", leader)
+				default:
+					fmt.Fprintf(out, "%s leads: this process stands by.\n", leader)
+				}
+			},
+		},
+	})
+	if err != nil {
+		return nil, fail(exitUsage, "--leader-elect: %w", err)
+	}
+	return elector, nil
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// quick makes an election that takes a second.
+func quick(args ...string) []string {
+	return append([]string{"run", "--leader-elect", "--leader-elect-lease-duration", "2s", "--leader-elect-renew-deadline", "1s",
+		"--leader-elect-retry-period", "100ms"}, args...)
+}
+
+// Two take turns: one reconciles, the other watches, and takes over when the first is stopped.
+func TestRun_LeadersTakeTurns(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	require.NoError(t, server.Create(labelled("a")))
+	first := start(t, quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "first")...)
+	first.prints(t, "first leads: this process.")
+	first.prints(t, "reconciled default/a")
+
+	second := start(t, quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "second")...)
+	second.prints(t, "first leads: this process stands by.")
+	second.prints(t, "OnAdd default/a")
+	assert.NotContains(t, second.stdout.String(), "reconcile default/a")
+
+	first.interrupt()
+	first.exits(t, exitOK)
+	assert.Contains(t, first.stderr.String(), "first leads no more.")
+	second.prints(t, "second leads: this process.")
+	second.prints(t, "reconciled default/a")
+	second.interrupt()
+	second.exits(t, exitOK)
+}
+
+func TestRun_BadElection(t *testing.T) {
+	_, kubeconfig := foreign(t)
+	for says, args := range map[string][]string{
+		"--leader-elect-resource-lock: Invalid lock-type pods":                            {"--leader-elect-resource-lock", "pods"},
+		"--leader-elect: leaseDuration must be greater than renewDeadline":                {"--leader-elect-lease-duration", time.Second.String()},
+		"--leader-elect: renewDeadline must be greater than retryPeriod*JitterFactor":     {"--leader-elect-renew-deadline", "2s"},
+		`invalid argument "soon" for "--leader-elect-retry-period" flag: time: invalid d`: {"--leader-elect-retry-period", "soon"},
+	} {
+		p := start(t, append([]string{"run", "--kubeconfig", kubeconfig, "--leader-elect"}, args...)...)
+		p.exits(t, exitUsage)
+		assert.Contains(t, p.stderr.String(), says)
+	}
+}
