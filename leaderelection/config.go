@@ -9,9 +9,13 @@
 // before the others may take the lease. Clocks are never compared, so they may differ; they must run about equally fast: a
 // clock may gain on another by the ratio of LeaseDuration to RenewDeadline+RetryPeriod.
 //
+// No election can keep a process from being paused between a look at the clock and what it does next. The context of the
+// work, IsLeader and FencingTokenFromContext tell a leader of the past that it is one as soon as it asks; what acts without
+// asking is found out only by who is written to, with the help of a fencing token.
+//
 // Read config.go, phase.go (the state machine), elector.go, attempt.go (one try to get or keep the lease), renew.go, term.go
-// (how a leader knows that it still is one), fencing.go; resourcelock is where the record is. Then go test -v
-// ./leaderelection.
+// (how a leader knows that it still is one), fencing.go; resourcelock is where the record is. candidate.go is for coordinated
+// elections only. Then go test -v ./leaderelection.
 // Goroutines: Run's own makes all requests; OnStartedLeading has one, OnNewLeader one while there is something to tell; a
 // timer watches over the term. All but OnNewLeader's have ended when Run returns. Locking: the elector's mu guards what
 // others may ask for, the term's its end; no foreign code runs under them.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/leaderelection"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/transcript"
+)
+
+// standing runs play with a LeaseCandidate that runs against an API server, ours or client-go's.
+func standing(t *testing.T, impls []string, play func(t *testing.T, s *apitest.Server, stop func())) {
+	for _, impl := range impls {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Resources: []apitest.Resource{{
+					Group: "coordination.k8s.io", Version: "v1beta1", Kind: "LeaseCandidate", Plural: "leasecandidates", Namespaced: true,
+				}}})
+				require.NoError(t, s.StartPipe())
+				defer s.Close()
+				client := kubernetes.NewForConfigOrDie(&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1})
+				run := func() func(context.Context) {
+					if impl != transcript.Ours {
+						c, _, err := clientgo.NewCandidate(client, "kube-system", "a", "lease", "1.37.0", "1.36.0", coordinationv1.OldestEmulationVersion)
+						require.NoError(t, err)
+						return c.Run
+					}
+					c, err := NewLeaseCandidate(LeaseCandidateConfig{
+						Client: client.CoordinationV1beta1().RESTClient(), Namespace: "kube-system", Name: "a", LeaseName: "lease",
+						BinaryVersion: "1.37.0", EmulationVersion: "1.36.0", Strategy: coordinationv1.OldestEmulationVersion,
+					})
+					require.NoError(t, err)
+					return c.Run
+				}()
+				ctx, cancel := context.WithCancel(quiet())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					run(ctx)
+				}()
+				time.Sleep(time.Second)
+				play(t, s, func() {
+					cancel()
+					<-ended
+				})
+				cancel()
+				<-ended
+			})
+		})
+	}
+}
+
+var both = []string{transcript.Ours, "client-go"}
+
+func candidateOn(t *testing.T, s *apitest.Server) *coordinationv1beta1.LeaseCandidate {
+	c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"}}
+	require.NoError(t, s.Get(c))
+	return c
+}
+
+func ago(at *metav1.MicroTime) time.Duration { return time.Since(at.Time).Round(time.Second) }
+
+func TestLeaseCandidate_StandsAndRenews(t *testing.T) {
+	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+		got := candidateOn(t, s)
+		assert.Equal(t, time.Second, ago(got.Spec.RenewTime))
+		got.Spec.RenewTime = nil
+		assert.Equal(t, coordinationv1beta1.LeaseCandidateSpec{
+			LeaseName: "lease", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0", Strategy: coordinationv1.OldestEmulationVersion,
+		}, got.Spec)
+		time.Sleep(5 * time.Minute)
+		assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime), "every five minutes")
+	})
+}
+
+func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
+	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+		for range 3 {
+			time.Sleep(time.Minute)
+			c := candidateOn(t, s)
+			c.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
+			require.NoError(t, s.Update(c))
+			time.Sleep(time.Second)
+			assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime))
+		}
+	})
+}
+
+// A LeaseCandidate that somebody has deleted is made again at once; client-go's comes back with the next renewal.
+func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
+	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+		require.NoError(t, s.Delete(candidateOn(t, s)))
+		time.Sleep(time.Second)
+		c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"}}
+		err := s.Get(c)
+		assert.Equal(t, strings.HasSuffix(t.Name(), transcript.Ours), err == nil, "%v", err)
+	})
+}
+
+// Failures have growing pauses, and are forgotten.
+func TestLeaseCandidate_Failures(t *testing.T) {
+	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, stop func()) {
+		s.Faults().Fail(0, apitest.Match{Resource: "leasecandidates"}, apierrors.NewForbidden(leases, "a", errors.New("no")))
+		s.Faults().Break(apitest.Match{}, apitest.CutStream)
+		s.ForgetRequests()
+		time.Sleep(10 * time.Minute)
+		n := len(s.Requests(apitest.Match{}))
+		assert.Greater(t, n, 10)
+		assert.Less(t, n, 20)
+		s.Faults().Clear()
+		time.Sleep(2 * time.Minute)
+		assert.Less(t, ago(candidateOn(t, s).Spec.RenewTime), 2*time.Minute)
+		stop()
+		assert.NoError(t, s.Get(candidateOn(t, s)), "it stays")
+	})
+}
+
+func TestNewLeaseCandidate_BadInput(t *testing.T) {
+	_, err := NewLeaseCandidate(LeaseCandidateConfig{})
+	assert.EqualError(t, err, "make lease candidate: Client is nil")
+	_, err = NewLeaseCandidate(LeaseCandidateConfig{
+		Client: &rest.RESTClient{}, Namespace: "ns", Name: "a", LeaseName: "l", BinaryVersion: "1.37.0",
+	})
+	assert.EqualError(t, err, "make lease candidate: EmulationVersion is empty")
+}
