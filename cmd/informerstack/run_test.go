@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,11 +262,10 @@ func TestRun_Forbidden(t *testing.T) {
 // A server that goes away is waited for: the program says why nothing comes, and goes on when it is back.
 func TestRun_SaysWhyTheFirstListDoesNotCome(t *testing.T) {
 	server, kubeconfig := foreign(t)
-	listed := 0
+	var listed atomic.Int32
 	server.Faults().Add(apitest.Fault{
 		Match: apitest.Match{Verb: "list,watch", Resource: "configmaps", If: func(request apitest.Request) bool {
-			listed++
-			return listed > 1 // the first one is the check for permission
+			return listed.Add(1) > 1 // the first one is the check for permission
 		}},
 		Err: apierrors.NewServiceUnavailable("down for maintenance"),
 	})
