@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
 )
@@ -74,7 +75,13 @@ type configMaps struct {
 }
 
 func newConfigMaps(t *testing.T, c *cluster.Cluster) *configMaps {
-	client, err := kubernetes.NewForConfig(c.Config(cluster.AdminToken))
+	return newConfigMapsAt(t, c.Config(cluster.AdminToken))
+}
+
+func newConfigMapsAt(t *testing.T, config *rest.Config) *configMaps {
+	config = rest.CopyConfig(config)
+	config.ContentType = "application/json" // which apitest understands, too
+	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, metav1.CreateOptions{})
