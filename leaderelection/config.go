@@ -124,11 +124,13 @@ func (c *LeaderElectionConfig) validate() error {
 	case c.Callbacks.OnStoppedLeading == nil:
 		return errors.New("OnStoppedLeading callback must not be nil")
 	case c.Lock == nil:
-		return errors.New("Lock must not be nil.") //lint:ignore ST1005 client-go's text
+		//lint:ignore ST1005 client-go's text
+		return errors.New("Lock must not be nil.")
 	case c.Lock.Identity() == "":
-		return errors.New("Lock identity is empty") //lint:ignore ST1005 client-go's text
+		//lint:ignore ST1005 client-go's text
+		return errors.New("Lock identity is empty")
 	case c.Rejoin && c.AbandonWork:
-		return errors.New("Rejoin and AbandonWork exclude each other: two terms' work must not run at once")
+		return errors.New("options Rejoin and AbandonWork exclude each other: two terms' work must not run at once")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 		"OnStoppedLeading callback must not be nil":                   func(c *LeaderElectionConfig) { c.Callbacks.OnStoppedLeading = nil },
 		"Lock must not be nil.":                                       func(c *LeaderElectionConfig) { c.Lock = nil },
 		"Lock identity is empty":                                      func(c *LeaderElectionConfig) { c.Lock = &shelfLock{} },
-		"Rejoin and AbandonWork exclude each other: two terms' work must not run at once": func(c *LeaderElectionConfig) {
+		"options Rejoin and AbandonWork exclude each other: two terms' work must not run at once": func(c *LeaderElectionConfig) {
 			c.Rejoin, c.AbandonWork = true, true
 		},
 	}
@@ -138,8 +138,7 @@ func TestRun_WorkMayGoexit(t *testing.T) {
 // A callback that panics ends Run; what Run started ends, too.
 func TestRun_PanicEndsTheTerm(t *testing.T) {
 	story(t, func(w *world) {
-		var a *candidate
-		a = w.candidate("a", func(c *LeaderElectionConfig) {
+		a := w.candidate("a", func(c *LeaderElectionConfig) {
 			c.Metrics = panickyMetric{}
 		})
 		ctx, cancel := context.WithCancel(quiet())

@@ -3,12 +3,14 @@
 package resourcelock
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"example.com/informerstack/apitest"
 )
@@ -98,29 +100,56 @@ func TestMultiLock_TheSecondaryIsMadeAgain(t *testing.T) {
 	})
 }
 
+// clientGos is one of our locks for client-go's MultiLock.
+type clientGos struct{ Interface }
+
+func (l clientGos) Get(ctx context.Context) (*clientgo.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	return (*clientgo.LeaderElectionRecord)(record), raw, err
+}
+
+func (l clientGos) Create(ctx context.Context, record clientgo.LeaderElectionRecord) error {
+	return l.Interface.Create(ctx, LeaderElectionRecord(record))
+}
+
+func (l clientGos) Update(ctx context.Context, record clientgo.LeaderElectionRecord) error {
+	return l.Interface.Update(ctx, LeaderElectionRecord(record))
+}
+
 // M2: client-go reads the secondary again between the two writes, and so overwrites whoever has taken it since it decided.
 func TestDifference_MultiLockLeavesAnothersSecondary(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
-		both, _, _ := pair(t, config, "a")
+		both, old, mine := pair(t, config, "a")
 		_, _, young := pair(t, config, "new")
 		require.NoError(t, both.Create(ctx, heldBy("a", 0)))
 		_, _, err := young.Get(ctx)
 		require.NoError(t, err)
+		theirs := &clientgo.MultiLock{Primary: clientGos{old}, Secondary: clientGos{mine}}
+		_, _, err = theirs.Get(ctx)
+		require.NoError(t, err)
+
 		require.NoError(t, young.Update(ctx, heldBy("new", 1)))
 		assert.True(t, apierrors.IsConflict(both.Update(ctx, heldBy("a", 0))))
 		record, _, err := young.Get(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, "new", record.HolderIdentity)
+
+		_, _, err = old.Get(ctx)
+		require.NoError(t, err)
+		require.NoError(t, theirs.Update(ctx, clientgo.LeaderElectionRecord(heldBy("a", 0))))
+		record, _, err = young.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "a", record.HolderIdentity, "client-go")
 	})
 }
 
 // M2: of two that find nothing, the one that comes second to the primary gives way. client-go takes any primary for its own
-// when it creates, and may lead beside an old candidate.
+// when it creates, and leads beside an old candidate.
 func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
-		both, _, young := pair(t, config, "a")
+		both, primary, young := pair(t, config, "a")
 		_, old, _ := pair(t, config, "old")
 		_, _, err := both.Get(ctx)
 		require.True(t, apierrors.IsNotFound(err))
@@ -128,5 +157,8 @@ func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
 		assert.True(t, apierrors.IsAlreadyExists(both.Create(ctx, heldBy("a", 0))))
 		_, _, err = young.Get(ctx)
 		assert.True(t, apierrors.IsNotFound(err), "no Lease was made")
+
+		theirs := &clientgo.MultiLock{Primary: clientGos{primary}, Secondary: clientGos{young}}
+		assert.NoError(t, theirs.Create(ctx, clientgo.LeaderElectionRecord(heldBy("a", 0))), "client-go")
 	})
 }

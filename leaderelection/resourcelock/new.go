@@ -49,7 +49,8 @@ func NewWithLabels(lockType, namespace, name string, coreClient, coordinationCli
 	case ConfigMapsLeasesResourceLock:
 		lock = &MultiLock{Primary: configMap, Secondary: lease}
 	default:
-		return nil, fmt.Errorf("Invalid lock-type %s", lockType) //lint:ignore ST1005 client-go's text
+		//lint:ignore ST1005 client-go's text
+		return nil, fmt.Errorf("Invalid lock-type %s", lockType)
 	}
 	if core && coreClient == nil || coordination && coordinationClient == nil {
 		return nil, fmt.Errorf("make %s lock %s/%s: a client is missing", lockType, namespace, name)
