@@ -2,10 +2,7 @@
 
 package synctrack
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Lazy computes a value when somebody asks for it, and again when somebody asks after a Notify. The zero value with
 // Evaluate set is usable; it must not be copied. Every method is safe for concurrent use.
@@ -20,7 +17,7 @@ type Lazy[T any] struct {
 
 // evaluation is what everybody shares who asked between two Notifies.
 type evaluation[T any] struct {
-	mu    sync.Mutex
+	turn  chan struct{} // of one; whoever fills it may touch the rest. A mutex would stop fake time while Evaluate waits.
 	done  bool
 	value T
 }
@@ -30,11 +27,11 @@ type evaluation[T any] struct {
 func (z *Lazy[T]) Get() (T, error) {
 	e := z.current.Load()
 	for e == nil {
-		z.current.CompareAndSwap(nil, new(evaluation[T]))
+		z.current.CompareAndSwap(nil, &evaluation[T]{turn: make(chan struct{}, 1)})
 		e = z.current.Load()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.turn <- struct{}{}
+	defer func() { <-e.turn }()
 	if e.done {
 		return e.value, nil
 	}
