@@ -41,6 +41,7 @@ var rules = map[string]rule{
 	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features"}},
 	"compat/cache/synctrack": {},
 	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
+	"compat/watch":           {ours: []string{"compat/cache"}},
 	"compat/workqueue":       {ours: []string{"workqueue"}},
 }
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch_test
+
+import (
+	"testing"
+
+	"example.com/informerstack/internal/parity"
+)
+
+// A program that compiles against client-go's package compiles against this one.
+func TestParity(t *testing.T) {
+	parity.Check(t, "k8s.io/client-go/tools/watch", "example.com/informerstack/compat/watch", nil)
+}
