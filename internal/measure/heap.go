@@ -28,7 +28,8 @@ func Live() int64 {
 }
 
 // Peak calls f and returns the most bytes that a garbage collection found reachable meanwhile or right after. One is made
-// whenever the heap has grown by a tenth, so the true peak is at most about a tenth higher.
+// whenever the heap has grown by a tenth, so that no higher peak is missed by more than that. What is allocated while a
+// collection looks counts as reachable: who allocates quickly appears to keep more than it does.
 func Peak(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()

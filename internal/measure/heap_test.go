@@ -4,6 +4,7 @@ package measure
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,8 +27,9 @@ func TestPeak_IsOfReachableObjects(t *testing.T) {
 	before := Live()
 	peak := Peak(func() {
 		kept := make([]byte, 50*mega)
-		for range 200 {
+		for range 40 {
 			sink = make([]byte, mega)
+			runtime.GC() // so that none runs by itself: what is allocated meanwhile would count
 		}
 		runtime.KeepAlive(kept)
 		sink = nil
@@ -37,9 +39,12 @@ func TestPeak_IsOfReachableObjects(t *testing.T) {
 
 func TestHeapInUse_CountsGarbageToo(t *testing.T) {
 	before := Live()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it stays until it was seen
 	used := HeapInUse(func() {
-		sink = make([]byte, 100*mega)
-		sink = nil
+		for range 100 {
+			sink = make([]byte, mega)
+		}
 	}) - before
+	sink = nil
 	assert.Greater(t, used, int64(90*mega))
 }
