@@ -51,6 +51,7 @@ func TestPanicOfTheOwnersQueue(t *testing.T) {
 				q.AddAfter("a", time.Minute)
 				q.AddAfter("b", time.Hour)
 				time.Sleep(2 * time.Hour)
+				synctest.Wait()
 				assert.Equal(t, 1, told, "after the panic nothing joins")
 				q.ShutDown()
 			})
