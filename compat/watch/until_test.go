@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/compat/cache"
+	framework "example.com/informerstack/compat/cache/testing"
+	compat "example.com/informerstack/compat/watch"
+)
+
+func isType(want watch.EventType) compat.ConditionFunc {
+	return func(event watch.Event) (bool, error) { return event.Type == want, nil }
+}
+
+func TestUntilWithoutRetry(t *testing.T) {
+	events := func() watch.Interface {
+		w := watch.NewFakeWithChanSize(3, false)
+		w.Add(pod(1))
+		w.Modify(pod(2))
+		w.Delete(pod(3))
+		return w
+	}
+	last, err := compat.UntilWithoutRetry(t.Context(), events())
+	require.NoError(t, err)
+	require.Nil(t, last, "without a condition there is nothing to read")
+
+	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Modified), isType(watch.Modified), isType(watch.Deleted))
+	require.NoError(t, err)
+	require.Equal(t, pod(3), last.Object, "one event meets two conditions")
+
+	oops := errors.New("oops")
+	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Added), func(watch.Event) (bool, error) { return true, oops })
+	require.ErrorIs(t, err, oops)
+	require.Equal(t, watch.Added, last.Type)
+
+	w := watch.NewFakeWithChanSize(1, false)
+	w.Add(pod(1))
+	w.Stop()
+	last, err = compat.UntilWithoutRetry(t.Context(), w, isType(watch.Deleted))
+	require.ErrorIs(t, err, compat.ErrWatchClosed)
+	require.Equal(t, watch.Added, last.Type)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = compat.UntilWithoutRetry(ctx, watch.NewFake(), isType(watch.Deleted))
+	require.True(t, wait.Interrupted(err))
+}
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod(0))
+		source.Modify(pod(0))
+		last, err := compat.Until(t.Context(), "1", source, isType(watch.Modified))
+		require.NoError(t, err)
+		require.Equal(t, pod(2), last.Object)
+		_, err = compat.Until(t.Context(), "", source)
+		require.Error(t, err)
+	})
+}
+
+// An informer as a watch: the first list is Added, and what a broken watch hid is seen.
+func TestUntilWithSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod(0))
+		time.AfterFunc(time.Second, func() {
+			source.DeleteDropWatch(pod(0))
+			source.ResetWatch()
+		})
+		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, nil, isType(watch.Added), isType(watch.Deleted))
+		require.NoError(t, err)
+		require.Equal(t, pod(1), last.Object, "the last state that was seen")
+	})
+}
+
+func TestUntilWithSync_Precondition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod(0))
+		exists := func(store cache.Store) (bool, error) {
+			_, exists, err := store.GetByKey("ns/a")
+			return exists, err
+		}
+		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, exists, isType(watch.Deleted))
+		require.NoError(t, err)
+		require.Nil(t, last)
+
+		oops := errors.New("oops")
+		_, err = compat.UntilWithSync(t.Context(), source, &v1.Pod{}, func(cache.Store) (bool, error) { return false, oops })
+		require.ErrorIs(t, err, oops)
+
+		source.ListError = oops
+		ctx, cancel := compat.ContextWithOptionalTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = compat.UntilWithSync(ctx, source, &v1.Pod{}, exists)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// A reader that stops ends the informer, though it has left events unread.
+func TestNewIndexerInformerWatcher_Stop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod(0))
+		indexer, controller, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
+		synctest.Wait()
+		require.True(t, controller.HasSynced())
+		require.Equal(t, []string{"ns/a"}, indexer.ListKeys())
+		source.Modify(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
+		require.Equal(t, watch.Modified, (<-w.ResultChan()).Type)
+		source.Delete(pod(0))
+		w.Stop()
+		<-ended
+	})
+}
+
+func TestContextWithOptionalTimeout(t *testing.T) {
+	for _, none := range []time.Duration{0, -1} {
+		ctx, cancel := compat.ContextWithOptionalTimeout(t.Context(), none)
+		_, limited := ctx.Deadline()
+		require.False(t, limited)
+		require.NoError(t, ctx.Err())
+		cancel()
+	}
+	ctx, cancel := compat.ContextWithOptionalTimeout(t.Context(), time.Hour)
+	defer cancel()
+	_, limited := ctx.Deadline()
+	require.True(t, limited)
+}
