@@ -42,6 +42,7 @@ func TestMutationDetector_LetsGo(t *testing.T) {
 			d.Run(stopCh)
 		}()
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		shared.Labels = map[string]string{"mine": "now"}
 		time.Sleep(time.Minute)
 		close(stopCh)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,10 +66,10 @@ func TestWaitFor_LogsEachWhenItIsDone(t *testing.T) {
 
 func TestWaitForCacheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		synced := false
-		time.AfterFunc(time.Second, func() { synced = true })
+		var synced atomic.Bool
+		time.AfterFunc(time.Second, func() { synced.Store(true) })
 		stopCh := make(chan struct{})
-		hasSynced := func() bool { return synced }
+		hasSynced := synced.Load
 		never := func() bool { return false }
 		require.True(t, cache.WaitForCacheSync(stopCh, hasSynced))
 		require.True(t, cache.WaitForNamedCacheSync("mine", stopCh, hasSynced))
