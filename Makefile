@@ -7,7 +7,7 @@ FUZZTIME    ?= 10s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
-PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./metrics
+PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e
 
 .PHONY: help run test tour lint update fuzz bench e2e check

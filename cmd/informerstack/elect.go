@@ -49,8 +49,8 @@ func lead(elector *leaderelection.LeaderElector) func(context.Context, func(cont
 	return elector.Lead
 }
 
-// elector returns a candidate that tells out how the election goes, or nil if there is none.
-func (e *election) elector(config *rest.Config, out io.Writer) (*leaderelection.LeaderElector, error) {
+// elector returns a candidate that tells out how the election goes, or nil if there is no election.
+func (e *election) elector(config *rest.Config, out io.Writer, observed *observation) (*leaderelection.LeaderElector, error) {
 	if !e.elect {
 		return nil, nil
 	}
@@ -72,6 +72,7 @@ func (e *election) elector(config *rest.Config, out io.Writer) (*leaderelection.
 		RetryPeriod:     e.retryPeriod,
 		ReleaseOnCancel: true,
 		Rejoin:          true,
+		Metrics:         observed.election(e.name),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {},
 			OnStoppedLeading: func() { fmt.Fprintf(out, "%s leads no more.\n", identity) },

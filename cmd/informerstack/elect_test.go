@@ -38,6 +38,21 @@ func TestRun_LeadersTakeTurns(t *testing.T) {
 	second.exits(t, exitOK)
 }
 
+// What is served says who leads, and fails if a leader does not step down.
+func TestRun_ServesTheElection(t *testing.T) {
+	_, kubeconfig := foreign(t)
+	p := start(t, quick("--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--leader-elect-identity", "me")...)
+	p.prints(t, "me leads: this process.")
+	url := p.served(t)
+	_, text := get(t, url+"/metrics")
+	assert.Contains(t, text, `leader_election_master_status{name="informerstack"} 1`)
+	code, text := get(t, url+"/healthz?verbose")
+	assert.Equal(t, 200, code)
+	assert.Contains(t, text, "leaderElection")
+	p.interrupt()
+	p.exits(t, exitOK)
+}
+
 func TestRun_BadElection(t *testing.T) {
 	_, kubeconfig := foreign(t)
 	for says, args := range map[string][]string{

@@ -33,15 +33,16 @@ const finishReconciles = 10 * time.Second
 type stack struct {
 	informer   informer.SharedIndexInformer
 	controller *controller.Controller[string]
+	elector    *leaderelection.LeaderElector // nil: it always leads
 	progress   *progress
 	observed   *observation
 }
 
 // build puts the pieces together, in the order in which a change meets them. Each is wrapped to tell sink.
-func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress *progress, elector *leaderelection.LeaderElector) (*stack, error) {
-	config = rest.CopyConfig(config)
-	config.Wrap(trace.Writes(sink))
-	client, err := restClient(config, t)
+func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress *progress) (*stack, error) {
+	traced := rest.CopyConfig(config)
+	traced.Wrap(trace.Writes(sink))
+	client, err := restClient(traced, t)
 	if err != nil {
 		return nil, fail(exitConfig, "use configuration: %w", err)
 	}
@@ -56,6 +57,10 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 		interesting = wantsChecksum
 	}
 	observed, err := o.observe(t, interesting)
+	if err != nil {
+		return nil, err
+	}
+	elector, err := o.election.elector(config, progress.out, observed)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +92,7 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 		Lead:        lead(elector),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
-				Name: name, MetricsProvider: observed.workqueue(),
-			})
-			return trace.RateLimitingQueue(queue, sink)
-		},
+		NewQueue:    newQueue(observed.workqueue(), sink),
 	})
 
 	// handler
@@ -103,9 +103,19 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 	if _, err := objects.AddEventHandler(observed.eventHandler(trace.EventHandler(handler, sink))); err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
-	built := &stack{objects, ctrl, progress, observed}
+	built := &stack{objects, ctrl, elector, progress, observed}
 	observed.follow(built, t.resource.GroupResource().String())
 	return built, nil
+}
+
+// newQueue is a controller's Options.NewQueue.
+func newQueue(provider workqueue.MetricsProvider, sink trace.Sink) func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+	return func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+		queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
+			Name: name, MetricsProvider: provider,
+		})
+		return trace.RateLimitingQueue(queue, sink)
+	}
 }
 
 // restClient talks to the target's group and version in unstructured JSON.

@@ -189,11 +189,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	sink, totals := o.sink(stdout)
 	fmt.Fprintf(stderr, "Watching %s. Ctrl-C stops.\n", target.describe(cluster.config.Host))
-	elector, err := o.election.elector(cluster.config, stderr)
-	if err != nil {
-		return err
-	}
-	stack, err := o.build(cluster.config, target, sink, newProgress(stderr), elector)
+	stack, err := o.build(cluster.config, target, sink, newProgress(stderr))
 	if err != nil {
 		return err
 	}

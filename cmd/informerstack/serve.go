@@ -19,6 +19,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/metrics"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -32,6 +33,8 @@ const (
 	// headerTimeout is how long a client may take to ask, finishAnswers how long an answer may take after the end.
 	headerTimeout = 5 * time.Second
 	finishAnswers = time.Second
+	// leaseGrace is how long after its lease a leader that does not step down fails /healthz.
+	leaseGrace = 20 * time.Second
 )
 
 // checkListen says what is wrong with an address to listen on. What is served shows keys and errors to whoever asks, so it is
@@ -126,6 +129,14 @@ func (o *observation) ofController() controller.Metrics {
 	return o.controller
 }
 
+// election returns what an elector tells of itself.
+func (o *observation) election(name string) leaderelection.LeaderMetric {
+	if o == nil {
+		return nil
+	}
+	return o.metrics.LeaderElection(name)
+}
+
 // follow shows the stack.
 func (o *observation) follow(s *stack, resource string) {
 	if o == nil {
@@ -136,6 +147,11 @@ func (o *observation) follow(s *stack, resource string) {
 	o.handler.AddInformer(resource, s.informer)
 	health.AddController(o.handler, s.controller)
 	o.handler.AddLive(health.NewCheck("ping", func(*http.Request) error { return nil }))
+	if s.elector != nil {
+		watchDog := leaderelection.NewLeaderHealthzAdaptor(leaseGrace)
+		watchDog.SetLeaderElection(s.elector)
+		o.handler.AddLive(health.NewCheck(watchDog.Name(), watchDog.Check))
+	}
 	o.handler.AddReady(
 		health.Fresh("informer-"+resource, freshWithin, s.informer),
 		health.NewCheck("controller-"+s.controller.Name(), func(*http.Request) error {
