@@ -64,6 +64,23 @@ func TestRegress132849_ReleaseAfterACancelledRenewal(t *testing.T) {
 	})
 }
 
+// kubernetes/kubernetes#137988: somebody changes the object between the read and the write of a release. It is tried again.
+func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		a.api("update:there=1s")
+		a.stop()
+		w.after(500 * time.Millisecond)
+		record := w.shelf.get()
+		w.shelf.set(&record) // somebody labels the lease
+		w.after(3 * time.Second)
+		w.holder("")
+		assert.True(t, a.returned())
+		w.heard()
+	})
+}
+
 // kubernetes/kubernetes#114872: the duration in the record counts, not the candidate's own.
 func TestRegress114872_TheHoldersDurationCounts(t *testing.T) {
 	stories(t, func(w *world) {

@@ -148,6 +148,9 @@ func simulate(t *testing.T, random *rand.Rand) {
 	for range 100 {
 		w.stepBy(time.Duration(random.IntN(15000)) * time.Millisecond)
 		i := random.IntN(len(living))
+		if leader := slices.Index(living, w.leader()); leader >= 0 && random.IntN(2) == 0 {
+			i = leader // trouble at the top is worth more
+		}
 		c := living[i]
 		switch random.IntN(12) {
 		case 0, 1:
@@ -176,7 +179,7 @@ func simulate(t *testing.T, random *rand.Rand) {
 		c.api("ok")
 	}
 	w.stepBy(simDeadline) // the last request of the bad times is over
-	for limit := time.Now().Add(simLease + 3*22*simRetry/10); w.leader() == ""; {
+	for limit := time.Now().Add(simLease + 3*22*simRetry/10); w.leader() == nil; {
 		w.stepBy(time.Second)
 		require.True(t, time.Now().Before(limit), "L-B: nobody leads")
 	}
@@ -203,13 +206,14 @@ func (w *world) stepBy(d time.Duration) {
 	}
 }
 
-func (w *world) leader() string {
+// leader returns the candidate that leads, or nil.
+func (w *world) leader() *candidate {
 	for _, c := range w.candidates {
 		if c.resumed == nil && c.IsLeader() {
-			return c.name
+			return c
 		}
 	}
-	return ""
+	return nil
 }
 
 // The same over an API server that fails at random: 429, 500, 503, cut and delayed answers.

@@ -313,16 +313,29 @@ func TestStory_ASuspendedLeaderStops(t *testing.T) {
 	})
 }
 
-// Who asks need not wait for the elector to look at the wall clock.
-func TestStory_TheWallClockIsLookedAtWhenAsked(t *testing.T) {
-	story(t, func(w *world) {
-		a := w.candidate("a").runs()
-		w.after(100 * time.Millisecond)
-		a.jump(16 * time.Second)
-		assert.False(t, a.IsLeader())
-		assert.Error(t, a.led().Err())
-		w.saw("0s a started", "100ms a stopped")
-	})
+// Who asks need not wait for the elector to look at the wall clock, in whichever way he asks.
+func TestStory_TheClocksAreLookedAtWhenAsked(t *testing.T) {
+	asks := map[string]func(c *candidate) bool{
+		"IsLeader":    func(c *candidate) bool { return c.IsLeader() },
+		"context.Err": func(c *candidate) bool { return c.led().Err() == nil },
+		"token": func(c *candidate) bool {
+			_, ok := FencingTokenFromContext(c.led())
+			return ok
+		},
+		"Status": func(c *candidate) bool { return c.Status().Token.UID != "" },
+	}
+	for name, leads := range asks {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				a := w.candidate("a").runs()
+				w.after(100 * time.Millisecond)
+				assert.True(t, leads(a))
+				a.jump(16 * time.Second)
+				assert.False(t, leads(a))
+				w.saw("0s a started", "100ms a stopped")
+			})
+		})
+	}
 }
 
 // A wall clock that is set by less than a lease, or back, changes nothing.
