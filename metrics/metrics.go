@@ -97,7 +97,8 @@ func (m *Metrics) ask(ch chan<- prometheus.Metric) {
 	}
 }
 
-// prune ends the series of what has ended.
+// prune ends the series of what has ended. It is called at each scrape, which may never come, and before something of a name
+// is made anew.
 func (m *Metrics) prune() {
 	m.mu.Lock()
 	sources := slices.Clone(m.followed)
@@ -110,9 +111,7 @@ func (m *Metrics) prune() {
 	}
 }
 
-// follow adds a source. What has ended must not wait for a scrape that may never come.
 func (m *Metrics) follow(s source) {
-	m.prune()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.followed = append(m.followed, s)

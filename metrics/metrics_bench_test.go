@@ -125,7 +125,7 @@ func BenchmarkWorkqueueWithMetrics_Adders4Workers4(b *testing.B) {
 	})
 }
 
-// BenchmarkScrape is one scrape of 100 queues; nobody does the like in client-go alone.
+// One scrape of 100 queues. client-go has nothing to be scraped.
 func BenchmarkScrape_Queues100(b *testing.B) {
 	b.Run("impl=ours", func(b *testing.B) {
 		registry := prometheus.NewRegistry()
