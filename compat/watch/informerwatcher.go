@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA1019 the names that client-go deprecates are the ones to serve here
+
 package watch
 
 import (

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA1019 the names that client-go deprecates are the ones to serve here
+
 // Package watch waits for something to become true of a collection. It is client-go's tools/watch, name for name, on the
 // pieces of this module.
 //

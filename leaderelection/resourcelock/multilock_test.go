@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA1019 what client-go deprecates is compared with ours
+
 package resourcelock
 
 import (
