@@ -43,7 +43,8 @@ type LeaderElectionConfig struct {
 	// rounded up to seconds in the record; the holder's record counts, not the candidate's config.
 	LeaseDuration time.Duration
 	// RenewDeadline is how long a leader goes on trying to renew when it is due, before it stops leading. It must be less
-	// than LeaseDuration.
+	// than LeaseDuration. A renewal counts from when it was sent: a server that takes more than half of RenewDeadline to
+	// answer costs the lease.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two tries, of candidates (see JitterFactor) and of the leader.
 	RetryPeriod time.Duration

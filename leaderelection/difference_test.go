@@ -165,6 +165,24 @@ func TestDifference_ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	})
 }
 
+// The price of that: a server that always takes more than half of RenewDeadline to answer costs the lease. A request of a
+// client made by NewFromKubeconfig fails after that time in either case.
+func TestDifference_ASlowServerCostsTheLease(t *testing.T) {
+	for _, slow := range []time.Duration{4 * time.Second, 6 * time.Second} {
+		stories(t, func(w *world) {
+			a := w.candidate("a").runs()
+			w.after(time.Second)
+			a.api("back=" + slow.String())
+			w.after(time.Minute)
+			if ours(w) && slow > usual().RenewDeadline/2 {
+				w.saw("0s a started", "14s a stopped")
+			} else {
+				w.saw("0s a started")
+			}
+		})
+	}
+}
+
 // A leader never leads for longer than the others wait, whatever the config. client-go tries for RenewDeadline after the
 // next renewal was due, which may be later.
 func TestDifference_TheTermEndsWithTheLease(t *testing.T) {

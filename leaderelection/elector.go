@@ -19,7 +19,7 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// ErrRunning is logged when Run is called while it runs.
+// ErrRunning is what Lead returns, and Run logs, while the elector runs already.
 var ErrRunning = errors.New("leader elector is running already")
 
 // errEnded is why a term ended that was not lost.
@@ -32,12 +32,12 @@ const conflictPause = 10 * time.Millisecond
 //
 //	E1  the lease is written only if the record that is replaced names this candidate or nobody, or has not changed for its
 //	    duration by this candidate's clock; somebody else's record is never overwritten before
-//	E2  the work runs only between OnStartedLeading's call and return, one term at a time, and begins in a valid term
+//	E2  work begins in a valid term, and not before the work of the term before has returned, unless AbandonWork is set
 //	E3  OnStoppedLeading is called once after each OnStartedLeading
 //	E4  the lease is released after the work has returned, unless AbandonWork is set
 //	E5  there is a term iff the phase is Leading, Finishing or Stopping, or Releasing after one of these
 //
-// All methods but Run may be called at any time from any goroutine.
+// Run and Lead are for one goroutine at a time; the other methods may be called at any time from any.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 type LeaderElector struct {
@@ -50,12 +50,12 @@ type LeaderElector struct {
 
 	// Below: of Run's goroutine.
 
-	work    func(context.Context)
-	won     win       // the write that made it the leader, before there is a term
-	raw     []byte    // the record's bytes as they were last read; nil if they are not known
-	inDoubt bool      // whether a write of a candidate may have been done although it failed
-	left    bool      // whether the term's end was made known
-	due     time.Time // when the next renewal is
+	work    func(context.Context) // OnStartedLeading, or Lead's
+	won     win                   // the write that made it the leader, before there is a term
+	raw     []byte                // the record's bytes as they were last read; nil if they are not known
+	inDoubt bool                  // whether a write of a candidate may have been done although it failed
+	left    bool                  // whether the term's end was made known
+	due     time.Time             // when the next renewal is
 
 	mu         sync.Mutex
 	term       *term                             // of which E5 speaks; only Run's goroutine changes it

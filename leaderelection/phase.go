@@ -28,10 +28,11 @@ type Transition struct {
 //
 //	Acquiring ──▶ Leading ──▶ Finishing ──▶ Releasing ──▶ Idle
 //	    ▲            │            │             ▲
-//	    │            ▼            ▼             │
-//	    └───────── Stopping ◀─────┴─ ─ ─ ─ ─ ─ ─┘
+//	    │            └─── lost ───┤             │
+//	 Rejoin                       ▼             │
+//	    └───────────────────── Stopping ────────┘
 //
-// Downwards the lease is lost; from Stopping it goes up again, to the left if Rejoin says so.
+// Who is told to end while it waits goes from Acquiring to Idle, and with AbandonWork from Leading to Releasing.
 func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 	switch now {
 	case Acquiring:
