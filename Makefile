@@ -24,9 +24,9 @@ test: ## all tests, with the race detector and in random order
 tour: ## the stories in reading order: follow one change from the wire to the worker
 	$(GO) run ./internal/tour
 
-lint: ## gofmt, vet and staticcheck
+lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
-	@for module in $(MODULES); do (cd $$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
+	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
 update: ## rewrite the recorded transcripts from what the code does now
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
