@@ -127,14 +127,13 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 	default:
 		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
 	}
+	if e.Type == watch.Bookmark {
+		r.lastBookmark = now
+	} else {
+		r.lastChange = now
+	}
 	to.advance(r, e.meta.GetResourceVersion(), w.pastInitial)
 	w.eventCount++
-	if e.Type == watch.Bookmark || !w.lastChange.Equal(now) {
-		r.arrived(e.Type, now)
-	}
-	if e.Type != watch.Bookmark {
-		w.lastChange = now
-	}
 	return nil
 }
 

@@ -70,6 +70,8 @@ type Reflector struct {
 	limit          int64       // of each page of the LISTs of this round; -1 before the first
 	unavailable    bool        // whether the server cannot serve the last resourceVersion
 	open           *liveWatch  // see R2
+	lastChange     time.Time   // of any watch; see Status.LastEvent, which setResourceVersion sets
+	lastBookmark   time.Time   // likewise
 	resync         clock.Timer // when the next Resync is due; nil outside of R4's phases, or without resync
 	backoff        *backoff
 	internalErrors internalErrors

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
@@ -50,22 +49,12 @@ func (r *Reflector) contact(now time.Time) {
 	r.status.LastContact = now
 }
 
-// arrived notes that an event of that type was received. Of those received together one is enough.
-func (r *Reflector) arrived(t watch.EventType, now time.Time) {
-	last := &r.status.LastEvent
-	if t == watch.Bookmark {
-		last = &r.status.LastBookmark
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	*last = now
-}
-
 // setResourceVersion moves on to a state that the Store has taken completely.
 func (r *Reflector) setResourceVersion(resourceVersion string) {
 	r.metrics.reached(resourceVersion)
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
+	r.status.LastEvent, r.status.LastBookmark = r.lastChange, r.lastBookmark
 	r.mu.Unlock()
 	if r.progress != nil {
 		r.progress(resourceVersion)

@@ -18,8 +18,7 @@ type liveWatch struct {
 	cancel      context.CancelFunc
 	started     time.Time // before the request: some proxies answer only when the first event comes
 	deadline    time.Time // when the server should have ended it
-	lastEvent   time.Time // or the zero time; bookmarks count, and what was not understood
-	lastChange  time.Time // or the zero time; of the last that was no bookmark
+	lastEvent   time.Time // or the zero time
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
 }
