@@ -11,7 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/health"
+	"example.com/informerstack/leaderelection"
 )
+
+// The leader's health check is a check like any other.
+var _ health.Checker = (*leaderelection.HealthzAdaptor)(nil)
 
 func ask(h http.Handler, target string, header ...string) (code int, text string) {
 	return askBy(h, http.MethodGet, target, header...)
