@@ -84,3 +84,15 @@ func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 			"SharedIndexInformer pods is not fresh: it was not started\nSharedIndexInformer nodes is not fresh: it was not started")
 	}, only(ours))
 }
+
+// wrapper is a handler around another.
+type wrapper struct{ ResourceEventHandler }
+
+func (w wrapper) Unwrap() ResourceEventHandler { return w.ResourceEventHandler }
+
+// Who looks for a slow handler wants its name, not that of what measures it.
+func TestHandlerName_LooksInside(t *testing.T) {
+	inner := newRecorder()
+	assert.Equal(t, "*informer.recorder", handlerName(inner))
+	assert.Equal(t, "*informer.recorder", handlerName(wrapper{FilteringResourceEventHandler{Handler: wrapper{inner}}}))
+}
