@@ -65,10 +65,10 @@ func run(runner interface{ Run(stopCh <-chan struct{}) }) (stop func()) {
 		defer close(done)
 		runner.Run(stopCh)
 	}()
-	return func() {
+	return sync.OnceFunc(func() {
 		close(stopCh)
 		<-done
-	}
+	})
 }
 
 // A program that knows client-go alone: informer, handlers, indexes, lister, stop channel.
@@ -84,6 +84,7 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		require.False(t, i.HasSynced())
 
 		stop := run(i)
+		defer stop()
 		require.True(t, cache.WaitForCacheSync(nil, i.HasSynced, registration.HasSynced))
 		require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
 		source.Add(pod("b", 0))

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/compat/cache"
+	framework "example.com/informerstack/compat/cache/testing"
+)
+
+// Code as it is written for client-go: but for its import lines, nothing was changed.
+func Example() {
+	source := framework.NewFakeControllerSource()
+	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+
+	informer := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	})
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			key, _ := cache.MetaNamespaceKeyFunc(obj)
+			fmt.Println("added", key)
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	stopCh, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.Run(stopCh)
+	}()
+	cache.WaitForCacheSync(stopCh, registration.HasSynced)
+	pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
+	fmt.Println(len(pods), "pod in the namespace,", err)
+	close(stopCh)
+	<-done
+	// Output:
+	// added default/web
+	// 1 pod in the namespace, <nil>
+}
