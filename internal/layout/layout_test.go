@@ -30,8 +30,13 @@ var rules = map[string]rule{
 	"reflector":  {ours: []string{"store"}, outside: []string{"k8s.io/client-go/rest"}},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
 	"controller": {ours: []string{"workqueue"}},
-	"apitest":    {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
-	"trace":      {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
+	"leaderelection": {
+		ours:    []string{"leaderelection/resourcelock"},
+		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
+	},
+	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
+	"apitest":                     {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
+	"trace":                       {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
 	"metrics": {
 		ours:    []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection"},
 		outside: []string{"github.com/prometheus/"},

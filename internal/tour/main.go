@@ -25,8 +25,8 @@ import (
 	"unicode"
 )
 
-// pieces are the packages on a change's way, in its order.
-var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue", "controller"}
+// pieces are the packages on a change's way, in its order, and the one that decides who works.
+var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue", "controller", "leaderelection"}
 
 // tells matches the names of the tests that tell a story, and of the examples.
 const tells = "^(TestStory_|Example)"
