@@ -9,61 +9,32 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	reference "k8s.io/client-go/util/workqueue"
+	_ "k8s.io/component-base/metrics/prometheus/workqueue" // gives client-go's queues their metrics
 
 	"example.com/informerstack/workqueue"
 )
 
-// theirProvider gives client-go's queue the same metrics.
-type theirProvider struct{ ours workqueue.MetricsProvider }
-
-func (p theirProvider) NewDepthMetric(name string) reference.GaugeMetric {
-	return p.ours.NewDepthMetric(name)
-}
-func (p theirProvider) NewAddsMetric(name string) reference.CounterMetric {
-	return p.ours.NewAddsMetric(name)
-}
-func (p theirProvider) NewLatencyMetric(name string) reference.HistogramMetric {
-	return p.ours.NewLatencyMetric(name)
-}
-func (p theirProvider) NewWorkDurationMetric(name string) reference.HistogramMetric {
-	return p.ours.NewWorkDurationMetric(name)
-}
-func (p theirProvider) NewUnfinishedWorkSecondsMetric(name string) reference.SettableGaugeMetric {
-	return p.ours.NewUnfinishedWorkSecondsMetric(name)
-}
-func (p theirProvider) NewLongestRunningProcessorSecondsMetric(name string) reference.SettableGaugeMetric {
-	return p.ours.NewLongestRunningProcessorSecondsMetric(name)
-}
-func (p theirProvider) NewRetriesMetric(name string) reference.CounterMetric {
-	return p.ours.NewRetriesMetric(name)
-}
-
 type queue = workqueue.TypedInterface[string]
 
-// benchQueues runs f on a queue of ours and one of client-go's, both with the same Prometheus metrics.
+// benchQueues runs f on a queue of ours with our metrics, and on one of client-go's with component-base's, which are those
+// of Kubernetes' own binaries.
 func benchQueues(b *testing.B, f func(b *testing.B, q queue)) {
-	for _, impl := range []struct {
-		name string
-		make func(workqueue.MetricsProvider) queue
-	}{
-		{"ours", func(p workqueue.MetricsProvider) queue {
-			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "bench", MetricsProvider: p})
-		}},
-		{"client-go", func(p workqueue.MetricsProvider) queue {
-			return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Name: "bench", MetricsProvider: theirProvider{p}})
-		}},
-	} {
-		b.Run("impl="+impl.name, func(b *testing.B) {
-			b.ReportAllocs()
-			m, err := New(prometheus.NewRegistry())
-			if err != nil {
-				b.Fatal(err)
-			}
-			q := impl.make(m.Workqueue())
-			defer q.ShutDown()
-			f(b, q)
-		})
-	}
+	b.Run("impl=ours", func(b *testing.B) {
+		m, err := New(prometheus.NewRegistry())
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchQueue(b, workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "bench", MetricsProvider: m.Workqueue()}), f)
+	})
+	b.Run("impl=client-go", func(b *testing.B) {
+		benchQueue(b, reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Name: "bench"}), f)
+	})
+}
+
+func benchQueue(b *testing.B, q queue, f func(b *testing.B, q queue)) {
+	b.ReportAllocs()
+	defer q.ShutDown()
+	f(b, q)
 }
 
 func benchKeys(n int) []string {
