@@ -15,12 +15,14 @@ import (
 // server has got it shows at the next.
 func (e *LeaderElector) renewUntil(until context.Context) error {
 	t := e.term
+	requests, cancel := context.WithCancel(until)
+	defer cancel()
+	defer context.AfterFunc(t.lasting, cancel)()
 	timer := time.NewTimer(time.Until(e.due))
 	defer timer.Stop()
 	for {
 		select {
-		case <-t.over:
-		case <-until.Done():
+		case <-requests.Done():
 		case <-timer.C:
 		}
 		switch {
@@ -31,9 +33,7 @@ func (e *LeaderElector) renewUntil(until context.Context) error {
 		}
 
 		begun := time.Now()
-		limited, cancel := context.WithDeadline(until, t.deadline())
-		err := e.attempt(limited)
-		cancel()
+		err := e.attempt(requests)
 		e.announce()
 		switch {
 		case err == nil:
@@ -43,7 +43,7 @@ func (e *LeaderElector) renewUntil(until context.Context) error {
 			}
 		case errors.Is(err, ErrLost):
 			return t.end(err)
-		case until.Err() != nil:
+		case requests.Err() != nil:
 			e.due = time.Now()
 		default:
 			e.noteFailure(until, err)

@@ -37,7 +37,8 @@ type term struct {
 	ctx     context.Context // the work's
 	cancel  context.CancelCauseFunc
 	working context.Context // done when the work has returned
-	over    chan struct{}   // closed when the term is over
+	lasting context.Context // done when the term is over
+	finish  context.CancelFunc
 
 	mu      sync.Mutex
 	renewed moment // when the newest renewal was sent
@@ -49,9 +50,9 @@ type term struct {
 // newTerm returns a term that w has won. It watches over its own end until it is over.
 func newTerm(ctx context.Context, config *LeaderElectionConfig, now func() moment, w win) *term {
 	t := &term{
-		hold: config.hold(), lease: config.LeaseDuration, now: now,
-		over: make(chan struct{}), renewed: w.sent, token: w.token,
+		hold: config.hold(), lease: config.LeaseDuration, now: now, renewed: w.sent, token: w.token,
 	}
+	t.lasting, t.finish = context.WithCancel(context.WithoutCancel(ctx))
 	led, cancel := context.WithCancelCause(ctx)
 	t.ctx, t.cancel = ledContext{led, t}, cancel
 	t.mu.Lock()
@@ -113,13 +114,6 @@ func (t *term) renew(sent moment, token FencingToken) (slack time.Duration, err 
 	return slack, nil
 }
 
-// deadline is when the term ends without another renewal.
-func (t *term) deadline() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.renewed.mono.Add(t.hold)
-}
-
 // watch ends the term when its time has passed.
 func (t *term) watch() {
 	left, ok := t.left()
@@ -146,8 +140,8 @@ func (t *term) end(cause error) error {
 func (t *term) endLocked(cause error) {
 	t.err = cause
 	t.alarm.Stop()
-	close(t.over)
 	t.cancel(cause) // before anybody learns that the term is over
+	t.finish()
 }
 
 // ledContext is the context of the work. Who asks it for its Err, and not one made from it, looks at the clocks.
