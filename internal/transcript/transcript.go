@@ -20,6 +20,7 @@ package transcript
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,10 +169,10 @@ func format(sections []section) string {
 		}
 		b.WriteString(divider + "\n")
 		writeLines(&b, s.output[Ours])
-		for variant, out := range s.output {
+		for _, variant := range slices.Sorted(maps.Keys(s.output)) {
 			if variant != Ours {
 				b.WriteString(divider + " " + variant + "\n")
-				writeLines(&b, out)
+				writeLines(&b, s.output[variant])
 			}
 		}
 	}
