@@ -211,10 +211,7 @@ func (o *options) sink(stdout io.Writer) (trace.Sink, *summary) {
 		write = trace.JSON(stdout)
 	}
 	totals := newSummary()
-	return func(event trace.Event) {
-		totals.count(event)
-		write(event)
-	}, totals
+	return func(event trace.Event) { totals.tell(event, write) }, totals
 }
 
 func (o *options) colored(stdout io.Writer) bool {

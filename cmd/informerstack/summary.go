@@ -23,6 +23,7 @@ type summary struct {
 	start time.Time
 
 	mu      sync.Mutex
+	closed  bool // the summary was taken: nothing changes any more
 	counts  map[trace.Hop]map[string]int
 	errors  int
 	arrived map[string]time.Time // key -> when its newest change arrived
@@ -39,10 +40,15 @@ func newSummary() *summary {
 	}
 }
 
-// count takes in one event.
-func (s *summary) count(event trace.Event) {
+// tell counts one event and writes it, unless the summary was taken: a request that was given up at the end may still
+// report.
+func (s *summary) tell(event trace.Event, write trace.Sink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	write(event)
 	at := s.counts[event.Hop]
 	if at == nil {
 		at = map[string]int{}
@@ -85,9 +91,11 @@ type report struct {
 	TravelMax    time.Duration `json:"travelMaxNanoseconds"`
 }
 
+// report ends the counting.
 func (s *summary) report(stack *stack) report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	r := report{
 		Seconds:     time.Since(s.start).Seconds(),
 		Objects:     len(stack.informer.GetStore().ListKeys()),
