@@ -56,6 +56,7 @@ func (c *call) watch() error {
 		call: c, selector: sel, bookmarks: options.AllowWatchBookmarks && !c.fault.DropBookmarks,
 		wake: make(chan struct{}, 1),
 	}
+	began := c.server.log.current() // before the client can know that it watches
 	c.w.Header().Set("Content-Type", contentJSON)
 	c.w.WriteHeader(http.StatusOK)
 	s.out = bufferFor(c.w)
@@ -66,7 +67,7 @@ func (c *call) watch() error {
 	c.server.openStream(s)
 	defer c.server.closeStream(s)
 
-	initial, err := s.begin(options, rv)
+	initial, err := s.begin(options, rv, began)
 	if err != nil {
 		s.sendError(err)
 		return nil
@@ -90,7 +91,7 @@ func watchTimeout(options internalversion.ListOptions) time.Duration {
 
 // begin finds where the watch starts, and returns the objects that it sends first. Its errors are sent as events: once
 // headers could be sent, so does the real server.
-func (s *stream) begin(options internalversion.ListOptions, rv int64) ([]*version, error) {
+func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]*version, error) {
 	l := s.server.log
 	wantsState := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if wantsState {
@@ -129,7 +130,7 @@ func (s *stream) begin(options internalversion.ListOptions, rv int64) ([]*versio
 	s.seen, s.floor = s.from, s.from
 	s.pos = s.coll.afterLocked(s.from)
 	if n := len(s.coll.events); n > 0 {
-		s.floor = max(s.floor, s.coll.events[n-1].now.rv)
+		s.floor = max(s.floor, min(s.coll.events[n-1].now.rv, began))
 	}
 	return initial, nil
 }
