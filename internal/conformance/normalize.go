@@ -18,7 +18,8 @@ import (
 //
 //   - uid, creationTimestamp and managedFields are checked for form and left out;
 //   - an object's resourceVersion is rv1, rv2, ... in the order in which they first appear;
-//   - a list's or bookmark's is now, if no object seen so far is newer, else its rv, else old;
+//   - a list's or bookmark's is now, if no object seen so far is newer, else that of the newest object that it is not
+//     older than: what others wrote to the server in between does not count;
 //   - in messages, the server's own counters are now, and what tells how it is built is <why>;
 //   - tokens are <continue>, ages <age>, moments <time>, uids <uid>; columns of tables have no description;
 //   - the test's namespace is ns; what generateName appended is <random>.
@@ -156,7 +157,7 @@ func (n *normalizer) objectVersion(rv string) string {
 }
 
 // collectionVersion names a version of the whole collection. Others write to the server too, so it may have moved on
-// since the newest object here.
+// since the newest object here, or be between two of them.
 func (n *normalizer) collectionVersion(value any) string {
 	rv := fmt.Sprint(value)
 	number, err := strconv.ParseUint(rv, 10, 64)
@@ -166,10 +167,13 @@ func (n *normalizer) collectionVersion(value any) string {
 	if number >= n.newest {
 		return "now"
 	}
-	if symbol, ok := n.symbols[rv]; ok {
-		return symbol
+	symbol, newest := "old", uint64(0)
+	for seen, name := range n.symbols {
+		if version, _ := strconv.ParseUint(seen, 10, 64); version <= number && version > newest {
+			symbol, newest = name, version
+		}
 	}
-	return "old"
+	return symbol
 }
 
 // reasons are the parts of messages that tell how a server is built, not what it refuses.
