@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,6 +53,9 @@ type Config struct {
 
 	// Reflector holds what else can be said about listing and watching. The fields above win where they are set.
 	Reflector reflector.Options
+
+	// Prepare, if set, is called when Run begins, and may change every field but Queue: for what is not known before.
+	Prepare func(*Config)
 }
 
 // Controller moves changes from a ListerWatcher through a Queue to a process function. It is the engine of an informer.
@@ -77,7 +81,8 @@ func New(config *Config) Controller { return newController(*config) }
 
 // controller runs two goroutines: the reflector's fills the queue, Run's own empties it.
 type controller struct {
-	config Config
+	config  Config
+	started atomic.Bool
 
 	mu        sync.Mutex
 	reflector *reflector.Reflector // nil before Run
@@ -90,11 +95,14 @@ func (c *controller) Run(ctx context.Context) {
 	// A panic of the process function passes through here. Nothing that waits for the reflector may be deferred: it would
 	// wait for ever, and swallow the panic.
 	defer utilruntime.HandleCrashWithContext(ctx)
-	r := c.start()
-	if r == nil {
+	if c.started.Swap(true) {
 		utilruntime.HandleErrorWithContext(ctx, nil, "The controller has been started already; it runs once")
 		return
 	}
+	if c.config.Prepare != nil {
+		c.config.Prepare(&c.config)
+	}
+	r := c.newReflector()
 	context.AfterFunc(ctx, c.config.Queue.Close) // wakes Pop
 	reflectorDone := make(chan struct{})
 	go func() {
@@ -105,13 +113,8 @@ func (c *controller) Run(ctx context.Context) {
 	<-reflectorDone
 }
 
-// start makes the reflector, or returns nil if there is one.
-func (c *controller) start() *reflector.Reflector {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.reflector != nil {
-		return nil
-	}
+// newReflector makes the reflector.
+func (c *controller) newReflector() *reflector.Reflector {
 	options := c.config.Reflector
 	options.TypeDescription = cmp.Or(c.config.ObjectDescription, options.TypeDescription)
 	options.ResyncPeriod = cmp.Or(c.config.FullResyncPeriod, options.ResyncPeriod)
@@ -124,8 +127,11 @@ func (c *controller) start() *reflector.Reflector {
 	if c.config.WatchErrorHandler != nil {
 		options.WatchErrorHandler = c.config.WatchErrorHandler
 	}
-	c.reflector = reflector.New(c.config.ListerWatcher, c.config.ObjectType, c.config.Queue, options)
-	return c.reflector
+	r := reflector.New(c.config.ListerWatcher, c.config.ObjectType, c.config.Queue, options)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reflector = r
+	return r
 }
 
 // processUntilClosed pops and processes until ctx is done, or the queue is closed and empty.

@@ -4,6 +4,7 @@ package informer
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -37,8 +38,12 @@ type SharedIndexInformerOptions struct {
 	QueueOptions
 	// StoreResourceVersion, if set, follows the resourceVersion that the store has reached.
 	StoreResourceVersion store.GaugeMetric
+	// StoreOptions are further options of the store.
+	StoreOptions []store.Option
 	// WrapIndexer, if set, puts something around the store, to trace it say.
 	WrapIndexer func(store.Indexer) store.Indexer
+	// Prepare is the Config's; see there.
+	Prepare func(*Config)
 }
 
 // QueueOptions choose the queue between reflector and store.
@@ -49,22 +54,28 @@ type QueueOptions struct {
 	InOrder bool
 	// Metrics receives the queue's numbers.
 	Metrics deltafifo.Metrics
+	// NewQueue, if set, makes the queue instead, and the two fields above are not used: with its logger, in front of known,
+	// which is the informer's store.
+	NewQueue func(logger klog.Logger, known store.Store) Queue
 	// WrapQueue, if set, puts something around the queue, to trace it say. What wraps a RealFIFO should be a
 	// deltafifo.QueueWithBatch too.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
 }
 
-// innerQueue is what both queues can do, and what wraps them may not.
-type innerQueue interface {
+// Queue is what both queues of package deltafifo can do, and what wraps them need not.
+type Queue interface {
 	deltafifo.Queue
 	// Processed closes when what is queued now has been processed.
 	Processed() <-chan struct{}
 }
 
 // newQueue makes the queue in front of known, and what is around it. It has no transform: the reflector transforms, once.
-func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known store.Store) (innerQueue, deltafifo.Queue) {
-	var queue innerQueue
-	if o.InOrder {
+func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known store.Store) (Queue, deltafifo.Queue) {
+	var queue Queue
+	switch {
+	case o.NewQueue != nil:
+		queue = o.NewQueue(logger, known)
+	case o.InOrder:
 		queue = deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
 			Logger:                &logger,
 			Name:                  fmt.Sprintf("RealFIFO %T", exampleObject),
@@ -73,7 +84,7 @@ func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known stor
 			EmitDeltaTypeBookmark: true,
 			Metrics:               o.Metrics,
 		})
-	} else {
+	default:
 		queue = deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
 			Logger:                &logger,
 			Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
@@ -89,17 +100,16 @@ func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known stor
 }
 
 func (o *SharedIndexInformerOptions) newIndexer() store.Indexer {
-	indexer := newIndexer(o.Indexers, o.StoreResourceVersion)
+	indexer := newIndexer(o.Indexers, o.StoreResourceVersion, o.StoreOptions)
 	if o.WrapIndexer != nil {
 		indexer = o.WrapIndexer(indexer)
 	}
 	return indexer
 }
 
-func newIndexer(indexers store.Indexers, resourceVersion store.GaugeMetric) store.Indexer {
-	var options []store.Option
+func newIndexer(indexers store.Indexers, resourceVersion store.GaugeMetric, options []store.Option) store.Indexer {
 	if resourceVersion != nil {
-		options = append(options, store.WithStoreMetrics(resourceVersion))
+		options = append(slices.Clip(options), store.WithStoreMetrics(resourceVersion))
 	}
 	return store.NewIndexer(store.DeletionHandlingMetaNamespaceKeyFunc, indexers, options...)
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 
+	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/store"
 )
 
@@ -287,6 +289,40 @@ type countingIndexer struct {
 }
 
 func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
+
+// What is known when the informer runs is asked for then: the queue, what is changed of the Config. The store's options are
+// added to its own.
+func TestOptions_Prepare(t *testing.T) {
+	var prepared *Config
+	var known store.Store
+	transform := func(obj any) (any, error) { return obj, nil }
+	story(t, func(w *world) {
+		prepared = nil
+		w.create("a")
+		assert.Nil(t, prepared)
+		w.start()
+		w.handlerSaw("initial a")
+		w.update("a")
+		w.update("a")
+		w.handlerSaw("update a", "update a")
+		require.NotNil(t, prepared)
+		assert.NotNil(t, prepared.Queue)
+		assert.Same(t, w.informer.(ourSubject).SharedIndexInformer.GetStore(), known)
+		assert.Empty(t, known.LastStoreSyncResourceVersion())
+	}, only(ours), withOptions(func(o *SharedIndexInformerOptions) {
+		o.Prepare = func(c *Config) {
+			assert.Nil(t, prepared, "once")
+			prepared = c
+			assert.NotNil(t, c.ProcessBatch)
+			c.ProcessBatch, c.Transform = nil, transform
+		}
+		o.NewQueue = func(_ klog.Logger, s store.Store) Queue {
+			known = s
+			return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{KnownObjects: s})
+		}
+		o.StoreOptions = []store.Option{store.WithResourceVersionHidden(func() bool { return true })}
+	}))
+}
 
 // A panic that does not end the process skips its notification, and the next waits a second. The handler still syncs.
 func TestDifference_HandlerSyncsAfterPanic(t *testing.T) {

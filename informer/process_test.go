@@ -194,3 +194,15 @@ func TestProcess_KeepsNothing(t *testing.T) {
 		assert.Equal(t, change{}, c)
 	}
 }
+
+// Of a batch that fails as a whole nobody is told.
+func TestProcess_BatchOfBrokenItems(t *testing.T) {
+	p, r := newDeltaTest(t, newTestStore())
+	broken := deltafifo.Delta{Type: deltafifo.Added, Object: "no key"}
+	err := p.processBatch([]deltafifo.Delta{broken, broken}, true)
+	var failed *store.TransactionError
+	require.ErrorAs(t, err, &failed)
+	assert.Empty(t, failed.SuccessfulIndices)
+	assert.Empty(t, r.take())
+	assert.Empty(t, p.store.List())
+}

@@ -57,7 +57,7 @@ type sharedIndexInformer struct {
 	mu                sync.Mutex
 	phase             phase
 	controller        *controller
-	queue             innerQueue
+	queue             Queue
 	resync            resyncPlan
 	transform         store.TransformFunc
 	watchErrorHandler reflector.WatchErrorHandler
@@ -154,6 +154,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		Transform:         s.transform,
 		WatchErrorHandler: s.watchErrorHandler,
 		Reflector:         reflectorOptions,
+		Prepare:           s.options.Prepare,
 	})
 	return s.controller
 }

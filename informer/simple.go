@@ -37,6 +37,10 @@ type InformerOptions struct {
 	QueueOptions
 	// StoreResourceVersion, if set, follows the resourceVersion that the store has reached.
 	StoreResourceVersion store.GaugeMetric
+	// StoreOptions are further options of the store.
+	StoreOptions []store.Option
+	// Prepare is the Config's; see there.
+	Prepare func(*Config)
 }
 
 // NewInformerWithOptions returns a store, and the Controller that fills it once it runs. The store is for reading.
@@ -53,7 +57,7 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 	if options.Logger != nil {
 		logger = *options.Logger
 	}
-	indexer := newIndexer(options.Indexers, options.StoreResourceVersion)
+	indexer := newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions)
 	deltas := &deltaProcessor{
 		store: indexer,
 		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
@@ -73,5 +77,6 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 		ProcessBatch:     deltas.processBatch,
 		Transform:        options.Transform,
 		Reflector:        options.Reflector,
+		Prepare:          options.Prepare,
 	})
 }

@@ -74,6 +74,10 @@ type Options struct {
 	// namespace alone. An error or a nil result is an ApplyError. nil means no transform.
 	Transform store.TransformFunc
 
+	// Verify, if not nil, is shown what a streaming list brought, before the Store gets it: for a check against the server,
+	// in tests. The reflector waits until it returns.
+	Verify func(ctx context.Context, r *Reflector, streamed Streamed)
+
 	// WatchErrorHandler is told why a round of ListAndWatch failed. Default: DefaultWatchErrorHandler.
 	WatchErrorHandler WatchErrorHandler
 	// Metrics, if not nil, makes the metrics, once, in New.

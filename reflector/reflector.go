@@ -46,6 +46,7 @@ type Reflector struct {
 	expected      expected
 	store         Store
 	transform     store.TransformFunc
+	verify        func(context.Context, *Reflector, Streamed)
 
 	clock             clock.Clock
 	resyncPeriod      time.Duration
@@ -93,6 +94,7 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		expected:          newExpected(expectedType),
 		store:             s,
 		transform:         opts.Transform,
+		verify:            opts.Verify,
 		clock:             opts.Clock,
 		resyncPeriod:      opts.ResyncPeriod,
 		shouldResync:      opts.ShouldResync,

@@ -3,6 +3,7 @@
 package reflector
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/internal/transcript"
@@ -344,4 +346,21 @@ func TestRegress77434_NothingRunsAfterStop(t *testing.T) {
 
 func errorEvent(name string) watch.Event {
 	return watch.Event{Type: watch.Error, Object: statusOf(apiErrors[name])}
+}
+
+// kubernetes/enhancements#3926: who deletes an object that the server cannot decode ends every watch with a StoreReadError.
+// Nobody was sent that delete. The relist finds it, and does not wait for the time that internal errors are given.
+func TestRegress_CorruptObjectIsGoneAfterTheRelist(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *script) {
+		s.opts.MaxInternalErrorRetryDuration = 30 * time.Second
+		s.watching()
+		s.event(watch.Event{Type: watch.Added, Object: pod("corrupt@6")})
+		s.event(watch.Event{Type: watch.Error, Object: &metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
+		}})
+		s.after(time.Second)
+		s.saw("add corrupt@6", "watch stopped", "800ms later: LIST rv=6")
+		s.answerList(podList("7", "", "a@1"), nil)
+		s.saw("replace a@1 rv=7", "WATCH rv=7 bookmarks")
+	})
 }

@@ -51,6 +51,8 @@ type script struct {
 	opts Options
 	stop func()
 
+	logger klog.Logger // of the reflector
+
 	mu        sync.Mutex
 	log       []string
 	since     time.Time
@@ -105,7 +107,7 @@ func newScript(t *testing.T, impl string) *script {
 
 // start runs a reflector on the script until stop is called.
 func (s *script) start() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), s.logger))
 	var run func(context.Context)
 	switch s.impl {
 	case "ours":

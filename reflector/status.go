@@ -78,11 +78,25 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 	r.mu.Unlock()
 
-	if t.Err != nil && !t.handle {
+	switch {
+	case t.Err == nil:
+		r.logProgress(ctx, t)
+	case !t.handle:
 		r.log(ctx, t, fellBack)
 	}
 	if r.observe != nil {
 		r.observe(t)
+	}
+}
+
+// logProgress says, in client-go's words, for which people search, when everything is fetched and when it has arrived.
+func (r *Reflector) logProgress(ctx context.Context, t Transition) {
+	logger := klog.FromContext(ctx)
+	switch {
+	case t.From == Starting && t.To != Idle:
+		logger.V(3).Info("Listing and watching", "type", r.typeDescription, "reflector", r.name)
+	case t.To == Opening && t.From == Listing, t.To == Watching && t.From == Streaming:
+		logger.V(2).Info("Caches populated", "type", r.typeDescription, "reflector", r.name)
 	}
 }
 

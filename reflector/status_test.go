@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2/ktesting"
 )
 
 // Status follows the reflector through its phases, and keeps the last failure.
@@ -42,6 +45,34 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, Opening, status().Phase)
 		s.stop()
 		require.Equal(t, Idle, status().Phase)
+	})
+}
+
+// Who reads logs sees, in client-go's words, each time that everything is fetched.
+func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *script) {
+		s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)))
+		logged := func(begun, done int) {
+			t.Helper()
+			synctest.Wait()
+			text := s.logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+			require.Equal(t, begun, strings.Count(text, "Listing and watching"))
+			require.Equal(t, done, strings.Count(text, "Caches populated"))
+		}
+		s.start()
+		logged(1, 0)
+		s.answerList(podList("3", "", "a@1"), nil)
+		logged(1, 1)
+		s.answerWatch(nil)
+		s.event(watch.Event{Type: watch.Added, Object: pod("b@4")})
+		close(s.open.events)
+		s.answerWatchEventually()
+		logged(1, 1)
+		s.event(watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("too old").ErrStatus})
+		time.Sleep(time.Minute)
+		logged(2, 1)
+		s.answerList(podList("9", "", "a@1"), nil)
+		logged(2, 2)
 	})
 }
 

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/store"
 )
@@ -225,4 +227,33 @@ type cancellingStore struct {
 func (s cancellingStore) Replace([]any, string) error {
 	s.cancel()
 	return nil
+}
+
+// A stream that does not come to its end is complained about every ten seconds, as long as it brings nothing new.
+func TestStreaming_WarnsWhileItWaits(t *testing.T) {
+	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	warnings := func() int {
+		return strings.Count(logger.GetSink().(ktesting.Underlier).GetBuffer().String(), "waiting for the bookmark")
+	}
+	on(t, "ours", func(t *testing.T, s *script) {
+		streaming := true
+		s.opts.UseWatchList = &streaming
+		go New(s, &v1.Pod{}, scriptStore{s}, s.opts).Run(klog.NewContext(s.hearing, logger))
+		s.answerWatch(nil)
+		for _, step := range []struct {
+			after time.Duration
+			want  int
+		}{{9 * time.Second, 0}, {2 * time.Second, 1}, {8 * time.Second, 1}, {2 * time.Second, 2}} {
+			s.after(step.after)
+			require.Equal(t, step.want, warnings())
+		}
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.after(9 * time.Second)
+		require.Equal(t, 2, warnings(), "something came")
+		s.after(11 * time.Second)
+		require.Equal(t, 3, warnings())
+		s.event(bookmark("5", "true"))
+		s.after(time.Minute)
+		require.Equal(t, 3, warnings(), "all of it came")
+	})
 }

@@ -56,7 +56,21 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.replace(listed{items: initial.list(), resourceVersion: initial.resourceVersion})
+	got := listed{items: initial.list(), resourceVersion: initial.resourceVersion}
+	if r.verify != nil {
+		r.verify(ctx, r, Streamed{Items: got.items, ResourceVersion: got.resourceVersion, Transform: r.transform})
+	}
+	return r.replace(got)
+}
+
+// Streamed is a collection as a streaming list brought it.
+type Streamed struct {
+	// Items are the objects, transformed, in the order in which they came. They and the slice are the Store's.
+	Items []any
+	// ResourceVersion is that of the whole.
+	ResourceVersion string
+	// Transform is what each object went through; nil if they are as the server sent them.
+	Transform store.TransformFunc
 }
 
 // snapshot collects the initial state from a stream. Its objects stay apart from the store until it is complete.

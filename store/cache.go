@@ -39,6 +39,12 @@ func WithStoreMetrics(gauge GaugeMetric) Option {
 	return func(c *cache) { c.storage.gauge = gauge }
 }
 
+// WithResourceVersionHidden makes LastStoreSyncResourceVersion "" whenever hidden says so: for a store that is filled object
+// by object even when a whole list comes, and so has no one resourceVersion meanwhile.
+func WithResourceVersionHidden(hidden func() bool) Option {
+	return func(c *cache) { c.storage.hidden = hidden }
+}
+
 // New returns an empty store without indexes. It is also a TransactionStore and a Snapshotter.
 //
 // Source: tools/cache/store.go NewStore

@@ -232,3 +232,41 @@ func TestIndexFuncToKeyFuncAdapter(t *testing.T) {
 	_, err = IndexFuncToKeyFuncAdapter(playerIndexes["picky"])(pod("ns/a broken=error"))
 	require.ErrorIs(t, err, errBroken)
 }
+
+// A resourceVersion that is hidden is still kept.
+func TestWithResourceVersionHidden(t *testing.T) {
+	hide := true
+	hidden := func() bool { return hide }
+	var set gauge
+	s := NewIndexer(MetaNamespaceKeyFunc, nil, WithResourceVersionHidden(hidden), WithStoreMetrics(&set))
+	threadSafe := NewThreadSafeStore(nil, nil, WithThreadSafeStoreResourceVersionHidden(hidden))
+	s.Bookmark("7")
+	threadSafe.Bookmark("7")
+	require.Empty(t, s.LastStoreSyncResourceVersion())
+	require.Empty(t, threadSafe.LastStoreSyncResourceVersion())
+	require.Equal(t, gauge{7}, set)
+	hide = false
+	require.Equal(t, "7", s.LastStoreSyncResourceVersion())
+	require.Equal(t, "7", threadSafe.LastStoreSyncResourceVersion())
+}
+
+// What has no metadata says nothing about how new the store is. A whole list has a resourceVersion of its own.
+func TestResourceVersionOfWhatHasNone(t *testing.T) {
+	name := func(obj any) (string, error) {
+		if o, ok := obj.(metav1.Object); ok {
+			return o.GetName(), nil
+		}
+		return obj.(string), nil
+	}
+	toName := func(obj any) (any, error) { return name(obj) }
+	ours, theirs := New(name, WithTransformer(toName)), clientgo.NewStore(name, clientgo.WithTransformer(toName))
+	require.NoError(t, ours.Replace([]any{pod("ns/a rv=1")}, "5"))
+	require.NoError(t, theirs.Replace([]any{pod("ns/a rv=1")}, "5"))
+	require.NoError(t, ours.Update(pod("ns/a rv=6")))
+	require.NoError(t, theirs.Update(pod("ns/a rv=6")))
+	require.Equal(t, theirs.LastStoreSyncResourceVersion(), ours.LastStoreSyncResourceVersion())
+	require.Equal(t, "5", ours.LastStoreSyncResourceVersion())
+	require.Equal(t, []any{"a"}, ours.List())
+	require.NoError(t, ours.Replace([]any{pod("ns/a rv=1")}, "7"))
+	require.Equal(t, "7", ours.LastStoreSyncResourceVersion())
+}

@@ -11,8 +11,11 @@ type GaugeMetric interface {
 	Set(float64)
 }
 
-// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store.
+// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store, unless that is hidden.
 func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
+	if m.hidden != nil && m.hidden() {
+		return ""
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.resourceVersion

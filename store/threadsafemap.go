@@ -18,7 +18,8 @@ import (
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
-	gauge GaugeMetric // nil: nobody watches
+	gauge  GaugeMetric // nil: nobody watches
+	hidden func() bool // nil: never
 
 	mu              sync.RWMutex
 	table           *table

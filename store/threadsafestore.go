@@ -75,6 +75,11 @@ func WithThreadSafeStoreMetrics(gauge GaugeMetric) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) { m.gauge = gauge }
 }
 
+// WithThreadSafeStoreResourceVersionHidden is WithResourceVersionHidden for a ThreadSafeStore.
+func WithThreadSafeStoreResourceVersionHidden(hidden func() bool) ThreadSafeStoreOption {
+	return func(m *threadSafeMap) { m.hidden = hidden }
+}
+
 // NewThreadSafeStore returns an empty store. An index says what the items say, and there are none yet, so indices should be
 // Indices{}; what it holds is not used.
 //
