@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 )
 
@@ -24,18 +23,40 @@ const (
 	candidateMaxPause = time.Minute
 )
 
-// LeaseCandidateConfig says who stands for which lease. Nothing but Strategy may be empty.
+// LeaseCandidateConfig says who stands for which lease.
 type LeaseCandidateConfig struct {
-	// Client is one of coordination.k8s.io/v1beta1.
-	Client rest.Interface
+	// Client reaches the LeaseCandidates of Namespace.
+	Client CandidateClient
 	// Namespace and Name of the LeaseCandidate. The name is the identity under which the coordinator will give the lease.
 	Namespace, Name string
 	// LeaseName is the Lease it stands for.
 	LeaseName string
-	// BinaryVersion and EmulationVersion are what the coordinator compares: "1.37.0".
+	// BinaryVersion and EmulationVersion are what the coordinator compares: "1.37.0". The latter may be empty if Strategy
+	// is not OldestEmulationVersion.
 	BinaryVersion, EmulationVersion string
-	// Strategy is how the coordinator is asked to choose.
+	// Strategy is how the coordinator is asked to choose. It may be empty.
 	Strategy coordinationv1.CoordinatedLeaseStrategy
+}
+
+func (c *LeaseCandidateConfig) validate() error {
+	missing := ""
+	switch {
+	case c.Client == nil:
+		return errors.New("make lease candidate: Client is nil")
+	case c.Namespace == "":
+		missing = "Namespace"
+	case c.Name == "":
+		missing = "Name"
+	case c.LeaseName == "":
+		missing = "LeaseName"
+	case c.BinaryVersion == "":
+		missing = "BinaryVersion"
+	case c.EmulationVersion == "" && c.Strategy == coordinationv1.OldestEmulationVersion:
+		missing = "EmulationVersion"
+	default:
+		return nil
+	}
+	return fmt.Errorf("make lease candidate: %s is empty", missing)
 }
 
 // LeaseCandidate stands for a lease in a coordinated election: it keeps an object of that name on the server, and answers
@@ -51,16 +72,8 @@ type LeaseCandidate struct {
 //
 // Source: tools/leaderelection/leasecandidate.go NewCandidate
 func NewLeaseCandidate(config LeaseCandidateConfig) (*LeaseCandidate, error) {
-	if config.Client == nil {
-		return nil, errors.New("make lease candidate: Client is nil")
-	}
-	for name, value := range map[string]string{
-		"Namespace": config.Namespace, "Name": config.Name, "LeaseName": config.LeaseName,
-		"BinaryVersion": config.BinaryVersion, "EmulationVersion": config.EmulationVersion,
-	} {
-		if value == "" {
-			return nil, fmt.Errorf("make lease candidate: %s is empty", name)
-		}
+	if err := config.validate(); err != nil {
+		return nil, err
 	}
 	return &LeaseCandidate{config: config}, nil
 }
@@ -69,10 +82,9 @@ func NewLeaseCandidate(config LeaseCandidateConfig) (*LeaseCandidate, error) {
 func (c *LeaseCandidate) Run(ctx context.Context) {
 	pause := candidateMinPause
 	for ctx.Err() == nil {
-		version, err := c.renew(ctx)
-		if err == nil {
+		renewed, err := c.stand(ctx)
+		if renewed {
 			pause = candidateMinPause
-			err = c.wait(ctx, version)
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
@@ -83,66 +95,69 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 	}
 }
 
-// renew writes the moment into the object, or makes it, and returns the resourceVersion of that.
-func (c *LeaseCandidate) renew(ctx context.Context) (resourceVersion string, err error) {
-	limited, cancel := context.WithTimeout(ctx, candidateMaxPause)
+// stand renews the object once, and returns when the next renewal is due: after a while, when the coordinator has asked, or
+// when the object has gone. The watch comes before the renewal, so that nothing is missed in between.
+func (c *LeaseCandidate) stand(ctx context.Context) (renewed bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, candidateRenewal)
+	defer cancel()
+	stream, err := c.config.Client.Watch(limited, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String(),
+	})
+	if err != nil {
+		return false, fmt.Errorf("watch %s: %w", c, err)
+	}
+	defer stream.Stop()
+	written, err := c.renew(limited)
+	if err != nil {
+		return false, fmt.Errorf("renew %s: %w", c, err)
+	}
+	for {
+		select {
+		case <-limited.Done():
+			return true, nil
+		case event, open := <-stream.ResultChan():
+			candidate, _ := event.Object.(*coordinationv1beta1.LeaseCandidate)
+			switch {
+			case !open && limited.Err() == nil:
+				return true, fmt.Errorf("watch %s: server closed it", c)
+			case event.Type == watch.Error:
+				return true, fmt.Errorf("watch %s: %w", c, apierrors.FromObject(event.Object))
+			case !open, event.Type == watch.Deleted, candidate != nil && asks(candidate, written):
+				return true, nil
+			}
+		}
+	}
+}
+
+// asks reports whether the coordinator has asked since written was. Two machines' clocks are not compared.
+func asks(candidate, written *coordinationv1beta1.LeaseCandidate) bool {
+	return candidate.Spec.PingTime != nil && !candidate.Spec.PingTime.Equal(written.Spec.PingTime)
+}
+
+// renew writes the moment into the object, or makes it, and returns it as the server has it then.
+func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseCandidate, error) {
+	ctx, cancel := context.WithTimeout(ctx, candidateMaxPause)
 	defer cancel()
 	now := &metav1.MicroTime{Time: time.Now()}
-	var candidate coordinationv1beta1.LeaseCandidate
-	err = c.request(c.config.Client.Get()).Name(c.config.Name).Do(limited).Into(&candidate)
+	old, err := c.config.Client.Get(ctx, c.config.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		candidate = coordinationv1beta1.LeaseCandidate{
+		return c.config.Client.Create(ctx, &coordinationv1beta1.LeaseCandidate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: c.config.Name},
 			Spec: coordinationv1beta1.LeaseCandidateSpec{
 				LeaseName: c.config.LeaseName, BinaryVersion: c.config.BinaryVersion, EmulationVersion: c.config.EmulationVersion,
 				Strategy: c.config.Strategy, RenewTime: now,
 			},
-		}
-		err = c.request(c.config.Client.Post()).Body(&candidate).Do(limited).Into(&candidate)
-	case err == nil:
-		candidate.Spec.RenewTime = now
-		err = c.request(c.config.Client.Put()).Name(c.config.Name).Body(&candidate).Do(limited).Into(&candidate)
+		}, metav1.CreateOptions{})
+	case err != nil:
+		return nil, err
 	}
-	if err != nil {
-		return "", fmt.Errorf("renew lease candidate %s/%s: %w", c.config.Namespace, c.config.Name, err)
-	}
-	return candidate.ResourceVersion, nil
+	candidate := old.DeepCopy()
+	candidate.Spec.RenewTime = now
+	return c.config.Client.Update(ctx, candidate, metav1.UpdateOptions{})
 }
 
-// wait returns nil when the next renewal is due: after a while, when the coordinator has asked, or the object has gone.
-func (c *LeaseCandidate) wait(ctx context.Context, resourceVersion string) error {
-	limited, cancel := context.WithTimeout(ctx, candidateRenewal)
-	defer cancel()
-	options := metav1.ListOptions{
-		Watch: true, ResourceVersion: resourceVersion,
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String(),
-	}
-	stream, err := c.request(c.config.Client.Get()).VersionedParams(&options, metav1.ParameterCodec).Watch(limited)
-	if err != nil {
-		return fmt.Errorf("watch lease candidate %s/%s: %w", c.config.Namespace, c.config.Name, err)
-	}
-	defer stream.Stop()
-	for event := range stream.ResultChan() {
-		switch candidate, _ := event.Object.(*coordinationv1beta1.LeaseCandidate); {
-		case event.Type == watch.Error:
-			return fmt.Errorf("watch lease candidate %s/%s: %w", c.config.Namespace, c.config.Name, apierrors.FromObject(event.Object))
-		case event.Type == watch.Deleted, candidate != nil && isAsked(candidate):
-			return nil
-		}
-	}
-	if limited.Err() == nil {
-		return fmt.Errorf("watch lease candidate %s/%s: server closed it", c.config.Namespace, c.config.Name)
-	}
-	return nil
-}
-
-func (c *LeaseCandidate) request(r *rest.Request) *rest.Request {
-	return r.Namespace(c.config.Namespace).Resource("leasecandidates")
-}
-
-// isAsked reports whether the coordinator has asked since the last renewal.
-func isAsked(candidate *coordinationv1beta1.LeaseCandidate) bool {
-	ping, renewed := candidate.Spec.PingTime, candidate.Spec.RenewTime
-	return ping != nil && (renewed == nil || ping.After(renewed.Time))
+// String names the candidate, for errors.
+func (c *LeaseCandidate) String() string {
+	return "lease candidate " + c.config.Namespace + "/" + c.config.Name
 }

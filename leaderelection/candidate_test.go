@@ -16,14 +16,19 @@ import (
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	coordinationv1beta1client "k8s.io/client-go/kubernetes/typed/coordination/v1beta1"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/leaderelection"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/internal/transcript"
 )
+
+// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more of it than the log.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 // standing runs play with a LeaseCandidate that runs against an API server, ours or client-go's.
 func standing(t *testing.T, impls []string, play func(t *testing.T, s *apitest.Server, stop func())) {
@@ -43,7 +48,7 @@ func standing(t *testing.T, impls []string, play func(t *testing.T, s *apitest.S
 						return c.Run
 					}
 					c, err := NewLeaseCandidate(LeaseCandidateConfig{
-						Client: client.CoordinationV1beta1().RESTClient(), Namespace: "kube-system", Name: "a", LeaseName: "lease",
+						Client: NewCandidateClient(client.CoordinationV1beta1().RESTClient(), "kube-system"), Namespace: "kube-system", Name: "a", LeaseName: "lease",
 						BinaryVersion: "1.37.0", EmulationVersion: "1.36.0", Strategy: coordinationv1.OldestEmulationVersion,
 					})
 					require.NoError(t, err)
@@ -66,6 +71,9 @@ func standing(t *testing.T, impls []string, play func(t *testing.T, s *apitest.S
 		})
 	}
 }
+
+// client-go's typed client fits.
+var _ CandidateClient = coordinationv1beta1client.LeaseCandidateInterface(nil)
 
 var both = []string{transcript.Ours, "client-go"}
 
@@ -103,6 +111,32 @@ func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
 	})
 }
 
+// A coordinator whose clock is ahead is answered once. client-go, which compares the two clocks, would go on renewing until
+// its own has caught up.
+func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
+	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
+		c := candidateOn(t, s)
+		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(time.Minute)}
+		s.ForgetRequests()
+		require.NoError(t, s.Update(c))
+		time.Sleep(time.Second)
+		assert.Len(t, s.Requests(apitest.Match{Verb: "update"}), 1)
+		assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime))
+	})
+}
+
+// The same with a coordinator whose clock is behind: client-go does not answer it.
+func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
+	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+		c := candidateOn(t, s)
+		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(-time.Minute)}
+		require.NoError(t, s.Update(c))
+		time.Sleep(time.Minute)
+		answered := ago(candidateOn(t, s).Spec.RenewTime) == time.Minute
+		assert.Equal(t, strings.HasSuffix(t.Name(), transcript.Ours), answered)
+	})
+}
+
 // A LeaseCandidate that somebody has deleted is made again at once; client-go's comes back with the next renewal.
 func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
@@ -135,8 +169,21 @@ func TestLeaseCandidate_Failures(t *testing.T) {
 func TestNewLeaseCandidate_BadInput(t *testing.T) {
 	_, err := NewLeaseCandidate(LeaseCandidateConfig{})
 	assert.EqualError(t, err, "make lease candidate: Client is nil")
-	_, err = NewLeaseCandidate(LeaseCandidateConfig{
-		Client: &rest.RESTClient{}, Namespace: "ns", Name: "a", LeaseName: "l", BinaryVersion: "1.37.0",
-	})
-	assert.EqualError(t, err, "make lease candidate: EmulationVersion is empty")
+	config := LeaseCandidateConfig{Client: NewCandidateClient(&rest.RESTClient{}, "ns"), Strategy: coordinationv1.OldestEmulationVersion}
+	for _, field := range []struct {
+		name  string
+		value *string
+	}{
+		{"Namespace", &config.Namespace}, {"Name", &config.Name}, {"LeaseName", &config.LeaseName},
+		{"BinaryVersion", &config.BinaryVersion}, {"EmulationVersion", &config.EmulationVersion},
+	} {
+		_, err = NewLeaseCandidate(config)
+		assert.EqualError(t, err, "make lease candidate: "+field.name+" is empty")
+		*field.value = "1.37.0"
+	}
+	_, err = NewLeaseCandidate(config)
+	assert.NoError(t, err)
+	config.EmulationVersion, config.Strategy = "", ""
+	_, err = NewLeaseCandidate(config)
+	assert.NoError(t, err, "no other strategy asks for it")
 }

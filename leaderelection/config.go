@@ -14,8 +14,8 @@
 // asking is found out only by who is written to, with the help of a fencing token.
 //
 // Read config.go, phase.go (the state machine), elector.go, attempt.go (one try to get or keep the lease), renew.go, term.go
-// (how a leader knows that it still is one), fencing.go; resourcelock is where the record is. candidate.go is for coordinated
-// elections only. Then go test -v ./leaderelection.
+// (how a leader knows that it still is one), fencing.go; resourcelock is where the record is. candidate.go and
+// candidateclient.go are for coordinated elections only. Then go test -v ./leaderelection.
 // Goroutines: Run's own makes all requests; OnStartedLeading has one, OnNewLeader one while there is something to tell; a
 // timer watches over the term. All but OnNewLeader's have ended when Run returns. Locking: the elector's mu guards what
 // others may ask for, the term's its end; no foreign code runs under them.

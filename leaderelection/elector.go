@@ -119,7 +119,8 @@ func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) err
 	}()
 	defer e.drop() // if a callback or the lock panics
 
-	klog.FromContext(ctx).Info("Waiting for the leader lease", "lock", e.config.Lock.Describe())
+	// These words, and those of begin, are client-go's: people search their logs for them.
+	klog.FromContext(ctx).Info("Attempting to acquire leader lease...", "lock", e.config.Lock.Describe())
 	for phase := Acquiring; phase != Idle; {
 		e.setPhase(phase)
 		t := e.step(ctx, phase)
@@ -181,7 +182,7 @@ func (e *LeaderElector) begin(ctx context.Context) {
 	e.due = e.won.sent.mono.Add(e.config.RetryPeriod)
 	e.config.Lock.RecordEvent("became leader")
 	e.metricOn()
-	klog.FromContext(ctx).Info("Started leading", "lock", e.config.Lock.Describe(), "token", e.won.token)
+	klog.FromContext(ctx).Info("Successfully acquired lease", "lock", e.config.Lock.Describe(), "token", e.won.token)
 	t.start(ctx, e.work)
 }
 

@@ -5,10 +5,12 @@ package leaderelection
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/klog/v2/ktesting"
 
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -30,6 +32,20 @@ func TestStory_TheFirstLeads(t *testing.T) {
 		w.holder("a")
 		assert.True(t, a.isLeader())
 		assert.False(t, b.isLeader())
+	})
+}
+
+// The log says who waits and who leads.
+func TestStory_TheLogSaysWhoLeads(t *testing.T) {
+	stories(t, func(w *world) {
+		for _, name := range []string{"a", "b"} {
+			c := w.candidate(name)
+			c.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+			c.runs()
+			log := c.logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+			assert.Contains(t, log, "Attempting to acquire leader lease...")
+			assert.Equal(t, c.isLeader(), strings.Contains(log, "Successfully acquired lease"))
+		}
 	})
 }
 
@@ -61,6 +77,19 @@ func TestStory_AReleasedLeaseIsTakenAtOnce(t *testing.T) {
 		w.holder("")
 		w.after(2 * time.Second)
 		w.saw("0s a started", "6s a stopped", "7s b started")
+	})
+}
+
+// A lease that somebody has deleted is not released: the release would create it anew.
+func TestStory_ALeaseThatIsGoneIsNotReleased(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		w.shelf.set(nil)
+		a.stop()
+		w.holder("(no lease)")
+		w.saw("0s a started", "1s a stopped")
+		assert.Equal(t, 1, w.shelf.count("create"))
 	})
 }
 

@@ -40,6 +40,7 @@ type candidate struct {
 	*LeaderElector // nil if it is client-go's
 	w              *world
 	name           string
+	logger         klog.Logger
 	lock           *shelfLock
 	run            func(context.Context)
 	isLeader       func() bool
@@ -296,7 +297,7 @@ func (c *candidate) works(takes time.Duration) *candidate {
 
 // runs starts the elector.
 func (c *candidate) runs() *candidate {
-	ctx, cancel := context.WithCancel(quiet())
+	ctx, cancel := context.WithCancel(klog.NewContext(quiet(), c.logger))
 	ended := make(chan struct{})
 	c.cancel, c.ended = cancel, ended
 	go func() {

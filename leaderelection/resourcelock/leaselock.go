@@ -27,17 +27,18 @@ type LeaseLock struct {
 	lease held[coordinationv1.Lease, *coordinationv1.Lease]
 }
 
-// Get reads the Lease. The bytes are its spec, whose times have microseconds: renewals within a second differ.
+// Get reads the Lease. The bytes are the record as JSON, in which renewTime has a fraction: renewals within a second differ.
 func (l *LeaseLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
 	lease, err := l.lease.get(ctx, l.Client, l.LeaseMeta.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := json.Marshal(lease.Spec)
+	record := LeaseSpecToLeaderElectionRecord(&lease.Spec)
+	raw, err := json.Marshal(exactRecord{*record, exactTime(record.RenewTime)})
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode lease %s: %w", l.Describe(), err)
 	}
-	return LeaseSpecToLeaderElectionRecord(&lease.Spec), raw, nil
+	return record, raw, nil
 }
 
 // Create makes the Lease.

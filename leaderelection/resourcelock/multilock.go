@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,14 +26,12 @@ const UnknownLeader = "leaderelection.k8s.io/unknown"
 //	M1  a record whose two halves name different holders is held by UnknownLeader, whom nobody is
 //	M2  a half that names somebody else is never written, except in the version in which it was seen to expire
 //
-// Primary and Secondary must have the same identity. A MultiLock is for one goroutine.
+// Primary and Secondary must have the same identity.
 //
 // Source: tools/leaderelection/resourcelock/multilock.go MultiLock
 type MultiLock struct {
 	Primary   Interface
 	Secondary Interface
-
-	noSecondary bool // there was none when it was last looked for
 }
 
 // Get reads both records. Where they name the same holder, the primary's is returned. If there is no secondary yet, the
@@ -44,8 +43,7 @@ func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, err
 		return nil, nil, err
 	}
 	secondary, secondaryRaw, err := l.Secondary.Get(ctx)
-	l.noSecondary = apierrors.IsNotFound(err)
-	if l.noSecondary && primary.HolderIdentity != l.Identity() {
+	if apierrors.IsNotFound(err) && primary.HolderIdentity != l.Identity() {
 		return primary, primaryRaw, nil
 	}
 	if err != nil {
@@ -71,28 +69,17 @@ func (l *MultiLock) Create(ctx context.Context, record LeaderElectionRecord) err
 			return err // somebody else was faster
 		}
 	}
-	return l.createSecondary(ctx, record)
+	return l.Secondary.Create(ctx, record)
 }
 
-// Update replaces both records, each in the version that was last read or written, or makes the secondary if there is none.
+// Update replaces both records, each in the version that was last read or written, or makes the secondary if there was none.
 func (l *MultiLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	if err := l.Primary.Update(ctx, record); err != nil {
 		return err
 	}
-	if l.noSecondary {
-		return l.createSecondary(ctx, record)
-	}
 	err := l.Secondary.Update(ctx, record)
-	if apierrors.IsNotFound(err) {
-		return l.createSecondary(ctx, record)
-	}
-	return err
-}
-
-func (l *MultiLock) createSecondary(ctx context.Context, record LeaderElectionRecord) error {
-	err := l.Secondary.Create(ctx, record)
-	if err == nil {
-		l.noSecondary = false
+	if errors.Is(err, errNotRead) || apierrors.IsNotFound(err) {
+		return l.Secondary.Create(ctx, record)
 	}
 	return err
 }
