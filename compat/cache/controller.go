@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientfeatures "k8s.io/client-go/features"
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
@@ -80,10 +79,11 @@ func New(c *Config) Controller {
 	if handler == nil {
 		handler = c.WatchErrorHandlerWithContext
 	}
-	config := &informer.Config{
+	return controller{informer.New(&informer.Config{
 		Queue:             c.Queue,
 		ListerWatcher:     ToListerWatcherWithContext(c.ListerWatcher),
 		Process:           PopProcessFunc(c.Process),
+		ProcessBatch:      c.ProcessBatch,
 		ObjectType:        c.ObjectType,
 		ObjectDescription: c.ObjectDescription,
 		FullResyncPeriod:  c.FullResyncPeriod,
@@ -92,14 +92,9 @@ func New(c *Config) Controller {
 		Reflector: reflector.Options{
 			WatchListPageSize: c.WatchListPageSize,
 			MinWatchTimeout:   c.MinWatchTimeout,
-			UseWatchList:      useWatchList(),
-			Metrics:           reflectorMetrics(),
 		},
-	}
-	if clientfeatures.FeatureGates().Enabled(clientfeatures.InOrderInformersBatchProcess) {
-		config.ProcessBatch = c.ProcessBatch
-	}
-	return controller{informer.New(config)}
+		Prepare: prepare,
+	})}
 }
 
 // controller is a Controller of the core under client-go's method names.

@@ -8,7 +8,7 @@
 // A type is an alias of ours wherever ours has client-go's shape, so that nothing is converted and both names can be mixed
 // in one program. Where it has not, because client-go's name carries an older spelling (a stop channel, a handler without
 // a context, a function that has been replaced since), a thin type here delegates each call. What behaves otherwise than
-// in client-go is in docs/differences.md; informers have the in-order queue, as client-go's have.
+// in client-go is in docs/differences.md. Feature gates and environment variables count as there: gates.go, consistency.go.
 //
 // Read store.go, index.go, queue.go and handler.go, which are aliases; then listwatch.go, reflector.go, controller.go and
 // sharedinformer.go, which adapt. The other files are pieces that the core has no use for: fifo.go, heap.go, undelta.go,

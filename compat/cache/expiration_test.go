@@ -36,9 +36,39 @@ func TestFakeExpirationStore(t *testing.T) {
 	require.Equal(t, "c", <-forgotten)
 	require.Equal(t, []string{"keep"}, s.ListKeys())
 
-	silent := cache.NewFakeExpirationStore(itemKey, nil, policy, testingclock.NewFakeClock(time.Now()))
-	require.NoError(t, silent.Add(item{"a", 1}))
-	require.Empty(t, silent.List())
+}
+
+// What has expired is forgotten once it was looked for, with or without a channel. In client-go's fake, without one, the key
+// stays.
+func TestDifference_FakeExpirationStoreWithoutChannel(t *testing.T) {
+	clock := testingclock.NewFakeClock(time.Now())
+	theirKey := func(obj any) (string, error) { return itemKey(obj.(*clientgo.TimestampedEntry).Obj) }
+	ourKey := func(obj any) (string, error) { return itemKey(obj.(*cache.TimestampedEntry).Obj) }
+	never := sets.New("keep")
+	for impl, s := range map[string]interface {
+		Add(obj any) error
+		List() []any
+		ListKeys() []string
+		GetByKey(key string) (any, bool, error)
+	}{
+		"ours":      cache.NewFakeExpirationStore(itemKey, nil, &cache.FakeExpirationPolicy{NeverExpire: never, RetrieveKeyFunc: ourKey}, clock),
+		"client-go": clientgo.NewFakeExpirationStore(itemKey, nil, &clientgo.FakeExpirationPolicy{NeverExpire: never, RetrieveKeyFunc: theirKey}, clock),
+	} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			for _, name := range []string{"a", "b", "keep"} {
+				require.NoError(t, s.Add(item{name, 1}))
+			}
+			require.Equal(t, []any{item{"keep", 1}}, s.List())
+			_, exists, err := s.GetByKey("a")
+			require.NoError(t, err)
+			require.False(t, exists)
+			if impl == "ours" {
+				require.Equal(t, []string{"keep"}, s.ListKeys())
+			} else {
+				require.ElementsMatch(t, []string{"a", "b", "keep"}, s.ListKeys())
+			}
+		})
+	}
 }
 
 func TestTTLStores(t *testing.T) {
@@ -47,6 +77,13 @@ func TestTTLStores(t *testing.T) {
 	require.False(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now()}))
 	clock.Step(time.Hour)
 	require.True(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now().Add(-2 * time.Minute)}))
+	aged := &cache.TimestampedEntry{Timestamp: clock.Now().Add(-time.Minute)}
+	require.False(t, policy.IsExpired(aged), "it is as old as the TTL, and no older")
+	clock.Step(1)
+	require.True(t, policy.IsExpired(aged))
+	for _, none := range []time.Duration{0, -1} {
+		require.False(t, (&cache.TTLPolicy{TTL: none, Clock: clock}).IsExpired(aged))
+	}
 	for _, s := range []cache.Store{cache.NewTTLStore(itemKey, time.Hour), cache.NewExpirationStore(itemKey, policy)} {
 		require.NoError(t, s.Add(item{"a", 1}))
 		require.Equal(t, []string{"a"}, s.ListKeys())

@@ -127,3 +127,23 @@ func TestFIFO_KeyErrors(t *testing.T) {
 	require.False(t, f.HasSynced())
 	require.NoError(t, f.Resync())
 }
+
+// A key is popped once, with the newest state that was queued for it, whoever queued it.
+func TestFIFO_NewestStateIsPopped(t *testing.T) {
+	f := cache.NewFIFO(itemKey)
+	require.NoError(t, f.Add(item{"a", 1}))
+	require.NoError(t, f.Update(item{"a", 2}))
+	require.NoError(t, f.Add(item{"gone", 1}))
+	pop := func() any {
+		got, err := f.Pop(func(any, bool) error { return nil })
+		require.NoError(t, err)
+		return got
+	}
+	require.Equal(t, item{"a", 2}, pop())
+	require.NoError(t, f.Add(item{"a", 3}))
+	require.NoError(t, f.Replace([]any{item{"b", 1}, item{"a", 4}}, "4"))
+	require.ElementsMatch(t, []any{item{"b", 1}, item{"a", 4}}, []any{pop(), pop()})
+	f.Close()
+	_, err := f.Pop(func(any, bool) error { return nil })
+	require.ErrorIs(t, err, cache.ErrFIFOClosed)
+}

@@ -40,7 +40,7 @@ func TestModel_Heap(t *testing.T) {
 		revs := random.Perm(1000) // no two objects are equally old
 		for step := range 60 {
 			obj := item{name: string(rune('a' + random.IntN(8))), rev: revs[step]}
-			op := random.IntN(6)
+			op := random.IntN(7)
 			if op == 5 && len(impls[0].ListKeys()) == 0 {
 				continue // it would block
 			}
@@ -58,6 +58,8 @@ func TestModel_Heap(t *testing.T) {
 				case 4:
 					item, exists, err := h.Get(obj)
 					results[i] = fmt.Sprint(item, exists, err)
+				case 6:
+					results[i] = fmt.Sprint(h.Update(obj))
 				case 5:
 					least, err := h.Pop()
 					results[i] = fmt.Sprint(least, err)
@@ -82,6 +84,7 @@ func TestHeap_CloseWakesPop(t *testing.T) {
 		h.Close()
 		require.EqualError(t, <-popped, "heap is closed")
 		require.EqualError(t, h.Add(item{"a", 1}), "heap is closed")
+		require.EqualError(t, h.AddIfNotPresent(item{"a", 1}), "heap is closed")
 		require.EqualError(t, h.BulkAdd(nil), "heap is closed")
 		require.True(t, h.IsClosed())
 	})

@@ -2,7 +2,11 @@
 
 package cache
 
-import "example.com/informerstack/store"
+import (
+	"slices"
+
+	"example.com/informerstack/store"
+)
 
 // What an index is made of. Each is the type of package store.
 type (
@@ -65,6 +69,7 @@ func TypedIndexerFuncToIndexerFunc[T any](indexer TypedIndexFunc[T]) IndexFunc {
 //
 // Source: tools/cache/thread_safe_store.go NewThreadSafeStore
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
+	opts = append(slices.Clip(opts), store.WithThreadSafeStoreResourceVersionHidden(hideResourceVersion))
 	return store.NewThreadSafeStore(indexers, indices, opts...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // InformerOptions configures an informer with a single handler. ListerWatcher is required.
@@ -53,14 +54,11 @@ func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
 		Transform:     options.Transform,
 		Reflector: reflector.Options{
 			MinWatchTimeout: options.MinWatchTimeout,
-			UseWatchList:    useWatchList(),
-			Metrics:         reflectorMetrics(),
 		},
-		QueueOptions: informer.QueueOptions{
-			InOrder: true,
-			Metrics: queueMetrics(options.Identifier, options.InformerMetricsProvider),
-		},
+		QueueOptions:         queueOptions(options.ObjectType, options.Identifier, options.InformerMetricsProvider),
 		StoreResourceVersion: storeMetric(options.Identifier, options.InformerMetricsProvider),
+		StoreOptions:         []StoreOption{store.WithResourceVersionHidden(hideResourceVersion)},
+		Prepare:              prepare,
 	})
 	return s, controller{core}
 }

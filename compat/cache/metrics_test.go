@@ -106,3 +106,24 @@ func TestInformerMetrics(t *testing.T) {
 		require.Equal(t, "metrics", fifo.Name())
 	}
 }
+
+// providerOfTheProcess is set once, however often the tests run.
+var providerOfTheProcess = sync.OnceValue(func() *provider {
+	p := &provider{values: map[string][]float64{}}
+	cache.SetInformerMetricsProvider(p)
+	return p
+})
+
+// Who passes no provider gets that of the process, which is the first that was set.
+func TestInformerMetrics_OfTheProcess(t *testing.T) {
+	defer cache.ResetInformerNamesForTesting()
+	n, err := cache.NewInformerName("process")
+	require.NoError(t, err)
+	first, second := providerOfTheProcess(), &provider{values: map[string][]float64{}}
+	first.values = map[string][]float64{}
+	cache.SetInformerMetricsProvider(second)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithStoreMetrics(n.WithResource(pods), nil))
+	require.NoError(t, store.Add(pod("a", 7)))
+	require.Equal(t, []float64{7}, first.values["version"])
+	require.Empty(t, second.values)
+}

@@ -22,6 +22,12 @@ var known = map[string]string{
 	"HandlerOptions.Coalesce":       ourHandlerOption,
 	"HandlerOptions.OnPanic":        ourHandlerOption,
 	"HandlerOptions.DrainTimeout":   ourHandlerOption,
+
+	"v0.36 FakeCustomStore.BookmarkFunc":                     "client-go has it since v0.37",
+	"v0.36 FakeCustomStore.LastStoreSyncResourceVersionFunc": "client-go has it since v0.37",
+	"v0.36 MutationCache.OnAddOrUpdate":                      "client-go has it since v0.37",
+	"v0.36 MutationCache.OnDelete":                           "client-go has it since v0.37",
+	"v0.36 MutationCache.internal":                           "client-go has it since v0.37",
 }
 
 const ourHandlerOption = "what ours can do besides, one import away; a literal that names client-go's fields compiles"

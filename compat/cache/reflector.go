@@ -3,13 +3,13 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -113,16 +113,16 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	opts := reflector.Options{
 		Logger:          options.Logger,
-		Name:            options.Name,
+		Name:            cmp.Or(options.Name, callsite()),
 		TypeDescription: options.TypeDescription,
 		ResyncPeriod:    options.ResyncPeriod,
 		MinWatchTimeout: options.MinWatchTimeout,
 		UseWatchList:    useWatchList(),
+		Verify:          verifyStream(ToListerWatcherWithContext(lw)),
 		Clock:           options.Clock,
 		Backoff:         options.Backoff,
 	}
 	r := &Reflector{core: reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)}
-	opts.Name = r.core.Name()
 	r.remake = func(r *Reflector) *reflector.Reflector {
 		opts.WatchListPageSize = r.WatchListPageSize
 		opts.ShouldResync = r.ShouldResync
@@ -131,12 +131,6 @@ func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store Reflector
 		return reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)
 	}
 	return r
-}
-
-// useWatchList is what the environment, or the program, says of streaming lists.
-func useWatchList() *bool {
-	use := clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
-	return &use
 }
 
 func (r *Reflector) current() *reflector.Reflector {

@@ -64,6 +64,18 @@ func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 	require.NotEmpty(t, r.Name())
 }
 
+// Where the program is too far away, the name is the next best.
+func TestReflector_NameOfDeepCalls(t *testing.T) {
+	var deep func(calls int) *cache.Reflector
+	deep = func(calls int) *cache.Reflector {
+		if calls == 0 {
+			return cache.NewReflector(&cache.ListWatch{}, &v1.Pod{}, nil, 0)
+		}
+		return deep(calls - 1)
+	}
+	require.Equal(t, "*v1.Pod", deep(20).Name())
+}
+
 // A resync that fails ends the round; what fails before is an error of it.
 func TestReflector_ListAndWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

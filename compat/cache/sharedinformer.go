@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // SharedInformer keeps one copy of a collection for any number of handlers. It keeps the promises of
@@ -104,18 +104,13 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 	coreOptions := informer.SharedIndexInformerOptions{
-		ResyncPeriod:      options.ResyncPeriod,
-		Indexers:          options.Indexers,
-		ObjectDescription: options.ObjectDescription,
-		Reflector: reflector.Options{
-			UseWatchList: useWatchList(),
-			Metrics:      reflectorMetrics(),
-		},
-		QueueOptions: informer.QueueOptions{
-			InOrder: true,
-			Metrics: queueMetrics(options.Identifier, options.InformerMetricsProvider),
-		},
+		ResyncPeriod:         options.ResyncPeriod,
+		Indexers:             options.Indexers,
+		ObjectDescription:    options.ObjectDescription,
+		QueueOptions:         queueOptions(exampleObject, options.Identifier, options.InformerMetricsProvider),
 		StoreResourceVersion: storeMetric(options.Identifier, options.InformerMetricsProvider),
+		StoreOptions:         []StoreOption{store.WithResourceVersionHidden(hideResourceVersion)},
+		Prepare:              prepare,
 	}
 	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
 	if _, off := detector.(noDetector); !off {
@@ -176,7 +171,9 @@ func (s *sharedInformer) RemoveEventHandler(handle ResourceEventHandlerRegistrat
 }
 
 // GetController implements SharedInformer.
-func (s *sharedInformer) GetController() Controller { return controller{s.core.GetController()} }
+func (s *sharedInformer) GetController() Controller {
+	return sharedController{controller{s.core.GetController()}}
+}
 
 // SetWatchErrorHandler implements SharedInformer.
 func (s *sharedInformer) SetWatchErrorHandler(handler WatchErrorHandler) error {

@@ -262,6 +262,7 @@ func TestNewInformer_Family(t *testing.T) {
 				require.True(t, exists)
 				transformed := obj.(*v1.Pod).Spec.NodeName == ""
 				require.Equal(t, what == "transforming" || what == "transforming indexer", transformed)
+				synctest.Wait() // the reflector notes it once the list is handed over
 				require.Equal(t, "1", controller.LastSyncResourceVersion())
 			})
 		})

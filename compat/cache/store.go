@@ -3,6 +3,8 @@
 package cache
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,13 +51,19 @@ const (
 // NewStore returns an empty store without indexes.
 //
 // Source: tools/cache/store.go NewStore
-func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return store.New(keyFunc, opts...) }
+func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
+	return store.New(keyFunc, withGates(opts)...)
+}
 
 // NewIndexer returns an empty store with indexes.
 //
 // Source: tools/cache/store.go NewIndexer
 func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer {
-	return store.NewIndexer(keyFunc, indexers, opts...)
+	return store.NewIndexer(keyFunc, indexers, withGates(opts)...)
+}
+
+func withGates(opts []StoreOption) []StoreOption {
+	return append(slices.Clip(opts), store.WithResourceVersionHidden(hideResourceVersion))
 }
 
 // WithTransformer passes each object that is stored through transformer first.

@@ -37,6 +37,9 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	}
 	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
 	helper()
+	if isHandedOn("WaitFor") {
+		logger = logger.WithCallDepth(1)
+	}
 	logger.Info("Waiting", "for", what)
 	type answer struct {
 		name string

@@ -145,3 +145,26 @@ func TestContextWithOptionalTimeout(t *testing.T) {
 	_, limited := ctx.Deadline()
 	require.True(t, limited)
 }
+
+// Events wait for their reader in the order in which they happened, however many there are.
+func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod(0))
+		_, _, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
+		const last = 1000
+		for version := 2; version <= last; version++ {
+			if version%50 == 2 { // the source holds no more than 100 events for the informer
+				synctest.Wait()
+			}
+			source.Modify(pod(0))
+		}
+		require.Equal(t, watch.Event{Type: watch.Added, Object: pod(1)}, <-w.ResultChan())
+		for version := 2; version <= last; version++ {
+			require.Equal(t, watch.Event{Type: watch.Modified, Object: pod(version)}, <-w.ResultChan())
+		}
+		w.Stop()
+		<-ended
+	})
+}

@@ -36,13 +36,15 @@ func compare(theirs, ours *types.Package, pairs map[*types.Package]*types.Packag
 	}
 	for _, name := range ours.Scope().Names() {
 		if token.IsExported(name) && theirs.Scope().Lookup(name) == nil {
-			c.differs(name, "client-go has no such name")
+			c.differs(name, noSuchName)
 		}
 	}
 	c.distinct(theirs, ours)
 	slices.SortStableFunc(c.differences, func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
 	return c.differences
 }
+
+const noSuchName = "client-go has no such name"
 
 func (c *comparison) differs(name, format string, args ...any) {
 	c.differences = append(c.differences, Difference{Name: name, What: fmt.Sprintf(format, args...)})

@@ -19,13 +19,14 @@ import (
 // loader imports packages from what the go command compiled, so that a package that two others mention is one.
 type loader struct {
 	types.Importer
-	exports map[string]string // the file with a package's types, by its path
+	exports  map[string]string // the file with a package's types, by its path
+	clientGo string            // the version of client-go, if one of the packages is of it
 }
 
 // newLoader makes a loader of packages and of all they depend on. It runs go list, which compiles what is not compiled.
 func newLoader(paths ...string) (*loader, error) {
 	var stdout, stderr bytes.Buffer
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, paths...)...)
+	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Module"}, paths...)...)
 	list.Stdout, list.Stderr = &stdout, &stderr
 	if err := list.Run(); err != nil {
 		return nil, fmt.Errorf("go list %s: %w: %s", strings.Join(paths, " "), err, stderr.String())
@@ -33,7 +34,10 @@ func newLoader(paths ...string) (*loader, error) {
 	l := &loader{exports: map[string]string{}}
 	decoder := json.NewDecoder(&stdout)
 	for {
-		var listed struct{ ImportPath, Export string }
+		var listed struct {
+			ImportPath, Export string
+			Module             struct{ Path, Version string }
+		}
 		err := decoder.Decode(&listed)
 		if errors.Is(err, io.EOF) {
 			break
@@ -42,6 +46,9 @@ func newLoader(paths ...string) (*loader, error) {
 			return nil, fmt.Errorf("decode go list %s: %w", strings.Join(paths, " "), err)
 		}
 		l.exports[listed.ImportPath] = listed.Export
+		if listed.Module.Path == clientGoModule {
+			l.clientGo = listed.Module.Version
+		}
 	}
 	l.Importer = importer.ForCompiler(token.NewFileSet(), "gc", l.open)
 	return l, nil

@@ -52,15 +52,46 @@ type Difference struct {
 // String is the difference in one line.
 func (d Difference) String() string { return d.Name + ": " + d.What }
 
+// newest is the client-go whose names ours are. One that is older lacks some of them, and no program for it is the worse.
+const newest = "v0.37"
+
 // Check fails t for each difference between client-go's package and ours that known does not have, and for each that it
-// has and that is none. known maps a Difference.Name to the reason. Both packages are import paths; they must compile.
+// has and that is none. known maps a Difference.Name to the reason; a name after a version, as in "v0.36 Queue.Len", is
+// about that client-go alone. Both packages are import paths; they must compile.
+//
+// The client-go is that of the module, or of another go.mod that GOFLAGS names:
+//
+//	GOFLAGS=-modfile=$PWD/internal/parity/testdata/go-0.36.mod go test ./compat/...
 func Check(t testing.TB, clientGo, compat string, known map[string]string) {
 	t.Helper()
-	differences, err := Differences(clientGo, compat)
+	differences, version, err := differencesAndVersion(clientGo, compat)
 	require.NoError(t, err)
-	for _, problem := range unexpected(differences, known) {
+	for _, problem := range unexpected(olderDifferences(differences, version), knownAt(known, version)) {
 		t.Error(problem)
 	}
+}
+
+// olderDifferences leaves out the names that an older client-go has not got yet.
+func olderDifferences(differences []Difference, version string) []Difference {
+	if strings.HasPrefix(version, newest+".") {
+		return differences
+	}
+	return slices.DeleteFunc(differences, func(d Difference) bool { return d.What == noSuchName })
+}
+
+// knownAt are those of known that are about a version.
+func knownAt(known map[string]string, version string) map[string]string {
+	about := map[string]string{}
+	for name, reason := range known {
+		only, rest, versioned := strings.Cut(name, " ")
+		switch {
+		case !versioned:
+			about[name] = reason
+		case strings.HasPrefix(version, only+"."):
+			about[rest] = reason
+		}
+	}
+	return about
 }
 
 // unexpected compares the differences with those that are known.
@@ -87,17 +118,23 @@ func unexpected(differences []Difference, known map[string]string) []string {
 // Differences lists what a program can tell between two packages, by name. Where they mention types of other packages of
 // client-go that we have counterparts of, and ours depends on those, the counterparts' types are expected.
 func Differences(clientGo, compat string) ([]Difference, error) {
+	differences, _, err := differencesAndVersion(clientGo, compat)
+	return differences, err
+}
+
+// differencesAndVersion also tells which client-go it was.
+func differencesAndVersion(clientGo, compat string) (differences []Difference, version string, err error) {
 	load, err := newLoader(clientGo, compat)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	theirs, err := load.Import(clientGo)
 	if err != nil {
-		return nil, fmt.Errorf("import %s: %w", clientGo, err)
+		return nil, "", fmt.Errorf("import %s: %w", clientGo, err)
 	}
 	ours, err := load.Import(compat)
 	if err != nil {
-		return nil, fmt.Errorf("import %s: %w", compat, err)
+		return nil, "", fmt.Errorf("import %s: %w", compat, err)
 	}
 	pairs := map[*types.Package]*types.Package{theirs: ours}
 	for from, to := range counterparts {
@@ -105,8 +142,8 @@ func Differences(clientGo, compat string) ([]Difference, error) {
 			continue
 		}
 		if err := load.pair(pairs, from, to); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return compare(theirs, ours, pairs), nil
+	return compare(theirs, ours, pairs), load.clientGo, nil
 }

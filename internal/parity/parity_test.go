@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,6 +40,20 @@ func TestUnexpected(t *testing.T) {
 	}, unexpected(differences, map[string]string{"Known": "it has no use", "Alike": "it had no use"}))
 	assert.Equal(t, []string{"Known: is listed as different without a reason"},
 		unexpected(differences[:1], map[string]string{"Known": " "}))
+}
+
+// What is known of one version is expected of that one, and an older client-go may lack names.
+func TestCheck_OlderClientGo(t *testing.T) {
+	differences := []Difference{{"News", noSuchName}, {"Queue.Len", "is missing"}}
+	known := map[string]string{"v0.36 Queue.Len": "it came later", "Alike": "on both"}
+	assert.Equal(t, differences, olderDifferences(slices.Clone(differences), "v0.37.9"))
+	assert.Equal(t, differences[1:], olderDifferences(slices.Clone(differences), "v0.36.3"))
+	assert.Equal(t, map[string]string{"Alike": "on both"}, knownAt(known, "v0.37.2"))
+	assert.Equal(t, map[string]string{"Alike": "on both", "Queue.Len": "it came later"}, knownAt(known, "v0.36.3"))
+
+	_, version, err := differencesAndVersion(clientGoModule+"/util/workqueue", compatFolder+"/workqueue")
+	require.NoError(t, err)
+	assert.Regexp(t, `^v0\.3[67]\.\d+$`, version)
 }
 
 // comparisons are pairs of tiny packages. Both are called p; ours may mention the package core, which is ours too, and

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/consistencydetector"
+
+	"example.com/informerstack/compat/cache"
+)
+
+// streamServer is a collection that never changes, and its server, which has streaming lists.
+type streamServer struct {
+	pods  []v1.Pod
+	lost  string // the name of a pod that streams leave out
+	asked log
+	fails int // LISTs to refuse
+}
+
+func (s *streamServer) create(name string) {
+	p := podOnNode(name, len(s.pods)+1, "node", types.UID("uid-"+strconv.Itoa(9-len(s.pods)))) // in another order than names
+	s.pods = append(s.pods, *p)
+}
+
+func (s *streamServer) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+func (s *streamServer) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+func (s *streamServer) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	what := "list at " + strconv.Quote(options.ResourceVersion)
+	if options.ResourceVersionMatch != "" {
+		what += " " + string(options.ResourceVersionMatch)
+	}
+	s.asked.note("%s", what)
+	if s.fails > 0 {
+		s.fails--
+		return nil, context.DeadlineExceeded
+	}
+	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))}, Items: s.pods}
+	return list.DeepCopy(), nil
+}
+
+func (s *streamServer) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents == nil {
+		s.asked.note("watch")
+		return watch.NewFake(), nil
+	}
+	s.asked.note("stream")
+	w := watch.NewFakeWithChanSize(len(s.pods)+1, false)
+	for i := range s.pods {
+		if s.pods[i].Name != s.lost {
+			w.Add(s.pods[i].DeepCopy())
+		}
+	}
+	end := pod("", len(s.pods))
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	w.Action(watch.Bookmark, end)
+	return w, nil
+}
+
+// A streaming list is compared with a LIST of the same moment, which is asked for until it succeeds. If they differ, the
+// reflector panics.
+func TestConsistency_OfReflector(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	for _, lost := range []string{"", "b"} {
+		for _, impl := range []string{"ours", "client-go"} {
+			t.Run("lost="+lost+"/impl="+impl, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := &streamServer{lost: lost, fails: 1}
+					server.create("a")
+					server.create("b")
+					replaced := false
+					store := &cache.FakeCustomStore{ReplaceFunc: func([]any, string) error { replaced = true; return nil }}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					listAndWatch := cache.NewNamedReflector("pods", server, &v1.Pod{}, store, 0).ListAndWatchWithContext
+					if impl == "client-go" {
+						listAndWatch = clientgo.NewNamedReflector("pods", server, &v1.Pod{}, store, 0).ListAndWatchWithContext
+					}
+					if lost == "" {
+						require.NoError(t, listAndWatch(ctx))
+					} else {
+						require.PanicsWithValue(t, "data inconsistency detected for pods, panicking!", func() { _ = listAndWatch(ctx) })
+					}
+					require.Equal(t, lost == "", replaced)
+					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`}, server.asked.take())
+				})
+			})
+		}
+	}
+}
+
+// An informer's objects are compared as its transform leaves them (kubernetes/kubernetes#135580).
+func TestConsistency_OfInformer(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	defer func(crash bool, handlers []func(context.Context, any)) {
+		utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers
+	}(utilruntime.ReallyCrash, utilruntime.PanicHandlers)
+	utilruntime.ReallyCrash = false
+	for _, lost := range []string{"", "b"} {
+		synctest.Test(t, func(t *testing.T) {
+			var panics log
+			utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, r any) { panics.note("%v", r) }}
+			server := &streamServer{lost: lost}
+			server.create("a")
+			server.create("b")
+			i := cache.NewSharedInformer(server, &v1.Pod{}, 0)
+			require.NoError(t, i.SetTransform(func(obj any) (any, error) {
+				obj.(*v1.Pod).Spec = v1.PodSpec{}
+				return obj, nil
+			}))
+			stop := run(i)
+			defer stop()
+			synctest.Wait()
+			require.Equal(t, []string{"stream", `list at "2" Exact`}, server.asked.take())
+			require.Equal(t, lost == "", i.HasSynced())
+			require.Len(t, panics.take(), len(lost))
+		})
+	}
+}
+
+// Nothing is asked for unless the environment says so.
+func TestConsistency_Off(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(false)()
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{lost: "a"}
+		server.create("a")
+		defer run(cache.NewSharedInformer(server, &v1.Pod{}, 0))()
+		synctest.Wait()
+		require.Equal(t, []string{"stream"}, server.asked.take())
+	})
+}

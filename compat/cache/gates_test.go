@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientfeatures "k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/compat/cache"
+	framework "example.com/informerstack/compat/cache/testing"
+)
+
+// sortedSource lists in the order of names.
+type sortedSource struct {
+	*framework.FakeControllerSource
+}
+
+func (s sortedSource) List(options metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.FakeControllerSource.List(options)
+	if err == nil {
+		slices.SortFunc(list.(*v1.List).Items, func(a, b runtime.RawExtension) int {
+			return strings.Compare(a.Object.(*v1.Pod).Name, b.Object.(*v1.Pod).Name)
+		})
+	}
+	return list, err
+}
+
+// subject is an informer, ours or client-go's.
+type subject struct {
+	store interface {
+		ListKeys() []string
+		LastStoreSyncResourceVersion() string
+	}
+	controller interface{ LastSyncResourceVersion() string }
+	queue      string // its name, if the informer tells
+	run        func(context.Context)
+}
+
+const resyncPeriod = 10 * time.Minute
+
+// subjects makes informers of both kinds on both sides: the simple one resyncs its handler, the shared one does not.
+var subjects = map[string][2]func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject{
+	"simple": {
+		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
+			s, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: handler, ResyncPeriod: resyncPeriod})
+			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
+		},
+		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
+			s, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: handler, ResyncPeriod: resyncPeriod})
+			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
+		},
+	},
+	"shared": {
+		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
+			i := cache.NewSharedIndexInformer(lw, &v1.Pod{}, resyncPeriod, nil)
+			_, _ = i.AddEventHandlerWithResyncPeriod(handler, 0)
+			return subject{i.GetStore(), i.GetController(), "", i.RunWithContext}
+		},
+		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
+			i := clientgo.NewSharedIndexInformer(lw, &v1.Pod{}, resyncPeriod, nil)
+			_, _ = i.AddEventHandlerWithResyncPeriod(handler, 0)
+			return subject{i.GetStore(), i.GetController(), "", i.RunWithContext}
+		},
+	},
+}
+
+// describe is name for objects of both sides.
+func describe(obj any) string {
+	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
+		return "tombstone of " + name(tombstone.Obj)
+	}
+	return name(obj)
+}
+
+// gatedStory is what a handler is told of a list, changes, a relist, a bookmark, a resync and another relist, with what is stored at that moment.
+func gatedStory(t *testing.T, kind string, side int, set func()) []string {
+	source := framework.NewFakeControllerSource()
+	defer source.Shutdown()
+	source.Add(pod("a", 0))
+	source.Add(pod("b", 0))
+	var seen log
+	var s subject
+	note := func(what string, obj any) {
+		if kind == "shared" { // its handlers run on their own
+			seen.note("%s %s", what, describe(obj))
+			return
+		}
+		seen.note("%s %s, stored are %v, at %q", what, describe(obj), slices.Sorted(slices.Values(s.store.ListKeys())), s.store.LastStoreSyncResourceVersion())
+	}
+	handler := cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { note(fmt.Sprintf("add initial=%v", initial), obj) },
+		UpdateFunc: func(_, obj any) { note("update", obj) },
+		DeleteFunc: func(obj any) { note("delete", obj) },
+	}
+	if kind == "simple" { // its queue is made with it
+		set()
+	}
+	s = subjects[kind][side](sortedSource{source}, handler)
+	if kind == "shared" {
+		set()
+	}
+	seen.note("-- %s", s.queue)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx)
+	}()
+	settle := func() {
+		synctest.Wait()
+		seen.note("-- store at %q, reflector at %q", s.store.LastStoreSyncResourceVersion(), s.controller.LastSyncResourceVersion())
+	}
+	settle()
+	source.Modify(pod("a", 0))
+	settle()
+	source.DeleteDropWatch(pod("a", 0))
+	source.AddDropWatch(pod("c", 0))
+	source.ModifyDropWatch(pod("b", 0))
+	source.ResetWatch()
+	time.Sleep(2 * time.Minute)
+	settle()
+	source.Change(watch.Event{Type: watch.Bookmark, Object: pod("", 0)}, 1)
+	settle()
+	source.Delete(pod("b", 0))
+	settle()
+	time.Sleep(resyncPeriod)
+	settle()
+	source.ModifyDropWatch(pod("c", 0))
+	source.ResetWatch()
+	time.Sleep(2 * time.Minute)
+	settle()
+	cancel()
+	<-ended
+	return seen.take()
+}
+
+var gates = []clientfeatures.Feature{
+	clientfeatures.InOrderInformers, clientfeatures.AtomicFIFO, clientfeatures.UnlockWhileProcessingFIFO,
+	clientfeatures.InOrderInformersBatchProcess, clientfeatures.InformerResourceVersion,
+}
+
+// Whatever the gates say, an informer tells the same as client-go's, in the same order, of a store that is in the same state.
+func TestGates_AsInClientGo(t *testing.T) {
+	told := map[string]bool{}
+	for settings := range 1 << len(gates) {
+		for kind := range subjects {
+			var off []string
+			for i, gate := range gates {
+				if settings&(1<<i) != 0 {
+					off = append(off, string(gate))
+				}
+			}
+			t.Run(kind+"/off="+strings.Join(off, ","), func(t *testing.T) {
+				var stories [2][]string
+				for side := range stories {
+					synctest.Test(t, func(t *testing.T) {
+						stories[side] = gatedStory(t, kind, side, func() {
+							for _, gate := range off {
+								featurestesting.SetFeatureDuringTest(t, clientfeatures.Feature(gate), false)
+							}
+						})
+					})
+				}
+				require.Equal(t, strings.Join(stories[1], "\n"), strings.Join(stories[0], "\n"))
+				told[strings.Join(stories[0], "\n")] = true
+			})
+		}
+	}
+	assert.Len(t, told, 13, "the gates show, all but UnlockWhileProcessingFIFO")
+}
+
+// The reflector goes on while a handler is told only if three gates say so.
+func TestGates_UnlockWhileProcessing(t *testing.T) {
+	for _, off := range []clientfeatures.Feature{
+		"", clientfeatures.UnlockWhileProcessingFIFO, clientfeatures.AtomicFIFO, clientfeatures.InOrderInformers,
+	} {
+		for side, impl := range []string{"ours", "client-go"} {
+			t.Run(fmt.Sprintf("off=%s/impl=%s", off, impl), func(t *testing.T) {
+				if off != "" {
+					featurestesting.SetFeatureDuringTest(t, off, false)
+				}
+				source := framework.NewFakeControllerSource()
+				defer source.Shutdown()
+				source.Add(pod("a", 0))
+				var s subject
+				wentOn := make(chan bool, 1)
+				s = subjects["simple"][side](source, cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(obj any, initial bool) {
+					if !initial {
+						return
+					}
+					wait := 20 * time.Millisecond // for what must not happen
+					if off == "" {
+						wait = time.Minute
+					}
+					for s.controller.LastSyncResourceVersion() == "" && wait > 0 { // of the list, which is being processed
+						wait -= time.Millisecond
+						time.Sleep(time.Millisecond)
+					}
+					source.Add(pod("b", 0))
+					for s.controller.LastSyncResourceVersion() != "2" && wait > 0 {
+						wait -= time.Millisecond
+						time.Sleep(time.Millisecond)
+					}
+					wentOn <- s.controller.LastSyncResourceVersion() == "2"
+				}})
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					s.run(ctx)
+				}()
+				require.Equal(t, off == "", <-wentOn)
+				cancel()
+				<-ended
+			})
+		}
+	}
+}
+
+// A controller made by hand has its gate too, which is read when it runs.
+func TestGates_ProcessBatch(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			source := framework.NewFakeControllerSource()
+			defer source.Shutdown()
+			source.Add(pod("a", 0))
+			source.Add(pod("b", 0))
+			var seen log
+			controller := cache.New(&cache.Config{
+				Queue:         cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), nil),
+				ListerWatcher: source,
+				Process:       func(any, bool) error { seen.note("one"); return nil },
+				ProcessBatch:  func(deltas []cache.Delta, _ bool) error { seen.note("batch of %d", len(deltas)); return nil },
+			})
+			featurestesting.SetFeatureDuringTest(t, clientfeatures.InOrderInformersBatchProcess, on)
+			defer run(controller)()
+			synctest.Wait()
+			if on {
+				require.Equal(t, []string{"batch of 2"}, seen.take())
+			} else {
+				require.Equal(t, []string{"one", "one"}, seen.take())
+			}
+		})
+	}
+}
+
+// Stores made by hand do not tell how far they are either, from the moment at which the gate is off.
+func TestGates_StoreResourceVersion(t *testing.T) {
+	threadSafe := cache.NewThreadSafeStore(nil, nil)
+	theirs := clientgo.NewThreadSafeStore(nil, nil)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, s := range []interface{ Bookmark(string) }{threadSafe, theirs, store} {
+		s.Bookmark("7")
+	}
+	at := func() []string {
+		return []string{threadSafe.LastStoreSyncResourceVersion(), theirs.LastStoreSyncResourceVersion(), store.LastStoreSyncResourceVersion()}
+	}
+	require.Equal(t, []string{"7", "7", "7"}, at())
+	featurestesting.SetFeatureDuringTest(t, clientfeatures.AtomicFIFO, false)
+	require.Equal(t, []string{"", "", ""}, at())
+}
+
+// Whether the first list may be a stream is asked when an informer runs, and when a reflector is made.
+func TestGates_WatchListClient(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		for _, kind := range []string{"shared", "simple", "reflector"} {
+			synctest.Test(t, func(t *testing.T) {
+				var server streamServer
+				server.create("a")
+				var run func(context.Context)
+				if kind != "reflector" {
+					run = subjects[kind][0](&server, cache.ResourceEventHandlerFuncs{}).run
+				}
+				featurestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, on)
+				if kind == "reflector" {
+					run = cache.NewReflector(&server, &v1.Pod{}, &cache.FakeCustomStore{}, 0).RunWithContext
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				run(ctx)
+				if on {
+					require.Equal(t, []string{"stream"}, server.asked.take(), kind)
+				} else {
+					require.Equal(t, []string{`list at "0"`, "watch"}, server.asked.take(), kind)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	reference "k8s.io/client-go/tools/leaderelection"
+	referencelock "k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/compat/leaderelection"
+	"example.com/informerstack/compat/leaderelection/resourcelock"
+)
+
+const (
+	ours     = "ours"
+	clientGo = "client-go"
+)
+
+// program is a process with an elector, written once for both packages.
+type program struct {
+	name            string
+	releaseOnCancel bool
+	work            func(ctx context.Context) // OnStartedLeading
+
+	t      *testing.T
+	client kubernetes.Interface
+	start  time.Time
+
+	mu  sync.Mutex
+	log []string
+}
+
+// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more of it than the log.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
+
+// elector is what the two packages' electors have in common.
+type elector interface {
+	Run(ctx context.Context)
+	IsLeader() bool
+	GetLeader() string
+	Check(maxTolerableExpiredLease time.Duration) error
+}
+
+// each runs test with both packages, in a bubble. make makes an elector of a program of the package.
+func each(t *testing.T, test func(t *testing.T, impl string, p *program)) {
+	for _, impl := range []string{ours, clientGo} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test(t, impl, &program{name: "a", t: t, client: fake.NewClientset(), start: time.Now()})
+			})
+		})
+	}
+}
+
+func (p *program) note(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log = append(p.log, fmt.Sprintf("%v %s", time.Since(p.start), what))
+}
+
+func (p *program) saw(want ...string) {
+	p.t.Helper()
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	assert.Equal(p.t, want, p.log)
+}
+
+func (p *program) started(ctx context.Context) {
+	p.note("started")
+	if p.work != nil {
+		p.work(ctx)
+	} else {
+		<-ctx.Done()
+	}
+	p.note("work returned")
+}
+
+// holder is whom the Lease names.
+func (p *program) holder() string {
+	lease, err := p.client.CoordinationV1().Leases("kube-system").Get(p.t.Context(), "lock", metav1.GetOptions{})
+	require.NoError(p.t, err)
+	return *lease.Spec.HolderIdentity
+}
+
+func (p *program) stopped() { p.note("stopped, the holder is " + strings.Trim(p.holder()+"?", "?")) }
+
+func (p *program) elector(impl string) elector {
+	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
+	if impl == clientGo {
+		e, err := reference.NewLeaderElector(reference.LeaderElectionConfig{
+			Lock: &referencelock.LeaseLock{
+				LeaseMeta: meta, Client: p.client.CoordinationV1(), LockConfig: referencelock.ResourceLockConfig{Identity: p.name},
+			},
+			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lock",
+			Callbacks:       reference.LeaderCallbacks{OnStartedLeading: p.started, OnStoppedLeading: p.stopped},
+			ReleaseOnCancel: p.releaseOnCancel,
+		})
+		require.NoError(p.t, err)
+		return e
+	}
+	e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: meta, Client: p.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: p.name},
+		},
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lock",
+		Callbacks:       leaderelection.LeaderCallbacks{OnStartedLeading: p.started, OnStoppedLeading: p.stopped},
+		ReleaseOnCancel: p.releaseOnCancel,
+	})
+	require.NoError(p.t, err)
+	return e
+}
+
+// quiet is a context whose logger is silent.
+func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//lint:file-ignore SA1019 what client-go deprecates is compared with ours
+
+package resourcelock_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	reference "k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"example.com/informerstack/compat/leaderelection/resourcelock"
+	core "example.com/informerstack/leaderelection/resourcelock"
+)
+
+var (
+	_ resourcelock.Interface = (*resourcelock.LeaseLock)(nil)
+	_ core.Identified        = (*resourcelock.LeaseLock)(nil)
+)
+
+// lock is what the two LeaseLocks have in common, whatever their records' type is called.
+type lock struct {
+	get         func() (reference.LeaderElectionRecord, []byte, error)
+	create      func(reference.LeaderElectionRecord) error
+	update      func(reference.LeaderElectionRecord) error
+	recordEvent func(string)
+	describe    func() string
+	identity    func() string
+	labels      func(map[string]string) // sets the field
+	recorder    func(*recorder)         // sets the field
+}
+
+// locks runs test with each of the two.
+func locks(t *testing.T, test func(t *testing.T, l lock, client kubernetes.Interface)) {
+	ctx, meta := context.Background(), metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
+	t.Run("impl=ours", func(t *testing.T) {
+		client := fake.NewClientset()
+		l := &resourcelock.LeaseLock{
+			LeaseMeta: meta, Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
+		}
+		test(t, lock{
+			get: func() (reference.LeaderElectionRecord, []byte, error) {
+				record, raw, err := l.Get(ctx)
+				if err != nil {
+					return reference.LeaderElectionRecord{}, nil, err
+				}
+				return reference.LeaderElectionRecord(*record), raw, nil
+			},
+			create: func(r reference.LeaderElectionRecord) error {
+				return l.Create(ctx, resourcelock.LeaderElectionRecord(r))
+			},
+			update: func(r reference.LeaderElectionRecord) error {
+				return l.Update(ctx, resourcelock.LeaderElectionRecord(r))
+			},
+			recordEvent: l.RecordEvent,
+			describe:    l.Describe,
+			identity:    l.Identity,
+			labels:      func(labels map[string]string) { l.Labels = labels },
+			recorder:    func(r *recorder) { l.LockConfig.EventRecorder = r },
+		}, client)
+	})
+	t.Run("impl=client-go", func(t *testing.T) {
+		client := fake.NewClientset()
+		l := &reference.LeaseLock{
+			LeaseMeta: meta, Client: client.CoordinationV1(), LockConfig: reference.ResourceLockConfig{Identity: "a"},
+		}
+		test(t, lock{
+			get: func() (reference.LeaderElectionRecord, []byte, error) {
+				record, raw, err := l.Get(ctx)
+				if err != nil {
+					return reference.LeaderElectionRecord{}, nil, err
+				}
+				return *record, raw, nil
+			},
+			create:      func(r reference.LeaderElectionRecord) error { return l.Create(ctx, r) },
+			update:      func(r reference.LeaderElectionRecord) error { return l.Update(ctx, r) },
+			recordEvent: l.RecordEvent,
+			describe:    l.Describe,
+			identity:    l.Identity,
+			labels:      func(labels map[string]string) { l.Labels = labels },
+			recorder:    func(r *recorder) { l.LockConfig.EventRecorder = r },
+		}, client)
+	})
+}
+
+// recorder keeps what it is told.
+type recorder struct{ events []string }
+
+func (r *recorder) Eventf(obj runtime.Object, eventType, reason, message string, args ...any) {
+	lease := obj.(*coordinationv1.Lease)
+	r.events = append(r.events, eventType+" "+reason+" "+lease.APIVersion+" "+lease.Kind+" "+lease.Namespace+"/"+lease.Name+": "+args[0].(string))
+}
+
+// record is a's, renewed a whole number of seconds ago.
+func record() reference.LeaderElectionRecord {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local))
+	return reference.LeaderElectionRecord{
+		HolderIdentity: "a", LeaseDurationSeconds: 15, AcquireTime: at, RenewTime: at, LeaderTransitions: 3,
+		Strategy: coordinationv1.OldestEmulationVersion, PreferredHolder: "b",
+	}
+}
+
+func leaseOn(t *testing.T, client kubernetes.Interface) *coordinationv1.Lease {
+	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "lock", metav1.GetOptions{})
+	require.NoError(t, err)
+	return lease
+}
+
+func relabel(t *testing.T, client kubernetes.Interface, labels map[string]string) {
+	lease := leaseOn(t, client)
+	lease.Labels = labels
+	_, err := client.CoordinationV1().Leases("kube-system").Update(t.Context(), lease, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+func TestLeaseLock(t *testing.T) {
+	locks(t, func(t *testing.T, l lock, client kubernetes.Interface) {
+		assert.Equal(t, "kube-system/lock", l.describe())
+		assert.Equal(t, "a", l.identity())
+		_, _, err := l.get()
+		assert.True(t, apierrors.IsNotFound(err))
+		assert.EqualError(t, l.update(record()), "lease not initialized, call get or create first")
+
+		require.NoError(t, l.create(record()))
+		assert.True(t, apierrors.IsAlreadyExists(l.create(record())))
+		got, raw, err := l.get()
+		require.NoError(t, err)
+		assert.Equal(t, record(), got)
+		var decoded reference.LeaderElectionRecord
+		require.NoError(t, json.Unmarshal(raw, &decoded))
+		assert.Equal(t, record(), decoded, "the bytes are the record's")
+
+		renewed := record()
+		renewed.RenewTime.Time = renewed.RenewTime.Add(time.Second)
+		require.NoError(t, l.update(renewed))
+		got, changed, err := l.get()
+		require.NoError(t, err)
+		assert.Equal(t, renewed, got)
+		assert.NotEqual(t, raw, changed)
+	})
+}
+
+// The labels of the lock are put on the Lease, and the others that it has stay. The field may be set at any time.
+func TestLeaseLock_Labels(t *testing.T) {
+	locks(t, func(t *testing.T, l lock, client kubernetes.Interface) {
+		require.NoError(t, l.create(record()))
+		assert.Empty(t, leaseOn(t, client).Labels)
+
+		l.labels(map[string]string{"leader": "a"})
+		require.NoError(t, l.update(record()))
+		assert.Equal(t, map[string]string{"leader": "a"}, leaseOn(t, client).Labels, "on a Lease that had none")
+
+		relabel(t, client, map[string]string{"leader": "b", "other": "x"})
+		_, _, err := l.get()
+		require.NoError(t, err)
+		require.NoError(t, l.update(record()))
+		assert.Equal(t, map[string]string{"leader": "a", "other": "x"}, leaseOn(t, client).Labels)
+
+		l.labels(nil)
+		relabel(t, client, map[string]string{"leader": "b"})
+		_, _, err = l.get()
+		require.NoError(t, err)
+		require.NoError(t, l.update(record()))
+		assert.Equal(t, map[string]string{"leader": "b"}, leaseOn(t, client).Labels)
+	})
+}
+
+func TestLeaseLock_RecordEvent(t *testing.T) {
+	locks(t, func(t *testing.T, l lock, _ kubernetes.Interface) {
+		require.NoError(t, l.create(record()))
+		l.recordEvent("is told to nobody")
+		r := &recorder{}
+		l.recorder(r)
+		l.recordEvent("became leader")
+		assert.Equal(t, []string{"Normal LeaderElection coordination.k8s.io/v1 Lease kube-system/lock: a became leader"}, r.events)
+	})
+}
+
+func TestConversions(t *testing.T) {
+	want := record()
+	spec := reference.LeaderElectionRecordToLeaseSpec(&want)
+	ours := resourcelock.LeaderElectionRecord(want)
+	assert.Equal(t, spec, resourcelock.LeaderElectionRecordToLeaseSpec(&ours))
+	assert.Equal(t, &ours, resourcelock.LeaseSpecToLeaderElectionRecord(&spec))
+	assert.Equal(t, []byte("x,y"), resourcelock.ConcatRawRecord([]byte("x"), []byte("y")))
+}
+
+// A MultiLock of two Leases: two holders are none.
+func TestMultiLock(t *testing.T) {
+	ctx, client := t.Context(), fake.NewClientset()
+	leaseLock := func(name, identity string) *resourcelock.LeaseLock {
+		return &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}, Client: client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		}
+	}
+	l := &resourcelock.MultiLock{Primary: leaseLock("old", "a"), Secondary: leaseLock("new", "a")}
+	mine := resourcelock.LeaderElectionRecord(record())
+	require.NoError(t, l.Create(ctx, mine))
+	got, _, err := l.Get(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "a", got.HolderIdentity)
+	require.NoError(t, l.Update(ctx, mine))
+
+	other := leaseLock("new", "b")
+	_, _, err = other.Get(ctx)
+	require.NoError(t, err)
+	theirs := mine
+	theirs.HolderIdentity = "b"
+	require.NoError(t, other.Update(ctx, theirs))
+	got, _, err = l.Get(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, resourcelock.UnknownLeader, got.HolderIdentity)
+}
