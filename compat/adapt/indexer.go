@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adapt
+
+import (
+	"errors"
+
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/store"
+)
+
+// NewIndexer returns an empty store of ours with client-go's types. keyFunc and the index functions are called with what
+// the store's methods are.
+//
+// Source: tools/cache/store.go NewIndexer
+func NewIndexer(keyFunc cache.KeyFunc, indexers cache.Indexers) cache.Indexer {
+	return indexer{store.NewIndexer(store.KeyFunc(keyFunc), CoreIndexers(indexers))}
+}
+
+// Indexer returns a store of package store, an informer's say, as client-go's. Both may be used at once. Its key function
+// is one of package store, to which client-go's tombstones and explicit keys are passed as that package's.
+func Indexer(core store.Indexer) cache.Indexer { return keyIndexer{indexer{core}} }
+
+// CoreIndexers returns the same index functions for an informer or a store of ours.
+func CoreIndexers(indexers cache.Indexers) store.Indexers {
+	converted := make(store.Indexers, len(indexers))
+	for name, indexFunc := range indexers {
+		converted[name] = store.IndexFunc(indexFunc)
+	}
+	return converted
+}
+
+// indexer is a store of ours with client-go's types of index functions and errors.
+type indexer struct{ store.Indexer }
+
+// GetIndexers implements cache.Indexer.
+func (i indexer) GetIndexers() cache.Indexers {
+	indexers := i.Indexer.GetIndexers()
+	converted := make(cache.Indexers, len(indexers))
+	for name, indexFunc := range indexers {
+		converted[name] = cache.IndexFunc(indexFunc)
+	}
+	return converted
+}
+
+// AddIndexers implements cache.Indexer.
+func (i indexer) AddIndexers(newIndexers cache.Indexers) error {
+	return i.Indexer.AddIndexers(CoreIndexers(newIndexers))
+}
+
+// Add implements cache.Store.
+func (i indexer) Add(obj any) error { return keyError(i.Indexer.Add(obj)) }
+
+// Update implements cache.Store.
+func (i indexer) Update(obj any) error { return keyError(i.Indexer.Update(obj)) }
+
+// Delete implements cache.Store.
+func (i indexer) Delete(obj any) error { return keyError(i.Indexer.Delete(obj)) }
+
+// Get implements cache.Store.
+func (i indexer) Get(obj any) (item any, exists bool, err error) {
+	item, exists, err = i.Indexer.Get(obj)
+	return item, exists, keyError(err)
+}
+
+// Replace implements cache.Store.
+func (i indexer) Replace(list []any, resourceVersion string) error {
+	return keyError(i.Indexer.Replace(list, resourceVersion))
+}
+
+// keyError is err with client-go's type, if it says that an object has no key.
+func keyError(err error) error {
+	var noKey store.KeyError
+	if err != nil && errors.As(err, &noKey) {
+		return cache.KeyError(noKey)
+	}
+	return err
+}
+
+// keyIndexer is an indexer that finds by what stands for an object of which the key is known, too.
+type keyIndexer struct{ indexer }
+
+// Delete implements cache.Store.
+func (i keyIndexer) Delete(obj any) error { return i.indexer.Delete(coreKey(obj)) }
+
+// Get implements cache.Store.
+func (i keyIndexer) Get(obj any) (item any, exists bool, err error) {
+	return i.indexer.Get(coreKey(obj))
+}
+
+// coreKey is obj, or what has the same key for package store.
+func coreKey(obj any) any {
+	switch o := obj.(type) {
+	case cache.DeletedFinalStateUnknown:
+		return store.DeletedFinalStateUnknown(o)
+	case cache.ExplicitKey:
+		return store.ExplicitKey(o)
+	}
+	return obj
+}

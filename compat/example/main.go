@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Example is a controller-runtime manager whose informers, queue and leader-election lock are those of this module: the rest
+// of it is as any program that uses controller-runtime. It keeps on each ConfigMap an annotation with the checksum of its
+// data.
+//
+// Read manager.go (the three places), checksum.go (the reconciler), main.go (flags, and the server if there is no cluster),
+// workload.go (what happens on that server).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"example.com/informerstack/apitest"
+)
+
+func main() {
+	// controller-runtime's config package has registered --kubeconfig.
+	inCluster := flag.Bool("in-cluster", false, "use the service account of the pod that this runs in")
+	namespace := flag.String("leader-election-namespace", "default", "where the Lease is")
+	metrics := flag.String("metrics-bind-address", "0", "where metrics are served; 0 is nowhere")
+	probes := flag.String("health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 is nowhere")
+	flag.Parse()
+
+	ctrl.SetLogger(klog.Background())
+	options := manager.Options{
+		LeaderElectionNamespace: *namespace,
+		Metrics:                 metricsserver.Options{BindAddress: *metrics},
+		HealthProbeBindAddress:  *probes,
+	}
+	kubeconfig := flag.Lookup(config.KubeconfigFlagName).Value.String()
+	if err := run(ctrl.SetupSignalHandler(), *inCluster || kubeconfig != "", options); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run runs the manager until ctx is done, against a cluster or a server of its own on which something happens.
+func run(ctx context.Context, cluster bool, options manager.Options) (err error) {
+	var restConfig *rest.Config
+	if cluster {
+		if restConfig, err = config.GetConfig(); err != nil {
+			return fmt.Errorf("find cluster: %w", err)
+		}
+	} else {
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+		if err := server.Start(); err != nil {
+			return fmt.Errorf("start embedded server: %w", err)
+		}
+		defer server.Close()
+		restConfig = &rest.Config{Host: server.URL}
+	}
+
+	hostname, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("choose identity: %w", err)
+	}
+	lock, err := newLock(restConfig, options.LeaderElectionNamespace, fmt.Sprintf("%s_%d", hostname, os.Getpid()))
+	if err != nil {
+		return err
+	}
+	m, err := newManager(restConfig, lock, options)
+	if err != nil {
+		return err
+	}
+	if !cluster {
+		if err := m.Add(workload{m.GetClient()}); err != nil {
+			return fmt.Errorf("add workload: %w", err)
+		}
+	}
+	if err := m.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("run manager: %w", err)
+	}
+	return nil
+}
