@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Informerstack shows the informer stack at work: every hop of every change, from the API server to the worker and back.
+// And it builds other people's programs on this stack.
 //
 // Read run.go (flags and order of things), cluster.go and resource.go (where to watch, and what), pipeline.go (the stack,
 // put together), checksum.go (what the controller does), workload.go (the life of the embedded server), serve.go (what is
-// served about all of this), progress.go and summary.go.
+// served about all of this), progress.go and summary.go. swap.go stands alone: see internal/swap.
 package main
 
 import (
@@ -55,7 +56,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Use:   "informerstack",
 		Short: "The Kubernetes informer stack at work",
 		Long: "informerstack shows how a change travels from a Kubernetes API server through reflector, DeltaFIFO, store,\n" +
-			"handlers and workqueue to the workers of a controller, and how their writes go back.",
+			"handlers and workqueue to the workers of a controller, and how their writes go back. It also builds programs that use\n" +
+			"client-go on this stack.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -65,7 +67,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fail(exitUsage, "%w", err)
 	})
-	root.AddCommand(newRunCommand())
+	root.AddCommand(newRunCommand(), newSwapCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// queueProgram writes a program whose client-go is a folder with a queue in it, and returns its folder.
+func queueProgram(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for path, text := range map[string]string{
+		"go.mod":                     "module example.org/program\n\ngo 1.26.0\n\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n",
+		"main.go":                    "package main\n\nimport \"k8s.io/client-go/util/workqueue\"\n\nvar _ workqueue.Interface\n\nfunc main() {}\n",
+		"fork/go.mod":                "module k8s.io/client-go\n\ngo 1.26.0\n",
+		"fork/util/workqueue/one.go": "package workqueue\n\ntype Interface interface{}\n",
+	} {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	return dir
+}
+
+func TestSwap_SaysHowToUseAndHowToUndo(t *testing.T) {
+	dir := queueProgram(t)
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir}, &stdout, &stderr), stderr.String())
+	assert.Contains(t, stdout.String(), "k8s.io/client-go from "+filepath.Join(dir, "fork"))
+	assert.Contains(t, stdout.String(), "GOWORK="+filepath.Join(dir, ".informerstack", "go.work")+" go build ./...")
+	assert.Contains(t, stdout.String(), "rm -r "+filepath.Join(dir, ".informerstack"))
+}
+
+// The command runs in the program's folder under the swap; its output and its exit code are ours.
+func TestSwap_RunsACommand(t *testing.T) {
+	dir := queueProgram(t)
+	out := filepath.Join(t.TempDir(), "out")
+	swapped := []string{"swap", "--pieces", "workqueue", "--out", out, dir, "--"}
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, execute(t.Context(), append(swapped, "go", "env", "GOWORK", "GOMOD"), &stdout, &stderr), stderr.String())
+	assert.Equal(t, filepath.Join(out, "go.work")+"\n"+filepath.Join(dir, "go.mod")+"\n", stdout.String())
+
+	require.Equal(t, exitUsage, execute(t.Context(), append(swapped, "go", "tool", "there-is-none"), &stdout, &stderr), stderr.String())
+	require.Equal(t, exitFailed, execute(t.Context(), append(swapped, "there-is-no-such-command"), &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "there-is-no-such-command")
+}
+
+func TestSwap_RefusesBadUsage(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"one", "two"}, "one MODULE-DIR"},
+		{[]string{".", "--"}, "no command after --"},
+		{[]string{"--pieces", "store"}, `no piece "store"`},
+		{[]string{t.TempDir()}, "is in no Go module"},
+		{[]string{"--no-such-flag"}, "no-such-flag"},
+	} {
+		var stdout, stderr bytes.Buffer
+		assert.Equal(t, exitUsage, execute(t.Context(), append([]string{"swap"}, test.args...), &stdout, &stderr))
+		assert.Contains(t, stderr.String(), test.want)
+		assert.Empty(t, stdout.String())
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// goCommand runs the go command in dir and returns what it prints. goWork "" leaves GOWORK as the program's shell has it.
+// Its error is what the go command says.
+func goCommand(ctx context.Context, dir, goWork string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	if goWork != "" {
+		cmd.Env = append(os.Environ(), "GOWORK="+goWork)
+	}
+	out, err := cmd.Output()
+	if err == nil {
+		return strings.TrimSpace(string(out)), nil
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
+		err = errors.New(string(bytes.TrimSpace(exit.Stderr)))
+	}
+	return "", fmt.Errorf("go %s in %s: %w", strings.Join(args, " "), dir, err)
+}
+
+// download fetches the files of a module, and returns their folder. It changes no program's go.sum.
+func download(ctx context.Context, path, version string) (dir string, err error) {
+	out, err := goCommand(ctx, os.TempDir(), "off", "mod", "download", "-json", path+"@"+version)
+	if err != nil {
+		return "", err
+	}
+	var downloaded struct{ Dir string }
+	err = json.Unmarshal([]byte(out), &downloaded)
+	return downloaded.Dir, err
+}
+
+// module is one line of a build list, as go list -m -json prints it.
+type module struct {
+	Path, Version, Dir, GoMod string
+	Main                      bool
+	Replace                   *module
+}
+
+// String is what the build takes for the module: path@version, or a folder.
+func (m *module) String() string {
+	switch {
+	case m.Replace != nil && m.Replace.Version == "":
+		return m.Path + " from " + m.Dir
+	case m.Replace != nil:
+		return m.Path + " from " + m.Replace.Path + "@" + m.Replace.Version
+	case m.Version == "":
+		return m.Path + " from " + m.Dir
+	}
+	return m.Path + "@" + m.Version
+}
+
+// source is where the module's files come from: the same for the same files, however the build came to choose them.
+func (m *module) source() string {
+	if m.Replace == nil {
+		return m.Path + "@" + m.Version
+	}
+	if m.Replace.Version == "" {
+		return m.Dir
+	}
+	return m.Replace.Path + "@" + m.Replace.Version
+}
+
+// buildList lists the modules of the build in dir, by path.
+func buildList(ctx context.Context, dir, goWork string) (map[string]*module, error) {
+	out, err := goCommand(ctx, dir, goWork, "list", "-m", "-json=Path,Version,Dir,GoMod,Main,Replace", "all")
+	if err != nil {
+		return nil, err
+	}
+	list := map[string]*module{}
+	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
+		var m module
+		err := decoder.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode the build list of %s: %w", dir, err)
+		}
+		list[m.Path] = &m
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Piece is a part of client-go that can be swapped. Its packages are swapped together, since they mention one another's types.
+type Piece struct {
+	Name     string
+	packages []counterpart
+}
+
+// counterpart is a package below client-go, and the one below this module that has its names.
+type counterpart struct{ clientGo, ours string }
+
+// Pieces are all that can be swapped.
+var Pieces = []Piece{
+	{"cache", []counterpart{
+		{"tools/cache", "compat/cache"},
+		{"tools/cache/synctrack", "compat/cache/synctrack"},
+		{"tools/cache/testing", "compat/cache/testing"},
+		{"tools/watch", "compat/watch"},
+	}},
+	{"workqueue", []counterpart{
+		{"util/workqueue", "compat/workqueue"},
+	}},
+	{"leaderelection", []counterpart{
+		{"tools/leaderelection", "compat/leaderelection"},
+		{"tools/leaderelection/resourcelock", "compat/leaderelection/resourcelock"},
+	}},
+}
+
+// PieceNames are the names of Pieces.
+func PieceNames() []string {
+	names := make([]string, 0, len(Pieces))
+	for _, piece := range Pieces {
+		names = append(names, piece.Name)
+	}
+	return names
+}
+
+// choose finds pieces by name; no names are all.
+func choose(names []string) ([]Piece, error) {
+	if len(names) == 0 {
+		return Pieces, nil
+	}
+	for _, name := range names {
+		if !slices.Contains(PieceNames(), name) {
+			return nil, bad("there is no piece %q: there are %s", name, strings.Join(PieceNames(), ", "))
+		}
+	}
+	var chosen []Piece
+	for _, piece := range Pieces {
+		if slices.Contains(names, piece.Name) {
+			chosen = append(chosen, piece)
+		}
+	}
+	return chosen, nil
+}
+
+// export is one package of ours that takes the place of one of client-go's.
+type export struct {
+	counterpart
+	files map[string]*ast.File // by name; without tests
+}
+
+// load parses our packages of the pieces.
+func load(stack string, pieces []Piece) ([]export, error) {
+	var exports []export
+	for _, piece := range pieces {
+		for _, c := range piece.packages {
+			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)), parser.ParseComments)
+			if err != nil {
+				return nil, bad("the source of %s: %v", path.Join(stackPath, c.ours), err)
+			}
+			exports = append(exports, export{c, files})
+		}
+	}
+	return exports, nil
+}
+
+// covered tells whether our packages have each name that the packages they take the place of export.
+func (p *program) covered(exports []export) error {
+	var missing []string
+	for _, e := range exports {
+		dir := filepath.Join(p.clientGo.Dir, filepath.FromSlash(e.clientGo))
+		if !exists(dir) {
+			continue // an older client-go may not have had it
+		}
+		theirs, err := parseFolder(dir, 0)
+		if err != nil {
+			return bad("%s in %s: %v", e.clientGo, p.clientGo, err)
+		}
+		ours := exportedNames(e.files)
+		for _, name := range exportedNames(theirs) {
+			if !slices.Contains(ours, name) {
+				missing = append(missing, e.clientGo+"."+name)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return bad("%s exports what %s does not have: %s. Leave that piece out with --pieces", p.clientGo, stackPath, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// parseFolder parses the Go files of a folder, without tests.
+func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]*ast.File{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, mode|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = file
+	}
+	return files, nil
+}
+
+// exportedNames are the exported names that files declare, sorted.
+func exportedNames(files map[string]*ast.File) []string {
+	var names []string
+	for _, file := range files {
+		for d := range declarations(file) {
+			names = append(names, d.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

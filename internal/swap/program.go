@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+const clientGoPath = "k8s.io/client-go"
+
+// program is what a build consists of before anything is swapped.
+type program struct {
+	root     string             // the folder of its go.mod
+	mod      *modfile.File      // that go.mod
+	work     *goWork            // its go.work, or what would be the same
+	workDir  string             // the folder of its go.work; "" without
+	modules  map[string]*module // the build list, by path
+	clientGo *module
+}
+
+// inspect asks the go command what the program in dir is built from.
+func inspect(ctx context.Context, dir string) (*program, error) {
+	dir, err := realFolder(dir)
+	if err != nil {
+		return nil, bad("the program's folder: %v", err)
+	}
+	p := &program{}
+	if err := p.locate(ctx, dir); err != nil {
+		return nil, err
+	}
+	if err := p.checkMode(ctx); err != nil {
+		return nil, err
+	}
+	if p.mod.Module.Mod.Path == clientGoPath {
+		return nil, bad("%s is %s itself: give a program that imports it", p.root, clientGoPath)
+	}
+	if p.modules, err = p.buildList(ctx); err != nil {
+		return nil, bad("the program does not list its modules: %v", err)
+	}
+	p.clientGo = p.modules[clientGoPath]
+	if p.clientGo == nil {
+		return nil, bad("%s is not in the build of %s (%s): there is nothing to swap", clientGoPath, p.mod.Module.Mod.Path, p.root)
+	}
+	if err := p.supported(); err != nil {
+		return nil, err
+	}
+	if p.clientGo.Dir == "" { // in the build list, and nobody has needed its files so far
+		from := p.clientGo
+		if from.Replace != nil {
+			from = from.Replace
+		}
+		if p.clientGo.Dir, err = download(ctx, from.Path, from.Version); err != nil {
+			return nil, bad("%s cannot be downloaded: %v", p.clientGo, err)
+		}
+	}
+	return p, nil
+}
+
+// buildList lists the modules of the program's own build. In a workspace the go command may write to go.work.sum as it does:
+// so it works on a copy.
+func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
+	if p.workDir == "" {
+		return buildList(ctx, p.root, "off")
+	}
+	temp, err := os.MkdirTemp("", "informerstack-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	goWork := filepath.Join(temp, workFile)
+	if err := p.work.write(goWork, temp); err != nil {
+		return nil, err
+	}
+	if sums, err := os.ReadFile(filepath.Join(p.workDir, workFile+".sum")); err == nil {
+		if err := os.WriteFile(goWork+".sum", sums, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return buildList(ctx, p.root, goWork)
+}
+
+// locate finds and parses go.mod and go.work.
+func (p *program) locate(ctx context.Context, dir string) error {
+	goMod, err := goCommand(ctx, dir, "off", "env", "GOMOD")
+	if err != nil {
+		return err
+	}
+	if goMod == "" || goMod == os.DevNull {
+		return bad("%s is in no Go module (there is no go.mod in it or above it): give the folder of the program's module", dir)
+	}
+	p.root = filepath.Dir(goMod)
+	text, err := os.ReadFile(goMod)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if p.mod, err = modfile.Parse(goMod, text, nil); err != nil {
+		return bad("%v", err)
+	}
+	if p.mod.Module == nil {
+		return bad("%s has no module line: add one", goMod)
+	}
+	p.work = workOf(p.root, p.mod)
+	goWork, err := goCommand(ctx, dir, "", "env", "GOWORK")
+	if err != nil || goWork == "" || goWork == "off" {
+		return err
+	}
+	p.workDir = filepath.Dir(goWork)
+	if isSwapFolder(p.workDir) {
+		return bad("GOWORK=%s is what an earlier swap wrote: unset GOWORK, and swap again", goWork)
+	}
+	if p.work, err = readWork(goWork); err != nil {
+		return bad("%v", err)
+	}
+	return nil
+}
+
+// checkMode refuses the ways of building that a workspace cannot follow.
+func (p *program) checkMode(ctx context.Context) error {
+	for _, dir := range []string{p.root, p.workDir} {
+		if dir == "" {
+			continue
+		}
+		if list := filepath.Join(dir, "vendor", "modules.txt"); exists(list) {
+			return bad("the program is vendored (%s): a build that takes client-go from there cannot be swapped; swap a copy without that folder", list)
+		}
+	}
+	flags, err := goCommand(ctx, p.root, "", "env", "GOFLAGS")
+	if err != nil {
+		return err
+	}
+	for flag := range strings.FieldsSeq(flags) {
+		name := strings.TrimLeft(flag, "-")
+		if strings.HasPrefix(name, "modfile=") || strings.HasPrefix(name, "mod=") && name != "mod=readonly" {
+			return bad("GOFLAGS has %s, and Go does not allow that in a workspace: unset it", flag)
+		}
+	}
+	return nil
+}
+
+// supportedVersions are client-go's minor versions that our packages have the names of.
+var supportedVersions = []string{"v0.36", "v0.37"}
+
+// supported tells whether ours can stand for the client-go of the build. What comes from a folder, or is a fork's commit,
+// has no version to tell; covered tells about that.
+func (p *program) supported() error {
+	m := p.clientGo
+	version := m.Version
+	if m.Replace != nil {
+		version = m.Replace.Version
+	}
+	minor := semver.MajorMinor(version)
+	if minor == "" || minor == "v0.0" || slices.Contains(supportedVersions, minor) {
+		return nil
+	}
+	return bad("the program is built with %s, which is not supported: %s are", m, strings.Join(supportedVersions, ".x and ")+".x")
+}
+
+// realFolder is the absolute path of a folder that exists, without symbolic links.
+func realFolder(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	entry, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !entry.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", dir)
+	}
+	return dir, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

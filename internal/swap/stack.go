@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/mod/modfile"
+)
+
+const stackPath = "example.com/informerstack"
+
+// findStack finds the source of this module: in dir, or else where this program was compiled from, or else, for a program
+// that was installed by version, in the module cache.
+func findStack(ctx context.Context, dir string) (string, error) {
+	if dir != "" {
+		return checkStack(dir)
+	}
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		if found, err := checkStack(filepath.Join(filepath.Dir(file), "..", "..")); err == nil {
+			return found, nil
+		}
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == stackPath && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		dir, err := download(ctx, stackPath, info.Main.Version)
+		if err != nil {
+			return "", bad("the source of %s: %v", stackPath, err)
+		}
+		return checkStack(dir)
+	}
+	return "", bad("this program does not know where the source of %s is: say so with --stack", stackPath)
+}
+
+// checkStack tells whether dir is the root of this module.
+func checkStack(dir string) (string, error) {
+	dir, err := realFolder(dir)
+	if err != nil {
+		return "", bad("the source of %s: %v", stackPath, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return "", bad("the source of %s: %v", stackPath, err)
+	}
+	if path := modfile.ModulePath(text); path != stackPath {
+		return "", bad("%s is the module %s, and not %s", dir, path, stackPath)
+	}
+	return dir, nil
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package swap builds a program on this stack without touching a line of it.
+//
+// It writes a folder with two things: a copy of the client-go that the program's build uses, in which the chosen packages
+// re-export ours (reexport.go), and a go.work that uses the program, that copy and this module (workspace.go). Under that
+// go.work the go command takes the copy for k8s.io/client-go, in the program and in everything it imports, and takes every
+// other module in the version that the program's own build has. To undo is to delete the folder.
+//
+// Laws:
+//  1. The program's files are only read.
+//  2. The folder is whole or it is not there: what goes wrong leaves what was there before.
+//  3. The same program, pieces and stack give the same files.
+//
+// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), folder.go, reexport.go, workspace.go,
+// gowork.go, stack.go and gocmd.go; then go test -v ./internal/swap. Goroutines and locking: none.
+package swap
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// Options say what is swapped, and where to.
+type Options struct {
+	Program string   // a folder in the program's module
+	Out     string   // the folder to write; "" is FolderName in the folder of the program's module
+	Pieces  []string // names of Pieces; none is all of them
+	Stack   string   // the folder of this module's source; "" looks for it
+	Log     io.Writer
+}
+
+// Result says what was written.
+type Result struct {
+	Program  string   // the root folder of the program's module
+	Out      string   // the folder
+	GoWork   string   // the file in it that GOWORK names
+	ClientGo string   // the client-go that was copied: path@version, or its folder
+	Packages []string // the swapped packages, below k8s.io/client-go
+	Pinned   []string // modules that this stack asks for in other versions than the program: path@version of the program
+}
+
+// Swap writes the folder, compiles the swapped packages under it, and only then puts it in its place.
+// What is wrong with the options or the program is a *BadInputError, and nothing is written.
+func Swap(ctx context.Context, options Options) (*Result, error) {
+	pieces, err := choose(options.Pieces)
+	if err != nil {
+		return nil, err
+	}
+	program, err := inspect(ctx, options.Program)
+	if err != nil {
+		return nil, err
+	}
+	if program.mod.Module.Mod.Path == stackPath {
+		options.Stack = program.root // a workspace has a module once
+	}
+	stack, err := findStack(ctx, options.Stack)
+	if err != nil {
+		return nil, err
+	}
+	exports, err := load(stack, pieces)
+	if err != nil {
+		return nil, err
+	}
+	if err := program.covered(exports); err != nil {
+		return nil, err
+	}
+	f, err := openFolder(program, options.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer f.abandon()
+
+	fmt.Fprintf(options.Log, "copying %s to %s\n", program.clientGo, filepath.Join(f.path, copyName))
+	if err := f.copyClientGo(program.clientGo.Dir, exports); err != nil {
+		return nil, err
+	}
+	space, err := newWorkspace(program, stack, f)
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := space.write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Program: program.root, Out: f.path, GoWork: filepath.Join(f.path, workFile), ClientGo: program.clientGo.String(), Pinned: pinned}
+	for _, e := range exports {
+		result.Packages = append(result.Packages, e.clientGo)
+	}
+	fmt.Fprintf(options.Log, "compiling %s\n", strings.Join(result.Packages, ", "))
+	if err := space.compile(ctx, result.Packages); err != nil {
+		return nil, err
+	}
+	return result, f.commit(result)
+}
+
+// BadInputError says what about the options or the program cannot be served, and what to do.
+type BadInputError struct{ message string }
+
+// Error is the message.
+func (e *BadInputError) Error() string { return e.message }
+
+func bad(format string, args ...any) error {
+	return &BadInputError{fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/internal/swap"
+)
+
+// program prints which packages declare what it takes from client-go. That is a small one of its own, so that there is
+// little to compile; the swaps of whole programs are in e2e/swapped.
+var program = files{
+	"go.mod": `module example.org/program
+
+go 1.26.0
+
+require k8s.io/client-go v0.37.2
+
+replace k8s.io/client-go => ./fork
+`,
+	"main.go": `package main
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+func main() {
+	fmt.Println(reflect.TypeFor[cache.Store]().PkgPath(), reflect.TypeOf(workqueue.NewTyped[string]()).Elem().PkgPath())
+}
+`,
+	"fork/go.mod":                       "module example.org/fork\n\ngo 1.26.0\n\nreplace k8s.io/api => ../api\n\nexclude k8s.io/api v0.37.1\n",
+	"fork/tools/cache/store.go":         "package cache\n\ntype Store interface{}\n",
+	"fork/util/workqueue/queue.go":      "package workqueue\n\ntype Typed[T comparable] struct{}\n\nfunc NewTyped[T comparable]() *Typed[T] { return nil }\n",
+	"fork/util/workqueue/queue_test.go": "package workqueue\n\nvar _ = unexported\n",
+	"fork/util/workqueue/OWNERS":        "nobody\n",
+}
+
+const (
+	theirs   = "k8s.io/client-go/tools/cache k8s.io/client-go/util/workqueue\n"
+	ourQueue = "k8s.io/client-go/tools/cache example.com/informerstack/workqueue\n"
+)
+
+// One program through all that a user does: swap, run on the stack, swap again, undo.
+func TestSwap_RunsAProgramOnThisStack(t *testing.T) {
+	dir := program.write(t)
+	before := read(t, dir)
+	require.Equal(t, theirs, run(t, dir, "off"))
+
+	result := swapQueue(t, dir)
+	assert.Equal(t, filepath.Join(result.Program, swap.FolderName, "go.work"), result.GoWork)
+	assert.Equal(t, "k8s.io/client-go from "+filepath.Join(result.Program, "fork"), result.ClientGo)
+	assert.Equal(t, []string{"util/workqueue"}, result.Packages, "the pieces that were not asked for stay client-go's")
+	assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
+	assert.Equal(t, theirs, run(t, dir, "off"), "without GOWORK all is as before")
+
+	first := read(t, dir)
+	assert.Equal(t, result, swapQueue(t, filepath.Join(dir, "fork", "..")))
+	assert.Equal(t, first, read(t, dir), "a second swap writes the same")
+
+	require.NoError(t, os.RemoveAll(result.Out))
+	assert.Equal(t, before, read(t, dir), "undone")
+}
+
+// The copy is client-go's, but for the swapped packages: those have only files that re-export ours.
+func TestSwap_CopiesWhatReplacesClientGo(t *testing.T) {
+	dir := program.write(t)
+	copied := read(t, filepath.Join(swapQueue(t, dir).Out, "client-go"))
+	assert.Equal(t, program["fork/tools/cache/store.go"], copied["tools/cache/store.go"])
+	assert.Equal(t, program["fork/util/workqueue/OWNERS"], copied["util/workqueue/OWNERS"])
+	assert.Contains(t, copied["util/workqueue/queue.go"], "type Typed[T comparable] = compat.Typed[T]")
+	assert.NotContains(t, copied, "util/workqueue/queue_test.go")
+	assert.NotContains(t, copied["go.mod"], "../api", "the replace lines of a dependency do not hold")
+	assert.NotContains(t, copied["go.mod"], "exclude")
+	assert.Contains(t, copied["go.mod"], "module k8s.io/client-go\n")
+}
+
+func TestSwap_WritesWhereItIsTold(t *testing.T) {
+	dir := program.write(t)
+	before := read(t, dir)
+	out := filepath.Join(t.TempDir(), "deep", "below")
+	result, err := swap.Swap(t.Context(), swap.Options{Program: dir, Out: out, Pieces: []string{"workqueue"}, Log: io.Discard})
+	require.NoError(t, err)
+	assert.Equal(t, out, result.Out)
+	assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
+	assert.Equal(t, before, read(t, dir))
+}
+
+// The program keeps its versions, though this stack asks for newer ones, and what only its go.mod can say holds on.
+func TestSwap_KeepsTheProgramsBuild(t *testing.T) {
+	dir := program.write(t)
+	goInDir(t, dir, "off", "get", "golang.org/x/term@v0.45.0", "k8s.io/api@v0.37.1")
+	goInDir(t, dir, "off", "mod", "edit", "-godebug", "panicnil=1")
+	result := swapQueue(t, dir)
+	assert.Contains(t, result.Pinned, "golang.org/x/term@v0.45.0")
+	assert.Contains(t, result.Pinned, "k8s.io/api@v0.37.1")
+	under := modules(t, dir, result.GoWork)
+	for path, version := range modules(t, dir, "off") {
+		assert.Equal(t, version, under[path], path)
+	}
+	assert.Contains(t, read(t, result.Out)["go.work"], "panicnil=1")
+	assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
+}
+
+// A program with a go.work of its own keeps the modules that it uses and its replace lines.
+func TestSwap_FollowsTheProgramsWorkspace(t *testing.T) {
+	tree := files{
+		"go.work":        "go 1.26.0\n\nuse (\n\t./program\n\t./lib\n)\n\nreplace example.org/other => ./other\n",
+		"lib/go.mod":     "module example.org/lib\n\ngo 1.26.0\n\nrequire example.org/other v1.0.0\n",
+		"lib/lib.go":     "package lib\n\nimport \"example.org/other\"\n\nconst Name = other.Name\n",
+		"other/go.mod":   "module example.org/other\n\ngo 1.26.0\n",
+		"other/other.go": "package other\n\nconst Name = \"other\"\n",
+	}
+	for path, text := range program {
+		tree["program/"+path] = text
+	}
+	tree["program/lib.go"] = "package main\n\nimport \"example.org/lib\"\n\nfunc init() { println(lib.Name) }\n"
+	root := tree.write(t)
+	dir := filepath.Join(root, "program")
+	require.Equal(t, theirs, run(t, dir, filepath.Join(root, "go.work")))
+	before := read(t, root)
+
+	result := swapQueue(t, dir)
+	assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
+	require.NoError(t, os.RemoveAll(result.Out))
+	assert.Equal(t, before, read(t, root))
+}
+
+// A workspace may have client-go itself as one of its modules.
+func TestSwap_CopiesTheClientGoOfAWorkspace(t *testing.T) {
+	tree := files{
+		"go.work":          "go 1.26.0\n\nuse (\n\t.\n\t./staging\n)\n",
+		"go.mod":           "module example.org/program\n\ngo 1.26.0\n\nrequire k8s.io/client-go v0.0.0\n\nreplace k8s.io/client-go => ./staging\n",
+		"main.go":          program["main.go"],
+		"staging/go.mod":   "module k8s.io/client-go\n\ngo 1.26.0\n",
+		"staging/README":   "staging\n",
+		"staging/.git/old": "history\n",
+	}
+	for _, file := range []string{"tools/cache/store.go", "util/workqueue/queue.go"} {
+		tree["staging/"+file] = program["fork/"+file]
+	}
+	dir := tree.write(t)
+	require.Equal(t, theirs, run(t, dir, ""))
+	result := swapQueue(t, dir)
+	assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
+	copied := read(t, filepath.Join(result.Out, "client-go"))
+	assert.Contains(t, copied, "README")
+	assert.NotContains(t, copied, ".git/old")
+}
+
+// What does not compile is told in the compiler's words, and what an earlier swap wrote stays.
+func TestSwap_ReportsOnlyWhatCompiles(t *testing.T) {
+	dir := program.write(t)
+	good := swapQueue(t, dir)
+	before := read(t, dir)
+	broken := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum", "compat/workqueue"} {
+		from := filepath.Join("..", "..", name)
+		if entry, err := os.Stat(from); err == nil && entry.IsDir() {
+			require.NoError(t, os.CopyFS(filepath.Join(broken, name), os.DirFS(from)))
+			continue
+		}
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(broken, name), text, 0o644))
+	}
+	_, err := swap.Swap(t.Context(), swap.Options{Program: dir, Pieces: []string{"workqueue"}, Stack: broken, Log: io.Discard})
+	require.ErrorContains(t, err, "example.com/informerstack/workqueue", "the stack without its queue")
+	assert.Equal(t, before, read(t, dir))
+	assert.Equal(t, ourQueue, run(t, dir, good.GoWork))
+}
+
+// swapQueue swaps the queue of the program in dir.
+func swapQueue(t *testing.T, dir string) *swap.Result {
+	t.Helper()
+	result, err := swap.Swap(t.Context(), swap.Options{Program: dir, Pieces: []string{"workqueue"}, Log: io.Discard})
+	require.NoError(t, err)
+	return result
+}
+
+// run builds and runs the program in dir.
+func run(t *testing.T, dir, goWork string) string {
+	t.Helper()
+	return goInDir(t, dir, goWork, "run", ".")
+}
+
+// modules are the versions of the dependencies of the program in dir, client-go aside.
+func modules(t *testing.T, dir, goWork string) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	for line := range strings.Lines(goInDir(t, dir, goWork, "list", "-m", "-f", "{{if not .Main}}{{.Path}} {{or .Replace .Version}}{{end}}", "all")) {
+		path, version, found := strings.Cut(strings.TrimSpace(line), " ")
+		if found && path != "k8s.io/client-go" {
+			list[path] = version[strings.LastIndex(version, " ")+1:] // of "path version", where it is replaced
+		}
+	}
+	return list
+}
+
+// goInDir runs the go command in dir. goWork "" is none, or the one above dir.
+func goInDir(t *testing.T, dir, goWork string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK="+goWork)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "go %s: %s", strings.Join(args, " "), &stderr)
+	return string(out)
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// workspace is the swapped program: its own modules, this one, and the copy of client-go.
+//
+// Law: every module of the program's own build list, client-go aside, has the same files in the workspace's. This module's
+// requirements would raise some: those are pinned, by a replace line, to what the program has. And in a workspace the go
+// command looks less far into requirements of requirements: what it would lose so, the copy of client-go requires.
+type workspace struct {
+	program *program
+	folder  *folder
+	work    *goWork
+}
+
+// newWorkspace is the workspace without pins.
+func newWorkspace(p *program, stack string, f *folder) (*workspace, error) {
+	w := &workspace{program: p, folder: f, work: &goWork{}}
+	*w.work = *p.work
+	w.work.use = nil
+	for _, path := range slices.Sorted(maps.Keys(p.modules)) {
+		if m := p.modules[path]; m.Main && path != clientGoPath && path != stackPath {
+			w.work.use = append(w.work.use, m.Dir)
+		}
+	}
+	for _, path := range []string{clientGoPath, stackPath} {
+		w.work.drop(path)
+	}
+	return w, errors.Join(w.work.add(stack), w.work.add(filepath.Join(f.new, copyName)))
+}
+
+// write writes go.work and go.work.sum, checks the law, and returns what had to be pinned, sorted.
+func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
+	for before := 0; ; {
+		if err := w.work.write(filepath.Join(w.folder.new, workFile), w.base()); err != nil {
+			return nil, err
+		}
+		raised, lost, err := w.others(ctx)
+		if err != nil {
+			return nil, err
+		}
+		differ := len(raised) + len(lost)
+		if differ == 0 {
+			slices.Sort(pinned)
+			return pinned, nil
+		}
+		if before > 0 && differ >= before {
+			return nil, fmt.Errorf("the workspace does not take the program's %s", append(raised, lost...)[0])
+		}
+		before = differ
+		for _, m := range raised {
+			w.work.pin(m)
+			pinned = append(pinned, m.String())
+		}
+		if err := w.folder.require(lost); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// base is the folder that the program and its swap move with: the program's module, if the swap is in it, and else the swap.
+func (w *workspace) base() string {
+	if within(w.program.root, w.folder.path) {
+		return w.program.root
+	}
+	return w.folder.new
+}
+
+// others lists the modules of the program whose files the workspace takes from elsewhere, and those that it does not have;
+// both sorted.
+func (w *workspace) others(ctx context.Context) (raised, lost []*module, err error) {
+	now, err := buildList(ctx, w.program.root, filepath.Join(w.folder.new, workFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(w.program.modules)) {
+		m := w.program.modules[path]
+		switch in := now[path]; {
+		case m.Main || path == clientGoPath || path == stackPath:
+		case in == nil:
+			lost = append(lost, m)
+		case in.source() != m.source():
+			raised = append(raised, m)
+		}
+	}
+	return raised, lost, nil
+}
+
+// compile builds the packages below client-go.
+func (w *workspace) compile(ctx context.Context, packages []string) error {
+	args := []string{"build", "-trimpath"} // so that it is cached for the next swap, whose folder has another name at first
+	for _, pkg := range packages {
+		args = append(args, clientGoPath+"/"+pkg)
+	}
+	_, err := goCommand(ctx, w.program.root, filepath.Join(w.folder.new, workFile), args...)
+	return err
+}
