@@ -35,7 +35,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that pods would need
 		"--etcd-compaction-interval=0",               // Compact decides when history ends
 	}, c.options.APIServerArgs...)
-	c.apiserver, err = startProcess(c.dir, c.programs+"/kube-apiserver", args...)
+	c.apiserver, err = startProcess(c.dir, "kube-apiserver", c.programs+"/kube-apiserver", args...)
 	if err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 }
 
 // StopAPIServer asks the API server to end, as an upgrade would: open watches end cleanly.
-func (c *Cluster) StopAPIServer() { c.endAPIServer((*process).stop) }
+func (c *Cluster) StopAPIServer() { c.endAPIServer((*Process).Stop) }
 
 // KillAPIServer ends the API server as a crash would.
-func (c *Cluster) KillAPIServer() { c.endAPIServer((*process).kill) }
+func (c *Cluster) KillAPIServer() { c.endAPIServer((*Process).Kill) }
 
-func (c *Cluster) endAPIServer(end func(*process)) {
+func (c *Cluster) endAPIServer(end func(*Process)) {
 	if c.apiserver != nil {
 		end(c.apiserver)
 		c.apiserver = nil

@@ -59,8 +59,8 @@ type Cluster struct {
 	dir       string // data, certificates and logs of this run
 	url       string
 	etcdURL   string
-	etcd      *process
-	apiserver *process // nil while stopped
+	etcd      *Process
+	apiserver *Process // nil while stopped
 }
 
 // Start builds the programs if that has not happened before, starts them on free ports and returns when the API server
@@ -151,9 +151,9 @@ func (c *Cluster) kubeconfig() clientcmdapi.Config {
 // Logs returns the end of both programs' logs.
 func (c *Cluster) Logs() string {
 	var text string
-	for _, p := range []*process{c.etcd, c.apiserver} {
+	for _, p := range []*Process{c.etcd, c.apiserver} {
 		if p != nil {
-			text += fmt.Sprintf("==> %s\n%s\n", p.logFile, p.logTail(60))
+			text += fmt.Sprintf("==> %s\n%s\n", p.logFile, p.LogTail(60))
 		}
 	}
 	return text
@@ -163,7 +163,7 @@ func (c *Cluster) Logs() string {
 func (c *Cluster) Stop() error {
 	c.KillAPIServer() // its graceful end takes long, and nothing outlives it
 	if c.etcd != nil {
-		c.etcd.kill()
+		c.etcd.Kill()
 		c.etcd = nil
 	}
 	return os.RemoveAll(c.dir)
@@ -182,7 +182,7 @@ func freeAddress() (string, error) {
 }
 
 // waitReady polls ready until it succeeds. It gives up when p ends, or after startTimeout.
-func waitReady(ctx context.Context, p *process, ready func(context.Context) error) error {
+func waitReady(ctx context.Context, p *Process, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
@@ -195,7 +195,7 @@ func waitReady(ctx context.Context, p *process, ready func(context.Context) erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: not ready, last: %w\n%s", ctx.Err(), err, p.logTail(40))
+			return fmt.Errorf("%w: not ready, last: %w\n%s", ctx.Err(), err, p.LogTail(40))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

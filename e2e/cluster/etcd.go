@@ -13,7 +13,7 @@ import (
 )
 
 func (c *Cluster) startEtcd(ctx context.Context) (err error) {
-	c.etcd, err = startProcess(c.dir, c.programs+"/etcd", append([]string{
+	c.etcd, err = startProcess(c.dir, "etcd", c.programs+"/etcd", append([]string{
 		"--data-dir=" + c.path("etcd"),
 		"--listen-client-urls=" + c.etcdURL,
 		"--advertise-client-urls=" + c.etcdURL,

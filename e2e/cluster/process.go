@@ -16,22 +16,28 @@ import (
 // patience is how long a program may take to end after it was asked to.
 const patience = 10 * time.Second
 
-// process is a running program whose output goes to a file.
-type process struct {
+// Process is a running program whose output goes to a file.
+type Process struct {
 	cmd     *exec.Cmd
 	logFile string
 	done    chan struct{} // closed when the program has ended
 	err     error         // how it ended; read after done
 }
 
+// Run starts one more program beside the servers. Its output goes to NAME.log in the cluster's folder, which is also the
+// folder it runs in. Whoever started it ends it.
+func (c *Cluster) Run(name, program string, args ...string) (*Process, error) {
+	return startProcess(c.dir, name, program, args...)
+}
+
 // startProcess starts a program whose output is appended to dir/NAME.log.
 //
 // Where the system can (Linux), the program dies with this one, however this one ends. The kernel ties it to the thread
 // that started it, so one goroutine keeps that thread until the program has ended.
-func startProcess(dir, program string, args ...string) (*process, error) {
-	p := &process{
+func startProcess(dir, name, program string, args ...string) (*Process, error) {
+	p := &Process{
 		cmd:     exec.Command(program, args...),
-		logFile: filepath.Join(dir, filepath.Base(program)+".log"),
+		logFile: filepath.Join(dir, name+".log"),
 		done:    make(chan struct{}),
 	}
 	log, err := os.OpenFile(p.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -60,8 +66,8 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// stop asks the program to end, waits, and kills it when it does not. Afterwards it is gone.
-func (p *process) stop() {
+// Stop asks the program to end, waits, and kills it when it does not. Afterwards it is gone.
+func (p *Process) Stop() {
 	if p.cmd.Process.Signal(syscall.SIGTERM) == nil {
 		select {
 		case <-p.done:
@@ -69,27 +75,30 @@ func (p *process) stop() {
 		case <-time.After(patience):
 		}
 	}
-	p.kill()
+	p.Kill()
 }
 
-// kill ends the program as a crash would.
-func (p *process) kill() {
+// Kill ends the program as a crash would.
+func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // fails if it has ended already
 	<-p.done
 }
 
 // exited reports how the program ended, with the end of its log; nil while it runs.
-func (p *process) exited() error {
+func (p *Process) exited() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s ended: %v\n%s", filepath.Base(p.cmd.Path), p.err, p.logTail(40))
+		return fmt.Errorf("%s ended: %v\n%s", filepath.Base(p.cmd.Path), p.err, p.LogTail(40))
 	default:
 		return nil
 	}
 }
 
-// logTail returns the last lines of the program's output.
-func (p *process) logTail(lines int) []byte {
+// Log returns all of the program's output.
+func (p *Process) Log() ([]byte, error) { return os.ReadFile(p.logFile) }
+
+// LogTail returns the last lines of the program's output.
+func (p *Process) LogTail(lines int) []byte {
 	text, err := os.ReadFile(p.logFile)
 	if err != nil {
 		return []byte(err.Error())

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package foo_test shows that a controller is the same with client-go's imports and with compat's: its text, and what it
+// does to a server.
+//
+// Read clientgo/controller.go, which is the controller, then foo_test.go, which is what it does, and imports_test.go.
+package foo_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	clientgo "example.com/informerstack/e2e/foo/clientgo"
+	compat "example.com/informerstack/e2e/foo/compat"
+)
+
+// variants are the controller, twice.
+var variants = []struct {
+	name string
+	main func(ctx context.Context, config *rest.Config, namespace string, threadiness int) error
+}{
+	{"client-go", clientgo.Main},
+	{"compat", compat.Main},
+}
+
+// The same story on each server, with each controller: what a Foo wants, the server comes to have.
+func TestFoo(t *testing.T) {
+	for _, server := range servers {
+		t.Run("server="+server.name, func(t *testing.T) {
+			config := server.start(t)
+			define(t, config)
+			for _, variant := range variants {
+				t.Run("imports="+variant.name, func(t *testing.T) {
+					w := newWorld(t, config)
+					before := goroutines()
+					stop := w.start(variant.main)
+					for _, chapter := range chapters {
+						t.Run(chapter.name, func(t *testing.T) { chapter.tell(w.in(t)) })
+					}
+					stop()
+					w.noGoroutinesBut(before)
+				})
+			}
+		})
+	}
+}
+
+// chapters are told one after the other, to one controller. Each has Foos of its own.
+var chapters = []struct {
+	name string
+	tell func(w *world)
+}{
+	{"a Foo gets a Deployment", func(w *world) {
+		w.createFoo("a", "web-a", 1)
+		w.hasDeployment("web-a", 1, "a")
+	}},
+	{"a scaled Foo scales it", func(w *world) {
+		w.createFoo("b", "web-b", 1)
+		w.hasDeployment("web-b", 1, "b")
+		w.scaleFoo("b", 3)
+		w.hasDeployment("web-b", 3, "b")
+	}},
+	{"what others do to it is undone", func(w *world) {
+		w.createFoo("c", "web-c", 2)
+		first := w.hasDeployment("web-c", 2, "c")
+		w.scaleDeployment("web-c", 7)
+		w.hasDeployment("web-c", 2, "c")
+		w.deleteDeployment("web-c")
+		second := w.hasDeployment("web-c", 2, "c")
+		assert.NotEqual(w.t, first.UID, second.UID)
+	}},
+	{"its status is the Foo's", func(w *world) {
+		w.createFoo("d", "web-d", 3)
+		w.hasDeployment("web-d", 3, "d")
+		w.makeAvailable("web-d", 2)
+		w.fooHasAvailable("d", 2)
+		w.makeAvailable("web-d", 3)
+		w.fooHasAvailable("d", 3)
+	}},
+	{"what belongs to others is left alone, and tried again", func(w *world) {
+		theirs := w.createDeployment("web-e", 5)
+		w.createFoo("e", "web-e", 1)
+		w.hasEvent("e", clientgo.ErrResourceExists)
+		now := w.hasDeployment("web-e", 5, "")
+		assert.Equal(w.t, theirs.UID, now.UID)
+		assert.Equal(w.t, theirs.Generation, now.Generation)
+		w.deleteDeployment("web-e") // nothing tells the controller whose that was: it is the retry that finds out
+		w.hasDeployment("web-e", 1, "e")
+	}},
+	{"a Foo that names no Deployment waits until it does", func(w *world) {
+		foo := w.createFoo("f", "", 1)
+		foo.Spec.DeploymentName = "web-f"
+		_, err := w.foos.Update(w.ctx, foo, metav1.UpdateOptions{})
+		require.NoError(w.t, err)
+		w.hasDeployment("web-f", 1, "f")
+	}},
+	{"a delete that the watch missed is found out", func(w *world) {
+		w.createFoo("i", "web-i", 1)
+		w.hasDeployment("web-i", 1, "i")
+		w.makeAvailable("web-i", 1)
+		w.fooHasAvailable("i", 1) // so the Deployment is in the controller's cache
+		mend := w.way.cut()
+		w.deleteDeployment("web-i")
+		mend() // the watch has expired, and the list says what is missing: handleObject gets a tombstone
+		w.hasDeployment("web-i", 1, "i")
+	}},
+	{"a deleted Foo wants nothing any more", func(w *world) {
+		w.createFoo("g", "web-g", 1)
+		w.hasDeployment("web-g", 1, "g")
+		w.deleteFoo("g") // its Deployment stays: a garbage collector is not there
+		w.createFoo("h", "web-h", 1)
+		w.hasDeployment("web-h", 1, "h") // so the controller, which hears of Foos in order, knows that g is gone
+		w.deleteDeployment("web-g")
+		w.scaleDeployment("web-h", 9)
+		w.hasDeployment("web-h", 1, "h") // so it has heard of that, too
+		w.hasNoDeployment("web-g")
+	}},
+}

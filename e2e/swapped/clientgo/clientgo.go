@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clientgo depends on the packages of client-go whose own tests run on this stack, and thereby says which version.
+//
+// excluded.md lists the tests that cannot run, and what asserts their rules instead.
+package clientgo
+
+import (
+	_ "k8s.io/client-go/dynamic/dynamicinformer"
+	_ "k8s.io/client-go/metadata/metadatainformer"
+	_ "k8s.io/client-go/tools/cache"
+	_ "k8s.io/client-go/tools/cache/synctrack"
+	_ "k8s.io/client-go/tools/cache/testing"
+	_ "k8s.io/client-go/tools/leaderelection"
+	_ "k8s.io/client-go/tools/leaderelection/resourcelock"
+	_ "k8s.io/client-go/tools/watch"
+	_ "k8s.io/client-go/util/workqueue"
+)

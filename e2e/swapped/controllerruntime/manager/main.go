@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Manager is an operator as the users of controller-runtime write them: for each ConfigMap that asks for it, it keeps a Secret
+// with the same data, and one of several processes does so at a time. It knows nothing of the stack that it may run on.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// copyLabel is how a ConfigMap asks for a copy.
+const copyLabel = "copy-to-secret"
+
+func main() {
+	namespace := flag.String("namespace", "default", "where to look")
+	address := flag.String("address", "127.0.0.1:8080", "where to serve metrics and goroutines")
+	leaseDuration := flag.Duration("lease-duration", 15*time.Second, "how long others wait for a leader that is gone")
+	flag.Parse() // controller-runtime has the flag --kubeconfig
+	ctrl.SetLogger(klog.Background())
+	if err := run(*namespace, *address, *leaseDuration); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(namespace, address string, leaseDuration time.Duration) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	renewDeadline, retryPeriod := leaseDuration*2/3, leaseDuration/6
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		LeaderElection:          true,
+		LeaderElectionID:        "copier",
+		LeaderElectionNamespace: namespace,
+		LeaseDuration:           &leaseDuration,
+		RenewDeadline:           &renewDeadline,
+		RetryPeriod:             &retryPeriod,
+		Metrics: server.Options{
+			BindAddress:   address,
+			ExtraHandlers: map[string]http.Handler{"/goroutines": pprof.Handler("goroutine")},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	wants := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()[copyLabel] != "" })
+	err = ctrl.NewControllerManagedBy(manager).
+		For(&corev1.ConfigMap{}, builder.WithPredicates(wants)).
+		Owns(&corev1.Secret{}).
+		Complete(&copier{manager.GetClient()})
+	if err != nil {
+		return err
+	}
+	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+// copier makes the Secret of a ConfigMap what it should be.
+type copier struct{ client client.Client }
+
+// Reconcile reads the ConfigMap from the cache and creates or updates its Secret. It does nothing for one that is gone: the
+// garbage collector takes the Secret.
+func (c *copier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var from corev1.ConfigMap
+	if err := c.client.Get(ctx, request.NamespacedName, &from); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	to := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: from.Namespace, Name: from.Name}}
+	_, err := controllerutil.CreateOrUpdate(ctx, c.client, to, func() error {
+		to.Data = map[string][]byte{}
+		for key, value := range from.Data {
+			to.Data[key] = []byte(value)
+		}
+		return controllerutil.SetControllerReference(&from, to, c.client.Scheme())
+	})
+	return ctrl.Result{}, err
+}

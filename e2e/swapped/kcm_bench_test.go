@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swapped_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/e2e/cluster"
+)
+
+// What a manager costs that finds 5,000 ConfigMaps and a new Deployment of 1,000 pods.
+func BenchmarkSwapped_KubeControllerManager(b *testing.B) {
+	const configMaps, pods = 5000, 1000
+	for _, on := range []string{"client-go", "informerstack"} {
+		b.Run("on="+on, func(b *testing.B) {
+			program := buildManager(b, on)
+			for range b.N {
+				servers := cluster.New(b, cluster.Options{})
+				w := newWorkload(b, servers)
+				w.createConfigMaps(configMaps)
+				w.deploy("v1", pods)
+
+				start := time.Now()
+				m := startManager(b, servers, program, on)
+				w.hasReplicaSet("v1")
+				b.ReportMetric(time.Since(start).Seconds(), "s-to-first-write")
+				b.ReportMetric(m.cost("process_cpu_seconds_total"), "cpu-s-to-first-write")
+				w.runs(pods, "v1")
+				b.ReportMetric(time.Since(start).Seconds(), "s-to-all-pods")
+				b.ReportMetric(m.cost("process_cpu_seconds_total"), "cpu-s-to-all-pods")
+				b.ReportMetric(m.cost("process_resident_memory_bytes")/1e6, "rss-MB")
+				_, err := m.get("/debug/pprof/heap?gc=1")
+				require.NoError(b, err)
+				b.ReportMetric(m.cost("go_memstats_heap_alloc_bytes")/1e6, "live-heap-MB")
+				b.ReportMetric(m.cost("go_goroutines"), "goroutines")
+				m.process.Kill()
+			}
+			b.ReportMetric(0, "ns/op") // it includes the servers'
+		})
+	}
+}
+
+// cost is the value of a metric without labels.
+func (m *manager) cost(name string) float64 {
+	metrics, err := m.get("/metrics")
+	require.NoError(m.t, err)
+	for line := range strings.Lines(metrics) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			require.NoError(m.t, err)
+			return value
+		}
+	}
+	require.Fail(m.t, "no "+name)
+	return 0
+}
+
+// createConfigMaps creates many of 1 kB, some at a time.
+func (w *workload) createConfigMaps(count int) {
+	const writers = 8
+	var wait sync.WaitGroup
+	errs := make(chan error, count)
+	for writer := range writers {
+		wait.Go(func() {
+			for i := writer; i < count; i += writers {
+				configMap := &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
+					Data:       map[string]string{"k": strings.Repeat("x", 1000)},
+				}
+				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap, metav1.CreateOptions{})
+				errs <- err
+			}
+		})
+	}
+	wait.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(w.t, err)
+	}
+}
+
+// hasReplicaSet waits until there is one with the image.
+func (w *workload) hasReplicaSet(image string) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return w.replicaSets(w.t)[image] != nil }, patience, 20*time.Millisecond)
+}

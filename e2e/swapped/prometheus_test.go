@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swapped_test
+
+import "testing"
+
+// Prometheus finds what to scrape with shared informers, and has a queue of its own for each role.
+func TestSwapped_Prometheus(t *testing.T) {
+	samePasses(t, "prometheus", nil, nil, "github.com/prometheus/prometheus/discovery/kubernetes")
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package swapped_test runs other people's programs on this stack, not a line of them changed.
+//
+//	swapped/<program>/go.mod -> informerstack swap -> go test <the program's packages>, and the same without swap
+//
+// Each folder below is a module with one program as an ordinary dependency; the test of the same name swaps it and says
+// what it must do. Every test of the program's own that passes on client-go must pass on this stack.
+// Read swapped_test.go and outcomes_test.go, then any other. Goroutines and locking: none.
+//
+// Run go -C e2e test -count=1 -v -timeout 60m ./swapped/...
+package swapped_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// scratch is a folder that lasts as long as the tests.
+var scratch string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "swapped-"); err != nil {
+		fmt.Fprintln(os.Stderr, "make a folder:", err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	return m.Run()
+}
+
+// buildInformerstack compiles the program informerstack, once.
+var buildInformerstack = sync.OnceValues(func() (file string, err error) {
+	file = filepath.Join(scratch, "informerstack")
+	build := exec.Command("go", "build", "-o", file, "./cmd/informerstack")
+	build.Dir, build.Env = "../..", environ("off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", errors.Join(err, errors.New(string(out)))
+	}
+	return file, nil
+})
+
+// swap swaps pieces, or all of them, in the program of the module in dir. It returns the go.work to run it with.
+func swap(t testing.TB, dir string, pieces ...string) (goWork string) {
+	t.Helper()
+	informerstack, err := buildInformerstack()
+	require.NoError(t, err)
+	stack, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	out := filepath.Join(t.TempDir(), "swap")
+	cmd := exec.CommandContext(t.Context(), informerstack, "swap", "--stack", stack, "--out", out, "--pieces", strings.Join(pieces, ","), dir)
+	cmd.Env = environ("off")
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(said))
+	return filepath.Join(out, "go.work")
+}
+
+// compile builds the main package pkg in the module in dir. goWork is a swap's, or "off".
+func compile(t testing.TB, dir, goWork, pkg string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), filepath.Base(pkg))
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, pkg)
+	cmd.Dir, cmd.Env = dir, environ(goWork)
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(said))
+	return program
+}
+
+// environ is ours with another GOWORK. -trimpath lets the builds of all copies of client-go, wherever they lie, share what
+// they compile.
+func environ(goWork string, more ...string) []string {
+	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -trimpath")
+	return append(os.Environ(), append(more, "GOWORK="+goWork, "GOFLAGS="+flags)...)
+}
+
+// samePasses runs the tests of packages in the module in dir without and with swap, and requires that what passes and what
+// is skipped is the same. Tests that may fail on client-go too are the keys of excused, with the reason; what is below them is
+// excused with them. Such programs wait for real time, which a busy machine lacks: a package that fails is run again.
+func samePasses(t *testing.T, dir string, more []string, excused map[string]string, packages ...string) {
+	t.Helper()
+	goWork := swap(t, dir)
+	assert.Empty(t, stackIn(t, dir, "off", packages), "without swap")
+	require.Contains(t, stackIn(t, dir, goWork, packages), "example.com/informerstack/compat/cache")
+	plain := testUntilPassed(t, dir, "off", more, excused, packages)
+	swapped := testUntilPassed(t, dir, goWork, more, excused, packages)
+	assert.Empty(t, plain.failed(excused), "failed without swap")
+	assert.Empty(t, swapped.failed(excused), "failed under swap")
+	assert.Equal(t, plain.others(excused), swapped.others(excused))
+}
+
+// stackIn are the packages of ours that the tests of packages are built with.
+func stackIn(t *testing.T, dir, goWork string, packages []string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-test"}, packages...)...)
+	cmd.Dir, cmd.Env = dir, environ(goWork)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return slices.DeleteFunc(strings.Fields(string(out)), func(pkg string) bool {
+		return !strings.HasPrefix(pkg, "example.com/informerstack/")
+	})
+}
+
+// attempts is how often a package may fail before that counts.
+const attempts = 3
+
+func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused map[string]string, packages []string) outcomes {
+	t.Helper()
+	result := testJSON(t, dir, goWork, more, packages...)
+	for range attempts - 1 {
+		var again []string
+		for _, name := range result.failed(excused) {
+			pkg, _, _ := strings.Cut(name, " ")
+			again = append(again, pkg)
+			maps.DeleteFunc(result, func(name, _ string) bool { return name == pkg || strings.HasPrefix(name, pkg+" ") })
+		}
+		if len(again) == 0 {
+			break
+		}
+		maps.Copy(result, testJSON(t, dir, goWork, more, slices.Compact(again)...))
+	}
+	return result
+}
