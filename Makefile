@@ -8,18 +8,19 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
-MODULES     := . e2e
+MODULES     := . e2e compat/example
 
-.PHONY: help run test tour lint update fuzz bench e2e check
+.PHONY: help run test tour lint update fuzz bench e2e older swap-proof check
 
 help: ## print this help
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 run: ## the main job: an embedded API server, a living workload, and every hop of every change (Ctrl-C stops)
 	$(GO) run ./cmd/informerstack run
 
 test: ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on ./...
+	$(GO) -C compat/example test -race ./...
 
 tour: ## the stories in reading order: follow one change from the wire to the worker
 	$(GO) run ./internal/tour
@@ -44,6 +45,13 @@ bench: ## ours beside client-go: COUNT whole runs, one after the other, so that 
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
 e2e: ## build and start a real kube-apiserver and etcd, and run the same suites against them
-	$(GO) -C e2e test -count=1 -timeout 20m ./...
+	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
-check: lint test fuzz e2e ## all that CI runs
+older: ## compat's tests beside client-go v0.36
+	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/parity/testdata/go-0.36.mod' $(GO) test ./compat/...
+
+swap-proof: ## build other people's programs on this stack, and require of them what they do without
+	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
+
+check: lint test older fuzz e2e ## all that CI runs: of the proofs, client-go's own tests
+	$(MAKE) swap-proof PROOFS=ClientGo

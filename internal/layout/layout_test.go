@@ -43,11 +43,25 @@ var rules = map[string]rule{
 	},
 	"health": {ours: []string{"reflector", "informer", "workqueue", "controller"}},
 
-	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features"}},
+	"compat/adapt": {
+		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock", "compat/cache", "compat/workqueue"},
+		outside: []string{
+			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/tools/leaderelection/resourcelock",
+		},
+	},
+	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector"}},
 	"compat/cache/synctrack": {},
 	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
-	"compat/watch":           {ours: []string{"compat/cache"}},
-	"compat/workqueue":       {ours: []string{"workqueue"}},
+	"compat/leaderelection": {
+		ours:    []string{"leaderelection", "compat/leaderelection/resourcelock"},
+		outside: []string{"k8s.io/client-go/kubernetes", "k8s.io/api/"},
+	},
+	"compat/leaderelection/resourcelock": {
+		ours:    []string{"leaderelection/resourcelock"},
+		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest", "k8s.io/api/"},
+	},
+	"compat/watch":     {ours: []string{"compat/cache"}},
+	"compat/workqueue": {ours: []string{"workqueue"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {
