@@ -20,6 +20,7 @@ import (
 	clientgolock "k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
@@ -77,7 +78,7 @@ func BenchmarkRenew(b *testing.B) {
 				}
 				lock, err := clientgolock.New(clientgolock.LeasesResourceLock, "kube-system", name, nil, client, clientgolock.ResourceLockConfig{Identity: "a"})
 				require.NoError(b, err)
-				return countingLock{ourLock{lock}, &renewed}
+				return countingLock{adapt.CoreLock(lock), &renewed}
 			})
 		})
 	}
@@ -95,22 +96,6 @@ func (l countingLock) Update(ctx context.Context, record resourcelock.LeaderElec
 		l.renewed.Add(1)
 	}
 	return err
-}
-
-// ourLock is one of client-go's locks as one of ours.
-type ourLock struct{ clientgolock.Interface }
-
-func (l ourLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.Interface.Get(ctx)
-	return (*resourcelock.LeaderElectionRecord)(record), raw, err
-}
-
-func (l ourLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Interface.Create(ctx, clientgolock.LeaderElectionRecord(record))
-}
-
-func (l ourLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Interface.Update(ctx, clientgolock.LeaderElectionRecord(record))
 }
 
 func benchmarkRenewals(b *testing.B, impl string, electors int, renewed *atomic.Int64, newLock func(i int) resourcelock.Interface) {
@@ -134,7 +119,7 @@ func benchmarkRenewals(b *testing.B, impl string, electors int, renewed *atomic.
 			run = e.Run
 		} else {
 			e, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-				Lock: clientGoLock{lock}, LeaseDuration: lease, RenewDeadline: deadline, RetryPeriod: retry,
+				Lock: adapt.Lock(lock), LeaseDuration: lease, RenewDeadline: deadline, RetryPeriod: retry,
 				Callbacks: clientgo.LeaderCallbacks{OnStartedLeading: work, OnStoppedLeading: func() {}},
 			})
 			require.NoError(b, err)

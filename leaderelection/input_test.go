@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/tools/leaderelection"
 
+	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
@@ -49,7 +50,7 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 			Callbacks: clientgo.LeaderCallbacks{OnStartedLeading: c.Callbacks.OnStartedLeading, OnStoppedLeading: c.Callbacks.OnStoppedLeading},
 		}
 		if c.Lock != nil {
-			theirs.Lock = clientGoLock{c.Lock}
+			theirs.Lock = adapt.Lock(c.Lock)
 		}
 		_, err = clientgo.NewLeaderElector(theirs)
 		assert.EqualError(t, err, want, "client-go")

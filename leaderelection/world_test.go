@@ -13,13 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clientgo "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
-	clientgo "k8s.io/client-go/tools/leaderelection"
-	clientgolock "k8s.io/client-go/tools/leaderelection/resourcelock"
-
+	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/internal/transcript"
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 // world is a lease and its candidates in a synctest bubble. After each verb everything that can happen has happened, and the
@@ -117,7 +115,7 @@ func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *c
 // clientGo makes the candidate one of client-go's.
 func (c *candidate) clientGo(config LeaderElectionConfig) {
 	elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-		Lock: clientGoLock{config.Lock}, LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
+		Lock: adapt.Lock(config.Lock), LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
 		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: config.ReleaseOnCancel, Name: config.Name, Coordinated: config.Coordinated,
 		Callbacks: clientgo.LeaderCallbacks{
 			OnStartedLeading: config.Callbacks.OnStartedLeading, OnStoppedLeading: config.Callbacks.OnStoppedLeading,
@@ -126,22 +124,6 @@ func (c *candidate) clientGo(config LeaderElectionConfig) {
 	})
 	require.NoError(c.w.t, err)
 	c.run, c.isLeader, c.check = elector.Run, elector.IsLeader, elector.Check
-}
-
-// clientGoLock is one of our locks for client-go's elector.
-type clientGoLock struct{ resourcelock.Interface }
-
-func (l clientGoLock) Get(ctx context.Context) (*clientgolock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.Interface.Get(ctx)
-	return (*clientgolock.LeaderElectionRecord)(record), raw, err
-}
-
-func (l clientGoLock) Create(ctx context.Context, record clientgolock.LeaderElectionRecord) error {
-	return l.Interface.Create(ctx, resourcelock.LeaderElectionRecord(record))
-}
-
-func (l clientGoLock) Update(ctx context.Context, record clientgolock.LeaderElectionRecord) error {
-	return l.Interface.Update(ctx, resourcelock.LeaderElectionRecord(record))
 }
 
 // say writes down what happened.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -28,8 +29,9 @@ const (
 
 // folder is the folder to write. Everything goes to a new one beside it, which takes its place at the end.
 type folder struct {
-	path string
-	new  string
+	path    string
+	new     string
+	parents []string // that were made for it, the outermost first
 }
 
 // openFolder makes the new folder, empty. out "" is FolderName in the program's module.
@@ -48,18 +50,36 @@ func openFolder(p *program, out string) (*folder, error) {
 	if len(entries) > 0 && !isSwapFolder(out) {
 		return nil, bad("%s has other files in it: name a new folder, or delete it", out)
 	}
-	parent := filepath.Dir(out)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, bad("the folder to write: %v: name another one with --out", err)
-	}
-	if parent, err = filepath.EvalSymlinks(parent); err != nil { // go.work leads back to the program by a relative path
-		return nil, bad("the folder to write: %v", err)
-	}
-	f := &folder{path: filepath.Join(parent, filepath.Base(out))}
-	if f.new, err = os.MkdirTemp(parent, filepath.Base(out)+".new-"); err != nil {
+	f := &folder{}
+	if err := f.make(out); err != nil {
+		f.abandon()
 		return nil, bad("the folder to write: %v: name another one with --out", err)
 	}
 	return f, nil
+}
+
+// make makes the new folder beside out, and the folders above it.
+func (f *folder) make(out string) error {
+	parent := filepath.Dir(out)
+	for dir := parent; missing(dir); dir = filepath.Dir(dir) {
+		f.parents = slices.Insert(f.parents, 0, dir)
+	}
+	err := os.MkdirAll(parent, 0o755)
+	if err != nil {
+		return err
+	}
+	if parent, err = filepath.EvalSymlinks(parent); err != nil { // go.work leads back to the program by a relative path
+		return err
+	}
+	f.path = filepath.Join(parent, filepath.Base(out))
+	f.new, err = os.MkdirTemp(parent, filepath.Base(out)+".new-")
+	return err
+}
+
+// missing tells whether nothing is at path: no link that leads nowhere, either.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // isSwapFolder tells whether an earlier swap wrote dir.
@@ -204,5 +224,10 @@ func (f *folder) commit(result *Result) error {
 	return os.RemoveAll(old)
 }
 
-// abandon removes what was not committed.
-func (f *folder) abandon() { os.RemoveAll(f.new) }
+// abandon removes what was not committed, and the folders that were made for it and are empty.
+func (f *folder) abandon() {
+	os.RemoveAll(f.new)
+	for _, dir := range slices.Backward(f.parents) {
+		os.Remove(dir)
+	}
+}

@@ -161,9 +161,11 @@ func TestSwap_LeavesNothingWhenItIsCancelled(t *testing.T) {
 	before := read(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	log := writer(func(string) { cancel() }) // the first thing that is said: the program was looked at
-	_, err := swap.Swap(ctx, swap.Options{Program: dir, Log: log})
+	out := filepath.Join(dir, "new", "and newer", "out")
+	_, err := swap.Swap(ctx, swap.Options{Program: dir, Out: out, Log: log})
 	require.Error(t, err)
 	assert.Equal(t, before, read(t, dir))
+	assert.NoDirExists(t, filepath.Join(dir, "new"), "folders that were made on the way to the one to write")
 }
 
 // serveModules lets the go command find some versions of k8s.io/client-go that have nothing in them, and no other module.

@@ -34,7 +34,7 @@ import (
 // Source: tools/cache/testing/fake_controller_source.go FakeControllerSource
 type FakeControllerSource struct {
 	// Items holds the objects. It is for tests that are alone with the source.
-	Items map[nnu]runtime.Object
+	Items map[identity]runtime.Object
 	// Broadcaster hands events to watchers. ResetWatch replaces it.
 	Broadcaster *watch.Broadcaster
 	// ListError, if set, is what List returns.
@@ -45,8 +45,8 @@ type FakeControllerSource struct {
 	version int
 }
 
-// nnu tells apart objects of one name, of which one was deleted before the other was made.
-type nnu struct {
+// identity tells apart objects of one name, of which one was deleted before the other was made.
+type identity struct {
 	namespace, name string
 	uid             types.UID
 }
@@ -67,17 +67,17 @@ type FakePVCControllerSource struct {
 
 // NewFakeControllerSource returns an empty source.
 func NewFakeControllerSource() *FakeControllerSource {
-	return &FakeControllerSource{Items: map[nnu]runtime.Object{}, Broadcaster: newBroadcaster()}
+	return &FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}
 }
 
 // NewFakePVControllerSource returns an empty source.
 func NewFakePVControllerSource() *FakePVControllerSource {
-	return &FakePVControllerSource{FakeControllerSource{Items: map[nnu]runtime.Object{}, Broadcaster: newBroadcaster()}}
+	return &FakePVControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}}
 }
 
 // NewFakePVCControllerSource returns an empty source.
 func NewFakePVCControllerSource() *FakePVCControllerSource {
-	return &FakePVCControllerSource{FakeControllerSource{Items: map[nnu]runtime.Object{}, Broadcaster: newBroadcaster()}}
+	return &FakePVCControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}}
 }
 
 // newBroadcaster makes writers wait for watchers that are 100 events behind.
@@ -127,7 +127,7 @@ func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 	f.version++
 	object.SetResourceVersion(strconv.Itoa(f.version))
 	f.log = append(f.log, e)
-	key := nnu{object.GetNamespace(), object.GetName(), object.GetUID()}
+	key := identity{object.GetNamespace(), object.GetName(), object.GetUID()}
 	switch e.Type {
 	case watch.Added, watch.Modified:
 		f.Items[key] = e.Object
