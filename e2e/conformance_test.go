@@ -3,18 +3,49 @@
 package e2e
 
 import (
+	"context"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/internal/conformance"
 )
 
-// The transcripts say what this server answers: with -update, it answers anew.
+// The transcripts say what this server answers: with -update, it answers anew. What others write has no part in it.
 func TestConformance(t *testing.T) {
+	writeOn(t)
 	conformance.Run(t, conformance.Target{
 		Variant: conformance.Recorded,
 		Config:  shared.Config(cluster.AdminToken),
 		Expire:  forget,
 		Folder:  "../testdata/conformance",
+	})
+}
+
+// writeOn moves the server's resourceVersion on, a hundred times a second, until the test has ended. The server may be restarted.
+func writeOn(t *testing.T) {
+	config := shared.Config(cluster.AdminToken)
+	config.QPS, config.Burst = 100, 1
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	written := make(chan int)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			noise := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "noise-"}}
+			if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, noise, metav1.CreateOptions{}); err == nil {
+				n++
+			}
+		}
+		written <- n
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.Positive(t, <-written, "objects that were written beside the test")
 	})
 }
