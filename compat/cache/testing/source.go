@@ -127,12 +127,11 @@ func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 	f.version++
 	object.SetResourceVersion(strconv.Itoa(f.version))
 	f.log = append(f.log, e)
-	key := identity{object.GetNamespace(), object.GetName(), object.GetUID()}
-	switch e.Type {
-	case watch.Added, watch.Modified:
-		f.Items[key] = e.Object
-	case watch.Deleted:
-		delete(f.Items, key)
+	id := identity{object.GetNamespace(), object.GetName(), object.GetUID()}
+	if e.Type == watch.Deleted {
+		delete(f.Items, id)
+	} else if e.Type == watch.Added || e.Type == watch.Modified {
+		f.Items[id] = e.Object
 	}
 	if rand.Float64() < watchProbability {
 		_ = f.Broadcaster.Action(e.Type, e.Object) // fails after Shutdown, which leaves mu locked
