@@ -9,9 +9,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.com/informerstack/internal/swap"
 )
@@ -45,21 +50,11 @@ func newSwapCommand() *cobra.Command {
 		Long:    swapHelp,
 		Example: swapExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var command []string
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				args, command = args[:dash], args[dash:]
-				if len(command) == 0 {
-					return fail(exitUsage, "there is no command after --")
-				}
+			program, command, err := parseSwap(cmd, args)
+			if err != nil {
+				return fail(exitUsage, "%w", err)
 			}
-			if len(args) > 1 {
-				return fail(exitUsage, "swap takes one MODULE-DIR, and a command after --; got %s", strings.Join(args, " "))
-			}
-			options.Program = "."
-			if len(args) == 1 {
-				options.Program = args[0]
-			}
-			options.Log = cmd.ErrOrStderr()
+			options.Program, options.Log = program, cmd.ErrOrStderr()
 			return swapProgram(cmd.Context(), options, command, cmd.OutOrStdout())
 		},
 	}
@@ -70,12 +65,47 @@ func newSwapCommand() *cobra.Command {
 	return cmd
 }
 
+// parseSwap checks the arguments, and that no flag's value is empty: that is a shell variable which is not set.
+func parseSwap(cmd *cobra.Command, args []string) (program string, command []string, err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if value := f.Value.String(); value == "" || value == "[]" {
+			err = fmt.Errorf("--%s is empty", f.Name)
+		}
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args, command = args[:dash], args[dash:]
+		if len(command) == 0 {
+			return "", nil, errors.New("there is no command after --")
+		}
+		if filepath.Base(command[0]) == command[0] { // else it is looked for where it runs
+			if _, err := exec.LookPath(command[0]); err != nil {
+				return "", nil, err
+			}
+		}
+	}
+	switch {
+	case len(args) > 1:
+		return "", nil, fmt.Errorf("swap takes one MODULE-DIR, and a command after --; got %s", strings.Join(args, " "))
+	case len(args) == 0:
+		return ".", command, nil
+	case args[0] == "":
+		return "", nil, errors.New("MODULE-DIR is empty")
+	}
+	return args[0], command, nil
+}
+
 // swapProgram swaps, says how to use it, and runs command under it. What the command prints is all there is on stdout.
 func swapProgram(ctx context.Context, options swap.Options, command []string, stdout io.Writer) error {
 	result, err := swap.Swap(ctx, options)
 	if err != nil {
 		if _, bad := errors.AsType[*swap.BadInputError](err); bad {
 			return fail(exitUsage, "%w", err)
+		}
+		if ctx.Err() != nil {
+			return fail(exitFailed, "interrupted: nothing was written")
 		}
 		return fail(exitFailed, "%w", err)
 	}
@@ -86,23 +116,60 @@ func swapProgram(ctx context.Context, options swap.Options, command []string, st
 	if n := len(result.Pinned); n > 0 {
 		fmt.Fprintf(stdout, "%d other modules kept at the program's versions: %s has them\n", n, result.GoWork)
 	}
-	fmt.Fprintf(stdout, "\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n", result.Program, result.GoWork, result.Out)
+	fmt.Fprintf(stdout, "\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n",
+		quoted(result.Program), quoted(result.GoWork), quoted(result.Out))
 	return nil
 }
 
-// runSwapped runs a command in the program's folder, under the swap's go.work. Its exit code becomes ours.
+// quoted is a path as a shell reads it.
+func quoted(path string) string {
+	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// runSwapped runs a command in MODULE-DIR, under the swap's go.work. It ends as the command ends.
 func runSwapped(ctx context.Context, result *swap.Result, command []string, stdout, stderr io.Writer) error {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir = result.Program
-	cmd.Env = append(os.Environ(), "GOWORK="+result.GoWork)
+	signals := make(chan os.Signal, 8) // what comes while one is handed on is not dropped
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer close(signals)
+	defer signal.Stop(signals)
+	if ctx.Err() != nil {
+		return fail(exitFailed, "interrupted")
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = result.Dir
+	cmd.Env = append(cmd.Environ(), "GOWORK="+result.GoWork)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	err := cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
-		return fail(exit.ExitCode(), "%s: %w", strings.Join(command, " "), err)
+	err := cmd.Start()
+	if err == nil {
+		go handOn(signals, cmd.Process)
+		err = cmd.Wait()
 	}
 	if err != nil {
-		return fail(exitFailed, "run %s: %w", strings.Join(command, " "), err)
+		return fail(exitCode(err), "%s: %w", strings.Join(command, " "), err)
 	}
 	return nil
+}
+
+// handOn sends the process the signals that come to us alone. Ctrl-C, and that the terminal is gone, it hears itself.
+func handOn(signals <-chan os.Signal, process *os.Process) {
+	for received := range signals {
+		if received == syscall.SIGTERM {
+			_ = process.Signal(received) // it may have ended
+		}
+	}
+}
+
+// exitCode is what a shell would say of a command that ended so.
+func exitCode(err error) int {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return exitFailed
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
 }

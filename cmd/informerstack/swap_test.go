@@ -49,8 +49,30 @@ func TestSwap_RunsACommand(t *testing.T) {
 	assert.Equal(t, filepath.Join(out, "go.work")+"\n"+filepath.Join(dir, "go.mod")+"\n", stdout.String())
 
 	require.Equal(t, exitUsage, execute(t.Context(), append(swapped, "go", "tool", "there-is-none"), &stdout, &stderr), stderr.String())
-	require.Equal(t, exitFailed, execute(t.Context(), append(swapped, "there-is-no-such-command"), &stdout, &stderr))
+	require.Equal(t, exitFailed, execute(t.Context(), append(swapped, "./there-is-no-such-command"), &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "there-is-no-such-command")
+}
+
+// The command runs in the folder that was named, and knows it by the name that the swap has for it.
+func TestSwap_RunsACommandWhereItWasTold(t *testing.T) {
+	dir := queueProgram(t)
+	below := filepath.Join(dir, "below")
+	require.NoError(t, os.Mkdir(below, 0o755))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(below, link))
+	t.Chdir(link)
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, execute(t.Context(), []string{"swap", "--pieces", "workqueue", "--", "printenv", "PWD", "GOWORK"}, &stdout, &stderr), stderr.String())
+	assert.Equal(t, below+"\n"+filepath.Join(dir, ".informerstack", "go.work")+"\n", stdout.String())
+	work, err := os.ReadFile(filepath.Join(dir, ".informerstack", "go.work"))
+	require.NoError(t, err)
+	assert.Contains(t, string(work), "\t..\n", "the program, from where the swap is")
+}
+
+func TestQuoted(t *testing.T) {
+	assert.Equal(t, "/a/b-1.0@x", quoted("/a/b-1.0@x"))
+	assert.Equal(t, `'/o p/$HOME'`, quoted("/o p/$HOME"))
+	assert.Equal(t, `'it'\''s'`, quoted("it's"))
 }
 
 func TestSwap_RefusesBadUsage(t *testing.T) {
@@ -62,6 +84,10 @@ func TestSwap_RefusesBadUsage(t *testing.T) {
 		{[]string{".", "--"}, "no command after --"},
 		{[]string{"--pieces", "store"}, `no piece "store"`},
 		{[]string{t.TempDir()}, "is in no Go module"},
+		{[]string{""}, "MODULE-DIR is empty"},
+		{[]string{"--pieces", ""}, "--pieces is empty"},
+		{[]string{"--out", ""}, "--out is empty"},
+		{[]string{".", "--", "there-is-no-such-command"}, "there-is-no-such-command"},
 		{[]string{"--no-such-flag"}, "no-such-flag"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -14,32 +14,32 @@ import (
 	"strings"
 )
 
-// goCommand runs the go command in dir and returns what it prints. goWork "" leaves GOWORK as the program's shell has it.
-// Its error is what the go command says.
+// goCommand runs the go command in dir and returns what it prints, also when it fails. goWork "" leaves GOWORK as the
+// program's shell has it. Its error is what the go command says.
 func goCommand(ctx context.Context, dir, goWork string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	if goWork != "" {
-		cmd.Env = append(os.Environ(), "GOWORK="+goWork)
+		cmd.Env = append(cmd.Environ(), "GOWORK="+goWork) // cmd's: its PWD is dir
 	}
 	out, err := cmd.Output()
+	printed := strings.TrimSpace(string(out))
 	if err == nil {
-		return strings.TrimSpace(string(out)), nil
+		return printed, nil
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
 		err = errors.New(string(bytes.TrimSpace(exit.Stderr)))
 	}
-	return "", fmt.Errorf("go %s in %s: %w", strings.Join(args, " "), dir, err)
+	return printed, fmt.Errorf("go %s in %s: %w", strings.Join(args, " "), dir, err)
 }
 
 // download fetches the files of a module, and returns their folder. It changes no program's go.sum.
 func download(ctx context.Context, path, version string) (dir string, err error) {
 	out, err := goCommand(ctx, os.TempDir(), "off", "mod", "download", "-json", path+"@"+version)
-	if err != nil {
-		return "", err
+	var downloaded struct{ Dir, Error string }
+	if json.Unmarshal([]byte(out), &downloaded) == nil && downloaded.Error != "" {
+		return "", errors.New(downloaded.Error)
 	}
-	var downloaded struct{ Dir string }
-	err = json.Unmarshal([]byte(out), &downloaded)
 	return downloaded.Dir, err
 }
 

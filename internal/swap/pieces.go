@@ -113,7 +113,7 @@ func (p *program) covered(exports []export) error {
 	return nil
 }
 
-// parseFolder parses the Go files of a folder, without tests.
+// parseFolder parses the Go files of a folder that the go command sees, without tests.
 func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -122,7 +122,7 @@ func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
 	files := map[string]*ast.File{}
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if entry.IsDir() || strings.ContainsAny(name[:1], "._") || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, mode|parser.SkipObjectResolution)

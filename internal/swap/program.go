@@ -18,10 +18,11 @@ const clientGoPath = "k8s.io/client-go"
 
 // program is what a build consists of before anything is swapped.
 type program struct {
+	dir      string             // the folder that was named
 	root     string             // the folder of its go.mod
 	mod      *modfile.File      // that go.mod
 	work     *goWork            // its go.work, or what would be the same
-	workDir  string             // the folder of its go.work; "" without
+	workPath string             // its go.work; "" without
 	modules  map[string]*module // the build list, by path
 	clientGo *module
 }
@@ -32,8 +33,8 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	if err != nil {
 		return nil, bad("the program's folder: %v", err)
 	}
-	p := &program{}
-	if err := p.locate(ctx, dir); err != nil {
+	p := &program{dir: dir}
+	if err := p.locate(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.checkMode(ctx); err != nil {
@@ -44,6 +45,9 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	}
 	if p.modules, err = p.buildList(ctx); err != nil {
 		return nil, bad("the program does not list its modules: %v", err)
+	}
+	if m := p.modules[p.mod.Module.Mod.Path]; m == nil || m.Dir != p.root {
+		return nil, bad("%s does not use %s: add it there, or set GOWORK=off", p.workPath, p.root)
 	}
 	p.clientGo = p.modules[clientGoPath]
 	if p.clientGo == nil {
@@ -67,7 +71,7 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 // buildList lists the modules of the program's own build. In a workspace the go command may write to go.work.sum as it does:
 // so it works on a copy.
 func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
-	if p.workDir == "" {
+	if p.workPath == "" {
 		return buildList(ctx, p.root, "off")
 	}
 	temp, err := os.MkdirTemp("", "informerstack-")
@@ -79,7 +83,7 @@ func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
 	if err := p.work.write(goWork, temp); err != nil {
 		return nil, err
 	}
-	if sums, err := os.ReadFile(filepath.Join(p.workDir, workFile+".sum")); err == nil {
+	if sums, err := os.ReadFile(p.workPath + ".sum"); err == nil {
 		if err := os.WriteFile(goWork+".sum", sums, 0o644); err != nil {
 			return nil, err
 		}
@@ -88,13 +92,13 @@ func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
 }
 
 // locate finds and parses go.mod and go.work.
-func (p *program) locate(ctx context.Context, dir string) error {
-	goMod, err := goCommand(ctx, dir, "off", "env", "GOMOD")
+func (p *program) locate(ctx context.Context) error {
+	goMod, err := goCommand(ctx, p.dir, "off", "env", "GOMOD")
 	if err != nil {
 		return err
 	}
 	if goMod == "" || goMod == os.DevNull {
-		return bad("%s is in no Go module (there is no go.mod in it or above it): give the folder of the program's module", dir)
+		return bad("%s is in no Go module (there is no go.mod in it or above it): give the folder of the program's module", p.dir)
 	}
 	p.root = filepath.Dir(goMod)
 	text, err := os.ReadFile(goMod)
@@ -108,26 +112,33 @@ func (p *program) locate(ctx context.Context, dir string) error {
 		return bad("%s has no module line: add one", goMod)
 	}
 	p.work = workOf(p.root, p.mod)
-	goWork, err := goCommand(ctx, dir, "", "env", "GOWORK")
+	goWork, err := goCommand(ctx, p.dir, "", "env", "GOWORK")
 	if err != nil || goWork == "" || goWork == "off" {
 		return err
 	}
-	p.workDir = filepath.Dir(goWork)
-	if isSwapFolder(p.workDir) {
+	if p.workPath, err = filepath.EvalSymlinks(goWork); err != nil {
+		return bad("GOWORK: %v", err)
+	}
+	if isSwapFolder(filepath.Dir(p.workPath)) {
 		return bad("GOWORK=%s is what an earlier swap wrote: unset GOWORK, and swap again", goWork)
 	}
-	if p.work, err = readWork(goWork); err != nil {
+	if p.work, err = readWork(p.workPath); err != nil {
 		return bad("%v", err)
 	}
 	return nil
 }
 
+// folders are those in which the program's go.mod and its go.work are.
+func (p *program) folders() []string {
+	if p.workPath == "" {
+		return []string{p.root}
+	}
+	return []string{p.root, filepath.Dir(p.workPath)}
+}
+
 // checkMode refuses the ways of building that a workspace cannot follow.
 func (p *program) checkMode(ctx context.Context) error {
-	for _, dir := range []string{p.root, p.workDir} {
-		if dir == "" {
-			continue
-		}
+	for _, dir := range p.folders() {
 		if list := filepath.Join(dir, "vendor", "modules.txt"); exists(list) {
 			return bad("the program is vendored (%s): a build that takes client-go from there cannot be swapped; swap a copy without that folder", list)
 		}
@@ -137,7 +148,7 @@ func (p *program) checkMode(ctx context.Context) error {
 		return err
 	}
 	for flag := range strings.FieldsSeq(flags) {
-		name := strings.TrimLeft(flag, "-")
+		name := strings.TrimLeft(strings.Trim(flag, `"'`), "-")
 		if strings.HasPrefix(name, "modfile=") || strings.HasPrefix(name, "mod=") && name != "mod=readonly" {
 			return bad("GOFLAGS has %s, and Go does not allow that in a workspace: unset it", flag)
 		}

@@ -14,11 +14,19 @@ import (
 
 const stackPath = "example.com/informerstack"
 
-// findStack finds the source of this module: in dir, or else where this program was compiled from, or else, for a program
-// that was installed by version, in the module cache.
-func findStack(ctx context.Context, dir string) (string, error) {
+// findStack finds the source of this module: in dir, or else where the program p takes it from, or else where this
+// command was compiled from, or else, for a command that was installed by version, in the module cache.
+func findStack(ctx context.Context, p *program, dir string) (string, error) {
+	own := p.modules[stackPath]
 	if dir != "" {
-		return checkStack(dir)
+		dir, err := checkStack(dir)
+		if err == nil && own != nil && own.Main && own.Dir != dir { // a workspace has a module once
+			return "", bad("--stack %s: the program is built with the one in %s", dir, own.Dir)
+		}
+		return dir, err
+	}
+	if own != nil && own.Dir != "" {
+		return checkStack(own.Dir)
 	}
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		if found, err := checkStack(filepath.Join(filepath.Dir(file), "..", "..")); err == nil {
@@ -28,11 +36,11 @@ func findStack(ctx context.Context, dir string) (string, error) {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == stackPath && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		dir, err := download(ctx, stackPath, info.Main.Version)
 		if err != nil {
-			return "", bad("the source of %s: %v", stackPath, err)
+			return "", bad("the source of %s: %v: say with --stack where it is", stackPath, err)
 		}
 		return checkStack(dir)
 	}
-	return "", bad("this program does not know where the source of %s is: say so with --stack", stackPath)
+	return "", bad("this command does not know where the source of %s is: say so with --stack", stackPath)
 }
 
 // checkStack tells whether dir is the root of this module.

@@ -12,7 +12,7 @@
 //  2. The folder is whole or it is not there: what goes wrong leaves what was there before.
 //  3. The same program, pieces and stack give the same files.
 //
-// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), folder.go, reexport.go, workspace.go,
+// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), folder.go, copy.go, reexport.go, workspace.go,
 // gowork.go, stack.go and gocmd.go; then go test -v ./internal/swap. Goroutines and locking: none.
 package swap
 
@@ -29,12 +29,13 @@ type Options struct {
 	Program string   // a folder in the program's module
 	Out     string   // the folder to write; "" is FolderName in the folder of the program's module
 	Pieces  []string // names of Pieces; none is all of them
-	Stack   string   // the folder of this module's source; "" looks for it
+	Stack   string   // the folder of this module's source; "" is the program's own, if it has one, or looks for it
 	Log     io.Writer
 }
 
 // Result says what was written.
 type Result struct {
+	Dir      string   // the folder that Options.Program named, without symbolic links
 	Program  string   // the root folder of the program's module
 	Out      string   // the folder
 	GoWork   string   // the file in it that GOWORK names
@@ -54,10 +55,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if program.mod.Module.Mod.Path == stackPath {
-		options.Stack = program.root // a workspace has a module once
-	}
-	stack, err := findStack(ctx, options.Stack)
+	stack, err := findStack(ctx, program, options.Stack)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +66,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err := program.covered(exports); err != nil {
 		return nil, err
 	}
-	f, err := openFolder(program, options.Out)
+	f, err := openFolder(program, stack, options.Out)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +84,10 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Program: program.root, Out: f.path, GoWork: filepath.Join(f.path, workFile), ClientGo: program.clientGo.String(), Pinned: pinned}
+	result := &Result{
+		Dir: program.dir, Program: program.root, Out: f.path, GoWork: filepath.Join(f.path, workFile),
+		ClientGo: program.clientGo.String(), Pinned: pinned,
+	}
 	for _, e := range exports {
 		result.Packages = append(result.Packages, e.clientGo)
 	}
@@ -94,7 +95,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err := space.compile(ctx, result.Packages); err != nil {
 		return nil, err
 	}
-	return result, f.commit(result)
+	return result, f.commit()
 }
 
 // BadInputError says what about the options or the program cannot be served, and what to do.

@@ -87,6 +87,50 @@ func TestSwap_CopiesWhatReplacesClientGo(t *testing.T) {
 	assert.Contains(t, copied["go.mod"], "module k8s.io/client-go\n")
 }
 
+// The compiler follows links, and so must the copy, but never into itself.
+func TestSwap_CopiesWhatTheCompilerSees(t *testing.T) {
+	dir := program.write(t)
+	fork := filepath.Join(dir, "fork")
+	require.NoError(t, os.Rename(fork, filepath.Join(dir, "real")))
+	require.NoError(t, os.Symlink("real", fork))
+	require.NoError(t, os.Rename(filepath.Join(fork, "tools"), filepath.Join(dir, "elsewhere")))
+	for link, target := range map[string]string{
+		"tools": filepath.Join("..", "elsewhere"), "util/workqueue/.#queue.go": "nobody@nowhere", "util/back": filepath.Join("..", ".."),
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(fork, filepath.FromSlash(link))))
+	}
+	out := filepath.Join(fork, "inside")
+	for range 2 {
+		result, err := swap.Swap(t.Context(), swap.Options{Program: dir, Out: out, Pieces: []string{"workqueue"}, Log: io.Discard})
+		require.NoError(t, err)
+		assert.Equal(t, ourQueue, run(t, dir, result.GoWork))
+		copied := read(t, filepath.Join(out, "client-go"))
+		assert.Equal(t, program["fork/tools/cache/store.go"], copied["tools/cache/store.go"])
+		assert.NotContains(t, copied, "inside/go.work")
+		assert.NotContains(t, copied, "util/back/main.go")
+	}
+}
+
+// Everybody who may read the program may build it.
+func TestSwap_WritesAFolderThatOthersCanRead(t *testing.T) {
+	out, err := os.Stat(swapQueue(t, program.write(t)).Out)
+	require.NoError(t, err)
+	fresh := filepath.Join(t.TempDir(), "fresh")
+	require.NoError(t, os.Mkdir(fresh, 0o755))
+	asUsual, err := os.Stat(fresh)
+	require.NoError(t, err)
+	assert.Equal(t, asUsual.Mode(), out.Mode())
+}
+
+// A program that is built with a checkout of this stack keeps that one.
+func TestSwap_KeepsTheProgramsOwnStack(t *testing.T) {
+	dir := program.write(t)
+	own := copyStack(t, "go.mod", "go.sum", "compat/workqueue", "workqueue")
+	goInDir(t, dir, "off", "mod", "edit", "-require=example.com/informerstack@v0.0.0", "-replace=example.com/informerstack="+own)
+	result := swapQueue(t, dir)
+	assert.Contains(t, read(t, result.Out)["go.work"], own)
+}
+
 func TestSwap_WritesWhereItIsTold(t *testing.T) {
 	dir := program.write(t)
 	before := read(t, dir)
@@ -165,21 +209,28 @@ func TestSwap_ReportsOnlyWhatCompiles(t *testing.T) {
 	dir := program.write(t)
 	good := swapQueue(t, dir)
 	before := read(t, dir)
-	broken := t.TempDir()
-	for _, name := range []string{"go.mod", "go.sum", "compat/workqueue"} {
-		from := filepath.Join("..", "..", name)
-		if entry, err := os.Stat(from); err == nil && entry.IsDir() {
-			require.NoError(t, os.CopyFS(filepath.Join(broken, name), os.DirFS(from)))
-			continue
-		}
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(broken, name), text, 0o644))
-	}
+	broken := copyStack(t, "go.mod", "go.sum", "compat/workqueue")
 	_, err := swap.Swap(t.Context(), swap.Options{Program: dir, Pieces: []string{"workqueue"}, Stack: broken, Log: io.Discard})
 	require.ErrorContains(t, err, "example.com/informerstack/workqueue", "the stack without its queue")
 	assert.Equal(t, before, read(t, dir))
 	assert.Equal(t, ourQueue, run(t, dir, good.GoWork))
+}
+
+// copyStack copies some files and folders of this module to a new folder.
+func copyStack(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		from := filepath.Join("..", "..", name)
+		if entry, err := os.Stat(from); err == nil && entry.IsDir() {
+			require.NoError(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(from)))
+			continue
+		}
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	}
+	return dir
 }
 
 // swapQueue swaps the queue of the program in dir.

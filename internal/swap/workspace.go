@@ -67,10 +67,12 @@ func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
 	}
 }
 
-// base is the folder that the program and its swap move with: the program's module, if the swap is in it, and else the swap.
+// base is the folder that the swap moves with: the program's workspace or module, if the swap is in it, and else the swap.
 func (w *workspace) base() string {
-	if within(w.program.root, w.folder.path) {
-		return w.program.root
+	for _, dir := range slices.Backward(w.program.folders()) {
+		if within(dir, w.folder.path) {
+			return dir
+		}
 	}
 	return w.folder.new
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// copyClientGo copies client-go's files, with files that re-export ours for those of the swapped packages and their tests.
+func (f *folder) copyClientGo(from string, exports []export) error {
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return fmt.Errorf("copy client-go: %w", err)
+	}
+	swapped := map[string]bool{}
+	for _, e := range exports {
+		swapped[filepath.Join(from, filepath.FromSlash(e.clientGo))] = true
+	}
+	to := filepath.Join(f.new, copyName)
+	err = copyTree(from, to, func(path string, isDir bool) bool {
+		if isDir {
+			return filepath.Base(path) == ".git" || path == f.new || isSwapFolder(path)
+		}
+		return swapped[filepath.Dir(path)] && strings.HasSuffix(path, ".go")
+	})
+	if err != nil {
+		return fmt.Errorf("copy client-go: %w", err)
+	}
+	for _, e := range exports {
+		if err := e.writeTo(filepath.Join(to, filepath.FromSlash(e.clientGo))); err != nil {
+			return fmt.Errorf("write %s: %w", e.clientGo, err)
+		}
+	}
+	return f.editMod(bareModule)
+}
+
+// copyTree copies a folder but for what skip names. Links are followed, as the compiler does: the copy has none. Those that
+// lead nowhere are left out, and those that lead back to where they are.
+func copyTree(from, to string, skip func(path string, isDir bool) bool) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		path, target := filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())
+		isLink := entry.Type()&fs.ModeSymlink != 0
+		info, err := os.Stat(path)
+		switch {
+		case err != nil && isLink:
+			continue
+		case err != nil:
+			return err
+		case skip(path, info.IsDir()):
+			continue
+		case info.IsDir() && !(isLink && leadsBack(path)):
+			err = copyTree(path, target, skip)
+		case info.Mode().IsRegular():
+			err = copyFile(path, target)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leadsBack tells whether a link leads to a folder that it is in.
+func leadsBack(link string) bool {
+	real, err := filepath.EvalSymlinks(link)
+	return err != nil || within(real, link)
+}
+
+// writeTo writes the re-exporting files of a package.
+func (e export) writeTo(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, file := range e.files {
+		text, err := reexport(file, path.Join(stackPath, e.ours))
+		if err != nil {
+			return err
+		}
+		if text == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bareModule makes a dependency's go.mod one that a workspace can use: the right name, and no lines that hold only where
+// the module is the main one, such as a folder beside it in place of a dependency.
+func bareModule(mod *modfile.File) error {
+	if err := mod.AddModuleStmt(clientGoPath); err != nil {
+		return err
+	}
+	for _, r := range mod.Replace {
+		if err := mod.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+			return err
+		}
+	}
+	for _, x := range mod.Exclude {
+		if err := mod.DropExclude(x.Mod.Path, x.Mod.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// require lets the copy of client-go require modules in these versions.
+func (f *folder) require(modules []*module) error {
+	return f.editMod(func(mod *modfile.File) error {
+		for _, m := range modules {
+			if err := mod.AddRequire(m.Path, m.Version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// editMod edits the go.mod of the copy.
+func (f *folder) editMod(edit func(*modfile.File) error) error {
+	file := filepath.Join(f.new, copyName, "go.mod")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse(file, text, nil)
+	if err != nil {
+		return err
+	}
+	if err := edit(mod); err != nil {
+		return err
+	}
+	mod.Cleanup()
+	if text, err = mod.Format(); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// copyFile copies what a path leads to. The copy can be written.
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
+}
