@@ -16,12 +16,30 @@ import (
 	"example.com/informerstack/store"
 )
 
-// event is a watch event that was understood.
+// event is a watch event that was understood. What it tells of the object was read before anybody else had it: a transform
+// may drop it, and a handler may write to it.
 type event struct {
 	watch.Event
-	meta     metav1.Object // of the object as it was received
-	obj      any           // the object transformed; nil for a bookmark
-	received time.Time
+	name            store.ObjectName
+	resourceVersion string
+	endsInitial     bool // it is the bookmark that ends the initial events
+	obj             any  // the object transformed; nil for a bookmark
+	received        time.Time
+}
+
+// understand reads the object of a watch event that arrived at now.
+func (r *Reflector) understand(received watch.Event, now time.Time) (event, error) {
+	e := event{Event: received, received: now}
+	if err := r.expected.check(e.Object); err != nil {
+		return e, err
+	}
+	m, err := meta.Accessor(e.Object)
+	if err != nil {
+		return e, err
+	}
+	e.name, e.resourceVersion = store.MetaObjectToName(m), m.GetResourceVersion()
+	e.endsInitial = e.Type == watch.Bookmark && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+	return e, nil
 }
 
 // sink is where the events of a watch go: a snapshot while the initial state streams in, then a follower.
@@ -103,11 +121,7 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 	}
 	w := r.open
 	w.lastEvent = now
-	e := event{Event: received, received: now}
-	err := r.expected.check(e.Object)
-	if err == nil {
-		e.meta, err = meta.Accessor(e.Object)
-	}
+	e, err := r.understand(received, now)
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
 		return nil
@@ -132,7 +146,7 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 	} else {
 		r.lastChange = now
 	}
-	to.advance(r, e.meta.GetResourceVersion(), w.pastInitial)
+	to.advance(r, e.resourceVersion, w.pastInitial)
 	w.eventCount++
 	return nil
 }
@@ -168,11 +182,11 @@ func (follower) apply(r *Reflector, e event) error {
 		verb, err = "delete", r.store.Delete(e.obj)
 	case watch.Bookmark:
 		if s, ok := r.store.(BookmarkStore); ok {
-			verb, err = "bookmark", s.Bookmark(e.meta.GetResourceVersion())
+			verb, err = "bookmark", s.Bookmark(e.resourceVersion)
 		}
 	}
 	if err != nil {
-		return &ApplyError{Verb: verb, Object: store.MetaObjectToName(e.meta).String(), Err: err}
+		return &ApplyError{Verb: verb, Object: e.name.String(), Err: err}
 	}
 	return nil
 }

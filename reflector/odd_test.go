@@ -115,6 +115,39 @@ func TestTransform_Results(t *testing.T) {
 	}
 }
 
+// A transform that keeps nothing but the name, in place, saves memory. The reflector still knows how far it has come: where
+// it forgot, a delete would be lost while no watch is open.
+func TestTransform_MayDropTheResourceVersion(t *testing.T) {
+	strip := func(obj any) (any, error) {
+		p := obj.(*v1.Pod)
+		p.ObjectMeta = metav1.ObjectMeta{Name: p.Name}
+		return p, nil
+	}
+	for name, start := range map[string]func(s *script){
+		"after a LIST": func(s *script) { s.watching() },
+		"after a streaming list": func(s *script) {
+			s.streaming()
+			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.event(bookmark("5", "true"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *script) {
+				s.opts.Transform = strip
+				start(s)
+				s.event(watch.Event{Type: watch.Modified, Object: pod("a@8")})
+				s.event(watch.Event{Type: watch.Deleted, Object: pod("b@9")})
+				if s.ours != nil {
+					require.Equal(t, "9", s.ours.LastSyncResourceVersion())
+				}
+				s.take()
+				close(s.open.events)
+				s.saw("watch stopped", "WATCH rv=9 bookmarks")
+			})
+		})
+	}
+}
+
 // An ApplyError whose cause looks like a server's answer is still no answer of the server.
 func TestApplyError_CauseIsNotTheServers(t *testing.T) {
 	for _, cause := range []string{"429", "expired", "refused", "500"} {

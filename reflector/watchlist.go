@@ -87,20 +87,18 @@ type snapshot struct {
 }
 
 func (s *snapshot) apply(_ *Reflector, e event) error {
-	name := store.MetaObjectToName(e.meta)
-	i, known := s.index[name]
+	i, known := s.index[e.name]
 	switch {
 	case e.Type == watch.Bookmark:
-		s.resourceVersion = e.meta.GetResourceVersion()
-		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+		s.resourceVersion, s.complete = e.resourceVersion, e.endsInitial
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil
-		delete(s.index, name)
+		delete(s.index, e.name)
 	case e.Type == watch.Deleted:
 	case known:
 		s.items[i] = e.obj
 	default:
-		s.index[name] = len(s.items)
+		s.index[e.name] = len(s.items)
 		s.items = append(s.items, e.obj)
 		s.progress = e.received
 	}
