@@ -100,9 +100,7 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 func (c *LeaseCandidate) stand(ctx context.Context) (renewed bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, candidateRenewal)
 	defer cancel()
-	stream, err := c.config.Client.Watch(limited, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String(),
-	})
+	stream, err := c.config.Client.Watch(limited, c.onlyMine())
 	if err != nil {
 		return false, fmt.Errorf("watch %s: %w", c, err)
 	}
@@ -139,9 +137,11 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 	ctx, cancel := context.WithTimeout(ctx, candidateMaxPause)
 	defer cancel()
 	now := &metav1.MicroTime{Time: time.Now()}
-	old, err := c.config.Client.Get(ctx, c.config.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	found, err := c.config.Client.List(ctx, c.onlyMine())
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Items) == 0 {
 		return c.config.Client.Create(ctx, &coordinationv1beta1.LeaseCandidate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: c.config.Name},
 			Spec: coordinationv1beta1.LeaseCandidateSpec{
@@ -149,12 +149,15 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 				Strategy: c.config.Strategy, RenewTime: now,
 			},
 		}, metav1.CreateOptions{})
-	case err != nil:
-		return nil, err
 	}
-	candidate := old.DeepCopy()
+	candidate := found.Items[0].DeepCopy()
 	candidate.Spec.RenewTime = now
 	return c.config.Client.Update(ctx, candidate, metav1.UpdateOptions{})
+}
+
+// onlyMine selects the object that this candidate keeps.
+func (c *LeaseCandidate) onlyMine() metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String()}
 }
 
 // String names the candidate, for errors.

@@ -148,6 +148,17 @@ func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 	})
 }
 
+// A role that is enough for client-go's candidate is enough.
+func TestLeaseCandidate_Verbs(t *testing.T) {
+	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+		time.Sleep(5 * time.Minute)
+		for _, request := range s.Requests(apitest.Match{Resource: "leasecandidates"}) {
+			assert.Contains(t, []string{"list", "watch", "create", "update"}, request.Verb)
+		}
+		assert.NotEmpty(t, s.Requests(apitest.Match{Verb: "update"}), "a renewal")
+	})
+}
+
 // Failures have growing pauses, and are forgotten.
 func TestLeaseCandidate_Failures(t *testing.T) {
 	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, stop func()) {

@@ -7,17 +7,18 @@ import (
 
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// CandidateClient reads, writes and watches the LeaseCandidates of one namespace. client-go's typed client is one:
-// clientset.CoordinationV1beta1().LeaseCandidates(namespace).
+// CandidateClient lists, watches and writes the LeaseCandidates of one namespace, for which a role needs the verbs list,
+// watch, create and update. client-go's typed client is one: clientset.CoordinationV1beta1().LeaseCandidates(namespace).
 type CandidateClient interface {
-	resourcelock.Client[coordinationv1beta1.LeaseCandidate]
+	List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1beta1.LeaseCandidateList, error)
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+	Create(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate, opts metav1.CreateOptions) (*coordinationv1beta1.LeaseCandidate, error)
+	Update(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate, opts metav1.UpdateOptions) (*coordinationv1beta1.LeaseCandidate, error)
 }
 
 // NewCandidateClient returns a client of the LeaseCandidates in namespace. c must be one of coordination.k8s.io/v1beta1.
@@ -31,18 +32,18 @@ type restCandidates struct {
 	namespace string
 }
 
-func (c restCandidates) Get(ctx context.Context, name string, opts metav1.GetOptions) (*coordinationv1beta1.LeaseCandidate, error) {
-	return c.do(ctx, c.client.Get().Name(name).VersionedParams(&opts, metav1.ParameterCodec))
+func (c restCandidates) List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1beta1.LeaseCandidateList, error) {
+	return do[coordinationv1beta1.LeaseCandidateList](ctx, c.of(c.client.Get().VersionedParams(&opts, metav1.ParameterCodec)))
 }
 
 func (c restCandidates) Create(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate,
 	opts metav1.CreateOptions) (*coordinationv1beta1.LeaseCandidate, error) {
-	return c.do(ctx, c.client.Post().VersionedParams(&opts, metav1.ParameterCodec).Body(obj))
+	return do[coordinationv1beta1.LeaseCandidate](ctx, c.of(c.client.Post().VersionedParams(&opts, metav1.ParameterCodec).Body(obj)))
 }
 
 func (c restCandidates) Update(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate,
 	opts metav1.UpdateOptions) (*coordinationv1beta1.LeaseCandidate, error) {
-	return c.do(ctx, c.client.Put().Name(obj.Name).VersionedParams(&opts, metav1.ParameterCodec).Body(obj))
+	return do[coordinationv1beta1.LeaseCandidate](ctx, c.of(c.client.Put().Name(obj.Name).VersionedParams(&opts, metav1.ParameterCodec).Body(obj)))
 }
 
 func (c restCandidates) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
@@ -50,14 +51,17 @@ func (c restCandidates) Watch(ctx context.Context, opts metav1.ListOptions) (wat
 	return c.of(c.client.Get().VersionedParams(&opts, metav1.ParameterCodec)).Watch(ctx)
 }
 
-func (c restCandidates) do(ctx context.Context, request *rest.Request) (*coordinationv1beta1.LeaseCandidate, error) {
-	obj := &coordinationv1beta1.LeaseCandidate{}
-	if err := c.of(request).Do(ctx).Into(obj); err != nil {
+func (c restCandidates) of(request *rest.Request) *rest.Request {
+	return request.Namespace(c.namespace).Resource("leasecandidates")
+}
+
+func do[T any, P interface {
+	*T
+	runtime.Object
+}](ctx context.Context, request *rest.Request) (*T, error) {
+	obj := new(T)
+	if err := request.Do(ctx).Into(P(obj)); err != nil {
 		return nil, err
 	}
 	return obj, nil
-}
-
-func (c restCandidates) of(request *rest.Request) *rest.Request {
-	return request.Namespace(c.namespace).Resource("leasecandidates")
 }
