@@ -325,6 +325,36 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 	})
 }
 
+// An object whose transform always fails stops the collection. client-go leaves it out until the next LIST, which stops it, too.
+func TestDifference_AnObjectThatCannotBeTransformed(t *testing.T) {
+	story(t, func(w *world) {
+		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+			if obj.(*corev1.ConfigMap).Name == "bad" {
+				return nil, errors.New("cannot transform")
+			}
+			return obj, nil
+		}))
+		w.start()
+		w.create("a")
+		w.create("bad")
+		w.create("b")
+		w.after(5 * time.Minute)
+		want := []string{"a@1"}
+		if w.impl == clientGo {
+			want = append(want, "b@3")
+		}
+		assert.Equal(t, want, w.stored())
+		w.expireWatch()
+		w.create("c")
+		w.after(5 * time.Minute)
+		assert.Equal(t, want, w.stored())
+		w.delete("bad")
+		w.after(5 * time.Minute)
+		assert.Equal(t, []string{"a@1", "b@3", "c@5"}, w.stored())
+		w.handler.take()
+	})
+}
+
 // A delete of an object that was never seen: a DeltaFIFO drops it, an in-order queue passes it on, as client-go's does.
 func TestDifference_DeleteOfTheUnknown(t *testing.T) {
 	story(t, func(w *world) {

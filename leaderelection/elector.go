@@ -241,8 +241,6 @@ func (e *LeaderElector) release(ctx context.Context) error {
 			AcquireTime:          now,
 			RenewTime:            now,
 			LeaderTransitions:    record.LeaderTransitions,
-			Strategy:             record.Strategy,
-			PreferredHolder:      record.PreferredHolder,
 		}
 		err = e.config.Lock.Update(ctx, free)
 		if err == nil {

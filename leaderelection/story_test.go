@@ -481,6 +481,20 @@ func TestStory_Timings(t *testing.T) {
 	}
 }
 
+// A lease that was released is as it was before there was a coordinator.
+func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
+	stories(t, func(w *world) {
+		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15, Strategy: "OldestEmulationVersion"})
+		a := w.candidate("a", coordinated, releasing).runs()
+		w.after(5 * time.Second)
+		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy)
+		a.stop()
+		w.holder("")
+		assert.Empty(t, w.shelf.get().Strategy)
+		w.heard()
+	})
+}
+
 // A coordinated candidate makes no lease and takes none, whoever had it.
 func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 	stories(t, func(w *world) {

@@ -29,11 +29,24 @@ type (
 // Source: tools/cache/expiration_cache.go NewTTLStore
 func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store { return store.NewTTLStore(keyFunc, ttl) }
 
-// NewExpirationStore returns a store that forgets what the policy says.
+// NewExpirationStore returns a store that forgets what the policy says, which is asked by one goroutine at a time.
 //
 // Source: tools/cache/expiration_cache.go NewExpirationStore
 func NewExpirationStore(keyFunc KeyFunc, expirationPolicy ExpirationPolicy) Store {
-	return store.NewExpirationStore(keyFunc, expirationPolicy)
+	return store.NewExpirationStore(keyFunc, &serialPolicy{ExpirationPolicy: expirationPolicy})
+}
+
+// serialPolicy is a policy that need not be safe for concurrent use.
+type serialPolicy struct {
+	mu sync.Mutex
+	ExpirationPolicy
+}
+
+// IsExpired implements ExpirationPolicy.
+func (p *serialPolicy) IsExpired(obj *TimestampedEntry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ExpirationPolicy.IsExpired(obj)
 }
 
 // FakeExpirationPolicy lets everything expire but the keys in NeverExpire, for tests.
@@ -57,7 +70,7 @@ func (p *FakeExpirationPolicy) IsExpired(obj *TimestampedEntry) bool {
 // Source: tools/cache/expiration_cache_fakes.go NewFakeExpirationStore
 func NewFakeExpirationStore(keyFunc KeyFunc, deletedKeys chan<- string, expirationPolicy ExpirationPolicy, cacheClock clock.Clock) Store {
 	s := &tellingStore{deletedKeys: deletedKeys}
-	policy := tellingPolicy{expirationPolicy, func(entry *TimestampedEntry) {
+	policy := tellingPolicy{&serialPolicy{ExpirationPolicy: expirationPolicy}, func(entry *TimestampedEntry) {
 		if key, err := keyFunc(entry.Obj); err == nil {
 			s.note(key)
 		}

@@ -5,6 +5,7 @@ package cache_test
 import (
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,30 @@ func TestTTLStores(t *testing.T) {
 		require.NoError(t, s.Add(item{"a", 1}))
 		require.Equal(t, []string{"a"}, s.ListKeys())
 	}
+}
+
+// unlocked is a policy that is not safe for concurrent use.
+type unlocked struct{ asked int }
+
+func (p *unlocked) IsExpired(*cache.TimestampedEntry) bool {
+	p.asked++
+	return false
+}
+
+func TestExpirationStore_AsksThePolicyOneByOne(t *testing.T) {
+	policy := &unlocked{}
+	s := cache.NewExpirationStore(itemKey, policy)
+	require.NoError(t, s.Add(item{"a", 1}))
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 100 {
+				s.List()
+			}
+		})
+	}
+	readers.Wait()
+	require.Equal(t, 400, policy.asked)
 }
 
 // The same errors at the same times lead to the same answers on both.

@@ -40,6 +40,17 @@ type fifo interface {
 	IsClosed() bool
 }
 
+// A list that was replaced before it was popped need not be popped.
+func TestDifference_AShorterListSyncs(t *testing.T) {
+	ours, theirs := cache.NewFIFO(itemKey), clientgo.NewFIFO(itemKey)
+	for _, f := range []fifo{ours, theirs} {
+		require.NoError(t, f.Replace([]any{item{"a", 1}, item{"b", 1}}, "1"))
+		require.NoError(t, f.Replace(nil, "2"))
+	}
+	require.True(t, ours.HasSynced())
+	require.False(t, theirs.HasSynced())
+}
+
 // The same random operations give the same results on both, as long as a Replace has one object at most: client-go forgets
 // the order of a list.
 func TestModel_FIFO(t *testing.T) {

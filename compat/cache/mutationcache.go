@@ -99,10 +99,10 @@ type mutationCache struct {
 
 // write is an object that was written, or what is known of one that is gone.
 type write struct {
-	obj     any // nil: it is gone
-	version uint64
-	uid     types.UID
-	known   bool // whether obj has a version
+	obj             any // nil: it is gone
+	resourceVersion string
+	uid             types.UID
+	known           bool // whether obj has a version
 }
 
 func newWrite(obj any) write {
@@ -114,14 +114,15 @@ func newWrite(obj any) write {
 	if err != nil {
 		panic(err)
 	}
-	return write{obj: obj, version: version(m.GetResourceVersion()), uid: m.GetUID(), known: true}
+	return write{obj: obj, resourceVersion: m.GetResourceVersion(), uid: m.GetUID(), known: true}
 }
 
-func version(resourceVersion string) uint64 {
-	if resourceVersion == "" {
+// version is the number by which writes are compared. It panics if the resourceVersion is none.
+func (w write) version() uint64 {
+	if w.resourceVersion == "" {
 		return 0
 	}
-	v, err := strconv.ParseUint(resourceVersion, 10, 64)
+	v, err := strconv.ParseUint(w.resourceVersion, 10, 64)
 	if err != nil {
 		panic(err)
 	}
@@ -164,7 +165,7 @@ func (c *mutationCache) newer(key string, stored any) any {
 	switch {
 	case !s.known:
 		return stored
-	case s.version >= w.version:
+	case s.version() >= w.version():
 		c.writes.Remove(key)
 		return stored
 	case w.obj == nil:
@@ -233,7 +234,7 @@ func (c *mutationCache) Mutation(obj any) {
 	w := newWrite(obj)
 	if kept, ok := c.at(key); ok && kept.known && w.known {
 		gone := kept.obj == nil
-		if w.version < kept.version || gone && (w.version == kept.version || w.uid == kept.uid) {
+		if w.version() < kept.version() || gone && (w.version() == kept.version() || w.uid == kept.uid) {
 			return
 		}
 	}
@@ -248,7 +249,7 @@ func (c *mutationCache) OnAddOrUpdate(obj runtime.Object) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kept, ok := c.at(key); ok && kept.known && newWrite(obj).version >= kept.version {
+	if kept, ok := c.at(key); ok && kept.known && newWrite(obj).version() >= kept.version() {
 		c.writes.Remove(key)
 	}
 }
@@ -263,7 +264,7 @@ func (c *mutationCache) OnDelete(obj runtime.Object) {
 	defer c.mu.Unlock()
 	gone := newWrite(obj)
 	gone.obj = nil
-	if kept, ok := c.at(key); ok && kept.known && gone.version < kept.version && gone.uid != kept.uid {
+	if kept, ok := c.at(key); ok && kept.known && gone.version() < kept.version() && gone.uid != kept.uid {
 		return // a newer object of that name, which may live
 	}
 	c.writes.Add(key, gone, c.ttl)

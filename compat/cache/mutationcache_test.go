@@ -165,6 +165,21 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	require.NotEqual(t, pod("a", 1), got)
 }
 
+// A resourceVersion that is no number matters only when it is compared.
+func TestMutationCache_ResourceVersionIsRead(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
+	c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, true)
+	written := podOnNode("a", 1, "node-0", "uid")
+	written.ResourceVersion = "no number"
+	c.OnDelete(pod("b", 1))
+	c.Mutation(written)
+	found, err := c.ByIndex("node", "node-0")
+	require.NoError(t, err)
+	require.Equal(t, []any{written}, found)
+	require.NoError(t, indexer.Add(pod("a", 1)))
+	require.Panics(t, func() { _, _, _ = c.GetByKey("ns/a") })
+}
+
 func get(t *testing.T, c cache.MutationCache, key string) any {
 	t.Helper()
 	obj, exists, err := c.GetByKey(key)

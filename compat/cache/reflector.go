@@ -133,9 +133,13 @@ func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store Reflector
 	return r
 }
 
+// current is the reflector of the core, one without name and state for the zero Reflector.
 func (r *Reflector) current() *reflector.Reflector {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.core == nil {
+		return &reflector.Reflector{}
+	}
 	return r.core
 }
 
@@ -180,14 +184,22 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	return err
 }
 
-// coreHandler is handler for a reflector of the core; nil for nil.
+// coreHandler is handler for a reflector of the core, which it gets as one and the same Reflector; nil for nil.
 func coreHandler(handler WatchErrorHandlerWithContext) reflector.WatchErrorHandler {
 	if handler == nil {
 		return nil
 	}
-	return func(ctx context.Context, core *reflector.Reflector, err error) {
-		handler(ctx, &Reflector{core: core}, err)
+	var mu sync.Mutex
+	var r *Reflector
+	of := func(core *reflector.Reflector) *Reflector {
+		mu.Lock()
+		defer mu.Unlock()
+		if r == nil || r.core != core {
+			r = &Reflector{core: core}
+		}
+		return r
 	}
+	return func(ctx context.Context, core *reflector.Reflector, err error) { handler(ctx, of(core), err) }
 }
 
 // withContext is handler with a context that it ignores; nil for nil.

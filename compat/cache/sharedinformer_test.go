@@ -193,6 +193,34 @@ func TestWatchErrorHandlers(t *testing.T) {
 	}
 }
 
+// A handler that counts failures by reflector counts those of one informer together.
+func TestWatchErrorHandler_KnowsTheReflectorAgain(t *testing.T) {
+	broken := &cache.ListWatch{
+		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no list today") },
+	}
+	synctest.Test(t, func(t *testing.T) {
+		i := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(broken, refuser{}), &v1.Pod{}, 0)
+		failures := map[*cache.Reflector]int{}
+		require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		i.RunWithContext(ctx)
+		require.Len(t, failures, 1)
+		for _, count := range failures {
+			require.Greater(t, count, 2)
+		}
+	})
+}
+
+// A test of a watch error handler needs a Reflector, and any will do.
+func TestReflector_ZeroHasNoName(t *testing.T) {
+	r := &cache.Reflector{}
+	cache.DefaultWatchErrorHandler(t.Context(), r, io.EOF)
+	require.Empty(t, r.Name())
+	require.Empty(t, r.TypeDescription())
+	require.Empty(t, r.LastSyncResourceVersion())
+}
+
 type refuser struct{}
 
 func (refuser) IsWatchListSemanticsUnSupported() bool { return true }

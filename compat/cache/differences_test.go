@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/compat/cache"
+)
+
+// ways are the list and watch functions of a server that has one Pod.
+type ways struct {
+	lists int
+	watch func(ctx context.Context) (watch.Interface, error)
+}
+
+func (s *ways) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	s.lists++
+	return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*pod("a", 7)}}, nil
+}
+
+func (s *ways) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	return s.watch(ctx)
+}
+
+func (s *ways) List(metav1.ListOptions) (runtime.Object, error)   { panic("without context") }
+func (s *ways) Watch(metav1.ListOptions) (watch.Interface, error) { panic("without context") }
+func (s *ways) IsWatchListSemanticsUnSupported() bool             { return true }
+
+// onBoth runs test with a constructor of each implementation, of what lists and watches s until its context is done.
+func onBoth(t *testing.T, test func(t *testing.T, ours bool, run func(ctx context.Context, s *ways))) {
+	for name, run := range map[string]func(ctx context.Context, s *ways){
+		"ours": func(ctx context.Context, s *ways) {
+			cache.NewReflector(s, &v1.Pod{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0).RunWithContext(ctx)
+		},
+		"client-go": func(ctx context.Context, s *ways) {
+			clientgo.NewReflector(s, &v1.Pod{}, clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), 0).RunWithContext(ctx)
+		},
+	} {
+		t.Run("impl="+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, name == "ours", run) })
+		})
+	}
+}
+
+// What a watch function starts with the context that it gets ends with the watch.
+func TestDifference_AWatchsContextEndsWithIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
+		var contexts []context.Context
+		s := &ways{watch: func(ctx context.Context) (watch.Interface, error) {
+			contexts = append(contexts, ctx)
+			w := watch.NewFake()
+			if len(contexts) == 1 {
+				time.AfterFunc(2*time.Second, w.Stop)
+			}
+			return w, nil
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		go run(ctx, s)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, ours, contexts[0].Err() != nil, "the first, which has ended")
+		require.NoError(t, contexts[1].Err(), "the one that is open")
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// A watch function that does not notice the end of its context keeps nobody waiting.
+func TestDifference_ABlockedWatchFunctionIsNotWaitedFor(t *testing.T) {
+	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
+		release := make(chan struct{})
+		s := &ways{watch: func(context.Context) (watch.Interface, error) {
+			<-release
+			return watch.NewFake(), nil
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := false
+		go func() {
+			run(ctx, s)
+			ended = true
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		require.Equal(t, ours, ended)
+		close(release)
+		synctest.Wait()
+		require.True(t, ended)
+	})
+}
+
+// A controller runs once: a second Run reports an error, and ours also returns.
+func TestDifference_AControllerRunsOnce(t *testing.T) {
+	for name, make := range map[string]func(s *ways) interface{ RunWithContext(context.Context) }{
+		"ours": func(s *ways) interface{ RunWithContext(context.Context) } {
+			_, c := cache.NewInformer(s, &v1.Pod{}, 0, cache.ResourceEventHandlerFuncs{})
+			return c
+		},
+		"client-go": func(s *ways) interface{ RunWithContext(context.Context) } {
+			_, c := clientgo.NewInformer(s, &v1.Pod{}, 0, clientgo.ResourceEventHandlerFuncs{})
+			return c
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &ways{watch: func(context.Context) (watch.Interface, error) { return watch.NewFake(), nil }}
+			c := make(s)
+			for range 2 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				c.RunWithContext(ctx)
+				cancel()
+			}
+			require.Equal(t, map[string]int{"ours": 1, "client-go": 2}[name], s.lists, name)
+		})
+	}
+}
+
+// The Indexers are read when the store is made.
+func TestDifference_IndexersAreCopied(t *testing.T) {
+	indexers := cache.Indexers{}
+	ours := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	theirIndexers := clientgo.Indexers{}
+	theirs := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, theirIndexers)
+	indexers["later"], theirIndexers["later"] = cache.MetaNamespaceIndexFunc, clientgo.MetaNamespaceIndexFunc
+	_, err := ours.ByIndex("later", "ns")
+	require.Error(t, err)
+	_, err = theirs.ByIndex("later", "ns")
+	require.NoError(t, err)
+}
