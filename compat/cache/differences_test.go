@@ -102,19 +102,24 @@ func TestDifference_ABlockedWatchFunctionIsNotWaitedFor(t *testing.T) {
 
 // A controller runs once: a second Run reports an error, and ours also returns.
 func TestDifference_AControllerRunsOnce(t *testing.T) {
-	for name, make := range map[string]func(s *ways) interface{ RunWithContext(context.Context) }{
-		"ours": func(s *ways) interface{ RunWithContext(context.Context) } {
-			_, c := cache.NewInformer(s, &v1.Pod{}, 0, cache.ResourceEventHandlerFuncs{})
+	type controller interface{ RunWithContext(context.Context) }
+	for name, newController := range map[string]func(s *ways) controller{
+		"ours": func(s *ways) controller {
+			_, c := cache.NewInformerWithOptions(cache.InformerOptions{
+				ListerWatcher: s, ObjectType: &v1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{},
+			})
 			return c
 		},
-		"client-go": func(s *ways) interface{ RunWithContext(context.Context) } {
-			_, c := clientgo.NewInformer(s, &v1.Pod{}, 0, clientgo.ResourceEventHandlerFuncs{})
+		"client-go": func(s *ways) controller {
+			_, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{
+				ListerWatcher: s, ObjectType: &v1.Pod{}, Handler: clientgo.ResourceEventHandlerFuncs{},
+			})
 			return c
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &ways{watch: func(context.Context) (watch.Interface, error) { return watch.NewFake(), nil }}
-			c := make(s)
+			c := newController(s)
 			for range 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				c.RunWithContext(ctx)
