@@ -108,10 +108,10 @@ func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int
 		return err
 	}
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
-	for {
+	for first := true; ; first = false {
 		page, err := r.fetchPage(ctx, options, collect)
 		if options.Continue != "" && isExpired(err) {
-			got = listed{pageCount: got.pageCount}
+			got, first = listed{pageCount: got.pageCount}, true
 			page, err = r.fetchPage(ctx, metav1.ListOptions{ResourceVersion: resourceVersion}, collect)
 			page.Continue = ""
 		}
@@ -119,7 +119,7 @@ func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int
 			return listed{}, err
 		}
 		got.pageCount++
-		if got.resourceVersion == "" {
+		if first {
 			got.resourceVersion = page.ResourceVersion
 		}
 		if page.Continue == "" {

@@ -115,6 +115,16 @@ func TestTransform_Results(t *testing.T) {
 	}
 }
 
+// Pages are of one moment, that of the first: a server that tells it in a later one alone does not tell it.
+func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *script) {
+		s.start()
+		s.answerList(podList("", "token", "a@1"), nil)
+		s.answerList(podList("9", "", "b@9"), nil)
+		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=token", "replace a@1 b@9 rv=", "WATCH rv= bookmarks")
+	})
+}
+
 // A transform that keeps nothing but the name, in place, saves memory. The reflector still knows how far it has come: where
 // it forgot, a delete would be lost while no watch is open.
 func TestTransform_MayDropTheResourceVersion(t *testing.T) {

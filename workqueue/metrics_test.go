@@ -4,6 +4,7 @@ package workqueue_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,3 +194,75 @@ type reentrant struct {
 func (r *reentrant) NewDepthMetric(string) workqueue.GaugeMetric { return r }
 func (r *reentrant) Inc()                                        { r.lens = append(r.lens, r.q.Len()) }
 func (r *reentrant) Dec()                                        { r.lens = append(r.lens, r.q.Len()) }
+
+// faulty is a recorder of which one metric panics the next time.
+type faulty struct {
+	*recorder
+	queue string // whose
+	name  string // which
+	armed *atomic.Bool
+}
+
+type faultyMetric struct {
+	metric
+	f faulty
+}
+
+func (m faultyMetric) Inc()              { m.f.fail(m.name); m.metric.Inc() }
+func (m faultyMetric) Observe(v float64) { m.f.fail(m.name); m.metric.Observe(v) }
+
+func (f faulty) fail(metric string) {
+	if metric == f.queue+"/"+f.name && f.armed.CompareAndSwap(true, false) {
+		panic(metric)
+	}
+}
+
+func (f faulty) NewAddsMetric(q string) workqueue.CounterMetric {
+	return faultyMetric{f.metric("adds", q), f}
+}
+
+func (f faulty) NewWorkDurationMetric(q string) workqueue.HistogramMetric {
+	return faultyMetric{f.metric("work", q), f}
+}
+
+// A metric that panics in Add or in Done, in a program that survives it, leaves no worker asleep beside a full queue.
+func TestMetrics_APanicStopsNobody(t *testing.T) {
+	survive := func(call func()) {
+		defer func() { _ = recover() }()
+		call()
+	}
+	for _, name := range []string{"adds", "work"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				provider := faulty{newRecorder(), "queue", name, &atomic.Bool{}}
+				q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "queue", MetricsProvider: provider})
+				var handled atomic.Int64
+				for range 3 {
+					go func() {
+						for {
+							item, shutdown := q.Get()
+							if shutdown {
+								return
+							}
+							if handled.Add(1) == 1 {
+								q.Add(item) // so that Done queues it, and wakes somebody
+							}
+							survive(func() { q.Done(item) })
+						}
+					}()
+				}
+				synctest.Wait()
+				provider.armed.Store(true)
+				survive(func() { q.Add("a") })
+				for _, item := range []string{"b", "c", "d"} {
+					q.Add(item)
+				}
+				synctest.Wait()
+				assert.False(t, provider.armed.Load(), "it has panicked")
+				assert.EqualValues(t, 5, handled.Load())
+				assert.Zero(t, q.Len())
+				q.ShutDown()
+			})
+		})
+	}
+}

@@ -121,10 +121,10 @@ func (q *Typed[T]) Add(item T) {
 	q.lock()
 	added, next := q.addLocked(item, hash)
 	q.mu.Unlock()
+	next.wakeUp() // before a metric, which may be slow or panic
 	if added && q.metrics != nil {
 		q.metrics.added()
 	}
-	next.wakeUp()
 }
 
 func (q *Typed[T]) addLocked(item T, hash uint64) (added bool, next *sleeper) {
@@ -168,10 +168,10 @@ func (q *Typed[T]) Done(item T) {
 	q.lock()
 	worked, next, ok := q.doneLocked(item, hash)
 	q.mu.Unlock()
+	next.wakeUp() // before a metric, as in Add
 	if ok && q.metrics != nil {
 		q.metrics.finished(worked)
 	}
-	next.wakeUp()
 }
 
 func (q *Typed[T]) doneLocked(item T, hash uint64) (worked time.Duration, next *sleeper, ok bool) {

@@ -63,7 +63,11 @@ func swap(t testing.TB, dir string, pieces ...string) (goWork string) {
 	stack, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "swap")
-	cmd := exec.CommandContext(t.Context(), informerstack, "swap", "--stack", stack, "--out", out, "--pieces", strings.Join(pieces, ","), dir)
+	args := []string{"swap", "--stack", stack, "--out", out, dir}
+	for _, piece := range pieces {
+		args = append(args, "--pieces", piece)
+	}
+	cmd := exec.CommandContext(t.Context(), informerstack, args...)
 	cmd.Env = environ("off")
 	said, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(said))
