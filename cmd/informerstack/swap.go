@@ -101,11 +101,11 @@ func parseSwap(cmd *cobra.Command, args []string) (program string, command []str
 func swapProgram(ctx context.Context, options swap.Options, command []string, stdout io.Writer) error {
 	result, err := swap.Swap(ctx, options)
 	if err != nil {
-		if _, bad := errors.AsType[*swap.BadInputError](err); bad {
-			return fail(exitUsage, "%w", err)
-		}
 		if ctx.Err() != nil {
 			return fail(exitFailed, "interrupted: nothing was written")
+		}
+		if _, bad := errors.AsType[*swap.BadInputError](err); bad {
+			return fail(exitUsage, "%w", err)
 		}
 		return fail(exitFailed, "%w", err)
 	}
