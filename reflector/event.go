@@ -16,30 +16,13 @@ import (
 	"example.com/informerstack/store"
 )
 
-// event is a watch event that was understood. What it tells of the object was read before anybody else had it: a transform
-// may drop it, and a handler may write to it.
+// event is a watch event that was understood.
 type event struct {
 	watch.Event
-	name            store.ObjectName
-	resourceVersion string
-	endsInitial     bool // it is the bookmark that ends the initial events
-	obj             any  // the object transformed; nil for a bookmark
+	meta            metav1.Object // of the object that was received, which a transform may have changed since
+	resourceVersion string        // as it was received
+	obj             any           // the object transformed; nil for a bookmark
 	received        time.Time
-}
-
-// understand reads the object of a watch event that arrived at now.
-func (r *Reflector) understand(received watch.Event, now time.Time) (event, error) {
-	e := event{Event: received, received: now}
-	if err := r.expected.check(e.Object); err != nil {
-		return e, err
-	}
-	m, err := meta.Accessor(e.Object)
-	if err != nil {
-		return e, err
-	}
-	e.name, e.resourceVersion = store.MetaObjectToName(m), m.GetResourceVersion()
-	e.endsInitial = e.Type == watch.Bookmark && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
-	return e, nil
 }
 
 // sink is where the events of a watch go: a snapshot while the initial state streams in, then a follower.
@@ -121,11 +104,16 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 	}
 	w := r.open
 	w.lastEvent = now
-	e, err := r.understand(received, now)
+	e := event{Event: received, received: now}
+	err := r.expected.check(e.Object)
+	if err == nil {
+		e.meta, err = meta.Accessor(e.Object)
+	}
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
 		return nil
 	}
+	e.resourceVersion = e.meta.GetResourceVersion()
 
 	switch e.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -186,7 +174,7 @@ func (follower) apply(r *Reflector, e event) error {
 		}
 	}
 	if err != nil {
-		return &ApplyError{Verb: verb, Object: e.name.String(), Err: err}
+		return &ApplyError{Verb: verb, Object: store.MetaObjectToName(e.meta).String(), Err: err}
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
 	want := map[string]string{}
 	for i := range 2000 {
 		p := pod(fmt.Sprintf("%c@%d", 'a'+random.IntN(10), i))
-		e := event{Event: watch.Event{Type: watch.Added, Object: p}, name: store.MetaObjectToName(p), obj: p}
+		e := event{Event: watch.Event{Type: watch.Added, Object: p}, meta: p, obj: p}
 		switch random.IntN(3) {
 		case 0:
 			e.Type = watch.Deleted

@@ -87,18 +87,20 @@ type snapshot struct {
 }
 
 func (s *snapshot) apply(_ *Reflector, e event) error {
-	i, known := s.index[e.name]
+	name := store.MetaObjectToName(e.meta)
+	i, known := s.index[name]
 	switch {
 	case e.Type == watch.Bookmark:
-		s.resourceVersion, s.complete = e.resourceVersion, e.endsInitial
+		s.resourceVersion = e.resourceVersion
+		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil
-		delete(s.index, e.name)
+		delete(s.index, name)
 	case e.Type == watch.Deleted:
 	case known:
 		s.items[i] = e.obj
 	default:
-		s.index[e.name] = len(s.items)
+		s.index[name] = len(s.items)
 		s.items = append(s.items, e.obj)
 		s.progress = e.received
 	}

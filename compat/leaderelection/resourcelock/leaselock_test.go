@@ -5,7 +5,6 @@
 package resourcelock_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	reference "k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 	core "example.com/informerstack/leaderelection/resourcelock"
 )
@@ -29,68 +29,29 @@ var (
 	_ core.Identified        = (*resourcelock.LeaseLock)(nil)
 )
 
-// lock is what the two LeaseLocks have in common, whatever their records' type is called.
+// lock is one of the two LeaseLocks as client-go's, and its fields.
 type lock struct {
-	get         func() (reference.LeaderElectionRecord, []byte, error)
-	create      func(reference.LeaderElectionRecord) error
-	update      func(reference.LeaderElectionRecord) error
-	recordEvent func(string)
-	describe    func() string
-	identity    func() string
-	labels      func(map[string]string) // sets the field
-	recorder    func(*recorder)         // sets the field
+	reference.Interface
+	labels   *map[string]string
+	recorder *reference.EventRecorder
 }
 
 // locks runs test with each of the two.
 func locks(t *testing.T, test func(t *testing.T, l lock, client kubernetes.Interface)) {
-	ctx, meta := context.Background(), metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
+	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
 	t.Run("impl=ours", func(t *testing.T) {
 		client := fake.NewClientset()
 		l := &resourcelock.LeaseLock{
 			LeaseMeta: meta, Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
 		}
-		test(t, lock{
-			get: func() (reference.LeaderElectionRecord, []byte, error) {
-				record, raw, err := l.Get(ctx)
-				if err != nil {
-					return reference.LeaderElectionRecord{}, nil, err
-				}
-				return reference.LeaderElectionRecord(*record), raw, nil
-			},
-			create: func(r reference.LeaderElectionRecord) error {
-				return l.Create(ctx, resourcelock.LeaderElectionRecord(r))
-			},
-			update: func(r reference.LeaderElectionRecord) error {
-				return l.Update(ctx, resourcelock.LeaderElectionRecord(r))
-			},
-			recordEvent: l.RecordEvent,
-			describe:    l.Describe,
-			identity:    l.Identity,
-			labels:      func(labels map[string]string) { l.Labels = labels },
-			recorder:    func(r *recorder) { l.LockConfig.EventRecorder = r },
-		}, client)
+		test(t, lock{adapt.Lock(l), &l.Labels, (*reference.EventRecorder)(&l.LockConfig.EventRecorder)}, client)
 	})
 	t.Run("impl=client-go", func(t *testing.T) {
 		client := fake.NewClientset()
 		l := &reference.LeaseLock{
 			LeaseMeta: meta, Client: client.CoordinationV1(), LockConfig: reference.ResourceLockConfig{Identity: "a"},
 		}
-		test(t, lock{
-			get: func() (reference.LeaderElectionRecord, []byte, error) {
-				record, raw, err := l.Get(ctx)
-				if err != nil {
-					return reference.LeaderElectionRecord{}, nil, err
-				}
-				return *record, raw, nil
-			},
-			create:      func(r reference.LeaderElectionRecord) error { return l.Create(ctx, r) },
-			update:      func(r reference.LeaderElectionRecord) error { return l.Update(ctx, r) },
-			recordEvent: l.RecordEvent,
-			describe:    l.Describe,
-			identity:    l.Identity,
-			labels:      func(labels map[string]string) { l.Labels = labels },
-			recorder:    func(r *recorder) { l.LockConfig.EventRecorder = r },
-		}, client)
+		test(t, lock{l, &l.Labels, &l.LockConfig.EventRecorder}, client)
 	})
 }
 
@@ -126,27 +87,27 @@ func relabel(t *testing.T, client kubernetes.Interface, labels map[string]string
 
 func TestLeaseLock(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, client kubernetes.Interface) {
-		assert.Equal(t, "kube-system/lock", l.describe())
-		assert.Equal(t, "a", l.identity())
-		_, _, err := l.get()
+		assert.Equal(t, "kube-system/lock", l.Describe())
+		assert.Equal(t, "a", l.Identity())
+		_, _, err := l.Get(t.Context())
 		assert.True(t, apierrors.IsNotFound(err))
-		assert.EqualError(t, l.update(record()), "lease not initialized, call get or create first")
+		assert.EqualError(t, l.Update(t.Context(), record()), "lease not initialized, call get or create first")
 
-		require.NoError(t, l.create(record()))
-		assert.True(t, apierrors.IsAlreadyExists(l.create(record())))
-		got, raw, err := l.get()
+		require.NoError(t, l.Create(t.Context(), record()))
+		assert.True(t, apierrors.IsAlreadyExists(l.Create(t.Context(), record())))
+		got, raw, err := l.Get(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, record(), got)
+		assert.Equal(t, record(), *got)
 		var decoded reference.LeaderElectionRecord
 		require.NoError(t, json.Unmarshal(raw, &decoded))
 		assert.Equal(t, record(), decoded, "the bytes are the record's")
 
 		renewed := record()
 		renewed.RenewTime.Time = renewed.RenewTime.Add(time.Second)
-		require.NoError(t, l.update(renewed))
-		got, changed, err := l.get()
+		require.NoError(t, l.Update(t.Context(), renewed))
+		got, changed, err := l.Get(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, renewed, got)
+		assert.Equal(t, renewed, *got)
 		assert.NotEqual(t, raw, changed)
 	})
 }
@@ -154,35 +115,35 @@ func TestLeaseLock(t *testing.T) {
 // The labels of the lock are put on the Lease, and the others that it has stay. The field may be set at any time.
 func TestLeaseLock_Labels(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, client kubernetes.Interface) {
-		require.NoError(t, l.create(record()))
+		require.NoError(t, l.Create(t.Context(), record()))
 		assert.Empty(t, leaseOn(t, client).Labels)
 
-		l.labels(map[string]string{"leader": "a"})
-		require.NoError(t, l.update(record()))
+		*l.labels = map[string]string{"leader": "a"}
+		require.NoError(t, l.Update(t.Context(), record()))
 		assert.Equal(t, map[string]string{"leader": "a"}, leaseOn(t, client).Labels, "on a Lease that had none")
 
 		relabel(t, client, map[string]string{"leader": "b", "other": "x"})
-		_, _, err := l.get()
+		_, _, err := l.Get(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, l.update(record()))
+		require.NoError(t, l.Update(t.Context(), record()))
 		assert.Equal(t, map[string]string{"leader": "a", "other": "x"}, leaseOn(t, client).Labels)
 
-		l.labels(nil)
+		*l.labels = nil
 		relabel(t, client, map[string]string{"leader": "b"})
-		_, _, err = l.get()
+		_, _, err = l.Get(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, l.update(record()))
+		require.NoError(t, l.Update(t.Context(), record()))
 		assert.Equal(t, map[string]string{"leader": "b"}, leaseOn(t, client).Labels)
 	})
 }
 
 func TestLeaseLock_RecordEvent(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, _ kubernetes.Interface) {
-		require.NoError(t, l.create(record()))
-		l.recordEvent("is told to nobody")
+		require.NoError(t, l.Create(t.Context(), record()))
+		l.RecordEvent("is told to nobody")
 		r := &recorder{}
-		l.recorder(r)
-		l.recordEvent("became leader")
+		*l.recorder = r
+		l.RecordEvent("became leader")
 		assert.Equal(t, []string{"Normal LeaderElection coordination.k8s.io/v1 Lease kube-system/lock: a became leader"}, r.events)
 	})
 }
