@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -141,7 +142,9 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Items) == 0 {
+	// Fake clientsets do not select by field.
+	mine := slices.IndexFunc(found.Items, func(o coordinationv1beta1.LeaseCandidate) bool { return o.Name == c.config.Name })
+	if mine < 0 {
 		return c.config.Client.Create(ctx, &coordinationv1beta1.LeaseCandidate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: c.config.Name},
 			Spec: coordinationv1beta1.LeaseCandidateSpec{
@@ -150,7 +153,7 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 			},
 		}, metav1.CreateOptions{})
 	}
-	candidate := found.Items[0].DeepCopy()
+	candidate := found.Items[mine].DeepCopy()
 	candidate.Spec.RenewTime = now
 	return c.config.Client.Update(ctx, candidate, metav1.UpdateOptions{})
 }

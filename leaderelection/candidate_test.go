@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	coordinationv1beta1client "k8s.io/client-go/kubernetes/typed/coordination/v1beta1"
 	"k8s.io/client-go/rest"
@@ -146,6 +147,24 @@ func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 		err := s.Get(c)
 		assert.Equal(t, strings.HasSuffix(t.Name(), transcript.Ours), err == nil, "%v", err)
 	})
+}
+
+// The objects of other candidates are not touched, even by a client that returns all of them.
+func TestLeaseCandidate_LeavesOthersAlone(t *testing.T) {
+	client := fake.NewClientset(&coordinationv1beta1.LeaseCandidate{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "0"}})
+	candidates := client.CoordinationV1beta1().LeaseCandidates("kube-system")
+	c, err := NewLeaseCandidate(LeaseCandidateConfig{
+		Client: candidates, Namespace: "kube-system", Name: "a", LeaseName: "lease", BinaryVersion: "1.37.0",
+	})
+	require.NoError(t, err)
+	for range 2 { // makes it, and renews it
+		written, err := c.renew(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "a", written.Name)
+	}
+	other, err := candidates.Get(t.Context(), "0", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Nil(t, other.Spec.RenewTime)
 }
 
 // A role that is enough for client-go's candidate is enough.

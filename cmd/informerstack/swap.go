@@ -61,7 +61,7 @@ func newSwapCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&options.Pieces, "pieces", nil, "what to swap: some of "+strings.Join(swap.PieceNames(), ",")+" (default all)")
 	flags.StringVar(&options.Out, "out", "", "the folder to write (default "+swap.FolderName+" in the program's module)")
-	flags.StringVar(&options.Stack, "stack", "", "the folder of this stack's source (default where this program was built from)")
+	flags.StringVar(&options.Stack, "stack", "", "the folder of this stack's source (default the program's own, else where informerstack was built from)")
 	return cmd
 }
 

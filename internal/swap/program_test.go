@@ -124,6 +124,12 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{"out has other files in it"},
 		},
 		{
+			name:    "a folder with somebody's go.work",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n", "out/go.work": "go 1.26.0\n"},
+			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "out") },
+			want:    []string{"out has other files in it"},
+		},
+		{
 			name:    "the program's own folder",
 			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Out = o.Program },

@@ -11,9 +11,10 @@
 //  1. The program's files are only read.
 //  2. The folder is whole or it is not there: what goes wrong leaves what was there before.
 //  3. The same program, pieces and stack give the same files.
+//  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work tells.
 //
-// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), folder.go, copy.go, reexport.go, workspace.go,
-// gowork.go, stack.go and gocmd.go; then go test -v ./internal/swap. Goroutines and locking: none.
+// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), stack.go, folder.go, copy.go, reexport.go,
+// workspace.go, gowork.go and gocmd.go; then go test -v ./internal/swap. Goroutines and locking: none.
 package swap
 
 import (
