@@ -34,10 +34,10 @@ func (e *VeryShortWatchError) Error() string {
 	return fmt.Sprintf("very short watch: %s: Unexpected watch close - watch lasted less than a second and no items received", e.Name)
 }
 
-// ApplyError is a change that was received and could not be taken: the transform failed, or the Store did. Nothing is
-// lost: the reflector has not moved past the change and lists again.
+// ApplyError is a change that was received and not taken: the transform failed, or the Store, or the consumer behind the
+// Store (see Reflector.Relist). Nothing is lost: the reflector lists again.
 type ApplyError struct {
-	Verb   string // transform, add, update, delete, bookmark, replace or resync
+	Verb   string // transform, add, update, delete, bookmark, replace, resync or process
 	Object string // namespace/name of the object; "" when the change concerns them all
 	Err    error
 }
@@ -58,6 +58,20 @@ var errNilResult = errors.New("result is nil")
 func isApplyError(err error) bool {
 	var applyErr *ApplyError
 	return errors.As(err, &applyErr)
+}
+
+// causeDecoding marks the ERROR event that a client makes itself when it cannot read on from a watch: a frame that cannot
+// be decoded, or a connection that was lost. To a reader it looks like an InternalError.
+//
+// Source: rest/request.go Request
+const causeDecoding metav1.CauseType = "ClientWatchDecoding"
+
+func isDecodingError(err error) bool { return apierrors.HasStatusCause(err, causeDecoding) }
+
+// isAnswer reports that err was sent by the server.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !isDecodingError(err)
 }
 
 // isExpired reports a 410: the server has forgotten the resourceVersion. Old servers say Gone instead of Expired.

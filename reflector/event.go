@@ -29,9 +29,9 @@ type event struct {
 type sink interface {
 	// apply takes one change, or a bookmark.
 	apply(r *Reflector, e event) error
-	// advance notes that everything up to resourceVersion was applied. pastInitial is false while the server may still be
+	// advance notes that e and everything before it was applied. pastInitial is false while the server may still be
 	// sending the present state, which is in no order.
-	advance(r *Reflector, resourceVersion string, pastInitial bool)
+	advance(r *Reflector, e event, pastInitial bool)
 	// done is true once the sink wants no more.
 	done() bool
 	// check is called at first and then whenever the time it returned has passed. An error ends the watch.
@@ -55,6 +55,8 @@ func (r *Reflector) consume(ctx context.Context, to sink) error {
 			if err := r.resyncNow(ctx); err != nil {
 				return err
 			}
+		case cause := <-r.relistDue():
+			return relistError(cause)
 		case <-timer.C():
 			next, err := to.check(ctx, r, r.clock.Now())
 			if err != nil {
@@ -66,7 +68,6 @@ func (r *Reflector) consume(ctx context.Context, to sink) error {
 				ok, err = r.drain(ctx, e, to)
 			}
 			if !ok || err != nil || to.done() {
-				r.contact(r.clock.Now())
 				return err
 			}
 		}
@@ -79,7 +80,9 @@ const maxInARow = 64
 // drain handles first and the events behind it that have already arrived. It reports whether the watch is still open.
 func (r *Reflector) drain(ctx context.Context, first watch.Event, to sink) (open bool, err error) {
 	now := r.clock.Now()
-	r.contact(now)
+	if first.Type != watch.Error {
+		r.noteContact()
+	}
 	next := first
 	for count := 1; ; count++ {
 		if err := r.handle(ctx, next, now, to); err != nil || to.done() || count == maxInARow || ctx.Err() != nil {
@@ -100,7 +103,11 @@ func (r *Reflector) drain(ctx context.Context, first watch.Event, to sink) (open
 // type, but its resourceVersion counts. Where the store fails, the resourceVersion must not move.
 func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.Time, to sink) error {
 	if received.Type == watch.Error {
-		return apierrors.FromObject(received.Object)
+		err := apierrors.FromObject(received.Object)
+		if !isDecodingError(err) {
+			r.noteContact()
+		}
+		return err
 	}
 	w := r.open
 	w.lastEvent = now
@@ -134,7 +141,7 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 	} else {
 		r.lastChange = now
 	}
-	to.advance(r, e.resourceVersion, w.pastInitial)
+	to.advance(r, e, w.pastInitial)
 	w.eventCount++
 	return nil
 }
@@ -179,13 +186,13 @@ func (follower) apply(r *Reflector, e event) error {
 	return nil
 }
 
-func (follower) advance(r *Reflector, resourceVersion string, pastInitial bool) {
+func (follower) advance(r *Reflector, e event, pastInitial bool) {
 	if !pastInitial {
 		return
 	}
-	r.setResourceVersion(resourceVersion)
+	r.setResourceVersion(e.resourceVersion, e.received)
 	if s, ok := r.store.(ResourceVersionUpdater); ok {
-		s.UpdateResourceVersion(resourceVersion)
+		s.UpdateResourceVersion(e.resourceVersion)
 	}
 }
 

@@ -5,6 +5,7 @@ package reflector
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ type listed struct {
 	items           []any
 	resourceVersion string
 	pageCount       int
+	asOf            time.Time // see Status.CurrentAsOf
 }
 
 // list fetches everything by LIST and replaces the store's content with it.
@@ -28,6 +30,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	limit := r.limit
 	start := r.clock.Now()
 	inc(r.metrics.lists)
+	r.forgetRelist(ctx)
 	var got listed
 	var err error
 	select {
@@ -56,12 +59,12 @@ func (r *Reflector) list(ctx context.Context) error {
 
 // replace makes the store hold exactly what was fetched, and only then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
-	r.contact(r.clock.Now())
 	if err := r.store.Replace(got.items, got.resourceVersion); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false
-	r.setResourceVersion(got.resourceVersion)
+	r.setResourceVersion(got.resourceVersion, got.asOf)
+	r.fetched = true
 	r.startResync()
 	return nil
 }
@@ -94,12 +97,12 @@ func (r *Reflector) limitFor(resourceVersion string) int64 {
 }
 
 // fetch lists everything at resourceVersion, page by page. It runs in a goroutine of its own, which outlives its caller's
-// interest if the server does not answer, and so it changes nothing of r.
+// interest if the server does not answer, and so it changes nothing of r but Status.LastContact.
 //
 // Only the first page names a resourceVersion; the server has the later ones at the same, which is in the token. If it
 // forgets that state meanwhile (410), nothing but a list without pages can still be consistent.
 func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int64) (listed, error) {
-	var got listed
+	got := listed{asOf: r.clock.Now()}
 	collect := func(item runtime.Object) error {
 		obj, err := r.receive(ctx, item)
 		if err == nil {
@@ -111,7 +114,7 @@ func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int
 	for first := true; ; first = false {
 		page, err := r.fetchPage(ctx, options, collect)
 		if options.Continue != "" && isExpired(err) {
-			got, first = listed{pageCount: got.pageCount}, true
+			got, first = listed{asOf: r.clock.Now(), pageCount: got.pageCount}, true
 			page, err = r.fetchPage(ctx, metav1.ListOptions{ResourceVersion: resourceVersion}, collect)
 			page.Continue = ""
 		}
@@ -135,9 +138,12 @@ func (r *Reflector) fetchPage(ctx context.Context, options metav1.ListOptions, e
 		return metav1.ListMeta{}, err
 	}
 	if streamer, ok := r.listerWatcher.(StreamLister); ok {
-		return streamer.ListStream(ctx, options, each)
+		m, err := streamer.ListStream(ctx, options, each)
+		r.noteAnswer(err)
+		return m, err
 	}
 	list, err := r.listerWatcher.ListWithContext(ctx, options)
+	r.noteAnswer(err)
 	switch {
 	case err != nil:
 		return metav1.ListMeta{}, err

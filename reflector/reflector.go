@@ -61,9 +61,11 @@ type Reflector struct {
 	progress          func(resourceVersion string)
 
 	running atomic.Bool
+	relists chan error // the cause of a Relist that no request for the collection has followed yet
 
 	// Below: of the goroutine that runs the reflector.
 
+	fetched        bool        // whether this round has fetched everything and now follows the changes
 	useWatchList   bool        // false once the server is known not to support it
 	unfinished     int         // streaming lists in a row that ended before the initial state was complete
 	fellBack       bool        // whether a fallback was logged
@@ -107,6 +109,7 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		progress:          opts.Progress,
 		useWatchList:      (opts.UseWatchList == nil || *opts.UseWatchList) && !refusesWatchList(lw),
 		limit:             -1,
+		relists:           make(chan error, 1),
 		internalErrors:    internalErrors{max: opts.MaxInternalErrorRetryDuration},
 		status:            Status{Phase: Idle},
 	}
@@ -222,6 +225,7 @@ func (r *Reflector) endRound() {
 	}
 	r.internalErrors = internalErrors{max: r.internalErrors.max}
 	r.limit = -1
+	r.fetched = false
 }
 
 // pause backs off. It returns false if ctx ends first.

@@ -62,6 +62,7 @@ type script struct {
 	opened    []*scriptWatch
 	failNext  map[string]error // store method -> its next error
 	panicNext bool
+	onCall    func()       // called by the store at each change
 	busy      atomic.Int64 // calls of the store under way
 	deaf      bool         // requests do not notice that their context is done
 	hearing   context.Context
@@ -394,6 +395,9 @@ func (s scriptStore) call(method string, obj any) error {
 		s.t.Error("R4: the store is called twice at a time")
 	}
 	defer s.busy.Add(-1)
+	if s.onCall != nil {
+		s.onCall()
+	}
 	s.mu.Lock()
 	err := s.failNext[method]
 	delete(s.failNext, method)

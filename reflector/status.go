@@ -13,10 +13,23 @@ import (
 // Status is what a reflector can say of itself at one moment.
 type Status struct {
 	Phase           Phase
-	ResourceVersion string    // that the store has reached; "" before the first list
-	LastContact     time.Time // when the server last answered: a list, an opened watch, an event, a watch's end
-	LastEvent       time.Time // when the last change arrived by a watch
-	LastBookmark    time.Time // when the last bookmark arrived: the server's word that nothing changed
+	ResourceVersion string // that the store has reached; "" before the first list
+
+	// LastContact is when the server last sent something: the answer to a LIST or WATCH request, also an API error such as
+	// 403 or 429, or an event, a bookmark or an error in a watch. A connection that fails or ends is not contact.
+	LastContact time.Time
+	// CurrentAsOf is a time up to which the store is complete: it has been given everything that the collection held then,
+	// as the server that answered knew it. A list sets it to the time at which its request was sent, a streaming list to
+	// the time at which its last initial event arrived, and each change or bookmark of the watch that follows to the time
+	// at which that arrived. Opening a watch, its end, and a list that is still being received do not move it.
+	//
+	// It is the zero time before the first list, and from the moment at which the store is known to be old until the next
+	// list has replaced its content. A store is known to be old after a 410 (Gone, Expired) to a watch, an ApplyError, or
+	// a Relist.
+	CurrentAsOf time.Time
+
+	LastEvent    time.Time // when the last change arrived by a watch
+	LastBookmark time.Time // when the last bookmark arrived: the server's word that nothing changed
 
 	LastError           error     // the newest failure, kept when it is over
 	LastErrorTime       time.Time //
@@ -42,18 +55,29 @@ func (r *Reflector) setPhase(p Phase) {
 	r.status.Phase = p
 }
 
-// contact notes that the server answered.
-func (r *Reflector) contact(now time.Time) {
+// noteContact notes that the server sent something. It may be called from any goroutine.
+func (r *Reflector) noteContact() {
+	now := r.clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.LastContact = now
 }
 
-// setResourceVersion moves on to a state that the Store has taken completely.
-func (r *Reflector) setResourceVersion(resourceVersion string) {
+// noteAnswer notes contact if err, the result of a request, is nil or an error that the server sent.
+func (r *Reflector) noteAnswer(err error) {
+	if err == nil || isAnswer(err) {
+		r.noteContact()
+	}
+}
+
+// setResourceVersion records that the Store has taken everything up to resourceVersion, which was the newest at asOf.
+func (r *Reflector) setResourceVersion(resourceVersion string, asOf time.Time) {
 	r.metrics.reached(resourceVersion)
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
+	if len(r.relists) == 0 { // otherwise the store is known to be old
+		r.status.CurrentAsOf = asOf
+	}
 	r.status.LastEvent, r.status.LastBookmark = r.lastChange, r.lastBookmark
 	r.mu.Unlock()
 	if r.progress != nil {
@@ -72,6 +96,9 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 		r.status.Failures++
 	case t.To == Watching:
 		r.status.ConsecutiveFailures = 0
+	}
+	if isApplyError(t.Err) || isExpired(t.Err) && (t.From == Opening || t.From == Watching) {
+		r.status.CurrentAsOf = time.Time{}
 	}
 	if fellBack {
 		r.status.Fallbacks++

@@ -24,7 +24,7 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, Status{Phase: Streaming}, status())
 		s.answerWatch(apiErrors["forbidden"])
 		start := time.Now()
-		require.Equal(t, Status{Phase: Listing, LastError: apiErrors["forbidden"], LastErrorTime: start, ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1}, status())
+		require.Equal(t, Status{Phase: Listing, LastContact: start, LastError: apiErrors["forbidden"], LastErrorTime: start, ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1}, status())
 		s.answerList(nil, apiErrors["500"])
 		require.Equal(t, BackingOff, status().Phase)
 		require.Equal(t, 2, status().ConsecutiveFailures)

@@ -5,6 +5,7 @@ package reflector
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,8 +81,14 @@ func (r *Reflector) startWatch(ctx context.Context, timeout time.Duration, optio
 				abandon()
 				return nil, err
 			}
+		case cause := <-r.relistDue():
+			abandon()
+			return nil, relistError(cause)
 		case o := <-answer:
 			w, err := o.unpack()
+			if !isEmptyWatch(w) {
+				r.noteAnswer(err)
+			}
 			if err == nil && isNil(w) {
 				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w", r.typeDescription, errNilResult)
 			}
@@ -90,10 +97,14 @@ func (r *Reflector) startWatch(ctx context.Context, timeout time.Duration, optio
 				return nil, err
 			}
 			inc(r.metrics.watches)
-			r.contact(r.clock.Now())
 			return &liveWatch{Interface: w, cancel: cancel, started: started, deadline: started.Add(timeout)}, nil
 		}
 	}
+}
+
+// isEmptyWatch reports a watch that rest made itself because it could not reach the server. It is closed already.
+func isEmptyWatch(w watch.Interface) bool {
+	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
 
 // closeWatch stops the open watch.

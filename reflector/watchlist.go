@@ -30,6 +30,7 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 		resourceVersion = ""
 	}
 	sendInitialEvents := true
+	r.forgetRelist(ctx)
 	r.open, err = r.startWatch(ctx, timeout, metav1.ListOptions{
 		ResourceVersion:      resourceVersion,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
@@ -56,7 +57,7 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	got := listed{items: initial.list(), resourceVersion: initial.resourceVersion}
+	got := listed{items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended}
 	if r.verify != nil {
 		r.verify(ctx, r, Streamed{Items: got.items, ResourceVersion: got.resourceVersion, Transform: r.transform})
 	}
@@ -82,6 +83,7 @@ type snapshot struct {
 	index           map[store.ObjectName]int
 	resourceVersion string
 	complete        bool      // the bookmark that ends the initial events was received
+	ended           time.Time // when it was
 	progress        time.Time // when the stream began, or last brought an object that was new to it
 	warned          time.Time // when a slow stream was last complained about
 }
@@ -93,6 +95,7 @@ func (s *snapshot) apply(_ *Reflector, e event) error {
 	case e.Type == watch.Bookmark:
 		s.resourceVersion = e.resourceVersion
 		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+		s.ended = e.received
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil
 		delete(s.index, name)
@@ -108,7 +111,7 @@ func (s *snapshot) apply(_ *Reflector, e event) error {
 }
 
 // advance does nothing: the present state has one resourceVersion, that of its last bookmark.
-func (s *snapshot) advance(*Reflector, string, bool) {}
+func (s *snapshot) advance(*Reflector, event, bool) {}
 
 func (s *snapshot) done() bool { return s.complete }
 

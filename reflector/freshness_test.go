@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// lostConnection is what a watch ends with when its HTTP/2 connection is lost: rest makes the event, not the server.
+func lostConnection() watch.Event {
+	reporter := apierrors.NewClientErrorReporter(500, "GET", string(causeDecoding))
+	lost := errors.New("unable to decode an event from the watch stream: http2: client connection lost")
+	return watch.Event{Type: watch.Error, Object: reporter.AsObject(lost)}
+}
+
+// Contact is what the server sent, and nothing else.
+func TestLastContact_IsWhatTheServerSent(t *testing.T) {
+	start := func(s *script) { s.start() }
+	opening := func(s *script) { s.start(); s.answerList(podList("5", ""), nil) }
+	watching := func(s *script) { s.watching() }
+	streaming := func(s *script) { s.streaming() }
+	for name, test := range map[string]struct {
+		reach, act func(s *script)
+		want       bool
+	}{
+		"a list":                     {start, func(s *script) { s.answerList(podList("5", ""), nil) }, true},
+		"a page":                     {start, func(s *script) { s.answerList(podList("5", "next"), nil) }, true},
+		"an API error to a LIST":     {start, func(s *script) { s.answerList(nil, apiErrors["429"]) }, true},
+		"a refused LIST":             {start, func(s *script) { s.answerList(nil, apiErrors["refused"]) }, false},
+		"a watch":                    {opening, func(s *script) { s.answerWatch(nil) }, true},
+		"an API error to a WATCH":    {opening, func(s *script) { s.answerWatch(apiErrors["forbidden"]) }, true},
+		"a refused WATCH":            {opening, func(s *script) { s.answerWatch(apiErrors["refused"]) }, false},
+		"a watch that rest made":     {opening, func(s *script) { send(s.t, s.watches, watchAnswer{w: watch.NewEmptyWatch()}) }, false},
+		"a change":                   {watching, func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, true},
+		"a bookmark":                 {watching, func(s *script) { s.event(bookmark("6", "")) }, true},
+		"an ERROR event":             {watching, func(s *script) { s.event(errorEvent("500")) }, true},
+		"a lost connection":          {watching, func(s *script) { s.event(lostConnection()) }, false},
+		"the end of a watch":         {watching, func(s *script) { close(s.open.events) }, false},
+		"an initial event":           {streaming, func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, true},
+		"the end of a stream":        {streaming, func(s *script) { close(s.open.events) }, false},
+		"a connection lost likewise": {streaming, func(s *script) { s.event(lostConnection()) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, "ours", func(t *testing.T, s *script) {
+				test.reach(s)
+				before := s.ours.Status().LastContact
+				s.after(3 * time.Second)
+				now := time.Now()
+				test.act(s)
+				synctest.Wait()
+				if got := s.ours.Status().LastContact; test.want {
+					require.Equal(t, now, got)
+				} else {
+					require.Equal(t, before, got)
+				}
+			})
+		})
+	}
+}
+
+// freshness follows Status.CurrentAsOf: now names the present moment, and at checks which named moment it is.
+type freshness struct {
+	*script
+	moments map[string]time.Time
+}
+
+func follow(s *script) *freshness { return &freshness{s, map[string]time.Time{"never": {}}} }
+
+func (f *freshness) now(name string) { f.moments[name] = time.Now(); f.after(3 * time.Second) }
+
+func (f *freshness) at(want string) {
+	f.t.Helper()
+	synctest.Wait()
+	require.Equal(f.t, f.moments[want], f.ours.Status().CurrentAsOf, want)
+}
+
+// The store is as current as the request for the list, not as its answer, however many pages that has; then as the last
+// change or bookmark. Nothing else moves it.
+func TestCurrentAsOf_ListAndWatch(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		f := follow(s)
+		s.start()
+		f.now("sent")
+		f.at("never")
+		s.answerList(podList("5", "next"), nil)
+		f.now("page")
+		f.at("never")
+		s.answerList(podList("5", ""), nil)
+		f.at("sent")
+		f.now("listed")
+		s.answerWatch(nil)
+		f.at("sent")
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		f.now("change")
+		f.at("change")
+		s.event(watch.Event{Type: watch.Modified, Object: node("n@7")})
+		f.at("change")
+		s.event(bookmark("8", ""))
+		f.now("bookmark")
+		f.at("bookmark")
+		s.after(time.Minute)
+		close(s.open.events)
+		f.at("bookmark")
+		s.answerWatch(apiErrors["429"])
+		f.at("bookmark")
+		s.answerWatchEventually()
+		f.at("bookmark")
+		s.event(errorEvent("forbidden"))
+		s.after(time.Minute)
+		f.at("bookmark")
+		s.answerList(nil, apiErrors["toolarge"])
+		f.at("bookmark")
+		s.stop()
+		f.at("bookmark")
+	})
+}
+
+// A streaming list is as current as the end of its initial events. One of a watch that begins with initial events is
+// only as current as the list before, until they are over.
+func TestCurrentAsOf_InitialEvents(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		f := follow(s)
+		s.streaming()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		f.at("never")
+		s.after(time.Second)
+		s.event(bookmark("9", "true"))
+		f.now("end")
+		f.at("end")
+	})
+	on(t, "ours", func(t *testing.T, s *script) {
+		f := follow(s)
+		s.start()
+		f.now("sent")
+		s.answerList(podList("", ""), nil)
+		s.answerWatch(nil)
+		s.after(time.Second)
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		f.at("sent")
+		s.event(bookmark("9", ""))
+		f.now("bookmark")
+		f.at("bookmark")
+	})
+}
+
+// Once the store is known to be old it is as current as no time at all, until the next list was taken.
+func TestCurrentAsOf_KnownToBeOld(t *testing.T) {
+	for name, act := range map[string]func(s *script){
+		"410 in the watch":     func(s *script) { s.event(errorEvent("expired")) },
+		"old 410 in the watch": func(s *script) { s.event(errorEvent("gone")) },
+		"410 to the watch": func(s *script) {
+			s.after(time.Minute)
+			close(s.open.events)
+			s.answerWatch(apiErrors["expired"])
+		},
+		"a change that the store refuses": func(s *script) {
+			s.fail("add", errors.New("store failed"))
+			s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		},
+		"a change that the consumer lost": func(s *script) { s.ours.Relist(errors.New("lost")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, "ours", func(t *testing.T, s *script) {
+				f := follow(s)
+				s.watching()
+				s.event(bookmark("5", ""))
+				f.now("watched")
+				f.at("watched")
+				act(s)
+				f.at("never")
+				f.answerListEventually(nil, apiErrors["500"])
+				f.at("never")
+				for s.listCount() < 3 {
+					s.after(100 * time.Millisecond)
+				}
+				f.now("sent")
+				f.answerList(podList("9", ""), nil)
+				f.at("sent")
+			})
+		})
+	}
+}
