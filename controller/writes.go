@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Writes remembers what reconcile wrote, so that the next call for the key does not act on a cache that has not seen it yet:
-// one that holds no child creates a second.
+// Writes remembers what reconcile wrote, so that the next call for the key does not act on a cache
+// without it: a reconcile that does not find its child creates a second one.
 //
-//	if !writes.Seen(key, pods.LastStoreSyncResourceVersion()) {
-//		return controller.Result{RequeueAfter: time.Second}, nil // or sooner, with the event of the write
+//	if !writes.Seen(key, pods.GetStore().LastStoreSyncResourceVersion()) {
+//		return controller.Result{RequeueAfter: time.Second}, nil // the event of the write comes sooner
 //	}
 //	...
 //	created, err := client.Create(ctx, pod, metav1.CreateOptions{})
@@ -20,10 +20,13 @@ import (
 //		writes.Wrote(key, created.ResourceVersion)
 //	}
 //
-// Versions are comparable within one resource only, so a controller needs one Writes for each resource that it both writes
-// and reads. An informer with a selector may have to wait for the next bookmark to have seen a write that it does not select.
+// A store of package informer reports a version when every change up to it is stored. Versions are
+// comparable within one resource only, so a controller needs one Writes for each resource that it
+// both writes and reads. An informer with a selector may have to wait for the next bookmark to
+// have seen a write that it does not select.
 //
-//	W1  newest[k] is newer than every version with which Seen(k, version) was true since the last Wrote(k, ...).
+//	W1  newest[k] is newer than every version with which Seen(k, version) was true since the last
+//	    Wrote(k, ...)
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
@@ -31,7 +34,8 @@ type Writes[K comparable] struct {
 	newest map[K]string
 }
 
-// Wrote notes that the server answered a create or an update for key with resourceVersion. One that is no version is ignored.
+// Wrote notes that the server answered a create or an update for key with resourceVersion. A text
+// that is not a version is ignored.
 func (w *Writes[K]) Wrote(key K, resourceVersion string) {
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
 		return
@@ -47,9 +51,9 @@ func (w *Writes[K]) Wrote(key K, resourceVersion string) {
 	w.newest[key] = resourceVersion
 }
 
-// Seen tells whether a cache that is as new as resourceVersion has seen all that was written for key. If so, the writes are
-// forgotten. "" is a cache that has seen nothing; of any other text that is no version nothing can be told, and the answer is
-// true rather than for ever false.
+// Seen reports whether a cache at resourceVersion has seen everything that was written for key. If
+// so, the writes are forgotten. "" means a cache that has seen nothing. For any other text that is
+// not a version the result is true, because it could never become true later.
 func (w *Writes[K]) Seen(key K, resourceVersion string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +72,7 @@ func (w *Writes[K]) Forget(key K) {
 	delete(w.newest, key)
 }
 
-// older tells whether a is known to be older than b.
+// older reports whether a is known to be older than b.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -6,13 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/store"
 )
 
-// KeyListerGetter is what the consumer of a queue already knows, usually a store.Store. A queue calls it with its lock
-// held, so that what is known and what is queued are seen at one moment; it must not call the queue.
+// KeyListerGetter is what the consumer of a queue already knows, usually a store.Store. A queue
+// calls it under its lock, so that known and queued objects are seen at one moment; it must not
+// call the queue.
 //
 // Source: tools/cache/delta_fifo.go KeyListerGetter
 type KeyListerGetter interface {
@@ -40,70 +42,95 @@ type GaugeMetric interface{ Set(float64) }
 // Source: tools/cache/reflector_metrics.go HistogramMetric
 type HistogramMetric interface{ Observe(float64) }
 
-// Metrics receives a queue's numbers. A nil field costs nothing. The hooks may run with the queue locked: they must be
-// quick, and must not call the queue.
+// Metrics receives a queue's numbers. A nil field costs nothing. The hooks may run under the
+// queue's lock: they must be quick and must not call the queue.
 type Metrics struct {
-	// QueuedItems is how many keys wait in a DeltaFIFO, or how many deltas in a RealFIFO.
+	// QueuedItems is the number of keys in a DeltaFIFO, or of deltas in a RealFIFO.
 	QueuedItems GaugeMetric
-	// ProcessingLatency is how long each call of a process function took, in seconds.
+	// ProcessingLatency is the duration of each call of a process function, in seconds.
 	ProcessingLatency HistogramMetric
 }
 
-// A process function that takes longer than slowProcess while more than slowDepth items wait is logged. A batch may take
-// as much for each of its deltas, up to slowBatch.
+// A process function that takes longer than slowProcess while more than slowDepth items wait is
+// logged. A batch may take as much for each of its deltas, up to slowBatch.
 const (
 	slowDepth   = 10
 	slowProcess = 100 * time.Millisecond
 	slowBatch   = time.Second
 )
 
-// base is what both queues share: a name, the intake, the lock with its way to wait and to close, the first list.
+// base is what both queues share.
 type base struct {
-	intake  intake
-	name    string
-	logger  klog.Logger
-	metrics Metrics
+	preparer preparer
+	name     string
+	logger   klog.Logger
+	metrics  Metrics
 
 	mu       sync.Mutex
 	cond     sync.Cond // signalled for each new item, broadcast by Close; its lock is mu
 	closed   bool
-	first    firstList
-	barriers barriers
+	progress progress
 }
 
-func (b *base) init(name string, logger *klog.Logger, keyFunc store.KeyFunc, transformer store.TransformFunc,
-	metrics Metrics) {
-	if keyFunc == nil {
-		keyFunc = store.MetaNamespaceKeyFunc
+func (b *base) init(name string, logger *klog.Logger, reached func(string, time.Time)) {
+	if b.preparer.keyFunc == nil {
+		b.preparer.keyFunc = store.MetaNamespaceKeyFunc
 	}
 	root := klog.Background()
 	if logger != nil {
 		root = *logger
 	}
-	b.intake.keyFunc, b.intake.transformer = keyFunc, transformer
-	b.name, b.logger, b.metrics = name, klog.LoggerWithName(root, name), metrics
+	b.name, b.logger = name, klog.LoggerWithName(root, name)
 	b.cond.L = &b.mu
-	b.first = newFirstList()
+	b.progress = newProgress(reached)
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
 func (b *base) Name() string { return b.name }
 
 // Done returns a channel that closes when HasSynced becomes true.
-func (b *base) Done() <-chan struct{} { return b.first.done }
+func (b *base) Done() <-chan struct{} { return b.progress.synced }
 
-// HasSynced is true once everything of the first Replace was popped and processed, or at once if an Add, Update or Delete
-// came first. It never blocks.
-func (b *base) HasSynced() bool { return b.first.isDone() }
+// HasSynced is true once everything of the first Replace was popped and processed, or at once if
+// an Add, Update or Delete came first. It never blocks.
+func (b *base) HasSynced() bool { return b.progress.isSynced() }
 
 // HasSyncedChecker returns HasSynced as a channel.
 func (b *base) HasSyncedChecker() DoneChecker { return b }
 
-// Transformer returns the function that objects are passed through before they are queued, or nil.
-func (b *base) Transformer() store.TransformFunc { return b.intake.transformer }
+// Transformer returns the function that transforms objects before they are queued, or nil.
+func (b *base) Transformer() store.TransformFunc { return b.preparer.transformer }
 
-// Close wakes every blocked Pop. What is queued can still be popped, and even more can be added; a Pop that finds the
-// queue empty returns ErrFIFOClosed. Closing twice does no harm.
+// Received notes that every change up to resourceVersion, which was current at asOf, has been
+// queued. Once all of them are processed, Reached is called with both, at once if nothing is
+// queued. "" is ignored.
+//
+// Reached may also be called with the resourceVersion of a queued change, and a zero asOf. It is
+// not called for a change whose processing failed, nor for later ones, until a Replace has come
+// after the failure. It runs under the queue's lock and must not call the queue.
+func (b *base) Received(resourceVersion string, asOf time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.progress.receive(resourceVersion, asOf)
+}
+
+// Stored may be called by a process function that has applied everything it was called with, once,
+// before it notifies others: then they find that the change has been reached. Otherwise Reached is
+// called after the process function has returned.
+func (b *base) Stored() { b.progress.reportStored() }
+
+// changedLocked notes the resourceVersion of an object that was just queued.
+func (b *base) changedLocked(obj any) {
+	if !b.progress.ordered {
+		return
+	}
+	if m, err := meta.Accessor(obj); err == nil {
+		b.progress.changed(m.GetResourceVersion())
+	}
+}
+
+// Close wakes every blocked Pop. Queued items can still be popped, and more can be added; a Pop
+// of an empty queue returns ErrFIFOClosed. A second Close is a no-op.
 func (b *base) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,8 +151,24 @@ func (b *base) setQueued(n int) {
 	}
 }
 
-// run calls process on batchLen items, the first of which has the given key, while depth more wait.
-func (b *base) run(what, key string, depth, batchLen int, process func() error) error {
+// processLocked calls process on the batchLen items that were just taken out, the first of which
+// has the given key, while depth more are queued. With unlock it does so without the lock.
+func (b *base) processLocked(
+	what, key string, depth, batchLen int, unlock bool, process func() error,
+) (err error) {
+	ok, first := false, b.progress.pop(batchLen)
+	defer func() { b.progress.finish(first, ok) }()
+	if unlock {
+		b.mu.Unlock()
+		defer b.mu.Lock() // before finish, also if process panics
+	}
+	err = b.timed(what, key, depth, batchLen, process)
+	ok = err == nil
+	return err
+}
+
+// timed measures a call of process, and logs it if it was slow and delays others.
+func (b *base) timed(what, key string, depth, batchLen int, process func() error) error {
 	if b.metrics.ProcessingLatency == nil && depth <= slowDepth {
 		return process()
 	}
@@ -142,7 +185,7 @@ func (b *base) run(what, key string, depth, batchLen int, process func() error) 
 	return err
 }
 
-// known looks key up for a delta of it. Without an object there is a reason in the log.
+// known returns the object of a known key. If it cannot be read, the log says why.
 func (b *base) known(objects KeyGetter, key string) (obj any, exists bool) {
 	obj, exists, err := objects.GetByKey(key)
 	switch {
@@ -156,7 +199,8 @@ func (b *base) known(objects KeyGetter, key string) (obj any, exists bool) {
 	return obj, true
 }
 
-// tombstone marks key as deleted, last seen as obj, which may be a tombstone itself.
+// tombstone returns the delta of a key that is gone, whose last known object is obj, possibly a
+// tombstone itself.
 func tombstone(key string, obj any) Delta {
 	if inner, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		obj = inner.Obj

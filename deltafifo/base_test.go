@@ -182,7 +182,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 		d.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 		r.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 	}
-	longIndex := reflect.ValueOf(d.index).Pointer()
+	longMap := reflect.ValueOf(d.items).Pointer()
 	d.Close()
 	r.Close()
 	for _, q := range []Queue{d, r} {
@@ -193,7 +193,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 		}
 	}
 	require.Nil(t, d.queue.buf)
-	require.NotEqual(t, longIndex, reflect.ValueOf(d.index).Pointer(), "the index is still the one that has grown")
+	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(), "the map is still the one that has grown")
 	require.Nil(t, r.items.buf)
 	d.Add(object("ns/a", "1"))
 	r.Add(object("ns/a", "1"))

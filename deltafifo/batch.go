@@ -68,8 +68,8 @@ func (f *RealFIFO) waitLocked() error {
 // batchLenLocked returns how many of the oldest items make a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(f.items.len(), maxBatchLen)
-	if f.first.queued > 0 {
-		limit = min(limit, f.first.queued)
+	if left := f.progress.firstLeft(); left > 0 {
+		limit = min(limit, left)
 	}
 	if limit == 1 {
 		return 1
@@ -102,13 +102,8 @@ func (it *item) batchable() bool {
 
 // deliverLocked runs process for the n items that were just popped, without the lock if it may.
 func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) error {
-	defer f.finishLocked(n, f.beginLocked(n))
 	f.items.release()
 	depth := f.items.len()
 	f.setQueued(depth)
-	if f.unlock && depth < backlogLen {
-		f.mu.Unlock()
-		defer f.mu.Lock() // before finishLocked, also if process panics
-	}
-	return f.run(what, key, depth, n, process)
+	return f.processLocked(what, key, depth, n, f.unlock && depth < backlogLen, process)
 }

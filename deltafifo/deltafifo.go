@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deltafifo keeps changes until their one consumer takes them, so that it misses none and sees them in order.
+// Package deltafifo holds changes until their one consumer takes them, so that it misses none
+// and sees them in order.
 //
 //	reflector -> [deltafifo] -> informer
 //
-// A channel would block the producer or drop changes; a queue of keys would forget what happened in between, and above
-// all that an object was deleted. A DeltaFIFO hands over, key by key, everything that happened to one object since the
-// consumer last looked. A RealFIFO hands over every change of every object in the order of arrival.
+// A channel would block the producer or drop changes. A queue of keys would forget what happened
+// in between, above all that an object was deleted. A DeltaFIFO hands over, key by key,
+// everything that happened to one object since the consumer last popped it. A RealFIFO hands
+// over every change of every object in the order of arrival.
 //
-// Read delta.go, queue.go, deltafifo.go, replace.go; then realfifo.go, batch.go; firstlist.go says when a queue has
-// synced, base.go and intake.go are what both queues share. Then go test -v -run Transcript ./deltafifo.
-// Goroutines: none; any number of producers, one consumer.
-// Locking: one mutex a queue. The consumer's process function runs under it (a RealFIFO can be told not to), and so do the
-// calls of KnownObjects; a transformer does not.
+// Read delta.go, queue.go, deltafifo.go; then realfifo.go and batch.go. base.go, preparer.go and
+// progress.go are what both queues share. Then run go test -v -run Transcript ./deltafifo.
+// Goroutines: none of its own; any number of producers, one consumer.
+// Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
+// configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO, tools/cache/the_real_fifo.go RealFIFO
 package deltafifo
 
 import (
+	"errors"
+	"time"
+
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/store"
@@ -33,30 +38,37 @@ type DeltaFIFOOptions struct {
 	Name string
 	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
 	KeyFunction store.KeyFunc
-	// KnownObjects is what the consumer already holds. Without it, a Replace cannot report that an object is gone whose
-	// changes were all consumed, a Delete of such an object is dropped, and a Resync does nothing.
+	// KnownObjects is what the consumer already holds. Without it, a Replace cannot report the
+	// loss of an object whose deltas were all popped, a Delete of such an object is dropped, and
+	// a Resync does nothing.
 	KnownObjects KeyListerGetter
-	// EmitDeltaTypeReplaced makes Replace queue listed objects as Replaced. Without it they come as Sync, which makes a
-	// relist look like a resync.
+	// EmitDeltaTypeReplaced makes Replace queue listed objects as Replaced. Otherwise they are
+	// queued as Sync, which makes a relist look like a resync.
 	EmitDeltaTypeReplaced bool
-	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are
-	// not transformed. It runs without the queue's lock and must not add to this queue.
+	// Transformer changes each received object before it is queued. Tombstones, and objects that
+	// a Resync replays, are not transformed. It runs without the queue's lock and must not add to
+	// this queue.
 	Transformer store.TransformFunc
 	// Metrics receives the queue's numbers.
 	Metrics Metrics
+	// Reached, if set, is called when every change up to resourceVersion has been processed. See
+	// Received.
+	Reached func(resourceVersion string, asOf time.Time)
 }
 
-// DeltaFIFO is a queue of keys, each with everything that happened to its object since it was last popped. A key's place
-// in the queue is that of its oldest waiting delta.
+// DeltaFIFO is a queue of keys, each with everything that happened to its object since it was
+// last popped. The position of a key is that of its oldest delta.
 //
-// Adding costs two map operations at most and popping one, whatever the length of the queue; Replace and Resync are
-// linear in what is listed, queued and known. Every method may be called concurrently; none but Pop blocks for long,
-// but all that change the queue wait while a process function runs.
+//	queue   ns/a                            ns/b
+//	items   Added@1 Updated@3 Deleted@4     Added@2
 //
-//	D1  index[key] == popped+i  <=>  queue[i] has that key; so no key is queued twice
-//	D2  every queued entry has a delta
-//	D3  no two deltas that follow each other in an entry are both Deleted
-//	D4  first.queued <= number of entries, and F1, F2
+// Adding and popping take constant time. Replace and Resync are linear in what is listed, queued
+// and known. Every method may be called concurrently. Only Pop waits for items, but the methods
+// that change the queue wait while a process function runs.
+//
+//	D1  a key is in items  <=>  it is in queue, once
+//	D2  items[key] is not empty
+//	D3  no two consecutive deltas of a key are both Deleted
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO
 type DeltaFIFO struct {
@@ -64,15 +76,9 @@ type DeltaFIFO struct {
 	knownObjects KeyListerGetter // may be nil
 	listType     DeltaType       // what Replace queues: Replaced or Sync
 
-	// base.mu guards what follows.
-	queue  ring[entry]
-	index  map[string]uint64 // key -> number of its entry, counted from the first that was ever queued
-	popped uint64            // entries that have left the queue
-}
-
-type entry struct {
-	key    string
-	deltas Deltas
+	// base.mu guards the fields below.
+	items map[string]Deltas
+	queue ring[string]
 }
 
 var (
@@ -85,47 +91,50 @@ func NewDeltaFIFO(opts DeltaFIFOOptions) *DeltaFIFO {
 	if opts.Name == "" {
 		opts.Name = "DeltaFIFO"
 	}
-	f := &DeltaFIFO{knownObjects: opts.KnownObjects, listType: Sync, index: map[string]uint64{}}
+	f := &DeltaFIFO{knownObjects: opts.KnownObjects, listType: Sync, items: map[string]Deltas{}}
 	if opts.EmitDeltaTypeReplaced {
 		f.listType = Replaced
 	}
-	f.init(opts.Name, opts.Logger, opts.KeyFunction, opts.Transformer, opts.Metrics)
+	f.preparer.keyFunc, f.preparer.transformer = opts.KeyFunction, opts.Transformer
+	f.metrics = opts.Metrics
+	f.init(opts.Name, opts.Logger, opts.Reached)
 	return f
 }
 
 // KeyOf computes the key of an object, of a tombstone, or of the newest object among Deltas.
-func (f *DeltaFIFO) KeyOf(obj any) (string, error) { return f.intake.keyOf(obj) }
+func (f *DeltaFIFO) KeyOf(obj any) (string, error) { return f.preparer.keyOf(obj) }
 
-// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued
-// then.
+// Add queues that obj was created. It fails with a store.KeyError or with the transformer's
+// error; then nothing is queued.
 func (f *DeltaFIFO) Add(obj any) error { return f.receive(Added, obj) }
 
 // Update queues that obj was changed. It fails as Add does.
 func (f *DeltaFIFO) Update(obj any) error { return f.receive(Updated, obj) }
 
 func (f *DeltaFIFO) receive(t DeltaType, obj any) error {
-	received, err := f.intake.take(obj)
+	received, err := f.preparer.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.first.begin(0)
+	f.progress.begin(0)
 	if err != nil {
 		return err
 	}
 	f.putLocked(received.key, Delta{t, received.obj})
+	f.changedLocked(received.obj)
 	return nil
 }
 
-// Delete queues that obj, an object or a tombstone, is gone. If the consumer cannot know of it, neither from the queue
-// nor from KnownObjects, then the delete was reported before, by a relist, and is dropped. It fails as Add does.
+// Delete queues that obj, an object or a tombstone, was deleted. If the key is neither queued nor
+// known, the delete was reported before, by a relist, and is dropped. It fails as Add does.
 func (f *DeltaFIFO) Delete(obj any) error {
-	key, err := f.intake.mustKey(obj)
+	key, err := f.preparer.mustKey(obj)
 	if err != nil {
 		return err
 	}
-	obj, err = f.intake.transform(key, obj)
+	obj, err = f.preparer.transform(key, obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.first.begin(0)
+	f.progress.begin(0)
 	if !f.concernsConsumerLocked(key) {
 		return nil
 	}
@@ -133,27 +142,31 @@ func (f *DeltaFIFO) Delete(obj any) error {
 		return err
 	}
 	f.putLocked(key, Delta{Deleted, obj})
+	f.changedLocked(obj)
 	return nil
 }
 
-// concernsConsumerLocked reports whether the consumer knows key, or will when it has drained the queue.
+// concernsConsumerLocked reports whether the consumer knows key, or will when it has drained the
+// queue.
 func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
-	if _, queued := f.index[key]; queued {
+	if _, queued := f.items[key]; queued {
 		return true
 	}
 	if f.knownObjects == nil {
 		return false
 	}
 	_, exists, err := f.knownObjects.GetByKey(key)
-	return exists || err != nil // in doubt, a delete too many is better than a ghost
+	return exists || err != nil // when in doubt, a delete too many is better than a ghost
 }
 
-// Pop blocks until a key is queued, takes out the oldest with all its deltas, and runs process on them as Deltas. It
-// returns those Deltas, which are the caller's own, and process's error. An error does not bring them back.
+// Pop blocks until a key is queued, takes out the oldest key with all its deltas, and runs
+// process on them as Deltas. It returns those Deltas, which then belong to the caller, and
+// process's error. An error does not put them back.
 //
-// process runs with the queue locked: what it changes in the known objects, it changes in one step with the removal from
-// the queue. So it must not call what takes the lock: what changes the queue, Pop, Close and IsClosed. If it panics, the
-// queue is left lawful, less the key. HasSynced changes after process has returned.
+// process runs under the queue's lock: the removal from the queue and what process changes in the
+// known objects are one step for others. So process must not call Pop, Close, IsClosed, or
+// anything that changes the queue. If it panics, the key is gone and the queue stays usable.
+// HasSynced changes after process has returned.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,46 +177,119 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 		f.cond.Wait()
 	}
 	isInInitialList := !f.HasSynced()
-	oldest := f.takeLocked()
-	defer f.finishLocked(1, f.beginLocked(1))
+	key := f.queue.pop()
+	deltas := f.items[key]
+	delete(f.items, key)
+	if f.queue.release() {
+		f.items = map[string]Deltas{} // a built-in map does not shrink
+	}
+	f.setQueued(f.queue.len())
 
-	var deltas any = oldest.deltas
-	err := f.run("DeltaFIFO Pop Process", oldest.key, f.queue.len(), 1, func() error {
-		return process(deltas, isInInitialList)
+	var result any = deltas
+	err := f.processLocked("DeltaFIFO Pop Process", key, f.queue.len(), 1, false, func() error {
+		return process(result, isInInitialList)
 	})
-	return deltas, err
+	return result, err
 }
 
-// putLocked adds a delta to key's entry, or queues a new entry.
+// Replace queues what a LIST returned: each listed object exists, and every other object that is
+// queued or known is gone.
+//
+//  1. Listed objects, in list order, as Replaced (or Sync, see DeltaFIFOOptions).
+//  2. Keys that were queued and are not listed: Deleted, with a tombstone of the newest queued
+//     object.
+//  3. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known
+//     object, or of nil if it cannot be read.
+//
+// If this is the queue's first change, HasSynced waits for all of it; if it queues nothing, the
+// queue has synced at once. The error is a store.KeyError or the transformer's; then the queue is
+// unchanged. The resourceVersion is not used: see Received.
+func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
+	received, err := f.preparer.prepareAll(list)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.progress.replace()
+	f.reserveLocked(len(received))
+	queuedBefore := f.queue.len()
+	listed := make(map[string]struct{}, len(received))
+	for _, r := range received {
+		listed[r.key] = struct{}{}
+		f.putLocked(r.key, Delta{f.listType, r.obj})
+	}
+	for i := range queuedBefore {
+		key := *f.queue.at(i)
+		if _, isListed := listed[key]; !isListed {
+			f.putLocked(key, tombstone(key, f.items[key].Newest().Object))
+		}
+	}
+	if f.knownObjects != nil {
+		for _, key := range f.knownObjects.ListKeys() {
+			if _, queued := f.items[key]; !queued { // listed objects are queued by now
+				obj, _ := f.known(f.knownObjects, key)
+				f.putLocked(key, tombstone(key, obj))
+			}
+		}
+	}
+	f.progress.begin(f.progress.queued)
+	return nil
+}
+
+// reserveLocked makes room for a list, so that the queue does not grow step by step.
+func (f *DeltaFIFO) reserveLocked(n int) {
+	f.queue.grow(n)
+	if len(f.items) == 0 && n > keepRingLen {
+		f.items = make(map[string]Deltas, n)
+	}
+}
+
+// Resync queues a Sync for each known object without queued deltas: a queued change is newer than
+// the known object. Without KnownObjects it does nothing. Known objects without a key are skipped
+// and reported together as an error.
+func (f *DeltaFIFO) Resync() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.knownObjects == nil {
+		return nil
+	}
+	var errs []error
+	for _, known := range f.knownObjects.ListKeys() {
+		obj, exists := f.known(f.knownObjects, known)
+		if !exists {
+			continue
+		}
+		key, err := f.preparer.mustKey(obj)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if _, queued := f.items[key]; !queued {
+			f.putLocked(key, Delta{Sync, obj})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// putLocked adds a delta to those of key, and queues the key if it is not queued.
 func (f *DeltaFIFO) putLocked(key string, d Delta) {
-	if number, queued := f.index[key]; queued {
-		e := f.queue.at(int(number - f.popped))
-		e.deltas = appendDelta(e.deltas, d)
+	deltas, queued := f.items[key]
+	f.items[key] = appendDelta(deltas, d)
+	if queued {
 		return
 	}
-	f.index[key] = f.popped + uint64(f.queue.len())
-	f.queue.push(entry{key, Deltas{d}})
+	f.queue.push(key)
+	f.progress.queued++
 	f.setQueued(f.queue.len())
 	f.cond.Signal()
 }
 
-// takeLocked takes out the oldest entry.
-func (f *DeltaFIFO) takeLocked() entry {
-	oldest := f.queue.pop()
-	delete(f.index, oldest.key)
-	f.popped++
-	if f.queue.release() {
-		f.index = map[string]uint64{} // maps do not shrink
-	}
-	f.setQueued(f.queue.len())
-	return oldest
-}
-
-// appendDelta adds d to deltas, which are not empty. Of two deletes in a row one is kept: the first, because it is
-// nearest to the event, unless it is a tombstone, which knows less.
+// appendDelta adds d to deltas. Of two consecutive deletes it keeps one: the first, which is
+// nearer to the event, unless that is a tombstone, which knows less.
 func appendDelta(deltas Deltas, d Delta) Deltas {
 	last := deltas.Newest()
-	if last.Type != Deleted || d.Type != Deleted {
+	if last == nil || last.Type != Deleted || d.Type != Deleted {
 		return append(deltas, d)
 	}
 	if _, ok := last.Object.(store.DeletedFinalStateUnknown); ok {

@@ -3,34 +3,33 @@
 package deltafifo
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// checkLaws checks D1 to D4, F1, F2 and the ring's.
+// checkLaws checks D1 to D3, and the laws of progress and ring.
 func (f *DeltaFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	require.Len(t, f.index, f.queue.len(), "D1: as many keys as entries")
+	require.Len(t, f.items, f.queue.len(), "D1: as many items as queued keys")
 	for i := range f.queue.len() {
-		e := f.queue.at(i)
-		number, ok := f.index[e.key]
-		require.True(t, ok, "D1: %q is queued and not indexed", e.key)
-		require.Equal(t, f.popped+uint64(i), number, "D1: %q", e.key)
-		require.NotEmpty(t, e.deltas, "D2: %q", e.key)
-		for j := 1; j < len(e.deltas); j++ {
-			require.False(t, e.deltas[j-1].Type == Deleted && e.deltas[j].Type == Deleted, "D3: %q", e.key)
+		key := *f.queue.at(i)
+		deltas, ok := f.items[key]
+		require.True(t, ok, "D1: %q is queued and has no item", key)
+		require.NotEmpty(t, deltas, "D2: %q", key)
+		for j := 1; j < len(deltas); j++ {
+			consecutive := deltas[j-1].Type == Deleted && deltas[j].Type == Deleted
+			require.False(t, consecutive, "D3: %q", key)
 		}
 	}
-	require.LessOrEqual(t, f.first.queued, f.queue.len(), "D4")
-	f.first.checkLaws(t)
-	f.barriers.checkLaws(t)
-	checkRing(t, &f.queue, func(e entry) bool { return e.key == "" && e.deltas == nil })
+	f.progress.checkLaws(t, f.queue.len())
+	checkRing(t, &f.queue, func(key string) bool { return key == "" })
 }
 
-// checkLaws checks O2 to O4, F1, F2 and the ring's.
+// checkLaws checks O2 and O3, and the laws of progress and ring.
 func (f *RealFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
@@ -47,18 +46,22 @@ func (f *RealFIFO) checkLaws(t testing.TB) {
 		}
 		require.NotEmpty(t, it.key, "O3")
 	}
-	require.LessOrEqual(t, f.first.queued, f.items.len(), "O4")
 	require.Empty(t, f.seen)
-	f.first.checkLaws(t)
-	f.barriers.checkLaws(t)
+	f.progress.checkLaws(t, f.items.len())
 	checkRing(t, &f.items, func(it item) bool { return it == item{} })
 }
 
-func (l *firstList) checkLaws(t testing.TB) {
+func (p *progress) checkLaws(t testing.TB, queueLen int) {
 	t.Helper()
-	require.Equal(t, l.begun && l.queued == 0 && l.processing == 0, l.isDone(), "F1: %+v", *l)
-	require.GreaterOrEqual(t, l.queued, 0)
-	require.GreaterOrEqual(t, l.processing, 0)
+	require.Equal(t, uint64(queueLen), p.queued-p.popped, "P1")
+	require.True(t, slices.IsSorted(p.processing), "P2: %v", p.processing)
+	require.Equal(t, p.begun && p.done() >= p.firstEnd, p.isSynced(), "P3: %+v", *p)
+	last := p.done()
+	for i := range p.versions.len() {
+		require.Greater(t, p.versions.at(i).end, last, "P4")
+		last = p.versions.at(i).end
+	}
+	require.LessOrEqual(t, last, max(p.done(), p.queued), "P4")
 }
 
 func checkRing[T any](t testing.TB, r *ring[T], isZero func(T) bool) {
@@ -68,15 +71,5 @@ func checkRing[T any](t testing.TB, r *ring[T], isZero func(T) bool) {
 		if !isZero(*r.at(i)) {
 			t.Fatalf("R2: slot %d of %d is not zero", i, r.n)
 		}
-	}
-}
-
-func (b *barriers) checkLaws(t testing.TB) {
-	t.Helper()
-	require.LessOrEqual(t, b.processed, b.popped, "B1")
-	last := b.processed + 1
-	for _, w := range b.waiting {
-		require.GreaterOrEqual(t, w.target, last, "B2, B3")
-		last = w.target
 	}
 }

@@ -4,6 +4,7 @@ package deltafifo
 
 import (
 	"errors"
+	"time"
 
 	"k8s.io/klog/v2"
 
@@ -35,6 +36,9 @@ type RealFIFOOptions struct {
 	EmitDeltaTypeBookmark bool
 	// Metrics receives the queue's numbers.
 	Metrics Metrics
+	// Reached, if set, is called when every change up to resourceVersion has been processed. See
+	// Received.
+	Reached func(resourceVersion string, asOf time.Time)
 }
 
 // RealFIFO is a queue of deltas in the order of arrival, over all keys. Nothing is merged and nothing left out: a
@@ -48,7 +52,6 @@ type RealFIFOOptions struct {
 //	O1  items are in the order of the calls that queued them
 //	O2  with AtomicEvents nothing queued is Replaced or Sync; without it nothing is ReplacedAll, SyncAll or Bookmark
 //	O3  an item has a key unless it is ReplacedAll, SyncAll or Bookmark
-//	O4  first.queued <= number of items, and F1, F2
 //
 // Source: tools/cache/the_real_fifo.go RealFIFO
 type RealFIFO struct {
@@ -96,7 +99,9 @@ func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
 		bookmarks:    opts.EmitDeltaTypeBookmark,
 		seen:         map[string]struct{}{},
 	}
-	f.init(opts.Name, opts.Logger, opts.KeyFunction, opts.Transformer, opts.Metrics)
+	f.preparer.keyFunc, f.preparer.transformer = opts.KeyFunction, opts.Transformer
+	f.metrics = opts.Metrics
+	f.init(opts.Name, opts.Logger, opts.Reached)
 	return f
 }
 
@@ -111,23 +116,24 @@ func (f *RealFIFO) Update(obj any) error { return f.receive(Updated, obj) }
 func (f *RealFIFO) Delete(obj any) error { return f.receive(Deleted, obj) }
 
 func (f *RealFIFO) receive(t DeltaType, obj any) error {
-	received, err := f.intake.take(obj)
+	received, err := f.preparer.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.first.begin(0)
+	f.progress.begin(0)
 	if err != nil {
 		return err
 	}
 	f.putLocked(f.itemOf(t, received))
+	f.changedLocked(received.obj)
 	f.setQueued(f.items.len())
 	return nil
 }
 
 // itemOf makes a received object an item under the key that its consumer will compute, which is the transformed object's.
-func (f *RealFIFO) itemOf(t DeltaType, received keyed) item {
+func (f *RealFIFO) itemOf(t DeltaType, received prepared) item {
 	it := item{delta: Delta{t, received.obj}, key: received.key}
-	if f.intake.transformer != nil {
-		if key, err := f.intake.keyOf(received.obj); err == nil {
+	if f.preparer.transformer != nil {
+		if key, err := f.preparer.keyOf(received.obj); err == nil {
 			it.key = key
 		} else {
 			it.keyLost = true
@@ -166,20 +172,21 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 }
 
 func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
-	list, err := f.intake.takeList(list)
+	list, err := f.preparer.prepareList(list)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.progress.replace()
 	f.putLocked(item{delta: Delta{ReplacedAll, ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}}})
 	f.setQueued(f.items.len())
-	f.first.begin(f.items.len())
+	f.progress.begin(f.progress.queued)
 	return nil
 }
 
 func (f *RealFIFO) replaceEach(list []any) error {
-	received, err := f.intake.takeAll(list)
+	received, err := f.preparer.prepareAll(list)
 	if err != nil {
 		return err
 	}
@@ -189,6 +196,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.progress.replace()
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
@@ -205,7 +213,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
 	f.setQueued(f.items.len())
-	f.first.begin(f.items.len())
+	f.progress.begin(f.progress.queued)
 	return nil
 }
 
@@ -251,7 +259,7 @@ func (f *RealFIFO) resyncEachLocked() error {
 		if !exists {
 			continue
 		}
-		key, err := f.intake.mustKey(obj)
+		key, err := f.preparer.mustKey(obj)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -264,5 +272,6 @@ func (f *RealFIFO) resyncEachLocked() error {
 // putLocked queues an item.
 func (f *RealFIFO) putLocked(it item) {
 	f.items.push(it)
+	f.progress.queued++
 	f.cond.Signal()
 }

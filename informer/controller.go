@@ -164,11 +164,18 @@ func (c *controller) LastSyncResourceVersion() string { return c.status().Resour
 
 // status is the reflector's; the zero Status before Run.
 func (c *controller) status() reflector.Status {
-	c.mu.Lock()
-	r := c.reflector
-	c.mu.Unlock()
-	if r == nil {
-		return reflector.Status{}
+	if r := c.running(); r != nil {
+		return r.Status()
 	}
-	return r.Status()
+	return reflector.Status{}
+}
+
+// relist makes the reflector fetch everything again, because a popped change was lost.
+func (c *controller) relist(cause error) { c.running().Relist(cause) }
+
+// running returns the reflector, nil before Run.
+func (c *controller) running() *reflector.Reflector {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reflector
 }

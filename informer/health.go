@@ -19,10 +19,15 @@ type Health struct {
 	Started, Stopped, HasSynced bool
 	// Phase is what the reflector is doing; "" before the start.
 	Phase reflector.Phase
-	// ResourceVersion is that up to which everything was received; "" before the first list.
+	// ResourceVersion is that up to which the store holds every change; "" before the first list.
 	ResourceVersion string
-	// LastContact is when the server last answered: a list, an opened watch, an event, a bookmark.
+	// LastContact is when the server last sent something: an answer, also an error, an event or a
+	// bookmark.
 	LastContact time.Time
+	// CurrentAsOf is a time up to which the store is complete: it holds everything that the
+	// collection held then. It is the zero time before the first list, and while the store is known
+	// to be old: after an expired watch or a lost change, until the next list.
+	CurrentAsOf time.Time
 	// LastError is the newest failure to list or watch, kept when it is over; nil if there was none.
 	LastError error
 	// LastErrorTime is when it happened.
@@ -37,25 +42,31 @@ func (s *sharedIndexInformer) Health() Health {
 	phase := s.phase
 	s.mu.Unlock()
 	r := s.reflectorStatus()
+	version, currentAsOf := s.stored.get()
+	if version == r.ResourceVersion || r.CurrentAsOf.IsZero() {
+		currentAsOf = r.CurrentAsOf
+	}
 	return Health{
 		Name:                s.name,
 		Started:             phase >= started,
 		Stopped:             phase == stopped,
 		HasSynced:           s.HasSynced(),
 		Phase:               r.Phase,
-		ResourceVersion:     r.ResourceVersion,
+		ResourceVersion:     version,
 		LastContact:         r.LastContact,
+		CurrentAsOf:         currentAsOf,
 		LastError:           r.LastError,
 		LastErrorTime:       r.LastErrorTime,
 		ConsecutiveFailures: r.ConsecutiveFailures,
 	}
 }
 
-// Fresh returns nil if the informer runs, has synced, and has heard from its server within d before now. Otherwise the error
-// is a *StaleError.
+// Fresh returns nil if the informer runs, has synced, and its store is known to hold what the
+// collection held within d before now (see CurrentAsOf). Otherwise the error is a *StaleError.
 //
-// A server that sends bookmarks is heard of about once a minute however little happens, any other one only when a watch ends,
-// after five to ten minutes: a d below that calls a quiet collection stale.
+// A quiet collection needs a d of more than a minute: only events and bookmarks show that nothing
+// was missed, and a server sends a bookmark about once a minute. With a server that sends none, a
+// quiet collection is stale from d after the last list or event on.
 func (h Health) Fresh(now time.Time, d time.Duration) error {
 	var why error
 	switch {
@@ -65,15 +76,18 @@ func (h Health) Fresh(now time.Time, d time.Duration) error {
 		why = ErrStopped
 	case !h.HasSynced:
 		why = errors.New("it has not synced")
-	case now.Sub(h.LastContact) > d:
-		why = fmt.Errorf("the server was last heard of %v ago, more than %v", now.Sub(h.LastContact).Round(time.Millisecond), d)
+	case h.CurrentAsOf.IsZero():
+		why = errors.New("its store is known to be old")
+	case now.Sub(h.CurrentAsOf) > d:
+		why = fmt.Errorf("its store was last known to be current %v ago, more than %v",
+			now.Sub(h.CurrentAsOf).Round(time.Millisecond), d)
 	default:
 		return nil
 	}
 	return &StaleError{Health: h, Why: why}
 }
 
-// StaleError says that an informer's store may be old, and why.
+// StaleError reports that an informer's store may be old, and why.
 type StaleError struct {
 	// Health is the informer's at that moment.
 	Health Health

@@ -54,27 +54,37 @@ type QueueOptions struct {
 	InOrder bool
 	// Metrics receives the queue's numbers.
 	Metrics deltafifo.Metrics
-	// NewQueue, if set, makes the queue instead, and the two fields above are not used: with its logger, in front of known,
-	// which is the informer's store.
-	NewQueue func(logger klog.Logger, known store.Store) Queue
+	// NewQueue, if set, makes the queue; the two fields above are not used then. known is the
+	// informer's store. The queue must call reached as deltafifo.DeltaFIFOOptions.Reached is called.
+	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) Queue
 	// WrapQueue, if set, puts something around the queue, to trace it say. What wraps a RealFIFO should be a
 	// deltafifo.QueueWithBatch too.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
 }
 
-// Queue is what both queues of package deltafifo can do, and what wraps them need not.
+// ReachedFunc is called when every change up to resourceVersion, which was current at asOf, is in
+// the store. asOf is zero if it is not known yet.
+type ReachedFunc = func(resourceVersion string, asOf time.Time)
+
+// Queue is what both queues of package deltafifo implement. A wrapper (see WrapQueue) need not
+// implement Received.
 type Queue interface {
 	deltafifo.Queue
-	// Processed closes when what is queued now has been processed.
-	Processed() <-chan struct{}
+	// Received notes that every change up to resourceVersion, which was current at asOf, is queued.
+	Received(resourceVersion string, asOf time.Time)
+	// Stored is called by the process function when everything it was called with is in the store.
+	Stored()
 }
 
-// newQueue makes the queue in front of known, and what is around it. It has no transform: the reflector transforms, once.
-func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known store.Store) (Queue, deltafifo.Queue) {
+// newQueue makes the queue in front of known, and its wrapper. The queue has no transformer: the
+// reflector transforms each object once.
+func (o QueueOptions) newQueue(
+	logger klog.Logger, exampleObject any, known store.Store, reached ReachedFunc,
+) (Queue, deltafifo.Queue) {
 	var queue Queue
 	switch {
 	case o.NewQueue != nil:
-		queue = o.NewQueue(logger, known)
+		queue = o.NewQueue(logger, known, reached)
 	case o.InOrder:
 		queue = deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
 			Logger:                &logger,
@@ -83,6 +93,7 @@ func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known stor
 			UnlockWhileProcessing: true,
 			EmitDeltaTypeBookmark: true,
 			Metrics:               o.Metrics,
+			Reached:               reached,
 		})
 	default:
 		queue = deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
@@ -91,6 +102,7 @@ func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known stor
 			KnownObjects:          known,
 			EmitDeltaTypeReplaced: true,
 			Metrics:               o.Metrics,
+			Reached:               reached,
 		})
 	}
 	if o.WrapQueue != nil {
@@ -99,17 +111,14 @@ func (o QueueOptions) newQueue(logger klog.Logger, exampleObject any, known stor
 	return queue, queue
 }
 
-func (o *SharedIndexInformerOptions) newIndexer() store.Indexer {
-	indexer := newIndexer(o.Indexers, o.StoreResourceVersion, o.StoreOptions)
-	if o.WrapIndexer != nil {
-		indexer = o.WrapIndexer(indexer)
-	}
-	return indexer
-}
-
-func newIndexer(indexers store.Indexers, resourceVersion store.GaugeMetric, options []store.Option) store.Indexer {
+// newIndexer makes an informer's store. The queue reports its resourceVersion, not the objects: a
+// DeltaFIFO delivers them out of order, and a transform may remove it.
+func newIndexer(
+	indexers store.Indexers, resourceVersion store.GaugeMetric, options []store.Option,
+) store.Indexer {
+	options = append(slices.Clip(options), store.WithoutObjectVersions())
 	if resourceVersion != nil {
-		options = append(slices.Clip(options), store.WithStoreMetrics(resourceVersion))
+		options = append(options, store.WithStoreMetrics(resourceVersion))
 	}
 	return store.NewIndexer(store.DeletionHandlingMetaNamespaceKeyFunc, indexers, options...)
 }

@@ -10,42 +10,78 @@ import (
 	"example.com/informerstack/store"
 )
 
-// deltaProcessor brings what a queue hands out into a store, and tells emit what that changed.
+// deltaProcessor applies what a queue hands out to a store, and emits the resulting changes.
 //
-// Laws:
+//	D1  the store decides: an object that it holds is updated, another one is added, whatever the
+//	    delta's type
+//	D2  a change is emitted after the store has changed: a handler never looks an object up and
+//	    finds an older one; the last change of a call is emitted after stored was called
+//	D3  a delta that fails changes nothing and emits nothing; lost is called
 //
-//	D1  the store decides: what it already holds is updated, what it does not hold is added, whatever the delta is called
-//	D2  emit is called after the store has changed: a handler never looks an object up and finds an older one
-//	D3  a delta that fails changes nothing and emits nothing
-//
-// Of several deltas that one call processes, each is stored and emitted before the next; a batch, and a whole list, are
-// stored before the first is emitted. One goroutine at a time may process.
+// The deltas of one object are stored and emitted one after the other. A batch, and a whole list,
+// are stored before the first change is emitted. One goroutine at a time may process.
 //
 // Source: tools/cache/controller.go processDeltas, tools/cache/controller.go processDeltasInBatch
 type deltaProcessor struct {
 	store store.Store
 	keyOf store.KeyFunc
+	// stored is called when everything that was popped is in the store.
+	stored func()
 	// emit may change the slice's elements and must not keep the slice.
 	emit func([]change)
+	// lost is called when a delta could not be applied, with the reason.
+	lost func(cause error)
 
-	scratch []change // empty between calls
+	scratch []change // reused by each call
 }
+
+var errProcessPanicked = errors.New("processing a change panicked")
 
 // process is a deltafifo.PopProcessFunc.
 func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
+	err := errProcessPanicked
+	defer func() { p.finish(err) }()
+	err = p.processDeltas(obj, isInInitialList)
+	return err
+}
+
+// processBatch is a deltafifo.ProcessBatchFunc.
+func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
+	err := errProcessPanicked
+	defer func() { p.finish(err) }()
+	err = p.processTogether(deltas, isInInitialList)
+	return err
+}
+
+// finish cleans up after a call that ended with err.
+func (p *deltaProcessor) finish(err error) {
+	clear(p.scratch)
+	p.scratch = p.scratch[:0]
+	if err != nil {
+		p.lost(err)
+	}
+}
+
+func (p *deltaProcessor) processDeltas(obj any, isInInitialList bool) error {
 	deltas, ok := obj.(deltafifo.Deltas)
 	if !ok {
 		return fmt.Errorf("process %T: want Deltas", obj)
 	}
 	for i := range deltas {
-		if err := p.processOne(&deltas[i], isInInitialList); err != nil {
+		changes, err := p.apply(&deltas[i], isInInitialList)
+		if err != nil {
 			return err
 		}
+		if i == len(deltas)-1 {
+			p.stored()
+		}
+		p.emit(changes)
 	}
 	return nil
 }
 
-func (p *deltaProcessor) processOne(d *deltafifo.Delta, isInInitialList bool) error {
+// apply brings a delta into the store and returns the changes to emit.
+func (p *deltaProcessor) apply(d *deltafifo.Delta, isInInitialList bool) ([]change, error) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync:
 		return p.put(d, isInInitialList)
@@ -54,15 +90,15 @@ func (p *deltaProcessor) processOne(d *deltafifo.Delta, isInInitialList bool) er
 	case deltafifo.ReplacedAll:
 		return p.replaceAll(d.Object, isInInitialList)
 	case deltafifo.SyncAll:
-		return p.syncAll()
+		return p.syncAll(), nil
 	case deltafifo.Bookmark:
-		return p.bookmark(d.Object)
+		return nil, p.bookmark(d.Object)
 	}
-	return fmt.Errorf("process delta of type %q: unknown type", d.Type)
+	return nil, fmt.Errorf("process delta of type %q: unknown type", d.Type)
 }
 
 // put adds the object or updates it.
-func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) error {
+func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) ([]change, error) {
 	oldObj, exists, err := p.store.Get(d.Object)
 	if err == nil && exists {
 		err = p.store.Update(d.Object)
@@ -70,39 +106,45 @@ func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) error {
 		err = p.store.Add(d.Object)
 	}
 	if err != nil {
-		return fmt.Errorf("store object of %s delta: %w", d.Type, err)
+		return nil, fmt.Errorf("store object of %s delta: %w", d.Type, err)
 	}
-	p.emitOne(putChange(d, oldObj, exists, isInInitialList))
-	return nil
+	return p.one(putChange(d, oldObj, exists, isInInitialList)), nil
 }
 
-// delete removes the object, or the one that a tombstone names. It is emitted even if the store did not hold it.
-func (p *deltaProcessor) delete(obj any) error {
+// delete removes the object, or the one that a tombstone names. The change is emitted even if the
+// store did not hold it.
+func (p *deltaProcessor) delete(obj any) ([]change, error) {
 	if err := p.store.Delete(obj); err != nil {
-		return fmt.Errorf("remove object of Deleted delta: %w", err)
+		return nil, fmt.Errorf("remove object of Deleted delta: %w", err)
 	}
-	p.emitOne(remove(obj))
-	return nil
+	return p.one(remove(obj)), nil
 }
 
-// replaceAll makes the store hold exactly a list. Deletes are emitted first, then the list in its own order.
-func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) error {
+// one returns a slice of c without allocating.
+func (p *deltaProcessor) one(c change) []change {
+	p.scratch = append(p.scratch[:0], c)
+	return p.scratch
+}
+
+// replaceAll makes the store hold exactly a list. Deletes are emitted first, then the list in its
+// own order.
+func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, error) {
 	info, ok := obj.(deltafifo.ReplacedAllInfo)
 	if !ok {
-		return fmt.Errorf("process ReplacedAll delta: object is a %T", obj)
+		return nil, fmt.Errorf("process ReplacedAll delta: object is a %T", obj)
 	}
 	listed := make(map[string]struct{}, len(info.Objects))
 	for _, obj := range info.Objects {
 		key, err := p.keyOf(obj)
 		if err != nil {
-			return fmt.Errorf("process ReplacedAll delta: %w", store.KeyError{Obj: obj, Err: err})
+			return nil, fmt.Errorf("process ReplacedAll delta: %w", store.KeyError{Obj: obj, Err: err})
 		}
 		listed[key] = struct{}{}
 	}
 	changes := make([]change, 0, len(info.Objects))
 	for _, key := range p.store.ListKeys() {
 		if _, ok := listed[key]; !ok {
-			oldObj, _, _ := p.store.GetByKey(key) // without an object the tombstone has the key alone
+			oldObj, _, _ := p.store.GetByKey(key) // without an object the tombstone has only the key
 			changes = append(changes, remove(store.DeletedFinalStateUnknown{Key: key, Obj: oldObj}))
 		}
 	}
@@ -112,21 +154,19 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) error {
 		changes = append(changes, putChange(&d, oldObj, err == nil && exists, isInInitialList))
 	}
 	if err := p.store.Replace(info.Objects, info.ResourceVersion); err != nil {
-		return fmt.Errorf("process ReplacedAll delta: %w", err)
+		return nil, fmt.Errorf("process ReplacedAll delta: %w", err)
 	}
-	p.emit(changes)
-	return nil
+	return changes, nil
 }
 
-// syncAll replays the store.
-func (p *deltaProcessor) syncAll() error {
+// syncAll returns an update of every object with itself.
+func (p *deltaProcessor) syncAll() []change {
 	objs := p.store.List()
 	changes := make([]change, 0, len(objs))
 	for _, obj := range objs {
 		changes = append(changes, update(obj, obj, true))
 	}
-	p.emit(changes)
-	return nil
+	return changes
 }
 
 func (p *deltaProcessor) bookmark(obj any) error {
@@ -138,20 +178,15 @@ func (p *deltaProcessor) bookmark(obj any) error {
 	return nil
 }
 
-// processBatch is a deltafifo.ProcessBatchFunc. A store with transactions takes the whole batch under one lock; of one that
-// fails in part, what succeeded is emitted.
-func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
+// processTogether stores a batch under one lock, if the store has transactions. If a part of the
+// batch fails, the changes of the rest are emitted.
+func (p *deltaProcessor) processTogether(deltas []deltafifo.Delta, isInInitialList bool) error {
 	transactions, ok := p.store.(store.TransactionStore)
 	if !ok {
-		var errs []error
-		for i := range deltas {
-			errs = append(errs, p.processOne(&deltas[i], isInInitialList))
-		}
-		return errors.Join(errs...)
+		return p.processEach(deltas, isInInitialList)
 	}
 	txns := make([]store.Transaction, 0, len(deltas))
 	changes := p.scratch[:0]
-	defer func() { clear(changes); p.scratch = changes[:0] }()
 	for i := range deltas {
 		txn, c, err := p.prepare(&deltas[i], isInInitialList)
 		if err != nil {
@@ -159,8 +194,10 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 		}
 		txns, changes = append(txns, txn), append(changes, c)
 	}
+	p.scratch = changes
 	failed := transactions.Transaction(txns...)
 	if failed == nil {
+		p.stored()
 		p.emit(changes)
 		return nil
 	}
@@ -172,8 +209,26 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 	return fmt.Errorf("store batch of %d deltas: %w", len(deltas), failed)
 }
 
-// prepare says what a delta will do to the store.
-func (p *deltaProcessor) prepare(d *deltafifo.Delta, isInInitialList bool) (store.Transaction, change, error) {
+// processEach stores and emits the deltas of a batch one by one.
+func (p *deltaProcessor) processEach(deltas []deltafifo.Delta, isInInitialList bool) error {
+	var errs []error
+	for i := range deltas {
+		changes, err := p.apply(&deltas[i], isInInitialList)
+		errs = append(errs, err)
+		if i == len(deltas)-1 && errors.Join(errs...) == nil {
+			p.stored()
+		}
+		if err == nil {
+			p.emit(changes)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// prepare returns what a delta will do to the store, and the change to emit then.
+func (p *deltaProcessor) prepare(
+	d *deltafifo.Delta, isInInitialList bool,
+) (store.Transaction, change, error) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync:
 		oldObj, exists, err := p.store.Get(d.Object)
@@ -184,7 +239,8 @@ func (p *deltaProcessor) prepare(d *deltafifo.Delta, isInInitialList bool) (stor
 		}
 		return txn, putChange(d, oldObj, exists, isInInitialList), nil
 	case deltafifo.Deleted:
-		return store.Transaction{Type: store.TransactionTypeDelete, Object: d.Object}, remove(d.Object), nil
+		txn := store.Transaction{Type: store.TransactionTypeDelete, Object: d.Object}
+		return txn, remove(d.Object), nil
 	}
 	return store.Transaction{}, change{}, fmt.Errorf("process delta of type %q: not for a batch", d.Type)
 }
@@ -194,11 +250,4 @@ func putChange(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) cha
 		return update(oldObj, d.Object, d.Type == deltafifo.Sync)
 	}
 	return add(d.Object, isInInitialList)
-}
-
-// emitOne emits without allocating.
-func (p *deltaProcessor) emitOne(c change) {
-	p.scratch = append(p.scratch[:0], c)
-	p.emit(p.scratch)
-	clear(p.scratch)
 }

@@ -40,7 +40,7 @@ const (
 //
 //	S1  the store and the flow change only under processor.mu
 //	S2  synced is closed  =>  the store has held a complete list, and the flow has all of it
-//	S3  controller != nil  <=>  queue != nil  <=>  phase > ready
+//	S3  controller != nil  <=>  phase > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
 type sharedIndexInformer struct {
@@ -49,15 +49,15 @@ type sharedIndexInformer struct {
 	options       SharedIndexInformerOptions
 	name          string
 	indexer       store.Indexer
+	bookmark      func(resourceVersion string) // of the indexer without its wrapper
 	processor     processor
 	deltas        deltaProcessor
 	synced        chan struct{}
-	progress      progress
+	stored        storedVersion
 
 	mu                sync.Mutex
 	phase             phase
 	controller        *controller
-	queue             Queue
 	resync            resyncPlan
 	transform         store.TransformFunc
 	watchErrorHandler reflector.WatchErrorHandler
@@ -80,15 +80,19 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 		exampleObject:     exampleObject,
 		options:           options,
 		name:              fmt.Sprintf("SharedIndexInformer %T", exampleObject),
-		indexer:           options.newIndexer(),
+		indexer:           newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions),
 		synced:            make(chan struct{}),
-		progress:          progress{stopped: make(chan struct{})},
+		stored:            storedVersion{stopped: make(chan struct{})},
 		resync:            resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
 		transform:         options.Transform,
 		watchErrorHandler: options.WatchErrorHandler,
 	}
 	if options.ObjectDescription != "" {
 		s.name = "SharedIndexInformer " + options.ObjectDescription
+	}
+	s.bookmark = s.indexer.Bookmark
+	if options.WrapIndexer != nil {
+		s.indexer = options.WrapIndexer(s.indexer)
 	}
 	s.processor.init()
 	s.deltas = deltaProcessor{
@@ -131,9 +135,9 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	s.resync.fixed = true
 	reflectorOptions := s.options.Reflector
 	reflectorOptions.Name = cmp.Or(reflectorOptions.Name, s.name)
-	reflectorOptions.Progress = s.moved
-	inner, queue := s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer)
-	s.queue = inner
+	inner, queue := s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer, s.reached)
+	reflectorOptions.Progress = received(inner, s.options.Reflector.Progress)
+	s.deltas.stored = inner.Stored
 	s.controller = newController(Config{
 		Queue:             queue,
 		ListerWatcher:     s.listerWatcher,
@@ -156,7 +160,25 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		Reflector:         reflectorOptions,
 		Prepare:           s.options.Prepare,
 	})
+	s.deltas.lost = s.controller.relist
 	return s.controller
+}
+
+// reached is the queue's ReachedFunc.
+func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
+	s.bookmark(resourceVersion)
+	s.stored.set(resourceVersion, asOf)
+}
+
+// received returns a reflector's Progress that passes each resourceVersion on to the queue.
+func received(queue Queue, next func(string, time.Time)) func(string, time.Time) {
+	if next == nil {
+		return queue.Received
+	}
+	return func(resourceVersion string, asOf time.Time) {
+		queue.Received(resourceVersion, asOf)
+		next(resourceVersion, asOf)
+	}
 }
 
 // closeSynced waits for the first list.
@@ -173,7 +195,7 @@ func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.phase = stopped // whoever holds mu to add a handler does so before the processor stops
-	close(s.progress.stopped)
+	close(s.stored.stopped)
 }
 
 // AddEventHandler implements SharedInformer.

@@ -67,8 +67,11 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 			}
 		},
 	}
-	_, queue := options.newQueue(logger, options.ObjectType, indexer)
-	return indexer, New(&Config{
+	reached := func(resourceVersion string, _ time.Time) { indexer.Bookmark(resourceVersion) }
+	inner, queue := options.newQueue(logger, options.ObjectType, indexer, reached)
+	options.Reflector.Progress = received(inner, options.Reflector.Progress)
+	deltas.stored = inner.Stored
+	c := newController(Config{
 		Queue:            queue,
 		ListerWatcher:    options.ListerWatcher,
 		ObjectType:       options.ObjectType,
@@ -79,4 +82,6 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 		Reflector:        options.Reflector,
 		Prepare:          options.Prepare,
 	})
+	deltas.lost = c.relist
+	return indexer, c
 }

@@ -84,9 +84,9 @@ type Options struct {
 	Metrics MetricsProvider
 	// Observe, if not nil, is told each transition of the state machine. It must return quickly.
 	Observe func(Transition)
-	// Progress, if not nil, is told each resourceVersion up to which the Store has taken everything, once Status shows it.
-	// It must return quickly.
-	Progress func(resourceVersion string)
+	// Progress, if not nil, is called with each resourceVersion up to which the Store has taken every change, once Status
+	// shows it, and with the time at which it was current (see Status.CurrentAsOf). It must return quickly.
+	Progress func(resourceVersion string, asOf time.Time)
 }
 
 // WatchErrorHandler is called with the error that ended a round of list and watch. After it returns the reflector backs

@@ -39,7 +39,7 @@ func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 func TestProgress_FollowsTheResourceVersion(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		var told []string
-		s.opts.Progress = func(resourceVersion string) {
+		s.opts.Progress = func(resourceVersion string, _ time.Time) {
 			require.Equal(t, resourceVersion, s.ours.Status().ResourceVersion)
 			told = append(told, resourceVersion)
 		}

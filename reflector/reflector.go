@@ -58,7 +58,7 @@ type Reflector struct {
 	watchErrorHandler WatchErrorHandler
 	metrics           metrics
 	observe           func(Transition)
-	progress          func(resourceVersion string)
+	progress          func(resourceVersion string, asOf time.Time)
 
 	running atomic.Bool
 	relists chan error // the cause of a Relist that no request for the collection has followed yet

@@ -81,7 +81,7 @@ func (r *Reflector) setResourceVersion(resourceVersion string, asOf time.Time) {
 	r.status.LastEvent, r.status.LastBookmark = r.lastChange, r.lastBookmark
 	r.mu.Unlock()
 	if r.progress != nil {
-		r.progress(resourceVersion)
+		r.progress(resourceVersion, asOf)
 	}
 }
 

@@ -45,6 +45,12 @@ func WithResourceVersionHidden(hidden func() bool) Option {
 	return func(c *cache) { c.storage.hidden = hidden }
 }
 
+// WithoutObjectVersions makes only Replace and Bookmark set LastStoreSyncResourceVersion, not the objects that
+// are stored: for a store that receives changes in another order than that of their resourceVersions.
+func WithoutObjectVersions() Option {
+	return func(c *cache) { c.storage.ignoreObjectVersions = true }
+}
+
 // New returns an empty store without indexes. It is also a TransactionStore and a Snapshotter.
 //
 // Source: tools/cache/store.go NewStore

@@ -21,6 +21,8 @@ type threadSafeMap struct {
 	gauge  GaugeMetric // nil: nobody watches
 	hidden func() bool // nil: never
 
+	ignoreObjectVersions bool
+
 	mu              sync.RWMutex
 	table           *table
 	resourceVersion string
@@ -60,7 +62,10 @@ func (m *threadSafeMap) Transaction(txns ...ThreadSafeStoreTransaction) {
 	if len(txns) == 0 {
 		return
 	}
-	resourceVersion, known := resourceVersionOf(txns[len(txns)-1].Object)
+	resourceVersion, known := "", false
+	if !m.ignoreObjectVersions {
+		resourceVersion, known = resourceVersionOf(txns[len(txns)-1].Object)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.table.apply(txns)

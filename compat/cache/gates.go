@@ -35,14 +35,16 @@ func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 //
 // Source: tools/cache/controller.go newQueueFIFO
 func queueOptions(exampleObject any, identifier InformerNameAndResource, provider InformerMetricsProvider) informer.QueueOptions {
-	return informer.QueueOptions{NewQueue: func(logger klog.Logger, known Store) informer.Queue {
+	return informer.QueueOptions{NewQueue: func(
+		logger klog.Logger, known Store, reached informer.ReachedFunc,
+	) informer.Queue {
 		if !enabled(clientfeatures.InOrderInformers) {
-			return NewDeltaFIFOWithOptions(DeltaFIFOOptions{
+			return newDeltaFIFO(DeltaFIFOOptions{
 				Logger:                &logger,
 				Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
 				KnownObjects:          known,
 				EmitDeltaTypeReplaced: true,
-			})
+			}, reached)
 		}
 		options := RealFIFOOptions{
 			Logger:          &logger,
@@ -57,7 +59,7 @@ func queueOptions(exampleObject any, identifier InformerNameAndResource, provide
 		} else {
 			options.KnownObjects = known
 		}
-		return NewRealFIFOWithOptions(options)
+		return newRealFIFO(options, reached)
 	}}
 }
 

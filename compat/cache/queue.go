@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/informer"
 )
 
 // What a queue is made of. Each is the type of package deltafifo.
@@ -95,7 +96,9 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 // NewDeltaFIFOWithOptions returns a DeltaFIFO.
 //
 // Source: tools/cache/delta_fifo.go NewDeltaFIFOWithOptions
-func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
+func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO { return newDeltaFIFO(opts, nil) }
+
+func newDeltaFIFO(opts DeltaFIFOOptions, reached informer.ReachedFunc) *DeltaFIFO {
 	return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
 		Logger:                opts.Logger,
 		Name:                  opts.Name,
@@ -103,6 +106,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 		KnownObjects:          opts.KnownObjects,
 		EmitDeltaTypeReplaced: opts.EmitDeltaTypeReplaced,
 		Transformer:           opts.Transformer,
+		Reached:               reached,
 	})
 }
 
@@ -142,7 +146,9 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 // NewRealFIFOWithOptions returns a RealFIFO. It panics if the options contradict each other.
 //
 // Source: tools/cache/the_real_fifo.go NewRealFIFOWithOptions
-func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
+func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO { return newRealFIFO(opts, nil) }
+
+func newRealFIFO(opts RealFIFOOptions, reached informer.ReachedFunc) *RealFIFO {
 	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
 		Logger:                opts.Logger,
 		Name:                  cmp.Or(opts.Identifier.Name(), opts.Name),
@@ -153,5 +159,6 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		UnlockWhileProcessing: opts.UnlockWhileProcessing,
 		EmitDeltaTypeBookmark: opts.EmitDeltaTypeBookmark,
 		Metrics:               queueMetrics(opts.Identifier, opts.MetricsProvider),
+		Reached:               reached,
 	})
 }

@@ -3,6 +3,8 @@
 package layout
 
 import (
+	"flag"
+	"fmt"
 	"go/ast"
 	"os"
 	"path"
@@ -88,20 +90,28 @@ func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// A Go fence under a comment <!-- package.Name --> equals that declaration, byte for byte, comments included.
+var update = flag.Bool("update", false, "copy the quoted declarations into the docs")
+
+// A Go fence under a comment <!-- package.Name --> equals that declaration, byte for byte. With
+// -update the fence is replaced by it.
 func TestDocs_QuoteTheSource(t *testing.T) {
 	files := tree(t)
-	quotes := 0
 	for file, text := range documents(t) {
-		for _, fence := range goFence.FindAllStringSubmatch(text, -1) {
-			quotes++
+		updated := goFence.ReplaceAllStringFunc(text, func(quoted string) string {
+			fence := goFence.FindStringSubmatch(quoted)
 			want, ok := declaration(files, fence[1], fence[2])
-			if assert.True(t, ok, "%s quotes %s.%s, which does not exist", file, fence[1], fence[2]) {
-				assert.Equal(t, want, strings.TrimRight(fence[3], "\n"), "%s quotes %s.%s", file, fence[1], fence[2])
+			if !assert.True(t, ok, "%s quotes %s.%s, which does not exist", file, fence[1], fence[2]) {
+				return quoted
 			}
+			if !*update {
+				assert.Equal(t, want+"\n", fence[3], "%s quotes %s.%s", file, fence[1], fence[2])
+			}
+			return fmt.Sprintf("<!-- %s.%s -->\n```go\n%s\n```", fence[1], fence[2], want)
+		})
+		if *update && updated != text {
+			require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(updated), 0o644))
 		}
 	}
-	t.Logf("%d quotes", quotes)
 }
 
 // declaration finds the named declaration of a folder as the source has it.

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"example.com/informerstack/store"
 )
@@ -165,7 +166,7 @@ func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
 		require.True(t, ok, "%v", err)
 		assert.Equal(t, &BehindError{Informer: behind.Informer, Want: "5", Have: "1", Err: context.DeadlineExceeded}, behind)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.EqualError(t, err, `wait for resourceVersion "5" in SharedIndexInformer *v1.ConfigMap, which has received up to "1": context deadline exceeded`)
+		assert.EqualError(t, err, `wait for resourceVersion "5" in SharedIndexInformer *v1.ConfigMap, which holds everything up to "1": context deadline exceeded`)
 
 		down := errors.New("down")
 		w.server.fail(down)
@@ -249,7 +250,8 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 	})
 }
 
-// Whatever is written, by whomever, and however slowly it is stored: who waits for its resourceVersion finds it.
+// Whatever is written, and however slowly it is stored: a caller that waits for its resourceVersion
+// finds it.
 func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		impls := only(ours, oursRealFIFO)
@@ -310,4 +312,116 @@ func (s *server) write(name string) int {
 	defer s.mu.Unlock()
 	made, _ := strconv.Atoi(s.objects[name].ResourceVersion)
 	return made
+}
+
+// flakyIndexer fails, or panics, at the next write when it is told to. It hides the transactions.
+type flakyIndexer struct {
+	store.Indexer
+	next func() error
+}
+
+func (f flakyIndexer) Add(obj any) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	return f.Indexer.Add(obj)
+}
+
+func (f flakyIndexer) Update(obj any) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	return f.Indexer.Update(obj)
+}
+
+// A change that the store refuses is not lost: the informer lists again. Meanwhile no resourceVersion
+// past it is reported, and the store is known to be old.
+func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("refused") },
+		"panic": func() error { panic("broken") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			utilruntime.ReallyCrash = false
+			defer func() { utilruntime.ReallyCrash = true }()
+			refuse := false
+			story(t, func(w *world) {
+				version := func() string {
+					return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
+				}
+				w.create("a")
+				w.start()
+				w.handlerSaw("initial a")
+				assert.Equal(t, "1", version())
+				refuse = true
+				w.update("a") // to resourceVersion 2
+				assert.Equal(t, "1", version())
+				assert.ErrorContains(t, w.fresh(time.Hour), "its store is known to be old")
+				w.server.bookmark()
+				assert.Equal(t, "1", version())
+				w.after(3 * time.Second)
+				assert.Equal(t, []string{"a@2"}, w.stored())
+				w.handlerSaw("update a")
+				assert.Equal(t, w.informer.LastSyncResourceVersion(), version())
+				require.NoError(t, w.fresh(time.Minute))
+			}, only(ours, oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
+				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+					return flakyIndexer{inner, func() error {
+						if !refuse {
+							return nil
+						}
+						refuse = false
+						return fail()
+					}}
+				}
+			}))
+		})
+	}
+}
+
+// A version that the store reports means that every change up to it is in the store, at every
+// moment: after a list of old objects, during a relist, after bookmarks, and when a handler reacts
+// to the change.
+func TestStory_StoreVersionMeansEveryChange(t *testing.T) {
+	story(t, func(w *world) {
+		reported := func() string { return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion() }
+		w.create("a") // 1
+		w.create("b") // 2
+		w.server.elsewhere()
+		w.server.elsewhere()
+		w.start()
+		assert.Equal(t, "4", reported(), "the list's, not its newest object's")
+		w.server.elsewhere()
+		w.server.bookmark()
+		w.settle()
+		assert.Equal(t, "5", reported(), "the bookmark's")
+
+		seen := ""
+		w.handler.onCall = func(string) { seen = reported() }
+		w.update("a")
+		assert.Equal(t, "6", seen, "in the handler")
+		w.handler.onCall = nil
+		w.expireWatch() // 7
+		w.update("b")
+		w.after(time.Minute)
+		assert.Equal(t, "8", reported())
+	}, only(ours, oursRealFIFO))
+}
+
+// A transform that removes the resourceVersion does not hide how far the store is.
+func TestStory_StoreVersionSurvivesTheTransform(t *testing.T) {
+	story(t, func(w *world) {
+		reported := func() string { return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion() }
+		w.create("a")
+		w.start()
+		assert.Equal(t, "1", reported())
+		w.update("a")
+		assert.Equal(t, "2", reported())
+	}, only(ours, oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
+		o.Transform = func(obj any) (any, error) {
+			stripped := obj.(*corev1.ConfigMap).DeepCopy()
+			stripped.ResourceVersion = ""
+			return stripped, nil
+		}
+	}))
 }

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deltafifo
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/store"
+)
+
+// versionedQueue is what both queues have for these tests.
+type versionedQueue interface {
+	Queue
+	Received(resourceVersion string, asOf time.Time)
+	checkLaws(t testing.TB)
+}
+
+// eachVersionedQueue runs test on both queues; reached returns the newest version reported.
+func eachVersionedQueue(t *testing.T, test func(t *testing.T, q versionedQueue, reached func() string)) {
+	newest := ""
+	report := func(resourceVersion string, _ time.Time) { newest = resourceVersion }
+	for name, q := range map[string]versionedQueue{
+		"DeltaFIFO": NewDeltaFIFO(DeltaFIFOOptions{
+			KnownObjects: store.New(store.MetaNamespaceKeyFunc), Reached: report,
+		}),
+		"RealFIFO": NewRealFIFO(RealFIFOOptions{
+			AtomicEvents: true, UnlockWhileProcessing: true, Reached: report,
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			newest = ""
+			test(t, q, func() string { q.checkLaws(t); return newest })
+		})
+	}
+}
+
+func named(name, resourceVersion string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
+}
+
+func popAll(t *testing.T, q Queue, result error) {
+	t.Helper()
+	q.Close()
+	for {
+		_, err := q.Pop(func(any, bool) error { return result })
+		if errors.Is(err, ErrFIFOClosed) {
+			return
+		}
+		require.Equal(t, result, err)
+	}
+}
+
+func popOne(t *testing.T, q Queue, result error) {
+	t.Helper()
+	_, err := q.Pop(func(any, bool) error { return result })
+	require.Equal(t, result, err)
+}
+
+// A list has one resourceVersion, that of the LIST, and only when all of it is processed. Its
+// objects' own versions report nothing: the newest object may come first.
+func TestReached_ListAfterItsLastObject(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		require.NoError(t, q.Replace([]any{named("a", "60"), named("b", "20")}, "100"))
+		q.Received("100", time.Now())
+		assert.Empty(t, reached())
+		popAll(t, q, nil)
+		assert.Equal(t, "100", reached())
+	})
+}
+
+// A change is reached when it and all before it are processed. In a DeltaFIFO, a@3 is popped
+// before b@2: then 3 is not reached.
+func TestReached_EveryChangeUpToIt(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		require.NoError(t, q.Replace(nil, "0x"))
+		q.Received("1", time.Now())
+		popAll(t, q, nil)
+		for _, obj := range []*corev1.ConfigMap{named("a", "2"), named("b", "3"), named("a", "4")} {
+			require.NoError(t, q.Update(obj))
+			q.Received(obj.ResourceVersion, time.Now())
+		}
+		assert.Equal(t, "1", reached())
+		popOne(t, q, nil)
+		assert.NotEqual(t, "4", reached())
+		popAll(t, q, nil)
+		assert.Equal(t, "4", reached())
+	})
+}
+
+// A bookmark at an empty queue is reached at once, otherwise after what is queued.
+func TestReached_Bookmark(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		require.NoError(t, q.Replace([]any{named("a", "1")}, "5"))
+		q.Received("5", time.Now())
+		q.Received("6", time.Now())
+		assert.Empty(t, reached())
+		popAll(t, q, nil)
+		assert.Equal(t, "6", reached())
+		q.Received("7", time.Now())
+		assert.Equal(t, "7", reached())
+	})
+}
+
+// Once the order of changes is known, a change is reached when its processing ends, even if
+// Received has not been called yet: a handler that reacts to it finds it reached.
+func TestReached_ByTheChangeItself(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		require.NoError(t, q.Replace([]any{named("a", "1")}, "5"))
+		require.NoError(t, q.Add(named("z", "9"))) // order not known: says nothing
+		popAll(t, q, nil)
+		assert.Empty(t, reached())
+		q.Received("9", time.Now())
+		require.NoError(t, q.Add(named("b", "10")))
+		popAll(t, q, nil)
+		assert.Equal(t, "10", reached())
+	})
+}
+
+// Items in processing are not processed.
+func TestReached_NotWhileProcessing(t *testing.T) {
+	versions := []string{}
+	q := NewRealFIFO(RealFIFOOptions{
+		AtomicEvents: true, UnlockWhileProcessing: true,
+		Reached: func(resourceVersion string, _ time.Time) { versions = append(versions, resourceVersion) },
+	})
+	require.NoError(t, q.Add(named("a", "1")))
+	require.NoError(t, q.Add(named("b", "2")))
+	q.Received("2", time.Now())
+	require.NoError(t, q.PopBatch(func(deltas []Delta, _ bool) error {
+		require.Len(t, deltas, 2)
+		q.Received("3", time.Now())
+		q.checkLaws(t)
+		assert.Empty(t, versions)
+		return nil
+	}, nil))
+	assert.Equal(t, []string{"3"}, versions)
+}
+
+// After a change that failed, nothing is reached until a list has repaired it.
+func TestReached_NotPastAFailure(t *testing.T) {
+	for name, fail := range map[string]func(t *testing.T, q Queue){
+		"error": func(t *testing.T, q Queue) { popOne(t, q, errors.New("refused")) },
+		"panic": func(t *testing.T, q Queue) {
+			assert.Panics(t, func() { _, _ = q.Pop(func(any, bool) error { panic("broken") }) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+				require.NoError(t, q.Replace(nil, "1"))
+				q.Received("1", time.Now())
+				popAll(t, q, nil)
+				require.NoError(t, q.Add(named("a", "2")))
+				require.NoError(t, q.Add(named("b", "3")))
+				q.Received("3", time.Now())
+				fail(t, q)
+				popAll(t, q, nil)
+				q.Received("4", time.Now())
+				assert.Equal(t, "1", reached())
+
+				require.NoError(t, q.Replace([]any{named("a", "2")}, "5"))
+				q.Received("5", time.Now())
+				assert.Equal(t, "1", reached())
+				popAll(t, q, nil)
+				assert.Equal(t, "5", reached())
+			})
+		})
+	}
+}
+
+// Whatever is queued, popped and lost in between: a version that is reported means that every
+// change up to it has been applied.
+func TestReached_MeansWhatItSays(t *testing.T) {
+	const keys = 5
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		version := 0
+		last := [][keys]int{{}} // last[v][k]: the version of key k's last change up to v
+		applied := [keys]int{}
+		report := func(resourceVersion string, _ time.Time) {
+			v, err := strconv.Atoi(resourceVersion)
+			require.NoError(t, err)
+			for k := range keys {
+				require.GreaterOrEqual(t, applied[k], last[v][k], "seed %d: key %d at version %d", seed, k, v)
+			}
+		}
+		var q versionedQueue = NewDeltaFIFO(DeltaFIFOOptions{Reached: report})
+		if seed%2 == 1 {
+			q = NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, Reached: report})
+		}
+		apply := func(obj any) {
+			o := obj.(*corev1.ConfigMap)
+			applied[o.Name[0]-'a'], _ = strconv.Atoi(o.ResourceVersion)
+		}
+		process := func(obj any, _ bool) error {
+			if random.IntN(10) == 0 {
+				return errors.New("refused")
+			}
+			for _, d := range obj.(Deltas) {
+				if all, ok := d.Object.(ReplacedAllInfo); ok {
+					for _, o := range all.Objects {
+						apply(o)
+					}
+					continue
+				}
+				apply(d.Object)
+			}
+			return nil
+		}
+		waiting := func() int { // popping an empty queue would block
+			if d, ok := q.(*DeltaFIFO); ok {
+				return d.queue.len()
+			}
+			return q.(*RealFIFO).items.len()
+		}
+		for range 200 {
+			switch op := random.IntN(10); {
+			case op < 4:
+				version++
+				k := random.IntN(keys)
+				next := last[version-1]
+				next[k] = version
+				last = append(last, next)
+				require.NoError(t, q.Update(named(string(rune('a'+k)), strconv.Itoa(version))))
+				q.Received(strconv.Itoa(version), time.Now())
+			case op == 4:
+				version++
+				last = append(last, last[version-1])
+				q.Received(strconv.Itoa(version), time.Now())
+			case op == 5:
+				var list []any
+				for k, v := range last[version] {
+					list = append(list, named(string(rune('a'+k)), strconv.Itoa(v)))
+				}
+				require.NoError(t, q.Replace(list, strconv.Itoa(version)))
+				q.Received(strconv.Itoa(version), time.Now())
+			case waiting() > 0:
+				_, _ = q.Pop(process)
+			}
+			q.checkLaws(t)
+		}
+	}
+}
