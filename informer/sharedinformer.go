@@ -160,7 +160,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		Reflector:         reflectorOptions,
 		Prepare:           s.options.Prepare,
 	})
-	s.deltas.lost = s.controller.relist
+	s.deltas.lost = s.lost
 	return s.controller
 }
 
@@ -168,6 +168,12 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
 	s.bookmark(resourceVersion)
 	s.stored.set(resourceVersion, asOf)
+}
+
+// lost is called when a popped change could not be stored.
+func (s *sharedIndexInformer) lost(cause error) {
+	s.stored.lose()
+	s.controller.relist(cause)
 }
 
 // received returns a reflector's Progress that passes each resourceVersion on to the queue.
@@ -181,11 +187,15 @@ func received(queue Queue, next func(string, time.Time)) func(string, time.Time)
 	}
 }
 
-// closeSynced waits for the first list.
+// closeSynced waits until the first list is stored. If the store refused a part of it, the next list
+// counts.
 func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
 	select {
 	case <-ctx.Done():
+		return
 	case <-c.HasSyncedChecker().Done():
+	}
+	if s.stored.waitComplete(ctx) == nil {
 		s.processor.markSynced()
 		close(s.synced)
 	}

@@ -21,6 +21,7 @@ var ErrStopped = errors.New("the informer has stopped")
 //	V1  every change up to version is in the store
 //	V2  moved is open until version is set again; it is nil while no caller waits
 //	V3  stopped is closed when the informer has stopped, and version does not change any more
+//	V4  incomplete is true from the loss of a change until a list that came after it is stored
 type storedVersion struct {
 	stopped chan struct{}
 
@@ -28,13 +29,15 @@ type storedVersion struct {
 	version string    // "" before the first list
 	asOf    time.Time // when the server's collection was at version
 	moved   chan struct{}
+
+	incomplete bool
 }
 
 // set is the queue's ReachedFunc. It wakes all waiters.
 func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.version = resourceVersion
+	v.version, v.incomplete = resourceVersion, false
 	if !asOf.IsZero() {
 		v.asOf = asOf
 	}
@@ -44,34 +47,35 @@ func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
 	}
 }
 
+// lose notes that a change was lost.
+func (v *storedVersion) lose() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.incomplete = true
+}
+
 func (v *storedVersion) get() (resourceVersion string, asOf time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.version, v.asOf
 }
 
-// next returns the version, and a channel that closes when it is set again.
-func (v *storedVersion) next() (resourceVersion string, moved <-chan struct{}) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.moved == nil {
-		v.moved = make(chan struct{})
-	}
-	return v.version, v.moved
-}
-
-// waitFor blocks until the version is want or newer, ctx is done, or the informer has stopped.
-func (v *storedVersion) waitFor(ctx context.Context, want string) error {
+// wait blocks until done, which is called under mu, returns true or an error. It fails when ctx is
+// done or the informer has stopped.
+func (v *storedVersion) wait(ctx context.Context, done func() (bool, error)) error {
 	var ended error
 	for {
-		has, moved := v.next()
-		if has != "" {
-			order, err := resourceversion.CompareResourceVersion(has, want)
-			if err != nil || order >= 0 {
-				return err
-			}
+		v.mu.Lock()
+		ok, err := done()
+		if v.moved == nil {
+			v.moved = make(chan struct{})
 		}
-		if ended != nil {
+		moved := v.moved
+		v.mu.Unlock()
+		switch {
+		case ok || err != nil:
+			return err
+		case ended != nil:
 			return ended
 		}
 		select {
@@ -82,6 +86,22 @@ func (v *storedVersion) waitFor(ctx context.Context, want string) error {
 			ended = ErrStopped
 		}
 	}
+}
+
+// waitFor waits until the version is want or newer.
+func (v *storedVersion) waitFor(ctx context.Context, want string) error {
+	return v.wait(ctx, func() (bool, error) {
+		if v.version == "" {
+			return false, nil
+		}
+		order, err := resourceversion.CompareResourceVersion(v.version, want)
+		return order >= 0, err
+	})
+}
+
+// waitComplete waits until no lost change is missing.
+func (v *storedVersion) waitComplete(ctx context.Context) error {
+	return v.wait(ctx, func() (bool, error) { return !v.incomplete, nil })
 }
 
 // WaitForResourceVersion implements SharedInformer.

@@ -379,6 +379,33 @@ func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
 	}
 }
 
+// An informer whose store refused a part of the first list has not synced before the next list.
+func TestStory_NotSyncedBeforeAllIsStored(t *testing.T) {
+	refuse := true
+	story(t, func(w *world) {
+		refuse = true
+		w.create("a")
+		w.create("b")
+		w.start()
+		assert.False(t, w.informer.HasSynced())
+		assert.False(t, w.handler.HasSynced())
+		w.after(3 * time.Second)
+		assert.Equal(t, []string{"a@1", "b@2"}, w.stored())
+		assert.True(t, w.informer.HasSynced())
+		assert.True(t, w.handler.HasSynced())
+	}, only(ours), withOptions(func(o *SharedIndexInformerOptions) {
+		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+			return flakyIndexer{inner, func() error {
+				if !refuse {
+					return nil
+				}
+				refuse = false
+				return errors.New("refused")
+			}}
+		}
+	}))
+}
+
 // A version that the store reports means that every change up to it is in the store, at every
 // moment: after a list of old objects, during a relist, after bookmarks, and when a handler reacts
 // to the change.
