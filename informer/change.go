@@ -19,7 +19,7 @@ const (
 	deleted
 )
 
-// change is one thing that happened in the store, as a handler is told of it.
+// change is a change of the store, as a handler is notified of it.
 type change struct {
 	kind    changeKind
 	initial bool // added: what OnAdd calls isInInitialList
@@ -40,8 +40,8 @@ func update(oldObj, newObj any, resync bool) change {
 
 func remove(obj any) change { return change{kind: deleted, newObj: obj} }
 
-// tell makes the call that c stands for.
-func (c *change) tell(handler ResourceEventHandler) {
+// deliver makes the call that c stands for.
+func (c *change) deliver(handler ResourceEventHandler) {
 	switch c.kind {
 	case added:
 		handler.OnAdd(c.newObj, c.initial)

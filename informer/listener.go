@@ -4,7 +4,6 @@ package informer
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -16,95 +15,154 @@ import (
 )
 
 const (
-	// pauseAfterPanic delays the next call of a handler that panicked, where panics do not end the process.
+	// pauseAfterPanic delays the next call of a handler that panicked, if the process survives.
 	pauseAfterPanic = time.Second
-	// While more than slowBacklogLen changes wait, every slowSample-th call is timed, and logged if it took longer than
-	// slowCall. (Timing costs more than all the rest of a delivery.)
+	// While more than slowBacklogLen changes wait, every slowSample-th call is timed, and logged if
+	// it took longer than slowCall. (Timing costs more than the rest of a delivery.)
 	slowBacklogLen = 1024
 	slowSample     = 64
 	slowCall       = 100 * time.Millisecond
 )
 
-// listener is one registered handler: a backlog, and the one goroutine that works it off.
-//
-// Nobody who hands something over waits for the handler.
-//
-// Laws:
+// backlog is what a handler has not been notified of yet, oldest first. The processor's mu is held
+// for push and close; one goroutine calls next; any goroutine may call the other methods.
+type backlog interface {
+	// push notes a batch that was appended to the changeLog.
+	push(*batch)
+	// next returns what to deliver next, or nil if there is nothing; what it returned before is
+	// delivered.
+	next() *batch
+	// close ends the backlog with what was pushed so far.
+	close()
+	// drop discards what waits. After it, next returns nil.
+	drop()
+	// appended is the number of calls that have become due, including those made since.
+	appended() int64
+	// oldest is when the oldest undelivered change was pushed.
+	oldest() time.Time
+}
+
+// listener is one registered handler: a backlog, and the goroutine that delivers it. The processor
+// never waits for a handler.
 //
 //	L1  the handler is called by one goroutine, one call at a time, in the backlog's order
-//	L2  backlog.handed - ended = changes that wait + those taken that are not done with
-//	L3  synced is closed  <=>  everything up to the end of the initial list is done with
+//	L2  backlog.appended - delivered = changes that wait or are being delivered
+//	L3  synced is closed  <=>  everything up to the end of the initial list is delivered
 //	L4  after close(dropped) no further call begins; after close(done) none is running
-//	L5  asleep  =>  there was nothing to take, and who appends to the backlog wakes the goroutine
+//	L5  wake has a token if something was appended since the goroutine last found nothing
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {
-	handler ResourceEventHandler
-	options HandlerOptions
-	logger  klog.Logger
-	// informerName is the first half of Name.
-	informerName string
+	handler      ResourceEventHandler
+	options      HandlerOptions
+	logger       klog.Logger
+	informerName string         // the first half of Name
 	resync       resyncSchedule // guarded by the processor's mu
 	backlog      backlog
 
+	wake    chan struct{} // capacity 1
+	closed  chan struct{} // nothing more is appended
+	dropped chan struct{} // nothing more is delivered
 	synced  chan struct{}
-	dropped chan struct{}
 	done    chan struct{}
 
-	ended  atomic.Int64 // changes that are done with: told, or not for this handler
-	calls  atomic.Int64 // calls that have returned, or panicked
-	panics atomic.Int64
-	asleep atomic.Bool
+	drop       func()      // closes dropped, once
+	drainTimer *time.Timer // calls drop; set before closed is closed, or nil
 
-	mu            sync.Mutex
-	wake          sync.Cond // not asleep, or closed
-	closed        bool
-	droppedClosed bool
-	drainTimer    *time.Timer
+	delivered atomic.Int64 // changes that were delivered or are not for this handler
+	calls     atomic.Int64 // calls that have returned or panicked
+	panics    atomic.Int64
 }
 
-// newListener returns a listener without backlog; the processor gives it one.
-func newListener(informerName string, handler ResourceEventHandler, options HandlerOptions, schedule resyncSchedule) *listener {
+// newListener returns a listener without a backlog; the processor sets it.
+func newListener(
+	informerName string, handler ResourceEventHandler, options HandlerOptions, schedule resyncSchedule,
+) *listener {
 	l := &listener{
 		handler:      handler,
 		options:      options,
 		logger:       klog.Background(),
 		informerName: informerName,
 		resync:       schedule,
-		synced:       make(chan struct{}),
+		wake:         make(chan struct{}, 1),
+		closed:       make(chan struct{}),
 		dropped:      make(chan struct{}),
+		synced:       make(chan struct{}),
 		done:         make(chan struct{}),
 	}
-	l.wake.L = &l.mu
+	l.drop = sync.OnceFunc(func() {
+		close(l.dropped)
+		l.backlog.drop()
+	})
 	if options.Logger != nil {
 		l.logger = *options.Logger
 	}
 	return l
 }
 
-// wakeUp makes the goroutine look into the backlog.
+// wakeUp makes the goroutine look into the backlog. It does not block.
 func (l *listener) wakeUp() {
-	if !l.asleep.Load() {
-		return
+	select {
+	case l.wake <- struct{}{}:
+	default:
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asleep.Store(false)
-	l.wake.Signal()
 }
 
-// wanted returns the changes of p that the handler is to be told of, in its terms.
-func (l *listener) wanted(p *parcel) []change {
-	differs := func(c change) bool { return l.skips(p, &c) || l.splits(&c) }
-	first := slices.IndexFunc(p.changes, differs)
-	if first < 0 {
-		return p.changes
+// run calls the handler until the listener is closed.
+func (l *listener) run() {
+	defer close(l.done)
+	defer l.drop()
+	defer l.stopDrainTimer()
+	for b := l.next(); b != nil; b = l.next() {
+		// b itself is not used after this: a handler that never returns must not keep it, and with
+		// it all later batches, alive.
+		changes, synced := b.changes, b.synced
+		delivered := l.delivered.Load() + int64(len(changes))
+		if !l.options.Coalesce { // a coalescing backlog has only wanted changes
+			changes = l.wanted(b)
+		}
+		for i := range changes {
+			select {
+			case <-l.dropped:
+				return
+			default:
+			}
+			l.deliver(&changes[i])
+		}
+		l.delivered.Store(delivered)
+		if synced {
+			close(l.synced)
+		}
 	}
-	own := slices.Clone(p.changes[:first])
-	for i := first; i < len(p.changes); i++ {
-		c := &p.changes[i]
+}
+
+// next waits for something to deliver. It returns nil when the listener is closed and nothing is
+// left.
+func (l *listener) next() *batch {
+	for {
+		if b := l.backlog.next(); b != nil {
+			return b
+		}
+		select {
+		case <-l.wake:
+		case <-l.closed:
+			return l.backlog.next()
+		}
+	}
+}
+
+// wanted returns the changes of b that the handler is to be notified of, in its terms.
+func (l *listener) wanted(b *batch) []change {
+	differs := func(c change) bool { return l.skips(b, &c) || l.splits(&c) }
+	first := slices.IndexFunc(b.changes, differs)
+	if first < 0 {
+		return b.changes
+	}
+	own := slices.Clone(b.changes[:first])
+	for i := first; i < len(b.changes); i++ {
+		c := &b.changes[i]
 		switch {
-		case l.skips(p, c):
+		case l.skips(b, c):
 		case l.splits(c):
 			end, begin := c.split()
 			own = append(own, end, begin)
@@ -115,79 +173,22 @@ func (l *listener) wanted(p *parcel) []change {
 	return own
 }
 
-func (l *listener) skips(p *parcel, c *change) bool { return c.unchanged && !p.round.wants(l, c) }
+func (l *listener) skips(b *batch, c *change) bool { return c.unchanged && !b.round.wants(l, c) }
 
 func (l *listener) splits(c *change) bool { return l.options.SplitRecreated && c.recreated() }
 
-// run calls the handler until the listener is closed.
-func (l *listener) run() {
-	defer close(l.done)
-	defer l.backlog.drop()
-	defer l.stopDrainTimer()
-	for p := l.take(); p != nil; p = l.take() {
-		changes, synced, ended := p.changes, p.synced, l.ended.Load()+int64(len(p.changes))
-		if !l.options.Coalesce { // which has left out already what is not wanted
-			changes = l.wanted(p)
-		}
-		for i := range changes {
-			select {
-			case <-l.dropped:
-				return
-			default:
-			}
-			l.deliver(&changes[i])
-		}
-		l.ended.Store(ended)
-		if synced {
-			close(l.synced)
-		}
-	}
-}
-
-// take waits for something to deliver. It returns nil when the listener is closed and nothing is left.
-func (l *listener) take() *parcel {
-	for {
-		if p := l.backlog.take(); p != nil {
-			return p
-		}
-		// Under load, what comes while others run saves going to sleep and being woken for each change.
-		runtime.Gosched()
-		if p := l.backlog.take(); p != nil {
-			return p
-		}
-		if p, over := l.sleep(); over {
-			return p
-		}
-	}
-}
-
-// sleep waits until it is woken, unless something came in between. It is over if there is something, or never will be.
-func (l *listener) sleep() (p *parcel, over bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asleep.Store(true)
-	if p = l.backlog.take(); p != nil || l.closed {
-		l.asleep.Store(false)
-		return p, true
-	}
-	for l.asleep.Load() && !l.closed {
-		l.wake.Wait()
-	}
-	return nil, false
-}
-
-// deliver makes one call and accounts for it, whether it returns or panics.
+// deliver makes one call and counts it, whether it returns or panics.
 func (l *listener) deliver(c *change) {
 	crashed := l.call(c)
-	l.ended.Add(1)
+	l.delivered.Add(1)
 	l.calls.Add(1)
 	if crashed {
 		l.pause(pauseAfterPanic)
 	}
 }
 
-// call tells the handler of c. A panic ends the process, unless the handler was added with SkipOnPanic, or the process
-// has utilruntime.ReallyCrash off: then crashed is true, which asks for a pause.
+// call notifies the handler of c. A panic ends the process, unless the handler was added with
+// SkipOnPanic, or the process has utilruntime.ReallyCrash off: then crashed is true.
 func (l *listener) call(c *change) (crashed bool) {
 	if l.calls.Load()%slowSample == 0 && l.pending() > slowBacklogLen {
 		defer l.logIfSlow(time.Now())
@@ -200,7 +201,7 @@ func (l *listener) call(c *change) (crashed bool) {
 					"handler", handlerName(l.handler), "stack", string(debug.Stack()))
 			}
 		}()
-		c.tell(l.handler)
+		c.deliver(l.handler)
 		return false
 	}
 	crashed = true
@@ -210,13 +211,14 @@ func (l *listener) call(c *change) (crashed bool) {
 		}
 	}()
 	defer utilruntime.HandleCrashWithLogger(l.logger)
-	c.tell(l.handler)
+	c.deliver(l.handler)
 	return false
 }
 
 func (l *listener) logIfSlow(began time.Time) {
 	if took := time.Since(began); took > slowCall {
-		l.logger.Info("Slow event handler", "handler", handlerName(l.handler), "took", took, "pendingNotifications", l.pending())
+		l.logger.Info("Slow event handler", "handler", handlerName(l.handler),
+			"took", took, "pendingNotifications", l.pending())
 	}
 }
 
@@ -230,43 +232,29 @@ func (l *listener) pause(d time.Duration) {
 	}
 }
 
-// close ends the backlog. What waits is dropped, or delivered for as long as the handler's DrainTimeout allows. A listener
-// whose run was never started is done at once. The processor's mu is held.
+// close ends the backlog. What waits is dropped, or delivered for as long as the handler's
+// DrainTimeout allows. If run was never started, the listener is done at once. The processor's mu
+// is held; close is called once.
 func (l *listener) close(started bool) {
 	l.backlog.close()
-	l.mu.Lock()
-	l.closed = true
-	l.wake.Signal()
-	drain := started && l.options.DrainTimeout > 0
-	if drain {
+	if started && l.options.DrainTimeout > 0 {
 		l.drainTimer = time.AfterFunc(l.options.DrainTimeout, l.drop)
-	}
-	l.mu.Unlock()
-
-	if !drain {
+	} else {
 		l.drop()
 	}
+	close(l.closed)
 	if !started {
 		close(l.done)
 	}
 }
 
-// drop gives up what is undelivered. The call in flight is not interrupted.
-func (l *listener) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.droppedClosed {
-		l.droppedClosed = true
-		close(l.dropped)
-		l.backlog.drop()
-	}
-}
-
 func (l *listener) stopDrainTimer() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.drainTimer != nil {
-		l.drainTimer.Stop()
+	select {
+	case <-l.closed:
+		if l.drainTimer != nil {
+			l.drainTimer.Stop()
+		}
+	default: // the timer ended run before close returned
 	}
 }
 
@@ -281,10 +269,11 @@ func (l *listener) Name() string {
 	return l.informerName + " + event handler " + handlerName(l.handler)
 }
 
-// Done implements DoneChecker: closed once the handler has seen the initial list.
+// Done implements DoneChecker: closed once the handler was notified of the whole initial list.
 func (l *listener) Done() <-chan struct{} { return l.synced }
 
-// ShutdownChan is closed when the handler was removed, or its informer stopped, and its last call has returned.
+// ShutdownChan is closed when the handler was removed, or its informer stopped, and its last call
+// has returned.
 func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
 
 // Status implements ResourceEventHandlerRegistration.
@@ -297,17 +286,18 @@ func (l *listener) Status() HandlerStatus {
 		Pending:   int(l.pending()),
 	}
 	if s.Pending > 0 {
-		s.OldestPending = time.Duration(now() - l.backlog.oldest())
+		s.OldestPending = time.Since(l.backlog.oldest())
 	}
 	return s
 }
 
-// pending is the number of changes that wait or are being told. Nothing waits once it was dropped.
+// pending is the number of changes that wait or are being delivered. Nothing waits once it was
+// dropped.
 func (l *listener) pending() int64 {
 	select {
 	case <-l.dropped:
 		return 0
 	default:
-		return max(0, l.backlog.handed()-l.ended.Load())
+		return max(0, l.backlog.appended()-l.delivered.Load())
 	}
 }

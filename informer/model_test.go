@@ -122,8 +122,8 @@ func randomOptions(r *rand.Rand) HandlerOptions {
 func TestModel_CoalescingAgainstFull(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		f := &flow{last: &parcel{}}
-		full, coalescing := newPlace(f, nil, false), newCoalescingBacklog(everything)
+		f := newChangeLog()
+		full, coalescing := f.newCursor(nil, false), newCoalescingBacklog(everything)
 		fullView, coalescedView := newRecorder(), newRecorder()
 		stored, version := map[string]string{}, 0
 		for range 100 {
@@ -141,18 +141,18 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 				c = update(podAt(name, oldRV), podAt(name, rv), false)
 				stored[name] = rv
 			}
-			coalescing.push(f.fill([]change{c}, false, nil))
+			coalescing.push(f.append([]change{c}, false, nil))
 			if r.IntN(5) == 0 {
-				tellAll(coalescing.take(), coalescedView)
+				deliverAll(coalescing.next(), coalescedView)
 			}
 		}
-		for p := full.take(); p != nil; p = full.take() {
-			tellAll(p, fullView)
+		for p := full.next(); p != nil; p = full.next() {
+			deliverAll(p, fullView)
 		}
 		waiting := 0
-		for p := coalescing.take(); p != nil; p = coalescing.take() {
+		for p := coalescing.next(); p != nil; p = coalescing.next() {
 			waiting++
-			tellAll(p, coalescedView)
+			deliverAll(p, coalescedView)
 		}
 		assert.LessOrEqual(t, waiting, 4, "an entry a key")
 		assert.Equal(t, stored, fullView.view)
@@ -162,11 +162,11 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 	}
 }
 
-func tellAll(p *parcel, handler ResourceEventHandler) {
+func deliverAll(p *batch, handler ResourceEventHandler) {
 	if p == nil {
 		return
 	}
 	for i := range p.changes {
-		p.changes[i].tell(handler)
+		p.changes[i].deliver(handler)
 	}
 }

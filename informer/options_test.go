@@ -98,22 +98,22 @@ func TestCoalesce_SyncAccounting(t *testing.T) {
 func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
 	b := newCoalescingBacklog(everything)
 	first, second, third := benchPod(1, 1), benchPod(1, 2), benchPod(1, 3)
-	b.push(&parcel{changes: []change{remove(first), add(second, false), remove(third)}})
-	assert.Equal(t, []change{remove(first)}, b.take().changes)
-	assert.Nil(t, b.take())
+	b.push(&batch{changes: []change{remove(first), add(second, false), remove(third)}})
+	assert.Equal(t, []change{remove(first)}, b.next().changes)
+	assert.Nil(t, b.next())
 }
 
 // Objects without a key are not merged with each other.
 func TestCoalesce_WithoutKey(t *testing.T) {
 	b := newCoalescingBacklog(everything)
-	b.push(&parcel{changes: []change{add("no object", false), add("nor this", false)}})
-	assert.EqualValues(t, 2, b.handed())
-	assert.Equal(t, []change{add("no object", false)}, b.take().changes)
+	b.push(&batch{changes: []change{add("no object", false), add("nor this", false)}})
+	assert.EqualValues(t, 2, b.appended())
+	assert.Equal(t, []change{add("no object", false)}, b.next().changes)
 	b.drop()
-	assert.Nil(t, b.take())
+	assert.Nil(t, b.next())
 }
 
-func everything(p *parcel) []change { return p.changes }
+func everything(p *batch) []change { return p.changes }
 
 // With SplitRecreated, a re-creation that nobody saw is a tombstone and an add.
 func TestSplitRecreated(t *testing.T) {

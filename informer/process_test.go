@@ -30,7 +30,7 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 				assert.True(t, exists)
 				assert.Same(t, c.newObj, stored)
 			}
-			c.tell(r)
+			c.deliver(r)
 		}
 	}}, r
 }

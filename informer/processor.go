@@ -8,43 +8,41 @@ import (
 	"time"
 )
 
-// processor hands every change to every handler.
+// processor passes every change on to every handler.
 //
-// mu is held while a change goes into the store and from there into the flow. Who holds it sees a store and a flow that
-// tell the same, which is when a late handler can join: it is given the store's content and misses nothing after it. No
-// handler is called under mu.
-//
-// Laws:
+// mu is held while a change goes into the store and from there into the change log. So under mu the
+// store and the log agree, which is when a late handler can be added: it gets the store's content
+// and misses nothing after it. No handler is called under mu.
 //
 //	P1  a listener in listeners has a running goroutine  <=>  running
-//	P2  every change is in the flow, and every listener is awake that is to read it, before mu is released
-//	P3  synced  <=>  the end of the initial list is in the flow
+//	P2  every change is in the log, and every listener that is to read it was woken, before mu is
+//	    released
+//	P3  synced  <=>  the end of the initial list is in the log
 //
 // Source: tools/cache/shared_informer.go sharedProcessor
 type processor struct {
 	goroutines sync.WaitGroup
 
 	mu        sync.Mutex
-	flow      flow
+	log       *changeLog
 	listeners []*listener
 	round     resyncRound // the newest
 	running   bool
 	synced    bool
 }
 
-func (p *processor) init() { p.flow.last = &parcel{} }
-
-// joinLocked adds a listener, which is first told of the objects in replay, as of an initial list.
-func (p *processor) joinLocked(l *listener, replay []any) {
+// addLocked adds a listener, which is first notified of the objects in replay, as of an initial
+// list.
+func (p *processor) addLocked(l *listener, replay []any) {
 	changes := make([]change, 0, len(replay))
 	for _, obj := range replay {
 		changes = append(changes, add(obj, true))
 	}
-	l.backlog = newPlace(&p.flow, changes, p.synced)
+	l.backlog = p.log.newCursor(changes, p.synced)
 	if l.options.Coalesce {
 		own := newCoalescingBacklog(l.wanted)
-		for first := l.backlog.take(); first != nil; first = l.backlog.take() {
-			own.push(first)
+		for b := l.backlog.next(); b != nil; b = l.backlog.next() {
+			own.push(b)
 		}
 		l.backlog = own
 	}
@@ -54,8 +52,8 @@ func (p *processor) joinLocked(l *listener, replay []any) {
 	}
 }
 
-// leaveLocked removes a listener. Without one there is nothing to do.
-func (p *processor) leaveLocked(l *listener) {
+// removeLocked removes a listener. For an unknown one it is a no-op.
+func (p *processor) removeLocked(l *listener) {
 	i := slices.Index(p.listeners, l)
 	if i < 0 {
 		return
@@ -65,25 +63,25 @@ func (p *processor) leaveLocked(l *listener) {
 	l.close(p.running)
 }
 
-// distributeLocked hands changes to every listener.
+// distributeLocked passes changes on to every listener.
 func (p *processor) distributeLocked(changes []change) {
 	if len(p.listeners) == 0 {
 		return
 	}
-	for some := range slices.Chunk(changes, parcelLen) {
+	for some := range slices.Chunk(changes, batchLen) {
 		p.appendLocked(some, false)
 	}
 }
 
 func (p *processor) appendLocked(changes []change, synced bool) {
-	appended := p.flow.fill(changes, synced, p.round)
+	appended := p.log.append(changes, synced, p.round)
 	for _, l := range p.listeners {
 		l.backlog.push(appended)
 		l.wakeUp()
 	}
 }
 
-// start lets the handlers be called.
+// start starts the goroutines that call the handlers.
 func (p *processor) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +91,7 @@ func (p *processor) start() {
 	}
 }
 
-// stop lets go of every listener and waits until the last call has returned.
+// stop removes every listener and waits until the last call has returned.
 func (p *processor) stop() {
 	p.mu.Lock()
 	for _, l := range p.listeners {
@@ -105,7 +103,7 @@ func (p *processor) stop() {
 	p.goroutines.Wait()
 }
 
-// markSynced says that the initial list is in the store and in the flow.
+// markSynced notes that the initial list is in the store and in the log.
 func (p *processor) markSynced() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

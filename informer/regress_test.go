@@ -95,12 +95,12 @@ func TestRegress104853_SecondRun(t *testing.T) {
 func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p processor
-		p.init()
+		p.log = newChangeLog()
 		r := newRecorder()
 		second := time.Second
 		l := newListener("test", r, HandlerOptions{ResyncPeriod: &second}, newResyncSchedule(second, time.Now()))
 		p.mu.Lock()
-		p.joinLocked(l, nil)
+		p.addLocked(l, nil)
 		p.distributeLocked([]change{add(benchPod(1, 1), true)})
 		p.mu.Unlock()
 		time.Sleep(time.Second)

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informer keeps a local copy of a collection on a server, and tells handlers what changes in it.
+// Package informer keeps a local copy of a collection on a server, and notifies handlers of its
+// changes.
 //
 //	reflector -> deltafifo -> [informer] -> store
 //	                                     -> handlers -> workqueue
 //
-// Read shared.go (what an informer promises), handler.go, sharedinformer.go, controller.go (the loop), process.go (delta to
-// store to change), processor.go, flow.go (how many handlers read one list), listener.go, backlog.go; then registration.go,
-// resync.go, wait.go, health.go, progress.go, typed_handler.go, typed_informer.go, simple.go, factory.go; then
-// go test -v ./informer.
-// Goroutines: an informer's Run is one, its reflector another, a third waits for the first list; each handler has one. Run
-// starts them, and returns when they have ended. Locking: the informer's mu guards its life, the processor's the store with
-// the flow, a listener's its sleep; taken in this order. No handler runs under any of them; index functions and whatever
-// wraps the store do run under the second, and must not call the informer.
+// Read shared.go (what an informer promises), sharedinformer.go, controller.go (the loop),
+// process.go (delta to store to change), processor.go, changelog.go (how many handlers read one
+// list), listener.go; the other files are options and queries. Then run go test -v ./informer.
+// Goroutines: an informer's Run is one, its reflector another, a third waits for the first list;
+// each handler has one. Run starts them, and returns when they have ended.
+// Locking: the informer's mu guards its life, the processor's mu the store with the change log;
+// taken in this order. No handler runs under either. Index functions, and wrappers of the store,
+// run under the second, and must not call the informer.
 //
 // Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
 package informer

@@ -38,8 +38,8 @@ const (
 //
 // Laws:
 //
-//	S1  the store and the flow change only under processor.mu
-//	S2  synced is closed  =>  the store has held a complete list, and the flow has all of it
+//	S1  the store and the change log change only under processor.mu
+//	S2  synced is closed  =>  the store has held a complete list, and the log has all of it
 //	S3  controller != nil  <=>  phase > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
@@ -94,7 +94,7 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 	if options.WrapIndexer != nil {
 		s.indexer = options.WrapIndexer(s.indexer)
 	}
-	s.processor.init()
+	s.processor.log = newChangeLog()
 	s.deltas = deltaProcessor{
 		store: s.indexer,
 		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
@@ -245,7 +245,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	if s.phase == started {
 		replay = s.indexer.List()
 	}
-	s.processor.joinLocked(l, replay)
+	s.processor.addLocked(l, replay)
 	return l, nil
 }
 
@@ -257,7 +257,7 @@ func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegi
 	}
 	s.processor.mu.Lock()
 	defer s.processor.mu.Unlock()
-	s.processor.leaveLocked(l)
+	s.processor.removeLocked(l)
 	return nil
 }
 

@@ -63,7 +63,7 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
 		emit: func(changes []change) {
 			for i := range changes {
-				changes[i].tell(options.Handler)
+				changes[i].deliver(options.Handler)
 			}
 		},
 	}

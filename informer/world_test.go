@@ -287,25 +287,30 @@ func (s *sharedIndexInformer) checkLaws() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	law("S2", !IsDone(s) || p.synced)
-	law("W1", p.flow.last.next.Load() == nil && len(p.flow.last.changes) == 0)
+	law("W1", p.log.last.next.Load() == nil && len(p.log.last.changes) == 0)
 	law("D scratch", len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)
 	for _, l := range p.listeners {
-		l.checkLaws(law)
+		l.checkLaws(p.running, law)
 	}
 	return errors.Join(errs...)
 }
 
 func isZero(c change) bool { return c == change{} }
 
-func (l *listener) checkLaws(law func(string, bool)) {
-	idle := l.asleep.Load() // then nothing is taken, and no call is in flight
+// checkLaws checks a listener whose goroutine, if it runs, is in a call or waits for a change.
+func (l *listener) checkLaws(running bool, law func(string, bool)) {
 	waiting := int64(0)
+	idle := running
 	switch b := l.backlog.(type) {
-	case *place:
-		for p := b.parcel.Load(); p.next.Load() != nil; p = p.next.Load() {
-			waiting += int64(len(p.changes))
+	case *cursor:
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for at := b.at; at.next.Load() != nil; at = at.next.Load() {
+			waiting += int64(len(at.changes))
 		}
-		law("W3", !idle || b.parcel.Load() == b.flow.last)
+		idle = idle && !b.reading
+		law("W3", !idle || b.at == b.log.last)
+		law("L2", b.appendedLocked()-l.delivered.Load() <= waiting)
 	case *coalescingBacklog:
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -320,13 +325,10 @@ func (l *listener) checkLaws(law func(string, bool)) {
 				len(e.changes) == 2 && e.changes[0].kind == deleted && e.changes[1].kind != deleted)
 		}
 		law("C1", keyed == len(b.entries))
-		law("L2 coalescing", !idle || b.calls == l.ended.Load())
-		return
+		idle = idle && b.taken == nil
+		law("L2", !idle || b.calls == l.delivered.Load())
 	}
-	if idle {
-		law("L2", waiting == 0 && l.pending() == 0)
-	}
-	law("L2 bound", l.pending() <= waiting)
+	law("L5", !idle || waiting == 0)
 }
 
 var _ reflector.ListerWatcher = (*server)(nil)

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// changeLog holds the changes that handlers are notified of, in order. A change is written once,
+// at the end; each handler reads at its own pace with a cursor. So a handler costs the writer next
+// to nothing, and slow handlers share what they have not read. A batch that every cursor has
+// passed is garbage.
+//
+//	read by all | fast handler's cursor         | last
+//	            v                               v
+//	... -> [a, b] -> [c] -> [d, e, f] -> [g] -> [ ]
+//	          ^
+//	          slow handler's cursor
+//
+//	W1  last is the only batch without a next; it is empty
+//	W2  a batch with a next does not change any more
+//	W3  a cursor that has read everything is at last, and so keeps no object alive
+//
+// The processor's mu guards last. Readers do not need it.
+type changeLog struct {
+	last     *batch
+	appended atomic.Int64 // number of changes ever appended
+}
+
+func newChangeLog() *changeLog { return &changeLog{last: &batch{}} }
+
+// batchLen is the maximum number of changes in a batch. Delivered changes stay reachable until the
+// rest of their batch is delivered.
+const batchLen = 64
+
+// batch is changes that were appended together.
+type batch struct {
+	changes []change
+	// synced marks the end of the initial list: a reader that gets here has read all of it.
+	synced bool
+	// round decides which handlers get updates that changed nothing.
+	round resyncRound
+	// at is when the changes were appended.
+	at time.Time
+
+	next atomic.Pointer[batch] // nil while the batch is last
+}
+
+// append copies changes to the end of the log and returns the batch that holds them.
+func (l *changeLog) append(changes []change, synced bool, round resyncRound) *batch {
+	b := l.last
+	b.changes = slices.Clone(changes)
+	for i := range b.changes {
+		c := &b.changes[i]
+		c.unchanged = c.kind == updated && sameVersion(c.oldObj, c.newObj)
+	}
+	b.synced, b.round, b.at = synced, round, time.Now()
+	l.last = &batch{}
+	l.appended.Add(int64(len(changes)))
+	b.next.Store(l.last)
+	return b
+}
+
+// appendAll appends changes in batches of at most batchLen.
+func (l *changeLog) appendAll(changes []change, round resyncRound) {
+	for some := range slices.Chunk(changes, batchLen) {
+		l.append(some, false, round)
+	}
+}
+
+// cursor is a reader's position in a changeLog. It is a backlog: everything from there on.
+type cursor struct {
+	log    *changeLog
+	before int64 // changes in the log when this cursor was made, less those of its replay
+
+	mu      sync.Mutex
+	at      *batch // the batch to read next, or the one that next returned; nil once dropped
+	reading bool   // next returned at
+	end     *batch // where reading ends; nil until closed
+	endLen  int64  // appended when it was closed
+}
+
+// newCursor returns a cursor at the end of the log, preceded by a replay that only it reads: of
+// changes, and of the end of the initial list if synced.
+func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
+	c := &cursor{log: l, before: l.appended.Load() - int64(len(replay)), at: l.last}
+	if len(replay) == 0 && !synced {
+		return c
+	}
+	own := newChangeLog()
+	c.at = own.last
+	own.appendAll(replay, nil)
+	if synced {
+		own.append(nil, true, nil)
+	}
+	join(c.at, own.last, l.last)
+	return c
+}
+
+// join makes the chain of batches that starts at first lead to next instead of to end.
+func join(first, end, next *batch) {
+	for b := first; ; b = b.next.Load() {
+		if b.next.Load() == end {
+			b.next.Store(next)
+			return
+		}
+	}
+}
+
+// push does nothing: the batch is in the log.
+func (c *cursor) push(*batch) {}
+
+// next returns the next batch, or nil if there is none. The one returned before is delivered.
+func (c *cursor) next() *batch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading {
+		c.at, c.reading = c.at.next.Load(), false
+	}
+	if c.at == nil || c.at == c.end || c.at.next.Load() == nil {
+		return nil
+	}
+	c.reading = true
+	return c.at
+}
+
+// close makes reading end at the log's present end. The processor's mu is held.
+func (c *cursor) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end, c.endLen = c.log.last, c.appendedLocked()
+}
+
+// drop makes reading end now. The cursor keeps no batch alive.
+func (c *cursor) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.reading = nil, false
+	if c.end != nil {
+		c.end = &batch{}
+	}
+}
+
+func (c *cursor) appended() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.appendedLocked()
+}
+
+func (c *cursor) appendedLocked() int64 {
+	if c.end != nil {
+		return c.endLen
+	}
+	return c.log.appended.Load() - c.before
+}
+
+// oldest returns when the oldest batch that is not delivered was appended, or now.
+func (c *cursor) oldest() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at == nil || c.at.next.Load() == nil {
+		return time.Now()
+	}
+	return c.at.at
+}

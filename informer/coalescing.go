@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"sync"
+	"time"
+
+	"example.com/informerstack/store"
+)
+
+// coalescingBacklog holds at most one entry per key, which stands for everything that happened to
+// the object since the handler was last notified of it. A slow handler costs memory by the number
+// of objects, not by the number of changes.
+//
+// An entry is one call, or two: OnDelete of the object that the handler knows, then OnAdd of its
+// successor. A waiting entry and a new change become:
+//
+//	OnAdd(a)               + update to b   OnAdd(b)
+//	OnUpdate(a, b)         + update to c   OnUpdate(a, c)
+//	OnAdd / OnUpdate       + delete of d   OnDelete(d)
+//	OnDelete(d)            + add of e      OnDelete(d), OnAdd(e)
+//	OnDelete(d), OnAdd(e)  + delete of e   OnDelete(d)
+//
+//	C1  entries[k] is in order exactly once  <=>  a change of k waits
+//	C2  an entry has one change, or two of which the first is a delete and the second is not
+//	C3  a key keeps the position of its oldest waiting change, however often it changes
+//	C4  if the object's last change was a delete, the entry ends with OnDelete
+//	C5  the end of the initial list has a position of its own: once it is taken, the objects of the
+//	    list have been
+type coalescingBacklog struct {
+	keyOf  store.KeyFunc
+	wanted func(*batch) []change
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	order   []*entry
+	calls   int64
+	taken   *entry
+}
+
+type entry struct {
+	key string
+	batch
+}
+
+func newCoalescingBacklog(wanted func(*batch) []change) *coalescingBacklog {
+	return &coalescingBacklog{
+		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, wanted: wanted, entries: map[string]*entry{},
+	}
+}
+
+func (b *coalescingBacklog) push(p *batch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.wanted(p) {
+		b.pushLocked(c, p.at)
+	}
+	if p.synced {
+		b.order = append(b.order, &entry{batch: batch{synced: true, at: p.at}})
+	}
+}
+
+func (b *coalescingBacklog) pushLocked(c change, at time.Time) {
+	key, err := b.keyOf(c.newObj)
+	e, waits := b.entries[key]
+	if err == nil && waits {
+		before := len(e.changes)
+		e.merge(c)
+		b.calls += int64(len(e.changes) - before)
+		return
+	}
+	e = &entry{batch: batch{changes: []change{c}, at: at}}
+	if err == nil { // a change without a key is not merged
+		e.key = key
+		b.entries[key] = e
+	}
+	b.order = append(b.order, e)
+	b.calls++
+}
+
+// merge makes the entry stand for c too, as the table at coalescingBacklog says.
+func (e *entry) merge(c change) {
+	last := &e.changes[len(e.changes)-1]
+	switch {
+	case c.kind == deleted:
+		if e.changes[0].kind == deleted {
+			c = e.changes[0] // the object that the handler knows
+		}
+		clear(e.changes)
+		e.changes = append(e.changes[:0], c)
+	case last.kind == deleted:
+		e.changes = append(e.changes, c)
+	default:
+		last.newObj = c.newObj
+		last.resync = last.resync && c.resync
+	}
+}
+
+// next returns one entry. If it returned more, an object could change while it waits in them, and
+// wait twice.
+func (b *coalescingBacklog) next() *batch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.taken = nil
+	if len(b.order) == 0 {
+		return nil
+	}
+	e := b.order[0]
+	b.order[0] = nil
+	b.order = b.order[1:]
+	if b.entries[e.key] == e {
+		delete(b.entries, e.key)
+	}
+	b.taken = e
+	return &e.batch
+}
+
+func (b *coalescingBacklog) close() {}
+
+func (b *coalescingBacklog) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.entries, b.order = map[string]*entry{}, nil
+}
+
+func (b *coalescingBacklog) appended() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls
+}
+
+func (b *coalescingBacklog) oldest() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.taken != nil:
+		return b.taken.at
+	case len(b.order) > 0:
+		return b.order[0].at
+	}
+	return time.Now()
+}
