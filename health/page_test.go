@@ -110,7 +110,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 		time.Sleep(2 * time.Minute) // and no bookmark
 		_, text = ask(w.handler, "/readyz/informer-configmaps")
 		assert.Equal(t, "informer-configmaps failed: SharedIndexInformer configmaps is not fresh: "+
-			"the server was last heard of 2m0s ago, more than 1m0s; it is watching\n", text)
+			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n", text)
 	})
 }
 

@@ -17,23 +17,23 @@ type Health struct {
 	Name string
 	// Started, Stopped and HasSynced say how far its life has come.
 	Started, Stopped, HasSynced bool
-	// Phase is what the reflector is doing; "" before the start.
-	Phase reflector.Phase
 	// ResourceVersion is that up to which the store holds every change; "" before the first list.
 	ResourceVersion string
-	// LastContact is when the server last sent something: an answer, also an error, an event or a
-	// bookmark.
-	LastContact time.Time
 	// CurrentAsOf is a time up to which the store is complete: it holds everything that the
 	// collection held then. It is the zero time before the first list, and while the store is known
 	// to be old: after an expired watch or a lost change, until the next list.
 	CurrentAsOf time.Time
-	// LastError is the newest failure to list or watch, kept when it is over; nil if there was none.
-	LastError error
-	// LastErrorTime is when it happened.
-	LastErrorTime time.Time
-	// ConsecutiveFailures is how many there were since a watch was last open.
-	ConsecutiveFailures int
+	// Reflector is the state of listing and watching, with its last error; zero before the start.
+	Reflector reflector.Status
+}
+
+// Status is a moment in the life of an informer, for messages and debug pages.
+type Status struct {
+	Health
+	// Objects is the number of objects in the store.
+	Objects int
+	// Handlers holds the handlers in the order in which they were added.
+	Handlers []HandlerStatus
 }
 
 // Health implements SharedInformer.
@@ -41,24 +41,25 @@ func (s *sharedIndexInformer) Health() Health {
 	s.mu.Lock()
 	phase := s.phase
 	s.mu.Unlock()
-	r := s.reflectorStatus()
+	received := s.reflectorStatus()
 	version, currentAsOf := s.stored.get()
-	if version == r.ResourceVersion || r.CurrentAsOf.IsZero() {
-		currentAsOf = r.CurrentAsOf
+	if version == received.ResourceVersion || received.CurrentAsOf.IsZero() {
+		currentAsOf = received.CurrentAsOf
 	}
 	return Health{
-		Name:                s.name,
-		Started:             phase >= started,
-		Stopped:             phase == stopped,
-		HasSynced:           s.HasSynced(),
-		Phase:               r.Phase,
-		ResourceVersion:     version,
-		LastContact:         r.LastContact,
-		CurrentAsOf:         currentAsOf,
-		LastError:           r.LastError,
-		LastErrorTime:       r.LastErrorTime,
-		ConsecutiveFailures: r.ConsecutiveFailures,
+		Name:            s.name,
+		Started:         phase >= started,
+		Stopped:         phase == stopped,
+		HasSynced:       s.HasSynced(),
+		ResourceVersion: version,
+		CurrentAsOf:     currentAsOf,
+		Reflector:       received,
 	}
+}
+
+// Status implements SharedInformer.
+func (s *sharedIndexInformer) Status() Status {
+	return Status{Health: s.Health(), Objects: s.count(), Handlers: s.processor.status()}
 }
 
 // Fresh returns nil if the informer runs, has synced, and its store is known to hold what the
@@ -95,29 +96,29 @@ type StaleError struct {
 	Why error
 }
 
-// Error names the informer, why it is stale, what it is doing, and what last went wrong.
+// Error names the informer, why it is stale, what it is doing, and the last failure.
 func (e *StaleError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is not fresh: %v", e.Health.Name, e.Why)
 	if e.Health.Started && !e.Health.Stopped {
-		fmt.Fprintf(&b, "; it is %s", e.Health.Phase)
+		fmt.Fprintf(&b, "; it is %s", e.Health.Reflector.Phase)
 	}
-	if e.Health.ConsecutiveFailures > 0 {
-		fmt.Fprintf(&b, "; failures in a row: %d, the last: %v", e.Health.ConsecutiveFailures, e.Health.LastError)
+	if r := e.Health.Reflector; r.ConsecutiveFailures > 0 {
+		fmt.Fprintf(&b, "; failures in a row: %d, the last: %v", r.ConsecutiveFailures, r.LastError)
 	}
 	return b.String()
 }
 
-// Unwrap returns why, and the last error if nothing went well since.
+// Unwrap returns why, and the last error if no attempt has succeeded since.
 func (e *StaleError) Unwrap() []error {
-	if e.Health.ConsecutiveFailures == 0 {
+	if e.Health.Reflector.ConsecutiveFailures == 0 {
 		return []error{e.Why}
 	}
-	return []error{e.Why, e.Health.LastError}
+	return []error{e.Why, e.Health.Reflector.LastError}
 }
 
-// AllFresh returns nil if each of informers is fresh within d, else an error that joins a *StaleError for each that is not,
-// in their order. It never blocks: it is what a readiness check asks.
+// AllFresh returns nil if each of informers is fresh within d. Otherwise the error joins a
+// *StaleError for each that is not, in their order. It never blocks: use it in readiness checks.
 func AllFresh(d time.Duration, informers ...SharedInformer) error {
 	now := time.Now()
 	var stale []error

@@ -27,7 +27,10 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 		require.NoError(t, w.fresh(time.Minute))
 		assert.Equal(t, Health{
 			Name: "SharedIndexInformer *v1.ConfigMap", Started: true, HasSynced: true,
-			Phase: reflector.Watching, ResourceVersion: "1", LastContact: start, CurrentAsOf: start,
+			ResourceVersion: "1", CurrentAsOf: start,
+			Reflector: reflector.Status{
+				Phase: reflector.Watching, ResourceVersion: "1", LastContact: start, CurrentAsOf: start,
+			},
 		}, w.health())
 
 		w.after(time.Minute)
@@ -46,15 +49,15 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 		assert.Equal(t, "1", stale.Health.ResourceVersion)
 		assert.ErrorContains(t, err, "its store was last known to be current 2m30s ago, more than 1m0s; it is backing off;")
 		assert.Regexp(t, `failures in a row: \d+, the last: .*down$`, err.Error())
-		assert.NotZero(t, stale.Health.ConsecutiveFailures)
-		assert.WithinDuration(t, time.Now(), stale.Health.LastErrorTime, time.Minute)
+		assert.NotZero(t, stale.Health.Reflector.ConsecutiveFailures)
+		assert.WithinDuration(t, time.Now(), stale.Health.Reflector.LastErrorTime, time.Minute)
 		require.NoError(t, w.fresh(3*time.Minute), "it depends on what is asked for")
 
 		w.server.fail(nil)
 		w.after(time.Minute + time.Second) // the longest pause between two attempts
 		require.NoError(t, w.fresh(2*time.Minute))
-		assert.Zero(t, w.health().ConsecutiveFailures)
-		assert.ErrorIs(t, w.health().LastError, down, "kept")
+		assert.Zero(t, w.health().Reflector.ConsecutiveFailures)
+		assert.ErrorIs(t, w.health().Reflector.LastError, down, "kept")
 
 		w.stop()
 		err = w.fresh(time.Hour)

@@ -116,20 +116,6 @@ type SharedIndexInformer interface {
 	GetIndexer() store.Indexer
 }
 
-// Status is a moment in the life of an informer.
-type Status struct {
-	// Name tells informers apart in messages.
-	Name string
-	// Started, Stopped and HasSynced say how far its life has come.
-	Started, Stopped, HasSynced bool
-	// Objects is the number of objects in the store.
-	Objects int
-	// Reflector is the state of listing and watching, with its last error.
-	Reflector reflector.Status
-	// Handlers holds the handlers in the order in which they were added.
-	Handlers []HandlerStatus
-}
-
 // ShutDownEventHandler removes a handler and waits until its last call has returned. Called by that handler itself it would
 // wait for ever.
 //

@@ -49,22 +49,6 @@ func (s *sharedIndexInformer) LastError() error {
 	return nil
 }
 
-// Status implements SharedInformer.
-func (s *sharedIndexInformer) Status() Status {
-	s.mu.Lock()
-	phase := s.phase
-	s.mu.Unlock()
-	return Status{
-		Name:      s.name,
-		Started:   phase >= started,
-		Stopped:   phase == stopped,
-		HasSynced: s.HasSynced(),
-		Objects:   s.count(),
-		Reflector: s.reflectorStatus(),
-		Handlers:  s.processor.status(),
-	}
-}
-
 // count is the number of objects. What wraps the store may hide its Len.
 func (s *sharedIndexInformer) count() int {
 	if counter, ok := s.indexer.(interface{ Len() int }); ok {
