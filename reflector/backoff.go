@@ -7,10 +7,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 )
 
-// healthyFor is how long a reflector must go without a failure for its next wait to be the shortest again.
-const healthyFor = 2 * time.Minute
+// backoffReset is how long waits may grow before they start again whatever happened: as in client-go, so that a long
+// outage does not end with the longest wait more often than there.
+const backoffReset = 2 * time.Minute
 
 func defaultBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2, Jitter: 1}
@@ -18,23 +20,64 @@ func defaultBackoff() wait.Backoff {
 
 // backoff makes the waits of one reflector, between LISTs and between WATCHes alike.
 //
-//	B1  after a wait ended, the next is at least as long (before jitter), until healthyFor passed without one
+//	B1  a wait is at least as long as the one before it (before jitter), unless the waits started again in between
+//	B2  they start again two minutes after they last did, and when health is proven: a watch that was followed lived
+//	    longer than the last wait, or brought a change. A LIST, or the initial events of a stream, prove nothing
+//	B3  after a change that could not be applied, changes prove nothing: only the life of a watch does
+//	B4  they start again at the first 410 since health was proven, for the server that sends it is well; not at the next
 type backoff struct {
 	initial wait.Backoff
-	current wait.Backoff
-	ends    time.Time // when the last wait was over, or will be
+	clock   clock.Clock
+	delay   wait.DelayFunc
+	last    time.Duration // the last wait; 0 if there was none since the waits started again
+	failed  bool          // B3: a change could not be applied since health was proven
+	forgot  bool          // B4: a 410 arrived since health was proven
 }
 
-func newBackoff(b wait.Backoff) *backoff { return &backoff{initial: b, current: b} }
+func newBackoff(initial wait.Backoff, c clock.Clock) *backoff {
+	b := &backoff{initial: initial, clock: c}
+	b.startAgain()
+	return b
+}
 
 // next returns the wait that begins now.
-func (b *backoff) next(now time.Time) time.Duration {
-	if now.Sub(b.ends) > healthyFor && b.initial.Factor > 0 {
-		b.current = b.initial
+func (b *backoff) next() time.Duration {
+	b.last = b.delay()
+	return b.last
+}
+
+// changeArrived notes that a watch that is followed brought a change, which was applied.
+func (b *backoff) changeArrived() {
+	if b.last > 0 && !b.failed {
+		b.healthy()
 	}
-	d := b.current.Step()
-	b.ends = now.Add(d)
-	return d
+}
+
+// watchEnded notes how long a watch was followed.
+func (b *backoff) watchEnded(lived time.Duration) {
+	if lived > b.last {
+		b.healthy()
+	}
+}
+
+// changeFailed notes that a change could not be applied.
+func (b *backoff) changeFailed() { b.failed = true }
+
+// serverForgot notes a 410 to a watch.
+func (b *backoff) serverForgot() {
+	if !b.forgot {
+		b.startAgain()
+	}
+	b.forgot = true
+}
+
+func (b *backoff) healthy() {
+	b.failed, b.forgot = false, false
+	b.startAgain()
+}
+
+func (b *backoff) startAgain() {
+	b.delay, b.last = b.initial.DelayWithReset(b.clock, backoffReset), 0
 }
 
 // internalErrors decides how long a watch that ends in InternalError is simply opened again.

@@ -9,31 +9,60 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 )
 
-// Without the jitter that tests switch off, waits are as long as client-go's or up to twice that.
+// With the jitter that tests switch off, waits are as long as client-go's or up to twice that. Like client-go's they start
+// again two minutes after they last did.
 func TestBackoff_Default(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBackoff(defaultBackoff())
-		shortest := 800 * time.Millisecond
-		for range 20 {
-			d := b.next(time.Now())
+		b := newBackoff(defaultBackoff(), clock.RealClock{})
+		began, shortest := time.Now(), 800*time.Millisecond
+		for time.Since(began) <= backoffReset {
+			d := b.next()
 			require.GreaterOrEqual(t, d, shortest)
 			require.LessOrEqual(t, d, 2*shortest)
 			shortest = min(2*shortest, 30*time.Second)
 			time.Sleep(d)
 		}
-		time.Sleep(healthyFor)
-		require.GreaterOrEqual(t, b.next(time.Now()), 30*time.Second, "two minutes must be exceeded")
-		time.Sleep(time.Minute + healthyFor + 1)
-		require.LessOrEqual(t, b.next(time.Now()), 1600*time.Millisecond)
+		require.LessOrEqual(t, b.next(), 1600*time.Millisecond)
 	})
 }
 
 func TestBackoff_Custom(t *testing.T) {
-	b := newBackoff(wait.Backoff{Duration: time.Second})
+	b := newBackoff(wait.Backoff{Duration: time.Second}, clock.RealClock{})
 	for range 3 {
-		require.Equal(t, time.Second, b.next(time.Now()))
+		require.Equal(t, time.Second, b.next())
+	}
+}
+
+// B2 to B4: what makes the waits start again, and what does not.
+func TestBackoff_Laws(t *testing.T) {
+	const first, second, third = time.Second, 2 * time.Second, 4 * time.Second
+	for name, test := range map[string]struct {
+		between func(b *backoff)
+		want    time.Duration // after waits of first and second
+	}{
+		"nothing":                       {func(b *backoff) {}, third},
+		"a change":                      {func(b *backoff) { b.changeArrived() }, first},
+		"a watch as long as the wait":   {func(b *backoff) { b.watchEnded(second) }, third},
+		"a watch longer than the wait":  {func(b *backoff) { b.watchEnded(second + 1) }, first},
+		"a change after a failed one":   {func(b *backoff) { b.changeFailed(); b.changeArrived() }, third},
+		"a long watch after a failure":  {func(b *backoff) { b.changeFailed(); b.watchEnded(third) }, first},
+		"a 410":                         {func(b *backoff) { b.serverForgot() }, first},
+		"a 410 after a 410":             {func(b *backoff) { b.serverForgot(); b.next(); b.serverForgot() }, second},
+		"a 410 after a 410 and health":  {func(b *backoff) { b.serverForgot(); b.next(); b.changeArrived(); b.serverForgot() }, first},
+		"a change after a 410":          {func(b *backoff) { b.serverForgot(); b.next(); b.changeArrived() }, first},
+		"a failure, a 410, and changes": {func(b *backoff) { b.changeFailed(); b.serverForgot(); b.next(); b.changeArrived() }, second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			initial := wait.Backoff{Duration: first, Factor: 2, Steps: 10, Cap: time.Minute}
+			b := newBackoff(initial, clock.RealClock{})
+			require.Equal(t, first, b.next())
+			require.Equal(t, second, b.next())
+			test.between(b)
+			require.Equal(t, test.want, b.next())
+		})
 	}
 }
 

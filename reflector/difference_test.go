@@ -165,17 +165,125 @@ func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
 	}, 1, 0)
 }
 
-// client-go's backoff starts again two minutes after it last did so, however often the server fails meanwhile. Here it
-// takes two minutes without a failure.
-func TestDifference_BackoffStartsAgainAfterHealthOnly(t *testing.T) {
-	const hour = 60
-	differ(t, func(t *testing.T, s *script) bool {
+// The waits of one outage do not make the next one longer, once a watch has brought a change in between. client-go's do,
+// for two minutes.
+func TestDifference_ChangesStartTheWaitsAgain(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
 		s.start()
-		for end := time.Now().Add(hour * time.Minute); time.Now().Before(end); {
-			s.answerListEventually(nil, apiErrors["500"])
+		s.answerList(podList("5", ""), nil)
+		for range 3 {
+			s.answerWatchErrorEventually("refused")
 		}
-		return s.listCount() < 2*hour+10
-	}, true, false)
+		s.answerWatchEventually()
+		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		close(s.open.events)
+		s.answerWatch(apiErrors["refused"])
+		return s.lastAfter(time.Minute)
+	},
+		"800ms later: WATCH rv=6 bookmarks",
+		"6.4s later: WATCH rv=6 bookmarks",
+	)
+}
+
+// A server that forgot the past while it was away is there: the LIST that must follow does not wait for long.
+func TestDifference_ExpiredAfterAnOutageListsSoon(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		for range 3 {
+			s.answerWatchErrorEventually("refused")
+		}
+		s.answerWatchErrorEventually("expired")
+		return s.lastAfter(time.Minute)
+	},
+		"800ms later: LIST rv=5",
+		"6.4s later: LIST rv=5",
+	)
+}
+
+// The connection of a watch is lost: ours resumes it. client-go lists, since the client makes an InternalError of it.
+func TestDifference_LostConnectionResumes(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.watching()
+		s.event(errorEvent("lost"))
+		return s.lastAfter(time.Second)
+	},
+		"WATCH rv=5 bookmarks",
+		"800ms later: LIST rv=5",
+	)
+}
+
+// A watch that ends within a second, and brings nothing new, is opened again after a wait. client-go does not wait.
+func TestDifference_ShortWatchesWait(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) time.Duration {
+		s.watching()
+		start := time.Now()
+		for range 5 {
+			s.event(bookmark("5", ""))
+			close(s.open.events)
+			s.answerWatchEventually()
+		}
+		require.Equal(t, 1, s.listCount())
+		return time.Since(start)
+	}, (1+2+4+8+16)*800*time.Millisecond, 0)
+}
+
+// A streaming list that is not answered, as by a proxy that withholds the headers, is given up like one that brings
+// nothing. client-go waits until the server ends it.
+func TestDifference_UnansweredStreamFallsBack(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		on := true
+		s.opts.UseWatchList = &on
+		s.start()
+		return s.lastAfter(2 * time.Minute)
+	},
+		"1m0s later: LIST rv=0 limit=500",
+		"WATCH rv= match=NotOlderThan initial-events bookmarks",
+	)
+}
+
+// A server that sends the same pages again and again is asked for a list without pages. client-go collects pages until
+// its memory is full.
+func TestDifference_RepeatedContinueToken(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.start()
+		for _, token := range []string{"1", "2", "3", "2"} { // 1, then 2 and 3 for ever
+			s.answerList(podList("5", token, "a@"+token), nil)
+		}
+		return s.lastAfter(0)
+	},
+		"LIST rv=0",
+		"LIST rv= limit=500 continue=2",
+	)
+}
+
+// A WATCH that fails because of the stop is no failure. client-go reports it to the error handler.
+func TestDifference_StopIsNoFailure(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) int {
+		reports := 0
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		reported = func(error, string) { reports++ }
+		s.stop()
+		return reports
+	}, 0, 1)
+}
+
+// Whether a server pages a LIST at "0" is learned from a LIST at "0" alone. client-go learns it also from the LIST for
+// the newest state that follows if the one at "0" has expired.
+func TestDifference_ExpiredListAtZeroTeachesNothing(t *testing.T) {
+	differ(t, func(t *testing.T, s *script) string {
+		s.start()
+		s.answerList(nil, apiErrors["expired"])
+		s.answerList(podList("5", "next", "a@1"), nil)
+		s.answerList(podList("5", "", "b@2"), nil)
+		s.answerWatch(nil)
+		s.event(errorEvent("expired"))
+		return s.lastAfter(time.Second)
+	},
+		"800ms later: LIST rv=5",
+		"800ms later: LIST rv=5 limit=500",
+	)
 }
 
 // A LIST of another type than was asked for fails. client-go stores it, and handlers meet it.

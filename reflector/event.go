@@ -23,30 +23,33 @@ type event struct {
 	resourceVersion string        // as it was received
 	obj             any           // the object transformed; nil for a bookmark
 	received        time.Time
+	pastInitial     bool // false while the server may still be sending the present state, which is in no order
 }
 
-// sink is where the events of a watch go: a snapshot while the initial state streams in, then a follower.
-type sink interface {
-	// apply takes one change, or a bookmark.
-	apply(r *Reflector, e event) error
-	// advance notes that e and everything before it was applied. pastInitial is false while the server may still be
-	// sending the present state, which is in no order.
-	advance(r *Reflector, e event, pastInitial bool)
-	// done is true once the sink wants no more.
+// isChange reports an event about an object.
+func (e event) isChange() bool {
+	return e.Type == watch.Added || e.Type == watch.Modified || e.Type == watch.Deleted
+}
+
+// eventHandler takes the events of a watch: a snapshot while the initial state streams in, then a storeWriter.
+type eventHandler interface {
+	// handle takes a change, a bookmark, or an event of an unknown type, of which only the resourceVersion counts.
+	handle(r *Reflector, e event) error
+	// done is true once the handler wants no more.
 	done() bool
 	// check is called at first and then whenever the time it returned has passed. An error ends the watch.
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
 }
 
-// consume reads the open watch until it is closed, or to is done, or something goes wrong.
-func (r *Reflector) consume(ctx context.Context, to sink) error {
-	next, err := to.check(ctx, r, r.clock.Now())
+// consume reads the open watch until it is closed, or h is done, or something goes wrong.
+func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
+	next, err := h.check(ctx, r, r.opts.Clock.Now())
 	if err != nil {
 		return err
 	}
-	timer := r.clock.NewTimer(next)
+	timer := r.opts.Clock.NewTimer(next)
 	defer timer.Stop()
-	events := r.open.ResultChan()
+	events := r.round.open.ResultChan()
 	for {
 		select {
 		case <-ctx.Done():
@@ -58,38 +61,38 @@ func (r *Reflector) consume(ctx context.Context, to sink) error {
 		case cause := <-r.relistDue():
 			return relistError(cause)
 		case <-timer.C():
-			next, err := to.check(ctx, r, r.clock.Now())
+			next, err := h.check(ctx, r, r.opts.Clock.Now())
 			if err != nil {
 				return err
 			}
 			timer.Reset(next)
 		case e, ok := <-events:
 			if ok {
-				ok, err = r.drain(ctx, e, to)
+				ok, err = r.drain(ctx, e, h)
 			}
-			if !ok || err != nil || to.done() {
+			if !ok || err != nil || h.done() {
 				return err
 			}
 		}
 	}
 }
 
-// maxInARow is how many events are handled before anything else gets its turn.
+// maxInARow is how many events are handled before the other cases of consume get a turn.
 const maxInARow = 64
 
 // drain handles first and the events behind it that have already arrived. It reports whether the watch is still open.
-func (r *Reflector) drain(ctx context.Context, first watch.Event, to sink) (open bool, err error) {
-	now := r.clock.Now()
+func (r *Reflector) drain(ctx context.Context, first watch.Event, h eventHandler) (open bool, err error) {
+	now := r.opts.Clock.Now()
 	if first.Type != watch.Error {
 		r.noteContact()
 	}
 	next := first
 	for count := 1; ; count++ {
-		if err := r.handle(ctx, next, now, to); err != nil || to.done() || count == maxInARow || ctx.Err() != nil {
+		if err := r.receiveEvent(ctx, next, now, h); err != nil || h.done() || count == maxInARow || ctx.Err() != nil {
 			return true, err
 		}
 		select {
-		case next, open = <-r.open.ResultChan():
+		case next, open = <-r.round.open.ResultChan():
 			if !open {
 				return false, nil
 			}
@@ -99,9 +102,9 @@ func (r *Reflector) drain(ctx context.Context, first watch.Event, to sink) (open
 	}
 }
 
-// handle passes one event on. An event that cannot be meant for us is reported and otherwise ignored; so is an unknown
-// type, but its resourceVersion counts. Where the store fails, the resourceVersion must not move.
-func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.Time, to sink) error {
+// receiveEvent checks and transforms one event and passes it on. An event that cannot be meant for this reflector is
+// reported and otherwise ignored. If the handler fails, the resourceVersion does not move.
+func (r *Reflector) receiveEvent(ctx context.Context, received watch.Event, now time.Time, h eventHandler) error {
 	if received.Type == watch.Error {
 		err := apierrors.FromObject(received.Object)
 		if !isDecodingError(err) {
@@ -109,7 +112,7 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 		}
 		return err
 	}
-	w := r.open
+	w := r.round.open
 	w.lastEvent = now
 	e := event{Event: received, received: now}
 	err := r.expected.check(e.Object)
@@ -117,41 +120,47 @@ func (r *Reflector) handle(ctx context.Context, received watch.Event, now time.T
 		e.meta, err = meta.Accessor(e.Object)
 	}
 	if err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
+		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event",
+			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
 		return nil
 	}
 	e.resourceVersion = e.meta.GetResourceVersion()
 
-	switch e.Type {
-	case watch.Added, watch.Modified, watch.Deleted:
-		if e.obj, err = r.transformed(e.Object); err != nil {
-			return err
-		}
-		fallthrough
-	case watch.Bookmark:
-		if err := to.apply(r, e); err != nil {
+	switch {
+	case e.isChange():
+		if e.obj, err = r.transformed(ctx, e.Object); err != nil {
 			return err
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added
+	case e.Type == watch.Bookmark:
+		w.pastInitial = true
 	default:
-		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event", "reflector", r.name, "type", r.typeDescription, "event", e.Type)
+		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event",
+			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
 	}
-	if e.Type == watch.Bookmark {
-		r.lastBookmark = now
-	} else {
-		r.lastChange = now
+	e.pastInitial = w.pastInitial
+	if err := h.handle(r, e); err != nil {
+		return err
 	}
-	to.advance(r, e, w.pastInitial)
 	w.eventCount++
 	return nil
 }
 
-// transformed applies the transform to an object that was just received.
-func (r *Reflector) transformed(obj runtime.Object) (any, error) {
-	if r.transform == nil {
+// transformed applies the transform to an object that was just received. If ctx is done it returns ctx's error: the caller
+// may be a LIST that an earlier Run gave up.
+func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, error) {
+	if r.opts.Transform == nil {
 		return obj, nil
 	}
-	result, err := r.transform(obj)
+	select {
+	case r.transforming <- struct{}{}:
+		defer func() { <-r.transforming }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil { // of two cases that are ready, select takes any
+		return nil, err
+	}
+	result, err := r.opts.Transform(obj)
 	if err == nil && isNil(result) {
 		err = errNilResult
 	}
@@ -162,21 +171,45 @@ func (r *Reflector) transformed(obj runtime.Object) (any, error) {
 	return result, nil
 }
 
-// follower passes events on to the reflector's store.
-type follower struct{}
+// storeWriter writes the events of a watch to the reflector's store.
+type storeWriter struct {
+	from       string // the resourceVersion at which the watch began
+	eventCount int
+	changed    bool // a change has arrived; initial events do not count
+}
 
-func (follower) apply(r *Reflector, e event) error {
+func (w *storeWriter) handle(r *Reflector, e event) error {
+	if err := w.write(r.store, e); err != nil {
+		return err
+	}
+	w.eventCount++
+	r.round.lost = false
+	if !e.pastInitial {
+		return nil
+	}
+	if e.isChange() {
+		w.changed = true
+		r.backoff.changeArrived()
+	}
+	r.advance(e.resourceVersion, e.received, e.Type)
+	if s, ok := r.store.(ResourceVersionUpdater); ok {
+		s.UpdateResourceVersion(e.resourceVersion)
+	}
+	return nil
+}
+
+func (w *storeWriter) write(s Store, e event) error {
 	var verb string
 	var err error
 	switch e.Type {
 	case watch.Added:
-		verb, err = "add", r.store.Add(e.obj)
+		verb, err = "add", s.Add(e.obj)
 	case watch.Modified:
-		verb, err = "update", r.store.Update(e.obj)
+		verb, err = "update", s.Update(e.obj)
 	case watch.Deleted:
-		verb, err = "delete", r.store.Delete(e.obj)
+		verb, err = "delete", s.Delete(e.obj)
 	case watch.Bookmark:
-		if s, ok := r.store.(BookmarkStore); ok {
+		if s, ok := s.(BookmarkStore); ok {
 			verb, err = "bookmark", s.Bookmark(e.resourceVersion)
 		}
 	}
@@ -186,18 +219,8 @@ func (follower) apply(r *Reflector, e event) error {
 	return nil
 }
 
-func (follower) advance(r *Reflector, e event, pastInitial bool) {
-	if !pastInitial {
-		return
-	}
-	r.setResourceVersion(e.resourceVersion, e.received)
-	if s, ok := r.store.(ResourceVersionUpdater); ok {
-		s.UpdateResourceVersion(e.resourceVersion)
-	}
-}
+func (w *storeWriter) done() bool { return false }
 
-func (follower) done() bool { return false }
-
-func (follower) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {
+func (w *storeWriter) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {
 	return r.watchdog(now)
 }

@@ -9,16 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// lostConnection is what a watch ends with when its HTTP/2 connection is lost: rest makes the event, not the server.
-func lostConnection() watch.Event {
-	reporter := apierrors.NewClientErrorReporter(500, "GET", string(causeDecoding))
-	lost := errors.New("unable to decode an event from the watch stream: http2: client connection lost")
-	return watch.Event{Type: watch.Error, Object: reporter.AsObject(lost)}
-}
 
 // Contact is what the server sent, and nothing else.
 func TestLastContact_IsWhatTheServerSent(t *testing.T) {
@@ -41,11 +33,11 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 		"a change":                   {watching, func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, true},
 		"a bookmark":                 {watching, func(s *script) { s.event(bookmark("6", "")) }, true},
 		"an ERROR event":             {watching, func(s *script) { s.event(errorEvent("500")) }, true},
-		"a lost connection":          {watching, func(s *script) { s.event(lostConnection()) }, false},
+		"a lost connection":          {watching, func(s *script) { s.event(errorEvent("lost")) }, false},
 		"the end of a watch":         {watching, func(s *script) { close(s.open.events) }, false},
 		"an initial event":           {streaming, func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, true},
 		"the end of a stream":        {streaming, func(s *script) { close(s.open.events) }, false},
-		"a connection lost likewise": {streaming, func(s *script) { s.event(lostConnection()) }, false},
+		"a connection lost likewise": {streaming, func(s *script) { s.event(errorEvent("lost")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {

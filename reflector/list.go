@@ -4,6 +4,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,11 +25,11 @@ type listed struct {
 // list fetches everything by LIST and replaces the store's content with it.
 func (r *Reflector) list(ctx context.Context) error {
 	requested := r.listResourceVersion()
-	if r.limit < 0 {
-		r.limit = r.limitFor(requested)
+	if r.round.limit < 0 {
+		r.round.limit = r.limitFor(requested)
 	}
-	limit := r.limit
-	start := r.clock.Now()
+	limit := r.round.limit
+	start := r.opts.Clock.Now()
 	inc(r.metrics.lists)
 	r.forgetRelist(ctx)
 	var got listed
@@ -39,16 +40,17 @@ func (r *Reflector) list(ctx context.Context) error {
 	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, limit) }):
 		got, err = o.unpack()
 	}
-	took := r.clock.Since(start)
+	took := r.opts.Clock.Since(start)
 	observe(r.metrics.listDuration, took.Seconds())
 	if took >= slowListThreshold {
-		klog.FromContext(ctx).Info("LIST was slow", "reflector", r.name, "type", r.typeDescription, "took", took, "count", len(got.items), "err", err)
+		klog.FromContext(ctx).Info("LIST was slow", "reflector", r.Name(), "type", r.TypeDescription(),
+			"took", took, "count", len(got.items), "err", bounded(err))
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return fmt.Errorf("failed to list %v: %w", r.typeDescription, err)
+		return fmt.Errorf("failed to list %v: %w", r.TypeDescription(), err)
 	}
 	observe(r.metrics.itemsInList, float64(len(got.items)))
 	if requested == "0" && got.pageCount > 1 {
@@ -57,14 +59,14 @@ func (r *Reflector) list(ctx context.Context) error {
 	return r.replace(got)
 }
 
-// replace makes the store hold exactly what was fetched, and only then moves on to its resourceVersion.
+// replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
 func (r *Reflector) replace(got listed) error {
 	if err := r.store.Replace(got.items, got.resourceVersion); err != nil {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false
-	r.setResourceVersion(got.resourceVersion, got.asOf)
-	r.fetched = true
+	r.advance(got.resourceVersion, got.asOf, "")
+	r.round.fetched = true
 	r.startResync()
 	return nil
 }
@@ -88,41 +90,56 @@ func (r *Reflector) listResourceVersion() string {
 // that at once, and etcd must be spared. At "0" the cache ignores the limit, and "" reads from etcd in any case.
 func (r *Reflector) limitFor(resourceVersion string) int64 {
 	switch {
-	case r.pageSize != 0:
-		return r.pageSize
+	case r.opts.WatchListPageSize != 0:
+		return r.opts.WatchListPageSize
 	case !r.paginated && resourceVersion != "" && resourceVersion != "0":
 		return 0
 	}
 	return defaultPageSize
 }
 
-// fetch lists everything at resourceVersion, page by page. It runs in a goroutine of its own, which outlives its caller's
-// interest if the server does not answer, and so it changes nothing of r but Status.LastContact.
+// fetch lists everything at resourceVersion, page by page. It runs in a goroutine of its own, which goes on after its
+// caller has given up if the server does not answer. So it changes nothing of r but Status.LastContact.
 //
-// Only the first page names a resourceVersion; the server has the later ones at the same, which is in the token. If it
-// forgets that state meanwhile (410), nothing but a list without pages can still be consistent.
+// If the pages cannot be completed, only a list without pages is consistent.
 func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int64) (listed, error) {
-	got := listed{asOf: r.clock.Now()}
+	got, err := r.fetchPages(ctx, resourceVersion, limit)
+	if incomplete, ok := errors.AsType[*incompletePagesError](err); ok {
+		klog.FromContext(ctx).Info("LIST cannot be completed page by page, listing without pages",
+			"reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(err))
+		got, err = r.fetchPages(ctx, resourceVersion, 0)
+		got.pageCount += incomplete.pageCount
+	}
+	return got, err
+}
+
+// fetchPages lists everything at resourceVersion. Only the first page names the resourceVersion: the server has the later
+// ones at the same, which is in the continue token.
+func (r *Reflector) fetchPages(ctx context.Context, resourceVersion string, limit int64) (listed, error) {
+	got := listed{asOf: r.opts.Clock.Now()}
 	collect := func(item runtime.Object) error {
-		obj, err := r.receive(ctx, item)
+		obj, err := r.receiveItem(ctx, item)
 		if err == nil {
 			got.items = append(got.items, obj)
 		}
 		return err
 	}
+	var tokens continueTokens
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
-	for first := true; ; first = false {
+	for {
 		page, err := r.fetchPage(ctx, options, collect)
+		if err == nil && tokens.repeat(page.Continue) {
+			err = fmt.Errorf("server repeated the continue token %.64q", page.Continue)
+			return listed{}, &incompletePagesError{pageCount: got.pageCount + 1, err: err}
+		}
 		if options.Continue != "" && isExpired(err) {
-			got, first = listed{asOf: r.clock.Now(), pageCount: got.pageCount}, true
-			page, err = r.fetchPage(ctx, metav1.ListOptions{ResourceVersion: resourceVersion}, collect)
-			page.Continue = ""
+			return listed{}, &incompletePagesError{pageCount: got.pageCount, err: err}
 		}
 		if err != nil {
 			return listed{}, err
 		}
 		got.pageCount++
-		if first {
+		if options.Continue == "" {
 			got.resourceVersion = page.ResourceVersion
 		}
 		if page.Continue == "" {
@@ -132,8 +149,44 @@ func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int
 	}
 }
 
+// incompletePagesError is the end of a LIST after its first page: the server has forgotten the state that the pages show
+// (410), or it would send the same pages without end.
+type incompletePagesError struct {
+	pageCount int
+	err       error
+}
+
+func (e *incompletePagesError) Error() string {
+	return fmt.Sprintf("read list after %d pages: %v", e.pageCount, e.err)
+}
+
+func (e *incompletePagesError) Unwrap() error { return e.err }
+
+// continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm: it remembers the 1st,
+// the 2nd, the 4th, the 8th token, and so on, and compares each token with the last one remembered.
+type continueTokens struct {
+	count      int
+	remembered string
+}
+
+func (t *continueTokens) repeat(token string) bool {
+	if token == "" {
+		return false
+	}
+	if t.count > 0 && token == t.remembered {
+		return true
+	}
+	t.count++
+	if t.count&(t.count-1) == 0 {
+		t.remembered = token
+	}
+	return false
+}
+
 // fetchPage lists one page and calls each with its items.
-func (r *Reflector) fetchPage(ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error) (metav1.ListMeta, error) {
+func (r *Reflector) fetchPage(
+	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
 	if err := ctx.Err(); err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -163,13 +216,13 @@ func (r *Reflector) fetchPage(ctx context.Context, options metav1.ListOptions, e
 	return metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}, nil
 }
 
-// receive checks and transforms an item of a list.
-func (r *Reflector) receive(ctx context.Context, item runtime.Object) (any, error) {
+// receiveItem checks and transforms an item of a list.
+func (r *Reflector) receiveItem(ctx context.Context, item runtime.Object) (any, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err // nobody waits for this list any more
+		return nil, err // the list was given up
 	}
 	if err := r.expected.checkType(item); err != nil {
 		return nil, fmt.Errorf("understand list item: %w", err)
 	}
-	return r.transformed(item)
+	return r.transformed(ctx, item)
 }

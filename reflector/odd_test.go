@@ -103,7 +103,7 @@ func TestTransform_Results(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := New(nil, nil, nil, Options{Transform: func(any) (any, error) { return test.result, test.err }})
-			got, err := r.transformed(pod("a@1"))
+			got, err := r.transformed(t.Context(), pod("a@1"))
 			if test.want == "" {
 				require.NoError(t, err)
 				require.Equal(t, test.result, got)

@@ -3,6 +3,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -53,8 +54,9 @@ type Options struct {
 
 	// Clock is the source of time. Default: package time.
 	Clock clock.Clock
-	// Backoff makes the waits between failures. It starts again after two minutes without failure. Default: 800 ms,
-	// doubled each time to at most 30 s, plus up to as much again at random.
+	// Backoff makes the waits between failures. They start again two minutes after they last did, and sooner once a watch
+	// proves that the server is well, by a change or by outliving the last wait. Default: 800 ms, doubled each time to at
+	// most 30 s, plus up to as much again at random.
 	Backoff *wait.Backoff
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again at once instead of
 	// listing again. 0 means never.
@@ -89,6 +91,32 @@ type Options struct {
 	Progress func(resourceVersion string, asOf time.Time)
 }
 
+// withDefaults fills in what is not set.
+func (o Options) withDefaults(e expected) Options {
+	o.TypeDescription = cmp.Or(o.TypeDescription, e.describe())
+	if o.Name == "" {
+		o.Name = cmp.Or(callsite(), o.TypeDescription)
+	}
+	o.MinWatchTimeout = max(o.MinWatchTimeout, defaultMinWatchTimeout)
+	o.WatchdogSlack = cmp.Or(o.WatchdogSlack, defaultWatchdogSlack)
+	o.WatchListDeadline = cmp.Or(o.WatchListDeadline, defaultWatchListDeadline)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Backoff == nil {
+		wait := defaultBackoff()
+		o.Backoff = &wait
+	}
+	if o.UseWatchList == nil {
+		yes := true
+		o.UseWatchList = &yes
+	}
+	if o.WatchErrorHandler == nil {
+		o.WatchErrorHandler = DefaultWatchErrorHandler
+	}
+	return o
+}
+
 // WatchErrorHandler is called with the error that ended a round of list and watch. After it returns the reflector backs
 // off and lists again. It must return quickly.
 //
@@ -100,14 +128,15 @@ type WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
 //
 // Source: tools/cache/reflector.go DefaultWatchErrorHandler
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
-	logger := klog.FromContext(ctx)
+	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(err))
 	switch {
 	case isExpired(err):
-		logger.V(4).Info("Watch expired", "reflector", r.name, "type", r.typeDescription, "err", err)
+		logger.V(4).Info("Watch expired")
 	case err == io.EOF: // a wrapped EOF means that a request failed, which is worth a report
 	case err == io.ErrUnexpectedEOF: // likewise
-		logger.V(1).Info("Watch was cut off", "reflector", r.name, "type", r.typeDescription, "err", err)
+		logger.V(1).Info("Watch was cut off")
 	default:
-		utilruntime.HandleErrorWithContext(ctx, err, "Failed to watch", "reflector", r.name, "type", r.typeDescription)
+		utilruntime.HandleErrorWithContext(ctx, bounded(err), "Failed to watch",
+			"reflector", r.Name(), "type", r.TypeDescription())
 	}
 }

@@ -9,16 +9,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Phase is what a reflector is doing. Reflector.step says how one follows another.
+// Phase is what a reflector is doing. Reflector.decide says how one follows another.
 type Phase string
 
-// The phases. BackingOff stands between two others; only Status shows it.
+// The phases. BackingOff is a wait before one of the others; only Status shows it.
 const (
 	Idle       Phase = "idle"        // not running
 	Starting   Phase = "starting"    // a round begins: everything must be fetched
 	Streaming  Phase = "streaming"   // fetching it through a watch that sends the present state first (WatchList)
 	Listing    Phase = "listing"     // fetching it through LIST
-	Opening    Phase = "opening"     // everything is fetched; a WATCH is being opened where the last answer ended
+	Opening    Phase = "opening"     // everything is fetched; a WATCH is being opened at the last resourceVersion
 	Watching   Phase = "watching"    // following that watch
 	BackingOff Phase = "backing off" // waiting before the next phase
 )
@@ -32,15 +32,52 @@ type Transition struct {
 	handle bool // Err ends the round and is ListAndWatch's result, so that the WatchErrorHandler gets it
 }
 
-// step does one phase's work and decides what comes next. All that the reflector decides, it decides here: the helpers
-// report what happened.
+// step does the work of one phase, after a wait if pause says so, and decides what follows.
+func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition {
+	var err error
+	if pause {
+		err = r.pause(ctx)
+	}
+	if err == nil {
+		r.setPhase(now)
+		err = r.work(ctx, now)
+	}
+	next := Transition{To: Idle}
+	if ctx.Err() == nil {
+		next = r.decide(now, err)
+	}
+	next.From = now
+	return next
+}
+
+// work does what one phase is for, and returns how that ended.
+func (r *Reflector) work(ctx context.Context, now Phase) error {
+	switch now {
+	case Streaming:
+		return r.streamList(ctx)
+	case Listing:
+		return r.list(ctx)
+	case Opening:
+		return r.openWatch(ctx)
+	case Watching:
+		return r.followWatch(ctx)
+	}
+	return nil
+}
+
+// decide returns what follows a phase that ended with err. All decisions of the reflector are here: the helpers report
+// what happened.
 //
 //	Starting ──▶ Streaming ──▶ Watching ◀──▶ Opening
 //	    │            │                          ▲
 //	    └────────────┴──▶ Listing ──────────────┘
 //
-// From each a failure may lead back to Starting, after a pause.
-func (r *Reflector) step(ctx context.Context, now Phase) Transition {
+// From each a failure may lead back to Starting, after a wait.
+func (r *Reflector) decide(now Phase, err error) Transition {
+	if isApplyError(err) { // its cause may look like an answer of the server, and is not
+		r.backoff.changeFailed()
+		return Transition{To: Starting, Pause: true, Err: err, handle: true}
+	}
 	switch now {
 	case Starting:
 		if r.useWatchList {
@@ -49,64 +86,73 @@ func (r *Reflector) step(ctx context.Context, now Phase) Transition {
 		return Transition{To: Listing}
 
 	case Streaming:
-		err := r.streamList(ctx)
-		switch {
-		case err == nil:
-			r.unfinished = 0
-			return Transition{To: Watching}
-		case isApplyError(err):
-			return Transition{To: Starting, Pause: true, Err: err, handle: true}
-		case isBusy(err):
-			return Transition{To: Streaming, Pause: true, Err: err}
-		case isUnavailable(err) && !r.unavailable:
-			r.unavailable = true // ask for whatever is newest instead
-			return Transition{To: Streaming, Err: err}
-		case errors.Is(err, ErrStreamUnfinished):
-			r.unfinished++
-		}
-		if errors.Is(err, errClosedEarly) && r.unfinished < maxUnfinished {
-			return Transition{To: Streaming, Pause: true, Err: err} // once may be the network
-		}
-		if isRefusal(err) || r.unfinished >= maxUnfinished {
-			r.useWatchList = false // it would fail again
-		}
-		return Transition{To: Listing, Err: err}
+		return r.decideStreaming(err)
 
 	case Listing:
-		err := r.list(ctx)
 		switch {
 		case err == nil:
 			return Transition{To: Opening}
-		case isUnavailable(err) && !isApplyError(err) && !r.unavailable:
-			r.unavailable = true
+		case isUnavailable(err) && !r.unavailable:
+			r.unavailable = true // ask for whatever is newest instead
 			return Transition{To: Listing, Err: err}
 		}
 		return Transition{To: Starting, Pause: true, Err: err, handle: true}
 
 	case Opening:
-		err := r.openWatch(ctx)
 		switch {
 		case err == nil:
 			return Transition{To: Watching}
-		case isBusy(err) && !isApplyError(err): // all will want to list when it is back; what we have is still good
+		case isBusy(err): // all clients will want to list when it is back; what we have is still good
 			return Transition{To: Opening, Pause: true, Err: err}
 		case errors.Is(err, ErrWatchSilent):
 			return Transition{To: Opening, Err: err}
+		case isExpired(err):
+			r.backoff.serverForgot()
 		}
 		return Transition{To: Starting, Pause: true, Err: err, handle: true}
 
 	case Watching:
-		err := r.followWatch(ctx)
-		switch {
-		case isApplyError(err):
-			return Transition{To: Starting, Pause: true, Err: err, handle: true}
-		case err == nil, errors.Is(err, ErrWatchSilent), r.internalErrors.retry(err, r.clock.Now()):
-			return Transition{To: Opening, Err: err} // servers end watches; the next goes on where this one ended
-		case apierrors.IsTooManyRequests(err):
-			return Transition{To: Opening, Pause: true, Err: err}
-		}
-		// A 410 too: a LIST that may not be older than what we have is what closes the gap.
-		return Transition{To: Starting, Pause: true, Err: err}
+		return r.decideWatching(err)
 	}
 	return Transition{To: Idle}
+}
+
+func (r *Reflector) decideStreaming(err error) Transition {
+	switch {
+	case err == nil:
+		r.unfinished = 0
+		return Transition{To: Watching}
+	case isBusy(err):
+		return Transition{To: Streaming, Pause: true, Err: err}
+	case isUnavailable(err) && !r.unavailable:
+		r.unavailable = true
+		return Transition{To: Streaming, Err: err}
+	case errors.Is(err, ErrStreamUnfinished):
+		r.unfinished++
+	}
+	if errors.Is(err, errClosedEarly) && r.unfinished < maxUnfinished {
+		return Transition{To: Streaming, Pause: true, Err: err} // once may be the network
+	}
+	if isRefusal(err) || r.unfinished >= maxUnfinished {
+		r.useWatchList = false // it would fail again
+	}
+	return Transition{To: Listing, Err: err}
+}
+
+func (r *Reflector) decideWatching(err error) Transition {
+	lostBefore := r.round.lost
+	r.round.lost = isDecodingError(err)
+	switch {
+	case err == nil, errors.Is(err, ErrWatchSilent): // servers end watches; the next resumes where this one ended
+		return Transition{To: Opening, Err: err}
+	case r.round.lost && !lostBefore: // the connection, most likely; an event that cannot be decoded would come again
+		return Transition{To: Opening, Err: err}
+	case r.round.internalErrors.retry(err, r.opts.Clock.Now()):
+		return Transition{To: Opening, Err: err}
+	case apierrors.IsTooManyRequests(err), errors.Is(err, errNothingNew):
+		return Transition{To: Opening, Pause: true, Err: err}
+	case isExpired(err): // a LIST that may not be older than what we have closes the gap
+		r.backoff.serverForgot()
+	}
+	return Transition{To: Starting, Pause: true, Err: err}
 }

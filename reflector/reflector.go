@@ -4,16 +4,15 @@
 //
 //	API server <- LIST, WATCH - [reflector] - Replace, Add, Update, Delete -> deltafifo
 //
-// Read phase.go (the state machine), reflector.go, list.go, watch.go, event.go, watchlist.go; listwatch.go and liststream.go
-// are the way to a server. Then go test -v ./reflector.
-// Goroutines: Run's own does everything but wait for the server: each LIST and each opening of a watch has one that ends
-// with the request. Locking: mu guards what Status shows; no foreign code runs under it.
+// Read phase.go (the state machine), reflector.go, list.go, watch.go, event.go and watchlist.go; listwatch.go and
+// liststream.go send the requests. Then go test -v ./reflector.
+// Goroutines: Run's own does everything but wait for the server: each LIST and each opening of a watch has one that
+// ends with the request. Locking: mu guards what Status shows; no foreign code runs under it.
 //
 // Source: tools/cache/reflector.go Reflector, tools/cache/listwatch.go ListWatch
 package reflector
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"reflect"
@@ -24,162 +23,117 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-
-	"example.com/informerstack/store"
 )
 
 // Reflector lists a collection, puts it into a Store, then watches it and passes on each change.
 //
 //	R1  the Store has taken every change up to the last resourceVersion, and no relist asks for an older state
-//	R2  at most one watch is open; it is iff the phase is Watching (or Streaming, which opens its own), and every watch
-//	    received is stopped
-//	R3  each received object is transformed once, then handed to the Store or dropped with the list it came in
-//	R4  the Store is called from one goroutine; Resync only while there is a watch or one is being opened
-//	R5  two requests that fail in the same way have a wait between them, but for InternalErrors within
-//	    Options.MaxInternalErrorRetryDuration
+//	R2  one watch is open while the phase is Watching or Streaming, otherwise none; every watch received is stopped
+//	R3  each received object is transformed once, then handed to the Store or dropped with the list that it came in;
+//	    one transform runs at a time
+//	R4  the Store is called from one goroutine; Resync only between the end of a list and the end of its round
+//	R5  two requests that fail in the same way have a wait between them, and so have two watches that bring no change
+//	    within their first second; the exceptions are InternalErrors within Options.MaxInternalErrorRetryDuration
+//	R6  Status.CurrentAsOf is the zero time while the store is known to be old
 type Reflector struct {
-	name            string
-	typeDescription string
-	logger          *klog.Logger
-
+	opts          Options // with the defaults filled in
 	listerWatcher ListerWatcher
 	expected      expected
 	store         Store
-	transform     store.TransformFunc
-	verify        func(context.Context, *Reflector, Streamed)
+	metrics       metrics
 
-	clock             clock.Clock
-	resyncPeriod      time.Duration
-	shouldResync      func() bool
-	minWatchTimeout   time.Duration
-	watchdogSlack     time.Duration
-	watchListDeadline time.Duration
-	pageSize          int64
-	watchErrorHandler WatchErrorHandler
-	metrics           metrics
-	observe           func(Transition)
-	progress          func(resourceVersion string, asOf time.Time)
+	running      atomic.Bool
+	relists      chan error    // holds the cause of a Relist until everything is requested again
+	transforming chan struct{} // holds a token during each transform: a LIST of an earlier Run may still be in one
 
-	running atomic.Bool
-	relists chan error // the cause of a Relist that no request for the collection has followed yet
+	// The fields below belong to the goroutine that runs the reflector.
 
-	// Below: of the goroutine that runs the reflector.
+	backoff *backoff
+	round   round
 
-	fetched        bool        // whether this round has fetched everything and now follows the changes
-	useWatchList   bool        // false once the server is known not to support it
-	unfinished     int         // streaming lists in a row that ended before the initial state was complete
-	fellBack       bool        // whether a fallback was logged
-	paginated      bool        // whether the server pages even a LIST at "0": there is no watch cache to protect
-	limit          int64       // of each page of the LISTs of this round; -1 before the first
-	unavailable    bool        // whether the server cannot serve the last resourceVersion
-	open           *liveWatch  // see R2
-	lastChange     time.Time   // of any watch; see Status.LastEvent, which setResourceVersion sets
-	lastBookmark   time.Time   // likewise
-	resync         clock.Timer // when the next Resync is due; nil outside of R4's phases, or without resync
-	backoff        *backoff
-	internalErrors internalErrors
+	// What the reflector has learned about its server.
+
+	useWatchList bool // false once the server is known not to support streaming lists
+	unfinished   int  // streaming lists in a row that ended before the initial state was complete
+	fellBack     bool // a streaming list was given up for a LIST, and that was logged
+	paginated    bool // the server pages even a LIST at "0": it has no watch cache to protect
+	unavailable  bool // the server cannot serve the last resourceVersion
 
 	mu     sync.Mutex
 	status Status
 }
 
+// round is what a reflector remembers between the phases of one round.
+type round struct {
+	limit          int64       // of each page of this round's LISTs; -1 before the first
+	fetched        bool        // everything was fetched, and is kept up to date from now on
+	resync         clock.Timer // fires when the next Resync is due; nil before everything was fetched
+	open           *liveWatch  // see R2
+	followedFrom   time.Time   // when the life of the open watch began; of a stream, when its initial events had ended
+	lost           bool        // the last watch lost its connection, and nothing has arrived since
+	internalErrors internalErrors
+}
+
 // New returns a reflector that keeps s equal to the collection that lw lists and watches. It does nothing before Run.
 //
 // expectedType is an example of the objects; for an unstructured one, apiVersion and kind matter too. A LIST that holds
-// another Go type fails, an event that brings another type or kind is reported and skipped. nil accepts anything.
+// another Go type fails; an event that brings another type or kind is reported and skipped. nil accepts anything.
 func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 	r := &Reflector{
-		name:              opts.Name,
-		typeDescription:   opts.TypeDescription,
-		logger:            opts.Logger,
-		listerWatcher:     lw,
-		expected:          newExpected(expectedType),
-		store:             s,
-		transform:         opts.Transform,
-		verify:            opts.Verify,
-		clock:             opts.Clock,
-		resyncPeriod:      opts.ResyncPeriod,
-		shouldResync:      opts.ShouldResync,
-		minWatchTimeout:   max(opts.MinWatchTimeout, defaultMinWatchTimeout),
-		watchdogSlack:     orDefault(opts.WatchdogSlack, defaultWatchdogSlack),
-		watchListDeadline: orDefault(opts.WatchListDeadline, defaultWatchListDeadline),
-		pageSize:          opts.WatchListPageSize,
-		watchErrorHandler: opts.WatchErrorHandler,
-		observe:           opts.Observe,
-		progress:          opts.Progress,
-		useWatchList:      (opts.UseWatchList == nil || *opts.UseWatchList) && !refusesWatchList(lw),
-		limit:             -1,
-		relists:           make(chan error, 1),
-		internalErrors:    internalErrors{max: opts.MaxInternalErrorRetryDuration},
-		status:            Status{Phase: Idle},
+		listerWatcher: lw,
+		expected:      newExpected(expectedType),
+		store:         s,
+		relists:       make(chan error, 1),
+		transforming:  make(chan struct{}, 1),
+		status:        Status{Phase: Idle},
 	}
-	if r.clock == nil {
-		r.clock = clock.RealClock{}
-	}
-	if r.watchErrorHandler == nil {
-		r.watchErrorHandler = DefaultWatchErrorHandler
-	}
-	if r.typeDescription == "" {
-		r.typeDescription = r.expected.describe()
-	}
-	if r.name == "" {
-		r.name = cmp.Or(callsite(), r.typeDescription)
-	}
-	r.metrics = newMetrics(opts.Metrics, r.name)
-	wait := defaultBackoff()
-	if opts.Backoff != nil {
-		wait = *opts.Backoff
-	}
-	r.backoff = newBackoff(wait)
+	r.opts = opts.withDefaults(r.expected)
+	r.metrics = newMetrics(opts.Metrics, r.opts.Name)
+	r.backoff = newBackoff(*r.opts.Backoff, r.opts.Clock)
+	r.useWatchList = *r.opts.UseWatchList && !refusesWatchList(lw)
+	r.round = r.newRound()
 	return r
 }
 
-func orDefault(d, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
-	}
-	return d
-}
-
 // Name returns the name used in logs and metrics.
-func (r *Reflector) Name() string { return r.name }
+func (r *Reflector) Name() string { return r.opts.Name }
 
 // TypeDescription returns the name of the expected type, for people.
-func (r *Reflector) TypeDescription() string { return r.typeDescription }
+func (r *Reflector) TypeDescription() string { return r.opts.TypeDescription }
 
-// Run lists and watches until ctx is done, again and again, with a wait after each round. It returns without waiting for
-// requests that ignore ctx. A second Run at the same time is reported and returns at once.
+// Run lists and watches until ctx is done, in rounds with a wait after each. It returns without waiting for requests that
+// ignore ctx. A second Run at the same time is reported and returns at once.
 func (r *Reflector) Run(ctx context.Context) {
 	ctx = r.withLogger(ctx)
 	if !r.running.CompareAndSwap(false, true) {
-		utilruntime.HandleErrorWithContext(ctx, ErrRunning, "Reflector was run twice", "reflector", r.name)
+		utilruntime.HandleErrorWithContext(ctx, ErrRunning, "Reflector was run twice", "reflector", r.Name())
 		return
 	}
 	defer r.running.Store(false)
 	defer r.setPhase(Idle)
-	logger := klog.FromContext(ctx)
-	logger.V(3).Info("Starting reflector", "type", r.typeDescription, "resyncPeriod", r.resyncPeriod, "reflector", r.name)
-	defer logger.V(3).Info("Stopped reflector", "type", r.typeDescription, "reflector", r.name)
+	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription())
+	logger.V(3).Info("Starting reflector", "resyncPeriod", r.opts.ResyncPeriod)
+	defer logger.V(3).Info("Stopped reflector")
 	for {
 		r.handledRound(ctx)
-		if !r.pause(ctx) {
+		if err := r.pause(ctx); err != nil {
 			return
 		}
 	}
 }
 
-// handledRound hands the error of a round over. A panic is logged, and goes on unless the process is set up to survive
-// panics (utilruntime.ReallyCrash).
+// handledRound runs a round and passes its error to the WatchErrorHandler. A panic is logged, and raised again unless the
+// process is configured to survive panics (utilruntime.ReallyCrash).
 func (r *Reflector) handledRound(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	if err := r.round(ctx); err != nil {
-		r.watchErrorHandler(ctx, r, err)
+	if err := r.runRound(ctx); err != nil {
+		r.opts.WatchErrorHandler(ctx, r, err)
 	}
 }
 
-// ListAndWatch does one round: it fetches everything, then watches until only a new round can help. It returns nil when
-// ctx is done or the watch ended in a way that is merely logged, else why the round could not begin or had to end: LIST
-// or the start of a WATCH failed, or a change could not be applied (ApplyError).
+// ListAndWatch runs one round: it fetches everything, then follows the changes until everything must be fetched again.
+// It returns nil if ctx is done, or if the watch ended in a way that is only logged. Otherwise it returns why the round
+// ended: a LIST or the start of a WATCH failed, or a change could not be applied (ApplyError).
 //
 // The panic of a LIST or of a WATCH's start reaches the caller of ListAndWatch.
 func (r *Reflector) ListAndWatch(ctx context.Context) error {
@@ -188,72 +142,76 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	}
 	defer r.running.Store(false)
 	defer r.setPhase(Idle)
-	return r.round(r.withLogger(ctx))
+	return r.runRound(r.withLogger(ctx))
 }
 
-// round runs the state machine from Starting until it would start again.
-func (r *Reflector) round(ctx context.Context) error {
+// runRound runs the state machine from Starting until it would start again.
+func (r *Reflector) runRound(ctx context.Context) error {
 	defer r.endRound()
-	for phase := Starting; ; {
-		r.setPhase(phase)
-		next := r.step(ctx, phase)
-		if ctx.Err() != nil {
-			next = Transition{To: Idle}
-		}
-		next.From = phase
+	next := Transition{To: Starting}
+	for {
+		next = r.step(ctx, next.To, next.Pause)
 		r.note(ctx, next)
 		switch {
 		case next.To == Starting && next.handle:
 			return next.Err
 		case next.To == Starting, next.To == Idle:
 			return nil
-		case next.Pause && !r.pause(ctx):
-			return nil
 		}
-		phase = next.To
 	}
 }
 
 // endRound closes what a round had open.
 func (r *Reflector) endRound() {
-	if r.open != nil {
+	if r.round.open != nil {
 		r.closeWatch()
 	}
-	if r.resync != nil {
-		r.resync.Stop()
-		r.resync = nil
+	if r.round.resync != nil {
+		r.round.resync.Stop()
 	}
-	r.internalErrors = internalErrors{max: r.internalErrors.max}
-	r.limit = -1
-	r.fetched = false
+	r.round = r.newRound()
 }
 
-// pause backs off. It returns false if ctx ends first.
-func (r *Reflector) pause(ctx context.Context) bool {
-	timer := r.clock.NewTimer(r.backoff.next(r.clock.Now()))
+func (r *Reflector) newRound() round {
+	return round{limit: -1, internalErrors: internalErrors{max: r.opts.MaxInternalErrorRetryDuration}}
+}
+
+// pause backs off. Between two watches it resyncs meanwhile, and may end early with an error to be applied. It returns
+// ctx's error if ctx ends first.
+func (r *Reflector) pause(ctx context.Context) error {
+	timer := r.opts.Clock.NewTimer(r.backoff.next())
 	defer timer.Stop()
 	r.setPhase(BackingOff)
-	select {
-	case <-ctx.Done():
-	case <-timer.C():
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C():
+			return ctx.Err() // of two that are ready, select takes any
+		case <-r.resyncDue():
+			if err := r.resyncNow(ctx); err != nil {
+				return err
+			}
+		case cause := <-r.relistDue():
+			return relistError(cause)
+		}
 	}
-	return ctx.Err() == nil
 }
 
-// watchTimeout is how long the next watch may last: random, so that clients that started together do not stay together.
+// watchTimeout is how long the next watch may last: random, so that clients that started together drift apart.
 func (r *Reflector) watchTimeout() time.Duration {
-	seconds := r.minWatchTimeout.Seconds() * (1 + rand.Float64())
+	seconds := r.opts.MinWatchTimeout.Seconds() * (1 + rand.Float64())
 	return time.Duration(int64(seconds)) * time.Second
 }
 
 func (r *Reflector) withLogger(ctx context.Context) context.Context {
-	if r.logger == nil {
+	if r.opts.Logger == nil {
 		return ctx
 	}
-	return klog.NewContext(ctx, klog.LoggerWithName(*r.logger, r.name))
+	return klog.NewContext(ctx, klog.LoggerWithName(*r.opts.Logger, r.Name()))
 }
 
-// isNil is true of nil and of a nil pointer inside an interface.
+// isNil reports whether obj is nil or a nil pointer in an interface.
 func isNil(obj any) bool {
 	if obj == nil {
 		return true

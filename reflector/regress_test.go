@@ -215,9 +215,9 @@ func TestRegress131266_EveryWatchIsStopped(t *testing.T) {
 // kubernetes/kubernetes#131266: likewise where the context was done before the first event could be read.
 func TestRegress131266_CancelledBeforeTheWatchIsRead(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
+		s.deafen() // else the request may notice the stop before it is answered
 		s.start()
 		s.answerList(podList("5", ""), nil)
-		s.deafen()
 		w := newScriptWatch(s)
 		go s.stop()
 		s.watches <- watchAnswer{w: w}
@@ -261,12 +261,14 @@ func TestRegress136583_InitialEventsDoNotMoveTheResourceVersion(t *testing.T) {
 		for _, p := range []string{"a@5", "b@3", "c@9"} {
 			s.event(watch.Event{Type: watch.Added, Object: pod(p)})
 		}
+		s.after(time.Second)
 		close(s.open.events)
 		log := s.take()
 		require.Equal(t, "WATCH rv= bookmarks", log[len(log)-1])
 		s.answerWatch(nil)
 		s.event(watch.Event{Type: watch.Added, Object: pod("c@9")})
 		s.event(bookmark("10", ""))
+		s.after(time.Second)
 		close(s.open.events)
 		log = s.take()
 		require.Equal(t, "WATCH rv=10 bookmarks", log[len(log)-1])
@@ -318,8 +320,9 @@ func TestRegress107133_BookmarkMovesTheResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.watching()
 		s.event(bookmark("50", ""))
+		s.after(time.Second)
 		close(s.open.events)
-		s.saw("bookmark 50", "watch stopped", "WATCH rv=50 bookmarks")
+		s.saw("bookmark 50", "1s later: watch stopped", "WATCH rv=50 bookmarks")
 	})
 }
 

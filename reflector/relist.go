@@ -31,7 +31,7 @@ func (r *Reflector) forgetRelist(ctx context.Context) {
 	select {
 	case cause := <-r.relists:
 		klog.FromContext(ctx).Info("Fetching everything again, because a change was lost after the Store took it",
-			"reflector", r.name, "type", r.typeDescription, "err", cause)
+			"reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(cause))
 	default:
 	}
 }
@@ -39,7 +39,7 @@ func (r *Reflector) forgetRelist(ctx context.Context) {
 // relistDue delivers the cause of a Relist while a round follows the changes. Earlier in the round it delivers nothing:
 // the request that is under way must end first.
 func (r *Reflector) relistDue() <-chan error {
-	if !r.fetched {
+	if !r.round.fetched {
 		return nil
 	}
 	return r.relists

@@ -19,6 +19,13 @@ func TestRelist(t *testing.T) {
 		"watching": func(s *script) { s.watching() },
 		"streamed": func(s *script) { s.streaming(); s.event(bookmark("5", "true")) },
 		"opening":  func(s *script) { s.start(); s.answerList(podList("5", ""), nil) },
+		"backing off": func(s *script) {
+			s.opts.Backoff.Factor = 1
+			s.start()
+			s.answerList(podList("5", ""), nil)
+			s.answerWatch(apiErrors["refused"])
+			s.after(time.Second / 2)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {

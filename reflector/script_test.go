@@ -331,6 +331,19 @@ func (s *script) answerWatchEventually() {
 	synctest.Wait()
 }
 
+// answerWatchErrorEventually is answerWatch with an error once a WATCH waits, however long that takes.
+func (s *script) answerWatchErrorEventually(name string) {
+	s.watches <- watchAnswer{err: apiErrors[name]}
+	synctest.Wait()
+}
+
+// lastAfter returns the last thing that has happened after d.
+func (s *script) lastAfter(d time.Duration) string {
+	s.after(d)
+	log := s.take()
+	return log[len(log)-1]
+}
+
 // answerListEventually is answerList once a LIST waits, however long that takes.
 func (s *script) answerListEventually(list runtime.Object, err error) {
 	s.lists <- listAnswer{list, err}
@@ -379,6 +392,8 @@ var apiErrors = map[string]error{
 		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Timeout: Too large resource version: 9, current: 5",
 		Details: &metav1.StatusDetails{},
 	}},
+	"lost": apierrors.FromObject(apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", string(causeDecoding)).
+		AsObject(errors.New("unable to decode an event from the watch stream: http2: client connection lost"))),
 	"429":       apierrors.NewTooManyRequests("slow down", 1),
 	"500":       apierrors.NewInternalError(errors.New("boom")),
 	"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil),

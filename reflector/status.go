@@ -7,10 +7,11 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
-// Status is what a reflector can say of itself at one moment.
+// Status is the state of a reflector at one moment.
 type Status struct {
 	Phase           Phase
 	ResourceVersion string // that the store has reached; "" before the first list
@@ -57,7 +58,7 @@ func (r *Reflector) setPhase(p Phase) {
 
 // noteContact notes that the server sent something. It may be called from any goroutine.
 func (r *Reflector) noteContact() {
-	now := r.clock.Now()
+	now := r.opts.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.LastContact = now
@@ -70,18 +71,25 @@ func (r *Reflector) noteAnswer(err error) {
 	}
 }
 
-// setResourceVersion records that the Store has taken everything up to resourceVersion, which was the newest at asOf.
-func (r *Reflector) setResourceVersion(resourceVersion string, asOf time.Time) {
+// advance records that the Store has taken everything up to resourceVersion, which was the newest at asOf. kind is that of
+// the event that moved it, or "" for a list.
+func (r *Reflector) advance(resourceVersion string, asOf time.Time, kind watch.EventType) {
 	r.metrics.reached(resourceVersion)
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
 	if len(r.relists) == 0 { // otherwise the store is known to be old
 		r.status.CurrentAsOf = asOf
 	}
-	r.status.LastEvent, r.status.LastBookmark = r.lastChange, r.lastBookmark
+	switch kind {
+	case "":
+	case watch.Bookmark:
+		r.status.LastBookmark = asOf
+	default:
+		r.status.LastEvent = asOf
+	}
 	r.mu.Unlock()
-	if r.progress != nil {
-		r.progress(resourceVersion, asOf)
+	if r.opts.Progress != nil {
+		r.opts.Progress(resourceVersion, asOf)
 	}
 }
 
@@ -91,14 +99,14 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	r.mu.Lock()
 	switch {
 	case t.Err != nil:
-		r.status.LastError, r.status.LastErrorTime = t.Err, r.clock.Now()
+		r.status.LastError, r.status.LastErrorTime = bounded(t.Err), r.opts.Clock.Now()
 		r.status.ConsecutiveFailures++
 		r.status.Failures++
 	case t.To == Watching:
 		r.status.ConsecutiveFailures = 0
 	}
 	if isApplyError(t.Err) || isExpired(t.Err) && (t.From == Opening || t.From == Watching) {
-		r.status.CurrentAsOf = time.Time{}
+		r.status.CurrentAsOf = time.Time{} // R6
 	}
 	if fellBack {
 		r.status.Fallbacks++
@@ -109,41 +117,53 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	case t.Err == nil:
 		r.logProgress(ctx, t)
 	case !t.handle:
-		r.log(ctx, t, fellBack)
+		r.logFailure(ctx, t)
 	}
-	if r.observe != nil {
-		r.observe(t)
+	if r.opts.Observe != nil {
+		r.opts.Observe(t)
 	}
 }
 
-// logProgress says, in client-go's words, for which people search, when everything is fetched and when it has arrived.
+// logProgress logs when everything is requested and when it has arrived, in client-go's words, for which people search.
 func (r *Reflector) logProgress(ctx context.Context, t Transition) {
-	logger := klog.FromContext(ctx)
+	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription())
 	switch {
 	case t.From == Starting && t.To != Idle:
-		logger.V(3).Info("Listing and watching", "type", r.typeDescription, "reflector", r.name)
+		logger.V(3).Info("Listing and watching")
 	case t.To == Opening && t.From == Listing, t.To == Watching && t.From == Streaming:
-		logger.V(2).Info("Caches populated", "type", r.typeDescription, "reflector", r.name)
+		logger.V(2).Info("Caches populated")
 	}
 }
 
-func (r *Reflector) log(ctx context.Context, t Transition, fellBack bool) {
-	logger := klog.FromContext(ctx).WithValues("reflector", r.name, "type", r.typeDescription, "err", t.Err)
+// logFailure logs what happened and what follows.
+func (r *Reflector) logFailure(ctx context.Context, t Transition) {
+	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(t.Err))
 	switch {
-	case fellBack && !r.fellBack:
+	case t.From == Streaming && t.To == Listing:
+		if r.fellBack {
+			logger = logger.V(4)
+		}
 		r.fellBack = true
-		logger.Info("Streaming list failed, falling back to LIST; further times are logged at V(4)", "tryAgain", r.useWatchList)
-	case fellBack:
-		logger.V(4).Info("Streaming list failed, falling back to LIST", "tryAgain", r.useWatchList)
+		if r.useWatchList {
+			logger.Info("Streaming list failed, trying LIST; the next relist streams again")
+		} else {
+			logger.Info("Server does not support streaming lists, using LIST from now on")
+		}
+	case t.To == Streaming && t.Pause:
+		logger.V(4).Info("Streaming list failed, streaming again after a wait")
 	case t.To == Streaming, t.To == Listing:
-		logger.V(4).Info("Fetching everything again", "pause", t.Pause)
+		logger.V(4).Info("Server cannot serve the last resourceVersion, requesting the newest state")
 	case errors.Is(t.Err, ErrWatchSilent):
-		logger.Info("Watch is dead, opening another")
+		logger.Info("Watch is silent past its timeout, opening another")
+	case t.From == Opening:
+		logger.V(2).Info("Server is not available, opening the watch again after a wait")
+	case t.To == Opening && t.Pause:
+		logger.V(2).Info("Watch ended, opening another after a wait")
 	case t.To == Opening:
-		logger.V(2).Info("Opening the watch again", "pause", t.Pause)
+		logger.V(2).Info("Watch ended, opening another at once")
 	case isExpired(t.Err):
-		logger.V(4).Info("Watch expired")
+		logger.V(4).Info("Watch expired, listing again after a wait")
 	default:
-		logger.Info("Watch ended with an error")
+		logger.Info("Watch ended with an error, listing again after a wait")
 	}
 }

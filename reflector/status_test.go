@@ -87,6 +87,7 @@ func TestObserve(t *testing.T) {
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(nil)
 		s.event(bookmark("6", ""))
+		s.after(time.Second)
 		close(s.open.events)
 		s.answerWatch(apiErrors["429"])
 		s.after(800 * time.Millisecond)

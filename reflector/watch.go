@@ -5,6 +5,7 @@ package reflector
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
+
+const forever = time.Duration(math.MaxInt64)
 
 // liveWatch is a watch that the server has granted.
 type liveWatch struct {
@@ -24,73 +27,65 @@ type liveWatch struct {
 	pastInitial bool // what the server sends now is in resourceVersion order
 }
 
-// tooShort returns the error of a watch that ended at now, or nil if it was a proper one.
-func (w *liveWatch) tooShort(name string, now time.Time) error {
-	if w.eventCount == 0 && now.Sub(w.started) < veryShortWatch {
-		return &VeryShortWatchError{Name: name}
+// openWatch opens a watch at the last resourceVersion.
+func (r *Reflector) openWatch(ctx context.Context) error {
+	resourceVersion := r.LastSyncResourceVersion()
+	w, err := r.startWatch(ctx, metav1.ListOptions{
+		ResourceVersion:     resourceVersion,
+		AllowWatchBookmarks: true, // so that the last resourceVersion stays recent where little happens
+	}, forever)
+	if err != nil {
+		return err
 	}
+	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
+	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
+	r.round.open, r.round.followedFrom = w, w.started
 	return nil
 }
 
-// openWatch opens a watch where the last answer ended.
-func (r *Reflector) openWatch(ctx context.Context) (err error) {
-	resourceVersion := r.LastSyncResourceVersion()
-	r.open, err = r.startWatch(ctx, r.watchTimeout(), metav1.ListOptions{
-		ResourceVersion:     resourceVersion,
-		AllowWatchBookmarks: true, // so that the last resourceVersion stays recent where little happens
-	})
-	if err == nil {
-		// At "" or "0" a watch begins with the present state, as ADDED events in no order.
-		r.open.pastInitial = resourceVersion != "" && resourceVersion != "0"
-	}
-	return err
-}
-
-// startWatch asks the server for a watch and waits for the answer. Meanwhile it resyncs.
-func (r *Reflector) startWatch(ctx context.Context, timeout time.Duration, options metav1.ListOptions) (*liveWatch, error) {
+// startWatch asks the server for a watch and waits for the answer, for as long as patience allows, and no longer than
+// the watch itself may last. Between two watches it resyncs meanwhile.
+func (r *Reflector) startWatch(
+	ctx context.Context, options metav1.ListOptions, patience time.Duration,
+) (*liveWatch, error) {
+	timeout := r.watchTimeout()
 	timeoutSeconds := int64(timeout.Seconds())
 	options.TimeoutSeconds = &timeoutSeconds
-	started := r.clock.Now()
-	timer := r.clock.NewTimer(timeout + r.watchdogSlack)
-	defer timer.Stop()
-	expired := timer.C()
-	if r.watchdogSlack < 0 {
-		expired = nil
+	if r.opts.WatchdogSlack >= 0 {
+		patience = min(patience, timeout+r.opts.WatchdogSlack)
 	}
+	started := r.opts.Clock.Now()
+	timer := r.opts.Clock.NewTimer(patience)
+	defer timer.Stop()
 
 	watchCtx, cancel := context.WithCancel(ctx)
-	answer := call(func() (watch.Interface, error) { return r.listerWatcher.WatchWithContext(watchCtx, options) })
-	abandon := func() {
+	answer := call(func() (watch.Interface, error) {
+		return r.listerWatcher.WatchWithContext(watchCtx, options)
+	})
+	abandon := func(err error) (*liveWatch, error) {
 		cancel()
-		go func() { // it may still come
-			if o := <-answer; o.panicked == nil && !isNil(o.value) {
-				o.value.Stop()
-			}
-		}()
+		go stopLate(answer)
+		return nil, err
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			abandon()
-			return nil, ctx.Err()
-		case <-expired:
-			abandon()
-			return nil, fmt.Errorf("%w: no answer", ErrWatchSilent)
+			return abandon(ctx.Err())
+		case <-timer.C():
+			return abandon(fmt.Errorf("%w: no answer within %v", ErrWatchSilent, patience))
 		case <-r.resyncDue():
 			if err := r.resyncNow(ctx); err != nil {
-				abandon()
-				return nil, err
+				return abandon(err)
 			}
 		case cause := <-r.relistDue():
-			abandon()
-			return nil, relistError(cause)
+			return abandon(relistError(cause))
 		case o := <-answer:
 			w, err := o.unpack()
+			if err == nil && isNil(w) {
+				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w", r.TypeDescription(), errNilResult)
+			}
 			if !isEmptyWatch(w) {
 				r.noteAnswer(err)
-			}
-			if err == nil && isNil(w) {
-				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w", r.typeDescription, errNilResult)
 			}
 			if err != nil {
 				cancel()
@@ -102,6 +97,13 @@ func (r *Reflector) startWatch(ctx context.Context, timeout time.Duration, optio
 	}
 }
 
+// stopLate stops the watch of a request that was given up, if the server still grants it.
+func stopLate(answer <-chan outcome[watch.Interface]) {
+	if o := <-answer; o.panicked == nil && !isNil(o.value) {
+		o.value.Stop()
+	}
+}
+
 // isEmptyWatch reports a watch that rest made itself because it could not reach the server. It is closed already.
 func isEmptyWatch(w watch.Interface) bool {
 	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
@@ -109,33 +111,42 @@ func isEmptyWatch(w watch.Interface) bool {
 
 // closeWatch stops the open watch.
 func (r *Reflector) closeWatch() {
-	w := r.open
-	r.open = nil
+	w := r.round.open
+	r.round.open = nil
 	w.Stop()
 	w.cancel()
-	r.metrics.watchEnded(r.clock.Since(w.started), w.eventCount)
+	r.metrics.watchEnded(r.opts.Clock.Since(w.started), w.eventCount)
 }
 
 // followWatch applies the events of the open watch to the store until the watch ends.
 func (r *Reflector) followWatch(ctx context.Context) error {
 	defer r.closeWatch()
-	if err := r.consume(ctx, follower{}); err != nil {
+	w := storeWriter{from: r.LastSyncResourceVersion()}
+	err := r.consume(ctx, &w)
+	lived := r.opts.Clock.Since(r.round.followedFrom)
+	r.backoff.watchEnded(lived)
+	switch {
+	case err != nil, lived >= veryShortWatch:
 		return err
+	case w.eventCount == 0:
+		return &VeryShortWatchError{Name: r.Name()}
+	case !w.changed, r.LastSyncResourceVersion() == w.from:
+		return errNothingNew
 	}
-	return r.open.tooShort(r.name, r.clock.Now())
+	return nil
 }
 
-// watchdog gives up a watch that the server should have ended, and that has been silent for some time since: nobody is at
-// its other end. It returns when to look again.
+// watchdog gives up a watch that the server should have ended, and that has been silent for some time since: its
+// connection is dead. It returns how long to wait before the next check.
 func (r *Reflector) watchdog(now time.Time) (time.Duration, error) {
-	if r.watchdogSlack < 0 {
-		return r.minWatchTimeout, nil
+	if r.opts.WatchdogSlack < 0 {
+		return r.opts.MinWatchTimeout, nil
 	}
-	alive := r.open.deadline
-	if r.open.lastEvent.After(alive) {
-		alive = r.open.lastEvent
+	alive := r.round.open.deadline
+	if r.round.open.lastEvent.After(alive) {
+		alive = r.round.open.lastEvent
 	}
-	left := alive.Add(r.watchdogSlack).Sub(now)
+	left := alive.Add(r.opts.WatchdogSlack).Sub(now)
 	if left <= 0 {
 		return 0, ErrWatchSilent
 	}
@@ -144,28 +155,27 @@ func (r *Reflector) watchdog(now time.Time) (time.Duration, error) {
 
 // startResync schedules the first Resync after everything was fetched.
 func (r *Reflector) startResync() {
-	if r.resyncPeriod > 0 {
-		r.resync = r.clock.NewTimer(r.resyncPeriod)
+	if r.opts.ResyncPeriod > 0 {
+		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
 	}
 }
 
-// resyncDue delivers when a Resync is due. Outside of the phases that resync it never does. What falls due while the
-// reflector backs off is found due afterwards.
+// resyncDue delivers when a Resync is due. Before everything was fetched it delivers nothing.
 func (r *Reflector) resyncDue() <-chan time.Time {
-	if r.resync == nil {
+	if r.round.resync == nil {
 		return nil
 	}
-	return r.resync.C()
+	return r.round.resync.C()
 }
 
-// resyncNow replays the store, if it is asked to, and schedules the next time.
+// resyncNow calls the store's Resync, if ShouldResync agrees, and schedules the next one.
 func (r *Reflector) resyncNow(ctx context.Context) error {
-	if r.shouldResync == nil || r.shouldResync() {
-		klog.FromContext(ctx).V(4).Info("Resyncing", "reflector", r.name)
+	if r.opts.ShouldResync == nil || r.opts.ShouldResync() {
+		klog.FromContext(ctx).V(4).Info("Resyncing", "reflector", r.Name())
 		if err := r.store.Resync(); err != nil {
 			return &ApplyError{Verb: "resync", Err: err}
 		}
 	}
-	r.resync.Reset(r.resyncPeriod)
+	r.round.resync.Reset(r.opts.ResyncPeriod)
 	return nil
 }

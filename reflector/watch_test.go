@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -76,6 +77,52 @@ func (s updatedStore) UpdateResourceVersion(resourceVersion string) {
 	s.print("at %s", resourceVersion)
 }
 
+// Resyncs go on while a watch cannot be opened, and stop while everything must be fetched again. (client-go's resyncs run
+// in a goroutine of their own from the end of a list to the end of the watches that follow.)
+func TestResync_WhileItBacksOff(t *testing.T) {
+	resyncs := func(s *script) int { return strings.Count(strings.Join(s.take(), "\n"), "resync") }
+	for name, start := range map[string]func(s *script){
+		"after a LIST":           func(s *script) { s.watching() },
+		"after a streaming list": func(s *script) { s.streaming(); s.event(bookmark("5", "true")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *script) {
+				s.opts.ResyncPeriod = 5 * time.Second
+				s.opts.Backoff = &wait.Backoff{Duration: time.Second}
+				start(s)
+				s.after(time.Minute + time.Second/2)
+				require.Equal(t, 12, resyncs(s))
+				close(s.open.events)
+				for range 5 * 60 {
+					s.answerWatchErrorEventually("refused")
+				}
+				s.after(time.Second)
+				require.Equal(t, 60, resyncs(s))
+				s.answerWatchEventually()
+				s.event(errorEvent("expired"))
+				s.take()
+				s.after(time.Minute)
+				require.Zero(t, resyncs(s))
+			})
+		})
+	}
+}
+
+// A resync that fails during a wait ends the round, like any other.
+func TestResync_FailsWhileItBacksOff(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.ResyncPeriod = 5 * time.Second
+		s.opts.Backoff.Duration = 10 * time.Second
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		s.answerWatch(apiErrors["refused"])
+		s.take()
+		s.fail("resync", apiErrors["429"])
+		s.after(time.Minute)
+		s.saw("5s later: resync: slow down", "reported: resync: slow down", "20s later: LIST rv=5")
+	})
+}
+
 // ShouldResync is asked each time, and its no postpones the resync by a period.
 func TestShouldResync(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
@@ -113,6 +160,34 @@ func TestLateWatchIsStopped(t *testing.T) {
 	})
 }
 
+// A LIST that an earlier Run gave up does not transform beside the next one's, nor once it notices that it was given up.
+func TestTransform_OneAtATime(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		transforming, calls := 0, 0
+		proceed := make(chan struct{})
+		s.opts.Transform = func(obj any) (any, error) {
+			calls++
+			transforming++
+			defer func() { transforming-- }()
+			require.Equal(t, 1, transforming)
+			if calls == 1 {
+				<-proceed
+			}
+			return obj, nil
+		}
+		s.start()
+		s.answerList(podList("5", "", "a@1", "b@2"), nil) // stays in the transform of a
+		s.stop()
+		go s.ours.Run(s.hearing)
+		s.answerList(podList("6", "", "a@1", "b@2"), nil)
+		require.Equal(t, 1, calls)
+		close(proceed)
+		synctest.Wait()
+		require.Equal(t, 3, calls, "b of the first LIST is not transformed any more")
+		require.Equal(t, "6", s.ours.LastSyncResourceVersion())
+	})
+}
+
 // A stream that ended early once, and came to its end the next time, is no sign of anything the time after.
 func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
@@ -132,7 +207,7 @@ func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
 // S1 and S2 hold after any events, and the list is what a map of the events would hold.
 func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	s := &snapshot{index: map[store.ObjectName]int{}}
+	s := newSnapshot(time.Time{})
 	want := map[string]string{}
 	for i := range 2000 {
 		p := pod(fmt.Sprintf("%c@%d", 'a'+random.IntN(10), i))
@@ -143,7 +218,7 @@ func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
 		case 1:
 			e.Type = watch.Modified
 		}
-		require.NoError(t, s.apply(nil, e))
+		require.NoError(t, s.handle(nil, e))
 		if want[p.Name] = p.ResourceVersion; e.Type == watch.Deleted {
 			delete(want, p.Name)
 		}

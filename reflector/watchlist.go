@@ -4,6 +4,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // maxUnfinished is how many streaming lists in a row may end before the initial state is complete. A server that does not
-// know of streaming lists, but does not refuse them either, just watches. The reflector then lists from that time on.
+// know of streaming lists, and does not refuse them either, just watches. After that many the reflector uses LIST.
 const maxUnfinished = 2
 
 // errClosedEarly is ErrStreamUnfinished when the server ended the stream, after some time or some events.
@@ -24,19 +25,25 @@ var errClosedEarly = fmt.Errorf("%w: closed early", ErrStreamUnfinished)
 // streamList fetches everything through a watch that sends the present state as ADDED events and then a bookmark that
 // says so (a "WatchList"). It replaces the store's content with that, and leaves the watch open to be followed.
 func (r *Reflector) streamList(ctx context.Context) (err error) {
-	timeout := r.watchTimeout()
 	resourceVersion := r.LastSyncResourceVersion()
 	if r.unavailable {
 		resourceVersion = ""
 	}
+	patience := r.opts.WatchListDeadline
+	if patience < 0 {
+		patience = forever
+	}
 	sendInitialEvents := true
 	r.forgetRelist(ctx)
-	r.open, err = r.startWatch(ctx, timeout, metav1.ListOptions{
+	r.round.open, err = r.startWatch(ctx, metav1.ListOptions{
 		ResourceVersion:      resourceVersion,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		SendInitialEvents:    &sendInitialEvents,
 		AllowWatchBookmarks:  true,
-	})
+	}, patience)
+	if errors.Is(err, ErrWatchSilent) {
+		return fmt.Errorf("%w: %w", ErrStreamUnfinished, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -46,22 +53,36 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 		}
 	}()
 
-	initial := &snapshot{index: map[store.ObjectName]int{}, progress: r.clock.Now()}
-	if err = r.consume(ctx, initial); err == nil && !initial.complete {
-		if err = r.open.tooShort(r.name, r.clock.Now()); err != nil {
-			err = fmt.Errorf("%w: %w", ErrStreamUnfinished, err)
-		} else {
-			err = errClosedEarly
-		}
-	}
+	initial, err := r.initialState(ctx)
 	if err != nil {
 		return err
 	}
 	got := listed{items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended}
-	if r.verify != nil {
-		r.verify(ctx, r, Streamed{Items: got.items, ResourceVersion: got.resourceVersion, Transform: r.transform})
+	if r.opts.Verify != nil {
+		r.opts.Verify(ctx, r, Streamed{
+			Items: got.items, ResourceVersion: got.resourceVersion, Transform: r.opts.Transform,
+		})
 	}
-	return r.replace(got)
+	if err := r.replace(got); err != nil {
+		return err
+	}
+	r.round.followedFrom = r.opts.Clock.Now()
+	return nil
+}
+
+// initialState reads the open watch up to the end of the initial events.
+func (r *Reflector) initialState(ctx context.Context) (*snapshot, error) {
+	initial := newSnapshot(r.opts.Clock.Now())
+	if err := r.consume(ctx, initial); err != nil {
+		return nil, err
+	}
+	switch w := r.round.open; {
+	case initial.complete:
+		return initial, nil
+	case w.eventCount == 0 && r.opts.Clock.Since(w.started) < veryShortWatch:
+		return nil, fmt.Errorf("%w: %w", ErrStreamUnfinished, &VeryShortWatchError{Name: r.Name()})
+	}
+	return nil, errClosedEarly
 }
 
 // Streamed is a collection as a streaming list brought it.
@@ -85,10 +106,14 @@ type snapshot struct {
 	complete        bool      // the bookmark that ends the initial events was received
 	ended           time.Time // when it was
 	progress        time.Time // when the stream began, or last brought an object that was new to it
-	warned          time.Time // when a slow stream was last complained about
+	warned          time.Time // when a slow stream was last logged
 }
 
-func (s *snapshot) apply(_ *Reflector, e event) error {
+func newSnapshot(began time.Time) *snapshot {
+	return &snapshot{index: map[store.ObjectName]int{}, progress: began}
+}
+
+func (s *snapshot) handle(_ *Reflector, e event) error {
 	name := store.MetaObjectToName(e.meta)
 	i, known := s.index[name]
 	switch {
@@ -96,6 +121,7 @@ func (s *snapshot) apply(_ *Reflector, e event) error {
 		s.resourceVersion = e.resourceVersion
 		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 		s.ended = e.received
+	case !e.isChange():
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil
 		delete(s.index, name)
@@ -110,28 +136,25 @@ func (s *snapshot) apply(_ *Reflector, e event) error {
 	return nil
 }
 
-// advance does nothing: the present state has one resourceVersion, that of its last bookmark.
-func (s *snapshot) advance(*Reflector, event, bool) {}
-
 func (s *snapshot) done() bool { return s.complete }
 
-// check complains about a stream that brings nothing new, then gives it up. Events about known objects do not count: a
-// server that ignores what was asked of it sends those for ever.
+// check logs a stream that brings nothing new, then gives it up. Events about known objects do not count: a server that
+// ignores the request for initial events sends those without end.
 func (s *snapshot) check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error) {
 	if next, err = r.watchdog(now); err != nil {
 		return 0, err
 	}
 	quiet := now.Sub(s.progress)
-	if r.watchListDeadline > 0 {
-		if quiet >= r.watchListDeadline {
+	if deadline := r.opts.WatchListDeadline; deadline > 0 {
+		if quiet >= deadline {
 			return 0, fmt.Errorf("%w: nothing new for %v", ErrStreamUnfinished, quiet)
 		}
-		next = min(next, r.watchListDeadline-quiet)
+		next = min(next, deadline-quiet)
 	}
 	if quiet >= bookmarkWarning && now.Sub(s.warned) >= bookmarkWarning {
 		s.warned = now
 		klog.FromContext(ctx).Info("Streaming list is waiting for the bookmark that ends the initial events",
-			"reflector", r.name, "type", r.typeDescription, "count", len(s.index), "quiet", quiet)
+			"reflector", r.Name(), "type", r.TypeDescription(), "count", len(s.index), "quiet", quiet)
 	}
 	return min(next, bookmarkWarning), nil
 }

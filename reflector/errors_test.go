@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2/ktesting"
+)
+
+// hugeStatus is an answer of a server that does not mean well.
+func hugeStatus(size int) *apierrors.StatusError {
+	huge := strings.Repeat("ä", size/2)
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests, Message: huge,
+		Details: &metav1.StatusDetails{RetryAfterSeconds: 7, Causes: []metav1.StatusCause{{Type: "First", Message: huge}}},
+	}}
+}
+
+// An error that is short is kept as it is. Of a long one, what callers ask for is kept.
+func TestBounded(t *testing.T) {
+	require.NoError(t, bounded(nil))
+	require.Same(t, apiErrors["429"], bounded(apiErrors["429"]))
+	long := strings.Repeat("x", 1<<20)
+
+	status := bounded(fmt.Errorf("list: %w", hugeStatus(1<<20)))
+	require.True(t, apierrors.IsTooManyRequests(status))
+	require.True(t, apierrors.HasStatusCause(status, "First"))
+	seconds, ok := apierrors.SuggestsClientDelay(status)
+	require.True(t, ok)
+	require.Equal(t, 7, seconds)
+
+	manyCauses := apierrors.NewConflict(metav1Resource, "a", errors.New("short"))
+	manyCauses.ErrStatus.Details.Causes = make([]metav1.StatusCause, 1<<16)
+	require.True(t, apierrors.IsConflict(bounded(manyCauses)))
+	require.NotSame(t, manyCauses, bounded(manyCauses))
+
+	applied := bounded(&ApplyError{Verb: "add", Object: long, Err: fmt.Errorf("%s: %w", long, syscall.ENOSPC)})
+	var applyErr *ApplyError
+	require.ErrorAs(t, applied, &applyErr)
+	require.Equal(t, "add", applyErr.Verb)
+	require.ErrorIs(t, applied, syscall.ENOSPC)
+
+	refused := bounded(&url.Error{Op: "Get", URL: "https://host/" + long, Err: apiErrors["refused"]})
+	require.True(t, utilnet.IsConnectionRefused(refused))
+	unfinished := bounded(fmt.Errorf("%s: %w: %w", long, ErrStreamUnfinished, &VeryShortWatchError{Name: "pods"}))
+	require.ErrorIs(t, unfinished, ErrStreamUnfinished)
+	require.ErrorAs(t, unfinished, new(*VeryShortWatchError))
+	require.NotErrorIs(t, unfinished, errClosedEarly)
+
+	for _, err := range []error{status, bounded(manyCauses), applied, refused, unfinished} {
+		require.Less(t, len(err.Error()), maxErrorText+100)
+		require.True(t, strings.ToValidUTF8(err.Error(), "?") == err.Error())
+	}
+}
+
+var metav1Resource = metav1.SchemeGroupVersion.WithResource("pods").GroupResource()
+
+// What a server sends as an error is neither kept nor logged whatever its length, and still gets its effect.
+func TestStatus_DoesNotKeepALongError(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(9), ktesting.BufferLogs(true)))
+		var reportedText string
+		reported = func(err error, _ string) { reportedText = err.Error() }
+		s.watching()
+		s.event(watch.Event{Type: watch.Error, Object: statusOf(hugeStatus(64 << 20))})
+		s.after(time.Second)
+		s.answerWatch(fmt.Errorf("%s: %w", strings.Repeat("x", 1<<20), io.ErrClosedPipe)) // 429 means WATCH again
+		require.Less(t, len(s.logger.GetSink().(ktesting.Underlier).GetBuffer().String()), 100_000)
+		require.NotEmpty(t, reportedText)
+		require.Less(t, len(reportedText), 2*maxErrorText)
+		require.Less(t, len(s.ours.Status().LastError.Error()), 2*maxErrorText)
+
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.after(30 * time.Second)
+		s.answerList(nil, hugeStatus(64<<20))
+		require.True(t, apierrors.IsTooManyRequests(s.ours.Status().LastError))
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(32<<20))
+	})
+}
+
+// Logs say what happened and what follows.
+func TestLog_SaysWhatFollows(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail func(s *script)
+		want string
+	}{
+		"a stream that is forbidden": {func(s *script) { s.streamFails("forbidden") },
+			"Streaming list failed, trying LIST; the next relist streams again"},
+		"a stream that is not supported": {func(s *script) { s.streamFails("invalid") },
+			"Server does not support streaming lists, using LIST from now on"},
+		"a watch that is refused": {func(s *script) {
+			s.watching()
+			s.after(time.Second)
+			close(s.open.events)
+			s.answerWatch(apiErrors["refused"])
+		}, "Server is not available, opening the watch again after a wait"},
+		"a connection that is lost": {func(s *script) { s.watching(); s.event(errorEvent("lost")) },
+			"Watch ended, opening another at once"},
+		"an expired watch": {func(s *script) { s.watching(); s.event(errorEvent("expired")) },
+			"Watch expired, listing again after a wait"},
+		"a watch that is forbidden": {func(s *script) { s.watching(); s.event(errorEvent("forbidden")) },
+			"Watch ended with an error, listing again after a wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, "ours", func(t *testing.T, s *script) {
+				s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(4), ktesting.BufferLogs(true)))
+				test.fail(s)
+				s.take()
+				require.Contains(t, s.logger.GetSink().(ktesting.Underlier).GetBuffer().String(), test.want)
+			})
+		})
+	}
+}
+
+func (s *script) streamFails(name string) {
+	on := true
+	s.opts.UseWatchList = &on
+	s.start()
+	s.answerWatch(apiErrors[name])
+}
