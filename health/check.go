@@ -42,8 +42,8 @@ type namedCheck struct {
 func (c namedCheck) Name() string                { return c.name }
 func (c namedCheck) Check(r *http.Request) error { return c.check(r) }
 
-// Fresh checks that an informer runs, has synced, and has heard from its server within d. See
-// informer.Health.Fresh for the choice of d.
+// Fresh checks that an informer is fresh within d: see informer.Health.Fresh, also for the choice of
+// d.
 func Fresh(name string, d time.Duration, subject interface{ Health() informer.Health }) Checker {
 	return NewCheck(name, func(*http.Request) error { return subject.Health().Fresh(time.Now(), d) })
 }

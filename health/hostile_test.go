@@ -32,15 +32,14 @@ var hostile = "evil\x1b[2J\x1b[H\u009b31m\r\n[+]forged ok\u2028informer forged: 
 type hostileInformer struct{}
 
 func (hostileInformer) Status() informer.Status {
-	return informer.Status{
-		Name:    hostile,
-		Started: true,
-		Reflector: reflector.Status{
-			Phase: reflector.Watching, ResourceVersion: hostile,
-			LastError: errors.New(hostile), LastErrorTime: time.Now(), ConsecutiveFailures: 1,
-		},
-		Handlers: []informer.HandlerStatus{{Name: hostile}},
+	var s informer.Status
+	s.Name, s.Started = hostile, true
+	s.Reflector = reflector.Status{
+		Phase: reflector.Watching, ResourceVersion: hostile,
+		LastError: errors.New(hostile), LastErrorTime: time.Now(), ConsecutiveFailures: 1,
 	}
+	s.Handlers = []informer.HandlerStatus{{Name: hostile}}
+	return s
 }
 
 func requirePrintable(t *testing.T, text string, maxBytes int) {

@@ -27,8 +27,7 @@ import (
 )
 
 const (
-	// freshWithin is the age of the last contact with the server at which /readyz fails. It is the
-	// time of two bookmarks.
+	// freshWithin is the age of the store at which /readyz fails. It is the time of two bookmarks.
 	freshWithin = 2 * time.Minute
 	// programName is the label name of the informer's metrics.
 	programName = "informerstack"
