@@ -1,45 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health answers what is asked of a running program: is it alive, is it ready and if not why, what is it doing.
+// Package health serves the state of a running program: whether it is alive, whether it is ready
+// and if not why, and what it is doing.
 //
 //	informer, workqueue, controller -> [health] -> /healthz /readyz /debug/informers
 //
-// The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose, ?exclude=NAME and one path a check.
-// /debug/informers shows every informer with the backlogs of its handlers, every queue and controller with its keys, as text
-// for people or as JSON. It only reads. It also shows keys and errors to whoever asks: serve it on loopback, or behind an
-// authorization.
+// The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose,
+// ?exclude=NAME and one path per check. /debug/informers shows every informer with the backlogs of
+// its handlers, and every queue and controller with its keys, as text or as JSON.
 //
-// Read health.go, check.go; page.go (what the page knows), snapshot.go (where from), text.go (how it looks); then
-// go test -v ./health.
-// Goroutines: none; a Handler is called by those of the HTTP server. Locking: the Handler's mutex guards what was added; no
-// check and no snapshot runs under it.
+// All endpoints are read-only. They show names, keys and errors without asking for credentials:
+// serve them on loopback, or behind an authorization. See Handler.AllowHosts for the protection
+// against DNS rebinding.
+//
+// Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
+// sources) and text.go (its form). Then run go test -v ./health.
+// Goroutines: none; the goroutines of the HTTP server call a Handler. Locking: the Handler's mutex
+// guards the lists of what was added; no check and no snapshot runs under it.
 package health
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 )
 
-// Handler serves the endpoints. Make it with New. Everything may be added while it serves.
+// Handler serves the endpoints. Make it with New. All methods are safe for concurrent use, also
+// while it serves.
 type Handler struct {
 	mux *http.ServeMux
 
 	mu          sync.Mutex
-	live, ready []Checker
-	informers   []func() Informer
-	queues      []func() Queue
-	controllers []func() Controller
+	hosts       map[string]bool
+	live, ready []*Checker
+	informers   []*func(limit int) Informer
+	queues      []*func(limit int) Queue
+	controllers []*func(limit int) Controller
 }
 
-// New returns a Handler that is alive, is ready, and has nothing to show.
+// New returns a Handler without checks, which reports alive and ready, and with an empty page.
 func New() *Handler {
-	h := &Handler{mux: http.NewServeMux()}
-	live := func() []Checker { return h.checks(&h.live) }
-	ready := func() []Checker { return h.checks(&h.ready) }
-	h.mux.HandleFunc("GET /healthz", serveAll("healthz", live))
-	h.mux.HandleFunc("GET /healthz/{name...}", serveOne(live))
-	h.mux.HandleFunc("GET /readyz", serveAll("readyz", ready))
-	h.mux.HandleFunc("GET /readyz/{name...}", serveOne(ready))
+	h := &Handler{mux: http.NewServeMux(), hosts: map[string]bool{}}
+	live := func() []*Checker { return current(h, &h.live) }
+	ready := func() []*Checker { return current(h, &h.ready) }
+	h.mux.HandleFunc("GET /healthz", h.serveAll("healthz", live))
+	h.mux.HandleFunc("GET /healthz/{name...}", h.serveOne(live))
+	h.mux.HandleFunc("GET /readyz", h.serveAll("readyz", ready))
+	h.mux.HandleFunc("GET /readyz/{name...}", h.serveOne(ready))
 	h.mux.HandleFunc("GET /debug/informers", h.servePage)
 	return h
 }
@@ -47,26 +54,39 @@ func New() *Handler {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Handle serves something beside the endpoints: /metrics, say. It panics if the pattern, which is a http.ServeMux's, is
-// taken.
+// Handle serves a pattern of http.ServeMux beside the endpoints, such as "GET /metrics". It
+// accepts every Host. It panics if the pattern conflicts with an existing one.
 func (h *Handler) Handle(pattern string, handler http.Handler) { h.mux.Handle(pattern, handler) }
 
-// AddLive adds checks that /healthz makes. One that fails should be cured by a restart.
-func (h *Handler) AddLive(checks ...Checker) {
+// AddLive adds checks to /healthz. Add a check here if a restart cures its failure. The returned
+// function removes them.
+func (h *Handler) AddLive(checks ...Checker) (remove func()) { return add(h, &h.live, checks...) }
+
+// AddReady adds checks to /readyz. While one fails, the program should get no requests. The
+// returned function removes them.
+func (h *Handler) AddReady(checks ...Checker) (remove func()) { return add(h, &h.ready, checks...) }
+
+// add appends to a list of h, whose items have an identity so that they can be removed.
+func add[T any](h *Handler, list *[]*T, items ...T) (remove func()) {
+	added := make([]*T, 0, len(items))
+	for _, item := range items {
+		added = append(added, &item)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.live = append(h.live, checks...)
+	*list = slices.Concat(*list, added)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		*list = slices.DeleteFunc(slices.Clone(*list), func(item *T) bool {
+			return slices.Contains(added, item)
+		})
+	}
 }
 
-// AddReady adds checks that /readyz makes. While one fails, the program should be asked nothing.
-func (h *Handler) AddReady(checks ...Checker) {
+// current returns a list of h. Nothing writes to its array: add and remove make new ones.
+func current[T any](h *Handler, list *[]*T) []*T {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ready = append(h.ready, checks...)
-}
-
-func (h *Handler) checks(of *[]Checker) []Checker {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return (*of)[:len(*of):len(*of)]
+	return *list
 }

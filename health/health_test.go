@@ -3,6 +3,7 @@
 package health_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,7 @@ func ask(h http.Handler, target string, header ...string) (code int, text string
 
 func askBy(h http.Handler, method, target string, header ...string) (code int, text string) {
 	r := httptest.NewRequest(method, target, nil)
+	r.Host = "127.0.0.1:8080"
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
@@ -35,7 +37,7 @@ func passes(*http.Request) error { return nil }
 
 func fails(*http.Request) error { return errors.New("out of paper") }
 
-// The answers are those of Kubernetes components, but that a failure says why.
+// The answers are those of Kubernetes components, except that a failure has its reason.
 func TestHandler_Checks(t *testing.T) {
 	h := health.New()
 	h.AddLive(health.NewCheck("ping", passes))
@@ -65,6 +67,66 @@ func TestHandler_Checks(t *testing.T) {
 		assert.Equal(t, c.code, code, c.target)
 		assert.Equal(t, c.text, text, c.target)
 	}
+}
+
+// Two informers may have one name: their checks are made, and excluded, together.
+func TestHandler_ChecksWithOneName(t *testing.T) {
+	h := health.New()
+	h.AddReady(health.NewCheck("pods", passes), health.NewCheck("pods", fails))
+	code, text := ask(h, "/readyz/pods")
+	assert.Equal(t, http.StatusInternalServerError, code)
+	assert.Equal(t, "pods failed: out of paper\n", text)
+	code, text = ask(h, "/readyz?exclude=pods&verbose")
+	assert.Equal(t, http.StatusOK, code)
+	assert.Equal(t, "[+]pods excluded: ok\n[+]pods excluded: ok\nreadyz check passed\n", text)
+}
+
+// A check that panics is a failed check; the endpoint answers, and the other checks are made.
+func TestHandler_ACheckPanics(t *testing.T) {
+	h := health.New()
+	h.AddReady(health.NewCheck("ping", passes),
+		health.NewCheck("panics", func(*http.Request) error { panic("no\npaper") }),
+		health.NewCheck("nil error", func(*http.Request) error { return (*nilError)(nil) }))
+	code, text := ask(h, "/readyz")
+	assert.Equal(t, http.StatusInternalServerError, code)
+	assert.Equal(t, "[+]ping ok\n[-]panics failed: panic: no\\npaper\n[-]nil error failed: <nil>\n"+
+		"readyz check failed\n", text)
+	code, text = ask(h, "/readyz/panics")
+	assert.Equal(t, http.StatusInternalServerError, code)
+	assert.Equal(t, "panics failed: panic: no\\npaper\n", text)
+}
+
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// A check that blocks holds up the answer to its own request only, and sees when the client gives
+// up.
+func TestHandler_ACheckBlocks(t *testing.T) {
+	h := health.New()
+	entered := make(chan struct{})
+	h.AddReady(health.NewCheck("slow", func(r *http.Request) error {
+		close(entered)
+		<-r.Context().Done()
+		return r.Context().Err()
+	}))
+	server := httptest.NewServer(h)
+	defer server.Close()
+	ctx, giveUp := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/readyz", nil)
+		_, err := http.DefaultClient.Do(r)
+		answered <- err
+	}()
+	<-entered
+	h.AddReady(health.NewCheck("ping", passes))
+	for _, target := range []string{"/healthz", "/readyz/ping", "/debug/informers"} {
+		code, _ := ask(h, target)
+		assert.Equal(t, http.StatusOK, code, target)
+	}
+	giveUp()
+	assert.ErrorIs(t, <-answered, context.Canceled)
 }
 
 func TestHandler_WithoutChecksIsAliveAndReady(t *testing.T) {

@@ -5,6 +5,7 @@ package health
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -12,10 +13,11 @@ import (
 	"time"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/printable"
 	"example.com/informerstack/reflector"
 )
 
-// Page is what /debug/informers shows.
+// Page is the content of /debug/informers. Its texts are truncated after 1,024 characters.
 type Page struct {
 	Time        time.Time    `json:"time"`
 	Informers   []Informer   `json:"informers"`
@@ -46,7 +48,7 @@ type Informer struct {
 	Handlers []HandlerInfo `json:"handlers"`
 }
 
-// HandlerInfo is a handler of an informer on the page.
+// HandlerInfo is a handler of an informer.
 type HandlerInfo struct {
 	Name                 string  `json:"name"`
 	Synced               bool    `json:"synced"`
@@ -61,11 +63,11 @@ type Queue struct {
 	Name       string           `json:"name"`
 	Ready      List[string]     `json:"ready"`
 	Processing List[string]     `json:"processing"`
-	Again      List[string]     `json:"again"` // those of Processing that were added since
+	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
 }
 
-// WaitingKey is a key whose time has not come.
+// WaitingKey is a key with a delay.
 type WaitingKey struct {
 	Key      string    `json:"key"`
 	Due      time.Time `json:"due"`
@@ -100,7 +102,7 @@ type RunningKey struct {
 	Since       time.Time `json:"since"`
 }
 
-// FailingKey is a key that failed since it last changed, and will be tried again.
+// FailingKey is a key that failed since it last changed and will be retried.
 type FailingKey struct {
 	Key       string    `json:"key"`
 	Attempts  int       `json:"attempts"`
@@ -109,7 +111,7 @@ type FailingKey struct {
 	LastError string    `json:"lastError"`
 }
 
-// DeadLetter is a key that was given up.
+// DeadLetter is a key that the controller no longer retries.
 type DeadLetter struct {
 	Key       string            `json:"key"`
 	Reason    controller.Reason `json:"reason"`
@@ -119,38 +121,42 @@ type DeadLetter struct {
 	LastError string            `json:"lastError"`
 }
 
-// List is the first of Total items.
+// List is the beginning of a list of Total items.
 type List[T any] struct {
 	Total int `json:"total"`
 	Items []T `json:"items"`
 }
 
-// defaultLimit is how many items of each list are shown if the request does not say.
+// defaultLimit is the number of items shown of each list if the request has no limit.
 const defaultLimit = 100
 
-// Page returns what there is to show at this moment, of each list all items.
-func (h *Handler) Page() Page {
-	h.mu.Lock()
-	informers, queues, controllers := h.informers, h.queues, h.controllers
-	h.mu.Unlock()
+// Page returns the present state of everything that was added, with whole lists.
+func (h *Handler) Page() Page { return h.page(math.MaxInt) }
+
+// page is Page with at most limit items of each list.
+func (h *Handler) page(limit int) Page {
 	return Page{
 		Time:        time.Now(),
-		Informers:   each(informers),
-		Queues:      each(queues),
-		Controllers: each(controllers),
+		Informers:   each(current(h, &h.informers), limit),
+		Queues:      each(current(h, &h.queues), limit),
+		Controllers: each(current(h, &h.controllers), limit),
 	}
 }
 
-func each[T any](snapshots []func() T) []T {
+func each[T any](snapshots []*func(limit int) T, limit int) []T {
 	all := make([]T, 0, len(snapshots))
 	for _, snapshot := range snapshots {
-		all = append(all, snapshot())
+		all = append(all, (*snapshot)(limit))
 	}
 	return all
 }
 
-// servePage answers as text, or as JSON if ?format=json or the Accept header asks for it.
+// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
+	if refusal := h.refusal(r); refusal != "" {
+		answer(w, http.StatusForbidden, refusal)
+		return
+	}
 	limit := defaultLimit
 	if text := r.URL.Query().Get("limit"); text != "" {
 		var err error
@@ -170,8 +176,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, fmt.Sprintf("format=%q: want text or json\n", format))
 		return
 	}
-	page := h.Page()
-	page.cut(limit)
+	page := h.page(limit)
 	if !asJSON {
 		answer(w, http.StatusOK, page.String())
 		return
@@ -182,35 +187,16 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	answer(w, http.StatusOK, string(text)+"\n")
+	answer(w, http.StatusOK, string(printable.JSON(text))+"\n")
 }
 
-// accepts tells whether a request asks for a media type by name.
+// accepts reports whether the Accept header names a media type.
 func accepts(r *http.Request, wanted string) bool {
-	for _, accepted := range strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",") {
+	header := strings.Join(r.Header.Values("Accept"), ",")
+	for accepted := range strings.SplitSeq(header, ",") {
 		if mediaType, _, err := mime.ParseMediaType(accepted); err == nil && mediaType == wanted {
 			return true
 		}
 	}
 	return false
 }
-
-func (p *Page) cut(limit int) {
-	for i := range p.Queues {
-		q := &p.Queues[i]
-		q.Ready.cut(limit)
-		q.Processing.cut(limit)
-		q.Again.cut(limit)
-		q.Waiting.cut(limit)
-	}
-	for i := range p.Controllers {
-		c := &p.Controllers[i]
-		c.Ready.cut(limit)
-		c.Running.cut(limit)
-		c.Waiting.cut(limit)
-		c.Failing.cut(limit)
-		c.DeadLetters.cut(limit)
-	}
-}
-
-func (l *List[T]) cut(limit int) { l.Items = l.Items[:min(limit, len(l.Items))] }

@@ -8,42 +8,49 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/printable"
 	"example.com/informerstack/workqueue"
 )
 
-// AddInformer shows an informer on the page. "" names it as it names itself.
-func (h *Handler) AddInformer(name string, subject interface{ Status() informer.Status }) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.informers = append(h.informers, func() Informer { return describeInformer(name, subject.Status()) })
+// AddInformer adds an informer to the page. If name is "", the page uses the informer's own name.
+// The returned function removes it: an informer that has stopped stays on the page, and in memory,
+// until then.
+func (h *Handler) AddInformer(
+	name string, subject interface{ Status() informer.Status },
+) (remove func()) {
+	return add(h, &h.informers, func(int) Informer {
+		return describeInformer(name, subject.Status())
+	})
 }
 
-// AddQueue shows a workqueue on the page that no controller shows. If it has the method NumRequeues, waiting keys are shown
-// with their failures.
-func AddQueue[K comparable](h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] }) {
+// AddQueue adds a workqueue to the page. Use it for queues without a controller. If the queue has
+// the method NumRequeues, waiting keys are shown with their failures. The returned function removes
+// it.
+func AddQueue[K comparable](
+	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
+) (remove func()) {
 	attempts := func(K) int { return 0 }
 	if counter, ok := queue.(interface{ NumRequeues(K) int }); ok {
 		attempts = counter.NumRequeues
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.queues = append(h.queues, func() Queue {
+	return add(h, &h.queues, func(limit int) Queue {
 		s := queue.Snapshot()
 		return Queue{
-			Name:       name,
-			Ready:      list(s.Ready, printed[K]),
-			Processing: list(s.Processing, printed[K]),
-			Again:      list(s.Again, printed[K]),
-			Waiting:    list(s.Waiting, func(w workqueue.Waiting[K]) WaitingKey { return describeWaiting(w, attempts) }),
+			Name:       printable.Short(name),
+			Ready:      list(s.Ready, limit, keyText[K]),
+			Processing: list(s.Processing, limit, keyText[K]),
+			Again:      list(s.Again, limit, keyText[K]),
+			Waiting:    list(s.Waiting, limit, describeWaiting(attempts)),
 		}
 	})
 }
 
-// AddController shows a controller on the page, with its queue and its dead letters.
-func AddController[K comparable](h *Handler, subject *controller.Controller[K]) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.controllers = append(h.controllers, func() Controller { return describeController(subject) })
+// AddController adds a controller to the page, with its queue and its dead letters. The returned
+// function removes it.
+func AddController[K comparable](h *Handler, subject *controller.Controller[K]) (remove func()) {
+	return add(h, &h.controllers, func(limit int) Controller {
+		return describeController(subject, limit)
+	})
 }
 
 func describeInformer(name string, s informer.Status) Informer {
@@ -51,13 +58,13 @@ func describeInformer(name string, s informer.Status) Informer {
 		name = s.Name
 	}
 	i := Informer{
-		Name:                name,
+		Name:                printable.Short(name),
 		Started:             s.Started,
 		Synced:              s.HasSynced,
 		Stopped:             s.Stopped,
 		Objects:             s.Objects,
 		Phase:               s.Reflector.Phase,
-		ResourceVersion:     s.Reflector.ResourceVersion,
+		ResourceVersion:     printable.Short(s.Reflector.ResourceVersion),
 		LastContact:         orNil(s.Reflector.LastContact),
 		LastEvent:           orNil(s.Reflector.LastEvent),
 		LastBookmark:        orNil(s.Reflector.LastBookmark),
@@ -70,7 +77,7 @@ func describeInformer(name string, s informer.Status) Informer {
 	}
 	for _, handler := range s.Handlers {
 		i.Handlers = append(i.Handlers, HandlerInfo{
-			Name:                 handler.Name,
+			Name:                 printable.Short(handler.Name),
 			Synced:               handler.HasSynced,
 			Pending:              handler.Pending,
 			OldestPendingSeconds: handler.OldestPending.Seconds(),
@@ -81,58 +88,73 @@ func describeInformer(name string, s informer.Status) Informer {
 	return i
 }
 
-func describeController[K comparable](subject *controller.Controller[K]) Controller {
-	s, queue := subject.Snapshot(), subject.Queue()
+func describeController[K comparable](subject *controller.Controller[K], limit int) Controller {
+	s := subject.Snapshot()
 	c := Controller{
-		Name:    s.Name,
-		Phase:   s.Phase,
-		Ready:   list(s.Ready, printed[K]),
-		Waiting: list(s.Waiting, func(w workqueue.Waiting[K]) WaitingKey { return describeWaiting(w, queue.NumRequeues) }),
-		Running: list(s.Running, func(r controller.Running[K]) RunningKey {
-			return RunningKey{Key: printed(r.Key), ReconcileID: string(r.ReconcileID), Since: r.Since}
-		}),
-		Failing: list(s.Failing, func(f controller.Failing[K]) FailingKey {
-			return FailingKey{Key: printed(f.Key), Attempts: f.Attempts, Since: f.First.Time, Last: f.Last.Time, LastError: errorText(f.Last.Err)}
-		}),
-		DeadLetters: list(subject.DeadLetters().List(), func(d controller.DeadLetter[K]) DeadLetter {
-			return DeadLetter{
-				Key: printed(d.Key), Reason: d.Reason, Attempts: d.Attempts,
-				Since: d.First.Time, Last: d.Last.Time, LastError: errorText(d.Last.Err),
-			}
-		}),
-		Evicted:   s.Evicted,
-		KeyErrors: s.KeyErrors,
-		Outcomes:  map[string]uint64{},
+		Name:        printable.Short(s.Name),
+		Phase:       s.Phase,
+		Ready:       list(s.Ready, limit, keyText[K]),
+		Waiting:     list(s.Waiting, limit, describeWaiting(subject.Queue().NumRequeues)),
+		Running:     list(s.Running, limit, describeRunning[K]),
+		Failing:     list(s.Failing, limit, describeFailing[K]),
+		DeadLetters: list(subject.DeadLetters().List(), limit, describeDeadLetter[K]),
+		Evicted:     s.Evicted,
+		KeyErrors:   s.KeyErrors,
+		Outcomes:    map[string]uint64{},
 	}
-	c.Ready.Total = max(c.Ready.Total, s.Queued) // of a queue that does not tell, at least how many
+	c.Ready.Total = max(c.Ready.Total, s.Queued) // a queue without Snapshot has only a length
 	for outcome, count := range s.Outcomes {
 		c.Outcomes[string(outcome)] = count
 	}
 	for _, cache := range s.Missing {
-		c.Missing = append(c.Missing, MissingCache{Name: cache.Name, Error: errorText(cache.Err)})
+		c.Missing = append(c.Missing, MissingCache{
+			Name: printable.Short(cache.Name), Error: errorText(cache.Err),
+		})
 	}
 	return c
 }
 
-func describeWaiting[K comparable](w workqueue.Waiting[K], attempts func(K) int) WaitingKey {
-	return WaitingKey{Key: printed(w.Item), Due: w.Due, Attempts: attempts(w.Item)}
+func describeWaiting[K comparable](attempts func(K) int) func(workqueue.Waiting[K]) WaitingKey {
+	return func(w workqueue.Waiting[K]) WaitingKey {
+		return WaitingKey{Key: keyText(w.Item), Due: w.Due, Attempts: attempts(w.Item)}
+	}
 }
 
-func list[S, T any](from []S, describe func(S) T) List[T] {
-	l := List[T]{Total: len(from), Items: make([]T, 0, len(from))}
-	for _, item := range from {
+func describeRunning[K comparable](r controller.Running[K]) RunningKey {
+	return RunningKey{Key: keyText(r.Key), ReconcileID: string(r.ReconcileID), Since: r.Since}
+}
+
+func describeFailing[K comparable](f controller.Failing[K]) FailingKey {
+	return FailingKey{
+		Key: keyText(f.Key), Attempts: f.Attempts,
+		Since: f.First.Time, Last: f.Last.Time, LastError: errorText(f.Last.Err),
+	}
+}
+
+func describeDeadLetter[K comparable](d controller.DeadLetter[K]) DeadLetter {
+	return DeadLetter{
+		Key: keyText(d.Key), Reason: d.Reason, Attempts: d.Attempts,
+		Since: d.First.Time, Last: d.Last.Time, LastError: errorText(d.Last.Err),
+	}
+}
+
+// list describes the first limit items.
+func list[S, T any](items []S, limit int, describe func(S) T) List[T] {
+	l := List[T]{Total: len(items), Items: []T{}}
+	for _, item := range items[:min(limit, len(items))] {
 		l.Items = append(l.Items, describe(item))
 	}
 	return l
 }
 
-func printed[K comparable](key K) string { return fmt.Sprint(key) }
+func keyText[K comparable](key K) string { return printable.Short(fmt.Sprint(key)) }
 
+// errorText returns the text of err, or "" for nil. It survives an Error method that panics.
 func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return printable.Short(fmt.Sprint(err))
 }
 
 func orNil(t time.Time) *time.Time {

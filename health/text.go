@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/informerstack/internal/printable"
 )
 
-// String is the page for people.
+// String returns the page as text. Unprintable characters are escaped.
 func (p Page) String() string {
 	t := text{now: p.Time}
 	for _, i := range p.Informers {
@@ -28,17 +30,17 @@ func (p Page) String() string {
 	return t.b.String()
 }
 
-// text writes the page, with times relative to now.
+// text writes a page, with times relative to now.
 type text struct {
 	now time.Time
 	b   strings.Builder
 }
 
 func (t *text) line(format string, args ...any) {
-	fmt.Fprintf(&t.b, format+"\n", args...)
+	t.b.WriteString(printable.Line(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// head begins a section.
+// head starts a section.
 func (t *text) head(format string, args ...any) {
 	if t.b.Len() > 0 {
 		t.b.WriteByte('\n')
@@ -59,8 +61,10 @@ func (t *text) informer(i Informer) {
 	t.head("informer %s: %s, %d objects", i.Name, life, i.Objects)
 	if i.Started {
 		t.line("  reflector: %s at resourceVersion %q", i.Phase, i.ResourceVersion)
-		t.line("  last contact %s, last event %s, last bookmark %s", t.ago(i.LastContact), t.ago(i.LastEvent), t.ago(i.LastBookmark))
-		t.line("  failures: %d, in a row: %d, streaming lists given up: %d", i.Failures, i.ConsecutiveFailures, i.Fallbacks)
+		t.line("  last contact %s, last event %s, last bookmark %s",
+			t.ago(i.LastContact), t.ago(i.LastEvent), t.ago(i.LastBookmark))
+		t.line("  failures: %d, in a row: %d, streaming lists given up: %d",
+			i.Failures, i.ConsecutiveFailures, i.Fallbacks)
 	}
 	if i.LastError != "" {
 		t.line("  last error %s: %s", t.ago(i.LastErrorTime), i.LastError)
@@ -72,9 +76,11 @@ func (t *text) informer(i Informer) {
 		}
 		oldest := ""
 		if h.Pending > 0 {
-			oldest = fmt.Sprintf(", the oldest for %s", short(time.Duration(h.OldestPendingSeconds*float64(time.Second))))
+			age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
+			oldest = ", the oldest for " + short(age)
 		}
-		t.line("  handler %s: %s, %d pending%s, %d calls, %d panics", h.Name, synced, h.Pending, oldest, h.Calls, h.Panics)
+		t.line("  handler %s: %s, %d pending%s, %d calls, %d panics",
+			h.Name, synced, h.Pending, oldest, h.Calls, h.Panics)
 	}
 }
 
@@ -99,10 +105,12 @@ func (t *text) controller(c Controller) {
 	})
 	t.waiting(c.Waiting)
 	keys(t, "failing", c.Failing, func(k FailingKey) string {
-		return fmt.Sprintf("%s %d times since %s, last %s: %s", k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
+		return fmt.Sprintf("%s %d times since %s, last %s: %s",
+			k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
 	})
 	keys(t, "dead letters", c.DeadLetters, func(d DeadLetter) string {
-		return fmt.Sprintf("%s %s after %d attempts, last %s: %s", d.Key, d.Reason, d.Attempts, t.ago(&d.Last), d.LastError)
+		return fmt.Sprintf("%s %s after %d attempts, last %s: %s",
+			d.Key, d.Reason, d.Attempts, t.ago(&d.Last), d.LastError)
 	})
 }
 
@@ -125,7 +133,7 @@ func (t *text) waiting(l List[WaitingKey]) {
 	})
 }
 
-// keys writes a list, one item a line.
+// keys writes a list, one item per line.
 func keys[T any](t *text, name string, l List[T], describe func(T) string) {
 	t.line("  %s: %d", name, l.Total)
 	for _, item := range l.Items {

@@ -7,7 +7,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// EventHandler traces what a handler is told, before it is told.
+// EventHandler traces the calls of a handler, before they are made.
 func EventHandler(handler informer.ResourceEventHandler, sink Sink) informer.ResourceEventHandler {
 	return eventHandler{handler, sink}
 }
@@ -17,7 +17,7 @@ type eventHandler struct {
 	sink Sink
 }
 
-// Unwrap lets messages name the handler inside.
+// Unwrap returns the handler inside, which messages name.
 func (h eventHandler) Unwrap() informer.ResourceEventHandler { return h.ResourceEventHandler }
 
 // OnAdd traces an object that is new to the handler.
@@ -30,7 +30,7 @@ func (h eventHandler) OnAdd(obj any, isInInitialList bool) {
 	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
 }
 
-// OnUpdate traces an object that changed, or that a resync replays.
+// OnUpdate traces an object that changed, or that a resync delivers again.
 func (h eventHandler) OnUpdate(oldObj, newObj any) {
 	detail := "was @" + version(oldObj)
 	if version(oldObj) == version(newObj) {
@@ -40,7 +40,7 @@ func (h eventHandler) OnUpdate(oldObj, newObj any) {
 	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
 }
 
-// OnDelete traces an object that is gone.
+// OnDelete traces an object that was deleted.
 func (h eventHandler) OnDelete(obj any) {
 	detail := ""
 	if _, ok := obj.(store.DeletedFinalStateUnknown); ok {

@@ -9,10 +9,11 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Indexer traces what is written to a store, and leaves reading alone.
-func Indexer(of store.Indexer, sink Sink) store.Indexer {
-	traced := indexer{of, sink}
-	if transactions, ok := of.(store.TransactionStore); ok {
+// Indexer traces the writes to a store, but not the reads. The result has a Transaction method if
+// the store has one.
+func Indexer(inner store.Indexer, sink Sink) store.Indexer {
+	traced := indexer{inner, sink}
+	if transactions, ok := inner.(store.TransactionStore); ok {
 		return transactionIndexer{traced, transactions}
 	}
 	return traced
@@ -23,14 +24,14 @@ type indexer struct {
 	sink Sink
 }
 
-// Add traces the object that is stored.
+// Add traces the stored object.
 func (x indexer) Add(obj any) error {
 	err := x.Indexer.Add(obj)
 	x.sink.about(Store, "Add", obj, "", err)
 	return err
 }
 
-// Update traces the object that is stored, and which one it replaces.
+// Update traces the stored object, and the version that it replaces.
 func (x indexer) Update(obj any) error {
 	old, exists, _ := x.Indexer.Get(obj)
 	err := x.Indexer.Update(obj)
@@ -42,14 +43,14 @@ func (x indexer) Update(obj any) error {
 	return err
 }
 
-// Delete traces the object that is removed.
+// Delete traces the removed object.
 func (x indexer) Delete(obj any) error {
 	err := x.Indexer.Delete(obj)
 	x.sink.about(Store, "Delete", obj, "", err)
 	return err
 }
 
-// Replace traces the whole content.
+// Replace traces the new content as a whole.
 func (x indexer) Replace(list []any, resourceVersion string) error {
 	err := x.Indexer.Replace(list, resourceVersion)
 	x.sink.collection(Store, "Replace", resourceVersion, fmt.Sprintf("%d items", len(list)), err)
@@ -61,7 +62,7 @@ type transactionIndexer struct {
 	transactions store.TransactionStore
 }
 
-// Transaction traces each change of the transaction that was made, and the error of the others.
+// Transaction traces each change that was made, and the error if some were not.
 func (x transactionIndexer) Transaction(txns ...store.Transaction) *store.TransactionError {
 	err := x.transactions.Transaction(txns...)
 	for i, txn := range txns {

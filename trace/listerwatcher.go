@@ -16,8 +16,8 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// ListerWatcher traces the requests to the server and the events that a watch brings. What lw can do besides, streaming
-// lists say, the result can do too.
+// ListerWatcher traces the requests to the server and the events of its watches. The result can
+// stream lists if lw can.
 func ListerWatcher(lw reflector.ListerWatcher, sink Sink) reflector.ListerWatcher {
 	traced := listerWatcher{lw, sink}
 	if streamer, ok := lw.(reflector.StreamLister); ok {
@@ -31,8 +31,10 @@ type listerWatcher struct {
 	sink Sink
 }
 
-// ListWithContext traces the LIST once it was answered.
-func (lw listerWatcher) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// ListWithContext traces the LIST when it returns.
+func (lw listerWatcher) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	list, err := lw.ListerWatcher.ListWithContext(ctx, options)
 	detail := request(options)
 	resourceVersion := ""
@@ -46,8 +48,10 @@ func (lw listerWatcher) ListWithContext(ctx context.Context, options metav1.List
 	return list, err
 }
 
-// WatchWithContext traces the opening of the watch, and each of its events.
-func (lw listerWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// WatchWithContext traces the start of the watch, and each of its events.
+func (lw listerWatcher) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	w, err := lw.ListerWatcher.WatchWithContext(ctx, options)
 	lw.sink.collection(Server, "WATCH", options.ResourceVersion, request(options), err)
 	if err != nil {
@@ -67,14 +71,15 @@ func (lw listerWatcher) event(event watch.Event) {
 	}
 }
 
-// IsWatchListSemanticsUnSupported passes on what the traced one says.
+// IsWatchListSemanticsUnSupported returns the answer of the traced ListerWatcher, false if it has
+// none.
 func (lw listerWatcher) IsWatchListSemanticsUnSupported() bool {
 	refuser, ok := lw.ListerWatcher.(reflector.WatchListRefuser)
 	return ok && refuser.IsWatchListSemanticsUnSupported()
 }
 
-// tracedWatch passes on the events of a watch. (apimachinery's watch.Filter leaves its goroutine behind when a watch is
-// stopped with an event in hand.)
+// tracedWatch passes on the events of a watch. (apimachinery's watch.Filter leaks its goroutine if
+// the watch is stopped while an event is undelivered.)
 type tracedWatch struct {
 	watch.Interface
 	events  chan watch.Event
@@ -82,14 +87,14 @@ type tracedWatch struct {
 	stopped chan struct{}
 }
 
-func newTracedWatch(of watch.Interface, tell func(watch.Event)) *tracedWatch {
-	w := &tracedWatch{Interface: of, events: make(chan watch.Event), stopped: make(chan struct{})}
-	go w.pass(tell)
+func newTracedWatch(inner watch.Interface, trace func(watch.Event)) *tracedWatch {
+	w := &tracedWatch{Interface: inner, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go w.forward(trace)
 	return w
 }
 
-// pass ends when the traced watch does, or when this one is stopped.
-func (w *tracedWatch) pass(tell func(watch.Event)) {
+// forward traces and delivers the events until the traced watch ends, or this one is stopped.
+func (w *tracedWatch) forward(trace func(watch.Event)) {
 	defer close(w.events)
 	for {
 		select {
@@ -97,7 +102,7 @@ func (w *tracedWatch) pass(tell func(watch.Event)) {
 			if !open {
 				return
 			}
-			tell(event)
+			trace(event)
 			select {
 			case w.events <- event:
 			case <-w.stopped:
@@ -109,14 +114,15 @@ func (w *tracedWatch) pass(tell func(watch.Event)) {
 	}
 }
 
-// ResultChan closes when the traced watch ends.
+// ResultChan returns the events. It is closed when the traced watch ends.
 func (w *tracedWatch) ResultChan() <-chan watch.Event { return w.events }
 
-// Stop stops the traced watch, and returns when nothing of it is traced any more. It may be called more than once.
+// Stop stops the traced watch. After it returns, no event is traced. It may be called more than
+// once.
 func (w *tracedWatch) Stop() {
 	w.stop.Do(func() { close(w.stopped) })
 	w.Interface.Stop()
-	for range w.events { // until pass has ended
+	for range w.events { // until forward has returned
 	}
 }
 
@@ -125,18 +131,21 @@ type streamLister struct {
 	streamer reflector.StreamLister
 }
 
-// ListStream traces the LIST once it was read to its end.
-func (lw streamLister) ListStream(ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error) (metav1.ListMeta, error) {
+// ListStream traces the LIST when it has been read to its end.
+func (lw streamLister) ListStream(
+	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
 	items := 0
 	list, err := lw.streamer.ListStream(ctx, options, func(obj runtime.Object) error {
 		items++
 		return each(obj)
 	})
-	lw.sink.collection(Server, "LIST", list.ResourceVersion, fmt.Sprintf("%s, %d items as they arrived", request(options), items), err)
+	detail := fmt.Sprintf("%s, %d items as they arrived", request(options), items)
+	lw.sink.collection(Server, "LIST", list.ResourceVersion, detail, err)
 	return list, err
 }
 
-// request shows what the reflector asked for.
+// request describes the options of a LIST or WATCH.
 func request(options metav1.ListOptions) string {
 	text := "from " + strconv.Quote(options.ResourceVersion)
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
@@ -151,7 +160,7 @@ func request(options metav1.ListOptions) string {
 	return text
 }
 
-// errorOf is the error that a watch's error event carries.
+// errorOf returns the error in an error event of a watch.
 func errorOf(obj runtime.Object) error {
 	if status, ok := obj.(*metav1.Status); ok {
 		return fmt.Errorf("%d %s: %s", status.Code, status.Reason, status.Message)

@@ -10,8 +10,8 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// DeltaQueue traces what enters and leaves the queue between reflector and store. It keeps what the queue can do besides:
-// batches and bookmarks.
+// DeltaQueue traces the changes that enter and leave the queue between reflector and store. The
+// result supports batches and bookmarks if the queue does.
 func DeltaQueue(queue deltafifo.Queue, sink Sink) deltafifo.Queue {
 	traced := deltaQueue{queue, sink}
 	batching, batches := queue.(deltafifo.QueueWithBatch)
@@ -22,13 +22,14 @@ func DeltaQueue(queue deltafifo.Queue, sink Sink) deltafifo.Queue {
 	return traced
 }
 
-// deltaQueue tells what enters before it enters: once it is in the queue, its consumer may be faster.
+// deltaQueue traces a change before it enters the queue, because the consumer could otherwise trace
+// its Pop first.
 type deltaQueue struct {
 	deltafifo.Queue
 	sink Sink
 }
 
-// failed tells of an error, and passes it on.
+// failed traces an error, and returns it.
 func (q deltaQueue) failed(what string, err error) error {
 	if err != nil {
 		q.sink.collection(Queue, what, "", "", err)
@@ -36,37 +37,37 @@ func (q deltaQueue) failed(what string, err error) error {
 	return err
 }
 
-// Add traces an object that appeared.
+// Add traces a new object.
 func (q deltaQueue) Add(obj any) error {
 	q.sink.about(Queue, "Add", obj, "", nil)
 	return q.failed("Add", q.Queue.Add(obj))
 }
 
-// Update traces an object that changed.
+// Update traces a changed object.
 func (q deltaQueue) Update(obj any) error {
 	q.sink.about(Queue, "Update", obj, "", nil)
 	return q.failed("Update", q.Queue.Update(obj))
 }
 
-// Delete traces an object that vanished.
+// Delete traces a deleted object.
 func (q deltaQueue) Delete(obj any) error {
 	q.sink.about(Queue, "Delete", obj, "", nil)
 	return q.failed("Delete", q.Queue.Delete(obj))
 }
 
-// Replace traces a whole list.
+// Replace traces a list as a whole.
 func (q deltaQueue) Replace(list []any, resourceVersion string) error {
 	q.sink.collection(Queue, "Replace", resourceVersion, fmt.Sprintf("%d items", len(list)), nil)
 	return q.failed("Replace", q.Queue.Replace(list, resourceVersion))
 }
 
-// Resync traces a replay of what is known.
+// Resync traces a resync.
 func (q deltaQueue) Resync() error {
 	q.sink.collection(Queue, "Resync", "", "", nil)
 	return q.failed("Resync", q.Queue.Resync())
 }
 
-// Pop traces what is popped, before it is processed.
+// Pop traces the popped deltas, before they are processed.
 func (q deltaQueue) Pop(process deltafifo.PopProcessFunc) (any, error) {
 	return q.Queue.Pop(q.process(process))
 }
@@ -88,7 +89,8 @@ func (q deltaQueue) popped(deltas deltafifo.Deltas) {
 	detail := strings.Join(types, ", ")
 	switch newest := deltas.Newest(); info := newest.Object.(type) {
 	case deltafifo.ReplacedAllInfo:
-		q.sink.collection(Queue, "Pop", info.ResourceVersion, fmt.Sprintf("%s, %d items", detail, len(info.Objects)), nil)
+		detail = fmt.Sprintf("%s, %d items", detail, len(info.Objects))
+		q.sink.collection(Queue, "Pop", info.ResourceVersion, detail, nil)
 	case deltafifo.BookmarkInfo:
 		q.sink.collection(Queue, "Pop", info.ResourceVersion, detail, nil)
 	case deltafifo.SyncAllInfo:
@@ -105,7 +107,9 @@ type batchQueue struct {
 }
 
 // PopBatch traces each delta of the batch, before the batch is processed.
-func (q batchQueue) PopBatch(processBatch deltafifo.ProcessBatchFunc, processSingle deltafifo.PopProcessFunc) error {
+func (q batchQueue) PopBatch(
+	processBatch deltafifo.ProcessBatchFunc, processSingle deltafifo.PopProcessFunc,
+) error {
 	return q.batching.PopBatch(func(deltas []deltafifo.Delta, isInInitialList bool) error {
 		for _, delta := range deltas {
 			q.popped(deltafifo.Deltas{delta})

@@ -2,12 +2,9 @@
 
 package trace
 
-import (
-	"net/http"
-	"time"
-)
+import "net/http"
 
-// Writes traces the requests that change something on the server. It fits rest.Config.Wrap.
+// Writes traces the requests that are not reads. Its result is for rest.Config.Wrap.
 func Writes(sink Sink) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper{next, sink}
@@ -19,13 +16,13 @@ type roundTripper struct {
 	sink Sink
 }
 
-// RoundTrip traces a write once it was answered.
+// RoundTrip traces a write when it is answered.
 func (rt roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := rt.next.RoundTrip(request)
 	if request.Method == http.MethodGet || request.Method == http.MethodHead {
 		return response, err
 	}
-	event := Event{Time: time.Now(), Hop: Server, What: request.Method, Key: request.URL.Path}
+	event := Event{Hop: Server, What: request.Method, Key: request.URL.Path}
 	if err == nil {
 		event.Detail = response.Status
 	}
@@ -33,5 +30,5 @@ func (rt roundTripper) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, err
 }
 
-// WrappedRoundTripper is the one that is traced.
+// WrappedRoundTripper returns the traced RoundTripper.
 func (rt roundTripper) WrappedRoundTripper() http.RoundTripper { return rt.next }

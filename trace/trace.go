@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trace watches one change travel, from the API server to the worker and back.
+// Package trace shows how one change travels from the API server to the worker and back.
 //
 //	[server] -> reflector -> deltafifo -> store -> handler -> workqueue -> worker -> server
 //
-// Each piece is wrapped in a decorator that does what the piece does and tells a Sink about it. A piece that is not
-// wrapped knows nothing of tracing and pays nothing for it.
+// A decorator around each piece calls the piece and sends an Event to a Sink. The pieces contain no
+// code for tracing, so a program that does not trace pays nothing.
 //
-// Read trace.go, text.go, then one file a piece in the order of the arrow above: listerwatcher.go, queue.go, indexer.go,
-// handler.go, workqueue.go, reconcile.go, roundtripper.go; then go test -v ./trace.
-// Goroutines: one for each traced watch, which ends with it. Locking: a Sink is called by many goroutines, with no lock
-// of this package held; a queue's Pop may hold the queue's.
+// Read trace.go and text.go; then one file per piece, in the order of the arrow above:
+// listerwatcher.go, queue.go, indexer.go, handler.go, workqueue.go, reconcile.go, roundtripper.go.
+// Then run go test -v ./trace.
+// Goroutines: one per traced watch, which ends with the watch. Locking: many goroutines call a
+// Sink, without a lock of this package; a queue's Pop may hold the lock of the queue.
 package trace
 
 import (
-	"encoding/json"
-	"io"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,10 +22,10 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Hop is a place that a change passes.
+// Hop is a piece that a change passes.
 type Hop string
 
-// The hops, in the order of travel.
+// The hops, in the order in which a change passes them.
 const (
 	Server    Hop = "server"
 	Queue     Hop = "deltafifo"
@@ -41,41 +39,44 @@ const (
 type Event struct {
 	Time time.Time `json:"time"`
 	Hop  Hop       `json:"hop"`
-	// What happened, in the hop's own words: LIST, ADDED, Pop, OnUpdate, AddRateLimited, ...
+	// What happened, in the terms of the hop: LIST, ADDED, Pop, OnUpdate, AddRateLimited, ...
 	What string `json:"what"`
-	// Key of the object, "" for what concerns the whole collection.
+	// Key is the object's key, or "" if the event concerns the whole collection.
 	Key string `json:"key,omitempty"`
-	// ResourceVersion of the object or the collection, where there is one.
+	// ResourceVersion is that of the object or the collection, or "".
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Detail is for people.
+	// Detail is a text for people.
 	Detail string `json:"detail,omitempty"`
-	// Error is why it failed.
+	// Error is the error's text, or "" if the call succeeded.
 	Error string `json:"error,omitempty"`
 }
 
-// Sink receives events as they happen. It is called from many goroutines and should return soon.
+// Sink receives events as they happen. It is called by many goroutines at the same time, and should
+// return quickly. Texts of an Event come from servers and users as they are: Text and JSON escape
+// and truncate them.
 type Sink func(Event)
 
-// about sends an event about an object, which may be a tombstone.
+// about sends an event for an object, which may be a tombstone.
 func (s Sink) about(hop Hop, what string, obj any, detail string, err error) {
-	event := Event{Time: time.Now(), Hop: hop, What: what, Detail: detail, ResourceVersion: version(obj)}
-	event.Key, _ = store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	s.send(event, err)
+	key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	s.send(Event{Hop: hop, What: what, Key: key, ResourceVersion: version(obj), Detail: detail}, err)
 }
 
-// collection sends an event that concerns no single object.
+// collection sends an event for the whole collection.
 func (s Sink) collection(hop Hop, what, resourceVersion, detail string, err error) {
-	s.send(Event{Time: time.Now(), Hop: hop, What: what, ResourceVersion: resourceVersion, Detail: detail}, err)
+	s.send(Event{Hop: hop, What: what, ResourceVersion: resourceVersion, Detail: detail}, err)
 }
 
+// send adds the time, and the text of err.
 func (s Sink) send(event Event, err error) {
+	event.Time = time.Now()
 	if err != nil {
 		event.Error = err.Error()
 	}
 	s(event)
 }
 
-// version is the object's resourceVersion, or "" if it has none.
+// version returns the object's resourceVersion, or "" if it has none.
 func version(obj any) string {
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -85,15 +86,4 @@ func version(obj any) string {
 		return ""
 	}
 	return m.GetResourceVersion()
-}
-
-// JSON returns a Sink that writes one JSON object a line. An error of w is dropped.
-func JSON(w io.Writer) Sink {
-	var mu sync.Mutex
-	encoder := json.NewEncoder(w)
-	return func(event Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		_ = encoder.Encode(event)
-	}
 }

@@ -10,9 +10,11 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// RateLimitingQueue traces the keys that enter and leave a workqueue. Of what the queue can do besides its interface, the
-// result keeps GetWithContext, AddFailed and Snapshot.
-func RateLimitingQueue[T comparable](queue workqueue.TypedRateLimitingInterface[T], sink Sink) workqueue.TypedRateLimitingInterface[T] {
+// RateLimitingQueue traces the keys that enter and leave a workqueue. Beyond the interface, the
+// result has the queue's GetWithContext, AddFailed and Snapshot.
+func RateLimitingQueue[T comparable](
+	queue workqueue.TypedRateLimitingInterface[T], sink Sink,
+) workqueue.TypedRateLimitingInterface[T] {
 	return rateLimitingQueue[T]{queue, sink}
 }
 
@@ -22,46 +24,48 @@ type rateLimitingQueue[T comparable] struct {
 }
 
 func (q rateLimitingQueue[T]) key(what string, item T, detail string) {
-	q.sink(Event{Time: time.Now(), Hop: Workqueue, What: what, Key: fmt.Sprint(item), Detail: detail})
+	q.sink.send(Event{Hop: Workqueue, What: what, Key: fmt.Sprint(item), Detail: detail}, nil)
 }
 
-// Snapshot is that of the queue, or empty if it has none.
+// Snapshot returns the queue's Snapshot, or an empty one if it has none.
 func (q rateLimitingQueue[T]) Snapshot() workqueue.Snapshot[T] {
-	if teller, ok := q.TypedRateLimitingInterface.(interface{ Snapshot() workqueue.Snapshot[T] }); ok {
-		return teller.Snapshot()
+	inner, ok := q.TypedRateLimitingInterface.(interface{ Snapshot() workqueue.Snapshot[T] })
+	if ok {
+		return inner.Snapshot()
 	}
 	return workqueue.Snapshot[T]{}
 }
 
-// Add traces a key that is to be worked on.
+// Add traces an added key.
 func (q rateLimitingQueue[T]) Add(item T) {
 	q.key("Add", item, "")
 	q.TypedRateLimitingInterface.Add(item)
 }
 
-// AddAfter traces a key that is to be worked on later.
+// AddAfter traces a key that is added with a delay.
 func (q rateLimitingQueue[T]) AddAfter(item T, duration time.Duration) {
 	q.key("AddAfter", item, duration.String())
 	q.TypedRateLimitingInterface.AddAfter(item, duration)
 }
 
-// AddRateLimited traces a key that failed.
+// AddRateLimited traces a key that is added again after a failure.
 func (q rateLimitingQueue[T]) AddRateLimited(item T) {
 	q.TypedRateLimitingInterface.AddRateLimited(item)
 	q.key("AddRateLimited", item, fmt.Sprintf("%d requeues", q.NumRequeues(item)))
 }
 
-// AddFailed traces a key that failed, and why. A queue that cannot be told the error is told that there was one.
+// AddFailed traces a key that is added again after a failure, and its error. For a queue without
+// AddFailed it calls AddRateLimited.
 func (q rateLimitingQueue[T]) AddFailed(item T, err error) {
-	if teller, ok := q.TypedRateLimitingInterface.(interface{ AddFailed(T, error) }); ok {
-		teller.AddFailed(item, err)
+	if inner, ok := q.TypedRateLimitingInterface.(interface{ AddFailed(T, error) }); ok {
+		inner.AddFailed(item, err)
 	} else {
 		q.TypedRateLimitingInterface.AddRateLimited(item)
 	}
 	q.key("AddFailed", item, fmt.Sprintf("%d requeues, %v", q.NumRequeues(item), err))
 }
 
-// Get traces a key that a worker takes.
+// Get traces the key that a worker gets.
 func (q rateLimitingQueue[T]) Get() (item T, shutdown bool) {
 	item, shutdown = q.TypedRateLimitingInterface.Get()
 	if !shutdown {
@@ -70,31 +74,31 @@ func (q rateLimitingQueue[T]) Get() (item T, shutdown bool) {
 	return item, shutdown
 }
 
-// GetWithContext traces a key that a worker takes. If the queue cannot wait for a context, ctx is looked at only before
-// waiting.
+// GetWithContext traces the key that a worker gets. If the queue has no GetWithContext, ctx is
+// checked before waiting, but does not end the wait.
 func (q rateLimitingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	if ctx.Err() != nil {
 		return item, true
 	}
-	waiter, ok := q.TypedRateLimitingInterface.(interface {
+	inner, ok := q.TypedRateLimitingInterface.(interface {
 		GetWithContext(context.Context) (T, bool)
 	})
 	if !ok {
 		return q.Get()
 	}
-	if item, shutdown = waiter.GetWithContext(ctx); !shutdown {
+	if item, shutdown = inner.GetWithContext(ctx); !shutdown {
 		q.key("Get", item, "")
 	}
 	return item, shutdown
 }
 
-// Done traces a key that a worker has finished with.
+// Done traces a key that a worker has finished.
 func (q rateLimitingQueue[T]) Done(item T) {
 	q.key("Done", item, "")
 	q.TypedRateLimitingInterface.Done(item)
 }
 
-// Forget traces a key whose failures are forgotten.
+// Forget traces a key whose failures the rate limiter forgets.
 func (q rateLimitingQueue[T]) Forget(item T) {
 	q.key("Forget", item, "")
 	q.TypedRateLimitingInterface.Forget(item)

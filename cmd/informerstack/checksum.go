@@ -19,17 +19,17 @@ import (
 	"example.com/informerstack/store"
 )
 
-// checksumName is the label that asks for a checksum, and the annotation that holds it.
+// checksumName is the label that requests a checksum, and the annotation that holds it.
 const checksumName = "informerstack.example.com/checksum"
 
-// checksumKeeper keeps the annotation of each labelled ConfigMap equal to the checksum of its data. One that lost its label
-// loses the annotation too.
+// checksumKeeper keeps the annotation of each labelled ConfigMap equal to the checksum of its data.
+// It removes the annotation from ConfigMaps without the label.
 type checksumKeeper struct {
 	client rest.Interface
 	lister store.Lister[*unstructured.Unstructured]
 }
 
-// wantsChecksum selects the ConfigMaps that are labelled.
+// wantsChecksum reports whether a ConfigMap has the label.
 func wantsChecksum(obj any) bool {
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -38,8 +38,9 @@ func wantsChecksum(obj any) bool {
 	return err == nil && m.GetLabels()[checksumName] == "true"
 }
 
-// reconcile looks at the cache only, and writes only what differs. The write names the resourceVersion it was decided on,
-// so that one who was faster makes it fail: then the change is on its way here, and the key is tried again.
+// reconcile reads the cache only, and writes only if the annotation is wrong. The patch contains
+// the resourceVersion that was read, so it fails if the object has changed since. Then the key is
+// retried, and the cache receives the change meanwhile.
 func (k checksumKeeper) reconcile(ctx context.Context, key string) (controller.Result, error) {
 	namespace, name, err := store.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -47,7 +48,7 @@ func (k checksumKeeper) reconcile(ctx context.Context, key string) (controller.R
 	}
 	configMap, err := k.lister.ByNamespace(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
-		return controller.Result{}, nil // deleted, and its annotation with it
+		return controller.Result{}, nil // deleted, together with its annotation
 	}
 	if err != nil {
 		return controller.Result{}, err
@@ -67,16 +68,18 @@ func (k checksumKeeper) reconcile(ctx context.Context, key string) (controller.R
 	if err != nil {
 		return controller.Result{}, fmt.Errorf("patch configmap %s: %w", key, err)
 	}
-	err = k.client.Patch(types.MergePatchType).Namespace(namespace).Resource("configmaps").Name(name).Body(patch).Do(ctx).Error()
+	err = k.client.Patch(types.MergePatchType).Namespace(namespace).Resource("configmaps").Name(name).
+		Body(patch).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil // deleted meanwhile
 	}
 	return controller.Result{}, err
 }
 
-// checksum is the SHA-256 of the data, whatever its order.
+// checksum returns the SHA-256 of the data. It does not depend on the order of keys.
 func checksum(configMap *unstructured.Unstructured) string {
-	content, err := json.Marshal([]any{configMap.Object["data"], configMap.Object["binaryData"]}) // maps are marshalled sorted
+	data := []any{configMap.Object["data"], configMap.Object["binaryData"]}
+	content, err := json.Marshal(data) // sorts the keys of maps
 	if err != nil {
 		panic(fmt.Sprintf("decoded JSON does not encode: %v", err))
 	}

@@ -14,10 +14,10 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// cluster is a server to watch.
+// cluster is the API server to watch.
 type cluster struct {
 	config *rest.Config
-	server *apitest.Server // nil: it is not ours
+	server *apitest.Server // the embedded server, or nil
 }
 
 func (c *cluster) close() {
@@ -26,13 +26,13 @@ func (c *cluster) close() {
 	}
 }
 
-// A controller writes more than client-go allows a client by default.
+// A controller writes more than client-go's default rate limit allows.
 const (
 	writesPerSecond = 50
 	writesBurst     = 100
 )
 
-// connect finds the server. It makes no request.
+// connect returns the cluster that the flags select. It makes no request.
 func (o *options) connect() (*cluster, error) {
 	c, err := o.locate()
 	if err == nil {
@@ -44,7 +44,7 @@ func (o *options) connect() (*cluster, error) {
 func (o *options) locate() (*cluster, error) {
 	switch {
 	case o.embedded():
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme}) // so that kubectl can write to it, too
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme}) // lets kubectl write to it
 		if err := server.Start(); err != nil {
 			return nil, fmt.Errorf("start embedded server: %w", err)
 		}
@@ -59,7 +59,8 @@ func (o *options) locate() (*cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	config, err := loader.ClientConfig()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail(exitConfig, "--kubeconfig %s: there is no such file", o.kubeconfig)

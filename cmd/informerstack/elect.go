@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/internal/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// election are the flags of leader election, as Kubernetes components have them.
+// election holds the flags of leader election, which are those of Kubernetes components.
 type election struct {
 	elect         bool
 	leaseDuration time.Duration
@@ -31,26 +32,40 @@ type election struct {
 }
 
 func (e *election) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&e.elect, "leader-elect", false, "reconcile only while this process is the leader; watch in any case")
-	flags.DurationVar(&e.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait for a sign of life before they take over")
-	flags.DurationVar(&e.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader tries to renew its lease before it stops leading")
-	flags.DurationVar(&e.retryPeriod, "leader-elect-retry-period", 2*time.Second, "the time between two tries")
-	flags.StringVar(&e.lock, "leader-elect-resource-lock", resourcelock.LeasesResourceLock, "leases, endpoints, configmaps, endpointsleases or configmapsleases")
-	flags.StringVar(&e.name, "leader-elect-resource-name", "informerstack", "the `name` of the lock object")
-	flags.StringVar(&e.namespace, "leader-elect-resource-namespace", "kube-system", "the `namespace` of the lock object")
-	flags.StringVar(&e.identity, "leader-elect-identity", "", "this process's `name` in the election (default: host name and a random part)")
+	flags.BoolVar(&e.elect, "leader-elect", false,
+		"reconcile only while this process is the leader; it always watches")
+	flags.DurationVar(&e.leaseDuration, "leader-elect-lease-duration", 15*time.Second,
+		"how long other candidates wait after the last renewal before they take over")
+	flags.DurationVar(&e.renewDeadline, "leader-elect-renew-deadline", 10*time.Second,
+		"how long a leader tries to renew its lease before it stops leading")
+	flags.DurationVar(&e.retryPeriod, "leader-elect-retry-period", 2*time.Second,
+		"the time between two attempts")
+	flags.StringVar(&e.lock, "leader-elect-resource-lock", resourcelock.LeasesResourceLock,
+		"leases, endpoints, configmaps, endpointsleases or configmapsleases")
+	flags.StringVar(&e.name, "leader-elect-resource-name", "informerstack",
+		"the `name` of the lock object")
+	flags.StringVar(&e.namespace, "leader-elect-resource-namespace", "kube-system",
+		"the `namespace` of the lock object")
+	flags.StringVar(&e.identity, "leader-elect-identity", "",
+		"the `name` of this process in the election (default: host name and a random suffix)")
 }
 
-// lead is a controller's Options.Lead: nil, so that it always works, without an election.
-func lead(elector *leaderelection.LeaderElector) func(context.Context, func(context.Context)) error {
+// lead returns a controller's Options.Lead. It is nil without an election: the controller always
+// works.
+func lead(
+	elector *leaderelection.LeaderElector,
+) func(ctx context.Context, work func(context.Context)) error {
 	if elector == nil {
 		return nil
 	}
 	return elector.Lead
 }
 
-// elector returns a candidate that tells out how the election goes, or nil if there is no election.
-func (e *election) elector(config *rest.Config, out io.Writer, observed *observation) (*leaderelection.LeaderElector, error) {
+// elector returns a candidate that reports changes of the leader to out, or nil if there is no
+// election.
+func (e *election) elector(
+	config *rest.Config, out io.Writer, observed *observation,
+) (*leaderelection.LeaderElector, error) {
 	if !e.elect {
 		return nil, nil
 	}
@@ -75,15 +90,17 @@ func (e *election) elector(config *rest.Config, out io.Writer, observed *observa
 		Metrics:         observed.election(e.name),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {},
-			OnStoppedLeading: func() { fmt.Fprintf(out, "%s leads no more.\n", identity) },
+			OnStoppedLeading: func() {
+				fmt.Fprintf(out, "%s (this process) has stopped leading.\n", printable.Text(identity))
+			},
 			OnNewLeader: func(leader string) {
 				switch leader {
 				case "":
-					fmt.Fprintln(out, "Nobody leads.")
+					fmt.Fprintln(out, "There is no leader.")
 				case identity:
-					fmt.Fprintf(out, "%s leads: this process.\n", leader)
+					fmt.Fprintf(out, "%s (this process) is the leader.\n", printable.Text(leader))
 				default:
-					fmt.Fprintf(out, "%s leads: this process stands by.\n", leader)
+					fmt.Fprintf(out, "%s is the leader, this process is on standby.\n", printable.Text(leader))
 				}
 			},
 		},

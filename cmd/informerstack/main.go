@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Informerstack shows the informer stack at work: every hop of every change, from the API server to the worker and back.
-// And it builds other people's programs on this stack.
+// Informerstack runs the informer stack and prints every hop of every change, from the API server
+// to the worker and back. It can also build other programs on this stack.
 //
-// Read run.go (flags and order of things), cluster.go and resource.go (where to watch, and what), pipeline.go (the stack,
-// put together), checksum.go (what the controller does), workload.go (the life of the embedded server), serve.go (what is
-// served about all of this), progress.go and summary.go. swap.go stands alone: see internal/swap.
+// Read run.go (flags and order of steps), cluster.go and resource.go (the server and the resource
+// to watch), pipeline.go (how the pieces are connected), checksum.go (the controller's work),
+// workload.go (the changes on the embedded server), serve.go (metrics and health), progress.go and
+// summary.go. swap.go is independent of the others: see internal/swap.
 package main
 
 import (
@@ -18,11 +19,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"example.com/informerstack/internal/printable"
 )
 
 func main() {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
@@ -33,15 +36,15 @@ func main() {
 // The exit codes.
 const (
 	exitOK          = 0
-	exitFailed      = 1 // something else went wrong
-	exitUsage       = 2 // a flag or a selector is wrong
-	exitConfig      = 3 // no such kubeconfig, or it cannot be used
+	exitFailed      = 1 // any other failure
+	exitUsage       = 2 // wrong flag, argument or selector
+	exitConfig      = 3 // no usable kubeconfig
 	exitUnreachable = 4 // the server does not answer
 	exitUnknown     = 5 // the server has no such resource
-	exitForbidden   = 6 // the server does not let us
+	exitForbidden   = 6 // the server refuses access
 )
 
-// exitError is an error that decides the exit code.
+// exitError is an error with an exit code.
 type exitError struct {
 	code int
 	err  error
@@ -58,10 +61,10 @@ func fail(code int, format string, args ...any) error {
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:   "informerstack",
-		Short: "The Kubernetes informer stack at work",
-		Long: "informerstack shows how a change travels from a Kubernetes API server through reflector, DeltaFIFO, store,\n" +
-			"handlers and workqueue to the workers of a controller, and how their writes go back. It also builds programs that use\n" +
-			"client-go on this stack.",
+		Short: "Run the Kubernetes informer stack, or build a program on it",
+		Long: "informerstack shows how a change travels from a Kubernetes API server through\n" +
+			"reflector, DeltaFIFO, store, handlers and workqueue to the workers of a controller, and\n" +
+			"how their writes return. It can also build a program that uses client-go on this stack.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -76,9 +79,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "informerstack: %v\n", err)
+	fmt.Fprintf(stderr, "informerstack: %s\n", printable.Lines(err.Error()))
 	if decided, ok := errors.AsType[*exitError](err); ok {
 		return decided.code
 	}
-	return exitUsage // cobra's own: an unknown command or argument
+	return exitUsage // an error of cobra: an unknown command or argument
 }

@@ -23,23 +23,26 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// controllerName is the controller's name in logs and metrics, and its queue's.
+// controllerName names the controller and its queue in logs and metrics.
 const controllerName = "checksum"
 
-// finishReconciles is how long a reconcile may go on after Ctrl-C.
+// finishReconciles is how long a running reconcile may take after Ctrl-C.
 const finishReconciles = 10 * time.Second
 
-// stack is everything between the server and the worker.
+// stack holds the pieces between the server and the worker.
 type stack struct {
 	informer   informer.SharedIndexInformer
 	controller *controller.Controller[string]
-	elector    *leaderelection.LeaderElector // nil: it always leads
+	elector    *leaderelection.LeaderElector // nil without an election
 	progress   *progress
 	observed   *observation
 }
 
-// build puts the pieces together, in the order in which a change meets them. Each is wrapped to tell sink.
-func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress *progress) (*stack, error) {
+// build connects the pieces, in the order in which a change passes them. Each has a decorator that
+// sends its events to sink.
+func (o *options) build(
+	config *rest.Config, t target, sink trace.Sink, progress *progress,
+) (*stack, error) {
 	traced := rest.CopyConfig(config)
 	traced.Wrap(trace.Writes(sink))
 	client, err := restClient(traced, t)
@@ -51,7 +54,7 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
 	lw := reflector.NewStreamingListWatch(client, t.resource.Resource, t.namespace, newItem, t.modify)
 
-	// what is seen of the rest
+	// metrics, health and leader election
 	interesting := everything
 	if o.embedded() || o.reconcile {
 		interesting = wantsChecksum
@@ -68,25 +71,18 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
-	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, observed.options(informer.SharedIndexInformerOptions{
-		ObjectDescription: t.resource.GroupResource().String(),
-		Indexers:          store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-		Transform:         progress.transform,
-		Reflector:         reflector.Options{UseWatchList: &o.watchList},
-		QueueOptions: informer.QueueOptions{
-			InOrder:   o.queue == "realfifo",
-			WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, sink) },
-		},
-		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, sink) },
-	}))
+	options := observed.options(o.informerOptions(t, sink, progress))
+	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
 
 	// workqueue and controller
 	reconcile := observe
 	if o.embedded() || o.reconcile {
-		keeper := checksumKeeper{client: client, lister: store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), t.resource.GroupResource())}
-		reconcile = keeper.reconcile
+		resource := t.resource.GroupResource()
+		lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), resource)
+		reconcile = checksumKeeper{client: client, lister: lister}.reconcile
 	}
-	ctrl := controller.New(controllerName, observed.reconcile(trace.Reconcile(reconcile, sink)), controller.Options[string]{
+	reconcile = observed.reconcile(trace.Reconcile(reconcile, sink))
+	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{controller.CacheOf(objects)},
 		Lead:        lead(elector),
@@ -100,7 +96,8 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 		FilterFunc: interesting,
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
-	if _, err := objects.AddEventHandler(observed.eventHandler(trace.EventHandler(handler, sink))); err != nil {
+	toHandler := observed.eventHandler(trace.EventHandler(handler, sink))
+	if _, err := objects.AddEventHandler(toHandler); err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
 	built := &stack{objects, ctrl, elector, progress, observed}
@@ -108,17 +105,39 @@ func (o *options) build(config *rest.Config, t target, sink trace.Sink, progress
 	return built, nil
 }
 
-// newQueue is a controller's Options.NewQueue.
-func newQueue(provider workqueue.MetricsProvider, sink trace.Sink) func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-	return func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-		queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
-			Name: name, MetricsProvider: provider,
-		})
+// informerOptions configures the queue and the store between reflector and handlers.
+func (o *options) informerOptions(
+	t target, sink trace.Sink, progress *progress,
+) informer.SharedIndexInformerOptions {
+	return informer.SharedIndexInformerOptions{
+		ObjectDescription: t.resource.GroupResource().String(),
+		Indexers:          store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+		Transform:         progress.transform,
+		Reflector:         reflector.Options{UseWatchList: &o.watchList},
+		QueueOptions: informer.QueueOptions{
+			InOrder: o.queue == "realfifo",
+			WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
+				return trace.DeltaQueue(queue, sink)
+			},
+		},
+		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, sink) },
+	}
+}
+
+// newQueue returns a controller's Options.NewQueue.
+func newQueue(
+	provider workqueue.MetricsProvider, sink trace.Sink,
+) func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+	return func(
+		name string, limiter workqueue.TypedRateLimiter[string],
+	) workqueue.TypedRateLimitingInterface[string] {
+		config := workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: provider}
+		queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
 		return trace.RateLimitingQueue(queue, sink)
 	}
 }
 
-// restClient talks to the target's group and version in unstructured JSON.
+// restClient returns a client for the target's group and version that decodes unstructured JSON.
 func restClient(config *rest.Config, t target) (*rest.RESTClient, error) {
 	config = dynamic.ConfigFor(config)
 	gv := t.resource.GroupVersion()
@@ -130,7 +149,7 @@ func restClient(config *rest.Config, t target) (*rest.RESTClient, error) {
 	return rest.RESTClientFor(config)
 }
 
-// run lets the informer and the controller run until ctx is done, or one of them gives up.
+// run runs the informer and the controller until ctx is done or the controller fails.
 func (s *stack) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -145,5 +164,5 @@ func (s *stack) run(ctx context.Context) error {
 
 func everything(any) bool { return true }
 
-// observe is the reconcile function that leaves the cluster alone.
+// observe is a reconcile function that does nothing.
 func observe(context.Context, string) (controller.Result, error) { return controller.Result{}, nil }

@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/printable"
 )
 
-// progressPeriod is how often progress is shown while the first list loads.
+// progressPeriod is the time between two lines while the first list loads.
 const progressPeriod = time.Second
 
-// progress tells how far the first list has come.
+// progress reports how many objects of the first list have arrived.
 type progress struct {
 	out     io.Writer
 	arrived atomic.Int64
@@ -25,7 +26,8 @@ type progress struct {
 
 func newProgress(out io.Writer) *progress { return &progress{out: out} }
 
-// transform counts each object as it arrives, and drops its managed fields, which nobody here reads.
+// transform counts each object as it arrives, and drops its managed fields, which are not used
+// here.
 func (p *progress) transform(obj any) (any, error) {
 	p.arrived.Add(1)
 	m, err := meta.Accessor(obj)
@@ -36,7 +38,7 @@ func (p *progress) transform(obj any) (any, error) {
 	return obj, nil
 }
 
-// run reports until the first list was delivered.
+// run reports until the first list is in the store.
 func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 	start := time.Now()
 	ticker := time.NewTicker(progressPeriod)
@@ -46,12 +48,13 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 		case <-ctx.Done():
 			return
 		case <-loading.HasSyncedChecker().Done():
-			fmt.Fprintf(p.out, "Loaded %d objects in %v.\n", len(loading.GetStore().ListKeys()), time.Since(start).Round(time.Millisecond))
+			fmt.Fprintf(p.out, "Loaded %d objects in %v.\n",
+				len(loading.GetStore().ListKeys()), time.Since(start).Round(time.Millisecond))
 			return
 		case <-ticker.C:
 			line := fmt.Sprintf("Loading: %d objects so far.", p.arrived.Load())
 			if err := loading.LastError(); err != nil {
-				line += fmt.Sprintf(" The last attempt failed: %v", err)
+				line += " The last attempt failed: " + printable.Text(err.Error())
 			}
 			fmt.Fprintln(p.out, line)
 		}

@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// reachTimeout bounds the first request: a server that does not answer is told from one that has nothing to say.
+// reachTimeout bounds the first request, so that a server that does not answer is reported.
 const reachTimeout = 10 * time.Second
 
-// target is what to watch.
+// target is the collection to watch.
 type target struct {
 	resource      schema.GroupVersionResource
 	kind          schema.GroupVersionKind
@@ -48,14 +48,15 @@ func (t target) modify(list *metav1.ListOptions) {
 	list.FieldSelector = t.fieldSelector
 }
 
-// find asks the server what --resource means, and whether we may list it.
+// find resolves --resource on the server, and checks that it can be listed.
 func (o *options) find(ctx context.Context, config *rest.Config) (target, error) {
 	t := target{namespace: o.namespace, selector: o.selector, fieldSelector: o.fieldSelector}
 	if err := o.resolve(config, &t); err != nil {
 		return t, err
 	}
 	if o.reconcile && t.resource.GroupResource() != (schema.GroupResource{Resource: "configmaps"}) {
-		return t, fail(exitUsage, "--reconcile keeps checksums of configmaps: it does not go with --resource %s", o.resource)
+		return t, fail(exitUsage,
+			"--reconcile keeps checksums of configmaps: it cannot be used with --resource %s", o.resource)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -72,12 +73,12 @@ func (o *options) find(ctx context.Context, config *rest.Config) (target, error)
 	case apierrors.IsBadRequest(err):
 		return t, fail(exitUsage, "%s: the server refuses: %w", t.describe(config.Host), err)
 	case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err):
-		return t, fail(exitUnknown, "%s: it cannot be listed: %w", t.describe(config.Host), err)
+		return t, fail(exitUnknown, "%s: cannot be listed: %w", t.describe(config.Host), err)
 	}
-	return t, nil // whatever it is, the reflector will say so, and try again
+	return t, nil // any other error may pass: the reflector reports it and retries
 }
 
-// resolve turns what people call a resource into what the server calls it.
+// resolve finds the resource and kind for --resource, which may be a short name as for kubectl.
 func (o *options) resolve(config *rest.Config, t *target) error {
 	reach := rest.CopyConfig(config)
 	reach.Timeout = reachTimeout
@@ -89,10 +90,13 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 			return fail(exitForbidden, "%s: the server refuses: %w", config.Host, err)
 		}
-		return fail(exitUnreachable, "%s is not reachable: %w (does it run, and is the address in the kubeconfig right?)", config.Host, err)
+		return fail(exitUnreachable,
+			"%s is not reachable: %w (is it running, and is the address in the kubeconfig correct?)",
+			config.Host, err)
 	}
 	cached := memory.NewMemCacheClient(client)
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
+	deferred := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	mapper := restmapper.NewShortcutExpander(deferred, cached, func(string) {})
 	partial, group := schema.ParseResourceArg(o.resource)
 	if partial == nil {
 		partial = &schema.GroupVersionResource{}
@@ -103,7 +107,8 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 	}
 	if err != nil {
 		if meta.IsNoMatchError(err) {
-			return fail(exitUnknown, "--resource %s: %s has no such resource (kubectl api-resources lists what it has)", o.resource, config.Host)
+			return fail(exitUnknown,
+				"--resource %s: %s has no such resource (see kubectl api-resources)", o.resource, config.Host)
 		}
 		return fail(exitFailed, "find resource %s: %w", o.resource, err)
 	}

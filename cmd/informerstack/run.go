@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
+	"example.com/informerstack/internal/printable"
 	"example.com/informerstack/trace"
 )
 
@@ -50,28 +52,32 @@ type options struct {
 	faults  bool
 }
 
-// embedded tells whether the program brings its own server.
+// embedded reports whether the program uses its own server.
 func (o *options) embedded() bool { return o.kubeconfig == "" && o.context == "" && !o.inCluster }
 
-const runHelp = `run starts the whole stack and prints each hop of each change on a line of its own, further right the further it has
-travelled. Ctrl-C stops it, finishes what is being reconciled, and prints a summary; a second Ctrl-C ends it at once.
+const runHelp = `
+run starts the stack and prints one line for each hop of each change. Later hops are indented
+further. Ctrl-C stops it: it finishes running reconciles and prints a summary. A second Ctrl-C
+ends it at once.
 
-Without --kubeconfig, --context or --in-cluster it brings everything it needs: an API server in this process, served over
-loopback HTTP, with ConfigMaps that are created, changed and deleted all the time. Its controller keeps a checksum of the
-data in the annotation ` + checksumName + ` of each ConfigMap that has the label
-` + checksumName + `=true.
+Without --kubeconfig, --context or --in-cluster it needs nothing else: it starts an API server in
+this process, served over loopback HTTP, whose ConfigMaps are created, changed and deleted all the
+time. The controller keeps a checksum of the data of each ConfigMap with the label
+` + checksumName + `=true, in the annotation of the same name.
 
-On any other cluster it only reads, whatever the resource, unless --reconcile is given: then it keeps the checksums there.
+On any other cluster it only reads, unless --reconcile is given: then it keeps the checksums there.
 
-With --listen it serves, on loopback: /metrics for Prometheus; /healthz; /readyz, which fails, and says why, while the
-cache is not recent or the workers do not run; /debug/informers, where every key and every handler's backlog is.
+With --listen it serves, on loopback: /metrics for Prometheus; /healthz; /readyz, which fails with
+the reason while the cache is not recent or the workers do not run; /debug/informers with every key
+and the backlog of every handler.
 
-Exit codes: 0 stopped as asked, 1 failed while running, 2 wrong flag or selector, 3 no usable kubeconfig, 4 server not
-reachable, 5 unknown resource, 6 forbidden.`
+Exit codes: 0 stopped on request, 1 failed while running, 2 wrong flag or selector, 3 no usable
+kubeconfig, 4 server not reachable, 5 unknown resource, 6 forbidden.`
 
-const runExamples = `  informerstack run                                            # everything embedded
-  informerstack run --faults --duration 1m                     # and see what happens when watches break
-  informerstack run --listen 127.0.0.1:8080                    # and curl 127.0.0.1:8080/debug/informers
+const runExamples = `
+  informerstack run                          # on an embedded server
+  informerstack run --faults --duration 1m   # with broken watches and failing requests
+  informerstack run --listen 127.0.0.1:8080  # then curl 127.0.0.1:8080/debug/informers
   informerstack run --kubeconfig ~/.kube/config --resource pods --namespace default
   informerstack run --context dev --resource deployments.apps --selector app=web --output json`
 
@@ -80,8 +86,8 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "run",
 		Short:   "Watch every change of a resource travel through the stack",
-		Long:    runHelp,
-		Example: runExamples,
+		Long:    strings.TrimSpace(runHelp),
+		Example: strings.Trim(runExamples, "\n"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
@@ -93,30 +99,43 @@ func newRunCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "watch the cluster of this kubeconfig `file`")
-	flags.StringVar(&o.context, "context", "", "watch the cluster of this `context` of the kubeconfig (default file: as for kubectl)")
-	flags.BoolVar(&o.inCluster, "in-cluster", false, "watch the cluster that this process runs in, as its service account")
-	flags.StringVar(&o.resource, "resource", "configmaps", "the `resource` to watch, custom ones too, as for kubectl: pods, deploy, foos.example.com, ...")
+	flags.StringVar(&o.context, "context", "",
+		"watch the cluster of this `context` of the kubeconfig (default file: as for kubectl)")
+	flags.BoolVar(&o.inCluster, "in-cluster", false,
+		"watch the cluster that this process runs in, as its service account")
+	flags.StringVar(&o.resource, "resource", "configmaps",
+		"the `resource` to watch, also a custom one, as for kubectl: pods, deploy, foos.example.com, ...")
 	flags.StringVar(&o.namespace, "namespace", "", "watch this `namespace` only")
-	flags.StringVar(&o.selector, "selector", "", "watch only what matches this label `selector`")
-	flags.StringVar(&o.fieldSelector, "field-selector", "", "watch only what matches this field `selector`")
-	flags.BoolVar(&o.reconcile, "reconcile", false, "keep the checksums of labelled ConfigMaps on a cluster too (the embedded server's are always kept)")
-	flags.IntVar(&o.workers, "workers", 2, "how many keys are reconciled at the same time")
-	flags.StringVar(&o.queue, "queue", "deltafifo", "the queue between reflector and store: deltafifo or realfifo")
-	flags.BoolVar(&o.watchList, "watch-list", true, "get the first state by a streaming watch where the server can; false: by a LIST, decoded item by item")
+	flags.StringVar(&o.selector, "selector", "", "watch only objects that match this label `selector`")
+	flags.StringVar(&o.fieldSelector, "field-selector", "",
+		"watch only objects that match this field `selector`")
+	flags.BoolVar(&o.reconcile, "reconcile", false,
+		"keep the checksums of labelled ConfigMaps on a cluster too (always done on the embedded server)")
+	flags.IntVar(&o.workers, "workers", 2, "number of keys that are reconciled at the same time")
+	flags.StringVar(&o.queue, "queue", "deltafifo",
+		"the queue between reflector and store: deltafifo or realfifo")
+	flags.BoolVar(&o.watchList, "watch-list", true,
+		"get the first state by a streaming watch if the server supports it; "+
+			"false: by a LIST, decoded item by item")
 	o.election.addFlags(flags)
-	flags.StringVar(&o.output, "output", "text", "text, or json: one object a line")
+	flags.StringVar(&o.output, "output", "text", "text, or json: one object per line")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "write the log of the pieces too, to standard error")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false,
+		"also write the logs of the pieces, to standard error")
 	flags.DurationVar(&o.duration, "duration", 0, "stop after this time (default: run until Ctrl-C)")
-	flags.StringVar(&o.listen, "listen", "", "serve /metrics, /healthz, /readyz and /debug/informers on this loopback `address`, such as 127.0.0.1:8080; port 0 is any, and printed")
-	flags.IntVar(&o.objects, "objects", 20, "embedded server: how many ConfigMaps there are at the start")
-	flags.Float64Var(&o.rate, "rate", 2, "embedded server: how many changes there are per second")
-	flags.Uint64Var(&o.seed, "seed", 1, "embedded server: changes and faults are the same for the same seed")
-	flags.BoolVar(&o.faults, "faults", false, "embedded server: watches break, and requests fail, now and then")
+	flags.StringVar(&o.listen, "listen", "",
+		"serve /metrics, /healthz, /readyz and /debug/informers on this loopback `address`, "+
+			"such as 127.0.0.1:8080; port 0 takes a free one and prints it")
+	flags.IntVar(&o.objects, "objects", 20, "embedded server: number of ConfigMaps at the start")
+	flags.Float64Var(&o.rate, "rate", 2, "embedded server: number of changes per second")
+	flags.Uint64Var(&o.seed, "seed", 1,
+		"embedded server: the same seed gives the same changes and faults")
+	flags.BoolVar(&o.faults, "faults", false,
+		"embedded server: break watches and fail requests now and then")
 	return cmd
 }
 
-// check finds what is wrong with the flags before anything is started.
+// check returns an error for flags that are wrong. It runs before anything is started.
 func (o *options) check() error {
 	for _, choice := range []struct {
 		flag, value string
@@ -127,7 +146,8 @@ func (o *options) check() error {
 		{"queue", o.queue, []string{"deltafifo", "realfifo"}},
 	} {
 		if !slices.Contains(choice.of, choice.value) {
-			return fail(exitUsage, "--%s %q: want %s", choice.flag, choice.value, strings.Join(choice.of, " or "))
+			want := strings.Join(choice.of, " or ")
+			return fail(exitUsage, "--%s %q: want %s", choice.flag, choice.value, want)
 		}
 	}
 	for _, number := range []struct {
@@ -156,21 +176,20 @@ func (o *options) check() error {
 		}
 	}
 	if o.inCluster && (o.kubeconfig != "" || o.context != "") {
-		return fail(exitUsage, "--in-cluster does not go with --kubeconfig and --context: choose one cluster")
+		return fail(exitUsage,
+			"--in-cluster cannot be used with --kubeconfig or --context: choose one cluster")
 	}
 	return nil
 }
 
-// run connects, builds the stack, and lets it run until ctx is done.
+// run connects to the server, builds the stack, and runs it until ctx is done.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if o.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.duration)
 		defer cancel()
 	}
-	if !o.verbose { // the hops tell of errors, too
-		ctx = klog.NewContext(ctx, logr.Discard())
-	}
+	ctx = klog.NewContext(ctx, o.logger(stderr))
 	listener, err := o.listener(ctx)
 	if err != nil {
 		return err
@@ -188,14 +207,15 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	sink, totals := o.sink(stdout)
-	fmt.Fprintf(stderr, "Watching %s. Ctrl-C stops.\n", target.describe(cluster.config.Host))
+	watched := printable.Text(target.describe(cluster.config.Host))
+	fmt.Fprintf(stderr, "Watching %s. Ctrl-C stops.\n", watched)
 	stack, err := o.build(cluster.config, target, sink, newProgress(stderr))
 	if err != nil {
 		return err
 	}
 	if cluster.server != nil {
-		live := startWorkload(cluster.server, o)
-		defer live()
+		stopWorkload := startWorkload(cluster.server, o)
+		defer stopWorkload()
 	}
 	stopServing := stack.observed.serve(listener, stderr)
 	defer stopServing()
@@ -204,17 +224,36 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return err
 }
 
-// sink returns where the hops are written, which counts them too.
+// logger returns the logger of the pieces. Without --verbose it is silent: the hops have the errors,
+// too.
+func (o *options) logger(stderr io.Writer) klog.Logger {
+	if !o.verbose {
+		return logr.Discard()
+	}
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(printableLog{stderr})))
+}
+
+// printableLog writes log entries. klog quotes values, except for those of several lines.
+type printableLog struct{ io.Writer }
+
+func (l printableLog) Write(entry []byte) (int, error) {
+	text := printable.Lines(strings.TrimSuffix(string(entry), "\n"))
+	_, err := io.WriteString(l.Writer, text+"\n")
+	return len(entry), err
+}
+
+// sink returns a Sink that writes and counts the hops.
 func (o *options) sink(stdout io.Writer) (trace.Sink, *summary) {
 	write := trace.Text(stdout, trace.TextOptions{Color: o.colored(stdout)})
 	if o.output == "json" {
 		write = trace.JSON(stdout)
 	}
 	totals := newSummary()
-	return func(event trace.Event) { totals.tell(event, write) }, totals
+	return func(event trace.Event) { totals.record(event, write) }, totals
 }
 
 func (o *options) colored(stdout io.Writer) bool {
 	file, ok := stdout.(*os.File)
-	return o.color == "always" || o.color == "auto" && ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
+	auto := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
+	return o.color == "always" || o.color == "auto" && auto
 }

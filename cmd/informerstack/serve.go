@@ -19,6 +19,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/metrics"
 	"example.com/informerstack/store"
@@ -26,19 +27,21 @@ import (
 )
 
 const (
-	// freshWithin is how old the last word of the server may be before /readyz fails: two bookmarks.
+	// freshWithin is the age of the store at which /readyz fails. It is the time of two bookmarks.
 	freshWithin = 2 * time.Minute
 	// programName is the label name of the informer's metrics.
 	programName = "informerstack"
-	// headerTimeout is how long a client may take to ask, finishAnswers how long an answer may take after the end.
+	// headerTimeout bounds the time for a request's header, finishAnswers the time to finish answers
+	// at the end.
 	headerTimeout = 5 * time.Second
 	finishAnswers = time.Second
-	// leaseGrace is how long after its lease a leader that does not step down fails /healthz.
+	// leaseGrace is the time after the end of its lease at which a leader that has not stepped down
+	// fails /healthz.
 	leaseGrace = 20 * time.Second
 )
 
-// checkListen says what is wrong with an address to listen on. What is served shows keys and errors to whoever asks, so it is
-// for this machine alone.
+// checkListen returns an error for an address that cannot be used with --listen. The endpoints show
+// keys and errors without asking for credentials, so only loopback addresses are allowed.
 func checkListen(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -47,12 +50,14 @@ func checkListen(address string) error {
 	if number, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fail(exitUsage, "--listen %q: want a port from 0, for any, to 65535", address)
 	} else if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
-		return fail(exitUsage, "--listen %q: want a loopback address, such as 127.0.0.1:%d", address, number)
+		return fail(exitUsage,
+			"--listen %q: want a loopback address, such as 127.0.0.1:%d", address, number)
 	}
 	return nil
 }
 
-// observation is what is served about the stack. nil is none, and costs nothing.
+// observation holds the metrics and the health endpoints of the stack. It is nil without --listen;
+// then its methods add nothing.
 type observation struct {
 	metrics    *metrics.Metrics
 	informer   *metrics.Informer
@@ -61,13 +66,14 @@ type observation struct {
 	handler    *health.Handler
 }
 
-// observe makes what is to be served, if anything is.
+// observe returns the observation, or nil without --listen.
 func (o *options) observe(t target, interesting func(any) bool) (*observation, error) {
 	if o.listen == "" {
 		return nil, nil
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
+	registry.MustRegister(collectors.NewGoCollector(), process)
 	all, err := metrics.New(registry)
 	if err != nil {
 		return nil, err
@@ -89,11 +95,14 @@ func (o *options) observe(t target, interesting func(any) bool) (*observation, e
 	}
 	handler := health.New()
 	handler.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	return &observation{all, ofInformer, ofController, metrics.NewJourney(ofController, keysOf), handler}, nil
+	journey := metrics.NewJourney(ofController, keysOf)
+	return &observation{all, ofInformer, ofController, journey, handler}, nil
 }
 
 // options adds the metrics of an informer and its reflector.
-func (o *observation) options(options informer.SharedIndexInformerOptions) informer.SharedIndexInformerOptions {
+func (o *observation) options(
+	options informer.SharedIndexInformerOptions,
+) informer.SharedIndexInformerOptions {
 	if o == nil {
 		return options
 	}
@@ -101,14 +110,18 @@ func (o *observation) options(options informer.SharedIndexInformerOptions) infor
 	return o.informer.Options(options)
 }
 
-func (o *observation) eventHandler(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
+func (o *observation) eventHandler(
+	handler informer.ResourceEventHandler,
+) informer.ResourceEventHandler {
 	if o == nil {
 		return handler
 	}
 	return o.journey.Handler(handler)
 }
 
-func (o *observation) reconcile(next controller.ReconcileFunc[string]) controller.ReconcileFunc[string] {
+func (o *observation) reconcile(
+	next controller.ReconcileFunc[string],
+) controller.ReconcileFunc[string] {
 	if o == nil {
 		return next
 	}
@@ -129,7 +142,7 @@ func (o *observation) ofController() controller.Metrics {
 	return o.controller
 }
 
-// election returns what an elector tells of itself.
+// election returns the metric of an elector.
 func (o *observation) election(name string) leaderelection.LeaderMetric {
 	if o == nil {
 		return nil
@@ -137,7 +150,7 @@ func (o *observation) election(name string) leaderelection.LeaderMetric {
 	return o.metrics.LeaderElection(name)
 }
 
-// follow shows the stack.
+// follow adds the stack to the metrics, the page and the checks.
 func (o *observation) follow(s *stack, resource string) {
 	if o == nil {
 		return
@@ -155,16 +168,18 @@ func (o *observation) follow(s *stack, resource string) {
 	o.handler.AddReady(
 		health.Fresh("informer-"+resource, freshWithin, s.informer),
 		health.NewCheck("controller-"+s.controller.Name(), func(*http.Request) error {
-			// Who stands by is ready to take over.
-			if phase := s.controller.Status().Phase; phase != controller.PhaseRunning && phase != controller.PhaseStandby {
-				return fmt.Errorf("it is %s", phase)
+			switch phase := s.controller.Status().Phase; phase {
+			case controller.PhaseRunning, controller.PhaseStandby: // on standby it is ready to take over
+				return nil
+			default:
+				return fmt.Errorf("the controller is %s", phase)
 			}
-			return nil
 		}),
 	)
 }
 
-// listener opens the port, before anything else is started: it may be taken. nil: there is nothing to serve.
+// listener opens the port of --listen, and returns nil without --listen. It is called before
+// anything else is started, because the port may be in use.
 func (o *options) listener(ctx context.Context) (net.Listener, error) {
 	if o.listen == "" {
 		return nil, nil
@@ -177,7 +192,7 @@ func (o *options) listener(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// serve answers until stop is called.
+// serve serves the endpoints until stop is called.
 func (o *observation) serve(listener net.Listener, stderr io.Writer) (stop func()) {
 	if o == nil {
 		return func() {}
@@ -187,14 +202,15 @@ func (o *observation) serve(listener net.Listener, stderr io.Writer) (stop func(
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			fmt.Fprintf(stderr, "Serving ended: %v\n", err)
+			fmt.Fprintf(stderr, "Serving ended: %s\n", printable.Text(err.Error()))
 		}
 	}()
-	fmt.Fprintf(stderr, "Serving /metrics, /healthz, /readyz and /debug/informers on http://%s\n", listener.Addr())
+	fmt.Fprintf(stderr, "Serving /metrics, /healthz, /readyz and /debug/informers on http://%s\n",
+		listener.Addr())
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), finishAnswers)
 		defer cancel()
-		_ = server.Shutdown(ctx) // who still reads after that reads no more
+		_ = server.Shutdown(ctx) // Close interrupts the clients that are still reading
 		_ = server.Close()
 		<-ended
 	}

@@ -12,22 +12,25 @@ import (
 	"sync"
 	"time"
 
+	"example.com/informerstack/internal/printable"
 	"example.com/informerstack/trace"
 )
 
-// hops is the order in which a summary names them.
-var hops = []trace.Hop{trace.Server, trace.Queue, trace.Store, trace.Handler, trace.Workqueue, trace.Worker}
+// hops is the order of the lines of a summary.
+var hops = []trace.Hop{
+	trace.Server, trace.Queue, trace.Store, trace.Handler, trace.Workqueue, trace.Worker,
+}
 
-// summary counts what happened at each hop, and measures how long changes travel.
+// summary counts the events of each hop, and measures how long changes travel.
 type summary struct {
 	start time.Time
 
 	mu      sync.Mutex
-	closed  bool // the summary was taken: nothing changes any more
+	closed  bool // report was called: the counts are final
 	counts  map[trace.Hop]map[string]int
 	errors  int
-	arrived map[string]time.Time // key -> when its newest change arrived
-	waiting map[string]time.Time // key -> when the oldest change arrived that it is queued for
+	arrived map[string]time.Time // key -> arrival of its newest change
+	waiting map[string]time.Time // queued key -> arrival of the change that queued it
 	travels []time.Duration
 }
 
@@ -40,31 +43,32 @@ func newSummary() *summary {
 	}
 }
 
-// tell counts one event and writes it, unless the summary was taken: a request that was given up at the end may still
-// report.
-func (s *summary) tell(event trace.Event, write trace.Sink) {
+// record counts and writes one event. After report it does nothing: a request that was abandoned at
+// the end may still send an event.
+func (s *summary) record(event trace.Event, write trace.Sink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
 	write(event)
-	at := s.counts[event.Hop]
-	if at == nil {
-		at = map[string]int{}
-		s.counts[event.Hop] = at
+	counts := s.counts[event.Hop]
+	if counts == nil {
+		counts = map[string]int{}
+		s.counts[event.Hop] = counts
 	}
-	at[event.What]++
+	counts[event.What]++
 	if event.Error != "" {
 		s.errors++
 	}
 	s.followLocked(event)
 }
 
-// followLocked measures the way of a change: from its arrival, over the first Add of its key, to the end of the reconcile.
+// followLocked measures the time from the arrival of a change, over the Add that queues its key, to
+// the end of the reconcile.
 func (s *summary) followLocked(event trace.Event) {
 	switch {
-	case event.Hop == trace.Queue && (event.What == "Add" || event.What == "Update" || event.What == "Delete"):
+	case event.Hop == trace.Queue && slices.Contains([]string{"Add", "Update", "Delete"}, event.What):
 		s.arrived[event.Key] = event.Time
 	case event.Hop == trace.Workqueue && event.What == "Add":
 		arrived, known := s.arrived[event.Key]
@@ -86,12 +90,12 @@ type report struct {
 	Counts      map[trace.Hop]map[string]int `json:"counts"`
 	Errors      int                          `json:"errors"`
 	DeadLetters int                          `json:"deadLetters"`
-	// Travel is the time from the arrival of a change to the end of its reconcile, of the changes that were reconciled.
+	// Travel is the time from the arrival of a change to the end of its successful reconcile.
 	TravelMedian time.Duration `json:"travelMedianNanoseconds"`
 	TravelMax    time.Duration `json:"travelMaxNanoseconds"`
 }
 
-// report ends the counting.
+// report ends the counting and returns the result.
 func (s *summary) report(stack *stack) report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +114,7 @@ func (s *summary) report(stack *stack) report {
 	return r
 }
 
-// print writes the summary in the format of the events.
+// print writes the summary in the output format of the events.
 func (s *summary) print(out io.Writer, format string, stack *stack) {
 	r := s.report(stack)
 	if format == "json" {
@@ -124,10 +128,12 @@ func (s *summary) print(out io.Writer, format string, stack *stack) {
 			return cmp.Or(cmp.Compare(r.Counts[hop][b], r.Counts[hop][a]), cmp.Compare(a, b))
 		})
 		for _, what := range whats {
-			fmt.Fprintf(out, " %s %d ", what, r.Counts[hop][what])
+			fmt.Fprintf(out, " %s %d ", printable.Text(what), r.Counts[hop][what])
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "From arrival to reconciled: median %v, longest %v. Errors on the way: %d. Dead letters: %d.\n",
-		r.TravelMedian.Round(time.Microsecond), r.TravelMax.Round(time.Microsecond), r.Errors, r.DeadLetters)
+	fmt.Fprintf(out,
+		"From arrival to reconciled: median %v, longest %v. Errors on the way: %d. Dead letters: %d.\n",
+		r.TravelMedian.Round(time.Microsecond), r.TravelMax.Round(time.Microsecond),
+		r.Errors, r.DeadLetters)
 }

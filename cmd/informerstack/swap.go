@@ -21,34 +21,37 @@ import (
 	"example.com/informerstack/internal/swap"
 )
 
-const swapHelp = `swap writes a folder with a copy of the client-go that the program in MODULE-DIR is built with, in which the chosen
-packages re-export this stack, and a go.work that uses the program, the copy and this stack. Under that go.work every
-go command builds the program, and all it imports, on this stack: not a line of the program changes.
+const swapHelp = `
+swap writes a folder with two things: a copy of the client-go that the program in MODULE-DIR is
+built with, in which the chosen packages re-export this stack; and a go.work that uses the program,
+the copy and this stack. With that go.work, every go command builds the program and all its imports
+on this stack, without a change to the program:
 
   GOWORK=$PWD/.informerstack/go.work go test ./...
 
-The program keeps its own version of every other module. Supported are client-go 0.36.x and 0.37.x, as a version or as
-what a replace line names. To undo is to delete the folder; to swap again writes it anew.
+The program keeps its own version of every other module. client-go 0.36.x and 0.37.x are supported,
+also by a replace line. Delete the folder to undo the swap; swap again to renew it.
 
 Pieces:
-  cache           tools/cache with synctrack and testing, and tools/watch, which is made of it
+  cache           tools/cache with synctrack and testing, and tools/watch, which depends on it
   workqueue       util/workqueue
   leaderelection  tools/leaderelection with resourcelock`
 
-const swapExamples = `  # a program's own tests, on this stack
+const swapExamples = `
+  # run a program's own tests on this stack
   informerstack swap ~/src/my-controller -- go test ./...
 
-  # its workqueue alone
+  # swap only its workqueue
   informerstack swap --pieces workqueue`
 
-// newSwapCommand is informerstack swap.
+// newSwapCommand returns the command informerstack swap.
 func newSwapCommand() *cobra.Command {
 	var options swap.Options
 	cmd := &cobra.Command{
 		Use:     "swap [flags] [MODULE-DIR] [-- COMMAND [ARGUMENT ...]]",
-		Short:   "Build a program that uses client-go on this stack, not a line of it changed",
-		Long:    swapHelp,
-		Example: swapExamples,
+		Short:   "Build a program that uses client-go on this stack, without changing it",
+		Long:    strings.TrimSpace(swapHelp),
+		Example: strings.Trim(swapExamples, "\n"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, command, err := parseSwap(cmd, args)
 			if err != nil {
@@ -59,13 +62,18 @@ func newSwapCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&options.Pieces, "pieces", nil, "what to swap: some of "+strings.Join(swap.PieceNames(), ",")+" (default all)")
-	flags.StringVar(&options.Out, "out", "", "the folder to write (default "+swap.FolderName+" in the program's module)")
-	flags.StringVar(&options.Stack, "stack", "", "the folder of this stack's source (default the program's own, else where informerstack was built from)")
+	flags.StringSliceVar(&options.Pieces, "pieces", nil,
+		"the pieces to swap, of "+strings.Join(swap.PieceNames(), ",")+" (default all)")
+	flags.StringVar(&options.Out, "out", "",
+		"the folder to write (default "+swap.FolderName+" in the program's module)")
+	flags.StringVar(&options.Stack, "stack", "",
+		"the folder of this stack's source (default: the one that the program is built with, "+
+			"else the one that informerstack was built from)")
 	return cmd
 }
 
-// parseSwap checks the arguments, and that no flag's value is empty: that is a shell variable which is not set.
+// parseSwap checks the arguments. It rejects empty values of flags: they come from shell variables
+// that are not set.
 func parseSwap(cmd *cobra.Command, args []string) (program string, command []string, err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if value := f.Value.String(); value == "" || value == "[]" {
@@ -80,7 +88,7 @@ func parseSwap(cmd *cobra.Command, args []string) (program string, command []str
 		if len(command) == 0 {
 			return "", nil, errors.New("there is no command after --")
 		}
-		if filepath.Base(command[0]) == command[0] { // else it is looked for where it runs
+		if filepath.Base(command[0]) == command[0] { // a path is relative to the folder it runs in
 			if _, err := exec.LookPath(command[0]); err != nil {
 				return "", nil, err
 			}
@@ -88,7 +96,8 @@ func parseSwap(cmd *cobra.Command, args []string) (program string, command []str
 	}
 	switch {
 	case len(args) > 1:
-		return "", nil, fmt.Errorf("swap takes one MODULE-DIR, and a command after --; got %s", strings.Join(args, " "))
+		return "", nil, fmt.Errorf("swap takes one MODULE-DIR, and a command after --; got %s",
+			strings.Join(args, " "))
 	case len(args) == 0:
 		return ".", command, nil
 	case args[0] == "":
@@ -97,8 +106,11 @@ func parseSwap(cmd *cobra.Command, args []string) (program string, command []str
 	return args[0], command, nil
 }
 
-// swapProgram swaps, says how to use it, and runs command under it. What the command prints is all there is on stdout.
-func swapProgram(ctx context.Context, options swap.Options, command []string, stdout io.Writer) error {
+// swapProgram swaps, and prints how to use the result. If there is a command, it runs the command
+// instead, whose output is then the only output on stdout.
+func swapProgram(
+	ctx context.Context, options swap.Options, command []string, stdout io.Writer,
+) error {
 	result, err := swap.Swap(ctx, options)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -112,16 +124,18 @@ func swapProgram(ctx context.Context, options swap.Options, command []string, st
 	if len(command) > 0 {
 		return runSwapped(ctx, result, command, stdout, options.Log)
 	}
-	fmt.Fprintf(stdout, "%s of %s on this stack: %s\n", result.ClientGo, result.Program, strings.Join(result.Packages, ", "))
+	fmt.Fprintf(stdout, "swapped in %s of %s: %s\n",
+		result.ClientGo, result.Program, strings.Join(result.Packages, ", "))
 	if n := len(result.Pinned); n > 0 {
-		fmt.Fprintf(stdout, "%d other modules kept at the program's versions: %s has them\n", n, result.GoWork)
+		fmt.Fprintf(stdout, "%d other modules keep the program's versions, listed in %s\n",
+			n, result.GoWork)
 	}
 	fmt.Fprintf(stdout, "\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n",
 		quoted(result.Program), quoted(result.GoWork), quoted(result.Out))
 	return nil
 }
 
-// quoted is a path as a shell reads it.
+// quoted returns a path as a word for a shell.
 func quoted(path string) string {
 	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(path) {
 		return path
@@ -129,9 +143,12 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// runSwapped runs a command in MODULE-DIR, under the swap's go.work. It ends as the command ends.
-func runSwapped(ctx context.Context, result *swap.Result, command []string, stdout, stderr io.Writer) error {
-	signals := make(chan os.Signal, 8) // what comes while one is handed on is not dropped
+// runSwapped runs a command in MODULE-DIR with the go.work of the swap. The command's exit code
+// becomes that of the error.
+func runSwapped(
+	ctx context.Context, result *swap.Result, command []string, stdout, stderr io.Writer,
+) error {
+	signals := make(chan os.Signal, 8) // buffers signals that arrive during forward
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer close(signals)
 	defer signal.Stop(signals)
@@ -144,7 +161,7 @@ func runSwapped(ctx context.Context, result *swap.Result, command []string, stdo
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
 	err := cmd.Start()
 	if err == nil {
-		go handOn(signals, cmd.Process)
+		go forward(signals, cmd.Process)
 		err = cmd.Wait()
 	}
 	if err != nil {
@@ -153,8 +170,9 @@ func runSwapped(ctx context.Context, result *swap.Result, command []string, stdo
 	return nil
 }
 
-// handOn sends the process the signals that come to us alone. Ctrl-C, and that the terminal is gone, it hears itself.
-func handOn(signals <-chan os.Signal, process *os.Process) {
+// forward sends SIGTERM on to the process. The terminal sends Ctrl-C and its hang-up to the whole
+// process group, so the process receives those itself.
+func forward(signals <-chan os.Signal, process *os.Process) {
 	for received := range signals {
 		if received == syscall.SIGTERM {
 			_ = process.Signal(received) // it may have ended
@@ -162,7 +180,7 @@ func handOn(signals <-chan os.Signal, process *os.Process) {
 	}
 }
 
-// exitCode is what a shell would say of a command that ended so.
+// exitCode returns the exit code that a shell reports for the error of a command.
 func exitCode(err error) int {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 // maxRate bounds the changes per second of the embedded server.
 const maxRate = 10_000
 
-// faultRates are what --faults does to the embedded server.
+// faultRates are the faults of --faults.
 var faultRates = apitest.Rates{
 	TooManyRequests: 0.02,
 	ServerError:     0.02,
@@ -28,7 +28,7 @@ var faultRates = apitest.Rates{
 	MaxDelay:        50 * time.Millisecond,
 }
 
-// workload is the life of the embedded server: ConfigMaps come, change, and go.
+// workload creates, changes and deletes ConfigMaps on the embedded server.
 type workload struct {
 	server *apitest.Server
 	random *rand.Rand
@@ -36,7 +36,8 @@ type workload struct {
 	made   int
 }
 
-// startWorkload fills the server, then changes it in the background until stop is called.
+// startWorkload creates the first ConfigMaps, then changes them in the background until stop is
+// called.
 func startWorkload(server *apitest.Server, o *options) (stop func()) {
 	w := &workload{server: server, random: rand.New(rand.NewPCG(o.seed, 0))}
 	for range o.objects {
@@ -68,7 +69,7 @@ func startWorkload(server *apitest.Server, o *options) (stop func()) {
 	}
 }
 
-// change does one thing to one object. It writes to the server directly, as somebody else's client would.
+// change makes one random change. It writes to the server directly, like another client.
 func (w *workload) change() {
 	if len(w.names) == 0 {
 		w.create()
@@ -89,7 +90,7 @@ func (w *workload) change() {
 func (w *workload) create() {
 	w.made++
 	m := configMap(fmt.Sprintf("settings-%d", w.made))
-	if w.made%4 != 0 { // every fourth one is nobody's business
+	if w.made%4 != 0 { // the controller ignores every fourth one
 		m.Labels = map[string]string{checksumName: "true"}
 	}
 	m.Data = w.data()
@@ -97,8 +98,8 @@ func (w *workload) create() {
 	w.names = append(w.names, m.Name)
 }
 
-// update changes the data, or the label. Its read and its write are two steps, and the controller may write between them:
-// then this change is left out, as a client would try it again.
+// update changes the data, or the label. If the controller writes between its read and its write,
+// the change is dropped; a client would retry it.
 func (w *workload) update(name string, label bool) {
 	m := configMap(name)
 	w.must(w.server.Get(m))
@@ -114,7 +115,7 @@ func (w *workload) data() map[string]string {
 	return map[string]string{"color": fmt.Sprintf("#%06x", w.random.IntN(1<<24))}
 }
 
-// must ends the process if the server that it brought refuses a write that cannot fail.
+// must panics if the embedded server refuses a write that cannot fail.
 func (w *workload) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("workload: %v", err))
@@ -122,5 +123,6 @@ func (w *workload) must(err error) {
 }
 
 func configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}
+	return &corev1.ConfigMap{ObjectMeta: meta}
 }

@@ -36,12 +36,14 @@ var rules = map[string]rule{
 	},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"apitest":                     {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
-	"trace":                       {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
+	"trace": {
+		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "internal/printable"},
+	},
 	"metrics": {
 		ours:    []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection"},
 		outside: []string{"github.com/prometheus/"},
 	},
-	"health": {ours: []string{"reflector", "informer", "workqueue", "controller"}},
+	"health": {ours: []string{"reflector", "informer", "workqueue", "controller", "internal/printable"}},
 
 	"compat/adapt": {
 		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock", "compat/cache", "compat/workqueue"},

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/apitest"
+)
+
+// hostile is a text of a server that clears the screen, forges lines, reverses the writing, and is
+// long.
+var hostile = "evil\x1b[2J\u009b31m\r\nWatching forged\u2028\u202e" + strings.Repeat("x", 1<<20)
+
+func requirePrintable(t *testing.T, text string) {
+	t.Helper()
+	require.Less(t, len(text), 100_000)
+	assert.NotContains(t, text, "\nWatching forged")
+	for _, r := range text {
+		require.True(t, r == '\n' || r == '\t' || strconv.IsPrint(r), "%q in %.500q", r, text)
+	}
+}
+
+// The error that ends the program is printed without the control characters of the server.
+func TestRun_HostileErrorAtTheStart(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	server.Faults().Fail(0, apitest.Match{Verb: "list"},
+		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New(hostile)))
+	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p.exits(t, exitForbidden)
+	assert.Contains(t, p.stderr.String(), `evil\x1b[2J\u009b31m\r`)
+	requirePrintable(t, p.stderr.String())
+}
+
+// So are the errors while it runs.
+func TestRun_HostileErrorWhileRunning(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	var listed atomic.Int32
+	server.Faults().Add(apitest.Fault{
+		Match: apitest.Match{Verb: "list,watch", If: func(apitest.Request) bool {
+			return listed.Add(1) > 1 // the first is the check for permission
+		}},
+		Err: apierrors.NewServiceUnavailable(hostile),
+	})
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--verbose")
+	url := p.served(t)
+	p.prints(t, "The last attempt failed: ")
+	p.prints(t, `err=<`) // as klog writes a value of several lines
+	for _, path := range []string{"/readyz", "/debug/informers", "/debug/informers?format=json"} {
+		_, text := get(t, url+path)
+		assert.Contains(t, text, "evil", path)
+		requirePrintable(t, text)
+	}
+	p.interrupt()
+	p.exits(t, exitOK)
+	requirePrintable(t, p.stderr.String())
+	requirePrintable(t, p.stdout.String())
+}
+
+// So is the name of the leader.
+func TestRun_HostileLeader(t *testing.T) {
+	server, kubeconfig := foreign(t)
+	seconds, now := int32(3600), metav1.NowMicro()
+	require.NoError(t, server.Create(&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "informerstack"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &hostile, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
+		},
+	}))
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--leader-elect")
+	p.prints(t, "is the leader, this process is on standby.")
+	p.interrupt()
+	p.exits(t, exitOK)
+	assert.Contains(t, p.stderr.String(), `evil\x1b[2J\u009b31m\r`)
+	requirePrintable(t, p.stderr.String())
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+	"example.com/informerstack/trace"
+)
+
+// hostile is a text that moves a cursor, forges lines, reverses the writing, and is long.
+var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" + strings.Repeat("x", 1<<20)
+
+// send sends an event in which a server chose every text.
+func send(sink trace.Sink) {
+	indexer := trace.Indexer(refusing{store.NewIndexer(store.MetaNamespaceKeyFunc, nil)}, sink)
+	_ = indexer.Update(&metav1.ObjectMeta{Name: hostile, ResourceVersion: hostile})
+	trace.EventHandler(informer.ResourceEventHandlerFuncs{}, sink).
+		OnUpdate(&metav1.ObjectMeta{ResourceVersion: hostile}, &metav1.ObjectMeta{Name: "a"})
+	sink(trace.Event{Hop: trace.Server, What: hostile})
+}
+
+type refusing struct{ store.Indexer }
+
+func (refusing) Update(any) error { return errors.New(hostile) }
+
+// An event stays on its line, whatever a server puts in it, and is bounded.
+func TestText_HostileTexts(t *testing.T) {
+	var out bytes.Buffer
+	send(trace.Text(&out, trace.TextOptions{}))
+	requireLines(t, out.String(), 3, 3500)
+	assert.Contains(t, out.String(), ` Update evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xffxxx`)
+	assert.Contains(t, out.String(), fmt.Sprintf("… (%d bytes)", len(hostile)))
+}
+
+func TestJSON_HostileTexts(t *testing.T) {
+	var out bytes.Buffer
+	send(trace.JSON(&out))
+	requireLines(t, out.String(), 3, 4000)
+	var event trace.Event
+	require.NoError(t, json.NewDecoder(&out).Decode(&event))
+	assert.True(t, strings.HasPrefix(event.Key, "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\ufffdxxx"))
+	assert.True(t, strings.HasPrefix(event.Error, "evil\x1b"))
+}
+
+func requireLines(t *testing.T, text string, count, maxBytes int) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	require.Len(t, lines, count)
+	for _, line := range lines {
+		require.LessOrEqual(t, len(line), maxBytes)
+		for _, r := range line {
+			require.True(t, strconv.IsPrint(r), "%q in %.500q", r, line)
+		}
+	}
+}
