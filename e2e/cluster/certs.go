@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -55,6 +56,11 @@ func writeCerts(dir string) error {
 		return err
 	}
 	return writePEM(filepath.Join(dir, keyFile), "EC PRIVATE KEY", keyDER)
+}
+
+// Certificate returns the API server's certificate and key, for a stand-in that clients take for it.
+func (c *Cluster) Certificate() (tls.Certificate, error) {
+	return tls.LoadX509KeyPair(c.path(certFile), c.path(keyFile))
 }
 
 func writePEM(file, kind string, der []byte) error {

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+)
+
+// link is one informer's network: every connection to the server passes through it, over a TCP
+// connection of its own, so that the informer's kernel sees what a real fault would show it.
+//
+// Connecting is not affected: a server that refuses connections refuses them here too.
+type link struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	held    bool   // no bytes pass
+	address string // where new connections go, if it is not ""
+	flows   map[*flow]bool
+}
+
+// flow is one connection through a link.
+type flow struct {
+	client, server *net.TCPConn // the link's ends
+	lost           bool         // no bytes pass ever again
+	ended          bool
+}
+
+func newLink() *link {
+	l := &link{flows: map[*flow]bool{}}
+	l.changed.L = &l.mu
+	return l
+}
+
+// config returns a copy of config whose connections pass through the link.
+func (l *link) config(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Dial = l.dial
+	return config
+}
+
+func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	l.mu.Lock()
+	address = cmp.Or(l.address, address)
+	l.mu.Unlock()
+	server, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	informer, client, err := socketPair()
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	f := &flow{client: client, server: server.(*net.TCPConn)}
+	l.mu.Lock()
+	l.flows[f] = true
+	l.mu.Unlock()
+	go l.carry(f, f.server, f.client)
+	go l.carry(f, f.client, f.server)
+	return informer, nil
+}
+
+// socketPair returns the two ends of a TCP connection on loopback.
+func socketPair() (a, b *net.TCPConn, err error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close()
+	if a, err = net.DialTCP("tcp", nil, listener.Addr().(*net.TCPAddr)); err != nil {
+		return nil, nil, err
+	}
+	if b, err = listener.AcceptTCP(); err != nil {
+		return nil, nil, errors.Join(err, a.Close())
+	}
+	return a, b, nil
+}
+
+// carry copies bytes until either end of the flow is closed, and closes the other in the same way.
+func (l *link) carry(f *flow, to, from *net.TCPConn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if !l.pass(f) {
+			return
+		}
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				l.end(f, false)
+				return
+			}
+		}
+		if err != nil {
+			l.end(f, errors.Is(err, syscall.ECONNRESET))
+			return
+		}
+	}
+}
+
+// pass waits until bytes of f may pass. It returns false if f has ended.
+func (l *link) pass(f *flow) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !f.ended && (l.held || f.lost) {
+		l.changed.Wait()
+	}
+	return !f.ended
+}
+
+// end closes both ends of f: with a FIN, or with a RST.
+func (l *link) end(f *flow, reset bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endLocked(f, reset)
+}
+
+func (l *link) endLocked(f *flow, reset bool) {
+	if f.ended {
+		return
+	}
+	f.ended = true
+	delete(l.flows, f)
+	for _, end := range []*net.TCPConn{f.client, f.server} {
+		if reset {
+			_ = end.SetLinger(0) // fails only if the connection has ended
+		}
+		_ = end.Close() // likewise
+	}
+	l.changed.Broadcast()
+}
+
+// reset answers every open connection with a RST. New connections work.
+func (l *link) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resetLocked()
+}
+
+func (l *link) resetLocked() {
+	for f := range l.flows {
+		l.endLocked(f, true)
+	}
+}
+
+// redirect resets every open connection, and lets new ones go to address: "" is where the client wants.
+func (l *link) redirect(address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.address = address
+	l.resetLocked()
+}
+
+// stall holds back all bytes, of open and of new connections, until release.
+func (l *link) stall() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = true
+}
+
+// lose drops all bytes of the open connections for ever, and holds back those of new ones until release.
+func (l *link) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = true
+	for f := range l.flows {
+		f.lost = true
+	}
+}
+
+// release ends a stall.
+func (l *link) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = false
+	l.changed.Broadcast()
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/informer"
+)
+
+const (
+	sampleEvery = 50 * time.Millisecond
+	// slack is what a busy machine may add between a change on the server and a sample.
+	slack = 2 * time.Second
+	// A store that lags by less than current is current. One that has been for settle must be fresh.
+	current = 2 * time.Second
+	settle  = 5 * time.Second
+	// A store has recovered when it lags by less than recoveredLag.
+	recoveredLag = time.Second
+	lasting      = int(time.Second / sampleEvery) // samples
+)
+
+// bounds are the ages for which freshness is asked: less than most faults last, and more.
+var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
+
+// monitor compares, every sampleEvery, what each informer says of itself with what its store holds.
+//
+//	M1  fresh within d  =>  the store holds all that the server held d ago, and the server was known then
+//	M2  the store has been current for settle  =>  it is fresh, within any of bounds
+//
+// A law is broken if it is so for longer than a second: when the server answers again, the store may
+// be current before the timeline knows.
+type monitor struct {
+	timeline *timeline
+	subjects []*subject
+
+	mu       sync.Mutex
+	fault    string
+	answered time.Time // when the server answered again; zero during a fault
+	watched  []watched // one for each subject
+}
+
+// watched is what the monitor knows of one subject.
+type watched struct {
+	currentSince time.Time
+	recovered    time.Time // from the present fault; zero before
+	breaches     map[string]*breach
+}
+
+// breach is what speaks against one law, for one informer during one fault.
+type breach struct {
+	run   int // samples in a row
+	count int // samples in runs of more than a second
+	worst time.Duration
+	first string
+}
+
+// startMonitor samples until the test ends, and then fails it if a law was broken.
+func startMonitor(t *testing.T, line *timeline, subjects []*subject) *monitor {
+	m := &monitor{timeline: line, subjects: subjects, watched: make([]watched, len(subjects))}
+	for i := range m.watched {
+		m.watched[i] = watched{currentSince: time.Now(), breaches: map[string]*breach{}}
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(sampleEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-t.Context().Done(): // before Cleanup functions run
+				return
+			case <-ticker.C:
+				m.sample(t)
+			}
+		}
+	})
+	t.Cleanup(func() {
+		running.Wait()
+		m.report(t)
+	})
+	return m
+}
+
+func (m *monitor) sample(t *testing.T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, s := range m.subjects {
+		w := &m.watched[i]
+		now := time.Now()
+		stale := make([]error, len(bounds)) // asked before the store is read, which is then no older
+		if s.ours != nil {
+			for j, d := range bounds {
+				stale[j] = informer.AllFresh(d, s.ours)
+			}
+		}
+		n, err := s.beat()
+		if !assert.NoError(t, err) {
+			continue
+		}
+		lag := m.timeline.lag(n, now)
+		if lag >= current {
+			w.currentSince = now
+		}
+		if m.hasRecovered(n, lag) && w.recovered.IsZero() {
+			w.recovered = now
+		}
+		if s.ours == nil {
+			continue
+		}
+		for j, d := range bounds {
+			fresh, since := stale[j] == nil, now.Sub(w.currentSince)
+			m.law(i, fmt.Sprintf("M1, fresh within %v while old", d), fresh && lag > d+slack, lag)
+			m.law(i, fmt.Sprintf("M2, stale within %v while current", d), !fresh && since > settle, since)
+		}
+	}
+}
+
+func (m *monitor) hasRecovered(n int, lag time.Duration) bool {
+	return !m.answered.IsZero() && lag < recoveredLag && m.timeline.isAfter(n, m.answered)
+}
+
+// law notes whether informer i breaks a law in this sample, and by how much.
+func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
+	law = m.fault + ": " + law
+	b := m.watched[i].breaches[law]
+	if b == nil {
+		b = &breach{}
+		m.watched[i].breaches[law] = b
+	}
+	if !broken {
+		b.run = 0
+		return
+	}
+	if b.run++; b.run <= lasting {
+		return
+	}
+	if b.count++; b.count == 1 {
+		b.first = fmt.Sprintf("%v when found; %+v", size.Round(time.Millisecond),
+			m.subjects[i].ours.Health())
+	}
+	b.worst = max(b.worst, size)
+}
+
+// begin starts a fault.
+func (m *monitor) begin(fault string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fault, m.answered = fault, time.Time{}
+	for i := range m.watched {
+		m.watched[i].recovered = time.Time{}
+	}
+}
+
+// end notes that the server answers again since at.
+func (m *monitor) end(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answered = at
+}
+
+// recoveries returns how long each implementation's informers took to recover. It waits until all
+// have, or until ctx ends, when it returns false.
+func (m *monitor) recoveries(ctx context.Context) (map[string][]time.Duration, bool) {
+	for {
+		took, complete := m.recovered()
+		if complete || !wait(ctx, sampleEvery) {
+			return took, complete
+		}
+	}
+}
+
+func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	took = map[string][]time.Duration{}
+	for i, s := range m.subjects {
+		if m.watched[i].recovered.IsZero() {
+			return nil, false
+		}
+		took[s.implementation] = append(took[s.implementation], m.watched[i].recovered.Sub(m.answered))
+	}
+	return took, true
+}
+
+// report fails the test for each law that was broken.
+func (m *monitor) report(t *testing.T) {
+	for i, s := range m.subjects {
+		for law, b := range m.watched[i].breaches {
+			if b.count > 0 {
+				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law,
+					time.Duration(b.count+lasting)*sampleEvery, b.worst.Round(100*time.Millisecond), b.first)
+			}
+		}
+	}
+}
