@@ -98,8 +98,9 @@ func (e *LeaderElector) Run(ctx context.Context) {
 	}
 }
 
-// Lead is Run with work in place of OnStartedLeading; a controller's Options.Lead takes it. It returns nil once ctx is done,
-// and before that ErrLost, unless Rejoin is set, or ErrRunning.
+// Lead is Run with work in place of OnStartedLeading; a controller's Options.Lead takes it. work's context is the one that
+// OnStartedLeading describes. Lead returns nil once ctx is done. It returns ErrLost if the lease was lost before that and
+// Rejoin is not set, and ErrRunning if the elector runs already.
 func (e *LeaderElector) Lead(ctx context.Context, work func(ctx context.Context)) error {
 	return e.run(ctx, work)
 }

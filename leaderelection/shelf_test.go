@@ -119,6 +119,7 @@ type shelfLock struct {
 	shelf    *shelf
 	identity string
 	events   func(string)
+	before   func(op string) // called before each request
 
 	mu      sync.Mutex
 	weather weather
@@ -134,6 +135,9 @@ func (l *shelfLock) setWeather(w weather) {
 
 // do sends a request that does work on the server.
 func (l *shelfLock) do(ctx context.Context, op string, work func() error) error {
+	if l.before != nil {
+		l.before(op)
+	}
 	l.mu.Lock()
 	w := l.weather
 	l.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"example.com/informerstack/internal/termcontext"
 )
 
 // pulse is how often a leader looks at the wall clock. The monotonic clock stands still while a machine is suspended; only a
@@ -25,20 +27,20 @@ type moment struct {
 //	T1  it is valid while less than hold has passed since the newest renewal was sent, by the monotonic clock, and less
 //	    than a lease by the wall clock
 //	T2  once it is over it stays over: it is not renewed then, whatever the server says
-//	T3  when it is over, the work's context is done
+//	T3  the context lasting is done before anything else shows that the term is over; so is everything made from it
 //	T4  the holder of the lease's record was this candidate in every answer of the term
 //
-// Whoever asks a term looks at the clocks himself, so that nobody is told yes after a pause before a timer has fired.
+// Each query of a term reads the clocks, so that after a pause the answer is right before a timer has fired.
 type term struct {
 	hold  time.Duration
 	lease time.Duration
 	now   func() moment
 
-	ctx     context.Context // the work's
-	cancel  context.CancelCauseFunc
+	ctx     context.Context // of the work: done when it is asked to stop or the term is over
+	lasting context.Context // done when the term is over; ctx carries it
 	working context.Context // done when the work has returned
-	lasting context.Context // done when the term is over
-	finish  context.CancelFunc
+	over    context.Context // what lasting is made of: its Err does not look at the clocks
+	cancel  context.CancelCauseFunc
 
 	mu      sync.Mutex
 	renewed moment // when the newest renewal was sent
@@ -52,9 +54,14 @@ func newTerm(ctx context.Context, config *LeaderElectionConfig, now func() momen
 	t := &term{
 		hold: config.hold(), lease: config.LeaseDuration, now: now, renewed: w.sent, token: w.token,
 	}
-	t.lasting, t.finish = context.WithCancel(context.WithoutCancel(ctx))
-	led, cancel := context.WithCancelCause(ctx)
-	t.ctx, t.cancel = ledContext{led, t}, cancel
+	over, endTerm := context.WithCancelCause(termcontext.Lasting(ctx))
+	led, stopWork := context.WithCancelCause(ctx)
+	t.over, t.lasting = over, termContext{over, t}
+	t.ctx = termContext{termcontext.With(led, t.lasting), t}
+	t.cancel = func(cause error) {
+		endTerm(cause)
+		stopWork(cause)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.alarm = time.AfterFunc(min(pulse, time.Until(t.renewed.mono.Add(t.hold))), t.watch)
@@ -91,6 +98,8 @@ func (t *term) leftLocked(now moment) (time.Duration, bool) {
 	}
 	mono, wall := now.mono.Sub(t.renewed.mono), now.wall.Sub(t.renewed.wall)
 	switch {
+	case t.over.Err() != nil: // the term in which Run was called is over
+		t.endLocked(context.Cause(t.over))
 	case mono >= t.hold:
 		t.endLocked(fmt.Errorf("%w: lease was not renewed for %v", ErrLost, mono))
 	case wall >= t.lease:
@@ -140,26 +149,36 @@ func (t *term) end(cause error) error {
 func (t *term) endLocked(cause error) {
 	t.err = cause
 	t.alarm.Stop()
-	t.cancel(cause) // before anybody learns that the term is over
-	t.finish()
+	t.cancel(cause)
 }
 
-// ledContext is the context of the work. Who asks it for its Err, and not one made from it, looks at the clocks.
-type ledContext struct {
+// termContext is a context that ends with a term or before it. Its Err looks at the clocks; that of a context made from it
+// does not.
+type termContext struct {
 	context.Context
 	term *term
 }
 
-func (c ledContext) Err() error {
+// Err implements context.Context.
+func (c termContext) Err() error {
 	c.term.valid()
 	return c.Context.Err()
 }
 
-func (c ledContext) Value(key any) any {
-	if key == (termKey{}) {
-		return c.term
-	}
-	return c.Context.Value(key)
+// termOf returns the term of the work that ctx belongs to, or nil.
+func termOf(ctx context.Context) *term {
+	c, _ := termcontext.Of(ctx).(termContext)
+	return c.term
 }
 
-type termKey struct{}
+// TermContext returns a context with the values of ctx that is done when the term that ctx belongs to is over, because the
+// lease was lost, which makes context.Cause an ErrLost, or is about to be released. Work that was asked to stop uses it for
+// what it must still do, such as a last write: the context that it was started with is done by then.
+//
+// With AbandonWork the term is over as soon as Run's context is done. If ctx belongs to no term, TermContext returns ctx.
+func TermContext(ctx context.Context) context.Context {
+	if termOf(ctx) == nil {
+		return ctx
+	}
+	return termcontext.Lasting(ctx)
+}
