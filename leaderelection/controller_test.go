@@ -22,6 +22,7 @@ import (
 type office struct {
 	*candidate
 	ctrl *controller.Controller[string]
+	does controller.ReconcileFunc[string] // if set, what a reconcile does instead of holding its key
 
 	mu       sync.Mutex
 	stubborn bool
@@ -61,20 +62,23 @@ func (w *world) newOffice(name string, change ...func(*LeaderElectionConfig)) *o
 }
 
 func (o *office) reconcile(ctx context.Context, key string) (controller.Result, error) {
-	o.wall() // a paused process does nothing
+	o.clocks() // a paused process does nothing
 	r := reconcile{ctx: ctx, release: make(chan struct{})}
 	o.mu.Lock()
 	o.running[key] = r
 	o.started = append(o.started, key)
 	stubborn := o.stubborn
 	o.mu.Unlock()
-	o.w.reconcileStarts(o, key)
+	o.w.mayAct(o, "begins "+key)
 	defer func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		delete(o.running, key)
 	}()
-	if stubborn {
+	switch {
+	case o.does != nil:
+		return o.does(ctx, key)
+	case stubborn:
 		<-r.release
 		return controller.Result{}, nil
 	}
@@ -86,23 +90,24 @@ func (o *office) reconcile(ctx context.Context, key string) (controller.Result, 
 	}
 }
 
-// reconcileStarts checks decision 13 for a reconcile that starts: the lease is this process's by the record, and not so old
-// that another may take it.
-func (w *world) reconcileStarts(o *office, key string) {
+// mayAct checks that no other process may lead while o does something: the record names o, and is
+// younger than a lease.
+func (w *world) mayAct(o *office, does string) {
 	w.shelf.mu.Lock()
 	defer w.shelf.mu.Unlock()
 	holder, age := w.shelf.record.HolderIdentity, time.Since(w.shelf.written)
-	if holder != o.name || age >= time.Duration(w.shelf.record.LeaseDurationSeconds)*time.Second {
-		w.t.Errorf("%v: %s starts to reconcile %s under a lease of %q, written %v ago", time.Since(w.start), o.name, key, holder, age)
+	if holder != o.name || age >= usual().LeaseDuration {
+		w.t.Errorf("%v: %s %s under a lease of %q, written %v ago",
+			time.Since(w.start), o.name, does, holder, age)
 	}
 }
 
-// release lets the reconcile of key return.
-func (o *office) release(key string) {
+// free lets the reconcile of key return, and waits for what follows without asking any term.
+func (o *office) free(key string) {
 	o.mu.Lock()
 	close(o.running[key].release)
 	o.mu.Unlock()
-	o.w.settled()
+	synctest.Wait()
 }
 
 // stubbornly makes the coming reconciles ignore their context.
@@ -115,17 +120,21 @@ func (o *office) stubbornly() *office {
 
 // live returns the keys of the reconciles whose context is not done.
 func (o *office) live() []string {
-	o.mu.Lock()
-	running := maps.Clone(o.running)
-	o.mu.Unlock()
 	var keys []string
-	for key, r := range running {
+	for key, r := range o.calls() {
 		if r.ctx.Err() == nil {
 			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// calls returns the reconciles that have not returned.
+func (o *office) calls() map[string]reconcile {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.running)
 }
 
 // keys returns the keys whose reconcile was started.
@@ -217,12 +226,12 @@ func TestStory_ALeaseLostWhileDrainingEndsTheDrain(t *testing.T) {
 		w.candidate("b").runs()
 		w.after(4500 * time.Millisecond)
 		a.stop()
-		a.release("x")
+		a.free("x")
 		assert.Equal(t, []string{"x", "y"}, a.keys())
 		a.api("fails")
 		w.after(time.Minute)
 		w.holder("b")
-		a.release("y")
+		a.free("y")
 		assert.Equal(t, []string{"x", "y"}, a.keys())
 		assert.True(t, a.returned())
 	})
@@ -239,7 +248,7 @@ func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 		w.candidate("b").runs()
 		w.after(4500 * time.Millisecond)
 		a.stop()
-		a.release("x")
+		a.free("x")
 		w.after(time.Second)
 		assert.Equal(t, []string{"y"}, a.live(), "within the term the grace period is granted")
 		a.api("fails") // the last renewal is the one of 6 s
@@ -247,8 +256,58 @@ func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 		assert.Empty(t, a.live())
 		w.after(time.Minute)
 		w.holder("b")
-		a.release("y")
+		a.free("y")
 		assert.Equal(t, []string{"x", "y"}, a.keys())
 		w.saw("18s a stopped", "22.5s b started")
+	})
+}
+
+// The machine was suspended for longer than the term lasts, and no timer has fired since. The worker
+// that becomes free does not begin the next key, and the context of the others is done.
+func TestStory_NoKeyIsBegunAfterASuspend(t *testing.T) {
+	for name, row := range map[string]struct {
+		opts controller.Options[string]
+		stop bool
+	}{
+		"leading":        {opts: controller.Options[string]{Workers: 2}},
+		"with grace":     {opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour}},
+		"while draining": {opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour, Drain: true}, stop: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				a := w.office("a", row.opts).stubbornly()
+				a.runs()
+				w.enqueue(a, "x", "y", "z")
+				defer a.close()
+				if row.stop {
+					a.stop()
+				}
+				a.sleeps(12 * time.Second)
+				a.free("x")
+				assert.NotContains(t, a.keys(), "z")
+				assert.Empty(t, a.live())
+			})
+		})
+	}
+}
+
+// A reconcile that is cut short by a lost term is no attempt: its key is no dead letter, and the
+// next term reconciles it.
+func TestStory_ALostTermIsNoAttempt(t *testing.T) {
+	story(t, func(w *world) {
+		opts := controller.Options[string]{MaxAttempts: 1, GracePeriod: time.Hour}
+		a := w.office("a", opts, rejoining)
+		a.runs()
+		w.enqueue(a, "x")
+		defer a.close()
+		a.api("fails")
+		w.after(12 * time.Second)
+		assert.Empty(t, a.calls())
+		assert.Zero(t, a.ctrl.DeadLetters().Len())
+		a.api("ok")
+		w.after(5 * time.Second)
+		assert.Equal(t, []string{"x", "x"}, a.keys())
+		assert.Equal(t, []string{"x"}, a.live())
+		w.heard()
 	})
 }

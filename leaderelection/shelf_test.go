@@ -120,6 +120,7 @@ type shelfLock struct {
 	identity string
 	events   func(string)
 	before   func(op string) // called before each request
+	after    func(op string) // called after each request that has reached the server
 
 	mu      sync.Mutex
 	weather weather
@@ -157,6 +158,9 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	l.shelf.calls[op]++
 	err := work()
 	l.shelf.mu.Unlock()
+	if l.after != nil {
+		l.after(op)
+	}
 	if w.loses {
 		return fmt.Errorf("%s: connection reset", op)
 	}

@@ -32,7 +32,7 @@ var rules = map[string]rule{
 	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
 	"leaderelection": {
 		ours:    []string{"leaderelection/resourcelock", "internal/termcontext"},
-		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
+		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
 	},
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
