@@ -5,12 +5,12 @@
 //
 //	informer -> handler -> workqueue -> [controller] -> writes to the API server
 //
-// Read result.go (what reconcile may answer), controller.go, worker.go (one key's way), ledger.go (what is remembered of a
-// key), deadletters.go, handler.go, writes.go; then go test -v ./controller.
-// Goroutines: Run starts Options.Workers of them and returns when the last has ended. Locking: the ledger's mutex; nothing
-// foreign runs under it.
+// Read result.go (what reconcile may return), controller.go, shift.go (when a key may be begun), worker.go (the path of one
+// key), keytracker.go (what is remembered of a key), deadletters.go, handler.go, writes.go; then go test -v ./controller.
+// Goroutines: Run starts Options.Workers of them and returns when the last has ended. Locking: the key tracker's mutex; no
+// callback runs under it.
 //
-// The loop is the one that every controller writes around util/workqueue; the meaning of results is controller-runtime's.
+// The loop is the one that every controller writes around util/workqueue; results mean what they mean in controller-runtime.
 //
 // Source: util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
 package controller
@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +41,8 @@ var ErrStarted = errors.New("it was started before")
 //	    the key is given up and becomes a dead letter. A dead letter is not reconciled.
 //	C4  The rate limiter holds no entry for a key that succeeded or is gone, nor for a dead letter that is not Terminal.
 //	C5  Nothing that Run started is left when it returns.
+//	C6  Under a lease no call begins after the term is over, and the context of each call is done before another process may
+//	    lead: see shift.
 //
 // All methods are safe for concurrent use.
 type Controller[K comparable] struct {
@@ -50,10 +51,10 @@ type Controller[K comparable] struct {
 	opts      Options[K]
 	misuse    error // what is wrong with the arguments of New; Run returns it
 
-	queue  workqueue.TypedRateLimitingInterface[K]
-	get    func(context.Context) (key K, shutdown bool) // from the queue
-	ledger *ledger[K]
-	phase  atomic.Int32
+	queue workqueue.TypedRateLimitingInterface[K]
+	get   func(context.Context) (key K, shutdown bool) // from the queue
+	keys  *keyTracker[K]
+	phase atomic.Int32
 
 	logger    atomic.Pointer[klog.Logger] // that of Run's context, for handlers, which have none
 	keyErrors atomic.Uint64               // objects for which a handler found no key
@@ -100,7 +101,7 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 	c := &Controller[K]{name: name, reconcile: reconcile, opts: opts}
 	logger := klog.Background().WithValues("controller", name)
 	c.logger.Store(&logger)
-	c.ledger = newLedger[K](opts.MaxAttempts, opts.DeadLetterCapacity)
+	c.keys = newKeyTracker[K](opts.MaxAttempts, opts.DeadLetterCapacity)
 	if c.queue = opts.NewQueue(name, opts.RateLimiter); c.queue == nil {
 		misuse = append(misuse, errors.New("NewQueue returned nil"))
 		c.queue = defaultQueue(name, opts.RateLimiter)
@@ -131,14 +132,14 @@ func (c *Controller[K]) Name() string { return c.name }
 //
 // Keys are kept before Run has started, and ignored once its context has ended.
 func (c *Controller[K]) Enqueue(key K) {
-	c.ledger.changed(key)
+	c.keys.changed(key)
 	c.queue.Add(key)
 }
 
 // Resync asks for a reconcile although nothing changed. Unlike after Enqueue, failures go on being counted, and a dead letter
 // is left alone.
 func (c *Controller[K]) Resync(key K) {
-	if !c.ledger.isDead(key) {
+	if !c.keys.isDead(key) {
 		c.queue.Add(key)
 	}
 }
@@ -146,19 +147,19 @@ func (c *Controller[K]) Resync(key K) {
 // Forget drops what is remembered of key: its place in the rate limiter, its failures, its dead letter. It does not take the
 // key out of the queue. A reconcile that succeeds does this by itself; it is meant for keys of things that are gone.
 func (c *Controller[K]) Forget(key K) {
-	c.ledger.forget(key)
+	c.keys.forget(key)
 	c.queue.Forget(key)
 }
 
 // Queue returns the controller's queue for code that wants one, an event handler say. Add, AddAfter and AddRateLimited are
 // changes, as Enqueue is; so do not call them for the key being reconciled, return a Result instead.
 func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
-	return intake[K]{TypedRateLimitingInterface: c.queue, ledger: c.ledger}
+	return intake[K]{TypedRateLimitingInterface: c.queue, keys: c.keys}
 }
 
 // DeadLetters returns the keys that were given up.
 func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
-	return &DeadLetters[K]{ledger: c.ledger, queue: c.queue}
+	return &DeadLetters[K]{keys: c.keys, queue: c.queue}
 }
 
 // Run waits for the caches, then reconciles until ctx ends and what was running has finished. It blocks.
@@ -190,61 +191,45 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 		return nil
 	}
 	c.phase.Store(isStandby)
-	err := c.opts.Lead(ctx, func(term context.Context) { c.work(ctx, term) })
+	err := c.opts.Lead(ctx, func(led context.Context) { c.work(ctx, led) })
 	if err != nil {
 		return fmt.Errorf("run controller %q: lead: %w", c.name, err)
 	}
 	return nil
 }
 
-// work runs the workers for a term, which ends with the context of Run or, under Options.Lead, before it.
+// work runs the workers until led ends: the context of Run or, under Options.Lead, that of a term.
 //
-// Reconciles run under a context of their own. It outlives the context of Run by the grace period, and a lost term by
-// nothing: somebody else is at work then. At the end of Run the queue serves what it holds before it says that it is shut
-// down, so that workers can drain it. At the end of a term that is lost it stays open, for the next.
-func (c *Controller[K]) work(run, term context.Context) {
-	parent := term
-	if c.opts.GracePeriod > 0 {
-		parent = context.WithoutCancel(term)
-	}
-	workCtx, cancel := context.WithCancel(parent)
-	defer cancel()
-	taking, leave := context.WithCancel(context.Background())
-	defer leave()
-	s := shift{run: run, ctx: workCtx, taking: taking, accepting: term.Done()}
-	if c.opts.Drain {
-		s.accepting = workCtx.Done()
-	}
+// If Run was stopped, the queue still serves what it holds before it reports its shutdown, so that workers can drain it. If
+// only the term has ended, the queue stays open and keeps its keys for the next term.
+func (c *Controller[K]) work(run, led context.Context) {
+	s := c.newShift(run, led)
+	defer s.end()
+	defer s.leave()
 	if c.opts.Metrics != nil {
 		c.opts.Metrics.Workers(c.opts.Workers)
 	}
 
-	logger := klog.FromContext(term)
+	logger := klog.FromContext(led)
 	logger.Info("Starting workers", "workers", c.opts.Workers)
 	c.phase.Store(isRunning)
-	var workers sync.WaitGroup
 	for range c.opts.Workers {
-		workers.Go(func() { c.runWorker(s) })
+		s.workers.Go(func() { c.runWorker(s) })
 	}
-	<-term.Done()
+	select {
+	case <-led.Done():
+	case <-s.term.Done():
+	}
 	if run.Err() != nil {
 		c.phase.Store(isStopping)
 		c.queue.ShutDown()
-		grace := time.AfterFunc(c.opts.GracePeriod, cancel)
+		grace := time.AfterFunc(c.opts.GracePeriod, s.end)
 		defer grace.Stop()
 	} else {
 		c.phase.Store(isStandby)
-		cancel()
-		leave()
+		s.end()
+		s.leave()
 	}
-	workers.Wait()
+	s.workers.Wait()
 	logger.Info("Workers ended", "deadLetters", c.DeadLetters().Len())
-}
-
-// shift is what the workers of one term go by.
-type shift struct {
-	run       context.Context // of Run
-	ctx       context.Context // of reconciles
-	taking    context.Context // its end sends home who waits for a key
-	accepting <-chan struct{} // once it is closed, no key is begun
 }

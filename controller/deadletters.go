@@ -39,30 +39,30 @@ type DeadLetter[K comparable] struct {
 //
 // All methods are safe for concurrent use, before, during and after Run.
 type DeadLetters[K comparable] struct {
-	ledger *ledger[K]
-	queue  workqueue.TypedRateLimitingInterface[K]
+	keys  *keyTracker[K]
+	queue workqueue.TypedRateLimitingInterface[K]
 }
 
 // Len counts the letters.
 func (d *DeadLetters[K]) Len() int {
-	d.ledger.mu.Lock()
-	defer d.ledger.mu.Unlock()
-	return len(d.ledger.letters)
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	return len(d.keys.letters)
 }
 
 // Evicted counts the letters that ever had to make room for newer ones.
 func (d *DeadLetters[K]) Evicted() uint64 {
-	d.ledger.mu.Lock()
-	defer d.ledger.mu.Unlock()
-	return d.ledger.evicted
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	return d.keys.evicted
 }
 
 // List returns copies of all letters, those given up first in front.
 func (d *DeadLetters[K]) List() []DeadLetter[K] {
-	d.ledger.mu.Lock()
-	defer d.ledger.mu.Unlock()
-	letters := make([]DeadLetter[K], 0, len(d.ledger.letters))
-	for element := d.ledger.order.Front(); element != nil; element = element.Next() {
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	letters := make([]DeadLetter[K], 0, len(d.keys.letters))
+	for element := d.keys.order.Front(); element != nil; element = element.Next() {
 		letters = append(letters, *element.Value.(*DeadLetter[K]))
 	}
 	return letters
@@ -70,9 +70,9 @@ func (d *DeadLetters[K]) List() []DeadLetter[K] {
 
 // Get returns a copy of key's letter, and whether there is one.
 func (d *DeadLetters[K]) Get(key K) (DeadLetter[K], bool) {
-	d.ledger.mu.Lock()
-	defer d.ledger.mu.Unlock()
-	element, dead := d.ledger.letters[key]
+	d.keys.mu.Lock()
+	defer d.keys.mu.Unlock()
+	element, dead := d.keys.letters[key]
 	if !dead {
 		return DeadLetter[K]{}, false
 	}
@@ -97,9 +97,9 @@ func (d *DeadLetters[K]) ReplayAll() int {
 // Discard takes key's letter out, and lets the rate limiter forget the key. The key is not reconciled until it changes. It
 // returns false, and does nothing, if there is no such letter.
 func (d *DeadLetters[K]) Discard(key K) bool {
-	d.ledger.mu.Lock()
-	letter := d.ledger.unburyLocked(key)
-	d.ledger.mu.Unlock()
+	d.keys.mu.Lock()
+	letter := d.keys.removeLetterLocked(key)
+	d.keys.mu.Unlock()
 	if letter == nil {
 		return false
 	}

@@ -96,20 +96,20 @@ func sameVersion(oldObj, newObj any) bool {
 // retry.
 type intake[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
-	ledger *ledger[K]
+	keys *keyTracker[K]
 }
 
 func (q intake[K]) Add(key K) {
-	q.ledger.changed(key)
+	q.keys.changed(key)
 	q.TypedRateLimitingInterface.Add(key)
 }
 
 func (q intake[K]) AddAfter(key K, delay time.Duration) {
-	q.ledger.changed(key)
+	q.keys.changed(key)
 	q.TypedRateLimitingInterface.AddAfter(key, delay)
 }
 
 func (q intake[K]) AddRateLimited(key K) {
-	q.ledger.changed(key)
+	q.keys.changed(key)
 	q.TypedRateLimitingInterface.AddRateLimited(key)
 }

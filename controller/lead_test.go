@@ -11,12 +11,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"example.com/informerstack/internal/termcontext"
 	"example.com/informerstack/workqueue"
 )
 
-// office is an election with one candidate: a term lasts from elect to depose.
+// office is an election with one candidate: a term lasts from elect to depose. Its context carries the term, as that of
+// leaderelection does, unless it is plain.
 type office struct {
 	elected chan struct{} // made in the bubble that uses it
+	plain   bool
 	depose  context.CancelFunc
 	ended   chan struct{} // closed when the work of the term has returned
 	fails   error         // what lead returns
@@ -30,10 +33,17 @@ func (o *office) lead(ctx context.Context, work func(context.Context)) error {
 			return o.fails
 		case <-o.elected:
 		}
-		var term context.Context
-		term, o.depose = context.WithCancel(ctx)
+		term, endTerm := context.WithCancel(context.WithoutCancel(ctx))
+		led, stop := context.WithCancel(ctx)
+		o.depose = func() {
+			endTerm()
+			stop()
+		}
 		o.ended = make(chan struct{})
-		work(term)
+		if !o.plain {
+			led = termcontext.With(led, term)
+		}
+		work(led)
 		close(o.ended)
 		o.depose()
 		if o.fails != nil {
@@ -123,6 +133,21 @@ func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
 		w.release("a")
 		<-w.ended
 		w.workerSaw("a: hold")
+	})
+}
+
+// A Lead function of another kind does not say how long it leads after it was stopped: there is no grace then.
+func TestStory_ALeaderOfAnUnknownTermHasNoGrace(t *testing.T) {
+	o := office{plain: true}
+	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute, Drain: true}, func(w *world) {
+		o.elected = make(chan struct{})
+		w.answers("a", "hold")
+		w.run()
+		o.elect()
+		w.change("a", "b")
+		w.stop()
+		w.workerSaw("a: hold")
+		assert.Equal(t, w.start, time.Now())
 	})
 }
 

@@ -18,65 +18,72 @@ const (
 	DefaultDeadLetterCapacity = 1000
 )
 
-// Options adjusts a controller. The zero value of each field is a sound choice; a negative number is an error that Run
-// returns.
+// Options configures a controller. The zero value of each field is a sound choice; Run returns an error for a negative
+// number.
 type Options[K comparable] struct {
 	// Workers is how many keys may be reconciled at the same time. 0 means DefaultWorkers.
 	Workers int
 
-	// WaitFor names the caches that reconcile reads. No worker starts before all are synced.
+	// WaitFor lists the caches that reconcile reads. No worker starts before all are synced.
 	WaitFor []Synced
 	// CacheSyncTimeout is how long Run waits for WaitFor. 0 means DefaultCacheSyncTimeout.
 	CacheSyncTimeout time.Duration
 
-	// Lead, if set, decides when the workers run, usually by leader election: leaderelection.Lead returns one. It is called
-	// once the caches are synced, so that those of a new leader are warm, and calls work whenever this process leads. work's
-	// context must end with the term; work returns when no reconcile runs any more. Keys are kept while nobody works. Run
-	// ends when Lead returns, and returns its error.
+	// Lead, if set, decides when the workers run. It is usually the method Lead of a leaderelection.LeaderElector. Run calls
+	// it once the caches are synced, so that those of a new leader are warm. Lead calls work whenever this process leads,
+	// with a context that must end with the term or before; work returns when no reconcile runs any more. Keys are kept
+	// between terms. Run ends when Lead returns, and returns its error.
+	//
+	// An elector's context says how long the term lasts after the process was asked to stop. For a Lead of another kind, the
+	// right to act ends with the context that it gives to work: see GracePeriod.
 	Lead func(ctx context.Context, work func(ctx context.Context)) error
 
 	// ReconcileTimeout ends the context of one call of reconcile. It cannot end the call itself: a reconcile that ignores its
 	// context keeps its worker. 0 means no limit.
 	ReconcileTimeout time.Duration
-	// Panic says what becomes of a reconcile that panics.
+	// Panic decides what happens after a reconcile panics.
 	Panic PanicPolicy
 
-	// RateLimiter paces the repetition of failed keys. A workqueue.ErrorRateLimiter decides by the error. Nil means
+	// RateLimiter paces the retries of failed keys. A workqueue.ErrorRateLimiter decides by the error. Nil means
 	// workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
-	// NewQueue makes the queue, once, in New: one with metrics, say, or one in which a change supersedes a retry that waits
-	// (AddSupersedesDelayed). If the queue has the method AddFailed(key, err), failed keys go there, and to AddRateLimited
-	// otherwise. Nil means workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
+	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a change supersedes a pending
+	// retry (AddSupersedesDelayed). Failed keys go to the queue's method AddFailed(key, err) if it has one, otherwise to
+	// AddRateLimited. Nil means workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K]
 
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before the key becomes a dead
-	// letter. 0 means that failures are repeated for ever.
+	// letter. 0 means that failures are retried for ever.
 	//
-	// A reconcile that writes to its own object each time it fails changes it each time: let the handler pass only changes of
-	// the generation, or the count never gets anywhere.
+	// A reconcile that writes to its own object each time it fails changes the object each time, and the count starts again:
+	// let the handler pass only changes of the generation.
 	MaxAttempts int
-	// DeadLetterCapacity bounds how many dead letters are kept; the oldest make room. 0 means DefaultDeadLetterCapacity.
+	// DeadLetterCapacity bounds the number of dead letters; the oldest are evicted. 0 means DefaultDeadLetterCapacity.
 	DeadLetterCapacity int
-	// Exists, if set, is asked after a failure. If it denies, the key is forgotten rather than tried again. Leave it nil when
-	// reconcile still has to clean up behind things that are gone. It runs on the workers, with no lock held.
+	// Exists, if set, is called after a failure. If it returns false, the key is forgotten instead of retried. Leave it nil
+	// if reconcile has to clean up after deleted objects. It runs on the workers, with no lock held.
 	Exists func(key K) bool
 
 	// GracePeriod is how long the context of a running reconcile outlives the context of Run. 0 means that both end together.
-	// Run waits for what runs in any case. The end of a leader's term grants no grace.
+	// Run waits for running reconciles in any case.
+	//
+	// Under a lease the period is part of the term: it is over as soon as the lease is lost. That holds for Options.Lead and
+	// for a Run whose context is that of leaderelection's OnStartedLeading. If Lead is a function whose context carries no
+	// term, and with the elector's option AbandonWork, there is no grace period.
 	GracePeriod time.Duration
-	// Drain lets the workers also handle, within the GracePeriod, what is still queued when the context of Run ends. Delayed
-	// keys are not waited for.
+	// Drain makes the workers also handle, within the GracePeriod, the keys that are queued when the context of Run ends.
+	// Delayed keys are not waited for.
 	Drain bool
 
-	// Metrics hears of each reconcile. Nil costs nothing.
+	// Metrics receives each reconcile's outcome. Nil costs nothing.
 	Metrics Metrics
 }
 
-// PanicPolicy says what becomes of a reconcile that panics.
+// PanicPolicy decides what happens after a reconcile panics.
 type PanicPolicy int
 
 const (
-	// RetryPanic makes it an error like any other: a *PanicError.
+	// RetryPanic makes the panic an error like any other: a *PanicError.
 	RetryPanic PanicPolicy = iota
 	// BuryPanic makes the key a dead letter at once, since the same input tends to panic again.
 	BuryPanic

@@ -139,7 +139,7 @@ func TestResultRules(t *testing.T) {
 				defer w.c.queue.ShutDown()
 				w.c.Enqueue("a")
 				ctx := klog.NewContext(t.Context(), klog.Logger{})
-				assert.True(t, w.c.processNextWorkItem(shift{ctx: ctx}))
+				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx)))
 
 				assert.Equal(t, append(append([]string{"Get"}, tc.wantCalls...), "Done"), queue.calls)
 				assert.Equal(t, []Report{tc.want}, w.reported())
@@ -171,7 +171,7 @@ func TestCrashOnPanic(t *testing.T) {
 	c := New("crash", func(context.Context, string) (Result, error) { panic("x") }, Options[string]{Panic: CrashOnPanic})
 	defer c.queue.ShutDown()
 	c.Enqueue("a")
-	assert.PanicsWithValue(t, "x", func() { c.processNextWorkItem(shift{ctx: t.Context()}) })
+	assert.PanicsWithValue(t, "x", func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context())) })
 	c.Enqueue("a")
 	assert.Equal(t, 1, c.queue.Len())
 }

@@ -84,22 +84,22 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 	if queue, ok := c.queue.(workqueue.Tracker); ok {
 		s.Limited = queue.Tracked()
 	}
-	c.ledger.snapshot(&s)
+	c.keys.snapshot(&s)
 	slices.SortFunc(s.Running, func(a, b Running[K]) int { return a.Since.Compare(b.Since) })
 	slices.SortFunc(s.Failing, func(a, b Failing[K]) int { return a.First.Time.Compare(b.First.Time) })
 	return s
 }
 
-func (l *ledger[K]) snapshot(s *Snapshot[K]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key, r := range l.running {
-		s.Running = append(s.Running, Running[K]{Key: key, ReconcileID: r.turn.reconcileID(), Since: r.since})
+func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, r := range k.running {
+		s.Running = append(s.Running, Running[K]{Key: key, ReconcileID: r.ctx.reconcileID(), Since: r.since})
 	}
-	for key, f := range l.failing {
+	for key, f := range k.failing {
 		s.Failing = append(s.Failing, Failing[K]{Key: key, Attempts: f.attempts, First: f.first, Last: f.last})
 	}
-	s.DeadLetters = len(l.letters)
-	s.Evicted = l.evicted
-	s.Outcomes = maps.Clone(l.outcomes)
+	s.DeadLetters = len(k.letters)
+	s.Evicted = k.evicted
+	s.Outcomes = maps.Clone(k.outcomes)
 }

@@ -22,15 +22,15 @@ func (c *Controller[K]) Status() Status {
 		Queued:    c.queue.Len(),
 		KeyErrors: c.keyErrors.Load(),
 	}
-	c.ledger.status(&s)
+	c.keys.status(&s)
 	return s
 }
 
-func (l *ledger[K]) status(s *Status) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.Running = len(l.running)
-	s.Failing = len(l.failing)
-	s.DeadLetters = len(l.letters)
-	s.Evicted = l.evicted
+func (k *keyTracker[K]) status(s *Status) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.Running = len(k.running)
+	s.Failing = len(k.failing)
+	s.DeadLetters = len(k.letters)
+	s.Evicted = k.evicted
 }

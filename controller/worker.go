@@ -15,31 +15,34 @@ import (
 var errReconcileTimeout = errors.New("the reconcile timeout has passed")
 
 // runWorker handles keys until the queue is shut down and empty, or the shift ends.
-func (c *Controller[K]) runWorker(s shift) {
+func (c *Controller[K]) runWorker(s *shift) {
 	for c.processNextWorkItem(s) {
 	}
 }
 
-// processNextWorkItem takes one key through its turn: Get, reconcile, settle, Done. It returns false when there will be no
-// more keys.
-func (c *Controller[K]) processNextWorkItem(s shift) bool {
+// processNextWorkItem handles one key: Get, reconcile, settle, Done. It returns false when there will be no more keys.
+func (c *Controller[K]) processNextWorkItem(s *shift) bool {
 	key, shutdown := c.get(s.taking)
 	if shutdown {
 		return false
 	}
 	defer c.queue.Done(key)
-	select {
-	case <-s.accepting:
+	if s.stopped() {
 		if s.run.Err() != nil {
 			return true // the queue is emptied, and ends the worker
 		}
 		c.queue.Add(key) // for the next term
 		return false
-	default:
 	}
 
-	t, start := &turn[K]{Context: s.ctx, key: key}, time.Now()
-	if !c.ledger.begin(t, start) {
+	ctx := s.ctx
+	if c.opts.ReconcileTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
+		defer cancel()
+	}
+	r, start := &reconcileContext[K]{Context: ctx, shift: s, key: key}, time.Now()
+	if !c.keys.begin(r, start) {
 		return true // given up: only a change can bring it back
 	}
 	if c.opts.Metrics != nil {
@@ -47,8 +50,8 @@ func (c *Controller[K]) processNextWorkItem(s shift) bool {
 	}
 
 	var report Report
-	result, err := c.call(t, &report)
-	c.settle(t, result, err, &report)
+	result, err := c.call(r, &report)
+	c.settle(r, result, err, &report)
 
 	if c.opts.Metrics != nil {
 		report.Took = time.Since(start)
@@ -57,16 +60,10 @@ func (c *Controller[K]) processNextWorkItem(s shift) bool {
 	return true
 }
 
-// call runs reconcile under its timeout and the panic policy.
-func (c *Controller[K]) call(t *turn[K], report *Report) (result Result, err error) {
-	ctx := context.Context(t)
-	if c.opts.ReconcileTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
-		defer cancel()
-	}
+// call runs reconcile under the panic policy.
+func (c *Controller[K]) call(r *reconcileContext[K], report *Report) (result Result, err error) {
 	defer func() {
-		report.TimedOut = errors.Is(context.Cause(ctx), errReconcileTimeout)
+		report.TimedOut = errors.Is(context.Cause(r.Context), errReconcileTimeout)
 	}()
 	if c.opts.Panic != CrashOnPanic {
 		defer func() {
@@ -76,48 +73,48 @@ func (c *Controller[K]) call(t *turn[K], report *Report) (result Result, err err
 			}
 		}()
 	}
-	return c.reconcile(ctx, t.key)
+	return c.reconcile(r, r.key)
 }
 
 // settle decides what follows from an answer of reconcile, as the table at ReconcileFunc says.
-func (c *Controller[K]) settle(t *turn[K], result Result, err error, report *Report) {
+func (c *Controller[K]) settle(r *reconcileContext[K], result Result, err error, report *Report) {
 	switch {
 	case err != nil:
 		report.Outcome, report.Terminal = OutcomeError, IsTerminal(err)
 		if result.RequeueAfter > 0 {
-			t.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored", "requeueAfter", result.RequeueAfter)
+			r.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored", "requeueAfter", result.RequeueAfter)
 		}
-		c.settleFailure(t, err, report)
+		c.settleFailure(r, err, report)
 	case result.RequeueAfter > 0:
 		report.Outcome = OutcomeRequeueAfter
-		c.ledger.succeeded(t.key, report.Outcome)
-		c.queue.Forget(t.key)
-		c.queue.AddAfter(t.key, result.RequeueAfter)
+		c.keys.succeeded(r.key, report.Outcome)
+		c.queue.Forget(r.key)
+		c.queue.AddAfter(r.key, result.RequeueAfter)
 	default:
 		report.Outcome = OutcomeSuccess
-		c.ledger.succeeded(t.key, report.Outcome)
-		c.queue.Forget(t.key)
+		c.keys.succeeded(r.key, report.Outcome)
+		c.queue.Forget(r.key)
 	}
-	if klog.FromContext(t.Context).V(5).Enabled() {
-		t.logger().V(5).Info("Reconciled", "outcome", report.Outcome, "requeueAfter", result.RequeueAfter)
+	if klog.FromContext(r.Context).V(5).Enabled() {
+		r.logger().V(5).Info("Reconciled", "outcome", report.Outcome, "requeueAfter", result.RequeueAfter)
 	}
 }
 
 // settleFailure decides between trying again, giving up, and, for a thing that is gone or a controller that stops, neither.
-func (c *Controller[K]) settleFailure(t *turn[K], err error, report *Report) {
-	logger := t.logger()
+func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report *Report) {
+	logger := r.logger()
 	if panicked, ok := errors.AsType[*PanicError](err); ok {
 		logger.Error(err, "Reconcile panicked", "stack", string(panicked.Stack))
 	}
 	switch {
-	case t.Err() != nil:
-		c.ledger.abandoned(t.key)
-		c.queue.Add(t.key) // for the next term, if there is one
+	case r.shift.ended():
+		c.keys.abandoned(r.key)
+		c.queue.Add(r.key) // for the next term, if there is one
 		logger.Error(err, "Reconcile was cut short by the stop")
 		return
-	case c.opts.Exists != nil && !c.opts.Exists(t.key):
-		c.ledger.abandoned(t.key)
-		c.queue.Forget(t.key)
+	case c.opts.Exists != nil && !c.opts.Exists(r.key):
+		c.keys.abandoned(r.key)
+		c.queue.Forget(r.key)
 		logger.Error(err, "Reconcile failed for something that is gone, not trying again")
 		return
 	}
@@ -129,18 +126,18 @@ func (c *Controller[K]) settleFailure(t *turn[K], err error, report *Report) {
 	case report.Panicked && c.opts.Panic == BuryPanic:
 		giveUp = Panicked
 	}
-	buried, evicted := c.ledger.failed(t.key, err, giveUp, time.Now())
+	buried, evicted := c.keys.failed(r.key, err, giveUp, time.Now())
 	switch {
 	case buried != nil:
 		report.Buried = buried.Reason
 		if buried.Reason != Terminal {
-			c.queue.Forget(t.key)
+			c.queue.Forget(r.key)
 		}
 		logger.Error(err, "Reconcile failed, giving up until something changes", "reason", buried.Reason, "attempts", buried.Attempts)
 	case giveUp == Terminal:
 		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
 	default:
-		c.addRateLimited(t.key, err)
+		c.addRateLimited(r.key, err)
 		logger.Error(err, "Reconcile failed, trying again later")
 	}
 	if evicted != nil {

@@ -279,27 +279,27 @@ func (w *world) End(report Report) {
 	w.reports = append(w.reports, report)
 }
 
-// checkLaws checks the laws of the ledger.
+// checkLaws checks the laws of the key tracker.
 func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	t.Helper()
-	l := c.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key := range l.letters {
-		assert.NotContains(t, l.failing, key, "G1")
-		assert.NotContains(t, l.running, key, "G2")
+	k := c.keys
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.letters {
+		assert.NotContains(t, k.failing, key, "G1")
+		assert.NotContains(t, k.running, key, "G2")
 	}
-	for key, s := range l.failing {
+	for key, s := range k.failing {
 		assert.GreaterOrEqual(t, s.attempts, 1, "G3: %v", key)
-		assert.True(t, l.maxAttempts == 0 || s.attempts < l.maxAttempts, "G3: %v has %d attempts", key, s.attempts)
+		assert.True(t, k.maxAttempts == 0 || s.attempts < k.maxAttempts, "G3: %v has %d attempts", key, s.attempts)
 	}
-	assert.Equal(t, len(l.letters), l.order.Len(), "G4")
-	assert.LessOrEqual(t, len(l.letters), l.capacity, "G4")
+	assert.Equal(t, len(k.letters), k.order.Len(), "G4")
+	assert.LessOrEqual(t, len(k.letters), k.capacity, "G4")
 	last := time.Time{}
-	for element := l.order.Front(); element != nil; element = element.Next() {
+	for element := k.order.Front(); element != nil; element = element.Next() {
 		letter := element.Value.(*DeadLetter[K])
-		assert.Same(t, element, l.letters[letter.Key], "G4")
-		assert.False(t, letter.Last.Time.Before(last), "G4: the order is by burial")
+		assert.Same(t, element, k.letters[letter.Key], "G4")
+		assert.False(t, letter.Last.Time.Before(last), "G4: the order is by time")
 		last = letter.Last.Time
 	}
 }

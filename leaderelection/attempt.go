@@ -118,7 +118,7 @@ func (e *LeaderElector) write(ctx context.Context, put func(context.Context, res
 // wrote draws the conclusion from a write that the server has accepted.
 func (e *LeaderElector) wrote(w win) error {
 	if e.term == nil {
-		if took := e.now().mono.Sub(w.sent.mono); took >= e.config.hold() {
+		if took := e.now().since(w.sent); took >= e.config.hold() {
 			e.inDoubt = true
 			return fmt.Errorf("%w: taking it took %v", errNotFree, took)
 		}

@@ -86,10 +86,13 @@ type LeaderElectionConfig struct {
 
 // LeaderCallbacks are what an elector calls. Apart from what is said below, they are called without locks.
 type LeaderCallbacks struct {
-	// OnStartedLeading does the work of a leader, in a goroutine of its own. It should return soon after its context is
-	// done, which happens when Run's is, or, before anybody else may lead, when the lease is lost: then
-	// context.Cause is an ErrLost. FencingTokenFromContext returns the term's token. If it returns earlier, the lease is
-	// held nevertheless.
+	// OnStartedLeading does the work of a leader, in a goroutine of its own. Its context is done when Run's is, and when the
+	// term is over: when the lease is lost, before another candidate may lead. In that case context.Cause is an ErrLost. It
+	// should return soon after that. If it returns earlier, the lease is held all the same.
+	//
+	// After Run's context is done, the lease is renewed until OnStartedLeading has returned, but it can still be lost. To
+	// wind up in that time, use TermContext, not a context that never ends: its end is the end of the right to act.
+	// FencingTokenFromContext returns the term's token.
 	OnStartedLeading func(ctx context.Context)
 
 	// OnStoppedLeading is called once after each OnStartedLeading, by Run's goroutine. If the lease was lost, that is at

@@ -41,10 +41,10 @@ const conflictPause = 10 * time.Millisecond
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 type LeaderElector struct {
-	config    LeaderElectionConfig
-	wall      func() time.Time // the wall clock, in tests; nil is the machine's
-	jitter    func() float64   // from 0 to 1
-	announcer announcer
+	config   LeaderElectionConfig
+	now      func() clockReading
+	jitter   func() float64 // from 0 to 1
+	notifier notifier
 
 	running atomic.Bool
 
@@ -67,7 +67,7 @@ type LeaderElector struct {
 
 // win is a write that gave the lease to this candidate.
 type win struct {
-	sent  moment
+	sent  clockReading
 	token FencingToken
 }
 
@@ -79,10 +79,11 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 		return nil, err
 	}
 	e := &LeaderElector{
-		config:    config,
-		jitter:    rand.Float64,
-		announcer: announcer{tell: config.Callbacks.OnNewLeader},
-		status:    Status{Phase: Idle},
+		config:   config,
+		now:      readClocks,
+		jitter:   rand.Float64,
+		notifier: notifier{notify: config.Callbacks.OnNewLeader},
+		status:   Status{Phase: Idle},
 	}
 	e.metricOff()
 	return e, nil
@@ -98,8 +99,9 @@ func (e *LeaderElector) Run(ctx context.Context) {
 	}
 }
 
-// Lead is Run with work in place of OnStartedLeading; a controller's Options.Lead takes it. It returns nil once ctx is done,
-// and before that ErrLost, unless Rejoin is set, or ErrRunning.
+// Lead is Run with work in place of OnStartedLeading; a controller's Options.Lead takes it. work's context is the one that
+// OnStartedLeading describes. Lead returns nil once ctx is done. It returns ErrLost if the lease was lost before that and
+// Rejoin is not set, and ErrRunning if the elector runs already.
 func (e *LeaderElector) Lead(ctx context.Context, work func(ctx context.Context)) error {
 	return e.run(ctx, work)
 }
@@ -145,7 +147,7 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 		limited, cancel := context.WithTimeout(ctx, e.config.RenewDeadline)
 		err := e.attempt(limited)
 		cancel()
-		e.announce()
+		e.notifier.seen(e.observed.HolderIdentity)
 		if err == nil {
 			return nil
 		}
@@ -253,7 +255,8 @@ func (e *LeaderElector) release(ctx context.Context) error {
 	}
 }
 
-// IsLeader reports whether this candidate leads now: it holds the lease, and will for a while by both its clocks.
+// IsLeader reports whether this candidate leads now. It reads the clocks: it returns false once the
+// lease was not renewed in time, whether or not the elector has noticed.
 func (e *LeaderElector) IsLeader() bool {
 	e.mu.Lock()
 	t := e.term
@@ -279,14 +282,4 @@ func (e *LeaderElector) Check(maxTolerableExpiredLease time.Duration) error {
 		return fmt.Errorf("failed election to renew leadership on lease %s", e.config.Name)
 	}
 	return nil
-}
-
-// now reads both clocks, the wall clock first: a pause between the two readings then shows.
-func (e *LeaderElector) now() moment {
-	if e.wall != nil {
-		wall := e.wall()
-		return moment{mono: time.Now(), wall: wall}
-	}
-	now := time.Now()
-	return moment{mono: now, wall: now.Round(0)}
 }

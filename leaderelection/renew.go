@@ -34,7 +34,7 @@ func (e *LeaderElector) renewUntil(until context.Context) error {
 
 		begun := time.Now()
 		err := e.attempt(requests)
-		e.announce()
+		e.notifier.seen(e.observed.HolderIdentity)
 		switch {
 		case err == nil:
 			e.due = time.Now().Add(e.config.RetryPeriod)

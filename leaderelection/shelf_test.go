@@ -119,6 +119,8 @@ type shelfLock struct {
 	shelf    *shelf
 	identity string
 	events   func(string)
+	before   func(op string) // called before each request
+	after    func(op string) // called after each request that has reached the server
 
 	mu      sync.Mutex
 	weather weather
@@ -134,6 +136,9 @@ func (l *shelfLock) setWeather(w weather) {
 
 // do sends a request that does work on the server.
 func (l *shelfLock) do(ctx context.Context, op string, work func() error) error {
+	if l.before != nil {
+		l.before(op)
+	}
 	l.mu.Lock()
 	w := l.weather
 	l.mu.Unlock()
@@ -153,6 +158,9 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	l.shelf.calls[op]++
 	err := work()
 	l.shelf.mu.Unlock()
+	if l.after != nil {
+		l.after(op)
+	}
 	if w.loses {
 		return fmt.Errorf("%s: connection reset", op)
 	}

@@ -63,14 +63,14 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 		windsUp := time.Duration(random.IntN(20)) * time.Second
 		config.Callbacks.OnStartedLeading = func(ctx context.Context) {
 			for ctx.Err() == nil {
-				c.wall() // a paused process does nothing
+				c.clocks() // a paused process does nothing
 				if token, ok := FencingTokenFromContext(ctx); ok {
 					l.write(name, token)
 				}
 				sleep(ctx, 250*time.Millisecond)
 			}
 			time.Sleep(windsUp)
-			c.wall()
+			c.clocks()
 			if token, ok := FencingTokenFromContext(ctx); ok {
 				l.write(name, token)
 			}
@@ -83,7 +83,7 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 	})
 	mine := rand.New(rand.NewPCG(random.Uint64(), 0))
 	c.jitter = mine.Float64
-	c.jump(time.Duration(random.Int64N(int64(10 * 365 * 24 * time.Hour))))
+	c.step(time.Duration(random.Int64N(int64(10 * 365 * 24 * time.Hour))))
 	return c
 }
 
@@ -158,7 +158,7 @@ func simulate(t *testing.T, random *rand.Rand) {
 		case 2, 3, 4:
 			c.resume()
 		case 5:
-			c.jump(time.Duration(random.IntN(200)-80) * time.Second)
+			c.step(time.Duration(random.IntN(200)-80) * time.Second)
 		case 6, 7, 8, 9:
 			c.api(randomWeather(random))
 		case 10:

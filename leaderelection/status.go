@@ -45,7 +45,7 @@ func (e *LeaderElector) setPhase(p Phase) {
 }
 
 // noteRenewal notes a write that was accepted, the one that won the term with no slack.
-func (e *LeaderElector) noteRenewal(sent moment, slack time.Duration) {
+func (e *LeaderElector) noteRenewal(sent clockReading, slack time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status.LastRenewal = sent.mono

@@ -330,23 +330,78 @@ func TestStory_APauseEndsTheTermThoughNobodyElseLed(t *testing.T) {
 	})
 }
 
-// While a machine is suspended its monotonic clock stands still. The wall clock tells.
+// While a machine is suspended its monotonic clock stops, and so do its timers. A leader looks every
+// second how long that was.
 func TestStory_ASuspendedLeaderStops(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a").runs()
-		w.after(500 * time.Millisecond)
-		a.jump(16 * time.Second)
-		w.after(500 * time.Millisecond)
-		w.saw("0s a started", "1s a stopped")
-		assert.ErrorContains(t, context.Cause(a.led()), "the wall clock went on by 17s")
+		w.after(2500 * time.Millisecond) // the last renewal is that of 2 s
+		a.sleeps(11 * time.Second)
+		w.after(400 * time.Millisecond)
+		w.saw("0s a started")
+		assert.NoError(t, a.led().Err())
+		a.sleeps(4 * time.Second)
+		w.after(100 * time.Millisecond)
+		w.saw("3s a stopped")
+		assert.EqualError(t, context.Cause(a.led()), "leader election lost: lease was not renewed "+
+			"for 16s, during which the machine was suspended for 15s")
 	})
 }
 
-// Who asks need not wait for the elector to look at the wall clock, in whichever way he asks.
+// Suspends that add up to less than what is left of the term are harmless: each renewal starts the
+// count again.
+func TestStory_ShortSuspendsGoUnnoticed(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a").runs()
+		for range 10 {
+			w.after(2 * time.Second)
+			a.sleeps(9 * time.Second)
+		}
+		w.saw("0s a started")
+	})
+}
+
+// A suspend between the write that wins the lease and the answer, or between that and the work: the
+// work never has a live context.
+func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
+	for name, when := range map[string]string{"the answer": "create", "the work": "event"} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				a := w.candidate("a", func(c *LeaderElectionConfig) {
+					c.Callbacks.OnStartedLeading = func(ctx context.Context) {
+						select {
+						case <-ctx.Done():
+							w.say("a started with a context that is done: %v", ctx.Err())
+						default:
+							w.say("a started")
+						}
+					}
+				})
+				a.lock.after = func(op string) {
+					if op == when {
+						a.sleeps(12 * time.Second)
+					}
+				}
+				a.lock.events = func(string) { a.lock.after("event") }
+				a.runs()
+				if when == "event" {
+					w.saw("0s a started with a context that is done: context canceled", "0s a stopped")
+					return
+				}
+				w.saw()
+				w.after(2 * time.Second) // the next try: its own lease
+				w.saw("2s a started")
+			})
+		})
+	}
+}
+
+// A query need not wait for the elector's next look, whichever query it is.
 func TestStory_TheClocksAreLookedAtWhenAsked(t *testing.T) {
 	asks := map[string]func(c *candidate) bool{
 		"IsLeader":    func(c *candidate) bool { return c.IsLeader() },
 		"context.Err": func(c *candidate) bool { return c.led().Err() == nil },
+		"TermContext": func(c *candidate) bool { return TermContext(c.led()).Err() == nil },
 		"token": func(c *candidate) bool {
 			_, ok := FencingTokenFromContext(c.led())
 			return ok
@@ -359,7 +414,7 @@ func TestStory_TheClocksAreLookedAtWhenAsked(t *testing.T) {
 				a := w.candidate("a").runs()
 				w.after(100 * time.Millisecond)
 				assert.True(t, leads(a))
-				a.jump(16 * time.Second)
+				a.sleeps(12 * time.Second)
 				assert.False(t, leads(a))
 				w.saw("0s a started", "100ms a stopped")
 			})
@@ -367,28 +422,39 @@ func TestStory_TheClocksAreLookedAtWhenAsked(t *testing.T) {
 	}
 }
 
-// A wall clock that is set by less than a lease, or back, changes nothing.
+// A wall clock that people or time servers set, forward or back, changes nothing but the record's
+// times: not for a leader, and not for a candidate. client-go's way, AbandonWork, is no different.
 func TestStory_TimeServersMaySetTheClock(t *testing.T) {
-	story(t, func(w *world) {
-		a := w.candidate("a").runs()
-		for _, d := range []time.Duration{5 * time.Second, -time.Hour, 12 * time.Second, -5 * time.Second} {
-			w.after(time.Second)
-			a.jump(d)
-			w.after(10 * time.Second)
-		}
-		w.saw("0s a started")
-	})
+	for _, options := range [][]func(*LeaderElectionConfig){{}, {abandoning, always}} {
+		stories(t, func(w *world) {
+			a := w.candidate("a", options...).runs()
+			w.after(500 * time.Millisecond)
+			b := w.candidate("b", options...).runs()
+			steps := []time.Duration{5 * time.Second, 16 * time.Second, -time.Hour, 1000 * time.Hour}
+			for _, d := range steps {
+				w.after(time.Second)
+				a.step(d)
+				w.after(10 * time.Second)
+				b.step(d)
+				w.after(10 * time.Second)
+			}
+			w.saw("0s a started")
+			assert.True(t, a.isLeader())
+			renewed := w.shelf.get().RenewTime.Sub(w.start)
+			assert.Greater(t, renewed, 999*time.Hour, "people read a's wall clock there")
+		})
+	}
 }
 
 // The record's times say nothing: clocks may be decades apart.
 func TestStory_ClocksMayDiffer(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a")
-		a.jump(-50 * 365 * 24 * time.Hour)
+		a.step(-50 * 365 * 24 * time.Hour)
 		a.runs()
 		w.after(time.Second)
 		b := w.candidate("b")
-		b.jump(100 * 365 * 24 * time.Hour)
+		b.step(100 * 365 * 24 * time.Hour)
 		b.runs()
 		w.after(time.Minute)
 		w.saw("0s a started")

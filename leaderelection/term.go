@@ -7,66 +7,64 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"example.com/informerstack/internal/termcontext"
 )
 
-// pulse is how often a leader looks at the wall clock. The monotonic clock stands still while a machine is suspended; only a
-// look at the other one tells.
-const pulse = time.Second
+// suspendCheckPeriod is how often a leader looks whether its machine was suspended. Timers do not
+// count that time.
+const suspendCheckPeriod = time.Second
 
-// moment is one moment on the two clocks of a machine: one that runs evenly but may stop with the machine, and one that is
-// set by people and by time servers.
-type moment struct {
-	mono time.Time
-	wall time.Time
-}
-
-// term is one time of leading.
+// term is one period of leading.
 //
-//	T1  it is valid while less than hold has passed since the newest renewal was sent, by the monotonic clock, and less
-//	    than a lease by the wall clock
+//	T1  it is valid while less than hold has passed since the newest renewal was sent; time in
+//	    which the process was stopped or the machine suspended counts
 //	T2  once it is over it stays over: it is not renewed then, whatever the server says
-//	T3  when it is over, the work's context is done
+//	T3  the context lasting is done before anything else shows that the term is over; so is everything made from it
 //	T4  the holder of the lease's record was this candidate in every answer of the term
 //
-// Whoever asks a term looks at the clocks himself, so that nobody is told yes after a pause before a timer has fired.
+// Each query of a term reads the clocks, so that after a pause the answer is right before a timer has fired.
 type term struct {
-	hold  time.Duration
-	lease time.Duration
-	now   func() moment
+	hold time.Duration
+	now  func() clockReading
 
-	ctx     context.Context // the work's
-	cancel  context.CancelCauseFunc
+	ctx     context.Context // of the work: done when it is asked to stop or the term is over
+	lasting context.Context // done when the term is over; ctx carries it
 	working context.Context // done when the work has returned
-	lasting context.Context // done when the term is over
-	finish  context.CancelFunc
+	over    context.Context // what lasting is made of: its Err does not look at the clocks
+	cancel  context.CancelCauseFunc
 
 	mu      sync.Mutex
-	renewed moment // when the newest renewal was sent
+	renewed clockReading // when the newest renewal was sent
 	token   FencingToken
 	err     error // why the term is over
-	alarm   *time.Timer
+	timer   *time.Timer
 }
 
-// newTerm returns a term that w has won. It watches over its own end until it is over.
-func newTerm(ctx context.Context, config *LeaderElectionConfig, now func() moment, w win) *term {
-	t := &term{
-		hold: config.hold(), lease: config.LeaseDuration, now: now, renewed: w.sent, token: w.token,
+// newTerm returns a term that w has won. A timer ends it when its time has passed.
+func newTerm(ctx context.Context, config *LeaderElectionConfig, now func() clockReading, w win) *term {
+	t := &term{hold: config.hold(), now: now, renewed: w.sent, token: w.token}
+	over, endTerm := context.WithCancelCause(termcontext.Lasting(ctx))
+	led, stopWork := context.WithCancelCause(ctx)
+	t.over, t.lasting = over, termContext{over, t}
+	t.ctx = termContext{termcontext.With(led, t.lasting), t}
+	t.cancel = func(cause error) {
+		endTerm(cause)
+		stopWork(cause)
 	}
-	t.lasting, t.finish = context.WithCancel(context.WithoutCancel(ctx))
-	led, cancel := context.WithCancelCause(ctx)
-	t.ctx, t.cancel = ledContext{led, t}, cancel
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.alarm = time.AfterFunc(min(pulse, time.Until(t.renewed.mono.Add(t.hold))), t.watch)
+	t.timer = time.AfterFunc(min(suspendCheckPeriod, time.Until(w.sent.mono.Add(t.hold))), t.watch)
 	return t
 }
 
-// start runs the work.
+// start runs the work. If the term is over by the time the work begins, its context is done.
 func (t *term) start(ctx context.Context, work func(context.Context)) {
 	working, returned := context.WithCancel(context.WithoutCancel(ctx))
 	t.working = working
 	go func() {
 		defer returned()
+		t.valid()
 		work(t.ctx)
 	}()
 }
@@ -85,24 +83,28 @@ func (t *term) left() (time.Duration, bool) {
 	return t.leftLocked(now)
 }
 
-func (t *term) leftLocked(now moment) (time.Duration, bool) {
+func (t *term) leftLocked(now clockReading) (time.Duration, bool) {
 	if t.err != nil {
 		return 0, false
 	}
-	mono, wall := now.mono.Sub(t.renewed.mono), now.wall.Sub(t.renewed.wall)
+	passed := now.since(t.renewed)
 	switch {
-	case mono >= t.hold:
-		t.endLocked(fmt.Errorf("%w: lease was not renewed for %v", ErrLost, mono))
-	case wall >= t.lease:
-		t.endLocked(fmt.Errorf("%w: the wall clock went on by %v since the last renewal", ErrLost, wall))
+	case t.over.Err() != nil: // the term in which Run was called is over
+		t.endLocked(context.Cause(t.over))
+	case passed >= t.hold:
+		cause := fmt.Errorf("%w: lease was not renewed for %v", ErrLost, passed)
+		if asleep := passed - now.mono.Sub(t.renewed.mono); asleep > 0 {
+			cause = fmt.Errorf("%w, during which the machine was suspended for %v", cause, asleep)
+		}
+		t.endLocked(cause)
 	default:
-		return t.hold - mono, true
+		return t.hold - passed, true
 	}
 	return 0, false
 }
 
 // renew notes a write that the server has accepted, and returns how much time was left. It fails if there was none.
-func (t *term) renew(sent moment, token FencingToken) (slack time.Duration, err error) {
+func (t *term) renew(sent clockReading, token FencingToken) (slack time.Duration, err error) {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +125,7 @@ func (t *term) watch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {
-		t.alarm.Reset(min(pulse, left))
+		t.timer.Reset(min(suspendCheckPeriod, left))
 	}
 }
 
@@ -139,27 +141,37 @@ func (t *term) end(cause error) error {
 
 func (t *term) endLocked(cause error) {
 	t.err = cause
-	t.alarm.Stop()
-	t.cancel(cause) // before anybody learns that the term is over
-	t.finish()
+	t.timer.Stop()
+	t.cancel(cause)
 }
 
-// ledContext is the context of the work. Who asks it for its Err, and not one made from it, looks at the clocks.
-type ledContext struct {
+// termContext is a context that ends with a term or before it. Its Err looks at the clocks; that of a context made from it
+// does not.
+type termContext struct {
 	context.Context
 	term *term
 }
 
-func (c ledContext) Err() error {
+// Err implements context.Context.
+func (c termContext) Err() error {
 	c.term.valid()
 	return c.Context.Err()
 }
 
-func (c ledContext) Value(key any) any {
-	if key == (termKey{}) {
-		return c.term
-	}
-	return c.Context.Value(key)
+// termOf returns the term of the work that ctx belongs to, or nil.
+func termOf(ctx context.Context) *term {
+	c, _ := termcontext.Of(ctx).(termContext)
+	return c.term
 }
 
-type termKey struct{}
+// TermContext returns a context with the values of ctx that is done when the term that ctx belongs to is over, because the
+// lease was lost, which makes context.Cause an ErrLost, or is about to be released. Work that was asked to stop uses it for
+// what it must still do, such as a last write: the context that it was started with is done by then.
+//
+// With AbandonWork the term is over as soon as Run's context is done. If ctx belongs to no term, TermContext returns ctx.
+func TermContext(ctx context.Context) context.Context {
+	if termOf(ctx) == nil {
+		return ctx
+	}
+	return termcontext.Lasting(ctx)
+}

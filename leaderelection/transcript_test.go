@@ -63,8 +63,10 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 		c.pause()
 	case "resume":
 		c.resume()
-	case "clock": // clock NAME DURATION: its wall clock is set
-		c.jump(s.duration(cmd.Arg(1)))
+	case "clock": // clock NAME DURATION: its wall clock is set forward
+		c.step(s.duration(cmd.Arg(1)))
+	case "suspend": // suspend NAME DURATION: its machine was suspended until now
+		c.sleeps(s.duration(cmd.Arg(1)))
 	case "after":
 		s.w.after(s.duration(cmd.Arg(0)))
 	case "somebody": // somebody takes|clears|deletes|touches

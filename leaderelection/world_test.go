@@ -13,11 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 // world is a lease and its candidates in a synctest bubble. After each verb everything that can happen has happened, and the
@@ -53,7 +55,10 @@ type candidate struct {
 	stopped   int
 	working   int
 	ledCtx    context.Context // of the newest term
-	jumped    time.Duration   // by which its wall clock was set forward
+	stepped   time.Duration   // by which its wall clock was set forward
+	suspended time.Duration   // for which its machine was suspended
+	behind    time.Duration   // by which its monotonic clock is behind for that reason
+	asleep    time.Time       // not zero: its machine is suspended, since then
 	resumed   chan struct{}   // not nil: the process is paused until it is closed
 }
 
@@ -106,7 +111,7 @@ func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *c
 	}
 	elector, err := NewLeaderElector(config)
 	require.NoError(w.t, err)
-	elector.wall = c.wall
+	elector.now = c.clocks
 	elector.jitter = func() float64 { return 0 }
 	c.LeaderElector, c.run, c.isLeader, c.check = elector, elector.Run, elector.IsLeader, elector.Check
 	return c
@@ -115,7 +120,7 @@ func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *c
 // clientGo makes the candidate one of client-go's.
 func (c *candidate) clientGo(config LeaderElectionConfig) {
 	elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-		Lock: adapt.Lock(config.Lock), LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
+		Lock: adapt.Lock(wallLock{config.Lock, c}), LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
 		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: config.ReleaseOnCancel, Name: config.Name, Coordinated: config.Coordinated,
 		Callbacks: clientgo.LeaderCallbacks{
 			OnStartedLeading: config.Callbacks.OnStartedLeading, OnStoppedLeading: config.Callbacks.OnStoppedLeading,
@@ -174,7 +179,7 @@ func (w *world) holder(want string) {
 // end stops everything and checks that nothing is left.
 func (w *world) end() {
 	for _, c := range w.candidates {
-		c.resume()
+		c.wake()
 		c.lock.setWeather(weather{fails: true})
 		select {
 		case <-c.release:
@@ -326,16 +331,41 @@ func (c *candidate) returned() bool {
 // api sets what becomes of the candidate's requests from now on.
 func (c *candidate) api(s string) { c.lock.setWeather(parseWeather(c.w.t, s)) }
 
-// wall is the candidate's wall clock. A paused process does not get to see it: there the elector waits.
-func (c *candidate) wall() time.Time {
+// clocks are the clocks of the candidate's machine. A paused process does not get to see them:
+// there the elector waits.
+func (c *candidate) clocks() clockReading {
 	c.mu.Lock()
-	resumed, jumped := c.resumed, c.jumped
+	resumed, stepped, suspended, behind := c.resumed, c.stepped, c.suspended, c.behind
 	c.mu.Unlock()
 	if resumed != nil {
 		<-resumed
-		return c.wall()
+		return c.clocks()
 	}
-	return time.Now().Round(0).Add(jumped)
+	now := time.Now()
+	return clockReading{mono: now.Add(-behind), suspended: suspended, wall: now.Round(0).Add(stepped)}
+}
+
+// wallLock writes the times of a candidate's wall clock into the record. It is for client-go's
+// elector, to which the wall clock of a test cannot be given in another way.
+type wallLock struct {
+	resourcelock.Interface
+	c *candidate
+}
+
+func (l wallLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Interface.Create(ctx, l.stepped(record))
+}
+
+func (l wallLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Interface.Update(ctx, l.stepped(record))
+}
+
+func (l wallLock) stepped(record resourcelock.LeaderElectionRecord) resourcelock.LeaderElectionRecord {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	record.RenewTime = metav1.NewTime(record.RenewTime.Add(l.c.stepped))
+	record.AcquireTime = metav1.NewTime(record.AcquireTime.Add(l.c.stepped))
+	return record
 }
 
 // pause stops the process, as SIGSTOP does: its next look at a clock waits for resume.
@@ -356,11 +386,41 @@ func (c *candidate) resume() {
 	}
 }
 
-// jump sets the process's wall clock forward.
-func (c *candidate) jump(d time.Duration) {
+// suspend stops the machine until wake: the process is paused, and its monotonic clock too.
+func (c *candidate) suspend() {
+	c.pause()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.jumped += d
+	if c.asleep.IsZero() {
+		c.asleep = time.Now()
+	}
+}
+
+// wake ends a suspend and a pause.
+func (c *candidate) wake() {
+	c.mu.Lock()
+	if !c.asleep.IsZero() {
+		c.suspended += time.Since(c.asleep)
+		c.behind += time.Since(c.asleep)
+		c.asleep = time.Time{}
+	}
+	c.mu.Unlock()
+	c.resume()
+}
+
+// step sets the wall clock forward.
+func (c *candidate) step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stepped += d
+}
+
+// sleeps suspends the machine for d, in which its monotonic clock stops. Nothing else in the bubble
+// takes any time: for the others, d passes at once.
+func (c *candidate) sleeps(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspended += d
 }
 
 // led returns the context of the newest work.

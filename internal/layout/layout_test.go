@@ -29,11 +29,12 @@ var rules = map[string]rule{
 	"deltafifo":  {ours: []string{"store"}},
 	"reflector":  {ours: []string{"store"}, outside: []string{"k8s.io/client-go/rest"}},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
-	"controller": {ours: []string{"workqueue"}},
+	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
 	"leaderelection": {
-		ours:    []string{"leaderelection/resourcelock"},
-		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
+		ours:    []string{"leaderelection/resourcelock", "internal/termcontext"},
+		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
 	},
+	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"apitest":                     {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
 	"trace": {
