@@ -9,16 +9,38 @@ import (
 	"example.com/informerstack/store"
 )
 
-// handler is a handler of client-go's types. The method sets are the same; what differs is the type of a tombstone.
-type handler struct{ cache.ResourceEventHandler }
-
-// coreHandler returns h for an informer of ours; nil for nil, of which the informer will say that it is.
-func coreHandler(h cache.ResourceEventHandler) informer.ResourceEventHandler {
+// CoreEventHandler returns a handler of client-go's types for an informer of this module, in package
+// informer or compat/cache. Both interfaces have the same methods, so the handler fits without
+// this; but a library that was compiled with client-go would not recognise the tombstones, which
+// have another type here. nil stays nil, which an informer reports.
+func CoreEventHandler(h cache.ResourceEventHandler) informer.ResourceEventHandler {
 	if h == nil {
 		return nil
 	}
 	return handler{h}
 }
+
+// EventHandler is the opposite of CoreEventHandler: a handler of package informer or compat/cache
+// for an informer of client-go, such as those of generated factories.
+func EventHandler(h informer.ResourceEventHandler) cache.ResourceEventHandler {
+	if h == nil {
+		return nil
+	}
+	return clientGoHandler{h}
+}
+
+type clientGoHandler struct{ informer.ResourceEventHandler }
+
+// OnDelete implements cache.ResourceEventHandler.
+func (h clientGoHandler) OnDelete(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = store.DeletedFinalStateUnknown(tombstone)
+	}
+	h.ResourceEventHandler.OnDelete(obj)
+}
+
+// handler is a handler of client-go's types, which gets client-go's tombstones.
+type handler struct{ cache.ResourceEventHandler }
 
 // OnDelete implements informer.ResourceEventHandler.
 func (h handler) OnDelete(obj any) {
@@ -28,7 +50,7 @@ func (h handler) OnDelete(obj any) {
 	h.ResourceEventHandler.OnDelete(obj)
 }
 
-// Unwrap returns what the informer names the handler after in messages: functions, if it is made of functions.
+// Unwrap returns the handler that messages name. It is a handler of functions if h is.
 func (h handler) Unwrap() informer.ResourceEventHandler {
 	switch h := h.ResourceEventHandler.(type) {
 	case cache.ResourceEventHandlerFuncs:
@@ -47,7 +69,8 @@ func (h handler) Unwrap() informer.ResourceEventHandler {
 	return h.ResourceEventHandler
 }
 
-// registration is the handle of an added handler. Those of one handler are equal, and its Status tells how far behind it is.
+// registration is the handle of an added handler. Handles of one handler are equal. Its Status says how
+// far the handler is behind.
 type registration struct {
 	informer.ResourceEventHandlerRegistration
 }
@@ -64,7 +87,8 @@ func (r registration) HasSyncedChecker() cache.DoneChecker {
 	return r.ResourceEventHandlerRegistration.HasSyncedChecker()
 }
 
-// ShutdownChan is what cache.ShutDownEventHandler waits for. Every registration of package informer has it.
+// ShutdownChan is the channel that cache.ShutDownEventHandler waits for. Every registration of package
+// informer has it.
 func (r registration) ShutdownChan() <-chan struct{} {
 	return r.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
 }

@@ -10,6 +10,8 @@
 //	client-go's SharedInformerFactory.InformerFor            NewSharedIndexInformer, in a function
 //	both, with an informer of which more than that is asked  SharedIndexInformer
 //	client-go's and generated listers                        NewIndexer, Indexer
+//	a library's handler, on an informer of compat/cache      CoreEventHandler
+//	a handler for compat/cache, on an informer of client-go  EventHandler
 //	controller-runtime's controller.Options.NewQueue         NewQueue, as it is
 //	manager.Options.LeaderElectionResourceLockInterface      Lock
 //
@@ -104,17 +106,17 @@ func (s *sharedInformer) HasSyncedChecker() cache.DoneChecker { return s.core.Ha
 
 // AddEventHandler implements cache.SharedInformer.
 func (s *sharedInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return registered(s.core.AddEventHandler(coreHandler(handler)))
+	return registered(s.core.AddEventHandler(CoreEventHandler(handler)))
 }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
 func (s *sharedInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, resyncPeriod time.Duration) (cache.ResourceEventHandlerRegistration, error) {
-	return registered(s.core.AddEventHandlerWithResyncPeriod(coreHandler(handler), resyncPeriod))
+	return registered(s.core.AddEventHandlerWithResyncPeriod(CoreEventHandler(handler), resyncPeriod))
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (s *sharedInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	return registered(s.core.AddEventHandlerWithOptions(coreHandler(handler), informer.HandlerOptions{
+	return registered(s.core.AddEventHandlerWithOptions(CoreEventHandler(handler), informer.HandlerOptions{
 		Logger:       options.Logger,
 		ResyncPeriod: options.ResyncPeriod,
 	}))

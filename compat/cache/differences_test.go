@@ -142,3 +142,13 @@ func TestDifference_IndexersAreCopied(t *testing.T) {
 	_, err = theirs.ByIndex("later", "ns")
 	require.NoError(t, err)
 }
+
+// A program may use the value although there is an error.
+func TestMetaNamespaceIndexFunc_BesideAnError(t *testing.T) {
+	for _, obj := range []any{nil, 7, "text", cache.DeletedFinalStateUnknown{Key: "ns/a"}, pod("a", 1)} {
+		got, err := cache.MetaNamespaceIndexFunc(obj)
+		want, wantErr := clientgo.MetaNamespaceIndexFunc(obj)
+		require.Equal(t, want, got, "%v", obj)
+		require.Equal(t, wantErr == nil, err == nil, "%v", obj)
+	}
+}

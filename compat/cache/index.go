@@ -39,10 +39,17 @@ type (
 // NamespaceIndex is the usual name of the index by namespace.
 const NamespaceIndex string = store.NamespaceIndex
 
-// MetaNamespaceIndexFunc is the usual function of that index.
+// MetaNamespaceIndexFunc is the usual function of that index. Beside an error it returns the value
+// "", as client-go does.
 //
 // Source: tools/cache/index.go MetaNamespaceIndexFunc
-func MetaNamespaceIndexFunc(obj any) ([]string, error) { return store.MetaNamespaceIndexFunc(obj) }
+func MetaNamespaceIndexFunc(obj any) ([]string, error) {
+	values, err := store.MetaNamespaceIndexFunc(obj)
+	if err != nil {
+		return []string{""}, err
+	}
+	return values, nil
+}
 
 // IndexFuncToKeyFuncAdapter makes a KeyFunc of an index function that computes exactly one value.
 //
