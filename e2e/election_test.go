@@ -86,21 +86,15 @@ func takeTurns(t *testing.T, kubeconfig string) {
 	}
 }
 
-// However a leader loses its lease, no reconcile of it has a live context, and none starts, once another
-// process leads, although its grace period is longer: when it is cut off while it shuts down, and when
-// it shuts down because the lease is lost.
+// Once another process leads, no reconcile of the former leader has a live context and none starts,
+// although its grace period is longer: when it is cut off while it shuts down, and when it shuts down
+// because it has lost the lease.
 func TestLead_ReconcilesEndBeforeTheNextLeader(t *testing.T) {
 	stop := func(t *testing.T, p *process) {
 		p.stop()
 		require.Eventually(t, p.usesGrace.Load, patience, time.Millisecond)
 	}
 	cutOff := func(_ *testing.T, p *process) { p.link.cut() }
-	takeLease := func(t *testing.T, p *process) {
-		leases := kubernetes.NewForConfigOrDie(shared.Config(cluster.AdminToken)).CoordinationV1().Leases(p.namespace)
-		_, err := leases.Patch(t.Context(), leaseName, types.MergePatchType,
-			[]byte(`{"spec":{"holderIdentity":"an administrator"}}`), metav1.PatchOptions{})
-		require.NoError(t, err)
-	}
 	for _, test := range []struct {
 		name   string
 		faults []func(*testing.T, *process)
@@ -113,17 +107,18 @@ func TestLead_ReconcilesEndBeforeTheNextLeader(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/drain=%t", test.name, drain), func(t *testing.T) {
 				t.Parallel()
 				namespace := newConfigMaps(t, shared).namespace
-				var otherLeads atomic.Bool
-				first := startProcess(t, "first", namespace, 1000, drain, &otherLeads)
+				second := newProcess(t, "second", namespace, drain, nil)
+				first := newProcess(t, "first", namespace, drain, second)
+				for i := range 1000 {
+					first.controller.Enqueue(strconv.Itoa(i))
+				}
+				first.start(t)
 				require.Eventually(t, first.works.Load, patience, time.Millisecond)
-				second := startProcess(t, "second", namespace, 0, drain, nil)
+				second.start(t)
 				for _, fault := range test.faults {
 					fault(t, first)
 				}
-				require.Eventually(t, func() bool {
-					otherLeads.Store(second.leads.Load())
-					return otherLeads.Load()
-				}, patience, time.Millisecond)
+				require.Eventually(t, second.leads.Load, patience, time.Millisecond)
 				<-first.ended
 				assert.Empty(t, first.breaches())
 			})
@@ -133,34 +128,41 @@ func TestLead_ReconcilesEndBeforeTheNextLeader(t *testing.T) {
 
 const leaseName = "lead"
 
-// process is a controller with a candidate of its own, and its own link to the server.
-type process struct {
-	namespace string
-	link      link
-	stop      context.CancelFunc
-	ended     chan struct{}
+// takeLease gives the lease to another holder, as an administrator can.
+func takeLease(t *testing.T, p *process) {
+	client := kubernetes.NewForConfigOrDie(shared.Config(cluster.AdminToken))
+	_, err := client.CoordinationV1().Leases(p.namespace).Patch(t.Context(), leaseName,
+		types.MergePatchType, []byte(`{"spec":{"holderIdentity":"administrator"}}`),
+		metav1.PatchOptions{})
+	require.NoError(t, err)
+}
 
-	leads      atomic.Bool
-	works      atomic.Bool // a reconcile was started
-	otherLeads *atomic.Bool
-	stopped    context.Context
-	usesGrace  atomic.Bool // a reconcile runs although Run's context has ended
+// process is a controller with its own candidate and its own link to the server.
+type process struct {
+	namespace  string
+	link       link
+	controller *controller.Controller[string]
+	other      *process // in whose term this one's reconciles must not run; or nil
+	ctx        context.Context
+	stop       context.CancelFunc
+	ended      chan struct{}
+
+	leads     atomic.Bool // its workers were started
+	works     atomic.Bool // a reconcile was started
+	usesGrace atomic.Bool // a reconcile ran after ctx had ended
 
 	mu     sync.Mutex
 	broken map[string]int
 }
 
-// startProcess runs a controller with some keys, as a process of the name would, until it is stopped.
-func startProcess(
-	t *testing.T, name, namespace string, keyCount int, drain bool, otherLeads *atomic.Bool,
-) *process {
+func newProcess(t *testing.T, name, namespace string, drain bool, other *process) *process {
 	p := &process{
-		namespace: namespace, ended: make(chan struct{}), otherLeads: otherLeads, broken: map[string]int{},
+		namespace: namespace, other: other, ended: make(chan struct{}), broken: map[string]int{},
 	}
-	p.stopped, p.stop = context.WithCancel(t.Context())
+	p.ctx, p.stop = context.WithCancel(t.Context())
+	config := p.link.config(shared.Config(cluster.AdminToken))
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: name}, p.link.config(shared.Config(cluster.AdminToken)),
-		2*time.Second)
+		resourcelock.ResourceLockConfig{Identity: name}, config, 2*time.Second)
 	require.NoError(t, err)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            lock,
@@ -170,57 +172,65 @@ func startProcess(
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {},
-			OnStoppedLeading: p.stop, // as programs do that end when they have lost their lease
+			OnStoppedLeading: p.stop, // most programs end when they lose the lease
 		},
 	})
 	require.NoError(t, err)
-	options := controller.Options[string]{GracePeriod: 15 * time.Second, Drain: drain}
-	options.Lead = func(ctx context.Context, work func(context.Context)) error {
-		return elector.Lead(ctx, func(term context.Context) {
-			p.leads.Store(true)
-			work(term)
-		})
-	}
 	takes := time.Hour
 	if drain {
-		takes = 50 * time.Millisecond // so that others of the many keys are due
+		takes = 50 * time.Millisecond // other keys are started during the grace period
 	}
-	ctrl := controller.New(name, func(ctx context.Context, _ string) (controller.Result, error) {
-		p.reconcile(ctx, takes)
-		return controller.Result{}, nil
-	}, options)
-	for i := range keyCount {
-		ctrl.Enqueue(strconv.Itoa(i))
-	}
+	p.controller = controller.New(name,
+		func(ctx context.Context, _ string) (controller.Result, error) {
+			p.reconcile(ctx, takes)
+			return controller.Result{}, nil
+		},
+		controller.Options[string]{
+			GracePeriod: 15 * time.Second,
+			Drain:       drain,
+			Lead: func(ctx context.Context, work func(context.Context)) error {
+				return elector.Lead(ctx, func(term context.Context) {
+					p.leads.Store(true)
+					work(term)
+				})
+			},
+		})
+	return p
+}
+
+// start runs the controller until it is stopped or loses the lease.
+func (p *process) start(t *testing.T) {
 	go func() {
 		defer close(p.ended)
-		_ = ctrl.Run(p.stopped) // a lost lease is no error of the test
+		_ = p.controller.Run(p.ctx) // the error of a lost lease is expected
 	}()
-	t.Cleanup(func() { <-p.ended })
-	t.Cleanup(p.stop)
-	return p
+	t.Cleanup(func() {
+		p.stop()
+		<-p.ended
+	})
 }
 
 // reconcile works until its context ends, or for the time that it takes.
 func (p *process) reconcile(ctx context.Context, takes time.Duration) {
 	p.works.Store(true)
-	if p.otherLeads.Load() {
-		p.breach("a reconcile was started after another process led")
+	if p.otherLeads() {
+		p.breach("a reconcile started after another process led")
 	}
-	for end := time.Now().Add(takes); time.Now().Before(end); {
-		otherLeads := p.otherLeads.Load() // before the context is asked
+	for end := time.Now().Add(takes); time.Now().Before(end); <-time.After(time.Millisecond) {
+		otherLeads := p.otherLeads() // asked before the context
 		switch {
 		case ctx.Err() != nil:
 			return
 		case otherLeads:
 			p.breach("a reconcile had a live context after another process led")
 			return
-		case p.stopped.Err() != nil:
+		case p.ctx.Err() != nil:
 			p.usesGrace.Store(true)
 		}
-		<-time.After(time.Millisecond)
 	}
 }
+
+func (p *process) otherLeads() bool { return p.other != nil && p.other.leads.Load() }
 
 func (p *process) breach(what string) {
 	p.mu.Lock()
@@ -228,7 +238,7 @@ func (p *process) breach(what string) {
 	p.broken[what]++
 }
 
-// breaches returns how often what went wrong.
+// breaches returns the number of breaches of each kind.
 func (p *process) breaches() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,15 +16,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fault is something that goes wrong, and is over when strike returns: at the moment from which
-// the server has answered the informers again.
+// fault is something that goes wrong. strike returns when it is over, with the time from which the
+// server has answered the informers again.
 type fault struct {
 	name   string
 	strike func(w *world) (answered time.Time)
 }
 
-// sequences run at the same time, each with a server and informers of its own. Faults of the server,
-// which make informers back off, take turns with those of the network.
+// sequences run at the same time, each with a server and informers of its own. Server faults, which
+// make informers back off, alternate with network faults, which show what the backoff costs later.
 var sequences = map[string][]fault{
 	"A": {
 		{"API server killed, started after 10 s", killFor(10 * time.Second)},
@@ -39,7 +39,7 @@ var sequences = map[string][]fault{
 	},
 }
 
-// killFor kills the API server. It is down for d, and for the seconds that it takes to start.
+// killFor kills the API server, and starts it again after d.
 func killFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		w.cluster.KillAPIServer()
@@ -52,8 +52,8 @@ func killFor(d time.Duration) func(*world) time.Time {
 	}
 }
 
-// revokeFor takes the permission to list and watch from the informers, and cuts their watches,
-// because the server does not end a watch when the permission ends.
+// revokeFor revokes the informers' permission to list and watch. It also cuts their connections,
+// because the server does not end a watch whose user loses the permission.
 func revokeFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		bindings := w.admin.RbacV1().RoleBindings(w.namespace)
@@ -68,7 +68,7 @@ func revokeFor(d time.Duration) func(*world) time.Time {
 
 const informerRole = "informers"
 
-// createRole makes the role that grant binds: what an informer needs.
+// createRole creates the role that grant binds.
 func (w *world) createRole() {
 	_, err := w.admin.RbacV1().Roles(w.namespace).Create(w.t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: informerRole},
@@ -79,7 +79,7 @@ func (w *world) createRole() {
 	require.NoError(w.t, err)
 }
 
-// grant lets the informers list and watch.
+// grant gives the informers' user the permission to list and watch.
 func (w *world) grant() {
 	_, err := w.admin.RbacV1().RoleBindings(w.namespace).Create(w.t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: informerRole},
@@ -89,7 +89,8 @@ func (w *world) grant() {
 	require.NoError(w.t, err)
 }
 
-// throttleFor lets every request be answered with 429, by a gateway in front of the server.
+// throttleFor puts a gateway in the server's place that answers every request with 429. (API
+// Priority and Fairness cannot do that: it admits one request at a time even if the limit is 0.)
 func throttleFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		certificate, err := w.cluster.Certificate()
@@ -107,7 +108,7 @@ func throttleFor(d time.Duration) func(*world) time.Time {
 	}
 }
 
-// tooManyRequests answers as an API server does that has more requests than it can queue.
+// tooManyRequests answers as an overloaded API server does.
 func tooManyRequests(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
@@ -119,7 +120,7 @@ func reset(w *world) time.Time {
 	return answered
 }
 
-// stallFor is longer than the 45 s after which an HTTP/2 client gives a silent connection up.
+// stallFor holds back all bytes. After 45 s of silence an HTTP/2 client closes the connection.
 func stallFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		w.eachLink((*link).stall)
@@ -129,7 +130,8 @@ func stallFor(d time.Duration) func(*world) time.Time {
 	}
 }
 
-// loseFor lasts until the clients have noticed, after 45 s.
+// loseFor loses the open connections, which HTTP/2 clients notice after 45 s, and holds back new
+// ones.
 func loseFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		w.eachLink((*link).lose)

@@ -14,23 +14,22 @@ import (
 	"example.com/informerstack/store"
 )
 
-// history is an event handler that checks the law of notifications, object by object:
+// history is an event handler, for client-go's informers and for ours, that checks the order of the
+// notifications about each object:
 //
 //	H1  an object is added, then updated any number of times, then deleted, then perhaps added again
 //	H2  the old object of an update is the one that was delivered last
 //	H3  versions do not go back
 type history struct {
 	mu       sync.Mutex
-	present  map[string]uint64 // name of each object that exists: its resourceVersion
-	newest   map[string]uint64 // name of each object that ever existed: its newest resourceVersion
+	present  map[string]uint64 // resourceVersion by name, of the objects that exist
+	newest   map[string]uint64 // newest resourceVersion by name, of all objects that ever existed
 	breaches []string
 }
 
 func newHistory() *history {
 	return &history{present: map[string]uint64{}, newest: map[string]uint64{}}
 }
-
-// OnAdd, OnUpdate and OnDelete are both client-go's and ours.
 
 func (h *history) OnAdd(obj any, _ bool) {
 	h.mu.Lock()
@@ -88,7 +87,8 @@ func (h *history) breach(format string, args ...any) {
 	}
 }
 
-// read returns the collection as the handler knows it, and what was wrong on the way.
+// read returns the collection that the notifications add up to, without the heartbeat, and the
+// breaches so far.
 func (h *history) read() (collection map[string]uint64, breaches []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

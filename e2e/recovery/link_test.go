@@ -13,22 +13,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// link is one informer's network: every connection to the server passes through it, over a TCP
-// connection of its own, so that the informer's kernel sees what a real fault would show it.
+// link is the network of one informer. It splits each connection to the server into two TCP
+// connections and copies the bytes between them, so that a fault reaches the informer through its
+// own socket: a RST, or silence.
 //
-// Connecting is not affected: a server that refuses connections refuses them here too.
+// A server that refuses connections refuses them through a link, too.
 type link struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	held    bool   // no bytes pass
-	address string // where new connections go, if it is not ""
+	address string // the destination of new connections, in place of the server's unless ""
 	flows   map[*flow]bool
 }
 
 // flow is one connection through a link.
 type flow struct {
-	client, server *net.TCPConn // the link's ends
-	lost           bool         // no bytes pass ever again
+	client, server *net.TCPConn // the link's two sockets
+	lost           bool         // no bytes pass, even after release
 	ended          bool
 }
 
@@ -82,7 +83,7 @@ func socketPair() (a, b *net.TCPConn, err error) {
 	return a, b, nil
 }
 
-// carry copies bytes until either end of the flow is closed, and closes the other in the same way.
+// carry copies bytes in one direction until a socket is closed, then closes both in the same way.
 func (l *link) carry(f *flow, to, from *net.TCPConn) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -113,7 +114,7 @@ func (l *link) pass(f *flow) bool {
 	return !f.ended
 }
 
-// end closes both ends of f: with a FIN, or with a RST.
+// end closes both sockets of f, with a FIN or with a RST.
 func (l *link) end(f *flow, reset bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +136,7 @@ func (l *link) endLocked(f *flow, reset bool) {
 	l.changed.Broadcast()
 }
 
-// reset answers every open connection with a RST. New connections work.
+// reset ends every open connection with a RST. New connections work.
 func (l *link) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +149,7 @@ func (l *link) resetLocked() {
 	}
 }
 
-// redirect resets every open connection, and lets new ones go to address: "" is where the client wants.
+// redirect resets every open connection, and sends new ones to address, or to the server for "".
 func (l *link) redirect(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,14 +157,14 @@ func (l *link) redirect(address string) {
 	l.resetLocked()
 }
 
-// stall holds back all bytes, of open and of new connections, until release.
+// stall holds back all bytes, of open connections and of new ones, until release.
 func (l *link) stall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = true
 }
 
-// lose drops all bytes of the open connections for ever, and holds back those of new ones until release.
+// lose holds back the bytes of open connections for ever, and those of new ones until release.
 func (l *link) lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +174,7 @@ func (l *link) lose() {
 	}
 }
 
-// release ends a stall.
+// release lets bytes pass again.
 func (l *link) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 const (
 	sampleEvery = 50 * time.Millisecond
-	// slack is what a busy machine may add between a change on the server and a sample.
+	// slack bounds the delay that a busy machine adds between a change on the server and a sample.
 	slack = 2 * time.Second
 	// A store that lags by less than current is current. One that has been for settle must be fresh.
 	current = 2 * time.Second
@@ -26,16 +26,17 @@ const (
 	lasting      = int(time.Second / sampleEvery) // samples
 )
 
-// bounds are the ages for which freshness is asked: less than most faults last, and more.
+// bounds are the ages for which Health is asked: shorter than most faults, and longer.
 var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 
-// monitor compares, every sampleEvery, what each informer says of itself with what its store holds.
+// monitor compares, every sampleEvery, the Health of each informer with what its store holds.
 //
-//	M1  fresh within d  =>  the store holds all that the server held d ago, and the server was known then
-//	M2  the store has been current for settle  =>  it is fresh, within any of bounds
+//	M1  fresh within d  =>  the store holds everything that the server held d ago
+//	M2  the store has been current for settle  =>  fresh, within each of bounds
 //
-// A law is broken if it is so for longer than a second: when the server answers again, the store may
-// be current before the timeline knows.
+// While the server does not answer, its state is unknown, and every store counts as old. A law is
+// broken if it does not hold for longer than a second: when the server answers again, a store may
+// be current before the timeline shows it.
 type monitor struct {
 	timeline *timeline
 	subjects []*subject
@@ -46,22 +47,22 @@ type monitor struct {
 	watched  []watched // one for each subject
 }
 
-// watched is what the monitor knows of one subject.
+// watched is the state of one subject.
 type watched struct {
 	currentSince time.Time
 	recovered    time.Time // from the present fault; zero before
 	breaches     map[string]*breach
 }
 
-// breach is what speaks against one law, for one informer during one fault.
+// breach counts the samples of one subject that break one law during one fault.
 type breach struct {
-	run   int // samples in a row
-	count int // samples in runs of more than a second
+	run   int // the last samples in a row
+	count int // samples after the first second of each run
 	worst time.Duration
 	first string
 }
 
-// startMonitor samples until the test ends, and then fails it if a law was broken.
+// startMonitor samples until the test ends, and then fails the test if a law was broken.
 func startMonitor(t *testing.T, line *timeline, subjects []*subject) *monitor {
 	m := &monitor{timeline: line, subjects: subjects, watched: make([]watched, len(subjects))}
 	for i := range m.watched {
@@ -93,7 +94,7 @@ func (m *monitor) sample(t *testing.T) {
 	for i, s := range m.subjects {
 		w := &m.watched[i]
 		now := time.Now()
-		stale := make([]error, len(bounds)) // asked before the store is read, which is then no older
+		stale := make([]error, len(bounds)) // asked before the store is read, which only becomes newer
 		if s.ours != nil {
 			for j, d := range bounds {
 				stale[j] = informer.AllFresh(d, s.ours)
@@ -125,7 +126,7 @@ func (m *monitor) hasRecovered(n int, lag time.Duration) bool {
 	return !m.answered.IsZero() && lag < recoveredLag && m.timeline.isAfter(n, m.answered)
 }
 
-// law notes whether informer i breaks a law in this sample, and by how much.
+// law records whether subject i breaks a law in this sample, and by how much.
 func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
 	law = m.fault + ": " + law
 	b := m.watched[i].breaches[law]
@@ -157,15 +158,15 @@ func (m *monitor) begin(fault string) {
 	}
 }
 
-// end notes that the server answers again since at.
+// end records that the server has answered again since at.
 func (m *monitor) end(at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.answered = at
 }
 
-// recoveries returns how long each implementation's informers took to recover. It waits until all
-// have, or until ctx ends, when it returns false.
+// recoveries waits until all informers have recovered, and returns how long those of each
+// implementation took. It returns false if ctx ends first.
 func (m *monitor) recoveries(ctx context.Context) (map[string][]time.Duration, bool) {
 	for {
 		took, complete := m.recovered()
@@ -188,7 +189,7 @@ func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 	return took, true
 }
 
-// report fails the test for each law that was broken.
+// report fails the test for each broken law.
 func (m *monitor) report(t *testing.T) {
 	for i, s := range m.subjects {
 		for law, b := range m.watched[i].breaches {

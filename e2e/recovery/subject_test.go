@@ -42,7 +42,7 @@ type subject struct {
 	ours           informer.SharedIndexInformer // nil if it is client-go's
 }
 
-// objects is what a store of either kind can do.
+// objects is the part of a store that ours and client-go's share.
 type objects interface {
 	GetByKey(key string) (obj any, exists bool, err error)
 	List() []any

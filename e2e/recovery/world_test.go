@@ -19,14 +19,14 @@ import (
 const (
 	// pause is the time between the recovery from one fault and the next fault.
 	pause = time.Minute
-	// informersEach is how many informers of each implementation meet each fault, so that the
-	// random part of their waits evens out.
-	informersEach = 4
-	// patience is how long recovery may take: client-go may wait for a minute twice.
+	// informersEach is the number of informers of each implementation. Their waits are random, and
+	// the mean of several is compared.
+	informersEach = 6
+	// patience bounds the wait for recovery. client-go may back off twice, for a minute each.
 	patience = 4 * time.Minute
 )
 
-// world is one cluster with its writer, the informers, and the monitor of the informers.
+// world is one cluster with its writer, the informers under test, and their monitor.
 type world struct {
 	t         *testing.T
 	cluster   *cluster.Cluster
@@ -43,7 +43,8 @@ func newWorld(t *testing.T) *world {
 	w.admin = kubernetes.NewForConfigOrDie(w.cluster.Config(cluster.AdminToken))
 	w.probe = kubernetes.NewForConfigOrDie(w.cluster.Config(cluster.WeakToken))
 	ns, err := w.admin.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	w.namespace = ns.Name
 	w.createRole()
@@ -60,8 +61,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// endure lets the faults happen, each a minute after the recovery from the one before, and returns
-// how long each implementation's informers took to recover.
+// endure runs the faults, each a minute after the recovery from the previous one, and returns how
+// long the informers took to recover from each.
 func (w *world) endure(faults []fault) []row {
 	var rows []row
 	for i, f := range faults {
@@ -81,7 +82,8 @@ func (w *world) endure(faults []fault) []row {
 	return rows
 }
 
-// nothingIsLost compares the server's collection with each store, and with what each handler heard.
+// nothingIsLost compares the server's collection with each store, and with what each handler was
+// notified of.
 func (w *world) nothingIsLost(fault string) {
 	w.writer.churn.Lock()
 	defer w.writer.churn.Unlock()
@@ -91,15 +93,15 @@ func (w *world) nothingIsLost(fault string) {
 	for _, s := range w.subjects {
 		require.EventuallyWithT(w.t, func(t *assert.CollectT) {
 			assert.Equal(t, want, s.collection(), "store of %s after %s", s.name, fault)
-			heard, breaches := s.history.read()
-			assert.Equal(t, want, heard, "handler of %s after %s", s.name, fault)
+			notified, breaches := s.history.read()
+			assert.Equal(t, want, notified, "handler of %s after %s", s.name, fault)
 			assert.Empty(t, breaches, "handler of %s after %s", s.name, fault)
 		}, patience, sampleEvery)
 	}
 }
 
-// answers asks the server as the informers' user until it answers as expected, and returns when it
-// did.
+// answers asks the server as the informers' user until it answers as expected, and returns the time
+// of that request.
 func (w *world) answers(expected func(error) bool) time.Time {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {

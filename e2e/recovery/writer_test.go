@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	heartbeat = "heartbeat"            // the object that the timeline is about
-	beatEvery = 200 * time.Millisecond // and so often the collection changes besides
-	nameCount = 30
+	heartbeat = "heartbeat"            // the name of the object that holds the newest number
+	beatEvery = 200 * time.Millisecond // the time between two numbers
+	nameCount = 30                     // of the other objects
 )
 
-// writer changes a collection all the time, over a connection of its own. With each change it
-// writes the next number into the heartbeat object.
+// writer changes a collection all the time, over a connection that no fault of the network hits.
+// Beside each change it writes the next number into the heartbeat object.
 type writer struct {
 	configMaps typedcorev1.ConfigMapInterface
 	timeline   timeline
 	churn      sync.Mutex // held: only the heartbeat changes
 }
 
-// startWriter makes the heartbeat object, and writes until the test ends.
+// startWriter creates the heartbeat object, and writes until the test ends.
 func startWriter(t *testing.T, configMaps typedcorev1.ConfigMapInterface) *writer {
 	w := &writer{configMaps: configMaps}
 	_, err := configMaps.Create(t.Context(), beatOf(w.timeline.next()), metav1.CreateOptions{})
@@ -60,8 +60,8 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// beat writes the next number. If that fails, nobody can know what the server holds from then on:
-// in the timeline that is a change, too.
+// beat writes the next number. A failed write counts as a change: what the server holds is unknown
+// until a later write succeeds.
 func (w *writer) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -76,8 +76,8 @@ func beatOf(n int) *corev1.ConfigMap {
 	}
 }
 
-// change creates, updates or deletes one of the other objects. Whether it exists is a matter of
-// luck, and so is whether the server answers.
+// change creates, updates or deletes one of the other objects, chosen at random. It may fail:
+// collection reads what the server holds.
 func (w *writer) change(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -110,8 +110,7 @@ func (w *writer) collection(ctx context.Context) (map[string]uint64, error) {
 	return collection, nil
 }
 
-// timeline is the history of the heartbeat: at[n] is when the server had confirmed n, or had
-// failed to.
+// timeline is the history of the heartbeat: at[n] is when the write of n had succeeded or failed.
 type timeline struct {
 	mu sync.Mutex
 	at []time.Time
@@ -124,14 +123,14 @@ func (l *timeline) next() int {
 	return len(l.at)
 }
 
-// record notes that the next number was written.
+// record adds the time of the next number.
 func (l *timeline) record(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = append(l.at, at)
 }
 
-// lag returns for how long a store that holds n has been incomplete at now.
+// lag returns how long ago a store that holds n missed its first change.
 func (l *timeline) lag(n int, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +140,7 @@ func (l *timeline) lag(n int, now time.Time) time.Duration {
 	return max(0, now.Sub(l.at[n+1]))
 }
 
-// isAfter reports whether n was confirmed after at.
+// isAfter reports whether n was written after at.
 func (l *timeline) isAfter(n int, at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
