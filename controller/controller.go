@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller turns keys into calls of a reconcile function, and decides what each call's result means: done, again
-// later, again after a delay, or given up.
+// Package controller turns keys into calls of a reconcile function, and decides what each call's
+// result means: done, again later, again after a delay, or given up.
 //
 //	informer -> handler -> workqueue -> [controller] -> writes to the API server
 //
-// Read result.go (what reconcile may return), controller.go, shift.go (when a key may be begun), worker.go (the path of one
-// key), keytracker.go (what is remembered of a key), deadletters.go, handler.go, writes.go; then go test -v ./controller.
-// Goroutines: Run starts Options.Workers of them and returns when the last has ended. Locking: the key tracker's mutex; no
-// callback runs under it.
+// Read result.go (what reconcile may return), controller.go, shift.go (when a key may be begun),
+// worker.go (the path of one key), keytracker.go (what is remembered of a key), deadletters.go,
+// handler.go, writes.go; then go test -v ./controller. Goroutines: Run starts Options.Workers of
+// them and returns when the last has ended. Locking: the key tracker's mutex; no callback runs
+// under it.
 //
-// The loop is the one that every controller writes around util/workqueue; results mean what they mean in controller-runtime.
+// The loop is the one that every controller writes around util/workqueue; results mean what they
+// mean in controller-runtime.
 //
 // Source: util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
 package controller
@@ -28,21 +30,24 @@ import (
 )
 
 // ErrStarted is what a second Run returns.
-var ErrStarted = errors.New("it was started before")
+var ErrStarted = errors.New("controller already started")
 
-// Controller calls a reconcile function for keys of things that changed.
+// Controller calls a reconcile function for keys of objects that changed.
 //
-// A key says that something changed, not what: reconcile looks at the present state. So a change is never too old to be
-// handled, and many changes of one key may be answered by one call.
+// A key says that something changed, not what: reconcile reads the current state. So a change is
+// never too old to be handled, and one call may handle many changes of a key.
 //
 //	C1  No two calls of reconcile have the same key at the same time.
-//	C2  After the last Enqueue of a key reconcile is called at least once more for it, unless Run's context ends first.
-//	C3  A failed call is repeated, at the pace of the rate limiter, until one succeeds, or Options.Exists denies the key, or
-//	    the key is given up and becomes a dead letter. A dead letter is not reconciled.
-//	C4  The rate limiter holds no entry for a key that succeeded or is gone, nor for a dead letter that is not Terminal.
-//	C5  Nothing that Run started is left when it returns.
-//	C6  Under a lease no call begins after the term is over, and the context of each call is done before another process may
-//	    lead: see shift.
+//	C2  After the last Enqueue of a key, reconcile is called at least once more for it, unless Run's
+//	    context ends first.
+//	C3  A failed call is retried, at the pace of the rate limiter, until a call succeeds, or
+//	    Options.Exists returns false, or the key is given up and becomes a dead letter. A dead letter
+//	    is not reconciled.
+//	C4  The rate limiter holds no entry for a key that succeeded or is gone, nor for a dead letter
+//	    that is not Terminal.
+//	C5  When Run returns, everything that it started has ended.
+//	C6  Under a lease, no call begins after the term is over, and the context of each call is done
+//	    before another process may lead: see shift.
 //
 // All methods are safe for concurrent use.
 type Controller[K comparable] struct {
@@ -56,21 +61,21 @@ type Controller[K comparable] struct {
 	keys  *keyTracker[K]
 	phase atomic.Int32
 
-	logger    atomic.Pointer[klog.Logger] // that of Run's context, for handlers, which have none
+	logger    atomic.Pointer[klog.Logger] // of Run's context, for handlers
 	keyErrors atomic.Uint64               // objects for which a handler found no key
 }
 
-// Phase is where a controller stands in its life. It only ever moves forward, but for a leader that may lead again: it
-// stands by once more.
+// Phase is the state of a controller. It only moves forward, except that a leader that has lost its
+// term stands by again.
 type Phase string
 
 // The phases, in order.
 const (
 	PhaseNew      Phase = "new"                // Run was not called; keys can already be enqueued
 	PhaseWaiting  Phase = "waiting for caches" // Run waits for Options.WaitFor
-	PhaseStandby  Phase = "standing by"        // the caches are synced, and Options.Lead has not let it work yet
+	PhaseStandby  Phase = "standing by"        // the caches are synced; Options.Lead is waiting
 	PhaseRunning  Phase = "running"            // workers take keys
-	PhaseStopping Phase = "stopping"           // Run's context has ended; what runs is finished
+	PhaseStopping Phase = "stopping"           // Run's context has ended; reconciles may still run
 	PhaseStopped  Phase = "stopped"            // Run has returned; keys are ignored
 )
 
@@ -85,10 +90,11 @@ const (
 	isStopped
 )
 
-// New returns a controller that calls reconcile. The name appears in logs, errors and metrics and must not be empty.
+// New returns a controller that calls reconcile. The name appears in logs, errors and metrics and
+// must not be empty.
 //
-// New never fails: Run reports what is wrong with the arguments. A controller that will not be Run is released with
-// Queue().ShutDown().
+// New never fails: Run reports what is wrong with the arguments. A controller that will not be Run
+// is released with Queue().ShutDown().
 func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K]) *Controller[K] {
 	misuse := opts.check()
 	if name == "" {
@@ -126,9 +132,9 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 // Name returns the name given to New.
 func (c *Controller[K]) Name() string { return c.name }
 
-// Enqueue notes that something about key has changed, and asks for a reconcile. It does not block. If the key is a dead
-// letter, it stops being one. Its failures are counted from zero again; the rate limiter's own count, which makes the delays
-// longer, ends with success or Forget alone.
+// Enqueue notes a change of key and queues it. It does not block. If the key is a dead letter, the
+// letter is removed. Its failures are counted from zero again; the rate limiter's own count, which
+// makes the delays longer, ends only with a success or Forget.
 //
 // Keys are kept before Run has started, and ignored once its context has ended.
 func (c *Controller[K]) Enqueue(key K) {
@@ -136,23 +142,25 @@ func (c *Controller[K]) Enqueue(key K) {
 	c.queue.Add(key)
 }
 
-// Resync asks for a reconcile although nothing changed. Unlike after Enqueue, failures go on being counted, and a dead letter
-// is left alone.
+// Resync queues key although nothing changed. Unlike Enqueue, it does not reset the count of
+// failures, and it leaves a dead letter alone.
 func (c *Controller[K]) Resync(key K) {
 	if !c.keys.isDead(key) {
 		c.queue.Add(key)
 	}
 }
 
-// Forget drops what is remembered of key: its place in the rate limiter, its failures, its dead letter. It does not take the
-// key out of the queue. A reconcile that succeeds does this by itself; it is meant for keys of things that are gone.
+// Forget drops the state of key: its entry in the rate limiter, its failures, its dead letter. It
+// does not take the key out of the queue. It is meant for keys of objects that are gone; after a
+// success the controller does the same.
 func (c *Controller[K]) Forget(key K) {
 	c.keys.forget(key)
 	c.queue.Forget(key)
 }
 
-// Queue returns the controller's queue for code that wants one, an event handler say. Add, AddAfter and AddRateLimited are
-// changes, as Enqueue is; so do not call them for the key being reconciled, return a Result instead.
+// Queue returns the controller's queue, for example for an event handler. Its Add, AddAfter and
+// AddRateLimited count as changes, as Enqueue does. So do not call them for the key being
+// reconciled: return a Result.
 func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
 	return intake[K]{TypedRateLimitingInterface: c.queue, keys: c.keys}
 }
@@ -162,10 +170,12 @@ func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
 	return &DeadLetters[K]{keys: c.keys, queue: c.queue}
 }
 
-// Run waits for the caches, then reconciles until ctx ends and what was running has finished. It blocks.
+// Run waits for the caches, then reconciles until ctx ends and the running reconciles have returned.
+// It blocks.
 //
-// It returns nil after an ordinary stop, even one while it still waited; a *CacheSyncError if a cache did not sync in time;
-// ErrStarted if it was called before; an error that lists what was wrong with the arguments of New.
+// It returns nil after a stop, also if it was still waiting for the caches; a *CacheSyncError if a
+// cache did not sync in time; ErrStarted if it was called before; an error that lists what is wrong
+// with the arguments of New.
 func (c *Controller[K]) Run(ctx context.Context) error {
 	if !c.phase.CompareAndSwap(isNew, isWaiting) {
 		return fmt.Errorf("run controller %q: %w", c.name, ErrStarted)
@@ -200,8 +210,9 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 
 // work runs the workers until led ends: the context of Run or, under Options.Lead, that of a term.
 //
-// If Run was stopped, the queue still serves what it holds before it reports its shutdown, so that workers can drain it. If
-// only the term has ended, the queue stays open and keeps its keys for the next term.
+// If Run was stopped, the queue still serves what it holds before it reports its shutdown, so that
+// workers can drain it. If only the term has ended, the queue stays open and keeps its keys for the
+// next term.
 func (c *Controller[K]) work(run, led context.Context) {
 	s := c.newShift(run, led)
 	defer s.end()

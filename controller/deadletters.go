@@ -33,9 +33,10 @@ type DeadLetter[K comparable] struct {
 	Last     Failure
 }
 
-// DeadLetters holds the keys that a controller has given up. None is reconciled, not even when a delay that was asked for
-// earlier ends. A key leaves when it changes (Controller.Enqueue, or an event that its handler sees), by Replay or Discard,
-// or, as the oldest, when room is needed. A resync is no change.
+// DeadLetters holds the keys that a controller has given up. None is reconciled, not even when a
+// delay that was asked for earlier ends. A key leaves when it changes (Controller.Enqueue, or an
+// event that its handler sees), by Replay or Discard, or, as the oldest, when room is needed. A
+// resync is no change.
 //
 // All methods are safe for concurrent use, before, during and after Run.
 type DeadLetters[K comparable] struct {
@@ -79,8 +80,8 @@ func (d *DeadLetters[K]) Get(key K) (DeadLetter[K], bool) {
 	return *element.Value.(*DeadLetter[K]), true
 }
 
-// Replay takes key's letter out and queues the key, with all its attempts before it and no delay from the rate limiter. It
-// returns false, and does nothing, if there is no such letter.
+// Replay takes key's letter out and queues the key, with all its attempts before it and no delay
+// from the rate limiter. It returns false, and does nothing, if there is no such letter.
 func (d *DeadLetters[K]) Replay(key K) bool {
 	if !d.Discard(key) {
 		return false
@@ -94,8 +95,8 @@ func (d *DeadLetters[K]) ReplayAll() int {
 	return d.each(d.Replay)
 }
 
-// Discard takes key's letter out, and lets the rate limiter forget the key. The key is not reconciled until it changes. It
-// returns false, and does nothing, if there is no such letter.
+// Discard takes key's letter out, and lets the rate limiter forget the key. The key is not
+// reconciled until it changes. It returns false, and does nothing, if there is no such letter.
 func (d *DeadLetters[K]) Discard(key K) bool {
 	d.keys.mu.Lock()
 	letter := d.keys.removeLetterLocked(key)

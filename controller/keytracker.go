@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// keyTracker holds what a controller remembers of its keys: those being reconciled, those that failed and will be retried,
-// and those that were given up.
+// keyTracker holds what a controller remembers of its keys: those being reconciled, those that
+// failed and will be retried, and those that were given up.
 //
 //	G1  A key is in at most one of failing and letters.
 //	G2  No key is in both running and letters.
 //	G3  failing[k].attempts >= 1, and < maxAttempts if there is a maximum.
 //	G4  len(letters) = order.Len() <= capacity; order is by the time at which the key was given up.
 //
-// A retry does not bring back a key that was given up, only a change does. A change during a run counts as later than the
-// state that the run saw.
+// A retry does not bring back a key that was given up, only a change does. A change during a run
+// counts as later than the state that the run saw.
 type keyTracker[K comparable] struct {
 	maxAttempts int // 0: no maximum
 	capacity    int
@@ -96,11 +96,11 @@ func (k *keyTracker[K]) succeeded(key K, outcome Outcome) {
 	delete(k.failing, key)
 }
 
-// failed ends a run that returned err. If the key is given up, failed returns its dead letter and the letter that was evicted
-// for it, if any.
+// failed ends a run that returned err. If the key is given up, failed returns its dead letter and
+// the letter that was evicted for it, if any.
 //
-// giveUp is a reason not to retry; with "", the number of attempts decides. After a change during the run the failure does not
-// count: the key is queued already, and the run saw an old state.
+// giveUp is a reason not to retry; with "", the number of attempts decides. After a change during
+// the run the failure does not count: the key is queued already, and the run saw an old state.
 func (k *keyTracker[K]) failed(key K, err error, giveUp Reason, now time.Time) (buried, evicted *DeadLetter[K]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,7 +147,8 @@ func (k *keyTracker[K]) isDead(key K) bool {
 	return dead
 }
 
-// addLetterLocked adds the letter of a key that has none, and returns the one that was evicted for it, if any.
+// addLetterLocked adds the letter of a key that has none, and returns the one that was evicted for
+// it, if any.
 func (k *keyTracker[K]) addLetterLocked(letter *DeadLetter[K]) (evicted *DeadLetter[K]) {
 	if k.order.Len() >= k.capacity {
 		evicted = k.order.Front().Value.(*DeadLetter[K])

@@ -15,8 +15,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// office is an election with one candidate: a term lasts from elect to depose. Its context carries the term, as that of
-// leaderelection does, unless it is plain.
+// office is an election with one candidate: a term lasts from elect to depose. Its context carries
+// the term, as that of leaderelection does, unless it is plain.
 type office struct {
 	elected chan struct{} // made in the bubble that uses it
 	plain   bool
@@ -73,8 +73,8 @@ func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
 	})
 }
 
-// A lost term ends what runs, whatever the grace period, before the workers are gone; the key is the next term's, and is no
-// failure of this one.
+// A lost term ends what runs, whatever the grace period, before the workers are gone; the key is
+// the next term's, and is no failure of this one.
 func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Hour, MaxAttempts: 1}, func(w *world) {
@@ -136,7 +136,8 @@ func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
 	})
 }
 
-// A Lead function of another kind does not say how long it leads after it was stopped: there is no grace then.
+// A Lead function of another kind does not say how long it leads after it was stopped: there is no
+// grace then.
 func TestStory_ALeaderOfAnUnknownTermHasNoGrace(t *testing.T) {
 	o := office{plain: true}
 	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute, Drain: true}, func(w *world) {
@@ -148,6 +149,28 @@ func TestStory_ALeaderOfAnUnknownTermHasNoGrace(t *testing.T) {
 		w.stop()
 		w.workerSaw("a: hold")
 		assert.Equal(t, w.start, time.Now())
+	})
+}
+
+// The term of an election around Run is not that of such a function, either.
+func TestLead_TheTermAroundRunGrantsNoGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer := t.Context()
+		run, stop := context.WithCancel(termcontext.With(quiet(outer), outer))
+		lead := func(ctx context.Context, work func(context.Context)) error {
+			work(ctx)
+			return nil
+		}
+		reconcile := func(ctx context.Context, _ string) (Result, error) {
+			stop()
+			<-ctx.Done()
+			return Result{}, nil
+		}
+		c := New("c", reconcile, Options[string]{Lead: lead, GracePeriod: time.Minute})
+		c.Enqueue("a")
+		start := time.Now()
+		assert.NoError(t, c.Run(run))
+		assert.Equal(t, start, time.Now())
 	})
 }
 

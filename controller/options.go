@@ -18,8 +18,8 @@ const (
 	DefaultDeadLetterCapacity = 1000
 )
 
-// Options configures a controller. The zero value of each field is a sound choice; Run returns an error for a negative
-// number.
+// Options configures a controller. The zero value of each field is a sound choice; Run returns an
+// error for a negative number.
 type Options[K comparable] struct {
 	// Workers is how many keys may be reconciled at the same time. 0 means DefaultWorkers.
 	Workers int
@@ -29,50 +29,56 @@ type Options[K comparable] struct {
 	// CacheSyncTimeout is how long Run waits for WaitFor. 0 means DefaultCacheSyncTimeout.
 	CacheSyncTimeout time.Duration
 
-	// Lead, if set, decides when the workers run. It is usually the method Lead of a leaderelection.LeaderElector. Run calls
-	// it once the caches are synced, so that those of a new leader are warm. Lead calls work whenever this process leads,
-	// with a context that must end with the term or before; work returns when no reconcile runs any more. Keys are kept
-	// between terms. Run ends when Lead returns, and returns its error.
+	// Lead, if set, decides when the workers run. It is usually the method Lead of a
+	// leaderelection.LeaderElector. Run calls it once the caches are synced, so that those of a new
+	// leader are warm. Lead calls work whenever this process leads, with a context that must end
+	// with the term or before; work returns when no reconcile runs any more. Keys are kept between
+	// terms. Run ends when Lead returns, and returns its error.
 	//
-	// An elector's context says how long the term lasts after the process was asked to stop. For a Lead of another kind, the
-	// right to act ends with the context that it gives to work: see GracePeriod.
+	// An elector's context says how long the term lasts after the process was asked to stop. For a
+	// Lead of another kind, the right to act ends with the context that it gives to work: see
+	// GracePeriod.
 	Lead func(ctx context.Context, work func(ctx context.Context)) error
 
-	// ReconcileTimeout ends the context of one call of reconcile. It cannot end the call itself: a reconcile that ignores its
-	// context keeps its worker. 0 means no limit.
+	// ReconcileTimeout ends the context of one call of reconcile. It cannot end the call itself: a
+	// reconcile that ignores its context keeps its worker. 0 means no limit.
 	ReconcileTimeout time.Duration
-	// Panic decides what happens after a reconcile panics.
+	// Panic decides what happens after a reconcile panics, or calls runtime.Goexit.
 	Panic PanicPolicy
 
-	// RateLimiter paces the retries of failed keys. A workqueue.ErrorRateLimiter decides by the error. Nil means
-	// workqueue.DefaultTypedControllerRateLimiter.
+	// RateLimiter paces the retries of failed keys. A workqueue.ErrorRateLimiter decides by the
+	// error. Nil means workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
-	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a change supersedes a pending
-	// retry (AddSupersedesDelayed). Failed keys go to the queue's method AddFailed(key, err) if it has one, otherwise to
-	// AddRateLimited. Nil means workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
+	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a
+	// change supersedes a pending retry (AddSupersedesDelayed). Failed keys go to the queue's
+	// method AddFailed(key, err) if it has one, otherwise to AddRateLimited. Nil means
+	// workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K]
 
-	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before the key becomes a dead
-	// letter. 0 means that failures are retried for ever.
+	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before
+	// the key becomes a dead letter. 0 means that failures are retried for ever.
 	//
-	// A reconcile that writes to its own object each time it fails changes the object each time, and the count starts again:
-	// let the handler pass only changes of the generation.
+	// A reconcile that writes to its own object each time it fails changes the object each time,
+	// and the count starts again: let the handler pass only changes of the generation.
 	MaxAttempts int
-	// DeadLetterCapacity bounds the number of dead letters; the oldest are evicted. 0 means DefaultDeadLetterCapacity.
+	// DeadLetterCapacity bounds the number of dead letters; the oldest are evicted. 0 means
+	// DefaultDeadLetterCapacity.
 	DeadLetterCapacity int
-	// Exists, if set, is called after a failure. If it returns false, the key is forgotten instead of retried. Leave it nil
-	// if reconcile has to clean up after deleted objects. It runs on the workers, with no lock held.
+	// Exists, if set, is called after a failure. If it returns false, the key is forgotten instead
+	// of retried. Leave it nil if reconcile has to clean up after deleted objects. It runs on the
+	// workers, with no lock held.
 	Exists func(key K) bool
 
-	// GracePeriod is how long the context of a running reconcile outlives the context of Run. 0 means that both end together.
-	// Run waits for running reconciles in any case.
+	// GracePeriod is how long the context of a running reconcile outlives the context of Run. 0
+	// means that both end together. Run waits for running reconciles in any case.
 	//
-	// Under a lease the period is part of the term: it is over as soon as the lease is lost. That holds for Options.Lead and
-	// for a Run whose context is that of leaderelection's OnStartedLeading. If Lead is a function whose context carries no
-	// term, and with the elector's option AbandonWork, there is no grace period.
+	// Under a lease the period is part of the term: it is over as soon as the lease is lost. That
+	// holds for Options.Lead and for a Run whose context is that of leaderelection's
+	// OnStartedLeading. If Lead is a function whose context carries no term, and with the elector's
+	// option AbandonWork, there is no grace period.
 	GracePeriod time.Duration
-	// Drain makes the workers also handle, within the GracePeriod, the keys that are queued when the context of Run ends.
-	// Delayed keys are not waited for.
+	// Drain makes the workers also handle, within the GracePeriod, the keys that are queued when
+	// the context of Run ends. Delayed keys are not waited for.
 	Drain bool
 
 	// Metrics receives each reconcile's outcome. Nil costs nothing.
@@ -87,7 +93,7 @@ const (
 	RetryPanic PanicPolicy = iota
 	// BuryPanic makes the key a dead letter at once, since the same input tends to panic again.
 	BuryPanic
-	// CrashOnPanic lets the panic end the process.
+	// CrashOnPanic lets the panic end the process. A Goexit is an error, as under RetryPanic.
 	CrashOnPanic
 )
 

@@ -11,8 +11,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reconcileContext is the context of one call of reconcile. It makes the call's identity and logger when they are asked for:
-// most calls ask for neither, and both cost more than the rest of the call.
+// reconcileContext is the context of one call of reconcile. It makes the call's identity and logger
+// when they are asked for: most calls ask for neither, and both cost more than the rest of the
+// call.
 type reconcileContext[K comparable] struct {
 	context.Context // the shift's, or one made from it with Options.ReconcileTimeout
 	shift           *shift
@@ -24,14 +25,15 @@ type reconcileContext[K comparable] struct {
 
 type reconcileIDKey struct{}
 
-// ReconcileIDFromContext returns the identity of the call of reconcile that ctx was made for: a UUID, also found in each of
-// its log lines under reconcileID. It is "" for other contexts.
+// ReconcileIDFromContext returns the identity of the call of reconcile that ctx was made for: a
+// UUID, also found in each of its log lines under reconcileID. It is "" for other contexts.
 func ReconcileIDFromContext(ctx context.Context) types.UID {
 	id, _ := ctx.Value(reconcileIDKey{}).(types.UID)
 	return id
 }
 
-// Err looks at the leader's term first, so that after a pause the answer is right before a timer has fired.
+// Err looks at the leader's term first, so that after a pause the answer is right before a timer
+// has fired.
 func (c *reconcileContext[K]) Err() error {
 	if err := c.shift.term.Err(); err != nil {
 		return err

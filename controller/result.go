@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// ReconcileFunc makes the world fit what key stands for. It is called by several workers at once, but never for one key twice
-// at the same time. The context carries the logger (klog.FromContext) with key and reconcileID, ends with Options.GracePeriod
-// and Options.ReconcileTimeout, and should be given to whatever the function calls.
+// ReconcileFunc makes the world fit what key stands for. It is called by several workers at once,
+// but never for one key twice at the same time. The context carries the logger (klog.FromContext)
+// with key and reconcileID, ends with Options.GracePeriod and Options.ReconcileTimeout, and should
+// be given to whatever the function calls.
 //
 // What an answer means, in the order in which it is decided:
 //
@@ -40,8 +41,8 @@ const (
 	OutcomeError        Outcome = "error"
 )
 
-// TerminalError marks err as one that trying again will not cure. IsTerminal recognises it however deeply it is wrapped.
-// TerminalError(nil) is an error too.
+// TerminalError marks err as one that trying again will not cure. IsTerminal recognises it however
+// deeply it is wrapped. TerminalError(nil) is an error too.
 func TerminalError(err error) error { return &terminalError{err: err} }
 
 // IsTerminal tells whether err is, or wraps, a TerminalError.
@@ -67,13 +68,14 @@ func (e *terminalError) Is(target error) bool {
 	return terminal
 }
 
-// PanicError is the error of a reconcile that panicked.
+// PanicError is the error of a reconcile that panicked, or that ended its goroutine with
+// runtime.Goexit, as testing's FailNow does.
 type PanicError struct {
-	Value any    // what was given to panic
+	Value any    // what was given to panic, or an error that names Goexit
 	Stack []byte // of the goroutine that panicked
 }
 
-// Error names the value, not the stack.
+// Error contains the value, not the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v [recovered]", e.Value) }
 
 // Unwrap returns the value if it is an error.

@@ -9,12 +9,14 @@ import (
 	"example.com/informerstack/internal/termcontext"
 )
 
-// shift is one period of work: from the start of the workers until the context of Run ends or, under a lease, the term.
+// shift is one period of work: from the start of the workers until the context of Run ends or,
+// under a lease, the term.
 //
-//	S1  no reconcile begins after stop is closed, with Options.Drain after ctx is done
-//	S2  ctx is done when the term is over, whatever the grace period; no reconcile begins then, either
-//	S3  both also hold after a pause of the process, before a timer has fired: begin and the context of a reconcile ask the
-//	    term, which reads the clocks
+//	S1  no reconcile begins after stop is closed: at the end of the period, with Options.Drain at
+//	    the end of the grace period
+//	S2  when the term is over, ctx is done, whatever the grace period, and no reconcile begins
+//	S3  S2 also holds after a pause of the process, before a timer has fired: stopped, ended and the
+//	    contexts of reconciles ask the term, which reads the clocks
 type shift struct {
 	run  context.Context // of Run
 	term context.Context // done when the leader's term is over; without a term it never is
@@ -28,11 +30,12 @@ type shift struct {
 	workers sync.WaitGroup
 }
 
-// newShift returns the shift of a controller that was given led to work under: the context of Run, or the one that
-// Options.Lead made.
+// newShift returns the shift of a controller that was given led to work under: the context of Run,
+// or the one that Options.Lead made.
 //
-// The grace period is granted within the term that led carries. If Options.Lead is a function that puts no term into its
-// context, nothing is known of the lease beyond the end of led, so there is no grace.
+// The grace period is granted within the term that led carries. If Options.Lead is a function that
+// puts no term into its context, nothing is known of the lease beyond the end of led, so there is
+// no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s := &shift{run: run, term: termcontext.Lasting(led), stop: led.Done()}
 	parent := led

@@ -12,8 +12,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// Metrics hears what a controller does. Its methods are called by the workers, at the same time, with no lock held, and
-// should return at once.
+// Metrics hears what a controller does. Its methods are called by the workers, at the same time,
+// with no lock held, and should return at once.
 type Metrics interface {
 	// Workers is called when the workers start.
 	Workers(count int)
@@ -28,7 +28,7 @@ type Report struct {
 	Outcome  Outcome
 	Took     time.Duration
 	Terminal bool   // the error is a TerminalError
-	Panicked bool   // reconcile panicked
+	Panicked bool   // reconcile panicked or called runtime.Goexit
 	TimedOut bool   // Options.ReconcileTimeout passed, whatever was returned
 	Buried   Reason // the reason if the key became a dead letter, else ""
 	Evicted  bool   // and another dead letter had to make room
@@ -66,7 +66,8 @@ type Failing[K comparable] struct {
 	Last     Failure
 }
 
-// Snapshot returns the controller's present state. It costs a copy of what is queued, waiting, running and failing.
+// Snapshot returns the controller's present state. It costs a copy of what is queued, waiting,
+// running and failing.
 func (c *Controller[K]) Snapshot() Snapshot[K] {
 	s := Snapshot[K]{
 		Name:      c.name,

@@ -180,6 +180,66 @@ func TestStory_PanicIsBuried(t *testing.T) {
 	})
 }
 
+// A reconcile that ends its goroutine, as t.FailNow does, fails like one that panics. The controller
+// goes on with as many workers as before.
+func TestStory_GoexitIsAFailure(t *testing.T) {
+	for _, policy := range []PanicPolicy{RetryPanic, CrashOnPanic} {
+		story(t, Options[string]{Workers: 2, MaxAttempts: 3, Panic: policy}, func(w *world) {
+			w.answers("a", "goexit", "goexit")
+			w.run()
+			w.change("a", "b")
+			w.after(time.Minute)
+			saw, _ := w.takeSaw()
+			assert.ElementsMatch(t, []string{"a: goexit", "b: ok", "a: goexit", "a: ok"}, saw)
+			for _, report := range w.reported() {
+				assert.Equal(t, report.Outcome == OutcomeError, report.Panicked)
+			}
+
+			w.answers("a", "goexit", "goexit", "goexit")
+			w.change("a")
+			w.after(time.Minute)
+			w.deadLetters("a MaxAttempts 3")
+			letter, _ := w.c.DeadLetters().Get("a")
+			assert.EqualError(t, letter.Last.Err, "panic: reconcile called runtime.Goexit [recovered]")
+			panicked, ok := errors.AsType[*PanicError](letter.Last.Err)
+			require.True(t, ok)
+			assert.Contains(t, string(panicked.Stack), "(*world).reconcile")
+
+			w.takeSaw()
+			w.answers("x", "hold")
+			w.answers("y", "hold")
+			w.change("x", "y", "z")
+			assert.Len(t, w.c.Snapshot().Running, 2, "there are two workers")
+			w.stop() // C5
+			w.workerSaw("x: hold", "y: hold")
+		})
+	}
+}
+
+func TestStory_GoexitIsBuriedAsAPanic(t *testing.T) {
+	story(t, Options[string]{Panic: BuryPanic}, func(w *world) {
+		w.answers("a", "goexit")
+		w.run()
+		w.change("a", "b")
+		w.workerSaw("a: goexit", "b: ok")
+		w.deadLetters("a Panicked 1")
+	})
+}
+
+// It may also end its goroutine when the controller stops: Run returns all the same.
+func TestStory_GoexitAtTheStop(t *testing.T) {
+	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
+		w.answers("a", "hold then goexit")
+		w.run()
+		w.change("a", "b")
+		w.cancel()
+		w.settled()
+		w.release("a")
+		<-w.ended
+		w.workerSaw("a: hold then goexit", "b: ok")
+	})
+}
+
 // A reconcile that hangs loses its context after the timeout, and is tried again.
 func TestStory_TimeoutFreesTheWorker(t *testing.T) {
 	story(t, Options[string]{ReconcileTimeout: 10 * time.Second}, func(w *world) {

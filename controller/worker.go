@@ -11,16 +11,29 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errReconcileTimeout is the cause of a context that Options.ReconcileTimeout ended.
-var errReconcileTimeout = errors.New("the reconcile timeout has passed")
+var (
+	// errReconcileTimeout is the cause of a context that Options.ReconcileTimeout ended.
+	errReconcileTimeout = errors.New("the reconcile timeout has passed")
+	// errGoexit is the value of the PanicError of a reconcile that ended its goroutine.
+	errGoexit = errors.New("reconcile called runtime.Goexit")
+)
 
-// runWorker handles keys until the queue is shut down and empty, or the shift ends.
+// runWorker handles keys until the queue is shut down and empty, or the shift ends. If reconcile
+// ends the worker's goroutine, another worker takes its place.
 func (c *Controller[K]) runWorker(s *shift) {
+	finished := false
+	defer func() {
+		if !finished {
+			s.workers.Go(func() { c.runWorker(s) })
+		}
+	}()
 	for c.processNextWorkItem(s) {
 	}
+	finished = true
 }
 
-// processNextWorkItem handles one key: Get, reconcile, settle, Done. It returns false when there will be no more keys.
+// processNextWorkItem handles one key: Get, reconcile, settle, Done. It returns false when there
+// will be no more keys.
 func (c *Controller[K]) processNextWorkItem(s *shift) bool {
 	key, shutdown := c.get(s.taking)
 	if shutdown {
@@ -29,7 +42,7 @@ func (c *Controller[K]) processNextWorkItem(s *shift) bool {
 	defer c.queue.Done(key)
 	if s.stopped() {
 		if s.run.Err() != nil {
-			return true // the queue is emptied, and ends the worker
+			return true // empty the queue: it ends the worker then
 		}
 		c.queue.Add(key) // for the next term
 		return false
@@ -43,46 +56,54 @@ func (c *Controller[K]) processNextWorkItem(s *shift) bool {
 	}
 	r, start := &reconcileContext[K]{Context: ctx, shift: s, key: key}, time.Now()
 	if !c.keys.begin(r, start) {
-		return true // given up: only a change can bring it back
+		return true // a dead letter: only a change can bring it back
 	}
 	if c.opts.Metrics != nil {
 		c.opts.Metrics.Begin()
 	}
-
-	var report Report
-	result, err := c.call(r, &report)
-	c.settle(r, result, err, &report)
-
-	if c.opts.Metrics != nil {
-		report.Took = time.Since(start)
-		c.opts.Metrics.End(report)
-	}
+	c.handle(r, start)
 	return true
 }
 
-// call runs reconcile under the panic policy.
-func (c *Controller[K]) call(r *reconcileContext[K], report *Report) (result Result, err error) {
+// handle calls reconcile and acts on the result, also if the call panics or ends its goroutine.
+func (c *Controller[K]) handle(r *reconcileContext[K], start time.Time) {
+	var (
+		result   Result
+		err      error
+		report   Report
+		returned bool
+	)
 	defer func() {
 		report.TimedOut = errors.Is(context.Cause(r.Context), errReconcileTimeout)
-	}()
-	if c.opts.Panic != CrashOnPanic {
-		defer func() {
-			if value := recover(); value != nil {
-				report.Panicked = true
-				result, err = Result{}, &PanicError{Value: value, Stack: debug.Stack()}
+		if !returned {
+			value := recover()
+			if value != nil && c.opts.Panic == CrashOnPanic {
+				panic(value)
 			}
-		}()
-	}
-	return c.reconcile(r, r.key)
+			if value == nil {
+				value = errGoexit
+			}
+			report.Panicked = true
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+		c.settle(r, result, err, &report)
+		if c.opts.Metrics != nil {
+			report.Took = time.Since(start)
+			c.opts.Metrics.End(report)
+		}
+	}()
+	result, err = c.reconcile(r, r.key)
+	returned = true
 }
 
-// settle decides what follows from an answer of reconcile, as the table at ReconcileFunc says.
+// settle acts on a result of reconcile, as the table at ReconcileFunc says.
 func (c *Controller[K]) settle(r *reconcileContext[K], result Result, err error, report *Report) {
 	switch {
 	case err != nil:
 		report.Outcome, report.Terminal = OutcomeError, IsTerminal(err)
 		if result.RequeueAfter > 0 {
-			r.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored", "requeueAfter", result.RequeueAfter)
+			r.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored",
+				"requeueAfter", result.RequeueAfter)
 		}
 		c.settleFailure(r, err, report)
 	case result.RequeueAfter > 0:
@@ -100,7 +121,8 @@ func (c *Controller[K]) settle(r *reconcileContext[K], result Result, err error,
 	}
 }
 
-// settleFailure decides between trying again, giving up, and, for a thing that is gone or a controller that stops, neither.
+// settleFailure decides between a retry and giving up. If the object is gone, or the shift has
+// ended, it does neither.
 func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report *Report) {
 	logger := r.logger()
 	if panicked, ok := errors.AsType[*PanicError](err); ok {
@@ -133,7 +155,8 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 		if buried.Reason != Terminal {
 			c.queue.Forget(r.key)
 		}
-		logger.Error(err, "Reconcile failed, giving up until something changes", "reason", buried.Reason, "attempts", buried.Attempts)
+		logger.Error(err, "Reconcile failed, giving up until something changes",
+			"reason", buried.Reason, "attempts", buried.Attempts)
 	case giveUp == Terminal:
 		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
 	default:
@@ -143,11 +166,13 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	if evicted != nil {
 		report.Evicted = true
 		c.queue.Forget(evicted.Key)
-		logger.Info("Dropped the oldest dead letter, there are too many", "dropped", evicted.Key, "error", evicted.Last.Err)
+		logger.Info("Dropped the oldest dead letter, there are too many",
+			"dropped", evicted.Key, "error", evicted.Last.Err)
 	}
 }
 
-// addRateLimited lets a failed key wait. A queue that can be told the error is told: its limiter may decide by it.
+// addRateLimited queues a failed key for a retry. A queue with AddFailed receives the error, since
+// its limiter may decide by it.
 func (c *Controller[K]) addRateLimited(key K, err error) {
 	if queue, ok := c.queue.(interface{ AddFailed(item K, err error) }); ok {
 		queue.AddFailed(key, err)

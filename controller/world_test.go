@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -137,7 +138,7 @@ func (w *world) reconcileRead(key string, want ...string) {
 }
 
 // answers plans the coming calls for key: "ok", "error", "terminal", "panic", "after 5s", "error after 5s", "hold" (until
-// release, or the end of the context), "ignore" (until release alone), "hold then error".
+// release, or the end of the context), "ignore" (until release alone), "hold then error", "goexit".
 func (w *world) answers(key string, answers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,6 +238,8 @@ func (w *world) reconcile(ctx context.Context, key string) (Result, error) {
 		err = fmt.Errorf("wrapped: %w", TerminalError(errBoom))
 	case "panic":
 		panic(errBoom)
+	case "goexit":
+		runtime.Goexit()
 	}
 	return result, err
 }

@@ -17,19 +17,19 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// errNotFree is why a candidate does not take the lease. It is no failure.
+// errNotFree is why a candidate does not take the lease. It is not a failure.
 var errNotFree = errors.New("lease is not free")
 
-// attempt makes one try to get the lease, or, in a term, to renew it. An error that is an ErrLost ends the term.
+// attempt tries once to get the lease or, in a term, to renew it. An ErrLost ends the term.
 //
-//	renewal of the version known ──▶ done                   (in a term; usually all there is)
+//	renew the known version ──▶ done                    (in a term; usually nothing else)
 //	      │ refused
 //	      ▼
-//	     read ──▶ not there: create it ──▶ done
+//	     read ──▶ not found: create it ──▶ done
 //	      │
-//	      ├──▶ somebody else's: in a term it is lost, else wait
+//	      ├──▶ another holder's: lost if in a term, otherwise wait
 //	      ▼
-//	    write in place of what was read ──▶ done
+//	    replace what was read ──▶ done
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 func (e *LeaderElector) attempt(ctx context.Context) error {
@@ -42,7 +42,8 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 		if err == nil || errors.Is(err, ErrLost) {
 			return err
 		}
-		klog.FromContext(ctx).V(2).Info("Renewal failed, reading the lease", "lock", e.config.Lock.Describe(), "err", err)
+		klog.FromContext(ctx).V(2).Info("Renewal failed, reading the lease",
+			"lock", e.config.Lock.Describe(), "err", err)
 	}
 
 	now := time.Now()
@@ -66,7 +67,7 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 	return e.write(ctx, e.config.Lock.Update, metav1.Time{}, *record)
 }
 
-// mayWrite decides whether the record that was read may be replaced: law E1.
+// mayWrite decides whether the record that was read may be replaced: E1.
 func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now time.Time) error {
 	expired := !e.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second).After(now)
 	mine := record.HolderIdentity == e.config.Lock.Identity()
@@ -88,9 +89,11 @@ func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now 
 	return fmt.Errorf("%w: held by %q", errNotFree, record.HolderIdentity)
 }
 
-// write puts this candidate into the record in place of old. A zero acquired means now. What counts is when a write was
-// sent: by the time it is answered, others may have known it for long.
-func (e *LeaderElector) write(ctx context.Context, put func(context.Context, resourcelock.LeaderElectionRecord) error,
+// write replaces the record old by one that names this candidate. A zero acquired means now. The
+// time that counts is when the write was sent: other candidates may have seen it long before the
+// answer arrives.
+func (e *LeaderElector) write(ctx context.Context,
+	put func(context.Context, resourcelock.LeaderElectionRecord) error,
 	acquired metav1.Time, old resourcelock.LeaderElectionRecord) error {
 	sent := e.now()
 	record := resourcelock.LeaderElectionRecord{
@@ -115,7 +118,7 @@ func (e *LeaderElector) write(ctx context.Context, put func(context.Context, res
 	return e.wrote(win{sent: sent, token: e.token(record.LeaderTransitions)})
 }
 
-// wrote draws the conclusion from a write that the server has accepted.
+// wrote acts on a write that the server has accepted.
 func (e *LeaderElector) wrote(w win) error {
 	if e.term == nil {
 		if took := e.now().since(w.sent); took >= e.config.hold() {
@@ -135,8 +138,8 @@ func (e *LeaderElector) wrote(w win) error {
 	return nil
 }
 
-// observe notes a record that was read or, with raw nil, written. A record that was seen before is not new: its holder's time
-// goes on running out.
+// observe notes a record that was read or, with raw nil, written. Reading the same bytes again does
+// not restart the time after which the record is considered abandoned.
 func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw []byte) {
 	if e.raw != nil && raw != nil && bytes.Equal(raw, e.raw) {
 		return
@@ -145,7 +148,9 @@ func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw [
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.observed, e.observedAt = *record, time.Now()
-	e.answerable = e.answerable && record.HolderIdentity == e.config.Lock.Identity()
+	if record.HolderIdentity != e.config.Lock.Identity() && (e.term == nil || e.config.AbandonWork) {
+		e.checked = false
+	}
 }
 
 func (e *LeaderElector) token(transitions int) FencingToken {
@@ -156,8 +161,12 @@ func (e *LeaderElector) token(transitions int) FencingToken {
 	return token
 }
 
-// isRefusal reports whether the server has answered that it did nothing.
+// isRefusal reports whether err is an answer of the server that it did nothing.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }

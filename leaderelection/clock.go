@@ -6,7 +6,8 @@ import "time"
 
 // clockReading is one look at a machine's clocks. None of them need agree with another machine's.
 type clockReading struct {
-	// mono counts evenly, also while the process is stopped, but not while the machine is suspended.
+	// mono counts evenly, also while the process is stopped, but not while the machine is
+	// suspended.
 	mono time.Time
 	// suspended is the time that the machine has been suspended since it was started.
 	suspended time.Duration

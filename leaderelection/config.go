@@ -2,23 +2,29 @@
 
 // Package leaderelection lets one of several processes work at a time: the one that holds a lease.
 //
-//	API server <- get, create, update - resourcelock <- [leaderelection] -> OnStartedLeading, OnStoppedLeading, OnNewLeader
+//	API server <- get, create, update - resourcelock <- [leaderelection] -> LeaderCallbacks
 //
-// A candidate that sees the lease's record unchanged for the lease's duration, by its own clock, takes it; that writes of an
-// old version are refused makes one of several win. The holder writes the record again every RetryPeriod, and stops working
-// before the others may take the lease. Clocks are never compared, so they may differ; they must run about equally fast: a
-// clock may gain on another by the ratio of LeaseDuration to RenewDeadline+RetryPeriod.
+// A candidate takes the lease if its record has not changed for the lease's duration, by the
+// candidate's own clock. Several may try, but the server refuses writes of an old version, so one
+// of them wins. The holder writes the record again every RetryPeriod, and stops working before
+// others may take the lease. Clocks are never compared, so they may differ. But they must run about
+// equally fast: one may gain on another by the ratio of LeaseDuration to RenewDeadline+RetryPeriod.
 //
-// No election can keep a process from being paused between a look at the clock and what it does next. The context of the
-// work, IsLeader and FencingTokenFromContext tell a leader of the past that it is one as soon as it asks; what acts without
-// asking is found out only by who is written to, with the help of a fencing token.
+// No election can prevent that a process is paused between a look at the clock and its next action.
+// The context of the work, IsLeader and FencingTokenFromContext are right after a pause, as soon as
+// they are asked. A write of work that does not ask can be refused only by its receiver, by the
+// fencing token. A virtual machine whose clocks were stopped with it cannot notice the pause at
+// all.
 //
-// Read config.go, phase.go (the state machine), elector.go, attempt.go (one try to get or keep the lease), renew.go, term.go
-// (how a leader knows that it still is one), fencing.go; resourcelock is where the record is. candidate.go and
-// candidateclient.go are for coordinated elections only. Then go test -v ./leaderelection.
-// Goroutines: Run's own makes all requests; OnStartedLeading has one, OnNewLeader one while there is something to tell; a
-// timer watches over the term. All but OnNewLeader's have ended when Run returns. Locking: the elector's mu guards what
-// others may ask for, the term's its end; no foreign code runs under them.
+// Read config.go, phase.go (the state machine), elector.go, attempt.go (one attempt to get or keep
+// the lease), renew.go, term.go (how a leader knows that it still leads), clock.go, fencing.go;
+// package resourcelock reads and writes the record. candidate.go and candidateclient.go are only
+// for coordinated elections. Then go test -v ./leaderelection.
+//
+// Goroutines: Run's own makes all requests; OnStartedLeading has one, OnNewLeader one while calls
+// are pending; a timer checks the term. All but OnNewLeader's have ended when Run returns. Locking:
+// the elector's mu guards what its methods return, the term's mu its end; no callback runs under
+// them.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 package leaderelection
@@ -31,22 +37,26 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// JitterFactor spreads candidates: they wait RetryPeriod after a try, and up to JitterFactor times as long on top.
+// JitterFactor spreads the attempts of candidates: after each, they wait RetryPeriod and a random
+// time of up to JitterFactor times RetryPeriod.
 const JitterFactor = 1.2
 
-// LeaderElectionConfig says who runs for what, and how patiently. 15 s, 10 s and 2 s are usual for the three durations.
+// LeaderElectionConfig configures an elector. Usual values of the three durations are 15 s, 10 s
+// and 2 s.
 type LeaderElectionConfig struct {
-	// Lock is the lease, and knows this candidate's identity.
+	// Lock is the lease, and has this candidate's identity.
 	Lock resourcelock.Interface
 
-	// LeaseDuration is how long candidates wait for a sign of life of the holder before they take the lease. It is
-	// rounded up to seconds in the record; the holder's record counts, not the candidate's config.
+	// LeaseDuration is how long a record must be unchanged before candidates take the lease. The
+	// record has it rounded up to seconds; candidates use the record's, not their own.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long a leader goes on trying to renew when it is due, before it stops leading. It must be less
-	// than LeaseDuration. A renewal counts from when it was sent: a server that takes more than half of RenewDeadline to
-	// answer costs the lease.
+	// RenewDeadline is how long a leader tries to renew the lease, from when the renewal is due,
+	// before it stops leading. It must be less than LeaseDuration. A renewal counts from when it
+	// was sent: a server that always takes more than half of RenewDeadline to answer costs the
+	// lease.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between two tries, of candidates (see JitterFactor) and of the leader.
+	// RetryPeriod is the time between two attempts, of candidates (see JitterFactor) and of the
+	// leader.
 	RetryPeriod time.Duration
 
 	Callbacks LeaderCallbacks
@@ -54,61 +64,69 @@ type LeaderElectionConfig struct {
 	// WatchDog, if not nil, is tied to the elector by RunOrDie.
 	WatchDog *HealthzAdaptor
 
-	// ReleaseOnCancel gives the lease back when Run ends, so that the next leader need not wait for it to expire.
+	// ReleaseOnCancel releases the lease when Run ends, so that the next leader need not wait until
+	// it expires.
 	ReleaseOnCancel bool
 
 	// Name of the lease, for metrics and Check.
 	Name string
 
-	// Coordinated leaves it to the cluster's coordinator (coordinated leader election, an alpha feature) to whom the
-	// lease goes: the candidate never takes it, and steps down when the coordinator prefers somebody else.
+	// Coordinated lets the cluster's coordinator assign the lease (coordinated leader election, an
+	// alpha feature): the candidate never takes it, and stops leading when the coordinator prefers
+	// another.
 	Coordinated bool
 
-	// client-go has nothing like what follows.
+	// The following options are not client-go's.
 
-	// Rejoin makes Run a candidate again after it has lost the lease, until its context is done. OnStartedLeading is
-	// then called once a term, never before the call of the last term has returned.
+	// Rejoin makes Run continue as a candidate after it has lost the lease, until its context is
+	// done. OnStartedLeading is called once in each term, after the call of the last term has
+	// returned.
 	Rejoin bool
 
-	// AbandonWork makes Run return, and the lease be released, while OnStartedLeading is still at work, as client-go
-	// does. Otherwise the lease is renewed until the work has returned, and is released then. It excludes Rejoin.
+	// AbandonWork makes Run return, and release the lease, while OnStartedLeading still runs, as
+	// client-go does. Otherwise the lease is renewed until the work has returned, and released
+	// then. It excludes Rejoin.
 	AbandonWork bool
 
-	// AlwaysStopped calls OnStoppedLeading also when Run returns without having led, as client-go does.
+	// AlwaysStopped calls OnStoppedLeading also when Run returns without having led, as client-go
+	// does.
 	AlwaysStopped bool
 
-	// Metrics, if not nil, is told about this elector.
+	// Metrics, if not nil, receives this elector's metrics.
 	Metrics LeaderMetric
 
-	// Observe, if not nil, is called by Run's goroutine with each change of phase. It must be quick.
+	// Observe, if not nil, is called by Run's goroutine with each change of phase. It must be
+	// quick.
 	Observe func(Transition)
 }
 
-// LeaderCallbacks are what an elector calls. Apart from what is said below, they are called without locks.
+// LeaderCallbacks are what an elector calls. No lock is held.
 type LeaderCallbacks struct {
-	// OnStartedLeading does the work of a leader, in a goroutine of its own. Its context is done when Run's is, and when the
-	// term is over: when the lease is lost, before another candidate may lead. In that case context.Cause is an ErrLost. It
-	// should return soon after that. If it returns earlier, the lease is held all the same.
+	// OnStartedLeading does the work of a leader, in a goroutine of its own. Its context is done
+	// when Run's is, or when the lease is lost, before another candidate may lead: context.Cause is
+	// then an ErrLost. It should return soon after that. If it returns earlier, the lease is held
+	// all the same.
 	//
-	// After Run's context is done, the lease is renewed until OnStartedLeading has returned, but it can still be lost. To
-	// wind up in that time, use TermContext, not a context that never ends: its end is the end of the right to act.
+	// After Run's context is done, the lease is renewed until OnStartedLeading has returned, but it
+	// can still be lost. To wind up in that time, use TermContext, not a context that never ends.
 	// FencingTokenFromContext returns the term's token.
 	OnStartedLeading func(ctx context.Context)
 
-	// OnStoppedLeading is called once after each OnStartedLeading, by Run's goroutine. If the lease was lost, that is at
-	// once, while the work may still be returning: a process that cannot stop its work can exit here. Otherwise the work
-	// has returned and the lease is released.
+	// OnStoppedLeading is called once after each OnStartedLeading, by Run's goroutine. After a loss
+	// it is called at once, while the work may still run: a process that cannot stop its work can
+	// exit here. Otherwise the work has returned and the lease is released.
 	OnStoppedLeading func()
 
-	// OnNewLeader, which may be nil, is told of each holder that is seen, this candidate included, in order, in another
-	// goroutine. "" means nobody.
+	// OnNewLeader, which may be nil, is called with each new holder, this candidate included, in
+	// order, in a goroutine of its own. "" means that there is none.
 	OnNewLeader func(identity string)
 }
 
-// ErrLost is why the context of OnStartedLeading is done if the lease was lost. context.Cause returns an error that wraps it.
+// ErrLost is why the context of OnStartedLeading is done if the lease was lost. context.Cause
+// returns an error that wraps it.
 var ErrLost = errors.New("leader election lost")
 
-// validate has client-go's texts.
+// validate returns errors with client-go's texts.
 //
 // Source: tools/leaderelection/leaderelection.go NewLeaderElector
 func (c *LeaderElectionConfig) validate() error {
@@ -144,8 +162,8 @@ func (c *LeaderElectionConfig) leaseSeconds() int {
 	return int((c.LeaseDuration + time.Second - 1) / time.Second)
 }
 
-// hold is how long a leader leads after a renewal: until the next was due and could not be had for RenewDeadline, but never
-// longer than others wait.
+// hold is how long a leader leads after it sent a renewal: until the next one has been due for
+// RenewDeadline, but never longer than others wait.
 func (c *LeaderElectionConfig) hold() time.Duration {
 	return min(c.RetryPeriod+c.RenewDeadline, c.LeaseDuration)
 }

@@ -144,6 +144,8 @@ func (s *controllerSimulation) reconcile(o *office, ctx context.Context, key str
 		o.clocks() // a paused process does nothing
 		if ctx.Err() == nil {
 			s.mayAct(o, "acts on "+key)
+			_, ok := FencingTokenFromContext(ctx)
+			assert.True(s.t, ok)
 		} else if !stubborn {
 			break
 		}

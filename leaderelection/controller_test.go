@@ -17,8 +17,8 @@ import (
 	"example.com/informerstack/controller"
 )
 
-// office is a process that runs a controller under a lease. Its reconciles hold their key until they are released or, unless
-// they are stubborn, until their context is done.
+// office is a process that runs a controller under a lease. Its reconciles hold their key until
+// they are released or, unless they are stubborn, until their context is done.
 type office struct {
 	*candidate
 	ctrl *controller.Controller[string]
@@ -166,8 +166,9 @@ func (w *world) enqueue(o *office, keys ...string) {
 	w.settled()
 }
 
-// The term is lost, and OnStoppedLeading stops the whole process, as most programs do. The grace period is for a stop within
-// the term: the reconciles end with the term all the same, whichever of the two the controller sees first.
+// The term is lost, and OnStoppedLeading stops the whole process, as most programs do. The grace
+// period is for a stop within the term: the reconciles end with the term all the same, whichever of
+// the two the controller sees first.
 func TestStory_ALostTermHasNoGraceThoughTheProcessStops(t *testing.T) {
 	for i := range 20 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -195,7 +196,8 @@ func TestStory_ALostTermHasNoGraceThoughTheProcessStops(t *testing.T) {
 	}
 }
 
-// The process is asked to stop, and while its reconciles finish within their grace period it loses the lease.
+// The process is asked to stop, and while its reconciles finish within their grace period it loses
+// the lease.
 func TestStory_ALeaseLostDuringTheGracePeriodEndsIt(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.office("a", controller.Options[string]{GracePeriod: time.Hour}).stubbornly()
@@ -237,7 +239,8 @@ func TestStory_ALeaseLostWhileDrainingEndsTheDrain(t *testing.T) {
 	})
 }
 
-// Without Options.Lead: the controller runs in OnStartedLeading, under the context that it is given.
+// Without Options.Lead: the controller runs in OnStartedLeading, under the context that it is
+// given.
 func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.plainOffice("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).stubbornly()
@@ -262,8 +265,8 @@ func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 	})
 }
 
-// The machine was suspended for longer than the term lasts, and no timer has fired since. The worker
-// that becomes free does not begin the next key, and the context of the others is done.
+// The machine was suspended for longer than the term lasts, and no timer has fired since. The
+// worker that becomes free does not begin the next key, and the context of the others is done.
 func TestStory_NoKeyIsBegunAfterASuspend(t *testing.T) {
 	for name, row := range map[string]struct {
 		opts controller.Options[string]

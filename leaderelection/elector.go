@@ -25,19 +25,22 @@ var ErrRunning = errors.New("leader elector is running already")
 // errEnded is why a term ended that was not lost.
 var errEnded = errors.New("leader elector has stopped leading")
 
-// conflictPause is the time between two tries to release a lease that is being written by somebody.
+// conflictPause is the time between two attempts to release a lease that another client writes.
 const conflictPause = 10 * time.Millisecond
 
 // LeaderElector is one candidate.
 //
-//	E1  the lease is written only if the record that is replaced names this candidate or nobody, or has not changed for its
-//	    duration by this candidate's clock; somebody else's record is never overwritten before
-//	E2  work begins in a valid term, and not before the work of the term before has returned, unless AbandonWork is set
+//	E1  the lease is written only if the replaced record names this candidate or no holder, or has
+//	    not changed for its duration by this candidate's clock
+//	E2  work begins in a valid term, and not before the work of the last term has returned, unless
+//	    AbandonWork is set
 //	E3  OnStoppedLeading is called once after each OnStartedLeading
-//	E4  the lease is released after the work has returned, unless AbandonWork is set
-//	E5  there is a term iff the phase is Leading, Finishing or Stopping, or Releasing after one of these
+//	E4  the lease is released after the work has returned, unless AbandonWork is set, and always
+//	    after the term's context is done
+//	E5  there is a term iff the phase is Leading, Finishing or Stopping, or Releasing after one of
+//	    these
 //
-// Run and Lead are for one goroutine at a time; the other methods may be called at any time from any.
+// Run and Lead are for one goroutine at a time. The other methods are safe for concurrent use.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 type LeaderElector struct {
@@ -48,20 +51,20 @@ type LeaderElector struct {
 
 	running atomic.Bool
 
-	// Below: of Run's goroutine.
+	// The fields up to mu belong to Run's goroutine.
 
 	work    func(context.Context) // OnStartedLeading, or Lead's
-	won     win                   // the write that made it the leader, before there is a term
-	raw     []byte                // the record's bytes as they were last read; nil if they are not known
-	inDoubt bool                  // whether a write of a candidate may have been done although it failed
-	left    bool                  // whether the term's end was made known
+	won     win                   // the write that won the lease, before there is a term
+	raw     []byte                // the bytes of the record that was last read; nil if not known
+	inDoubt bool                  // a candidate's write failed, but the server may have done it
+	left    bool                  // leave has been called in this term
 	due     time.Time             // when the next renewal is
 
 	mu         sync.Mutex
-	term       *term                             // of which E5 speaks; only Run's goroutine changes it
+	term       *term                             // see E5; only Run's goroutine changes it
 	observed   resourcelock.LeaderElectionRecord // as last read or written
 	observedAt time.Time                         // when it was first seen
-	answerable bool                              // whether Check watches over the renewals
+	checked    bool                              // Check watches the renewals: see forget
 	status     Status
 }
 
@@ -89,19 +92,20 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 	return e, nil
 }
 
-// Run is a candidate until it has the lease, and then a leader until it loses it or ctx is done, whichever comes first. With
-// Rejoin only ctx ends it. When Run has returned, it can be called again; calls while it runs log ErrRunning and return.
+// Run waits for the lease, and leads until the lease is lost or ctx is done. With Rejoin, it
+// continues as a candidate after a loss, and only ctx ends it. When Run has returned, it can be
+// called again; calls while it runs log ErrRunning and return.
 //
-// Unless AbandonWork is set, Run returns after the work has.
+// Unless AbandonWork is set, Run returns after the work has returned.
 func (e *LeaderElector) Run(ctx context.Context) {
 	if err := e.run(ctx, e.config.Callbacks.OnStartedLeading); errors.Is(err, ErrRunning) {
 		klog.FromContext(ctx).Error(err, "Leader election not started", "lock", e.config.Lock.Describe())
 	}
 }
 
-// Lead is Run with work in place of OnStartedLeading; a controller's Options.Lead takes it. work's context is the one that
-// OnStartedLeading describes. Lead returns nil once ctx is done. It returns ErrLost if the lease was lost before that and
-// Rejoin is not set, and ErrRunning if the elector runs already.
+// Lead is Run with work in place of OnStartedLeading, and with the same context for it. A
+// controller's Options.Lead takes this method. Lead returns nil once ctx is done, ErrLost if the
+// lease was lost before that and Rejoin is not set, and ErrRunning if the elector runs already.
 func (e *LeaderElector) Lead(ctx context.Context, work func(ctx context.Context)) error {
 	return e.run(ctx, work)
 }
@@ -121,7 +125,8 @@ func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) err
 	}()
 	defer e.drop() // if a callback or the lock panics
 
-	// These words, and those of begin, are client-go's: people search their logs for them.
+	// People search their logs for client-go's messages. The same ones are here, in begin and in
+	// note.
 	klog.FromContext(ctx).Info("Attempting to acquire leader lease...", "lock", e.config.Lock.Describe())
 	for phase := Acquiring; phase != Idle; {
 		e.setPhase(phase)
@@ -140,7 +145,7 @@ func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) err
 	return nil
 }
 
-// acquire tries to take the lease until it has it, or ctx is done.
+// acquire tries to take the lease until it succeeds or ctx is done.
 func (e *LeaderElector) acquire(ctx context.Context) error {
 	e.inDoubt = false
 	for ctx.Err() == nil {
@@ -161,7 +166,7 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// sleep waits for d, and reports whether it did to the end.
+// sleep waits for d or until ctx is done, and reports whether d has passed.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -177,18 +182,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (e *LeaderElector) begin(ctx context.Context) {
 	t := newTerm(ctx, &e.config, e.now, e.won)
 	e.mu.Lock()
-	e.term, e.answerable = t, true
+	e.term, e.checked = t, true
 	e.status.Terms++
 	e.mu.Unlock()
 	e.left = false
 	e.due = e.won.sent.mono.Add(e.config.RetryPeriod)
 	e.config.Lock.RecordEvent("became leader")
 	e.metricOn()
-	klog.FromContext(ctx).Info("Successfully acquired lease", "lock", e.config.Lock.Describe(), "token", e.won.token)
+	klog.FromContext(ctx).Info("Successfully acquired lease",
+		"lock", e.config.Lock.Describe(), "token", e.won.token)
 	t.start(ctx, e.work)
 }
 
-// leave makes the end of the term known, once.
+// leave ends the term if it is not over, and reports its end, once.
 func (e *LeaderElector) leave() {
 	if e.term == nil || e.left {
 		return
@@ -200,23 +206,25 @@ func (e *LeaderElector) leave() {
 	e.config.Callbacks.OnStoppedLeading()
 }
 
-// forget closes the term, if there was one. Abandoned work stays Check's concern until somebody else has the lease.
+// forget drops the term, if there was one. The work has returned by then, so Check need not watch
+// the renewals any more. Abandoned work may not have returned: Check watches on, until another
+// candidate holds the lease.
 func (e *LeaderElector) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.term = nil
-	e.answerable = e.answerable && e.config.AbandonWork
+	e.checked = e.checked && e.config.AbandonWork
 }
 
-// drop is what is left to do if Run's goroutine ends in the middle, because a callback or the lock panicked.
+// drop cleans up when Run returns. It has something to do only if a callback or the lock panicked.
 func (e *LeaderElector) drop() {
 	defer e.setPhase(Idle)
 	defer e.forget()
 	e.leave()
 }
 
-// release gives the lease back, if it is still this candidate's. A conflict means that the record has changed, perhaps by a
-// renewal that was cancelled too late: it is looked at again.
+// release clears the lease's record if it still names this candidate. A conflict means that the
+// record has changed, perhaps by a renewal that was cancelled too late: it is read again.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 func (e *LeaderElector) release(ctx context.Context) error {
@@ -264,21 +272,22 @@ func (e *LeaderElector) IsLeader() bool {
 	return t != nil && t.valid()
 }
 
-// GetLeader returns the holder that was last seen, "" if there was none. It may have changed since.
+// GetLeader returns the holder that was last seen, or "" if there was none.
 func (e *LeaderElector) GetLeader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.observed.HolderIdentity
 }
 
-// Check returns an error if the lease was not renewed for maxTolerableExpiredLease longer than its duration, and the work
-// may be going on: Run should have ended it. For everybody else it returns nil.
+// Check returns an error if a leader has not renewed its lease for maxTolerableExpiredLease longer
+// than the lease's duration, and its work may still run. In a candidate it returns nil.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 func (e *LeaderElector) Check(maxTolerableExpiredLease time.Duration) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.answerable && time.Since(e.status.LastRenewal) > e.config.LeaseDuration+maxTolerableExpiredLease {
+	limit := e.config.LeaseDuration + maxTolerableExpiredLease
+	if e.checked && time.Since(e.status.LastRenewal) > limit {
 		return fmt.Errorf("failed election to renew leadership on lease %s", e.config.Name)
 	}
 	return nil

@@ -11,20 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// FencingToken names a term. A storage can keep the newest token beside its data and refuse a write with an older one: such a
-// write is from a former leader that was paused and does not know yet that its term is over.
+// FencingToken names a term. A storage can keep the newest token beside its data and refuse a write
+// with an older one: such a write is from a former leader that was paused and does not know yet
+// that its term is over.
 //
-// The tokens of one lease grow from holder to holder. A candidate that takes its own lease again, before another has, keeps
-// its token. A lease that was deleted and created again has another UID; tokens with different UIDs have no order. A lock
-// whose object is not known (see resourcelock.Identified) has no UID.
+// The tokens of one lease grow from holder to holder. A candidate that takes its own lease again,
+// before another has, keeps its token. A lease that was deleted and created again has another UID;
+// tokens with different UIDs have no order. A lock whose object is not known (see
+// resourcelock.Identified) has no UID.
 type FencingToken struct {
 	UID         types.UID // of the lease
 	Transitions int       // of the lease, as the record counts them
 }
 
-// FencingTokenFromContext returns the token of the term that ctx belongs to. It returns false if ctx belongs to no term or if
-// the term is over: it reads the clocks, so that asking for the token is the surest way to learn whether to continue. It still
-// returns true while the work winds up after a stop.
+// FencingTokenFromContext returns the token of the term that ctx belongs to. It returns false if
+// ctx belongs to no term or if the term is over: it reads the clocks, so that asking for the token
+// is the surest way to learn whether to continue. It still returns true while the work winds up
+// after a stop.
 func FencingTokenFromContext(ctx context.Context) (FencingToken, bool) {
 	t := termOf(ctx)
 	if t == nil {

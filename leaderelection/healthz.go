@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// HealthzAdaptor is a health check that fails when an elector leads longer than it may, for instance because everything
-// hangs. It can be served before there is an elector.
+// HealthzAdaptor is a health check that fails if a leader's work goes on after its lease has
+// expired, for instance because it hangs. It can be served before there is an elector.
 //
 // Source: tools/leaderelection/healthzadaptor.go HealthzAdaptor
 type HealthzAdaptor struct {
@@ -17,7 +17,7 @@ type HealthzAdaptor struct {
 	elector atomic.Pointer[LeaderElector]
 }
 
-// NewLeaderHealthzAdaptor returns a check that lets the lease be expired for timeout before it fails.
+// NewLeaderHealthzAdaptor returns a check that fails when the lease has been expired for timeout.
 //
 // Source: tools/leaderelection/healthzadaptor.go NewLeaderHealthzAdaptor
 func NewLeaderHealthzAdaptor(timeout time.Duration) *HealthzAdaptor {
@@ -27,7 +27,7 @@ func NewLeaderHealthzAdaptor(timeout time.Duration) *HealthzAdaptor {
 // Name returns the name of the check.
 func (a *HealthzAdaptor) Name() string { return "leaderElection" }
 
-// Check returns what the elector's Check does, and nil while there is none.
+// Check returns the result of the elector's Check, and nil if there is no elector.
 func (a *HealthzAdaptor) Check(*http.Request) error {
 	if elector := a.elector.Load(); elector != nil {
 		return elector.Check(a.timeout)
@@ -35,5 +35,5 @@ func (a *HealthzAdaptor) Check(*http.Request) error {
 	return nil
 }
 
-// SetLeaderElection says which elector to check. RunOrDie calls it for LeaderElectionConfig.WatchDog.
+// SetLeaderElection sets the elector to check. RunOrDie calls it for LeaderElectionConfig.WatchDog.
 func (a *HealthzAdaptor) SetLeaderElection(elector *LeaderElector) { a.elector.Store(elector) }

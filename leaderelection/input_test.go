@@ -189,6 +189,30 @@ func TestHealthzAdaptor(t *testing.T) {
 	})
 }
 
+// The lease is lost because another has taken it, and the work does not return. That is as bad. With
+// AbandonWork, as in client-go, it is no concern of the check.
+func TestHealthzAdaptor_LostToAnother(t *testing.T) {
+	stories(t, func(w *world) {
+		a := w.candidate("a", abandoning).works(-1).runs()
+		w.after(time.Second)
+		w.takes("b")
+		w.after(time.Hour)
+		assert.NoError(t, a.check(0))
+		w.heard()
+	})
+	story(t, func(w *world) {
+		a := w.candidate("a", rejoining).works(-1).runs()
+		w.after(time.Second)
+		w.takes("b")
+		w.after(15 * time.Second)
+		assert.Error(t, a.check(0), "the last renewal was sent at 0 s")
+		close(a.release)
+		w.settled()
+		assert.NoError(t, a.check(0))
+		w.saw("0s a started", "2s a stopped", "16s a finished its work")
+	})
+}
+
 // RunOrDie ties the WatchDog to its elector.
 func TestRunOrDie_TiesTheWatchDog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ type LeaderMetric interface {
 
 // SlackMetric is a LeaderMetric that is also told how close renewals are.
 type SlackMetric interface {
-	// Slack is called at each renewal with the seconds that were left before the lease would have been lost.
+	// Slack is called at each renewal with the seconds that were left before the lease would have
+	// been lost.
 	Slack(name string, seconds float64)
 }
 

@@ -4,27 +4,27 @@ package leaderelection
 
 import "context"
 
-// Phase is what an elector is doing. LeaderElector.step says how one follows another.
+// Phase is the state of an elector. LeaderElector.step decides which one follows.
 type Phase string
 
 // The phases.
 const (
 	Idle      Phase = "idle"      // not running
-	Acquiring Phase = "acquiring" // a candidate: waits for the lease to be free, and tries to take it
-	Leading   Phase = "leading"   // holds the lease, which is renewed; OnStartedLeading is at work
-	Finishing Phase = "finishing" // was told to end, and so was the work; the lease is renewed until the work has returned
-	Releasing Phase = "releasing" // the work is over; the lease is given back, if ReleaseOnCancel says so
-	Stopping  Phase = "stopping"  // has lost the lease; OnStoppedLeading is called, then the work is waited for
+	Acquiring Phase = "acquiring" // a candidate: waits until the lease is free, and tries to take it
+	Leading   Phase = "leading"   // holds and renews the lease while OnStartedLeading works
+	Finishing Phase = "finishing" // was stopped: renews the lease until the work has returned
+	Releasing Phase = "releasing" // the work has returned; the lease is released if ReleaseOnCancel is set
+	Stopping  Phase = "stopping"  // has lost the lease: calls OnStoppedLeading, then waits for the work
 )
 
 // Transition is one decision of the state machine.
 type Transition struct {
 	From, To Phase
-	Err      error // what led to it; nil if all is well
+	Err      error // the reason; nil if nothing went wrong
 }
 
-// step does one phase's work and decides what comes next. All that the elector decides, it decides here: the helpers report
-// what happened.
+// step does the work of one phase and decides which phase follows. All decisions of the elector are
+// made here; the helpers only report what happened.
 //
 //	Acquiring ──▶ Leading ──▶ Finishing ──▶ Releasing ──▶ Idle
 //	    ▲            │            │             ▲
@@ -32,7 +32,7 @@ type Transition struct {
 //	 Rejoin                       ▼             │
 //	    └───────────────────── Stopping ────────┘
 //
-// Who is told to end while it waits goes from Acquiring to Idle, and with AbandonWork from Leading to Releasing.
+// When Run is stopped, Acquiring is followed by Idle, and with AbandonWork Leading by Releasing.
 func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 	switch now {
 	case Acquiring:
@@ -41,7 +41,7 @@ func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 		case err == nil:
 			e.begin(ctx)
 			return Transition{To: Leading}
-		case e.inDoubt: // ctx ended a write that the server may have done nevertheless
+		case e.inDoubt: // ctx ended a write that the server may have done all the same
 			return Transition{To: Releasing, Err: err}
 		}
 		return Transition{To: Idle, Err: err}

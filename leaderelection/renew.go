@@ -10,9 +10,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// renewUntil renews the lease every RetryPeriod, and returns nil once until is done, or an ErrLost once the term is over: it
-// could not be renewed in time, or it is somebody else's. A renewal under way is given up when until is done; whether the
-// server has got it shows at the next.
+// renewUntil renews the lease every RetryPeriod. It returns nil once until is done, and an error
+// once the term is over: the lease could not be renewed in time, or another process holds it. A
+// pending renewal is cancelled when until is done; the next attempt shows whether the server has
+// done it.
 func (e *LeaderElector) renewUntil(until context.Context) error {
 	t := e.term
 	requests, cancel := context.WithCancel(until)

@@ -10,20 +10,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Status is what an elector can say of itself at one moment.
+// Status is the state of an elector at one time.
 type Status struct {
 	Phase  Phase
 	Leader string       // the holder that was last seen
-	Token  FencingToken // of the present term; zero if there is none
-	Terms  int          // how often it has led, the present term included
+	Token  FencingToken // of the current term; zero if there is none
+	Terms  int          // how often it has led, the current term included
 
-	LastRenewal time.Time     // when the newest write that was accepted was sent; zero before the first
-	Slack       time.Duration // how much time was left at the last renewal before the lease would have been lost
-	LeastSlack  time.Duration // the least of all of this term's; 0 before the first renewal
+	LastRenewal time.Time     // when the last accepted write was sent; zero before the first
+	Slack       time.Duration // time left at the last renewal until the lease would have been lost
+	LeastSlack  time.Duration // the least slack of this term; 0 before the first renewal
 
-	LastError           error     // the newest failed try, kept when it is over
+	LastError           error     // of the last attempt that failed, also after a success
 	LastErrorTime       time.Time //
-	ConsecutiveFailures int       // tries that failed in a row; that somebody else holds the lease is no failure
+	ConsecutiveFailures int       // failed attempts in a row; a lease held by another is no failure
 }
 
 // Status returns a snapshot. It is cheap.
@@ -44,7 +44,7 @@ func (e *LeaderElector) setPhase(p Phase) {
 	e.status.Phase = p
 }
 
-// noteRenewal notes a write that was accepted, the one that won the term with no slack.
+// noteRenewal notes a write that was accepted. The write that won the term has no slack.
 func (e *LeaderElector) noteRenewal(sent clockReading, slack time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,6 +60,7 @@ func (e *LeaderElector) noteRenewal(sent clockReading, slack time.Duration) {
 	e.status.Slack = slack
 }
 
+// noteFailure notes an attempt that failed. The error names the lease and the operation.
 func (e *LeaderElector) noteFailure(ctx context.Context, err error) {
 	logger := klog.FromContext(ctx)
 	e.mu.Lock()
@@ -70,24 +71,29 @@ func (e *LeaderElector) noteFailure(ctx context.Context, err error) {
 		e.status.LastError, e.status.LastErrorTime = err, time.Now()
 	}
 	e.mu.Unlock()
-	if errors.Is(err, errNotFree) {
+	switch {
+	case errors.Is(err, errNotFree):
 		logger.V(4).Info("Not leading", "reason", err)
-		return
+	case e.term == nil:
+		logger.Error(err, "Attempt to acquire the leader lease failed, trying again")
+	default:
+		if left, ok := e.term.left(); ok {
+			logger.Error(err, "Attempt to renew the leader lease failed, still leading", "timeLeft", left)
+		}
 	}
-	logger.Error(err, "Leader election failed, trying again")
 }
 
-// note makes a transition visible: in Status, in the log, to the observer.
+// note reports a transition in Status, in the log and to the observer.
 func (e *LeaderElector) note(ctx context.Context, t Transition) {
 	e.setPhase(t.To)
 	logger := klog.FromContext(ctx).WithValues("lock", e.config.Lock.Describe())
 	switch {
 	case t.To == Stopping:
-		logger.Info("Stopped leading, waiting for the work to return", "reason", t.Err)
+		logger.Info("Failed to renew lease, stopped leading", "reason", t.Err)
 	case t.From == Releasing && t.Err != nil:
-		logger.Error(t.Err, "The leader lease was not released, others wait for it to expire")
+		logger.Error(t.Err, "Failed to release lease, it will expire")
 	default:
-		logger.V(4).Info("Leader election goes on", "from", t.From, "to", t.To)
+		logger.V(4).Info("Leader election phase changed", "from", t.From, "to", t.To)
 	}
 	if e.config.Observe != nil {
 		e.config.Observe(t)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -46,6 +47,46 @@ func TestStory_TheLogSaysWhoLeads(t *testing.T) {
 			assert.Contains(t, log, "Attempting to acquire leader lease...")
 			assert.Equal(t, c.isLeader(), strings.Contains(log, "Successfully acquired lease"))
 		}
+	})
+}
+
+// The log says which attempt failed and what that means: a failed renewal is not a lost lease.
+func TestStory_TheLogSaysWhatFailed(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing)
+		a.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		seen := 0
+		logged := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			log := a.logger.GetSink().(ktesting.Underlier).GetBuffer().Data()
+			for _, entry := range log[seen:] {
+				if entry.Verbosity == 0 {
+					got = append(got, strings.TrimSuffix(fmt.Sprint(entry.Message, " ", entry.ParameterKVList), " []"))
+				}
+			}
+			seen = len(log)
+			assert.Equal(t, want, got)
+		}
+		a.api("fails")
+		a.runs()
+		logged("Attempting to acquire leader lease... [lock ns/lease]",
+			"Attempt to acquire the leader lease failed, trying again")
+		a.api("ok")
+		w.after(2 * time.Second)
+		logged("Successfully acquired lease [lock ns/lease token 0.uid1]")
+		a.api("fails")
+		w.after(2 * time.Second)
+		logged("Attempt to renew the leader lease failed, still leading [timeLeft 10s]")
+		a.api("ok")
+		w.after(2 * time.Second)
+		logged()
+		a.api("hangs")
+		w.after(30 * time.Second)
+		logged("Failed to renew lease, stopped leading [reason leader election lost: lease was not renewed for 12s]",
+			"Failed to release lease, it will expire")
+		w.heard()
 	})
 }
 

@@ -20,10 +20,12 @@ const suspendCheckPeriod = time.Second
 //	T1  it is valid while less than hold has passed since the newest renewal was sent; time in
 //	    which the process was stopped or the machine suspended counts
 //	T2  once it is over it stays over: it is not renewed then, whatever the server says
-//	T3  the context lasting is done before anything else shows that the term is over; so is everything made from it
+//	T3  lasting, and each context made from it, is done before anything else shows that the term is
+//	    over
 //	T4  the holder of the lease's record was this candidate in every answer of the term
 //
-// Each query of a term reads the clocks, so that after a pause the answer is right before a timer has fired.
+// Each query of a term reads the clocks, so that after a pause the answer is right before a timer
+// has fired.
 type term struct {
 	hold time.Duration
 	now  func() clockReading
@@ -103,7 +105,8 @@ func (t *term) leftLocked(now clockReading) (time.Duration, bool) {
 	return 0, false
 }
 
-// renew notes a write that the server has accepted, and returns how much time was left. It fails if there was none.
+// renew notes a write that the server has accepted, and returns how much time was left. It fails if
+// there was none.
 func (t *term) renew(sent clockReading, token FencingToken) (slack time.Duration, err error) {
 	now := t.now()
 	t.mu.Lock()
@@ -145,8 +148,8 @@ func (t *term) endLocked(cause error) {
 	t.cancel(cause)
 }
 
-// termContext is a context that ends with a term or before it. Its Err looks at the clocks; that of a context made from it
-// does not.
+// termContext is a context that ends with a term or before it. Its Err looks at the clocks; that of
+// a context made from it does not.
 type termContext struct {
 	context.Context
 	term *term
@@ -164,11 +167,13 @@ func termOf(ctx context.Context) *term {
 	return c.term
 }
 
-// TermContext returns a context with the values of ctx that is done when the term that ctx belongs to is over, because the
-// lease was lost, which makes context.Cause an ErrLost, or is about to be released. Work that was asked to stop uses it for
-// what it must still do, such as a last write: the context that it was started with is done by then.
+// TermContext returns a context with the values of ctx that is done when the term that ctx belongs
+// to is over, because the lease was lost, which makes context.Cause an ErrLost, or is about to be
+// released. Work that was asked to stop uses it for what it must still do, such as a last write:
+// the context that it was started with is done by then.
 //
-// With AbandonWork the term is over as soon as Run's context is done. If ctx belongs to no term, TermContext returns ctx.
+// With AbandonWork the term is over as soon as Run's context is done. If ctx belongs to no term,
+// TermContext returns ctx.
 func TermContext(ctx context.Context) context.Context {
 	if termOf(ctx) == nil {
 		return ctx

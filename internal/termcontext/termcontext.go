@@ -4,12 +4,14 @@
 //
 //	leaderelection -> [termcontext] -> controller
 //
-// Work under a lease has two ends. Its context is done when the work is asked to stop: the process shuts down, or the term is
-// over. The right to act ends later, when the term is over: the lease is lost or about to be released. A shutdown may grant
-// the work time to wind up between the two, but never beyond the second.
+// Work under a lease has two ends. Its context is done when the work is asked to stop: the process
+// shuts down, or the term is over. The right to act ends later, when the term is over: the lease is
+// lost or about to be released. A shutdown may grant the work time to wind up between the two, but
+// never beyond the second.
 //
-// Package leaderelection puts the second end into the first context, and package controller, which does not import
-// leaderelection, finds it there. Then go test ./internal/termcontext. Goroutines: none. Locking: none.
+// Package leaderelection puts the second end into the first context, and package controller, which
+// does not import leaderelection, finds it there. Then go test ./internal/termcontext. Goroutines:
+// none. Locking: none.
 package termcontext
 
 import "context"
@@ -27,8 +29,8 @@ func Of(ctx context.Context) context.Context {
 	return lasting
 }
 
-// Lasting returns a context with the values of ctx that is done when the term of ctx is over. If ctx belongs to no term, it
-// is never done.
+// Lasting returns a context with the values of ctx that is done when the term of ctx is over. If
+// ctx belongs to no term, it is never done.
 func Lasting(ctx context.Context) context.Context {
 	values := context.WithoutCancel(ctx)
 	if lasting := Of(ctx); lasting != nil {
@@ -37,8 +39,9 @@ func Lasting(ctx context.Context) context.Context {
 	return values
 }
 
-// lastingContext ends with one context and has the values of another, which does not end. Contexts that are made from it are
-// done as soon as it is: package context finds the cancellation that they hang on, which is no value of values, in the first.
+// lastingContext ends with one context and has the values of another, which does not end. Contexts
+// that are made from it are done as soon as it is: package context finds the cancellation that they
+// hang on, which is no value of values, in the first.
 type lastingContext struct {
 	context.Context
 	values context.Context
