@@ -60,9 +60,10 @@ func TestPage_WhileEverythingStartsAndStops(t *testing.T) {
 
 // live is the life of an informer and its controller. All have one name.
 func live(t *testing.T, h *health.Handler) {
-	maps := informer.NewSharedIndexInformer(&server{}, &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{
+	options := informer.SharedIndexInformerOptions{
 		ObjectDescription: "configmaps", ResyncPeriod: 3 * time.Millisecond,
-	})
+	}
+	maps := informer.NewSharedIndexInformer(&server{}, &corev1.ConfigMap{}, options)
 	c := controller.New("maps", func(ctx context.Context, key string) (controller.Result, error) {
 		select {
 		case <-ctx.Done():

@@ -21,7 +21,8 @@ import (
 )
 
 // hostile is a text that moves a cursor, forges lines, reverses the writing, and is long.
-var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" + strings.Repeat("x", 1<<20)
+var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" +
+	strings.Repeat("x", 1<<20)
 
 // send sends an event in which a server chose every text.
 func send(sink trace.Sink) {
@@ -41,7 +42,8 @@ func TestText_HostileTexts(t *testing.T) {
 	var out bytes.Buffer
 	send(trace.Text(&out, trace.TextOptions{}))
 	requireLines(t, out.String(), 3, 3500)
-	assert.Contains(t, out.String(), ` Update evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xffxxx`)
+	assert.Contains(t, out.String(),
+		` Update evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xffxxx`)
 	assert.Contains(t, out.String(), fmt.Sprintf("… (%d bytes)", len(hostile)))
 }
 
@@ -51,7 +53,8 @@ func TestJSON_HostileTexts(t *testing.T) {
 	requireLines(t, out.String(), 3, 4000)
 	var event trace.Event
 	require.NoError(t, json.NewDecoder(&out).Decode(&event))
-	assert.True(t, strings.HasPrefix(event.Key, "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\ufffdxxx"))
+	want := "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\ufffdxxx"
+	assert.True(t, strings.HasPrefix(event.Key, want))
 	assert.True(t, strings.HasPrefix(event.Error, "evil\x1b"))
 }
 

@@ -9,10 +9,10 @@ import (
 	"example.com/informerstack/store"
 )
 
-// CoreEventHandler returns a handler of client-go's types for an informer of this module, in package
-// informer or compat/cache. Both interfaces have the same methods, so the handler fits without
-// this; but a library that was compiled with client-go would not recognise the tombstones, which
-// have another type here. nil stays nil, which an informer reports.
+// CoreEventHandler returns a handler of client-go's types for an informer of this module, in
+// package informer or compat/cache. Both interfaces have the same methods, so the handler fits
+// without this; but a library that was compiled with client-go would not recognise the tombstones,
+// which have another type here. nil stays nil, which an informer reports.
 func CoreEventHandler(h cache.ResourceEventHandler) informer.ResourceEventHandler {
 	if h == nil {
 		return nil
@@ -69,13 +69,15 @@ func (h handler) Unwrap() informer.ResourceEventHandler {
 	return h.ResourceEventHandler
 }
 
-// registration is the handle of an added handler. Handles of one handler are equal. Its Status says how
-// far the handler is behind.
+// registration is the handle of an added handler. Handles of one handler are equal. Its Status says
+// how far the handler is behind.
 type registration struct {
 	informer.ResourceEventHandlerRegistration
 }
 
-func registered(core informer.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
+func registered(
+	core informer.ResourceEventHandlerRegistration, err error,
+) (cache.ResourceEventHandlerRegistration, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +89,9 @@ func (r registration) HasSyncedChecker() cache.DoneChecker {
 	return r.ResourceEventHandlerRegistration.HasSyncedChecker()
 }
 
-// ShutdownChan is the channel that cache.ShutDownEventHandler waits for. Every registration of package
-// informer has it.
+// ShutdownChan is the channel that cache.ShutDownEventHandler waits for. Every registration of
+// package informer has it.
 func (r registration) ShutdownChan() <-chan struct{} {
-	return r.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
+	core := r.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} })
+	return core.ShutdownChan()
 }

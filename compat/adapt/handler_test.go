@@ -55,7 +55,8 @@ func TestCoreEventHandler_OnAnInformerOfCompat(t *testing.T) {
 		require.NoError(t, err)
 		r, err := i.AddEventHandler(adapt.CoreEventHandler(library(&adapted)))
 		require.NoError(t, err)
-		require.Contains(t, r.HasSyncedChecker().Name(), "TestCoreEventHandler", "the adapter is not named")
+		require.Contains(t, r.HasSyncedChecker().Name(), "TestCoreEventHandler",
+			"messages name the handler, not the adapter")
 		missedDelete(source, i.Run)
 		require.Equal(t, []string{"no key"}, keys)
 		require.Equal(t, []string{"ns/a"}, adapted)
@@ -68,11 +69,12 @@ func TestEventHandler_OnAnInformerOfClientGo(t *testing.T) {
 		var keys []string
 		source := newSource(t)
 		i := cache.NewSharedInformer(source, &corev1.Pod{}, 0)
-		_, err := i.AddEventHandler(adapt.EventHandler(compat.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		handler := compat.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 			key, err := compat.DeletionHandlingMetaNamespaceKeyFunc(obj)
 			require.NoError(t, err)
 			keys = append(keys, key)
-		}}))
+		}}
+		_, err := i.AddEventHandler(adapt.EventHandler(handler))
 		require.NoError(t, err)
 		missedDelete(source, i.Run)
 		require.Equal(t, []string{"ns/a"}, keys)
@@ -120,9 +122,10 @@ func TestDifference_InformerForAfterAStop(t *testing.T) {
 			})
 		}
 		theirInformer := func() cache.SharedIndexInformer {
-			return theirs.InformerFor(&corev1.Pod{}, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			create := func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 				return cache.NewSharedIndexInformer(source, &corev1.Pod{}, resync, cache.Indexers{})
-			})
+			}
+			return theirs.InformerFor(&corev1.Pod{}, create)
 		}
 		start := func() (stop func()) {
 			ctx, cancel := context.WithCancel(quiet())
