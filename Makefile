@@ -46,7 +46,7 @@ bench: ## ours beside client-go: COUNT whole runs, one after the other, so that 
 		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
-e2e: ## build and start a real kube-apiserver and etcd, and run the same suites against them
+e2e: ## build and start a real kube-apiserver and etcd, and run the same suites, and faults, against them
 	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
 older: ## compat's tests beside client-go v0.36
