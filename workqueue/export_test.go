@@ -9,33 +9,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CheckLaws fails t where Q1 to Q4, T1 or T2 do not hold.
+// CheckLaws fails t where Q1, Q2 or F1 to F3 do not hold. TestModel_WaitingWorkers checks Q3.
 func (q *Typed[T]) CheckLaws(t testing.TB) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.entries.checkLaws(t)
+	dirtyOnly := 0
+	for item, e := range q.items {
+		require.True(t, e.dirty || e.processing, "Q1: %v", item)
+		if !e.processing {
+			dirtyOnly++
+		}
+	}
+	queue, ok := q.queue.(*fifo[T])
+	if !ok {
+		return
+	}
+	queue.checkLaws(t)
+	queued := map[T]bool{}
+	for _, item := range queue.items() {
+		require.True(t, q.items[item].dirty && !q.items[item].processing, "Q2: %v", item)
+		queued[item] = true
+	}
+	require.Len(t, queued, queue.Len(), "Q2: each once")
+	require.Len(t, queued, dirtyOnly, "Q2: all of them")
+}
 
-	ready := map[*entry[T]]bool{}
-	for e := q.ready.first; e != nil; e = e.next {
-		require.Equal(t, queued, e.phase, "Q2: %v is in the ready line", e.item)
-		ready[e] = true
-	}
-	require.Len(t, ready, q.ready.len, "Q2: each once")
-	working := map[*entry[T]]bool{}
-	for e := q.working.first; e != nil; e = e.next {
-		require.Contains(t, []phase{processing, again}, e.phase, "Q3: %v is in the working list", e.item)
-		working[e] = true
-	}
-	require.Len(t, working, q.working.len, "Q3: each once")
-	if q.order == nil {
-		require.Equal(t, q.entries.len, len(ready)+len(working), "Q1")
-	}
-	for e := range q.entries.all() {
-		require.True(t, ready[e] || working[e] || q.order != nil, "Q1: %v is in no line", e.item)
-	}
-	if q.readyLenLocked() > 0 && len(q.asleep) > 0 {
-		require.True(t, q.waking, "Q4: items are ready and workers sleep, and none is on its way")
+func (f *fifo[T]) checkLaws(t testing.TB) {
+	t.Helper()
+	var zero T
+	size := len(f.ring)
+	require.Zero(t, size&(size-1), "F3: %d slots", size)
+	require.LessOrEqual(t, f.len, size, "F1")
+	for n := f.len; n < size; n++ {
+		require.Equal(t, zero, f.ring[f.slot(n)], "F2")
 	}
 }
 
@@ -58,9 +65,9 @@ func (t *table[T, E]) checkLaws(tb testing.TB) {
 	require.Equal(tb, t.len, found)
 }
 
-// Slots is the size of the table, and Unused how many entries are kept.
-func (q *Typed[T]) Slots() int  { return len(q.entries.slots) }
-func (q *Typed[T]) Unused() int { return q.unused.len }
+// MostItems is what the map of items has room for, and Slots the size of the ring.
+func (q *Typed[T]) MostItems() int { return q.mostItems }
+func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
 
 // CheckLaws fails t where D1 to D3, H1 or H2 do not hold, or a law of the Typed below.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {

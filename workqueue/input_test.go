@@ -57,7 +57,6 @@ func TestInput_NaN(t *testing.T) {
 			q.Done(item)
 		}
 		assert.Equal(t, 0, q.Len(), name)
-		checkLaws(t, q)
 		q.Add(0.0)
 		q.Add(math.Copysign(0, -1)) // equal, although other bits
 		assert.Equal(t, 1, q.Len(), name)
@@ -75,7 +74,8 @@ func TestInput_ZeroItem(t *testing.T) {
 	})
 }
 
-// The longest delay there is, and what a bucket without tokens answers: the item waits, nothing overflows.
+// The longest delay there is, and what a bucket without tokens answers: the item waits, nothing
+// overflows.
 func TestInput_LongestDelay(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.AddAfter("a", math.MaxInt64)
@@ -183,7 +183,8 @@ func TestQueue_OwnOrder(t *testing.T) {
 	}
 }
 
-// An order that hands out what it was never given, or twice what it was given once: the worker gets it.
+// An order that hands out what it was never given, or twice what it was given once: the worker gets
+// it.
 func TestQueue_OrderOfStrangeItems(t *testing.T) {
 	for name, make := range map[string]func(order workqueue.Queue[string]) workqueue.TypedInterface[string]{
 		"ours": func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
@@ -213,29 +214,59 @@ func TestQueue_OrderOfStrangeItems(t *testing.T) {
 	}
 }
 
-// An order that panics does not keep the lock.
+// An order that panics does not keep the lock, and the queue is as it was before the call.
 func TestQueue_OrderThatPanics(t *testing.T) {
 	order := &stack{}
 	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
-	for _, call := range []func(){
-		func() { q.Add("b") }, // Push
-		func() { q.Add("b") }, // Touch
-		func() { q.Get() },
-		func() { q.Len() },
-	} {
+	broken := func(call func()) {
+		t.Helper()
 		order.broken = true
 		assert.PanicsWithValue(t, "broken", call)
 		order.broken = false
-		q.ShuttingDown()
+		q.CheckLaws(t)
 	}
+	broken(func() { q.Add("a") }) // Push
 	q.Add("a")
+	assert.Equal(t, 1, q.Len(), "the Add before it did not make it dirty")
+	broken(func() { q.Add("a") }) // Touch
+	broken(func() { q.Len() })
+	broken(func() { q.Get() })
 	item, _ := q.Get()
 	assert.Equal(t, "a", item)
+	q.Add("a")
+	broken(func() { q.Done("a") }) // Push
+	assert.Equal(t, []string{"a"}, q.Snapshot().Again, "the worker still has it")
+	q.Done("a")
+	assert.Equal(t, []string{"a"}, order.items)
 }
 
+// A worker that was woken for an item runs into a panic of the order: the item wakes the next
+// worker.
+func TestQueue_OrderThatPanicsWakesTheNextWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := &stack{popsBroken: 1}
+		q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
+		got := make(chan string, 2)
+		for range 2 {
+			go func() {
+				defer func() { _ = recover() }()
+				item, _ := q.Get()
+				got <- item
+			}()
+		}
+		synctest.Wait()
+		q.Add("a")
+		synctest.Wait()
+		assert.Len(t, got, 1)
+		q.ShutDown()
+	})
+}
+
+// stack panics in every method while it is broken, and in the next popsBroken calls of Pop.
 type stack struct {
-	items  []string
-	broken bool
+	items      []string
+	broken     bool
+	popsBroken int
 }
 
 func (s *stack) check() {
@@ -258,6 +289,10 @@ func (s *stack) Push(item string) { s.check(); s.items = append(s.items, item) }
 func (s *stack) Len() int         { s.check(); return len(s.items) }
 func (s *stack) Pop() string {
 	s.check()
+	if s.popsBroken > 0 {
+		s.popsBroken--
+		panic("broken")
+	}
 	last := s.items[len(s.items)-1]
 	s.items = s.items[:len(s.items)-1]
 	return last
@@ -275,7 +310,8 @@ func TestQueue_DefaultQueueIsFIFO(t *testing.T) {
 	}
 }
 
-// A clock of the owner's own moves what waits: one that can call back, and one that has timers alone.
+// A clock of the owner's own moves what waits: one that can call back, and one that has timers
+// alone.
 func TestDelaying_OwnClock(t *testing.T) {
 	for name, wrap := range map[string]func(clock.WithTicker) clock.WithTicker{
 		"with AfterFunc": func(c clock.WithTicker) clock.WithTicker { return c },
@@ -307,7 +343,8 @@ func TestDelaying_OwnClock(t *testing.T) {
 	}
 }
 
-// Queues of the owner's own below: without GetWithContext and Snapshot, the queues around do what they can.
+// Queues of the owner's own below: without GetWithContext and Snapshot, the queues around do what
+// they can.
 func TestDelaying_OwnQueue(t *testing.T) {
 	below := struct {
 		workqueue.TypedInterface[string]

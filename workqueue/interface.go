@@ -1,61 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package workqueue never hands one item to two workers at once.
+//
+//	informer -> handlers -> [workqueue] -> controller workers
+//
+// There are three queues, each built around the previous one: Typed holds items to work on now,
+// TypedDelayingQueue adds items later, and TypedRateLimitingQueue asks a TypedRateLimiter how much
+// later. ParallelizeUntil is independent of them: it spreads pieces of work over workers.
+//
+// To use it, see the Example of TypedRateLimitingQueue.GetWithContext. Items are map keys: two
+// items are the same if they are ==. Queue values, such as a "namespace/name" string or a struct of
+// strings. Two pointers to equal structs are two items.
+//
+// To read it, start with queue.go, which is the textbook; then delaying.go and ratelimiting.go,
+// limiter.go and the other limiters, metrics.go and snapshot.go. Then run go test -v -run Story
+// ./workqueue.
+//
+// Goroutines: any number of adders and workers may call a queue. A Typed with metrics runs one
+// goroutine until ShutDown. A TypedDelayingQueue runs one for as long as due items are being added,
+// and with a Clock that has no AfterFunc one for as long as items wait. Locking: Typed,
+// TypedDelayingQueue and each limiter have one mutex. None is held while another is locked, and
+// none is held while metrics are called. Only an owner's Queue, the order of a Typed, runs under a
+// lock.
+//
+// Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
+// util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
 package workqueue
 
-import (
-	"time"
-)
+import "time"
 
-// TypedInterface is a queue of work that never hands an item to two workers at once. Every method is safe for concurrent
-// use.
+// TypedInterface is a queue of work that never hands an item to two workers at once. Every method
+// is safe for concurrent use.
 type TypedInterface[T comparable] interface {
-	// Add asks for item to be worked on. An item that is queued already is not queued twice; one that a worker has is
-	// queued once more when that worker calls Done. Ignored after ShutDown.
+	// Add asks for item to be worked on. An item that is queued already is not queued twice. An
+	// item that a worker has is queued again when that worker calls Done. Add is ignored after
+	// ShutDown.
 	Add(item T)
-	// Len is the number of items that wait for a worker. By the time it returns it may be wrong: report it, decide
-	// nothing with it.
+	// Len is the number of queued items. It may be out of date when it returns: report it, but
+	// decide nothing by it.
 	Len() int
-	// Get blocks until there is an item, which is then the caller's until Done, or until the queue is shut down and
-	// empty: then shutdown is true and item means nothing.
+	// Get blocks until it can return an item, which is the caller's until Done. It returns shutdown
+	// = true, and no item, once the queue is shut down and empty.
 	Get() (item T, shutdown bool)
-	// Done says that the work on an item from Get has ended, well or badly. Without it the item is never handed out
-	// again.
+	// Done ends the work on an item from Get, whether it succeeded or failed. Without Done the item
+	// is never handed out again.
 	Done(item T)
-	// ShutDown refuses new items. Workers get what is queued, then shutdown = true.
+	// ShutDown refuses new items. Workers still get the queued items, then shutdown = true.
 	ShutDown()
-	// ShutDownWithDrain is ShutDown, and waits for the workers to finish. ShutDown ends the wait.
+	// ShutDownWithDrain is ShutDown, and waits for the workers to finish. Another ShutDown ends the
+	// wait.
 	ShutDownWithDrain()
 	// ShuttingDown reports whether ShutDown or ShutDownWithDrain was called.
 	ShuttingDown() bool
 }
 
-// TypedDelayingInterface is a queue that an item can join later.
+// TypedDelayingInterface is a queue to which an item can be added later.
 type TypedDelayingInterface[T comparable] interface {
 	TypedInterface[T]
-	// AddAfter adds item once duration has passed; at once if it is not positive.
+	// AddAfter adds item once duration has passed, or at once if duration is not positive.
 	AddAfter(item T, duration time.Duration)
 }
 
 // TypedRateLimitingInterface is a queue that asks a TypedRateLimiter how long an item has to wait.
 type TypedRateLimitingInterface[T comparable] interface {
 	TypedDelayingInterface[T]
-	// AddRateLimited adds item after the delay that the limiter answers.
+	// AddRateLimited adds item after the limiter's delay.
 	AddRateLimited(item T)
 	// Forget makes the limiter forget item's failures. It does not replace Done.
 	Forget(item T)
-	// NumRequeues is how many failures of item the limiter remembers.
+	// NumRequeues is the number of item's failures that the limiter remembers.
 	NumRequeues(item T) int
-}
-
-// Queue is the order in which queued items are handed out. The workqueue calls it under its lock, so that an
-// implementation needs no lock of its own and must not call the workqueue.
-type Queue[T comparable] interface {
-	// Touch says that an item that is in the queue was added again.
-	Touch(item T)
-	// Push puts in an item that is not in the queue.
-	Push(item T)
-	// Len is the number of items in the queue.
-	Len() int
-	// Pop takes out the next item. It is called only if Len is positive.
-	Pop() (item T)
 }

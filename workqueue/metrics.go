@@ -38,10 +38,12 @@ type HistogramMetric interface {
 	Observe(float64)
 }
 
-// MetricsProvider makes the metrics of the queue called name. Durations are in seconds. The queue calls what it is given
-// from any goroutine and under no lock, so that gauges may pass through a value that never was.
+// MetricsProvider makes the metrics of the queue called name. Durations are in seconds. The queue
+// calls what it is given from any goroutine and under no lock, so that gauges may pass through a
+// value that never was.
 type MetricsProvider interface {
-	// NewDepthMetric counts the items that wait for a worker, or for the Done of the worker that has them.
+	// NewDepthMetric counts the items that wait for a worker, or for the Done of the worker that
+	// has them.
 	NewDepthMetric(name string) GaugeMetric
 	// NewAddsMetric counts the Adds that were not ignored.
 	NewAddsMetric(name string) CounterMetric
@@ -59,8 +61,9 @@ type MetricsProvider interface {
 
 // MetricsReleaser is a MetricsProvider that wants to know when metrics end.
 type MetricsReleaser interface {
-	// ReleaseMetrics says that what made metrics for the queue called name is shut down and will not use them any more, but
-	// for workers that still finish. A Typed calls it once, for all but the retries; a TypedDelayingQueue once, for those.
+	// ReleaseMetrics says that what made metrics for the queue called name is shut down and will
+	// not use them any more, but for workers that still finish. A Typed calls it once, for all but
+	// the retries; a TypedDelayingQueue once, for those.
 	ReleaseMetrics(name string)
 }
 
@@ -70,8 +73,8 @@ func releaseMetrics(provider MetricsProvider, name string) {
 	}
 }
 
-// queueMetrics reports on one Typed. A queue without metrics has none of it.
-type queueMetrics struct {
+// queueMetrics reports on one Typed. A queue without metrics has none.
+type queueMetrics[T comparable] struct {
 	depth          GaugeMetric
 	adds           CounterMetric
 	latency        HistogramMetric
@@ -79,26 +82,41 @@ type queueMetrics struct {
 	unfinished     SettableGaugeMetric
 	longestRunning SettableGaugeMetric
 
-	release func()
-	quit    chan struct{}
-	once    sync.Once
-	running sync.WaitGroup
+	clock       clock.WithTicker
+	start       time.Time // other times are durations since start
+	releaseOnce func()
+	quit        chan struct{}
+	quitOnce    sync.Once
+	running     sync.WaitGroup
+
+	mu        *sync.Mutex         // the Typed's
+	startedAt map[T]time.Duration // of the items that are processing
 }
 
-func newQueueMetrics(provider MetricsProvider, name string) *queueMetrics {
+// startQueueMetrics returns nil if there is no provider or no name. Otherwise it starts the
+// goroutine that stop ends.
+func startQueueMetrics[T comparable](
+	provider MetricsProvider, name string, c clock.WithTicker, mu *sync.Mutex,
+) *queueMetrics[T] {
 	if provider == nil || name == "" {
 		return nil
 	}
-	return &queueMetrics{
+	m := &queueMetrics[T]{
 		depth:          provider.NewDepthMetric(name),
 		adds:           provider.NewAddsMetric(name),
 		latency:        provider.NewLatencyMetric(name),
 		workDuration:   provider.NewWorkDurationMetric(name),
 		unfinished:     provider.NewUnfinishedWorkSecondsMetric(name),
 		longestRunning: provider.NewLongestRunningProcessorSecondsMetric(name),
-		release:        sync.OnceFunc(func() { releaseMetrics(provider, name) }),
+		clock:          c,
+		start:          c.Now(),
+		releaseOnce:    sync.OnceFunc(func() { releaseMetrics(provider, name) }),
 		quit:           make(chan struct{}),
+		mu:             mu,
+		startedAt:      map[T]time.Duration{},
 	}
+	m.running.Go(m.reportUnfinished)
+	return m
 }
 
 func newRetriesMetric(provider MetricsProvider, name string) CounterMetric {
@@ -108,53 +126,85 @@ func newRetriesMetric(provider MetricsProvider, name string) CounterMetric {
 	return provider.NewRetriesMetric(name)
 }
 
-func (m *queueMetrics) added() {
+// now is the time since start.
+func (m *queueMetrics[T]) now() time.Duration {
+	return m.clock.Since(m.start)
+}
+
+// begin notes that the work on item begins, and returns how long it was dirty. The caller holds mu.
+func (m *queueMetrics[T]) begin(item T, e entry, now time.Duration) time.Duration {
+	m.startedAt[item] = now
+	if !e.dirty { // an owner's Queue may return any item
+		return 0
+	}
+	return now - e.addedAt
+}
+
+// end returns how long a worker had item. The caller holds mu.
+func (m *queueMetrics[T]) end(item T, now time.Duration) time.Duration {
+	worked := now - m.startedAt[item]
+	delete(m.startedAt, item)
+	return worked
+}
+
+// added, taken and finished report an Add that was not ignored, a Get and a Done. The caller does
+// not hold mu.
+func (m *queueMetrics[T]) added() {
 	m.adds.Inc()
 	m.depth.Inc()
 }
 
-func (m *queueMetrics) taken(waited time.Duration) {
+func (m *queueMetrics[T]) taken(waited time.Duration) {
 	m.depth.Dec()
 	m.latency.Observe(waited.Seconds())
 }
 
-func (m *queueMetrics) finished(worked time.Duration) {
+func (m *queueMetrics[T]) finished(worked time.Duration) {
 	m.workDuration.Observe(worked.Seconds())
 }
 
-// start sets the gauges of unfinished work every unfinishedWorkPeriod from what ages reports, until stop.
-func (m *queueMetrics) start(c clock.WithTicker, ages func() (total, oldest time.Duration)) {
-	m.running.Go(func() {
-		ticker := c.NewTicker(unfinishedWorkPeriod)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C():
-				total, oldest := ages()
-				m.unfinished.Set(total.Seconds())
-				m.longestRunning.Set(oldest.Seconds())
-			case <-m.quit:
-				return
-			}
+// reportUnfinished sets the gauges of unfinished work every unfinishedWorkPeriod, until stop.
+func (m *queueMetrics[T]) reportUnfinished() {
+	ticker := m.clock.NewTicker(unfinishedWorkPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+			total, oldest := m.ages()
+			m.unfinished.Set(total.Seconds())
+			m.longestRunning.Set(oldest.Seconds())
+		case <-m.quit:
+			return
 		}
-	})
+	}
 }
 
-// stop returns when the goroutine of start has ended. It may be called again.
-func (m *queueMetrics) stop() {
-	m.once.Do(func() { close(m.quit) })
-	m.running.Wait()
-}
-
-// unfinished adds up how long workers have had their items.
-func (q *Typed[T]) unfinished() (total, oldest time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.now()
-	for e := q.working.first; e != nil; e = e.next {
-		age := now - e.startedAt
+// ages returns the sum and the maximum of the times that workers have had their items.
+func (m *queueMetrics[T]) ages() (total, oldest time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for _, startedAt := range m.startedAt {
+		age := now - startedAt
 		total += age
 		oldest = max(oldest, age)
 	}
 	return total, oldest
+}
+
+// stop returns when the goroutine of startQueueMetrics has ended. It may be called again, and for a
+// queue without metrics.
+func (m *queueMetrics[T]) stop() {
+	if m != nil {
+		m.quitOnce.Do(func() { close(m.quit) })
+		m.running.Wait()
+	}
+}
+
+// release gives the metrics back to the provider, once. It may be called for a queue without
+// metrics.
+func (m *queueMetrics[T]) release() {
+	if m != nil {
+		m.releaseOnce()
+	}
 }

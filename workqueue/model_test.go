@@ -3,6 +3,7 @@
 package workqueue_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,9 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/workqueue"
 )
 
-// model is the queue as one would explain it: sets, a slice, and a time for each item that waits.
+// model is the queue as the posts explain it: two sets, a slice, and a time for each waiting item.
 type model struct {
 	queue             []string
 	dirty, processing map[string]bool
@@ -110,8 +112,8 @@ func (m *model) shutDown() {
 	clear(m.waiting)
 }
 
-// step does one operation on q and on the model, and compares what they say. Delays are odd multiples of a step, so that
-// no two items are due at once: their order is nobody's promise.
+// step does one operation on q and on the model, and compares what they say. Delays are odd
+// multiples of a step, so that no two items are due at once: their order is nobody's promise.
 func (m *model) step(t *testing.T, q queue, op, item byte, n uint16) {
 	t.Helper()
 	key := fmt.Sprint(item % 8)
@@ -128,7 +130,8 @@ func (m *model) step(t *testing.T, q queue, op, item byte, n uint16) {
 		q.Done(key)
 		m.done(key)
 	case 6:
-		d := time.Duration(n%5000)*time.Millisecond + time.Duration(time.Now().UnixNano()%1000+int64(item%8))
+		d := time.Duration(n%5000)*time.Millisecond +
+			time.Duration(time.Now().UnixNano()%1000+int64(item%8))
 		q.AddAfter(key, d)
 		m.addAfter(key, d)
 		time.Sleep(time.Microsecond)
@@ -162,7 +165,8 @@ func TestModel(t *testing.T) {
 			onBoth(t, func(t *testing.T, impl string, q queue) {
 				random, m := rand.New(rand.NewPCG(seed, 0)), newModel()
 				for range 500 {
-					m.step(t, q, byte(random.Uint32()), byte(random.Uint32()), uint16(random.Uint32()))
+					bits := random.Uint32()
+					m.step(t, q, byte(bits), byte(bits>>8), uint16(bits>>16))
 				}
 				q.ShutDown()
 				m.shutDown()
@@ -185,6 +189,82 @@ func keysOf(set map[string]bool) func(yield func(string) bool) {
 				return
 			}
 		}
+	}
+}
+
+// crew is a number of workers that call Get and are then busy until the test lets them call Done.
+type crew struct {
+	q       *workqueue.Typed[string]
+	order   *stack
+	waiting map[int]context.CancelFunc // by worker
+	left    chan int                   // workers that have returned from Get
+	has     chan string                // items that workers have got
+	next    int
+}
+
+func (c *crew) start() {
+	worker := c.next
+	c.next++
+	ctx, cancel := context.WithCancel(context.Background())
+	c.waiting[worker] = cancel
+	go func() {
+		defer func() { c.left <- worker }()
+		defer func() { _ = recover() }() // the order is broken
+		if item, shutdown := c.q.GetWithContext(ctx); !shutdown {
+			c.has <- item
+		}
+	}()
+}
+
+// settle lets the workers run until all of them are blocked, and forgets those that have returned.
+func (c *crew) settle() {
+	for synctest.Wait(); len(c.left) > 0; synctest.Wait() {
+		worker := <-c.left
+		c.waiting[worker]()
+		delete(c.waiting, worker)
+	}
+}
+
+// Q3: whatever order items, workers, ends of contexts and panics of the owner's order come in, no
+// worker waits beside an item that it could have.
+func TestModel_WaitingWorkers(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			c := &crew{
+				order: &stack{}, waiting: map[int]context.CancelFunc{},
+				left: make(chan int, 1000), has: make(chan string, 1000),
+			}
+			c.q = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: c.order})
+			for range 300 {
+				for range 1 + random.IntN(3) { // at the same moment
+					switch random.IntN(6) {
+					case 0, 1:
+						c.start()
+					case 2, 3:
+						go c.q.Add(fmt.Sprint(random.IntN(8)))
+					case 4:
+						for _, cancel := range c.waiting {
+							go cancel()
+							break
+						}
+					case 5:
+						if len(c.has) > 0 {
+							go c.q.Done(<-c.has)
+						}
+					}
+				}
+				c.settle()
+				require.True(t, len(c.waiting) == 0 || c.q.Len() == 0, "workers wait beside items")
+				c.q.CheckLaws(t)
+				if random.IntN(20) == 0 && len(c.waiting) > 0 {
+					c.order.popsBroken = 1
+				}
+			}
+			c.q.ShutDown()
+			c.settle()
+			require.Empty(t, c.waiting)
+		})
 	}
 }
 

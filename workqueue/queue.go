@@ -1,25 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workqueue never hands one key to two workers at once.
-//
-//	informer -> handlers -> [workqueue] -> controller workers
-//
-// Three queues, each around the one before: Typed (now), TypedDelayingQueue (later), TypedRateLimitingQueue (as late as a
-// TypedRateLimiter says). Beside them ParallelizeUntil, which spreads independent pieces of work over workers.
-//
-// Read interface.go, queue.go, entry.go, table.go, sleeper.go, shutdown.go; delaying.go, waitheap.go, alarm.go;
-// ratelimiting.go, limiter.go, the limiters, failures.go; metrics.go, snapshot.go. Then go test -v -run Story ./workqueue.
-//
-// Items are map keys: two items are the same if ==. Queue values (a "namespace/name" string, a struct of strings), not
-// pointers: two pointers to equal structs are two items.
-//
-// Goroutines: any number of adders and workers. Of the package's own, one in a queue with metrics, and one for the moment
-// in which delayed items come due (with a clock that cannot call back, while they wait); ShutDown ends both. Locking: one
-// mutex in Typed, one in TypedDelayingQueue, one in each limiter; none is held while another of them is taken, or while
-// metrics are called.
-//
-// Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
-// util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
 package workqueue
 
 import (
@@ -30,81 +10,75 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// phase is where an item stands between Add and Done.
-type phase uint8
-
-const (
-	queued     phase = iota // waits for a worker
-	processing              // a worker has it
-	again                   // a worker has it and it was added since: Done queues it once more
-)
-
 // Typed is the queue of items to work on now.
 //
-// An item travels through three phases and is unknown outside them:
+//	        Add                    Get                     Done
+//	unknown ---> dirty, in queue -----> processing ----------------> unknown
+//	                    ^                   |
+//	                    |                   | Add
+//	                    |                   v
+//	                    +------- processing and dirty
+//	                      Done
 //
-//	unknown --Add--> queued --Get--> processing --Done--> unknown
-//	                   ^                 | Add
-//	                   +-----Done----- again
+// The dirty set contains the items that have to be worked on, the processing set those that workers
+// have, and the queue orders the items that may be handed out. However often an item is added, it
+// is queued once, and one worker has it.
 //
-// so that however often an item is added, it is queued at most once and no two workers have it at once.
-//
-//	Q1  entries holds exactly the items that are queued, processing or again
-//	Q2  the ready line holds exactly the queued items, each once, in the order in which they were queued
-//	Q3  the working list holds exactly the items that are processing or again, in the order in which workers got them
-//	Q4  an item is ready and a worker sleeps  =>  a worker that was woken is on its way
-//
-// (Told with sets, as it often is: dirty = queued or again; processing = processing or again; queue = the ready line.)
+//	Q1  items contains exactly the items that are dirty, processing or both
+//	Q2  queue contains exactly the items that are dirty and not processing, each once
+//	Q3  no caller of Get waits while the queue has an item for it: each Push wakes one waiting
+//	    caller, and a caller that was woken and leaves without an item wakes the next
 type Typed[T comparable] struct {
-	metrics *queueMetrics // nil: none
-	clock   clock.PassiveClock
-	born    time.Time
+	metrics *queueMetrics[T] // nil: none
 
 	mu           sync.Mutex
-	entries      table[T, *entry[T]]
-	ready        line[T]
-	order        Queue[T] // in place of ready, if the owner brought an order of its own
-	working      line[T]
-	unused       line[T] // entries to use again
-	asleep       []*sleeper
-	beds         []*sleeper // sleepers to use again
-	waking       bool       // a woken worker is on its way
+	items        map[T]entry
+	mostItems    int // since items was allocated
+	queue        Queue[T]
+	gets         uint32    // number of calls of Get that returned an item, modulo 2^32
+	added        sync.Cond // wakes callers of Get
 	shuttingDown bool
-	released     int       // how often ShutDown was called: each call releases the drains before it
-	drained      sync.Cond // entries became empty, or released grew
+	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
+	drained      sync.Cond // wakes callers of ShutDownWithDrain
 }
 
-// TypedQueueConfig is what NewTypedWithConfig can be told. The zero value is a FIFO queue without metrics.
+// entry says in which of the two sets an item is.
+type entry struct {
+	dirty, processing bool
+	get               uint32        // if processing: the number of the Get that returned the item
+	addedAt           time.Duration // if dirty: when the item was added, for metrics
+}
+
+// keptItems is the number of items for which a queue that becomes empty keeps its map.
+const keptItems = 1 << 16
+
+// TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without
+// metrics.
 type TypedQueueConfig[T comparable] struct {
-	// Name of the queue in its metrics. Without a name there are none.
+	// Name of the queue in its metrics. A queue without a name has no metrics.
 	Name string
-	// MetricsProvider makes the queue's metrics. nil: none.
+	// MetricsProvider makes the queue's metrics. Nil means no metrics.
 	MetricsProvider MetricsProvider
-	// Clock measures for the metrics. nil: the real one.
+	// Clock measures for the metrics. Nil means the real clock.
 	Clock clock.WithTicker
-	// Queue is the order in which items are handed out. nil: first in, first out.
+	// Queue is the order in which items are handed out. Nil means first in, first out.
 	Queue Queue[T]
 }
 
-// NewTyped makes a FIFO queue without metrics.
+// NewTyped returns a FIFO queue without metrics.
 func NewTyped[T comparable]() *Typed[T] {
 	return NewTypedWithConfig(TypedQueueConfig[T]{})
 }
 
-// NewTypedWithConfig makes a queue. With metrics it starts a goroutine, which ShutDown ends.
+// NewTypedWithConfig returns a queue. With metrics it starts a goroutine, which ShutDown ends.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	ticking := orRealClock(config.Clock)
-	q := &Typed[T]{
-		metrics: newQueueMetrics(config.MetricsProvider, config.Name),
-		clock:   ticking,
-		born:    ticking.Now(),
-		entries: newTable[T, *entry[T]](),
-		order:   config.Queue,
+	if config.Queue == nil {
+		config.Queue = DefaultQueue[T]()
 	}
-	q.drained.L = &q.mu
-	if q.metrics != nil {
-		q.metrics.start(ticking, q.unfinished)
-	}
+	q := &Typed[T]{items: map[T]entry{}, queue: config.Queue}
+	q.added.L, q.drained.L = &q.mu, &q.mu
+	q.metrics = startQueueMetrics[T](
+		config.MetricsProvider, config.Name, orRealClock(config.Clock), &q.mu)
 	return q
 }
 
@@ -115,166 +89,183 @@ func orRealClock(c clock.WithTicker) clock.WithTicker {
 	return c
 }
 
-// Add queues item unless it is queued already or the queue shuts down. If a worker has it, its Done queues it.
+// Add makes item dirty and queues it, unless it is dirty already or the queue shuts down. While a
+// worker has the item, it is dirty without being queued, and the worker's Done queues it.
 func (q *Typed[T]) Add(item T) {
-	hash := q.entries.hash(item)
-	q.lock()
-	added, next := q.addLocked(item, hash)
-	q.mu.Unlock()
-	next.wakeUp() // before a metric, which may be slow or panic
-	if added && q.metrics != nil {
+	if q.add(item) && q.metrics != nil {
 		q.metrics.added()
 	}
 }
 
-func (q *Typed[T]) addLocked(item T, hash uint64) (added bool, next *sleeper) {
+func (q *Typed[T]) add(item T) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.shuttingDown {
-		return false, nil
+		return false
 	}
-	e := q.entries.find(item, hash)
-	if e == nil {
-		q.pushLocked(q.enterLocked(item, hash))
-		return true, q.nextSleeperLocked()
-	}
-	switch e.phase {
-	case processing:
-		e.phase = again
-		e.addedAt = q.now()
-		return true, nil
-	case queued:
-		if q.order != nil {
-			q.callOrderLocked(func() { q.order.Touch(item) })
+	e, now := q.items[item], q.now()
+	if e.dirty {
+		if !e.processing {
+			q.queue.Touch(item)
 		}
+		return false
 	}
-	return false, nil
+	if !e.processing {
+		q.queue.Push(item) // first: if an owner's Queue panics, items is as it was
+		q.added.Signal()
+	}
+	e.dirty, e.addedAt = true, now
+	q.items[item] = e
+	q.mostItems = max(q.mostItems, len(q.items))
+	return true
 }
 
-// Get hands out the next item, and sleeps until there is one. The caller works on it and must then call Done.
-// shutdown is true once the queue is shut down and empty: the worker should end.
+// Get moves the next item from the queue to the caller, and blocks until there is one. The caller
+// must call Done when it has worked on the item. Get returns shutdown = true once the queue is shut
+// down and empty.
 func (q *Typed[T]) Get() (item T, shutdown bool) {
-	return q.get(nil)
+	return q.GetWithContext(context.Background())
 }
 
-// GetWithContext is Get for a worker that also stops when ctx does: then shutdown is true, and whatever is queued stays
-// queued. A ctx that is done wins over an item that is ready.
+// GetWithContext is Get for a worker that also stops when ctx ends: it then returns shutdown =
+// true, and the queue keeps its items. If ctx has ended and an item is queued, the item stays.
 func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
-	return q.get(ctx.Done())
+	item, waited, ok := q.get(ctx)
+	if ok && q.metrics != nil {
+		q.metrics.taken(waited)
+	}
+	return item, !ok
 }
 
-// Done ends the caller's work on item. If it was added meanwhile, it is queued again. Of an item that no worker has, Done
-// is ignored.
+func (q *Typed[T]) get(ctx context.Context) (item T, waited time.Duration, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.queue.Len() == 0 && !q.shuttingDown {
+		defer func() {
+			if !ok { // ctx ended, or an owner's Queue panics: the wake-up is for the next caller
+				q.added.Signal()
+			}
+		}()
+		q.waitLocked(ctx)
+	}
+	if ctx.Err() != nil || q.queue.Len() == 0 {
+		return item, 0, false
+	}
+	now := q.now()
+	item = q.queue.Pop()
+	if q.metrics != nil {
+		waited = q.metrics.begin(item, q.items[item], now)
+	}
+	q.gets++
+	q.items[item] = entry{processing: true, get: q.gets}
+	return item, waited, true
+}
+
+// waitLocked waits until the queue has an item, shuts down, or ctx ends. It unlocks mu meanwhile.
+func (q *Typed[T]) waitLocked(ctx context.Context) {
+	if ctx.Done() != nil { // it can end
+		stop := context.AfterFunc(ctx, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.added.Broadcast()
+		})
+		defer stop()
+	}
+	for q.queue.Len() == 0 && !q.shuttingDown && ctx.Err() == nil {
+		q.added.Wait()
+	}
+}
+
+// Done ends the caller's work on item. If the item was added meanwhile, and so is dirty, Done
+// queues it again. Done is a no-op for an item that no worker has.
 func (q *Typed[T]) Done(item T) {
-	hash := q.entries.hash(item)
-	q.lock()
-	worked, next, ok := q.doneLocked(item, hash)
-	q.mu.Unlock()
-	next.wakeUp() // before a metric, as in Add
-	if ok && q.metrics != nil {
+	if worked, ok := q.done(item); ok && q.metrics != nil {
 		q.metrics.finished(worked)
 	}
 }
 
-func (q *Typed[T]) doneLocked(item T, hash uint64) (worked time.Duration, next *sleeper, ok bool) {
-	e := q.entries.find(item, hash)
-	if e == nil || e.phase == queued {
-		return 0, nil, false
+func (q *Typed[T]) done(item T) (worked time.Duration, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, now := q.items[item], q.now()
+	if !e.processing {
+		return 0, false
 	}
-	q.working.remove(e)
-	worked = q.now() - e.startedAt
-	if e.phase == again {
-		e.phase = queued
-		q.pushLocked(e)
-		return worked, q.nextSleeperLocked(), true
+	if e.dirty {
+		q.queue.Push(item)
+		q.added.Signal()
+		q.items[item] = entry{dirty: true, addedAt: e.addedAt}
+	} else {
+		delete(q.items, item)
 	}
-	q.leaveLocked(e)
-	if q.entries.len == 0 {
+	if q.metrics != nil {
+		worked = q.metrics.end(item, now)
+	}
+	if len(q.items) == 0 {
 		q.drained.Broadcast()
+		if q.mostItems > keptItems {
+			q.items, q.mostItems = map[T]entry{}, 0 // a map of Go's does not shrink
+		}
 	}
-	return worked, nil, true
+	return worked, true
 }
 
-// Len is the number of queued items: not those that a worker has, nor those that wait for their time.
+// Len is the number of queued items. Items that workers have, and items that wait for their time,
+// are not queued.
 func (q *Typed[T]) Len() int {
 	q.mu.Lock()
-	n := q.readyLenLocked()
-	q.mu.Unlock()
-	return n
+	defer q.mu.Unlock()
+	return q.queue.Len()
 }
 
-func (q *Typed[T]) readyLenLocked() int {
-	n := q.ready.len
-	if q.order != nil {
-		q.callOrderLocked(func() { n = q.order.Len() })
-	}
-	return n
+// ShutDown refuses new items. The queued ones are still handed out, then workers get shutdown =
+// true. It ends the wait of every ShutDownWithDrain before it. It waits for the goroutine of the
+// metrics, but not for workers. It may be called again.
+func (q *Typed[T]) ShutDown() {
+	q.refuse(true)
+	q.metrics.stop()
+	q.metrics.release()
 }
 
-func (q *Typed[T]) pushLocked(e *entry[T]) {
-	if q.order != nil {
-		q.callOrderLocked(func() { q.order.Push(e.item) })
-		return
-	}
-	q.ready.push(e)
-}
+// ShutDownWithDrain is ShutDown, and waits until no item is queued and no worker has one. It
+// therefore needs workers that go on calling Get and Done. Another ShutDown ends the wait.
+func (q *Typed[T]) ShutDownWithDrain() {
+	shutDowns := q.refuse(false)
+	q.metrics.stop()
+	defer q.metrics.release()
 
-// popLocked takes the next item out of the ready line. An order of the owner's own may pop an item that it was never
-// given, or one that a worker has; the worker gets it, and it counts as processing from then on.
-func (q *Typed[T]) popLocked() *entry[T] {
-	if q.order == nil {
-		e := q.ready.first
-		q.ready.remove(e)
-		return e
-	}
-	var item T
-	q.callOrderLocked(func() { item = q.order.Pop() })
-	hash := q.entries.hash(item)
-	e := q.entries.find(item, hash)
-	switch {
-	case e == nil:
-		e = q.enterLocked(item, hash)
-	case e.phase != queued:
-		q.working.remove(e)
-	}
-	return e
-}
-
-// callOrderLocked calls the owner's order. If that panics, the lock is released on the way out: the callers do not defer
-// their Unlock, which every queue would pay for.
-func (q *Typed[T]) callOrderLocked(call func()) {
-	returned := false
-	defer func() {
-		if !returned {
-			q.mu.Unlock()
-		}
-	}()
-	call()
-	returned = true
-}
-
-// How often a goroutine counts before it looks at the lock again: twice as often each time, some 20 µs in all.
-const (
-	minPatience = 1 << 8
-	maxPatience = 1 << 15
-)
-
-// lock is mu.Lock for what many goroutines do all the time and what takes less than 100 ns. One that comes too late stays
-// away for a while, off the memory that the others use, and they get on at full speed; only then does it sleep. Were it to
-// sleep at once, each Unlock would wake somebody who mostly comes too late again.
-func (q *Typed[T]) lock() {
-	for patience := minPatience; patience <= maxPatience; patience *= 2 {
-		if q.mu.TryLock() {
-			return
-		}
-		for range patience {
-		}
-	}
 	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.items) > 0 && q.shutDowns == shutDowns {
+		q.drained.Wait()
+	}
 }
 
-// now is the age of the queue, if somebody will want to know.
+// refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of
+// ShutDown.
+func (q *Typed[T]) refuse(endDrains bool) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shuttingDown = true
+	q.added.Broadcast()
+	if endDrains {
+		q.shutDowns++
+		q.drained.Broadcast()
+	}
+	return q.shutDowns
+}
+
+// ShuttingDown reports whether the queue refuses new items.
+func (q *Typed[T]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shuttingDown
+}
+
+// now is the time that metrics measure, or 0 without metrics.
 func (q *Typed[T]) now() time.Duration {
 	if q.metrics == nil {
 		return 0
 	}
-	return q.clock.Since(q.born)
+	return q.metrics.now()
 }

@@ -3,54 +3,58 @@
 package workqueue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
-// Snapshot is what a queue held at one moment, for people to look at.
+// Snapshot is the content of a queue at one moment, for people to look at.
 type Snapshot[T comparable] struct {
-	// Ready are the queued items, the next one first. In a queue with an order of its own: in no order.
+	// Ready are the queued items, the next one first. With an owner's Queue their order is
+	// undefined.
 	Ready []T
 	// Processing are the items that workers have, the one that was taken first in front.
 	Processing []T
-	// Again are those of Processing that Done will queue again.
+	// Again are those of Processing that are dirty: Done will queue them again.
 	Again []T
 	// Waiting are the items whose time has not come, the next one first. A Typed has none.
 	Waiting []Waiting[T]
 }
 
-// Waiting is an item that joins the queue at Due.
+// Waiting is an item that is added to the queue at Due.
 type Waiting[T comparable] struct {
 	Item T
 	Due  time.Time
 }
 
-// Snapshot copies the content of the queue, under its lock: it costs what the queue holds.
+// Snapshot copies the content of the queue under its lock, in time proportional to the content.
 func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var s Snapshot[T]
-	for e := q.ready.first; e != nil; e = e.next {
-		s.Ready = append(s.Ready, e.item)
+	fifo, isFIFO := q.queue.(*fifo[T])
+	if isFIFO {
+		s.Ready = fifo.items()
 	}
-	if q.order != nil {
-		for e := range q.entries.all() {
-			if e.phase == queued {
-				s.Ready = append(s.Ready, e.item)
-			}
+	for item, e := range q.items {
+		if e.processing {
+			s.Processing = append(s.Processing, item)
+		} else if !isFIFO {
+			s.Ready = append(s.Ready, item)
 		}
 	}
-	for e := q.working.first; e != nil; e = e.next {
-		s.Processing = append(s.Processing, e.item)
-		if e.phase == again {
-			s.Again = append(s.Again, e.item)
+	age := func(item T) uint32 { return q.gets - q.items[item].get }
+	slices.SortFunc(s.Processing, func(a, b T) int { return cmp.Compare(age(b), age(a)) })
+	for _, item := range s.Processing {
+		if q.items[item].dirty {
+			s.Again = append(s.Again, item)
 		}
 	}
 	return s
 }
 
-// Snapshot copies the content of the queue and of what waits to join it: two moments, one shortly after the other. Of a
-// queue of the owner's own it shows only what waits, unless that has a Snapshot too.
+// Snapshot copies the content of the queue, and shortly after it the waiting items. For an owner's
+// Queue that has no Snapshot method, it contains the waiting items alone.
 func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 	var s Snapshot[T]
 	if queue, ok := q.TypedInterface.(interface{ Snapshot() Snapshot[T] }); ok {
