@@ -57,8 +57,9 @@ type LeaderElectionConfig struct {
 	// WatchDog, if not nil, is tied to the elector by RunOrDie.
 	WatchDog *HealthzAdaptor
 
-	// ReleaseOnCancel gives the lease back when Run ends. All work must have ended before its context is cancelled:
-	// nobody waits for OnStartedLeading. (LeaderElectionConfig of package leaderelection of this module does.)
+	// ReleaseOnCancel releases the lease when Run ends. All work must have ended before its context
+	// is cancelled, since Run does not wait for OnStartedLeading. (An elector of package
+	// leaderelection of this module does.)
 	ReleaseOnCancel bool
 
 	// Name of the lease, for metrics and Check.
