@@ -266,7 +266,7 @@ func startInformer(t *testing.T, source reflector.ListerWatcher, example runtime
 	_, err := inf.AddEventHandler(j)
 	require.NoError(t, err)
 	runInformer(t, inf)
-	require.True(t, informer.WaitForCacheSync(t.Context(), inf.HasSynced))
+	require.NoError(t, informer.WaitForSync(t.Context(), inf))
 	return j
 }
 

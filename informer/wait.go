@@ -7,16 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
 )
-
-// syncedPollPeriod is how often WaitForCacheSync asks.
-const syncedPollPeriod = 100 * time.Millisecond
 
 // DoneChecker is something that happens once: a name for messages, and a channel that closes when it has happened.
 //
@@ -70,44 +65,6 @@ func waitForOne(ctx context.Context, checker DoneChecker) bool {
 	case <-ctx.Done():
 	}
 	return IsDone(checker)
-}
-
-// InformerSynced is an informer's, or a handler registration's, HasSynced.
-//
-// Source: tools/cache/shared_informer.go InformerSynced
-type InformerSynced func() bool
-
-// WaitForCacheSync waits until all of cacheSyncs are true, and returns true, or until ctx is done, and returns false. It
-// polls ten times a second; WaitFor does not poll, and WaitForSync can say what is missing and why.
-//
-// Source: tools/cache/shared_informer.go WaitForCacheSync
-func WaitForCacheSync(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	ticker := time.NewTicker(syncedPollPeriod)
-	defer ticker.Stop()
-	for {
-		if !slices.ContainsFunc(cacheSyncs, func(synced InformerSynced) bool { return !synced() }) {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-	}
-}
-
-// WaitForNamedCacheSync is WaitForCacheSync that logs what it does, with ctx's logger.
-//
-// Source: tools/cache/shared_informer.go WaitForNamedCacheSyncWithContext
-func WaitForNamedCacheSync(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	logger := klog.FromContext(ctx)
-	logger.Info("Waiting for caches to sync")
-	if !WaitForCacheSync(ctx, cacheSyncs...) {
-		utilruntime.HandleErrorWithContext(ctx, nil, "Unable to sync caches")
-		return false
-	}
-	logger.Info("Caches are synced")
-	return true
 }
 
 // Syncer is what WaitForSync can wait for: a SharedInformer, or anything else that lists and may fail to.

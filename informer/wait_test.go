@@ -46,23 +46,6 @@ func TestWaitFor(t *testing.T) {
 	})
 }
 
-func TestWaitForCacheSync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		synced := func() bool { return time.Since(began) >= time.Second }
-		assert.True(t, WaitForCacheSync(t.Context(), synced, synced))
-		assert.Equal(t, time.Second, time.Since(began))
-		assert.True(t, WaitForNamedCacheSync(t.Context(), synced))
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		never := func() bool { return false }
-		assert.False(t, WaitForCacheSync(ctx, synced, never))
-		assert.False(t, WaitForNamedCacheSync(ctx, never))
-		assert.True(t, WaitForCacheSync(ctx, synced))
-	})
-}
-
 // A missing permission is named, and does not hide that others have synced.
 func TestWaitForSync_NamesTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
