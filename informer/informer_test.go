@@ -128,7 +128,7 @@ func TestBeforeRun(t *testing.T) {
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
-	assert.NoError(t, informer.LastError())
+	assert.NoError(t, informer.Err())
 	assert.Empty(t, informer.GetStore().List())
 	controller := informer.GetController()
 	controller.Run(t.Context()) // does nothing, and returns
@@ -214,7 +214,7 @@ func TestWatchErrorHandler(t *testing.T) {
 			var run sync.WaitGroup
 			run.Go(func() { informer.Run(ctx) })
 			synctest.Wait()
-			assert.ErrorIs(t, informer.LastError(), away)
+			assert.ErrorIs(t, informer.Err(), away)
 			cancel()
 			run.Wait()
 			require.Len(t, heard, 1)

@@ -67,11 +67,11 @@ func waitForOne(ctx context.Context, checker DoneChecker) bool {
 	return IsDone(checker)
 }
 
-// Syncer is what WaitForSync can wait for: a SharedInformer, or anything else that lists and may fail to.
+// Syncer is the part of a SharedInformer that WaitForSync uses.
 type Syncer interface {
 	HasSyncedChecker() DoneChecker
-	// LastError is why the last attempt to list or watch failed, nil if it did not.
-	LastError() error
+	// Err returns the error that keeps the informer from listing or watching; nil if there is none.
+	Err() error
 }
 
 // WaitForSync waits until every informer has synced, or until ctx is done. Then the error is a *SyncError, which names each
@@ -80,7 +80,7 @@ func WaitForSync(ctx context.Context, informers ...Syncer) error {
 	var missing []Unsynced
 	for _, informer := range informers {
 		if checker := informer.HasSyncedChecker(); !waitForOne(ctx, checker) {
-			missing = append(missing, Unsynced{Name: checker.Name(), LastError: informer.LastError()})
+			missing = append(missing, Unsynced{Name: checker.Name(), Err: informer.Err()})
 		}
 	}
 	if len(missing) == 0 {
@@ -97,10 +97,10 @@ type SyncError struct {
 	Missing []Unsynced
 }
 
-// Unsynced is an informer that has not synced. LastError is nil if no attempt has failed so far.
+// Unsynced is an informer that has not synced, with its Err.
 type Unsynced struct {
-	Name      string
-	LastError error
+	Name string
+	Err  error
 }
 
 // Error names each missing informer with its last error.
@@ -112,8 +112,8 @@ func (e *SyncError) Error() string {
 			b.WriteString(", ")
 		}
 		b.WriteString(u.Name)
-		if u.LastError != nil {
-			fmt.Fprintf(&b, " (%v)", u.LastError)
+		if u.Err != nil {
+			fmt.Fprintf(&b, " (%v)", u.Err)
 		}
 	}
 	fmt.Fprintf(&b, ": %v", e.Cause)
@@ -124,8 +124,8 @@ func (e *SyncError) Error() string {
 func (e *SyncError) Unwrap() []error {
 	errs := []error{e.Cause}
 	for _, u := range e.Missing {
-		if u.LastError != nil {
-			errs = append(errs, u.LastError)
+		if u.Err != nil {
+			errs = append(errs, u.Err)
 		}
 	}
 	return errs

@@ -50,7 +50,7 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 			return
 		case <-ticker.C:
 			line := fmt.Sprintf("Loading: %d objects so far.", p.arrived.Load())
-			if err := loading.LastError(); err != nil {
+			if err := loading.Err(); err != nil {
 				line += fmt.Sprintf(" The last attempt failed: %v", err)
 			}
 			fmt.Fprintln(p.out, line)
