@@ -351,9 +351,9 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 	}, bothQueues)
 }
 
-// A handler's panic ends the process, unless it was asked not to.
-func TestCrashOnPanic_EndsTheProcess(t *testing.T) {
-	if os.Getenv("CRASH_ON_PANIC") == "yes" {
+// Without SkipPanics, a handler's panic ends the process.
+func TestHandlerPanic_EndsTheProcess(t *testing.T) {
+	if os.Getenv("HANDLER_PANICS") == "yes" {
 		story(t, func(w *world) {
 			w.handler.panics = map[string]bool{"add a": true}
 			w.start()
@@ -361,8 +361,8 @@ func TestCrashOnPanic_EndsTheProcess(t *testing.T) {
 		}, only(ours))
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashOnPanic_EndsTheProcess$")
-	cmd.Env = append(os.Environ(), "CRASH_ON_PANIC=yes")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHandlerPanic_EndsTheProcess$")
+	cmd.Env = append(os.Environ(), "HANDLER_PANICS=yes")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	assert.Contains(t, string(out), "panic: handler panics at add a")
