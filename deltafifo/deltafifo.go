@@ -21,6 +21,7 @@ package deltafifo
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -78,7 +79,7 @@ type DeltaFIFO struct {
 
 	// base.mu guards the fields below.
 	items map[string]Deltas
-	queue ring[string]
+	queue fifo[string]
 }
 
 var (
@@ -177,10 +178,10 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 		f.cond.Wait()
 	}
 	isInInitialList := !f.HasSynced()
-	key := f.queue.pop()
+	key := f.queue.items()[0]
 	deltas := f.items[key]
 	delete(f.items, key)
-	if f.queue.release() {
+	if f.queue.pop(1) {
 		f.items = map[string]Deltas{} // a built-in map does not shrink
 	}
 	f.setQueued(f.queue.len())
@@ -213,14 +214,13 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	defer f.mu.Unlock()
 	f.progress.replace()
 	f.reserveLocked(len(received))
-	queuedBefore := f.queue.len()
+	queuedBefore := f.queue.items()
 	listed := make(map[string]struct{}, len(received))
 	for _, r := range received {
 		listed[r.key] = struct{}{}
 		f.putLocked(r.key, Delta{f.listType, r.obj})
 	}
-	for i := range queuedBefore {
-		key := *f.queue.at(i)
+	for _, key := range queuedBefore {
 		if _, isListed := listed[key]; !isListed {
 			f.putLocked(key, tombstone(key, f.items[key].Newest().Object))
 		}
@@ -239,8 +239,8 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 
 // reserveLocked makes room for a list, so that the queue does not grow step by step.
 func (f *DeltaFIFO) reserveLocked(n int) {
-	f.queue.grow(n)
-	if len(f.items) == 0 && n > keepRingLen {
+	f.queue.slots = slices.Grow(f.queue.slots, n)
+	if len(f.items) == 0 && n > longQueue {
 		f.items = make(map[string]Deltas, n)
 	}
 }

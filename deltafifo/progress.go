@@ -32,7 +32,7 @@ type progress struct {
 	reached  func(resourceVersion string, asOf time.Time) // nil: versions are not tracked
 	ordered  bool                                         // changes arrive in resourceVersion order
 	failed   bool                                         // a change was lost and no list has come since
-	versions ring[receivedVersion]
+	versions fifo[receivedVersion]
 	stored   receivedVersion // belongs to the consumer while it processes
 }
 
@@ -101,10 +101,14 @@ func (p *progress) pop(n int) (first uint64) {
 
 // versionBefore takes out the newest version that is reached when the items before end are.
 func (p *progress) versionBefore(end uint64) (newest receivedVersion) {
-	for p.versions.len() > 0 && p.versions.at(0).end <= end {
-		newest = p.versions.pop()
+	n := 0
+	for _, v := range p.versions.items() {
+		if v.end > end {
+			break
+		}
+		newest, n = v, n+1
 	}
-	p.versions.release()
+	p.versions.pop(n)
 	return newest
 }
 
@@ -143,7 +147,7 @@ func (p *progress) replace() {
 
 func (p *progress) forgetVersions() {
 	p.ordered = false
-	p.versions = ring[receivedVersion]{}
+	p.versions = fifo[receivedVersion]{}
 }
 
 // changed notes the resourceVersion of a change that was just queued. Until the first receive
@@ -165,12 +169,13 @@ func (p *progress) receive(resourceVersion string, asOf time.Time) {
 
 // await reports v once the items before its end are processed.
 func (p *progress) await(v receivedVersion) {
-	last := p.versions.len() - 1
+	versions := p.versions.items()
+	last := len(versions) - 1
 	switch {
 	case v.end <= p.done():
 		p.reached(v.resourceVersion, v.asOf)
-	case last >= 0 && p.versions.at(last).end == v.end:
-		*p.versions.at(last) = v
+	case last >= 0 && versions[last].end == v.end:
+		versions[last] = v
 	default:
 		p.versions.push(v)
 	}

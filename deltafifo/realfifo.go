@@ -62,7 +62,7 @@ type RealFIFO struct {
 	bookmarks    bool
 
 	// base.mu guards what follows.
-	items ring[item]
+	items fifo[item]
 	seen  map[string]struct{} // the keys of the batch that is being put together; empty otherwise
 }
 
@@ -220,8 +220,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 // newestQueuedLocked returns the newest delta of each queued key, and the keys in order of arrival.
 func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string) {
 	newest = make(map[string]Delta, f.items.len())
-	for i := range f.items.len() {
-		it := f.items.at(i)
+	for _, it := range f.items.items() {
 		if _, seen := newest[it.key]; !seen {
 			keys = append(keys, it.key)
 		}
@@ -247,8 +246,8 @@ func (f *RealFIFO) Resync() error {
 // resyncEachLocked is Resync without AtomicEvents.
 func (f *RealFIFO) resyncEachLocked() error {
 	queued := make(map[string]struct{}, f.items.len())
-	for i := range f.items.len() {
-		queued[f.items.at(i).key] = struct{}{}
+	for _, it := range f.items.items() {
+		queued[it.key] = struct{}{}
 	}
 	var errs []error
 	for _, known := range f.knownObjects.ListKeys() {
