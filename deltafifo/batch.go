@@ -69,7 +69,7 @@ func (f *RealFIFO) waitLocked() error {
 // batchLenLocked returns how many of the oldest items make a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(f.items.len(), maxBatchLen)
-	if left := f.progress.firstLeft(); left > 0 {
+	if left := f.counter.firstLeft(); left > 0 {
 		limit = min(limit, left)
 	}
 	if limit == 1 {

@@ -11,7 +11,7 @@
 // over every change of every object in the order of arrival.
 //
 // Read delta.go, queue.go, deltafifo.go; then realfifo.go and batch.go. base.go, preparer.go and
-// progress.go are what both queues share. Then run go test -v -run Transcript ./deltafifo.
+// counter.go are what both queues share. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.
 // Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
 // configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
@@ -116,7 +116,7 @@ func (f *DeltaFIFO) receive(t DeltaType, obj any) error {
 	received, err := f.preparer.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
+	f.counter.begin(0)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	obj, err = f.preparer.transform(key, obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
+	f.counter.begin(0)
 	if !f.concernsConsumerLocked(key) {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.replace()
+	f.counter.replace()
 	f.reserveLocked(len(received))
 	queuedBefore := f.queue.items()
 	listed := make(map[string]struct{}, len(received))
@@ -233,7 +233,7 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 			}
 		}
 	}
-	f.progress.begin(f.progress.queued)
+	f.counter.begin(f.counter.queued)
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (f *DeltaFIFO) putLocked(key string, d Delta) {
 		return
 	}
 	f.queue.push(key)
-	f.progress.queued++
+	f.counter.queued++
 	f.setQueued(f.queue.len())
 	f.cond.Signal()
 }

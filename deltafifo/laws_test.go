@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkLaws checks D1 to D3, and the laws of progress and fifo.
+// checkLaws checks D1 to D3, and the laws of counter and fifo.
 func (f *DeltaFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
@@ -24,11 +24,11 @@ func (f *DeltaFIFO) checkLaws(t testing.TB) {
 			require.False(t, consecutive, "D3: %q", key)
 		}
 	}
-	f.progress.checkLaws(t, f.queue.len())
+	f.counter.checkLaws(t, f.queue.len())
 	f.queue.checkLaws(t, func(key string) bool { return key == "" })
 }
 
-// checkLaws checks O2 and O3, and the laws of progress and fifo.
+// checkLaws checks O2 and O3, and the laws of counter and fifo.
 func (f *RealFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
@@ -45,21 +45,21 @@ func (f *RealFIFO) checkLaws(t testing.TB) {
 		require.NotEmpty(t, it.key, "O3")
 	}
 	require.Empty(t, f.seen)
-	f.progress.checkLaws(t, f.items.len())
+	f.counter.checkLaws(t, f.items.len())
 	f.items.checkLaws(t, func(it item) bool { return it == item{} })
 }
 
-func (p *progress) checkLaws(t testing.TB, queueLen int) {
+func (c *counter) checkLaws(t testing.TB, queueLen int) {
 	t.Helper()
-	require.Equal(t, uint64(queueLen), p.queued-p.popped, "P1")
-	require.True(t, slices.IsSorted(p.processing), "P2: %v", p.processing)
-	require.Equal(t, p.begun && p.done() >= p.firstEnd, p.isSynced(), "P3: %+v", *p)
-	last := p.done()
-	for _, v := range p.versions.items() {
+	require.Equal(t, uint64(queueLen), c.queued-c.popped, "P1")
+	require.True(t, slices.IsSorted(c.processing), "P2: %v", c.processing)
+	require.Equal(t, c.begun && c.done() >= c.firstEnd, c.isSynced(), "P3: %+v", *c)
+	last := c.done()
+	for _, v := range c.versions.items() {
 		require.Greater(t, v.end, last, "P4")
 		last = v.end
 	}
-	require.LessOrEqual(t, last, max(p.done(), p.queued), "P4")
+	require.LessOrEqual(t, last, max(c.done(), c.queued), "P4")
 }
 
 func (q *fifo[T]) checkLaws(t testing.TB, isZero func(T) bool) {

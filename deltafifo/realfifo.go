@@ -119,7 +119,7 @@ func (f *RealFIFO) receive(t DeltaType, obj any) error {
 	received, err := f.preparer.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
+	f.counter.begin(0)
 	if err != nil {
 		return err
 	}
@@ -178,10 +178,10 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.replace()
+	f.counter.replace()
 	f.putLocked(item{delta: Delta{ReplacedAll, ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}}})
 	f.setQueued(f.items.len())
-	f.progress.begin(f.progress.queued)
+	f.counter.begin(f.counter.queued)
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.replace()
+	f.counter.replace()
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
@@ -213,7 +213,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
 	f.setQueued(f.items.len())
-	f.progress.begin(f.progress.queued)
+	f.counter.begin(f.counter.queued)
 	return nil
 }
 
@@ -271,6 +271,6 @@ func (f *RealFIFO) resyncEachLocked() error {
 // putLocked queues an item.
 func (f *RealFIFO) putLocked(it item) {
 	f.items.push(it)
-	f.progress.queued++
+	f.counter.queued++
 	f.cond.Signal()
 }
