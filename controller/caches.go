@@ -9,29 +9,33 @@ import (
 	"time"
 )
 
-// Synced is a cache that reconcile reads: a name for messages, and a channel that closes once the initial list is in. What
-// HasSyncedChecker of an informer or of a handler's registration returns is one.
+// Synced is a cache that reconcile reads: a name for messages, and a channel that closes once the
+// cache holds the initial list. An informer and a handler's registration return one from
+// HasSyncedChecker.
 //
-// If it also has the method LastError() error, that error tells why it is not synced: see CacheOf.
+// A Synced that also has the method Err() error returns from it the reason why the cache has not
+// synced. See CacheOf.
 type Synced interface {
 	Name() string
 	Done() <-chan struct{}
 }
 
-// CacheOf is an informer's HasSyncedChecker together with its LastError.
+// CacheOf returns an informer's HasSyncedChecker together with its Err, so that a CacheSyncError
+// names the reason.
 func CacheOf[S Synced](informer interface {
 	HasSyncedChecker() S
-	LastError() error
+	Err() error
 }) Synced {
-	return informerCache{Synced: informer.HasSyncedChecker(), lastError: informer.LastError}
+	return informerCache{Synced: informer.HasSyncedChecker(), err: informer.Err}
 }
 
 type informerCache struct {
 	Synced
-	lastError func() error
+	err func() error
 }
 
-func (c informerCache) LastError() error { return c.lastError() }
+// Err returns the informer's Err.
+func (c informerCache) Err() error { return c.err() }
 
 // CacheSyncError reports caches that were not synced in time.
 type CacheSyncError struct {
@@ -43,7 +47,7 @@ type CacheSyncError struct {
 // MissingCache is one cache that was not synced.
 type MissingCache struct {
 	Name string
-	Err  error // the last error of its list or watch, or nil if the cache does not tell
+	Err  error // the result of the cache's Err, or nil if it has no such method
 }
 
 // Error names every missing cache and its last error.
@@ -97,8 +101,8 @@ func (c *Controller[K]) missingCaches() []MissingCache {
 		default:
 		}
 		m := MissingCache{Name: cache.Name()}
-		if teller, ok := cache.(interface{ LastError() error }); ok {
-			m.Err = teller.LastError()
+		if failing, ok := cache.(interface{ Err() error }); ok {
+			m.Err = failing.Err()
 		}
 		missing = append(missing, m)
 	}

@@ -33,7 +33,7 @@ type fakeInformer struct {
 }
 
 func (i fakeInformer) HasSyncedChecker() deltafifo.DoneChecker { return i.cache }
-func (i fakeInformer) LastError() error                        { return i.err }
+func (i fakeInformer) Err() error                              { return i.err }
 
 // No worker starts before every cache is synced: reconcile never reads half a cache.
 func TestStory_WorkersWaitForCaches(t *testing.T) {

@@ -18,24 +18,9 @@ import (
 //
 // Source: tools/cache/delta_fifo.go KeyListerGetter
 type KeyListerGetter interface {
-	KeyLister
-	KeyGetter
-}
-
-// KeyLister lists the known keys.
-type KeyLister interface {
 	ListKeys() []string
-}
-
-// KeyGetter finds a known object.
-type KeyGetter interface {
 	GetByKey(key string) (value any, exists bool, err error)
 }
-
-// GaugeMetric is a number that goes up and down.
-//
-// Source: tools/cache/reflector_metrics.go GaugeMetric
-type GaugeMetric interface{ Set(float64) }
 
 // HistogramMetric counts observations by size.
 //
@@ -46,7 +31,7 @@ type HistogramMetric interface{ Observe(float64) }
 // queue's lock: they must be quick and must not call the queue.
 type Metrics struct {
 	// QueuedItems is the number of keys in a DeltaFIFO, or of deltas in a RealFIFO.
-	QueuedItems GaugeMetric
+	QueuedItems store.GaugeMetric
 	// ProcessingLatency is the duration of each call of a process function, in seconds.
 	ProcessingLatency HistogramMetric
 }
@@ -66,10 +51,10 @@ type base struct {
 	logger   klog.Logger
 	metrics  Metrics
 
-	mu       sync.Mutex
-	cond     sync.Cond // signalled for each new item, broadcast by Close; its lock is mu
-	closed   bool
-	progress progress
+	mu      sync.Mutex
+	cond    sync.Cond // signalled for each new item, broadcast by Close; its lock is mu
+	closed  bool
+	counter counter
 }
 
 func (b *base) init(name string, logger *klog.Logger, reached func(string, time.Time)) {
@@ -82,18 +67,18 @@ func (b *base) init(name string, logger *klog.Logger, reached func(string, time.
 	}
 	b.name, b.logger = name, klog.LoggerWithName(root, name)
 	b.cond.L = &b.mu
-	b.progress = newProgress(reached)
+	b.counter = newCounter(reached)
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
 func (b *base) Name() string { return b.name }
 
 // Done returns a channel that closes when HasSynced becomes true.
-func (b *base) Done() <-chan struct{} { return b.progress.synced }
+func (b *base) Done() <-chan struct{} { return b.counter.synced }
 
 // HasSynced is true once everything of the first Replace was popped and processed, or at once if
 // an Add, Update or Delete came first. It never blocks.
-func (b *base) HasSynced() bool { return b.progress.isSynced() }
+func (b *base) HasSynced() bool { return b.counter.isSynced() }
 
 // HasSyncedChecker returns HasSynced as a channel.
 func (b *base) HasSyncedChecker() DoneChecker { return b }
@@ -111,21 +96,21 @@ func (b *base) Transformer() store.TransformFunc { return b.preparer.transformer
 func (b *base) Received(resourceVersion string, asOf time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.progress.receive(resourceVersion, asOf)
+	b.counter.receive(resourceVersion, asOf)
 }
 
 // Stored may be called by a process function that has applied everything it was called with, once,
 // before it notifies others: then they find that the change has been reached. Otherwise Reached is
 // called after the process function has returned.
-func (b *base) Stored() { b.progress.reportStored() }
+func (b *base) Stored() { b.counter.reportStored() }
 
 // changedLocked notes the resourceVersion of an object that was just queued.
 func (b *base) changedLocked(obj any) {
-	if !b.progress.ordered {
+	if !b.counter.ordered {
 		return
 	}
 	if m, err := meta.Accessor(obj); err == nil {
-		b.progress.changed(m.GetResourceVersion())
+		b.counter.changed(m.GetResourceVersion())
 	}
 }
 
@@ -156,8 +141,8 @@ func (b *base) setQueued(n int) {
 func (b *base) processLocked(
 	what, key string, depth, batchLen int, unlock bool, process func() error,
 ) (err error) {
-	ok, first := false, b.progress.pop(batchLen)
-	defer func() { b.progress.finish(first, ok) }()
+	ok, first := false, b.counter.pop(batchLen)
+	defer func() { b.counter.finish(first, ok) }()
 	if unlock {
 		b.mu.Unlock()
 		defer b.mu.Lock() // before finish, also if process panics
@@ -186,7 +171,7 @@ func (b *base) timed(what, key string, depth, batchLen int, process func() error
 }
 
 // known returns the object of a known key. If it cannot be read, the log says why.
-func (b *base) known(objects KeyGetter, key string) (obj any, exists bool) {
+func (b *base) known(objects KeyListerGetter, key string) (obj any, exists bool) {
 	obj, exists, err := objects.GetByKey(key)
 	switch {
 	case err != nil:
@@ -206,4 +191,47 @@ func tombstone(key string, obj any) Delta {
 		obj = inner.Obj
 	}
 	return Delta{Deleted, store.DeletedFinalStateUnknown{Key: key, Obj: obj}}
+}
+
+// longQueue is the capacity above which an empty queue gives its memory back.
+const longQueue = 1024
+
+// fifo is a first-in, first-out list: a slice, and the index of its oldest item.
+//
+//	F1  0 <= head <= len(slots); head = 0 if the list is empty
+//	F2  slots[:head], and the slots after len(slots), are zero: nothing popped stays reachable
+type fifo[T any] struct {
+	slots []T
+	head  int
+}
+
+// items returns the items, oldest first. The slice is valid until the next pop.
+func (q *fifo[T]) items() []T { return q.slots[q.head:] }
+
+func (q *fifo[T]) len() int { return len(q.slots) - q.head }
+
+// push moves the items to the front if the slice is full and half of it is free. So it takes
+// constant time on average.
+func (q *fifo[T]) push(item T) {
+	if len(q.slots) == cap(q.slots) && q.head > len(q.slots)/2 {
+		n := copy(q.slots, q.items())
+		clear(q.slots[n:])
+		q.slots, q.head = q.slots[:n], 0
+	}
+	q.slots = append(q.slots, item)
+}
+
+// pop removes the n oldest items. It reports whether it gave memory back.
+func (q *fifo[T]) pop(n int) (released bool) {
+	clear(q.slots[q.head : q.head+n])
+	q.head += n
+	if q.len() > 0 {
+		return false
+	}
+	q.slots, q.head = q.slots[:0], 0
+	if cap(q.slots) <= longQueue {
+		return false
+	}
+	q.slots = nil
+	return true
 }

@@ -4,8 +4,10 @@ package deltafifo
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -178,7 +180,7 @@ func TestPoppedDeltasStayAsTheyAre(t *testing.T) {
 func TestLongQueueIsReleased(t *testing.T) {
 	d := NewDeltaFIFO(DeltaFIFOOptions{})
 	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
-	for i := range 3 * keepRingLen {
+	for i := range 3 * longQueue {
 		d.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 		r.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 	}
@@ -192,9 +194,9 @@ func TestLongQueueIsReleased(t *testing.T) {
 			}
 		}
 	}
-	require.Nil(t, d.queue.buf)
+	require.Nil(t, d.queue.slots)
 	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(), "the map is still the one that has grown")
-	require.Nil(t, r.items.buf)
+	require.Nil(t, r.items.slots)
 	d.Add(object("ns/a", "1"))
 	r.Add(object("ns/a", "1"))
 	d.checkLaws(t)
@@ -241,4 +243,25 @@ func TestMethodSets(t *testing.T) {
 	}
 	require.Implements(t, (*cache.ReflectorBookmarkStore)(nil), &RealFIFO{})
 	require.Implements(t, (*cache.DoneChecker)(nil), &DeltaFIFO{})
+}
+
+// A fifo behaves like a slice, whatever is pushed and popped.
+func TestFIFO_LikeASlice(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var q fifo[int]
+	var want []int
+	for i := 1; i < 10000; i++ {
+		if rnd.IntN(100) < 40+20*(i/2000%3) { // grows for a while, then shrinks
+			n := rnd.IntN(min(3, len(want)) + 1)
+			released := q.pop(n)
+			want = want[n:]
+			require.Equal(t, released, q.slots == nil && n > 0)
+		} else {
+			q.push(i)
+			want = append(want, i)
+		}
+		require.Equal(t, len(want), q.len())
+		require.True(t, slices.Equal(want, q.items()))
+		q.checkLaws(t, func(v int) bool { return v == 0 })
+	}
 }

@@ -20,7 +20,7 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 		return nil, err
 	}
 	isInInitialList := !f.HasSynced()
-	oldest := f.items.pop()
+	oldest := f.items.items()[0]
 	var deltas any = Deltas{oldest.delta}
 	err := f.deliverLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
 		return process(deltas, isInInitialList)
@@ -41,10 +41,11 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 		return err
 	}
 	isInInitialList := !f.HasSynced()
-	key := f.items.at(0).key
-	batch := make([]Delta, f.batchLenLocked())
-	for i := range batch {
-		batch[i] = f.items.pop().delta
+	items := f.items.items()[:f.batchLenLocked()]
+	key := items[0].key
+	batch := make([]Delta, len(items))
+	for i := range items {
+		batch[i] = items[i].delta
 	}
 	return f.deliverLocked("RealFIFO PopBatch Process", key, len(batch), func() error {
 		if len(batch) == 1 {
@@ -68,15 +69,14 @@ func (f *RealFIFO) waitLocked() error {
 // batchLenLocked returns how many of the oldest items make a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(f.items.len(), maxBatchLen)
-	if left := f.progress.firstLeft(); left > 0 {
+	if left := f.counter.firstLeft(); left > 0 {
 		limit = min(limit, left)
 	}
 	if limit == 1 {
 		return 1
 	}
 	defer clear(f.seen)
-	for i := range limit {
-		it := f.items.at(i)
+	for i, it := range f.items.items()[:limit] {
 		if !it.batchable() {
 			return max(i, 1)
 		}
@@ -100,9 +100,9 @@ func (it *item) batchable() bool {
 	return true
 }
 
-// deliverLocked runs process for the n items that were just popped, without the lock if it may.
+// deliverLocked removes the n oldest items and runs process for them, without the lock if it may.
 func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) error {
-	f.items.release()
+	f.items.pop(n)
 	depth := f.items.len()
 	f.setQueued(depth)
 	return f.processLocked(what, key, depth, n, f.unlock && depth < backlogLen, process)

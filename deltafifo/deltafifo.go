@@ -11,7 +11,7 @@
 // over every change of every object in the order of arrival.
 //
 // Read delta.go, queue.go, deltafifo.go; then realfifo.go and batch.go. base.go, preparer.go and
-// progress.go are what both queues share. Then run go test -v -run Transcript ./deltafifo.
+// counter.go are what both queues share. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.
 // Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
 // configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
@@ -21,6 +21,7 @@ package deltafifo
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -78,7 +79,7 @@ type DeltaFIFO struct {
 
 	// base.mu guards the fields below.
 	items map[string]Deltas
-	queue ring[string]
+	queue fifo[string]
 }
 
 var (
@@ -115,7 +116,7 @@ func (f *DeltaFIFO) receive(t DeltaType, obj any) error {
 	received, err := f.preparer.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
+	f.counter.begin(0)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	obj, err = f.preparer.transform(key, obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
+	f.counter.begin(0)
 	if !f.concernsConsumerLocked(key) {
 		return nil
 	}
@@ -177,10 +178,10 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 		f.cond.Wait()
 	}
 	isInInitialList := !f.HasSynced()
-	key := f.queue.pop()
+	key := f.queue.items()[0]
 	deltas := f.items[key]
 	delete(f.items, key)
-	if f.queue.release() {
+	if f.queue.pop(1) {
 		f.items = map[string]Deltas{} // a built-in map does not shrink
 	}
 	f.setQueued(f.queue.len())
@@ -211,16 +212,15 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.replace()
+	f.counter.replace()
 	f.reserveLocked(len(received))
-	queuedBefore := f.queue.len()
+	queuedBefore := f.queue.items()
 	listed := make(map[string]struct{}, len(received))
 	for _, r := range received {
 		listed[r.key] = struct{}{}
 		f.putLocked(r.key, Delta{f.listType, r.obj})
 	}
-	for i := range queuedBefore {
-		key := *f.queue.at(i)
+	for _, key := range queuedBefore {
 		if _, isListed := listed[key]; !isListed {
 			f.putLocked(key, tombstone(key, f.items[key].Newest().Object))
 		}
@@ -233,14 +233,14 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 			}
 		}
 	}
-	f.progress.begin(f.progress.queued)
+	f.counter.begin(f.counter.queued)
 	return nil
 }
 
 // reserveLocked makes room for a list, so that the queue does not grow step by step.
 func (f *DeltaFIFO) reserveLocked(n int) {
-	f.queue.grow(n)
-	if len(f.items) == 0 && n > keepRingLen {
+	f.queue.slots = slices.Grow(f.queue.slots, n)
+	if len(f.items) == 0 && n > longQueue {
 		f.items = make(map[string]Deltas, n)
 	}
 }
@@ -280,7 +280,7 @@ func (f *DeltaFIFO) putLocked(key string, d Delta) {
 		return
 	}
 	f.queue.push(key)
-	f.progress.queued++
+	f.counter.queued++
 	f.setQueued(f.queue.len())
 	f.cond.Signal()
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkLaws checks D1 to D3, and the laws of progress and ring.
+// checkLaws checks D1 to D3, and the laws of counter and fifo.
 func (f *DeltaFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	require.Len(t, f.items, f.queue.len(), "D1: as many items as queued keys")
-	for i := range f.queue.len() {
-		key := *f.queue.at(i)
+	for _, key := range f.queue.items() {
 		deltas, ok := f.items[key]
 		require.True(t, ok, "D1: %q is queued and has no item", key)
 		require.NotEmpty(t, deltas, "D2: %q", key)
@@ -25,18 +24,17 @@ func (f *DeltaFIFO) checkLaws(t testing.TB) {
 			require.False(t, consecutive, "D3: %q", key)
 		}
 	}
-	f.progress.checkLaws(t, f.queue.len())
-	checkRing(t, &f.queue, func(key string) bool { return key == "" })
+	f.counter.checkLaws(t, f.queue.len())
+	f.queue.checkLaws(t, func(key string) bool { return key == "" })
 }
 
-// checkLaws checks O2 and O3, and the laws of progress and ring.
+// checkLaws checks O2 and O3, and the laws of counter and fifo.
 func (f *RealFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	require.Equal(t, f.atomic, f.knownObjects == nil)
-	for i := range f.items.len() {
-		it := f.items.at(i)
+	for _, it := range f.items.items() {
 		switch it.delta.Type {
 		case Replaced, Sync:
 			require.False(t, f.atomic, "O2: %s", it.delta.Type)
@@ -47,29 +45,30 @@ func (f *RealFIFO) checkLaws(t testing.TB) {
 		require.NotEmpty(t, it.key, "O3")
 	}
 	require.Empty(t, f.seen)
-	f.progress.checkLaws(t, f.items.len())
-	checkRing(t, &f.items, func(it item) bool { return it == item{} })
+	f.counter.checkLaws(t, f.items.len())
+	f.items.checkLaws(t, func(it item) bool { return it == item{} })
 }
 
-func (p *progress) checkLaws(t testing.TB, queueLen int) {
+func (c *counter) checkLaws(t testing.TB, queueLen int) {
 	t.Helper()
-	require.Equal(t, uint64(queueLen), p.queued-p.popped, "P1")
-	require.True(t, slices.IsSorted(p.processing), "P2: %v", p.processing)
-	require.Equal(t, p.begun && p.done() >= p.firstEnd, p.isSynced(), "P3: %+v", *p)
-	last := p.done()
-	for i := range p.versions.len() {
-		require.Greater(t, p.versions.at(i).end, last, "P4")
-		last = p.versions.at(i).end
+	require.Equal(t, uint64(queueLen), c.queued-c.popped, "P1")
+	require.True(t, slices.IsSorted(c.processing), "P2: %v", c.processing)
+	require.Equal(t, c.begun && c.done() >= c.firstEnd, c.isSynced(), "P3: %+v", *c)
+	last := c.done()
+	for _, v := range c.versions.items() {
+		require.Greater(t, v.end, last, "P4")
+		last = v.end
 	}
-	require.LessOrEqual(t, last, max(p.done(), p.queued), "P4")
+	require.LessOrEqual(t, last, max(c.done(), c.queued), "P4")
 }
 
-func checkRing[T any](t testing.TB, r *ring[T], isZero func(T) bool) {
+func (q *fifo[T]) checkLaws(t testing.TB, isZero func(T) bool) {
 	t.Helper()
-	require.Zero(t, len(r.buf)&(len(r.buf)-1), "R3")
-	for i := r.n; i < len(r.buf); i++ {
-		if !isZero(*r.at(i)) {
-			t.Fatalf("R2: slot %d of %d is not zero", i, r.n)
+	require.LessOrEqual(t, q.head, len(q.slots), "F1")
+	require.True(t, q.len() > 0 || q.head == 0, "F1")
+	for i, slot := range q.slots[:cap(q.slots)] {
+		if i < q.head || i >= len(q.slots) {
+			require.True(t, isZero(slot), "F2: slot %d of %d", i, cap(q.slots))
 		}
 	}
 }

@@ -62,7 +62,7 @@ type RealFIFO struct {
 	bookmarks    bool
 
 	// base.mu guards what follows.
-	items ring[item]
+	items fifo[item]
 	seen  map[string]struct{} // the keys of the batch that is being put together; empty otherwise
 }
 
@@ -119,7 +119,7 @@ func (f *RealFIFO) receive(t DeltaType, obj any) error {
 	received, err := f.preparer.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
+	f.counter.begin(0)
 	if err != nil {
 		return err
 	}
@@ -178,10 +178,10 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.replace()
+	f.counter.replace()
 	f.putLocked(item{delta: Delta{ReplacedAll, ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}}})
 	f.setQueued(f.items.len())
-	f.progress.begin(f.progress.queued)
+	f.counter.begin(f.counter.queued)
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.replace()
+	f.counter.replace()
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
@@ -213,15 +213,14 @@ func (f *RealFIFO) replaceEach(list []any) error {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
 	f.setQueued(f.items.len())
-	f.progress.begin(f.progress.queued)
+	f.counter.begin(f.counter.queued)
 	return nil
 }
 
 // newestQueuedLocked returns the newest delta of each queued key, and the keys in order of arrival.
 func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string) {
 	newest = make(map[string]Delta, f.items.len())
-	for i := range f.items.len() {
-		it := f.items.at(i)
+	for _, it := range f.items.items() {
 		if _, seen := newest[it.key]; !seen {
 			keys = append(keys, it.key)
 		}
@@ -247,8 +246,8 @@ func (f *RealFIFO) Resync() error {
 // resyncEachLocked is Resync without AtomicEvents.
 func (f *RealFIFO) resyncEachLocked() error {
 	queued := make(map[string]struct{}, f.items.len())
-	for i := range f.items.len() {
-		queued[f.items.at(i).key] = struct{}{}
+	for _, it := range f.items.items() {
+		queued[it.key] = struct{}{}
 	}
 	var errs []error
 	for _, known := range f.knownObjects.ListKeys() {
@@ -272,6 +271,6 @@ func (f *RealFIFO) resyncEachLocked() error {
 // putLocked queues an item.
 func (f *RealFIFO) putLocked(it item) {
 	f.items.push(it)
-	f.progress.queued++
+	f.counter.queued++
 	f.cond.Signal()
 }

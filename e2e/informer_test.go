@@ -203,7 +203,7 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 		require.Fail(t, "no error")
 	}
 	assert.False(t, inf.HasSynced())
-	assert.True(t, apierrors.IsForbidden(inf.LastError()), "%v", inf.LastError())
+	assert.True(t, apierrors.IsForbidden(inf.Err()), "%v", inf.Err())
 }
 
 // One change, from the server to the worker and back: server, store, handler, queue, worker, server, store.
@@ -266,7 +266,7 @@ func startInformer(t *testing.T, source reflector.ListerWatcher, example runtime
 	_, err := inf.AddEventHandler(j)
 	require.NoError(t, err)
 	runInformer(t, inf)
-	require.True(t, informer.WaitForCacheSync(t.Context(), inf.HasSynced))
+	require.NoError(t, informer.WaitForSync(t.Context(), inf))
 	return j
 }
 

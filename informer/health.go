@@ -103,18 +103,28 @@ func (e *StaleError) Error() string {
 	if e.Health.Started && !e.Health.Stopped {
 		fmt.Fprintf(&b, "; it is %s", e.Health.Reflector.Phase)
 	}
-	if r := e.Health.Reflector; r.ConsecutiveFailures > 0 {
-		fmt.Fprintf(&b, "; failures in a row: %d, the last: %v", r.ConsecutiveFailures, r.LastError)
+	if err := currentError(e.Health.Reflector); err != nil {
+		failures := e.Health.Reflector.ConsecutiveFailures
+		fmt.Fprintf(&b, "; failures in a row: %d, the last: %v", failures, err)
 	}
 	return b.String()
 }
 
-// Unwrap returns why, and the last error if no attempt has succeeded since.
+// Unwrap returns Why, and the error that keeps the informer from listing or watching, if any.
 func (e *StaleError) Unwrap() []error {
-	if e.Health.Reflector.ConsecutiveFailures == 0 {
-		return []error{e.Why}
+	if err := currentError(e.Health.Reflector); err != nil {
+		return []error{e.Why, err}
 	}
-	return []error{e.Why, e.Health.Reflector.LastError}
+	return []error{e.Why}
+}
+
+// currentError returns the newest error, or nil if a watch has opened since it happened.
+// Status.LastError is kept after that.
+func currentError(s reflector.Status) error {
+	if s.ConsecutiveFailures == 0 {
+		return nil
+	}
+	return s.LastError
 }
 
 // AllFresh returns nil if each of informers is fresh within d. Otherwise the error joins a

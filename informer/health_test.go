@@ -52,12 +52,14 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 		assert.NotZero(t, stale.Health.Reflector.ConsecutiveFailures)
 		assert.WithinDuration(t, time.Now(), stale.Health.Reflector.LastErrorTime, time.Minute)
 		require.NoError(t, w.fresh(3*time.Minute), "it depends on what is asked for")
+		assert.ErrorIs(t, w.informer.(ourSubject).Err(), down)
 
 		w.server.fail(nil)
 		w.after(time.Minute + time.Second) // the longest pause between two attempts
 		require.NoError(t, w.fresh(2*time.Minute))
 		assert.Zero(t, w.health().Reflector.ConsecutiveFailures)
 		assert.ErrorIs(t, w.health().Reflector.LastError, down, "kept")
+		assert.NoError(t, w.informer.(ourSubject).Err(), "not kept")
 
 		w.stop()
 		err = w.fresh(time.Hour)

@@ -128,7 +128,7 @@ func TestBeforeRun(t *testing.T) {
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
-	assert.NoError(t, informer.LastError())
+	assert.NoError(t, informer.Err())
 	assert.Empty(t, informer.GetStore().List())
 	controller := informer.GetController()
 	controller.Run(t.Context()) // does nothing, and returns
@@ -214,7 +214,7 @@ func TestWatchErrorHandler(t *testing.T) {
 			var run sync.WaitGroup
 			run.Go(func() { informer.Run(ctx) })
 			synctest.Wait()
-			assert.ErrorIs(t, informer.LastError(), away)
+			assert.ErrorIs(t, informer.Err(), away)
 			cancel()
 			run.Wait()
 			require.Len(t, heard, 1)
@@ -351,9 +351,9 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 	}, bothQueues)
 }
 
-// A handler's panic ends the process, unless it was asked not to.
-func TestCrashOnPanic_EndsTheProcess(t *testing.T) {
-	if os.Getenv("CRASH_ON_PANIC") == "yes" {
+// Without SkipPanics, a handler's panic ends the process.
+func TestHandlerPanic_EndsTheProcess(t *testing.T) {
+	if os.Getenv("HANDLER_PANICS") == "yes" {
 		story(t, func(w *world) {
 			w.handler.panics = map[string]bool{"add a": true}
 			w.start()
@@ -361,8 +361,8 @@ func TestCrashOnPanic_EndsTheProcess(t *testing.T) {
 		}, only(ours))
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashOnPanic_EndsTheProcess$")
-	cmd.Env = append(os.Environ(), "CRASH_ON_PANIC=yes")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHandlerPanic_EndsTheProcess$")
+	cmd.Env = append(os.Environ(), "HANDLER_PANICS=yes")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	assert.Contains(t, string(out), "panic: handler panics at add a")

@@ -187,13 +187,13 @@ func (l *listener) deliver(c *change) {
 	}
 }
 
-// call notifies the handler of c. A panic ends the process, unless the handler was added with
-// SkipOnPanic, or the process has utilruntime.ReallyCrash off: then crashed is true.
+// call notifies the handler of c. A panic ends the process, unless the handler has SkipPanics, or
+// utilruntime.ReallyCrash is off: then crashed is true.
 func (l *listener) call(c *change) (crashed bool) {
 	if l.calls.Load()%slowSample == 0 && l.pending() > slowBacklogLen {
 		defer l.logIfSlow(time.Now())
 	}
-	if l.options.OnPanic == SkipOnPanic {
+	if l.options.SkipPanics {
 		defer func() {
 			if r := recover(); r != nil {
 				l.panics.Add(1)

@@ -153,8 +153,8 @@ func TestSkipUnchanged(t *testing.T) {
 	}, bothQueues, resyncEvery(time.Hour), withHandler(HandlerOptions{SkipUnchanged: true, ResyncPeriod: &never}))
 }
 
-// With SkipOnPanic, exactly the notification that panicked is missing, and the handler still syncs.
-func TestSkipOnPanic(t *testing.T) {
+// With SkipPanics, only the notification that panicked is missing, and the handler syncs.
+func TestSkipPanics(t *testing.T) {
 	story(t, func(w *world) {
 		w.handler.panics = map[string]bool{"initial b": true}
 		for _, name := range []string{"a", "b", "c"} {
@@ -167,7 +167,7 @@ func TestSkipOnPanic(t *testing.T) {
 		assert.Equal(t, 3, w.handler.status().Calls)
 		w.update("b")
 		w.handlerSaw("update b")
-	}, bothQueues, withHandler(HandlerOptions{OnPanic: SkipOnPanic}))
+	}, bothQueues, withHandler(HandlerOptions{SkipPanics: true}))
 }
 
 // With DrainTimeout, a handler is told what it was not told yet after it was removed, and after the informer stopped.

@@ -61,23 +61,14 @@ type HandlerOptions struct {
 	// an object that was added and changed is one add, and one that was re-created is OnDelete and then OnAdd. An object
 	// that came and went unseen is OnDelete alone.
 	Coalesce bool
-	// OnPanic says what a panic of the handler means.
-	OnPanic PanicPolicy
+	// SkipPanics makes a panic of the handler cost the one notification: it is counted and logged,
+	// and delivery continues. Without it a panic ends the process, as utilruntime.HandleCrash does.
+	// (With utilruntime.ReallyCrash off, the process survives and the next delivery waits a second.)
+	SkipPanics bool
 	// DrainTimeout is for how long what the handler was not told yet is still delivered after it was removed or its
 	// informer stopped; the stop waits for it. 0 drops it at once. A call in flight is waited for in any case.
 	DrainTimeout time.Duration
 }
-
-// PanicPolicy says what happens when a handler panics.
-type PanicPolicy int
-
-const (
-	// CrashOnPanic ends the process, as utilruntime.HandleCrash does. With utilruntime.ReallyCrash off it skips the one
-	// notification, and the next waits a second.
-	CrashOnPanic PanicPolicy = iota
-	// SkipOnPanic counts and logs the panic, skips the one notification, and goes on.
-	SkipOnPanic
-)
 
 // handlerName tells handlers apart: functions by their name, others by their type. What only wraps another says so by a
 // method Unwrap.

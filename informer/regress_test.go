@@ -310,7 +310,7 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 		w.after(time.Minute)
 		w.handlerSaw()
 		if ours, ok := w.informer.(ourSubject); ok {
-			require.ErrorContains(t, ours.LastError(), "cannot transform")
+			require.ErrorContains(t, ours.Err(), "cannot transform")
 		}
 		broken.Store(false)
 		w.after(5 * time.Minute)
@@ -320,7 +320,7 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 			return
 		}
 		w.handlerSaw("add a")
-		assert.NoError(t, w.informer.(ourSubject).LastError())
+		assert.NoError(t, w.informer.(ourSubject).Err())
 		assert.Equal(t, []string{"a@1"}, w.stored())
 	})
 }

@@ -81,8 +81,9 @@ type SharedInformer interface {
 	HasSyncedChecker() DoneChecker
 	// LastSyncResourceVersion is up to where the collection was followed; "" before the first list.
 	LastSyncResourceVersion() string
-	// LastError is why the last attempt to list or watch failed; nil if it did not.
-	LastError() error
+	// Err returns the error that keeps the informer from listing or watching: that of the newest
+	// attempt. It is nil if no attempt has failed, and once a watch is open again.
+	Err() error
 	// Status is a moment in the informer's life, for messages and debug pages.
 	Status() Status
 	// Health says how recent the store is, and why it is not, for health checks.

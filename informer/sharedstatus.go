@@ -41,13 +41,8 @@ func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 	return s.reflectorStatus().ResourceVersion
 }
 
-// LastError implements SharedInformer.
-func (s *sharedIndexInformer) LastError() error {
-	if status := s.reflectorStatus(); status.ConsecutiveFailures > 0 {
-		return status.LastError
-	}
-	return nil
-}
+// Err implements SharedInformer.
+func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
 
 // count is the number of objects. What wraps the store may hide its Len.
 func (s *sharedIndexInformer) count() int {

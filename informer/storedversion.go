@@ -115,7 +115,7 @@ func (s *sharedIndexInformer) WaitForResourceVersion(ctx context.Context, resour
 	}
 	has, _ := s.stored.get()
 	return &BehindError{
-		Informer: s.name, Want: resourceVersion, Have: has, LastError: s.LastError(), Err: err,
+		Informer: s.name, Want: resourceVersion, Have: has, Cause: err, Err: s.Err(),
 	}
 }
 
@@ -126,28 +126,27 @@ type BehindError struct {
 	// Want is the resourceVersion that was waited for. Have is the one up to which the store held
 	// every change when the wait ended; "" before the first list.
 	Want, Have string
-	// LastError is the reason why the informer's last attempt to list or watch failed; nil if it
-	// did not.
-	LastError error
-	// Err is why the wait ended: the context's cause, ErrStopped, or that the server's
-	// resourceVersions are not numbers.
+	// Cause is why the wait ended: the context's cause, ErrStopped, or an error that says that the
+	// server's resourceVersions are not numbers.
+	Cause error
+	// Err is the informer's Err at that time.
 	Err error
 }
 
 // Error names the informer and both resourceVersions.
 func (e *BehindError) Error() string {
 	text := fmt.Sprintf("wait for resourceVersion %q in %s, which holds everything up to %q: %v",
-		e.Want, e.Informer, e.Have, e.Err)
-	if e.LastError != nil {
-		text += fmt.Sprintf(" (last error: %v)", e.LastError)
+		e.Want, e.Informer, e.Have, e.Cause)
+	if e.Err != nil {
+		text += fmt.Sprintf(" (last error: %v)", e.Err)
 	}
 	return text
 }
 
-// Unwrap returns why the wait ended, and the informer's last error.
+// Unwrap returns Cause, and Err if it is not nil.
 func (e *BehindError) Unwrap() []error {
-	if e.LastError == nil {
-		return []error{e.Err}
+	if e.Err == nil {
+		return []error{e.Cause}
 	}
-	return []error{e.Err, e.LastError}
+	return []error{e.Cause, e.Err}
 }

@@ -164,7 +164,7 @@ func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
 		err := w.waitFor(ctx, "5")
 		behind, ok := errors.AsType[*BehindError](err)
 		require.True(t, ok, "%v", err)
-		assert.Equal(t, &BehindError{Informer: behind.Informer, Want: "5", Have: "1", Err: context.DeadlineExceeded}, behind)
+		assert.Equal(t, &BehindError{Informer: behind.Informer, Want: "5", Have: "1", Cause: context.DeadlineExceeded}, behind)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.EqualError(t, err, `wait for resourceVersion "5" in SharedIndexInformer *v1.ConfigMap, which holds everything up to "1": context deadline exceeded`)
 

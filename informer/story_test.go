@@ -69,7 +69,7 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
 	story(t, func(w *world) {
 		naive := ResourceEventHandlerFuncs{DeleteFunc: func(obj any) { _ = obj.(*corev1.ConfigMap).Name }}
-		handle, err := w.informer.addHandler(naive, HandlerOptions{OnPanic: SkipOnPanic})
+		handle, err := w.informer.addHandler(naive, HandlerOptions{SkipPanics: true})
 		require.NoError(t, err)
 		panics := func() int { return handle.(ResourceEventHandlerRegistration).Status().Panics }
 		w.create("a")

@@ -7,16 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
 )
-
-// syncedPollPeriod is how often WaitForCacheSync asks.
-const syncedPollPeriod = 100 * time.Millisecond
 
 // DoneChecker is something that happens once: a name for messages, and a channel that closes when it has happened.
 //
@@ -72,49 +67,11 @@ func waitForOne(ctx context.Context, checker DoneChecker) bool {
 	return IsDone(checker)
 }
 
-// InformerSynced is an informer's, or a handler registration's, HasSynced.
-//
-// Source: tools/cache/shared_informer.go InformerSynced
-type InformerSynced func() bool
-
-// WaitForCacheSync waits until all of cacheSyncs are true, and returns true, or until ctx is done, and returns false. It
-// polls ten times a second; WaitFor does not poll, and WaitForSync can say what is missing and why.
-//
-// Source: tools/cache/shared_informer.go WaitForCacheSync
-func WaitForCacheSync(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	ticker := time.NewTicker(syncedPollPeriod)
-	defer ticker.Stop()
-	for {
-		if !slices.ContainsFunc(cacheSyncs, func(synced InformerSynced) bool { return !synced() }) {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-	}
-}
-
-// WaitForNamedCacheSync is WaitForCacheSync that logs what it does, with ctx's logger.
-//
-// Source: tools/cache/shared_informer.go WaitForNamedCacheSyncWithContext
-func WaitForNamedCacheSync(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	logger := klog.FromContext(ctx)
-	logger.Info("Waiting for caches to sync")
-	if !WaitForCacheSync(ctx, cacheSyncs...) {
-		utilruntime.HandleErrorWithContext(ctx, nil, "Unable to sync caches")
-		return false
-	}
-	logger.Info("Caches are synced")
-	return true
-}
-
-// Syncer is what WaitForSync can wait for: a SharedInformer, or anything else that lists and may fail to.
+// Syncer is the part of a SharedInformer that WaitForSync uses.
 type Syncer interface {
 	HasSyncedChecker() DoneChecker
-	// LastError is why the last attempt to list or watch failed, nil if it did not.
-	LastError() error
+	// Err returns the error that keeps the informer from listing or watching; nil if there is none.
+	Err() error
 }
 
 // WaitForSync waits until every informer has synced, or until ctx is done. Then the error is a *SyncError, which names each
@@ -123,7 +80,7 @@ func WaitForSync(ctx context.Context, informers ...Syncer) error {
 	var missing []Unsynced
 	for _, informer := range informers {
 		if checker := informer.HasSyncedChecker(); !waitForOne(ctx, checker) {
-			missing = append(missing, Unsynced{Name: checker.Name(), LastError: informer.LastError()})
+			missing = append(missing, Unsynced{Name: checker.Name(), Err: informer.Err()})
 		}
 	}
 	if len(missing) == 0 {
@@ -140,10 +97,10 @@ type SyncError struct {
 	Missing []Unsynced
 }
 
-// Unsynced is an informer that has not synced. LastError is nil if no attempt has failed so far.
+// Unsynced is an informer that has not synced, with its Err.
 type Unsynced struct {
-	Name      string
-	LastError error
+	Name string
+	Err  error
 }
 
 // Error names each missing informer with its last error.
@@ -155,8 +112,8 @@ func (e *SyncError) Error() string {
 			b.WriteString(", ")
 		}
 		b.WriteString(u.Name)
-		if u.LastError != nil {
-			fmt.Fprintf(&b, " (%v)", u.LastError)
+		if u.Err != nil {
+			fmt.Fprintf(&b, " (%v)", u.Err)
 		}
 	}
 	fmt.Fprintf(&b, ": %v", e.Cause)
@@ -167,8 +124,8 @@ func (e *SyncError) Error() string {
 func (e *SyncError) Unwrap() []error {
 	errs := []error{e.Cause}
 	for _, u := range e.Missing {
-		if u.LastError != nil {
-			errs = append(errs, u.LastError)
+		if u.Err != nil {
+			errs = append(errs, u.Err)
 		}
 	}
 	return errs

@@ -25,7 +25,7 @@ func newMilestone(name string) milestone          { return milestone{name, make(
 func (m milestone) Name() string                  { return m.name }
 func (m milestone) Done() <-chan struct{}         { return m.done }
 func (m milestone) HasSyncedChecker() DoneChecker { return m }
-func (m milestone) LastError() error              { return nil }
+func (m milestone) Err() error                    { return nil }
 
 func TestWaitFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -43,23 +43,6 @@ func TestWaitFor(t *testing.T) {
 
 		assert.False(t, WaitFor(ctx, "more", a, newMilestone("never")))
 		assert.True(t, WaitFor(ctx, "after the context's end", a, b), "what is done counts")
-	})
-}
-
-func TestWaitForCacheSync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		synced := func() bool { return time.Since(began) >= time.Second }
-		assert.True(t, WaitForCacheSync(t.Context(), synced, synced))
-		assert.Equal(t, time.Second, time.Since(began))
-		assert.True(t, WaitForNamedCacheSync(t.Context(), synced))
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		never := func() bool { return false }
-		assert.False(t, WaitForCacheSync(ctx, synced, never))
-		assert.False(t, WaitForNamedCacheSync(ctx, never))
-		assert.True(t, WaitForCacheSync(ctx, synced))
 	})
 }
 
@@ -81,7 +64,7 @@ func TestWaitForSync_NamesTheCause(t *testing.T) {
 		require.ErrorAs(t, err, &syncErr)
 		require.Len(t, syncErr.Missing, 2)
 		assert.Equal(t, "SharedIndexInformer *v1.Secret", syncErr.Missing[0].Name)
-		assert.True(t, apierrors.IsForbidden(syncErr.Missing[0].LastError))
+		assert.True(t, apierrors.IsForbidden(syncErr.Missing[0].Err))
 		assert.True(t, apierrors.IsForbidden(err))
 		assert.Regexp(t, `^failed to sync all caches: SharedIndexInformer \*v1.Secret \(.*secrets is forbidden: no role\), another: startup took too long$`, err.Error())
 		synctest.Wait()

@@ -53,7 +53,7 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 			return
 		case <-ticker.C:
 			line := fmt.Sprintf("Loading: %d objects so far.", p.arrived.Load())
-			if err := loading.LastError(); err != nil {
+			if err := loading.Err(); err != nil {
 				line += " The last attempt failed: " + printable.Text(err.Error())
 			}
 			fmt.Fprintln(p.out, line)

@@ -20,7 +20,7 @@ var known = map[string]string{
 	"HandlerOptions.SkipUnchanged":  ourHandlerOption,
 	"HandlerOptions.SplitRecreated": ourHandlerOption,
 	"HandlerOptions.Coalesce":       ourHandlerOption,
-	"HandlerOptions.OnPanic":        ourHandlerOption,
+	"HandlerOptions.SkipPanics":     ourHandlerOption,
 	"HandlerOptions.DrainTimeout":   ourHandlerOption,
 
 	"v0.36 FakeCustomStore.BookmarkFunc":                     "client-go has it since v0.37",

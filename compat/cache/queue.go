@@ -37,16 +37,28 @@ type (
 
 	// KeyListerGetter is what the consumer of a queue knows.
 	KeyListerGetter = deltafifo.KeyListerGetter
-	// KeyLister lists the known keys.
-	KeyLister = deltafifo.KeyLister
-	// KeyGetter finds a known object.
-	KeyGetter = deltafifo.KeyGetter
 
 	// DeltaFIFO is a queue of keys, each with what happened to its object.
 	DeltaFIFO = deltafifo.DeltaFIFO
 	// RealFIFO is a queue of deltas in the order of arrival.
 	RealFIFO = deltafifo.RealFIFO
 )
+
+// KeyLister is one half of KeyListerGetter.
+//
+// Source: tools/cache/delta_fifo.go KeyLister
+type KeyLister interface {
+	// ListKeys returns the known keys.
+	ListKeys() []string
+}
+
+// KeyGetter is the other half of KeyListerGetter.
+//
+// Source: tools/cache/delta_fifo.go KeyGetter
+type KeyGetter interface {
+	// GetByKey returns a known object.
+	GetByKey(key string) (value any, exists bool, err error)
+}
 
 // The types of a Delta.
 const (

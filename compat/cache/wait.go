@@ -6,22 +6,27 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
 )
 
-// What is the same here as in package informer.
-type (
-	// DoneChecker is something that happens once.
-	DoneChecker = informer.DoneChecker
-	// InformerSynced is an informer's, or a handler registration's, HasSynced.
-	InformerSynced = informer.InformerSynced
-)
+// syncedPollPeriod is the time between two checks of WaitForCacheSync.
+const syncedPollPeriod = 100 * time.Millisecond
 
-// IsDone tells without blocking whether it has happened.
+// DoneChecker is the type of package informer.
+type DoneChecker = informer.DoneChecker
+
+// InformerSynced is the HasSynced method of an informer or of a handler registration.
+//
+// Source: tools/cache/shared_informer.go InformerSynced
+type InformerSynced func() bool
+
+// IsDone reports whether the checker's event has happened. It does not block.
 //
 // Source: tools/cache/shared_informer.go IsDone
 func IsDone(checker DoneChecker) bool { return informer.IsDone(checker) }
@@ -64,26 +69,50 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	return len(missing) == 0
 }
 
-// WaitForCacheSync waits until all of cacheSyncs are true, and returns true, or until stopCh is closed, and returns false.
+// WaitForCacheSync checks cacheSyncs ten times a second. It returns true when all of them are true,
+// and false when stopCh is closed before that. A true result needs no wait, even if stopCh is
+// closed already.
 //
 // Source: tools/cache/shared_informer.go WaitForCacheSync
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	return informer.WaitForCacheSync(wait.ContextForChannel(stopCh), cacheSyncs...)
+	ticker := time.NewTicker(syncedPollPeriod)
+	defer ticker.Stop()
+	for {
+		if !slices.ContainsFunc(cacheSyncs, func(synced InformerSynced) bool { return !synced() }) {
+			return true
+		}
+		select {
+		case <-stopCh:
+			return false
+		case <-ticker.C:
+		}
+	}
 }
 
-// WaitForNamedCacheSync is WaitForCacheSync that logs what it does, with the name.
+// WaitForNamedCacheSync is WaitForCacheSync that logs the start and the result under the name.
 //
 // Source: tools/cache/shared_informer.go WaitForNamedCacheSync
-func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	ctx := klog.NewContext(wait.ContextForChannel(stopCh), klog.LoggerWithName(klog.Background(), controllerName))
+func WaitForNamedCacheSync(
+	controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced,
+) bool {
+	logger := klog.LoggerWithName(klog.Background(), controllerName)
+	ctx := klog.NewContext(wait.ContextForChannel(stopCh), logger)
 	return WaitForNamedCacheSyncWithContext(ctx, cacheSyncs...)
 }
 
-// WaitForNamedCacheSyncWithContext is WaitForCacheSync that logs what it does, with the context's logger.
+// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx is done. It logs the start and the
+// result with the logger of ctx.
 //
 // Source: tools/cache/shared_informer.go WaitForNamedCacheSyncWithContext
 func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	return informer.WaitForNamedCacheSync(ctx, cacheSyncs...)
+	logger := klog.FromContext(ctx)
+	logger.Info("Waiting for caches to sync")
+	if !WaitForCacheSync(ctx.Done(), cacheSyncs...) {
+		utilruntime.HandleErrorWithContext(ctx, nil, "Unable to sync caches")
+		return false
+	}
+	logger.Info("Caches are synced")
+	return true
 }
 
 // SyncResult says which informers of a factory have synced.

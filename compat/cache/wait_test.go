@@ -8,7 +8,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,15 +65,21 @@ func TestWaitFor_LogsEachWhenItIsDone(t *testing.T) {
 
 func TestWaitForCacheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var synced atomic.Bool
-		time.AfterFunc(time.Second, func() { synced.Store(true) })
-		stopCh := make(chan struct{})
-		hasSynced := synced.Load
+		began := time.Now()
+		synced := func() bool { return time.Since(began) >= time.Second }
 		never := func() bool { return false }
-		require.True(t, cache.WaitForCacheSync(stopCh, hasSynced))
-		require.True(t, cache.WaitForNamedCacheSync("mine", stopCh, hasSynced))
+		stopCh := make(chan struct{})
+		require.True(t, cache.WaitForCacheSync(stopCh, synced, synced))
+		require.Equal(t, time.Second, time.Since(began))
+		require.True(t, cache.WaitForNamedCacheSync("mine", stopCh, synced))
 		time.AfterFunc(time.Second, func() { close(stopCh) })
-		require.False(t, cache.WaitForCacheSync(stopCh, hasSynced, never))
+		require.False(t, cache.WaitForCacheSync(stopCh, synced, never))
+		require.True(t, cache.WaitForCacheSync(stopCh, synced), "stopCh is closed")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.True(t, cache.WaitForNamedCacheSyncWithContext(ctx, synced))
+		require.False(t, cache.WaitForNamedCacheSyncWithContext(ctx, synced, never))
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress counts what passes through a queue: when the first list has been processed, and up to
+// counter counts what passes through a queue: when the first list has been processed, and up to
 // which resourceVersion everything has.
 //
 // Items are numbered in the order in which they were queued, starting at 0. An item is an entry
@@ -21,7 +21,7 @@ import (
 //	P4  versions[i].end > done(), and the ends ascend strictly: everything up to versions[i] is
 //	    processed when the items before its end are
 //	P5  stored is the version that the only batch in processing completes, until it is reported
-type progress struct {
+type counter struct {
 	queued, popped uint64
 	processing     []uint64 // more than one only if several consumers process without the lock
 
@@ -32,7 +32,7 @@ type progress struct {
 	reached  func(resourceVersion string, asOf time.Time) // nil: versions are not tracked
 	ordered  bool                                         // changes arrive in resourceVersion order
 	failed   bool                                         // a change was lost and no list has come since
-	versions ring[receivedVersion]
+	versions fifo[receivedVersion]
 	stored   receivedVersion // belongs to the consumer while it processes
 }
 
@@ -43,37 +43,37 @@ type receivedVersion struct {
 	asOf            time.Time
 }
 
-func newProgress(reached func(string, time.Time)) progress {
-	return progress{synced: make(chan struct{}), reached: reached}
+func newCounter(reached func(string, time.Time)) counter {
+	return counter{synced: make(chan struct{}), reached: reached}
 }
 
 // done returns the number of the first item that has not been processed.
-func (p *progress) done() uint64 {
-	if len(p.processing) > 0 {
-		return p.processing[0]
+func (c *counter) done() uint64 {
+	if len(c.processing) > 0 {
+		return c.processing[0]
 	}
-	return p.popped
+	return c.popped
 }
 
 // begin notes that the first list is what was queued from the start up to the item before end.
 // Only the first call counts.
-func (p *progress) begin(end uint64) {
-	if p.begun {
+func (c *counter) begin(end uint64) {
+	if c.begun {
 		return
 	}
-	p.begun, p.firstEnd = true, end
-	p.checkSynced()
+	c.begun, c.firstEnd = true, end
+	c.checkSynced()
 }
 
-func (p *progress) checkSynced() {
-	if p.begun && p.done() >= p.firstEnd && !p.isSynced() {
-		close(p.synced)
+func (c *counter) checkSynced() {
+	if c.begun && c.done() >= c.firstEnd && !c.isSynced() {
+		close(c.synced)
 	}
 }
 
-func (p *progress) isSynced() bool {
+func (c *counter) isSynced() bool {
 	select {
-	case <-p.synced:
+	case <-c.synced:
 		return true
 	default:
 		return false
@@ -81,97 +81,102 @@ func (p *progress) isSynced() bool {
 }
 
 // firstLeft returns how many items of the first list are in the queue.
-func (p *progress) firstLeft() int {
-	if !p.begun || p.popped >= p.firstEnd {
+func (c *counter) firstLeft() int {
+	if !c.begun || c.popped >= c.firstEnd {
 		return 0
 	}
-	return int(p.firstEnd - p.popped)
+	return int(c.firstEnd - c.popped)
 }
 
 // pop notes that n items are taken out to be processed, and returns the first one's number.
-func (p *progress) pop(n int) (first uint64) {
-	first = p.popped
-	p.popped += uint64(n)
-	p.processing = append(p.processing, first)
-	if len(p.processing) == 1 {
-		p.stored = p.versionBefore(p.popped)
+func (c *counter) pop(n int) (first uint64) {
+	first = c.popped
+	c.popped += uint64(n)
+	c.processing = append(c.processing, first)
+	if len(c.processing) == 1 {
+		c.stored = c.versionBefore(c.popped)
 	}
 	return first
 }
 
 // versionBefore takes out the newest version that is reached when the items before end are.
-func (p *progress) versionBefore(end uint64) (newest receivedVersion) {
-	for p.versions.len() > 0 && p.versions.at(0).end <= end {
-		newest = p.versions.pop()
+func (c *counter) versionBefore(end uint64) (newest receivedVersion) {
+	n := 0
+	for _, v := range c.versions.items() {
+		if v.end > end {
+			break
+		}
+		newest, n = v, n+1
 	}
-	p.versions.release()
+	c.versions.pop(n)
 	return newest
 }
 
 // reportStored reports the version that the batch in processing completes.
-func (p *progress) reportStored() {
-	if p.stored.end == 0 {
+func (c *counter) reportStored() {
+	if c.stored.end == 0 {
 		return
 	}
-	v := p.stored
-	p.stored = receivedVersion{}
-	p.reached(v.resourceVersion, v.asOf)
+	v := c.stored
+	c.stored = receivedVersion{}
+	c.reached(v.resourceVersion, v.asOf)
 }
 
 // finish notes that the batch which begins with first is processed. A batch that failed leaves
 // the consumer without a change, so that no resourceVersion is reached before the next list.
-func (p *progress) finish(first uint64, ok bool) {
-	i := slices.Index(p.processing, first)
-	p.processing = slices.Delete(p.processing, i, i+1)
-	p.checkSynced()
+func (c *counter) finish(first uint64, ok bool) {
+	i := slices.Index(c.processing, first)
+	c.processing = slices.Delete(c.processing, i, i+1)
+	c.checkSynced()
 	if !ok {
-		p.forgetVersions()
-		p.stored, p.failed = receivedVersion{}, true
+		c.forgetVersions()
+		c.stored, c.failed = receivedVersion{}, true
 	}
-	if v := p.versionBefore(p.done()); v.end > 0 {
-		p.stored = v
+	if v := c.versionBefore(c.done()); v.end > 0 {
+		c.stored = v
 	}
-	p.reportStored()
+	c.reportStored()
 }
 
 // replace notes that a list arrives: it repairs what was lost before it. Its resourceVersion is
 // not known until receive is called.
-func (p *progress) replace() {
-	p.forgetVersions()
-	p.failed = false
+func (c *counter) replace() {
+	c.forgetVersions()
+	c.failed = false
 }
 
-func (p *progress) forgetVersions() {
-	p.ordered = false
-	p.versions = ring[receivedVersion]{}
+func (c *counter) forgetVersions() {
+	c.ordered = false
+	c.versions = fifo[receivedVersion]{}
 }
 
 // changed notes the resourceVersion of a change that was just queued. Until the first receive
 // after a list, the order of changes is not known, and so it says nothing.
-func (p *progress) changed(resourceVersion string) {
-	if p.ordered && resourceVersion != "" {
-		p.await(receivedVersion{end: p.queued, resourceVersion: resourceVersion})
+func (c *counter) changed(resourceVersion string) {
+	if c.ordered && resourceVersion != "" {
+		c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion})
 	}
 }
 
 // receive notes that every change up to resourceVersion has been queued.
-func (p *progress) receive(resourceVersion string, asOf time.Time) {
-	if p.reached == nil || p.failed || resourceVersion == "" {
+func (c *counter) receive(resourceVersion string, asOf time.Time) {
+	if c.reached == nil || c.failed || resourceVersion == "" {
 		return
 	}
-	p.ordered = resourceVersion != "0"
-	p.await(receivedVersion{end: p.queued, resourceVersion: resourceVersion, asOf: asOf})
+	c.ordered = resourceVersion != "0"
+	c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion, asOf: asOf})
 }
 
 // await reports v once the items before its end are processed.
-func (p *progress) await(v receivedVersion) {
-	last := p.versions.len() - 1
+func (c *counter) await(v receivedVersion) {
+	versions := c.versions.items()
+	last := len(versions) - 1
 	switch {
-	case v.end <= p.done():
-		p.reached(v.resourceVersion, v.asOf)
-	case last >= 0 && p.versions.at(last).end == v.end:
-		*p.versions.at(last) = v
+	case v.end <= c.done():
+		c.reached(v.resourceVersion, v.asOf)
+	case last >= 0 && versions[last].end == v.end:
+		versions[last] = v
 	default:
-		p.versions.push(v)
+		c.versions.push(v)
 	}
 }
