@@ -27,7 +27,7 @@ var rules = map[string]rule{
 	"store":      {},
 	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo":  {ours: []string{"store"}},
-	"reflector":  {ours: []string{"store"}, outside: []string{"k8s.io/client-go/rest"}},
+	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
 	"controller": {ours: []string{"workqueue"}},
 	"leaderelection": {
@@ -35,6 +35,7 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"},
 	},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
+	"internal/jsonlist":           {},
 	"apitest":                     {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
 	"trace":                       {ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller"}},
 	"metrics": {
