@@ -35,7 +35,7 @@ update: ## rewrite the recorded transcripts, and the docs' quotes, from what the
 	$(GO) test -run 'QuoteTheSource' ./internal/layout -update
 
 fuzz: ## each fuzz target for FUZZTIME
-	@for package in $$(grep -l '^func Fuzz' */*_test.go | xargs -n1 dirname | sort -u); do \
+	@for package in $$(grep -l '^func Fuzz' */*_test.go internal/*/*_test.go | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -hoE '^func Fuzz\w+' $$package/*_test.go | cut -c6-); do \
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x ./$$package || exit 1; done; done
 

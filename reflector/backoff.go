@@ -10,21 +10,27 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// backoffReset is how long waits may grow before they start again whatever happened: as in client-go, so that a long
-// outage does not end with the longest wait more often than there.
+// backoffReset is how long waits may grow before they start again whatever happened: as in
+// client-go, so that a long outage does not end with the longest wait more often than there.
 const backoffReset = 2 * time.Minute
 
 func defaultBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2, Jitter: 1}
+	return wait.Backoff{
+		Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2, Jitter: 1,
+	}
 }
 
 // backoff makes the waits of one reflector, between LISTs and between WATCHes alike.
 //
-//	B1  a wait is at least as long as the one before it (before jitter), unless the waits started again in between
-//	B2  they start again two minutes after they last did, and when health is proven: a watch that was followed lived
-//	    longer than the last wait, or brought a change. A LIST, or the initial events of a stream, prove nothing
-//	B3  after a change that could not be applied, changes prove nothing: only the life of a watch does
-//	B4  they start again at the first 410 since health was proven, for the server that sends it is well; not at the next
+//	B1  a wait is at least as long as the one before it (before jitter), unless the waits
+//	    started again in between
+//	B2  they start again two minutes after they last did, and when health is proven: a watch
+//	    that was followed lived longer than the last wait, or brought a change. A LIST, or the
+//	    initial events of a stream, prove nothing
+//	B3  after a change that could not be applied, changes prove nothing: only the life of a
+//	    watch does
+//	B4  they start again at the first 410 since health was proven, for the server that sends it
+//	    is well; not at the next
 type backoff struct {
 	initial wait.Backoff
 	clock   clock.Clock

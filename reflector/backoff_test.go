@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// With the jitter that tests switch off, waits are as long as client-go's or up to twice that. Like client-go's they start
-// again two minutes after they last did.
+// With the jitter that tests switch off, waits are as long as client-go's or up to twice that. Like
+// client-go's they start again two minutes after they last did.
 func TestBackoff_Default(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackoff(defaultBackoff(), clock.RealClock{})
@@ -66,7 +66,8 @@ func TestBackoff_Laws(t *testing.T) {
 	}
 }
 
-// Internal errors form a series while less than a minute passes between two of them. Only a series has a limit.
+// Internal errors form a series while less than a minute passes between two of them. Only a series
+// has a limit.
 func TestInternalErrors(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	e := internalErrors{max: 90 * time.Second}

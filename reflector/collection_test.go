@@ -21,7 +21,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// collection is pods on a server: one log of changes, read by LIST and WATCH. It is a ListerWatcher.
+// collection is pods on a server: one log of changes, read by LIST and WATCH. It is a
+// ListerWatcher.
 //
 // With chaos it fails now and then, in each way the error matrix has.
 type collection struct {
@@ -92,7 +93,7 @@ func (c *collection) at(resourceVersion int) []v1.Pod {
 	return list
 }
 
-// requests returns what was asked since the last time.
+// requests returns the requests since the last time.
 func (c *collection) requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +263,7 @@ func (w *collectionWatch) send(ctx context.Context, e watch.Event) bool {
 	return false
 }
 
-// mapStore is the simplest Store: a map, and a diary.
+// mapStore is the simplest Store: a map, and a record of its calls.
 type mapStore struct {
 	mu    sync.Mutex
 	items map[string]string // name -> resourceVersion
@@ -329,7 +330,7 @@ func (s *mapStore) state() string {
 	return strings.Join(words, " ")
 }
 
-// story returns what happened to the store since the last time.
+// story returns the calls of the store since the last time.
 func (s *mapStore) story() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,8 @@ func differ[T any](t *testing.T, f func(t *testing.T, s *script) T, ours, client
 	}
 }
 
-// A change that the store does not take is lost in client-go, since the resourceVersion moves past it.
+// A change that the store does not take is lost in client-go, since the resourceVersion moves past
+// it.
 func TestDifference_FailedChangeIsNotLost(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.watching()
@@ -43,7 +44,8 @@ func TestDifference_FailedChangeIsNotLost(t *testing.T) {
 	)
 }
 
-// An object that arrives in a streaming list is transformed twice in client-go: in the buffer and in the queue.
+// An object that arrives in a streaming list is transformed twice in client-go: in the buffer and
+// in the queue.
 func TestDifference_TransformOnce(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) int {
 		count := 0
@@ -58,7 +60,8 @@ func TestDifference_TransformOnce(t *testing.T) {
 	}, 1, 2)
 }
 
-// client-go does not notice that it is stopped while it backs off from a busy server before a streaming list.
+// client-go does not notice that it is stopped while it backs off from a busy server before a
+// streaming list.
 func TestDifference_StreamingBackoffIsCancelled(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) time.Duration {
 		on := true
@@ -113,7 +116,8 @@ func TestDifference_RefusalIsRemembered(t *testing.T) {
 	)
 }
 
-// Two streams that end before they are complete are as good as a refusal. client-go goes on for ever and never lists.
+// Two streams that end before they are complete are as good as a refusal. client-go streams for
+// ever and never lists.
 func TestDifference_UnfinishedStreamsAreRemembered(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
@@ -132,7 +136,8 @@ func TestDifference_UnfinishedStreamsAreRemembered(t *testing.T) {
 	})
 }
 
-// A streaming list whose end never comes blocks client-go until the server closes it, and then again.
+// A streaming list whose end never comes blocks client-go until the server closes it, and then
+// again.
 func TestDifference_MissingEndBookmarkFallsBack(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) int {
 		s.streaming()
@@ -142,7 +147,8 @@ func TestDifference_MissingEndBookmarkFallsBack(t *testing.T) {
 	}, 1, 0)
 }
 
-// A watch on a dead connection is given up half a minute after its timeout. client-go waits for ever.
+// A watch on a dead connection is given up half a minute after its timeout. client-go waits for
+// ever.
 func TestDifference_SilentWatchIsAbandoned(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) bool {
 		s.watching()
@@ -151,7 +157,8 @@ func TestDifference_SilentWatchIsAbandoned(t *testing.T) {
 	}, true, false)
 }
 
-// The same where the server never answers the request, and the request does not notice that it is given up.
+// The same where the server never answers the request, and the request does not notice that it is
+// given up.
 func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) int {
 		s.start()
@@ -165,8 +172,8 @@ func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
 	}, 1, 0)
 }
 
-// The waits of one outage do not make the next one longer, once a watch has brought a change in between. client-go's do,
-// for two minutes.
+// The waits of one outage do not make the next one longer, once a watch has brought a change in
+// between. client-go's do, for two minutes.
 func TestDifference_ChangesStartTheWaitsAgain(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.start()
@@ -185,7 +192,8 @@ func TestDifference_ChangesStartTheWaitsAgain(t *testing.T) {
 	)
 }
 
-// A server that forgot the past while it was away is there: the LIST that must follow does not wait for long.
+// A server that forgot the past while it was away is there: the LIST that must follow does not wait
+// for long.
 func TestDifference_ExpiredAfterAnOutageListsSoon(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.start()
@@ -201,7 +209,8 @@ func TestDifference_ExpiredAfterAnOutageListsSoon(t *testing.T) {
 	)
 }
 
-// The connection of a watch is lost: ours resumes it. client-go lists, since the client makes an InternalError of it.
+// The connection of a watch is lost: ours resumes it. client-go lists, since the client makes an
+// InternalError of it.
 func TestDifference_LostConnectionResumes(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.watching()
@@ -213,7 +222,8 @@ func TestDifference_LostConnectionResumes(t *testing.T) {
 	)
 }
 
-// A watch that ends within a second, and brings nothing new, is opened again after a wait. client-go does not wait.
+// A watch that ends within a second, and brings nothing new, is opened again after a wait.
+// client-go does not wait.
 func TestDifference_ShortWatchesWait(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) time.Duration {
 		s.watching()
@@ -228,8 +238,8 @@ func TestDifference_ShortWatchesWait(t *testing.T) {
 	}, (1+2+4+8+16)*800*time.Millisecond, 0)
 }
 
-// A streaming list that is not answered, as by a proxy that withholds the headers, is given up like one that brings
-// nothing. client-go waits until the server ends it.
+// A streaming list that is not answered, as by a proxy that withholds the headers, is given up like
+// one that brings nothing. client-go waits until the server ends it.
 func TestDifference_UnansweredStreamFallsBack(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		on := true
@@ -242,8 +252,8 @@ func TestDifference_UnansweredStreamFallsBack(t *testing.T) {
 	)
 }
 
-// A server that sends the same pages again and again is asked for a list without pages. client-go collects pages until
-// its memory is full.
+// A server that sends the same pages again and again is asked for a list without pages. client-go
+// collects pages until its memory is full.
 func TestDifference_RepeatedContinueToken(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.start()
@@ -269,8 +279,8 @@ func TestDifference_StopIsNoFailure(t *testing.T) {
 	}, 0, 1)
 }
 
-// Whether a server pages a LIST at "0" is learned from a LIST at "0" alone. client-go learns it also from the LIST for
-// the newest state that follows if the one at "0" has expired.
+// Whether a server pages a LIST at "0" is learned from a LIST at "0" alone. client-go learns it
+// also from the LIST for the newest state that follows if the one at "0" has expired.
 func TestDifference_ExpiredListAtZeroTeachesNothing(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.start()

@@ -15,12 +15,17 @@ import (
 
 // Errors that a WatchErrorHandler, an observer or Status may show besides those of the server.
 var (
-	// ErrWatchSilent is the end of a watch that the server should have ended long ago: its connection is dead.
+	// ErrWatchSilent is the end of a watch that the server should have ended long ago: its
+	// connection is dead.
 	ErrWatchSilent = errors.New("watch is silent past its timeout")
-	// ErrStreamUnfinished is the end of a streaming list that never said that the initial state is complete.
+	// ErrStreamUnfinished is the end of a streaming list that never said that the initial state is
+	// complete.
 	ErrStreamUnfinished = errors.New("streaming list has no end of the initial events")
-	// errNothingNew is the end of a watch that lasted less than a second and brought events, but no change.
+	// errNothingNew is the end of a watch that lasted less than a second and brought events, but no
+	// change.
 	errNothingNew = errors.New("watch lasted less than a second and brought no change")
+	// errUnreachable is the end of a watch that rest made because it could not reach the server.
+	errUnreachable = errors.New("server cannot be reached")
 	// ErrRunning is returned by ListAndWatch while the reflector runs already.
 	ErrRunning = errors.New("reflector is running already")
 )
@@ -34,11 +39,13 @@ type VeryShortWatchError struct {
 
 // Error says so in client-go's words.
 func (e *VeryShortWatchError) Error() string {
-	return fmt.Sprintf("very short watch: %s: Unexpected watch close - watch lasted less than a second and no items received", e.Name)
+	const text = "very short watch: %s: Unexpected watch close - " +
+		"watch lasted less than a second and no items received"
+	return fmt.Sprintf(text, e.Name)
 }
 
-// ApplyError is a change that was received and not taken: the transform failed, or the Store, or the consumer behind the
-// Store (see Reflector.Relist). Nothing is lost: the reflector lists again.
+// ApplyError is a change that was received and not taken: the transform failed, or the Store, or
+// the consumer behind the Store (see Reflector.Relist). Nothing is lost: the reflector lists again.
 type ApplyError struct {
 	Verb   string // transform, add, update, delete, bookmark, replace, resync or process
 	Object string // namespace/name of the object; "" when the change concerns them all
@@ -63,8 +70,9 @@ func isApplyError(err error) bool {
 	return errors.As(err, &applyErr)
 }
 
-// causeDecoding marks the ERROR event that a client makes itself when it cannot read on from a watch: a frame that cannot
-// be decoded, or a connection that was lost. To a reader it looks like an InternalError.
+// causeDecoding marks the ERROR event that a client makes itself when it cannot read on from a
+// watch: a frame that cannot be decoded, or a connection that was lost. To a reader it looks like
+// an InternalError.
 //
 // Source: rest/request.go Request
 const causeDecoding metav1.CauseType = "ClientWatchDecoding"
@@ -77,15 +85,16 @@ func isAnswer(err error) bool {
 	return errors.As(err, &status) && !isDecodingError(err)
 }
 
-// isExpired reports a 410: the server has forgotten the resourceVersion. Old servers say Gone instead of Expired.
+// isExpired reports a 410: the server has forgotten the resourceVersion. Old servers say Gone
+// instead of Expired.
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
 const tooLarge = "Too large resource version"
 
-// isTooLarge reports that the server has not yet reached the resourceVersion. Servers since 1.19 give a typed cause, 1.17
-// and 1.18 the cause's text, older ones a text somewhere in the message.
+// isTooLarge reports that the server has not yet reached the resourceVersion. Servers since 1.19
+// give a typed cause, 1.17 and 1.18 the cause's text, older ones a text somewhere in the message.
 func isTooLarge(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return true
@@ -105,23 +114,27 @@ func isTooLarge(err error) bool {
 // isUnavailable reports that a request cannot be served at its resourceVersion, but can at another.
 func isUnavailable(err error) bool { return isExpired(err) || isTooLarge(err) }
 
-// isBusy reports that the server cannot answer for now, so that what was asked should be asked again later.
+// isBusy reports that the server cannot answer for now, so that what was asked should be asked
+// again later.
 func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// isRefusal reports that the server does not understand a streaming list, and never will: an old server, or one that
-// implements no more than LIST and WATCH.
+// isRefusal reports that the server does not understand a streaming list, and never will: an old
+// server, or one that implements no more than LIST and WATCH.
 func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err)
 }
 
-// maxErrorText is how many bytes of an error's text are kept and logged. A server may send any number.
+// maxErrorText is how many bytes of an error's text are kept and logged. A server may send any
+// number.
 const maxErrorText = 1 << 10
 
-// bounded returns err, or a short copy if its text is longer than maxErrorText, so that what Status keeps is small.
-// errors.Is and errors.As find in the copy what they would find in err, of: the API status, an ApplyError, a
-// VeryShortWatchError, the errors of this package, and a system call's error number.
+// bounded returns err, or a short copy if its text is longer than maxErrorText, so that what Status
+// keeps is small. errors.Is and errors.As find in the copy what they would find in err, of: the API
+// status, an ApplyError, a VeryShortWatchError, the errors of this package, and a system call's
+// error number.
 func bounded(err error) error {
 	if err == nil {
 		return nil
@@ -146,7 +159,9 @@ func bounded(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		short.causes = append(short.causes, errno)
 	}
-	for _, known := range []error{errClosedEarly, ErrStreamUnfinished, ErrWatchSilent, errNothingNew, errNilResult, errTable} {
+	for _, known := range []error{
+		errClosedEarly, ErrStreamUnfinished, ErrWatchSilent, errNothingNew, errNilResult, errTable,
+	} {
 		if errors.Is(err, known) {
 			short.causes = append(short.causes, known)
 		}
@@ -166,7 +181,8 @@ func (e *shortError) Unwrap() []error { return e.causes }
 // isLarge reports that a status holds more than its message: the causes in its details can be many.
 func isLarge(status metav1.Status) bool { return status.Size() > 4*maxErrorText }
 
-// shortStatus returns what callers ask of an API error: its code and reason, the delay, and the first causes' types.
+// shortStatus returns what callers ask of an API error: its code and reason, the delay, and the
+// first causes' types.
 func shortStatus(status metav1.Status) *apierrors.StatusError {
 	short := metav1.Status{
 		Status: cut(status.Status), Code: status.Code,
@@ -179,7 +195,8 @@ func shortStatus(status metav1.Status) *apierrors.StatusError {
 		}
 		for _, cause := range details.Causes[:min(len(details.Causes), 4)] {
 			short.Details.Causes = append(short.Details.Causes, metav1.StatusCause{
-				Type: metav1.CauseType(cut(string(cause.Type))), Message: cut(cause.Message), Field: cut(cause.Field),
+				Type:    metav1.CauseType(cut(string(cause.Type))),
+				Message: cut(cause.Message), Field: cut(cause.Field),
 			})
 		}
 	}

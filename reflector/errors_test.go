@@ -69,7 +69,7 @@ func TestBounded(t *testing.T) {
 
 var metav1Resource = metav1.SchemeGroupVersion.WithResource("pods").GroupResource()
 
-// What a server sends as an error is neither kept nor logged whatever its length, and still gets its effect.
+// A server's error is kept and logged up to a length, and has the same effect however long it is.
 func TestStatus_DoesNotKeepALongError(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(9), ktesting.BufferLogs(true)))

@@ -19,11 +19,11 @@ import (
 // event is a watch event that was understood.
 type event struct {
 	watch.Event
-	meta            metav1.Object // of the object that was received, which a transform may have changed since
+	meta            metav1.Object // of the object as received; a transform may have changed it
 	resourceVersion string        // as it was received
 	obj             any           // the object transformed; nil for a bookmark
 	received        time.Time
-	pastInitial     bool // false while the server may still be sending the present state, which is in no order
+	pastInitial     bool // false while the server may still send the present state, in no order
 }
 
 // isChange reports an event about an object.
@@ -31,13 +31,16 @@ func (e event) isChange() bool {
 	return e.Type == watch.Added || e.Type == watch.Modified || e.Type == watch.Deleted
 }
 
-// eventHandler takes the events of a watch: a snapshot while the initial state streams in, then a storeWriter.
+// eventHandler takes the events of a watch: a snapshot while the initial state streams in, then a
+// storeWriter.
 type eventHandler interface {
-	// handle takes a change, a bookmark, or an event of an unknown type, of which only the resourceVersion counts.
+	// handle takes a change, a bookmark, or an event of an unknown type, of which only the
+	// resourceVersion counts.
 	handle(r *Reflector, e event) error
 	// done is true once the handler wants no more.
 	done() bool
-	// check is called at first and then whenever the time it returned has passed. An error ends the watch.
+	// check is called at first and then whenever the time it returned has passed. An error ends the
+	// watch.
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
 }
 
@@ -80,15 +83,19 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 // maxInARow is how many events are handled before the other cases of consume get a turn.
 const maxInARow = 64
 
-// drain handles first and the events behind it that have already arrived. It reports whether the watch is still open.
-func (r *Reflector) drain(ctx context.Context, first watch.Event, h eventHandler) (open bool, err error) {
+// drain handles first and the events behind it that have already arrived. It reports whether the
+// watch is still open.
+func (r *Reflector) drain(
+	ctx context.Context, first watch.Event, h eventHandler,
+) (open bool, err error) {
 	now := r.opts.Clock.Now()
 	if first.Type != watch.Error {
 		r.noteContact()
 	}
 	next := first
 	for count := 1; ; count++ {
-		if err := r.receiveEvent(ctx, next, now, h); err != nil || h.done() || count == maxInARow || ctx.Err() != nil {
+		err := r.receiveEvent(ctx, next, now, h)
+		if err != nil || h.done() || count == maxInARow || ctx.Err() != nil {
 			return true, err
 		}
 		select {
@@ -102,9 +109,12 @@ func (r *Reflector) drain(ctx context.Context, first watch.Event, h eventHandler
 	}
 }
 
-// receiveEvent checks and transforms one event and passes it on. An event that cannot be meant for this reflector is
-// reported and otherwise ignored. If the handler fails, the resourceVersion does not move.
-func (r *Reflector) receiveEvent(ctx context.Context, received watch.Event, now time.Time, h eventHandler) error {
+// receiveEvent checks and transforms one event and passes it on. An event that cannot be meant for
+// this reflector is reported and otherwise ignored. If the handler fails, the resourceVersion does
+// not move.
+func (r *Reflector) receiveEvent(
+	ctx context.Context, received watch.Event, now time.Time, h eventHandler,
+) error {
 	if received.Type == watch.Error {
 		err := apierrors.FromObject(received.Object)
 		if !isDecodingError(err) {
@@ -146,8 +156,8 @@ func (r *Reflector) receiveEvent(ctx context.Context, received watch.Event, now 
 	return nil
 }
 
-// transformed applies the transform to an object that was just received. If ctx is done it returns ctx's error: the caller
-// may be a LIST that an earlier Run gave up.
+// transformed applies the transform to an object that was just received. If ctx is done it returns
+// ctx's error: the caller may be a LIST that an earlier Run gave up.
 func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, error) {
 	if r.opts.Transform == nil {
 		return obj, nil

@@ -5,7 +5,6 @@ package reflector_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,7 +17,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// printer is a Store that prints what it is told.
+// printer is a Store that prints its calls.
 type printer struct{}
 
 func (printer) Add(obj any) error    { return show("add", obj) }
@@ -76,8 +75,9 @@ func ExampleReflector() {
 	// the store is at 8
 }
 
-// Three resourceVersions of a LIST: "0" is anything the server has at hand, a number is nothing older than that, and "" is
-// the newest there is. A watch that is only closed does not cause a LIST at all; one that has expired (410) does.
+// Three resourceVersions of a LIST: "0" is anything the server has at hand, a number is nothing
+// older than that, and "" is the newest there is. A watch that is only closed does not cause a LIST
+// at all; one that has expired (410) does.
 func ExampleReflector_relist() {
 	ctx, cancel := context.WithCancel(context.Background())
 	listCount, watchCount := 0, 0
@@ -119,22 +119,4 @@ func ExampleReflector_relist() {
 	// LIST at ""
 	// replace by 0 objects at 15
 	// WATCH from "15"
-}
-
-// The items of a list are decoded one by one, as they arrive.
-func ExampleDecodeList() {
-	body := strings.NewReader(`{
-		"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "10245"},
-		"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]
-	}`)
-	newPod := func() runtime.Object { return &v1.Pod{} }
-	listMeta, err := reflector.DecodeList(body, newPod, func(obj runtime.Object) error {
-		return show("item", obj)
-	})
-	fmt.Println(listMeta.ResourceVersion, err)
-
-	// Output:
-	// item a
-	// item b
-	// 10245 <nil>
 }

@@ -5,10 +5,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
-	goruntime "runtime"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,33 +77,4 @@ func isTable(obj runtime.Object) bool {
 		return gvk.Group == metav1.GroupName && (gvk.Kind == "Table" || gvk.Kind == "TableList")
 	}
 	return false
-}
-
-// callsite returns the folder/file:line that made the reflector: the first frame outside of the packages that make
-// reflectors for others. It is "" if a goroutine of those packages did.
-func callsite() string {
-	self := reflect.TypeFor[Reflector]().PkgPath()
-	module := path.Dir(self)
-	pcs := make([]uintptr, 16)
-	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(2, pcs)])
-	for {
-		frame, more := frames.Next()
-		pkg := packageOf(frame.Function)
-		if pkg == "runtime" {
-			return ""
-		}
-		if pkg != self && pkg != module+"/informer" && !strings.HasPrefix(pkg, module+"/compat/") {
-			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(frame.File)), path.Base(frame.File), frame.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
-
-// packageOf cuts example.com/a/b.(*T).Method down to example.com/a/b.
-func packageOf(function string) string {
-	slash := strings.LastIndexByte(function, '/') + 1
-	pkg, _, _ := strings.Cut(function[slash:], ".")
-	return function[:slash] + pkg
 }

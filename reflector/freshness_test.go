@@ -57,7 +57,8 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 	}
 }
 
-// freshness follows Status.CurrentAsOf: now names the present moment, and at checks which named moment it is.
+// freshness follows Status.CurrentAsOf: now names the present moment, and at checks which named
+// moment it is.
 type freshness struct {
 	*script
 	moments map[string]time.Time
@@ -73,8 +74,8 @@ func (f *freshness) at(want string) {
 	require.Equal(f.t, f.moments[want], f.ours.Status().CurrentAsOf, want)
 }
 
-// The store is as current as the request for the list, not as its answer, however many pages that has; then as the last
-// change or bookmark. Nothing else moves it.
+// The store is as current as the request for the list, not as its answer, however many pages that
+// has; then as the last change or bookmark. Nothing else moves it.
 func TestCurrentAsOf_ListAndWatch(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		f := follow(s)
@@ -114,8 +115,8 @@ func TestCurrentAsOf_ListAndWatch(t *testing.T) {
 	})
 }
 
-// A streaming list is as current as the end of its initial events. One of a watch that begins with initial events is
-// only as current as the list before, until they are over.
+// A streaming list is as current as the end of its initial events. One of a watch that begins with
+// initial events is only as current as the list before, until they are over.
 func TestCurrentAsOf_InitialEvents(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		f := follow(s)
@@ -142,7 +143,8 @@ func TestCurrentAsOf_InitialEvents(t *testing.T) {
 	})
 }
 
-// Once the store is known to be old it is as current as no time at all, until the next list was taken.
+// Once the store is known to be old it is as current as no time at all, until the next list was
+// taken.
 func TestCurrentAsOf_KnownToBeOld(t *testing.T) {
 	for name, act := range map[string]func(s *script){
 		"410 in the watch":     func(s *script) { s.event(errorEvent("expired")) },

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 )
 
 // listed is the content of a collection at one resourceVersion.
@@ -43,8 +42,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	took := r.opts.Clock.Since(start)
 	observe(r.metrics.listDuration, took.Seconds())
 	if took >= slowListThreshold {
-		klog.FromContext(ctx).Info("LIST was slow", "reflector", r.Name(), "type", r.TypeDescription(),
-			"took", took, "count", len(got.items), "err", bounded(err))
+		r.log(ctx).Info("LIST was slow", "took", took, "count", len(got.items), "err", bounded(err))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -71,8 +69,8 @@ func (r *Reflector) replace(got listed) error {
 	return nil
 }
 
-// listResourceVersion is the state that a LIST must not be older than. "0" is any state: whatever the server has at
-// hand. "" is the newest, which costs a read from etcd.
+// listResourceVersion is the state that a LIST must not be older than. "0" is any state: whatever
+// the server has at hand. "" is the newest, which costs a read from etcd.
 func (r *Reflector) listResourceVersion() string {
 	switch last := r.LastSyncResourceVersion(); {
 	case r.unavailable:
@@ -84,10 +82,12 @@ func (r *Reflector) listResourceVersion() string {
 	}
 }
 
-// limitFor returns the limit of each page of a round whose first LIST is at resourceVersion, or 0 for no pages.
+// limitFor returns the limit of each page of a round whose first LIST is at resourceVersion, or 0
+// for no pages.
 //
-// The server's watch cache serves a LIST at a resourceVersion if it has no limit; after an outage all clients ask for
-// that at once, and etcd must be spared. At "0" the cache ignores the limit, and "" reads from etcd in any case.
+// The server's watch cache serves a LIST at a resourceVersion if it has no limit; after an outage
+// all clients ask for that at once, and etcd must be spared. At "0" the cache ignores the limit,
+// and "" reads from etcd in any case.
 func (r *Reflector) limitFor(resourceVersion string) int64 {
 	switch {
 	case r.opts.WatchListPageSize != 0:
@@ -98,24 +98,28 @@ func (r *Reflector) limitFor(resourceVersion string) int64 {
 	return defaultPageSize
 }
 
-// fetch lists everything at resourceVersion, page by page. It runs in a goroutine of its own, which goes on after its
-// caller has given up if the server does not answer. So it changes nothing of r but Status.LastContact.
+// fetch lists everything at resourceVersion, page by page. It runs in a goroutine of its own, which
+// outlives its caller if the server does not answer. So it changes nothing of r but
+// Status.LastContact.
 //
 // If the pages cannot be completed, only a list without pages is consistent.
-func (r *Reflector) fetch(ctx context.Context, resourceVersion string, limit int64) (listed, error) {
+func (r *Reflector) fetch(
+	ctx context.Context, resourceVersion string, limit int64,
+) (listed, error) {
 	got, err := r.fetchPages(ctx, resourceVersion, limit)
 	if incomplete, ok := errors.AsType[*incompletePagesError](err); ok {
-		klog.FromContext(ctx).Info("LIST cannot be completed page by page, listing without pages",
-			"reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(err))
+		r.log(ctx).Info("LIST cannot be completed page by page, listing without pages", "err", err)
 		got, err = r.fetchPages(ctx, resourceVersion, 0)
 		got.pageCount += incomplete.pageCount
 	}
 	return got, err
 }
 
-// fetchPages lists everything at resourceVersion. Only the first page names the resourceVersion: the server has the later
-// ones at the same, which is in the continue token.
-func (r *Reflector) fetchPages(ctx context.Context, resourceVersion string, limit int64) (listed, error) {
+// fetchPages lists everything at resourceVersion. Only the first page names the resourceVersion:
+// the server has the later ones at the same, which is in the continue token.
+func (r *Reflector) fetchPages(
+	ctx context.Context, resourceVersion string, limit int64,
+) (listed, error) {
 	got := listed{asOf: r.opts.Clock.Now()}
 	collect := func(item runtime.Object) error {
 		obj, err := r.receiveItem(ctx, item)
@@ -149,8 +153,8 @@ func (r *Reflector) fetchPages(ctx context.Context, resourceVersion string, limi
 	}
 }
 
-// incompletePagesError is the end of a LIST after its first page: the server has forgotten the state that the pages show
-// (410), or it would send the same pages without end.
+// incompletePagesError is the end of a LIST after its first page: the server has forgotten the
+// state that the pages show (410), or it would send the same pages without end.
 type incompletePagesError struct {
 	pageCount int
 	err       error
@@ -162,8 +166,9 @@ func (e *incompletePagesError) Error() string {
 
 func (e *incompletePagesError) Unwrap() error { return e.err }
 
-// continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm: it remembers the 1st,
-// the 2nd, the 4th, the 8th token, and so on, and compares each token with the last one remembered.
+// continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm:
+// it remembers the 1st, the 2nd, the 4th, the 8th token, and so on, and compares each token with
+// the last one remembered.
 type continueTokens struct {
 	count      int
 	remembered string
@@ -203,7 +208,8 @@ func (r *Reflector) fetchPage(
 	case isNil(list):
 		return metav1.ListMeta{}, fmt.Errorf("ListerWatcher returned no list: %w", errNilResult)
 	case isTable(list):
-		return metav1.ListMeta{}, fmt.Errorf("unsupported list %v: %w", list.GetObjectKind().GroupVersionKind(), errTable)
+		gvk := list.GetObjectKind().GroupVersionKind()
+		return metav1.ListMeta{}, fmt.Errorf("unsupported list %v: %w", gvk, errTable)
 	}
 	m, err := meta.ListAccessor(list)
 	if err != nil {

@@ -81,9 +81,10 @@ func strip(obj any) (any, error) {
 	return obj, err
 }
 
-// BenchmarkFirstList is a LIST of 50,000 pods over HTTP, from the request to the objects that go to the store.
-// peak-live-B is the most that any garbage collection found reachable meanwhile, beyond what was before: there is one at each
-// tenth that the heap grows, in one more LIST, which is not timed. steady-live-B is what stays reachable.
+// BenchmarkFirstList is a LIST of 50,000 pods over HTTP, from the request to the objects that go to
+// the store. peak-live-B is the most that any garbage collection found reachable meanwhile, beyond
+// what was before: there is one at each tenth that the heap grows, in one more LIST, which is not
+// timed. steady-live-B is what stays reachable.
 func BenchmarkFirstList(b *testing.B) {
 	const n = 50_000
 	body := benchList(b, n)

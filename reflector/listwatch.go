@@ -4,39 +4,49 @@ package reflector
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/jsonlist"
 )
 
 // ListerWatcher knows how to list a collection and how to watch it from a resourceVersion.
 //
-// client-go's ListWatch, and so every generated informer's, is one. A result must not be nil when the error is; both
-// methods should return soon after ctx is done. The optional interfaces StreamLister and WatchListRefuser say more about
-// a ListerWatcher; what wraps one should pass them on.
+// client-go's ListWatch, and so every generated informer's, is one. A result must not be nil when
+// the error is; both methods should return soon after ctx is done. The optional interfaces
+// StreamLister and WatchListRefuser say more about a ListerWatcher; what wraps one should pass them
+// on.
 //
 // Source: tools/cache/listwatch.go ListerWatcherWithContext
 type ListerWatcher interface {
-	// ListWithContext returns a list object: one that meta.EachListItem and meta.ListAccessor understand. A list without
-	// a resourceVersion is accepted: the watch then starts with whatever the server has, and what is deleted between the
-	// two is not noticed.
+	// ListWithContext returns a list object: one that meta.EachListItem and meta.ListAccessor
+	// understand. A list without a resourceVersion is accepted: the watch then starts with whatever
+	// the server has, and what is deleted between the two is not noticed.
 	ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	// WatchWithContext starts a watch at options.ResourceVersion. The caller stops it, then cancels ctx.
+	// WatchWithContext starts a watch at options.ResourceVersion. The caller stops it, then cancels
+	// ctx.
 	WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// StreamLister is a ListerWatcher that can hand over the items of a list one by one while it is still being received. The
-// reflector then calls ListStream instead of ListWithContext, also for each page.
+// StreamLister is a ListerWatcher that can hand over the items of a list one by one while it is
+// still being received. The reflector then calls ListStream instead of ListWithContext, also for
+// each page.
 type StreamLister interface {
-	// ListStream calls each with the items in order, and returns the list's metadata. It stops at the first error of each
-	// and returns that.
-	ListStream(ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error) (metav1.ListMeta, error)
+	// ListStream calls each with the items in order, and returns the list's metadata. It stops at
+	// the first error of each and returns that.
+	ListStream(
+		ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+	) (metav1.ListMeta, error)
 }
 
-// WatchListRefuser is a ListerWatcher that knows that its server has no streaming lists, as client-go's fake clientsets do.
+// WatchListRefuser is a ListerWatcher that knows that its server has no streaming lists, as
+// client-go's fake clientsets do.
 //
 // Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
 type WatchListRefuser interface {
@@ -49,10 +59,15 @@ func refusesWatchList(lw ListerWatcher) bool {
 }
 
 // ListWithContextFunc is ListerWatcher's ListWithContext as a function.
-type ListWithContextFunc func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+type ListWithContextFunc func(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error)
 
-// WatchFuncWithContext is ListerWatcher's WatchWithContext as a function. (The two names are client-go's.)
-type WatchFuncWithContext func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+// WatchFuncWithContext is ListerWatcher's WatchWithContext as a function. (The two names are
+// client-go's.)
+type WatchFuncWithContext func(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error)
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.
 //
@@ -65,7 +80,9 @@ type ListWatch struct {
 }
 
 // ListWithContext calls ListWithContextFunc.
-func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (lw *ListWatch) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	if lw.DisableChunking {
 		options.Limit = 0
 	}
@@ -73,7 +90,9 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 }
 
 // WatchWithContext calls WatchFuncWithContext.
-func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (lw *ListWatch) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	return lw.WatchFuncWithContext(ctx, options)
 }
 
@@ -94,39 +113,134 @@ type Getter interface {
 	Get() *rest.Request
 }
 
-// NewListWatchFromClient returns a ListWatch of the objects of resource that fieldSelector selects, in namespace, or in
-// all for "".
+// NewListWatchFromClient returns a ListWatch of the objects of resource that fieldSelector selects,
+// in namespace, or in all for "".
 //
 // Source: tools/cache/listwatch.go NewListWatchFromClient
-func NewListWatchFromClient(c Getter, resource, namespace string, fieldSelector fields.Selector) *ListWatch {
-	return NewFilteredListWatchFromClient(c, resource, namespace, func(options *metav1.ListOptions) {
+func NewListWatchFromClient(
+	c Getter, resource, namespace string, fieldSelector fields.Selector,
+) *ListWatch {
+	selectFields := func(options *metav1.ListOptions) {
 		options.FieldSelector = fieldSelector.String()
-	})
+	}
+	return NewFilteredListWatchFromClient(c, resource, namespace, selectFields)
 }
 
-// NewFilteredListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in all for "".
-// optionsModifier may change the options of each request, mostly to set selectors; nil changes nothing.
+// NewFilteredListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in
+// all for "". optionsModifier may change the options of each request, mostly to set selectors; nil
+// changes nothing.
 //
 // Source: tools/cache/listwatch.go NewFilteredListWatchFromClient
-func NewFilteredListWatchFromClient(c Getter, resource, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
-	request := func(options metav1.ListOptions) *rest.Request {
-		return collectionRequest(c, resource, namespace, optionsModifier, options)
-	}
+func NewFilteredListWatchFromClient(
+	c Getter, resource, namespace string, optionsModifier func(options *metav1.ListOptions),
+) *ListWatch {
+	request := collectionRequests(c, resource, namespace, optionsModifier)
+	return newListWatch(request, request)
+}
+
+// newListWatch returns a ListWatch that sends the requests that list and watch make.
+func newListWatch(list, watching func(metav1.ListOptions) *rest.Request) *ListWatch {
 	return &ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return request(options).Do(ctx).Get()
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return list(o).Do(ctx).Get()
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			return request(options).Watch(ctx)
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.Watch = true
+			return watching(o).Watch(ctx)
 		},
 	}
 }
 
-// collectionRequest is a GET of a collection.
-func collectionRequest(c Getter, resource, namespace string, modify func(*metav1.ListOptions), options metav1.ListOptions) *rest.Request {
-	if modify != nil {
-		modify(&options)
+// collectionRequests returns a function that makes a GET of a collection.
+func collectionRequests(
+	c Getter, resource, namespace string, modify func(*metav1.ListOptions),
+) func(options metav1.ListOptions) *rest.Request {
+	return func(options metav1.ListOptions) *rest.Request {
+		if modify != nil {
+			modify(&options)
+		}
+		return c.Get().Namespace(namespace).Resource(resource).
+			VersionedParams(&options, metav1.ParameterCodec)
 	}
-	return c.Get().Namespace(namespace).Resource(resource).VersionedParams(&options, metav1.ParameterCodec)
+}
+
+// StreamingListWatch is a ListerWatcher and StreamLister: it decodes a LIST item by item while it
+// is being received, so that the bytes of the whole list, and objects as they were before a
+// transform, are never in memory together.
+type StreamingListWatch struct {
+	*ListWatch
+	newItem func() runtime.Object
+	request func(options metav1.ListOptions) *rest.Request
+}
+
+// NewStreamingListWatch returns a StreamingListWatch of resource in namespace, or in all for "".
+// newItem makes an empty object of the type that c decodes watch events to: a pointer to a typed
+// object, *unstructured.Unstructured, or *metav1.PartialObjectMetadata, which also makes the server
+// send metadata alone. optionsModifier is as in NewFilteredListWatchFromClient. LISTs are asked for
+// in JSON, whatever c prefers.
+func NewStreamingListWatch(
+	c Getter, resource, namespace string,
+	newItem func() runtime.Object, optionsModifier func(options *metav1.ListOptions),
+) *StreamingListWatch {
+	const metadataOnly = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+	request := collectionRequests(c, resource, namespace, optionsModifier)
+	watching, accept := request, "application/json"
+	if _, ok := newItem().(*metav1.PartialObjectMetadata); ok {
+		accept = fmt.Sprintf(metadataOnly, "PartialObjectMetadataList")
+		watching = func(options metav1.ListOptions) *rest.Request {
+			acceptItem := fmt.Sprintf(metadataOnly, "PartialObjectMetadata")
+			return request(options).SetHeader("Accept", acceptItem)
+		}
+	}
+	list := func(options metav1.ListOptions) *rest.Request {
+		return request(options).SetHeader("Accept", accept)
+	}
+	return &StreamingListWatch{ListWatch: newListWatch(list, watching), newItem: newItem, request: list}
+}
+
+// ListStream implements StreamLister. An error that the server sends is the *errors.StatusError
+// that ListWithContext would return.
+func (lw *StreamingListWatch) ListStream(
+	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	if lw.DisableChunking {
+		options.Limit = 0
+	}
+	body, err := lw.request(options).Stream(ctx)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	defer body.Close()
+	return jsonlist.Decode(body, lw.newItem, each)
+}
+
+// outcome is what a call came to.
+type outcome[T any] struct {
+	value    T
+	err      error
+	panicked any
+}
+
+var errGoexit = errors.New("the request ended its goroutine")
+
+// call runs f in a goroutine of its own, so that its caller need not wait for it.
+func call[T any](f func() (T, error)) <-chan outcome[T] {
+	done := make(chan outcome[T], 1)
+	go func() {
+		o := outcome[T]{err: errGoexit}
+		defer func() {
+			o.panicked = recover()
+			done <- o
+		}()
+		o.value, o.err = f()
+	}()
+	return done
+}
+
+// unpack returns the result, or panics with what f panicked with.
+func (o outcome[T]) unpack() (T, error) {
+	if o.panicked != nil {
+		panic(o.panicked)
+	}
+	return o.value, o.err
 }

@@ -16,7 +16,8 @@ type CounterMetric interface{ Inc() }
 // SummaryMetric collects single observations.
 type SummaryMetric interface{ Observe(float64) }
 
-// MetricsProvider makes the metrics of the reflector called name. A metric may be nil. Durations are in seconds.
+// MetricsProvider makes the metrics of the reflector called name. A metric may be nil. Durations
+// are in seconds.
 //
 // Source: tools/cache/reflector_metrics.go MetricsProvider
 type MetricsProvider interface {
@@ -36,7 +37,8 @@ type MetricsProvider interface {
 	// NewItemsInWatchMetric observes how many events each watch brought.
 	NewItemsInWatchMetric(name string) SummaryMetric
 
-	// NewLastResourceVersionMetric is set to the last 15 digits of the resourceVersion that the store has reached.
+	// NewLastResourceVersionMetric is set to the last 15 digits of the resourceVersion that the
+	// store has reached.
 	NewLastResourceVersionMetric(name string) GaugeMetric
 }
 
@@ -84,7 +86,8 @@ func (m *metrics) watchEnded(lasted time.Duration, events int) {
 	}
 }
 
-// reached notes a resourceVersion. A float64 holds 15 digits exactly, and it is the last ones that move.
+// reached notes a resourceVersion. A float64 holds 15 digits exactly, and it is the last ones that
+// move.
 func (m *metrics) reached(resourceVersion string) {
 	if m.lastResourceVersion == nil {
 		return

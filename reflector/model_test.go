@@ -16,9 +16,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A server that changes and fails at random for some hours, in every way it can: once it is well again, the store holds what
-// the server holds. Ours must also survive a store that fails at random, where client-go loses changes, and connections that
-// die in silence, where client-go waits for ever.
+// A server that changes and fails at random for some hours, in every way it can: once it is well
+// again, the store holds what the server holds. Ours must also survive a store that fails at
+// random, where client-go loses changes, and connections that die in silence, where client-go waits
+// for ever.
 func TestModel_StoreEndsUpEqual(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, impl := range []string{"ours", "client-go"} {

@@ -115,7 +115,7 @@ func TestTransform_Results(t *testing.T) {
 	}
 }
 
-// Pages are of one moment, that of the first: a server that tells it in a later one alone does not tell it.
+// All pages show the moment of the first one: a resourceVersion in a later page does not count.
 func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
@@ -125,8 +125,8 @@ func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
 	})
 }
 
-// A transform that keeps nothing but the name, in place, saves memory. The reflector still knows how far it has come: where
-// it forgot, a delete would be lost while no watch is open.
+// A transform that keeps nothing but the name, in place, saves memory. The reflector still knows
+// how far it has come: where it forgot, a delete would be lost while no watch is open.
 func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 	strip := func(obj any) (any, error) {
 		p := obj.(*v1.Pod)
@@ -158,7 +158,7 @@ func TestTransform_MayDropTheResourceVersion(t *testing.T) {
 	}
 }
 
-// An ApplyError whose cause looks like a server's answer is still no answer of the server.
+// An ApplyError is not an answer of the server, even if its cause looks like one.
 func TestApplyError_CauseIsNotTheServers(t *testing.T) {
 	for _, cause := range []string{"429", "expired", "refused", "500"} {
 		on(t, "ours", func(t *testing.T, s *script) {
@@ -173,7 +173,7 @@ func TestApplyError_CauseIsNotTheServers(t *testing.T) {
 	}
 }
 
-// Nor is one that comes while a watch is being opened.
+// The same for one that happens while a watch is being opened.
 func TestApplyError_OfAResyncWhileOpening(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.opts.ResyncPeriod = time.Minute

@@ -5,7 +5,12 @@ package reflector
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"path"
+	"reflect"
+	goruntime "runtime"
+	"strings"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -24,7 +29,7 @@ const (
 	defaultWatchdogSlack     = 30 * time.Second
 
 	veryShortWatch    = time.Second      // a watch without events that ended sooner is an error
-	bookmarkWarning   = 10 * time.Second // how often a stream without its end bookmark is complained about
+	bookmarkWarning   = 10 * time.Second // how often a stream without its end bookmark is logged
 	slowListThreshold = 10 * time.Second // a LIST that takes longer is logged
 )
 
@@ -34,60 +39,68 @@ const (
 type Options struct {
 	// Logger is used instead of the one in Run's context.
 	Logger *klog.Logger
-	// Name names the reflector in logs, errors and metrics. Default: file:line of New's caller, or the
-	// TypeDescription if that is an informer.
+	// Name names the reflector in logs, errors and metrics. Default: the file:line that called New,
+	// or the TypeDescription if an informer did.
 	Name string
-	// TypeDescription is the type's name for people. Default: the group, version and kind of an unstructured expected
-	// type, else the Go type, else "<unspecified>".
+	// TypeDescription is the type's name for people. Default: the group, version and kind of an
+	// unstructured expected type, else the Go type, else "<unspecified>".
 	TypeDescription string
 
-	// ResyncPeriod is how often Store.Resync is called while watching. 0 means never.
+	// ResyncPeriod is how often Store.Resync is called while the store is kept up to date, also
+	// between two watches. 0 means never.
 	ResyncPeriod time.Duration
 	// ShouldResync is asked before each Resync. nil means always.
 	ShouldResync func() bool
 
-	// MinWatchTimeout is the least time after which the server is asked to end a watch: each watch asks for a random time
-	// between it and its double. Less than 5 minutes, the default, is not honoured.
+	// MinWatchTimeout is the least time for which a watch is requested: each request asks for a
+	// random time between it and twice as much. Less than 5 minutes, the default, is not honoured.
 	MinWatchTimeout time.Duration
-	// WatchdogSlack is how long after that time a silent watch is given up. Default: 30 seconds; negative: never.
+	// WatchdogSlack is how long after that time a silent watch is given up. Default: 30 seconds;
+	// negative: never.
 	WatchdogSlack time.Duration
 
 	// Clock is the source of time. Default: package time.
 	Clock clock.Clock
-	// Backoff makes the waits between failures. They start again two minutes after they last did, and sooner once a watch
-	// proves that the server is well, by a change or by outliving the last wait. Default: 800 ms, doubled each time to at
-	// most 30 s, plus up to as much again at random.
+	// Backoff makes the waits between failures. They start again two minutes after they last did,
+	// and sooner once a watch proves that the server is well, by a change or by outliving the last
+	// wait. Default: 800 ms, doubled each time to at most 30 s, plus up to as much again at random.
 	Backoff *wait.Backoff
-	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again at once instead of
-	// listing again. 0 means never.
+	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
+	// at once instead of listing again. 0 means never.
 	MaxInternalErrorRetryDuration time.Duration
 
-	// WatchListPageSize is the page size of each LIST. Default 0: pages of 500 where the server may read from etcd anyway,
-	// and none where it can serve the list from its cache. A paged LIST always reads from etcd: costly for the server.
+	// WatchListPageSize is the page size of each LIST. Default 0: pages of 500 where the server may
+	// read from etcd anyway, and none where it can serve the list from its cache. A paged LIST
+	// always reads from etcd: costly for the server.
 	WatchListPageSize int64
-	// UseWatchList says whether the first state is fetched by a streaming watch where the server can. nil means yes.
+	// UseWatchList says whether the first state is fetched by a streaming watch where the server
+	// can. nil means yes.
 	UseWatchList *bool
-	// WatchListDeadline is how long that stream may bring no new object before the reflector lists instead. Default: one
-	// minute; negative: for ever.
+	// WatchListDeadline is how long that stream may be without an answer, or bring no new object,
+	// before the reflector lists instead. Default: one minute; negative: for ever.
 	WatchListDeadline time.Duration
 
-	// Transform changes each received object, before it is buffered or handed to the Store: exactly once for each item of
-	// a LIST and each object of a watch event, also of a delete, and never on resync. It must leave the object's name and
-	// namespace alone. An error or a nil result is an ApplyError. nil means no transform.
+	// Transform changes each received object, before it is buffered or handed to the Store: exactly
+	// once for each item of a LIST and each object of a watch event, also of a delete, and never on
+	// resync. One call runs at a time. It must not change the object's name and namespace. An error
+	// or a nil result is an ApplyError. nil means no transform.
 	Transform store.TransformFunc
 
-	// Verify, if not nil, is shown what a streaming list brought, before the Store gets it: for a check against the server,
-	// in tests. The reflector waits until it returns.
+	// Verify, if not nil, is called with the result of a streaming list before the Store gets it:
+	// for a check against the server, in tests. The reflector waits until it returns.
 	Verify func(ctx context.Context, r *Reflector, streamed Streamed)
 
-	// WatchErrorHandler is told why a round of ListAndWatch failed. Default: DefaultWatchErrorHandler.
+	// WatchErrorHandler gets the error that ended a round of ListAndWatch. Default:
+	// DefaultWatchErrorHandler.
 	WatchErrorHandler WatchErrorHandler
 	// Metrics, if not nil, makes the metrics, once, in New.
 	Metrics MetricsProvider
-	// Observe, if not nil, is told each transition of the state machine. It must return quickly.
+	// Observe, if not nil, is called with each transition of the state machine. It must return
+	// quickly.
 	Observe func(Transition)
-	// Progress, if not nil, is called with each resourceVersion up to which the Store has taken every change, once Status
-	// shows it, and with the time at which it was current (see Status.CurrentAsOf). It must return quickly.
+	// Progress, if not nil, is called with each resourceVersion up to which the Store has taken
+	// everything, once Status shows it, and with the time at which it was current (see
+	// Status.CurrentAsOf). It must return quickly.
 	Progress func(resourceVersion string, asOf time.Time)
 }
 
@@ -117,18 +130,48 @@ func (o Options) withDefaults(e expected) Options {
 	return o
 }
 
-// WatchErrorHandler is called with the error that ended a round of list and watch. After it returns the reflector backs
-// off and lists again. It must return quickly.
+// callsite returns the folder/file:line that called New: the first frame outside of the packages
+// that call it for others. It is "" if a goroutine of those packages called it.
+func callsite() string {
+	self := reflect.TypeFor[Reflector]().PkgPath()
+	module := path.Dir(self)
+	pcs := make([]uintptr, 16)
+	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		pkg := packageOf(frame.Function)
+		if pkg == "runtime" {
+			return ""
+		}
+		if pkg != self && pkg != module+"/informer" && !strings.HasPrefix(pkg, module+"/compat/") {
+			folder := path.Base(path.Dir(frame.File))
+			return fmt.Sprintf("%s/%s:%d", folder, path.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// packageOf cuts example.com/a/b.(*T).Method down to example.com/a/b.
+func packageOf(function string) string {
+	slash := strings.LastIndexByte(function, '/') + 1
+	pkg, _, _ := strings.Cut(function[slash:], ".")
+	return function[:slash] + pkg
+}
+
+// WatchErrorHandler is called with the error that ended a round of list and watch. After it returns
+// the reflector backs off and lists again. It must return quickly.
 //
 // Source: tools/cache/reflector.go WatchErrorHandlerWithContext
 type WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
 
-// DefaultWatchErrorHandler logs err at the level it deserves: an expired resourceVersion and a cut connection are
-// everyday, anything else is reported as an error.
+// DefaultWatchErrorHandler logs err: an expired resourceVersion and a connection that was cut at a
+// low level, for they happen every day; anything else as an error.
 //
 // Source: tools/cache/reflector.go DefaultWatchErrorHandler
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
-	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(err))
+	logger := r.log(ctx).WithValues("err", bounded(err))
 	switch {
 	case isExpired(err):
 		logger.V(4).Info("Watch expired")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The list without pages replaces the pages that went round in a circle. A server that sends those in its place too has
-// failed, and the error names the token.
+// The list without pages replaces the pages that went round in a circle. A server that sends those
+// in its place too has failed, and the error names the token.
 func TestPages_InACircle(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.start()
@@ -43,7 +43,8 @@ func TestPages_AfterA410(t *testing.T) {
 	})
 }
 
-// Any circle is found within a few turns, wherever it begins, and no list of different tokens is taken for one.
+// Any circle is found within a few turns, wherever it begins, and no list of different tokens is
+// taken for one.
 func TestContinueTokens(t *testing.T) {
 	for before := range 20 {
 		for length := 1; length < 20; length++ {

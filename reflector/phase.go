@@ -16,9 +16,9 @@ type Phase string
 const (
 	Idle       Phase = "idle"        // not running
 	Starting   Phase = "starting"    // a round begins: everything must be fetched
-	Streaming  Phase = "streaming"   // fetching it through a watch that sends the present state first (WatchList)
+	Streaming  Phase = "streaming"   // fetching it through a watch that sends it first (WatchList)
 	Listing    Phase = "listing"     // fetching it through LIST
-	Opening    Phase = "opening"     // everything is fetched; a WATCH is being opened at the last resourceVersion
+	Opening    Phase = "opening"     // opening a WATCH at the last resourceVersion
 	Watching   Phase = "watching"    // following that watch
 	BackingOff Phase = "backing off" // waiting before the next phase
 )
@@ -29,7 +29,7 @@ type Transition struct {
 	Pause    bool  // whether the reflector backs off between the two
 	Err      error // what led to it; nil if all is well
 
-	handle bool // Err ends the round and is ListAndWatch's result, so that the WatchErrorHandler gets it
+	handle bool // Err ends the round, and the WatchErrorHandler gets it
 }
 
 // step does the work of one phase, after a wait if pause says so, and decides what follows.
@@ -65,8 +65,8 @@ func (r *Reflector) work(ctx context.Context, now Phase) error {
 	return nil
 }
 
-// decide returns what follows a phase that ended with err. All decisions of the reflector are here: the helpers report
-// what happened.
+// decide returns what follows a phase that ended with err. All decisions of the reflector are here:
+// the helpers report what happened.
 //
 //	Starting ──▶ Streaming ──▶ Watching ◀──▶ Opening
 //	    │            │                          ▲
@@ -102,7 +102,7 @@ func (r *Reflector) decide(now Phase, err error) Transition {
 		switch {
 		case err == nil:
 			return Transition{To: Watching}
-		case isBusy(err): // all clients will want to list when it is back; what we have is still good
+		case isBusy(err): // all clients list when it is back; what we have is still good
 			return Transition{To: Opening, Pause: true, Err: err}
 		case errors.Is(err, ErrWatchSilent):
 			return Transition{To: Opening, Err: err}
@@ -143,9 +143,9 @@ func (r *Reflector) decideWatching(err error) Transition {
 	lostBefore := r.round.lost
 	r.round.lost = isDecodingError(err)
 	switch {
-	case err == nil, errors.Is(err, ErrWatchSilent): // servers end watches; the next resumes where this one ended
+	case err == nil, errors.Is(err, ErrWatchSilent): // servers end watches; the next one resumes
 		return Transition{To: Opening, Err: err}
-	case r.round.lost && !lostBefore: // the connection, most likely; an event that cannot be decoded would come again
+	case r.round.lost && !lostBefore: // an event that cannot be decoded would come again
 		return Transition{To: Opening, Err: err}
 	case r.round.internalErrors.retry(err, r.opts.Clock.Now()):
 		return Transition{To: Opening, Err: err}

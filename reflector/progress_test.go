@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A change and a bookmark are told apart: both are contact, and only one is news.
+// A change and a bookmark have times of their own. Both are contact.
 func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.start()
@@ -35,7 +35,7 @@ func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 	})
 }
 
-// Progress is told what Status shows already: after the list, each change and each bookmark.
+// Progress is called with what Status shows already: after the list, each change and each bookmark.
 func TestProgress_FollowsTheResourceVersion(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		var told []string

@@ -20,7 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// faults are the ways in which a server is lost for some time. Each function returns when the server is well again.
+// faults are the ways in which a server is lost for some time. Each function returns when the
+// server is well again.
 var faults = map[string]func(s *faultyServer, lasts time.Duration){
 	"restarted, 410 to the watch": func(s *faultyServer, lasts time.Duration) {
 		s.outage(apiErrors["refused"], lasts, func() { s.compact(); s.expire(false) })
@@ -44,8 +45,9 @@ var faults = map[string]func(s *faultyServer, lasts time.Duration){
 	"429": func(s *faultyServer, lasts time.Duration) { s.outage(apiErrors["429"], lasts, func() {}) },
 }
 
-// After each of seven faults, one minute after the other, the store is current again at least as soon as client-go's.
-// The test prints both times: from the end of the fault until the store has a change that was made meanwhile.
+// After each of seven faults, one minute after the other, the store is current again at least as
+// soon as client-go's. The test prints both times: from the end of the fault until the store has a
+// change that was made meanwhile.
 func TestModel_RecoveryIsNotSlowerThanClientGos(t *testing.T) {
 	const seeds = 60
 	for _, streaming := range []bool{true, false} {

@@ -4,10 +4,10 @@
 //
 //	API server <- LIST, WATCH - [reflector] - Replace, Add, Update, Delete -> deltafifo
 //
-// Read phase.go (the state machine), reflector.go, list.go, watch.go, event.go and watchlist.go; listwatch.go and
-// liststream.go send the requests. Then go test -v ./reflector.
-// Goroutines: Run's own does everything but wait for the server: each LIST and each opening of a watch has one that
-// ends with the request. Locking: mu guards what Status shows; no foreign code runs under it.
+// Read phase.go (the state machine), reflector.go, list.go, watch.go, event.go and watchlist.go;
+// listwatch.go sends the requests. Then go test -v ./reflector. Goroutines: Run's own does
+// everything but wait for the server: each LIST and each opening of a watch has one that ends with
+// the request. Locking: mu guards what Status shows; no foreign code runs under it.
 //
 // Source: tools/cache/reflector.go Reflector, tools/cache/listwatch.go ListWatch
 package reflector
@@ -27,13 +27,17 @@ import (
 
 // Reflector lists a collection, puts it into a Store, then watches it and passes on each change.
 //
-//	R1  the Store has taken every change up to the last resourceVersion, and no relist asks for an older state
-//	R2  one watch is open while the phase is Watching or Streaming, otherwise none; every watch received is stopped
-//	R3  each received object is transformed once, then handed to the Store or dropped with the list that it came in;
-//	    one transform runs at a time
-//	R4  the Store is called from one goroutine; Resync only between the end of a list and the end of its round
-//	R5  two requests that fail in the same way have a wait between them, and so have two watches that bring no change
-//	    within their first second; the exceptions are InternalErrors within Options.MaxInternalErrorRetryDuration
+//	R1  the Store has taken every change up to the last resourceVersion, and no relist asks for
+//	    an older state
+//	R2  one watch is open while the phase is Watching or Streaming, otherwise none; every watch
+//	    received is stopped
+//	R3  each received object is transformed once, then handed to the Store or dropped with the
+//	    list that it came in; one transform runs at a time
+//	R4  the Store is called from one goroutine; Resync only between the end of a list and the
+//	    end of its round
+//	R5  two requests that fail in the same way have a wait between them, and so have two watches
+//	    that end within a second and bring no change. Exceptions: InternalErrors within
+//	    Options.MaxInternalErrorRetryDuration, and the first loss of a connection
 //	R6  Status.CurrentAsOf is the zero time while the store is known to be old
 type Reflector struct {
 	opts          Options // with the defaults filled in
@@ -44,7 +48,7 @@ type Reflector struct {
 
 	running      atomic.Bool
 	relists      chan error    // holds the cause of a Relist until everything is requested again
-	transforming chan struct{} // holds a token during each transform: a LIST of an earlier Run may still be in one
+	transforming chan struct{} // full during a transform: a LIST of an earlier Run may be in one
 
 	// The fields below belong to the goroutine that runs the reflector.
 
@@ -67,17 +71,19 @@ type Reflector struct {
 type round struct {
 	limit          int64       // of each page of this round's LISTs; -1 before the first
 	fetched        bool        // everything was fetched, and is kept up to date from now on
-	resync         clock.Timer // fires when the next Resync is due; nil before everything was fetched
+	resync         clock.Timer // fires when the next Resync is due; nil before it is fetched
 	open           *liveWatch  // see R2
-	followedFrom   time.Time   // when the life of the open watch began; of a stream, when its initial events had ended
+	followedFrom   time.Time   // when the open watch began, or the initial events of a stream ended
 	lost           bool        // the last watch lost its connection, and nothing has arrived since
 	internalErrors internalErrors
 }
 
-// New returns a reflector that keeps s equal to the collection that lw lists and watches. It does nothing before Run.
+// New returns a reflector that keeps s equal to the collection that lw lists and watches. It does
+// nothing before Run.
 //
-// expectedType is an example of the objects; for an unstructured one, apiVersion and kind matter too. A LIST that holds
-// another Go type fails; an event that brings another type or kind is reported and skipped. nil accepts anything.
+// expectedType is an example of the objects; for an unstructured one, apiVersion and kind matter
+// too. A LIST that holds another Go type fails; an event that brings another type or kind is
+// reported and skipped. nil accepts anything.
 func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 	r := &Reflector{
 		listerWatcher: lw,
@@ -101,17 +107,19 @@ func (r *Reflector) Name() string { return r.opts.Name }
 // TypeDescription returns the name of the expected type, for people.
 func (r *Reflector) TypeDescription() string { return r.opts.TypeDescription }
 
-// Run lists and watches until ctx is done, in rounds with a wait after each. It returns without waiting for requests that
-// ignore ctx. A second Run at the same time is reported and returns at once.
+// Run lists and watches until ctx is done, in rounds with a wait after each. It returns without
+// waiting for requests that ignore ctx. A second Run at the same time is reported and returns at
+// once.
 func (r *Reflector) Run(ctx context.Context) {
 	ctx = r.withLogger(ctx)
 	if !r.running.CompareAndSwap(false, true) {
-		utilruntime.HandleErrorWithContext(ctx, ErrRunning, "Reflector was run twice", "reflector", r.Name())
+		utilruntime.HandleErrorWithContext(ctx, ErrRunning, "Reflector was run twice",
+			"reflector", r.Name())
 		return
 	}
 	defer r.running.Store(false)
 	defer r.setPhase(Idle)
-	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription())
+	logger := r.log(ctx)
 	logger.V(3).Info("Starting reflector", "resyncPeriod", r.opts.ResyncPeriod)
 	defer logger.V(3).Info("Stopped reflector")
 	for {
@@ -122,8 +130,8 @@ func (r *Reflector) Run(ctx context.Context) {
 	}
 }
 
-// handledRound runs a round and passes its error to the WatchErrorHandler. A panic is logged, and raised again unless the
-// process is configured to survive panics (utilruntime.ReallyCrash).
+// handledRound runs a round and passes its error to the WatchErrorHandler. A panic is logged, and
+// raised again unless the process is configured to survive panics (utilruntime.ReallyCrash).
 func (r *Reflector) handledRound(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if err := r.runRound(ctx); err != nil {
@@ -131,9 +139,10 @@ func (r *Reflector) handledRound(ctx context.Context) {
 	}
 }
 
-// ListAndWatch runs one round: it fetches everything, then follows the changes until everything must be fetched again.
-// It returns nil if ctx is done, or if the watch ended in a way that is only logged. Otherwise it returns why the round
-// ended: a LIST or the start of a WATCH failed, or a change could not be applied (ApplyError).
+// ListAndWatch runs one round: it fetches everything, then follows the changes until everything
+// must be fetched again. It returns nil if ctx is done, or if the watch ended in a way that is only
+// logged. Otherwise it returns why the round ended: a LIST or the start of a WATCH failed, or a
+// change could not be applied (ApplyError).
 //
 // The panic of a LIST or of a WATCH's start reaches the caller of ListAndWatch.
 func (r *Reflector) ListAndWatch(ctx context.Context) error {
@@ -144,6 +153,46 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	defer r.setPhase(Idle)
 	return r.runRound(r.withLogger(ctx))
 }
+
+// Relist asks the running reflector to end its watch and to fetch everything again, after a wait,
+// because the consumer behind the Store lost a change. The round ends with an ApplyError with the
+// Verb "process" and cause as its Err, which the WatchErrorHandler gets. Until the new list has
+// replaced the Store's content, Status.CurrentAsOf is the zero time.
+//
+// A list that was requested before the call does not satisfy it: another one follows. Calls that no
+// list has followed yet count as one, and the first one's cause is reported. A call during a wait
+// before a list, or before Run, is satisfied by that list. Relist never blocks, and may be called
+// from any goroutine, also from within the Store.
+func (r *Reflector) Relist(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.CurrentAsOf = time.Time{}
+	select {
+	case r.relists <- cause:
+	default:
+	}
+}
+
+// forgetRelist is called before everything is requested: that request satisfies a Relist.
+func (r *Reflector) forgetRelist(ctx context.Context) {
+	select {
+	case cause := <-r.relists:
+		r.log(ctx).Info("Fetching everything again: a change was lost behind the Store",
+			"err", bounded(cause))
+	default:
+	}
+}
+
+// relistDue delivers the cause of a Relist while a round follows the changes. Earlier in the round
+// it delivers nothing: the request that is under way must end first.
+func (r *Reflector) relistDue() <-chan error {
+	if !r.round.fetched {
+		return nil
+	}
+	return r.relists
+}
+
+func relistError(cause error) error { return &ApplyError{Verb: "process", Err: cause} }
 
 // runRound runs the state machine from Starting until it would start again.
 func (r *Reflector) runRound(ctx context.Context) error {
@@ -173,11 +222,12 @@ func (r *Reflector) endRound() {
 }
 
 func (r *Reflector) newRound() round {
-	return round{limit: -1, internalErrors: internalErrors{max: r.opts.MaxInternalErrorRetryDuration}}
+	limit := internalErrors{max: r.opts.MaxInternalErrorRetryDuration}
+	return round{limit: -1, internalErrors: limit}
 }
 
-// pause backs off. Between two watches it resyncs meanwhile, and may end early with an error to be applied. It returns
-// ctx's error if ctx ends first.
+// pause backs off. Between two watches it resyncs meanwhile, and may end early with an error to be
+// applied. It returns ctx's error if ctx ends first.
 func (r *Reflector) pause(ctx context.Context) error {
 	timer := r.opts.Clock.NewTimer(r.backoff.next())
 	defer timer.Stop()
@@ -198,7 +248,8 @@ func (r *Reflector) pause(ctx context.Context) error {
 	}
 }
 
-// watchTimeout is how long the next watch may last: random, so that clients that started together drift apart.
+// watchTimeout is how long the next watch may last: random, so that clients that started together
+// drift apart.
 func (r *Reflector) watchTimeout() time.Duration {
 	seconds := r.opts.MinWatchTimeout.Seconds() * (1 + rand.Float64())
 	return time.Duration(int64(seconds)) * time.Second
@@ -209,6 +260,11 @@ func (r *Reflector) withLogger(ctx context.Context) context.Context {
 		return ctx
 	}
 	return klog.NewContext(ctx, klog.LoggerWithName(*r.opts.Logger, r.Name()))
+}
+
+// log returns the logger of ctx, with the reflector's name and type.
+func (r *Reflector) log(ctx context.Context) klog.Logger {
+	return klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription())
 }
 
 // isNil reports whether obj is nil or a nil pointer in an interface.

@@ -56,7 +56,8 @@ func (s *script) streaming() {
 	s.take()
 }
 
-// kubernetes/kubernetes#83520: a relist must not go back in time, and must not insist on what the server has forgotten.
+// kubernetes/kubernetes#83520: a relist must not go back in time, and must not insist on what the
+// server has forgotten.
 func TestRegress83520_RelistResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.watching()
@@ -73,7 +74,8 @@ func TestRegress83520_RelistResourceVersion(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#92537, #94316, #115093: "too large", in each form a server ever gave it, once looped for ever.
+// kubernetes/kubernetes#92537, #94316, #115093: "too large", in each form a server ever gave it,
+// once looped for ever.
 func TestRegress92537_TooLargeResourceVersion(t *testing.T) {
 	for _, form := range []string{"toolarge", "toolarge-1.17", "toolarge-1.16"} {
 		t.Run(form, func(t *testing.T) {
@@ -88,7 +90,8 @@ func TestRegress92537_TooLargeResourceVersion(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#85272: a page after the first named a resourceVersion too, which servers refuse.
+// kubernetes/kubernetes#85272: a page after the first named a resourceVersion too, which servers
+// refuse.
 func TestRegress85272_ContinueWithoutResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
@@ -97,7 +100,8 @@ func TestRegress85272_ContinueWithoutResourceVersion(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#86430: a relist without limit can be served from the server's cache; one with a limit reads etcd.
+// kubernetes/kubernetes#86430: a relist without limit can be served from the server's cache; one
+// with a limit reads etcd.
 func TestRegress86430_RelistWithoutLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.watching()
@@ -123,7 +127,8 @@ func TestRegress100878_TooManyRequestsDoesNotRelist(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#118132: LIST and WATCH share one backoff, so that a dead server is not asked twice as often.
+// kubernetes/kubernetes#118132: LIST and WATCH share one backoff, so that a dead server is not
+// asked twice as often.
 func TestRegress118132_SharedBackoff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
@@ -165,7 +170,7 @@ func TestRegress55242_StopBetweenRefusedWatches(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#73137: stopping waited for a LIST that nobody answered.
+// kubernetes/kubernetes#73137: stopping waited for a LIST without an answer.
 func TestRegress73137_StopWhileListIsBlocked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.deafen()
@@ -177,7 +182,7 @@ func TestRegress73137_StopWhileListIsBlocked(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#131266: a watch that nobody stops keeps its producer blocked.
+// kubernetes/kubernetes#131266: a watch that is not stopped keeps its producer blocked.
 func TestRegress131266_EveryWatchIsStopped(t *testing.T) {
 	ways := map[string]func(s *script){
 		"closed":         func(s *script) { close(s.open.events) },
@@ -200,7 +205,7 @@ func TestRegress131266_EveryWatchIsStopped(t *testing.T) {
 				onBoth(t, func(t *testing.T, s *script) {
 					s.opts.ResyncPeriod = 30 * time.Second
 					s.streaming()
-					s.event(bookmark("5", "true")) // the stream goes on as the watch
+					s.event(bookmark("5", "true")) // the stream becomes the watch
 					w := s.open
 					require.Zero(t, w.stopCount.Load())
 					end(s)
@@ -212,7 +217,8 @@ func TestRegress131266_EveryWatchIsStopped(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#131266: likewise where the context was done before the first event could be read.
+// kubernetes/kubernetes#131266: likewise where the context was done before the first event could be
+// read.
 func TestRegress131266_CancelledBeforeTheWatchIsRead(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.deafen() // else the request may notice the stop before it is answered
@@ -226,8 +232,8 @@ func TestRegress131266_CancelledBeforeTheWatchIsRead(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#89652: a watch that timed out was taken for a very short one, since its time was measured from
-// the answer. Some proxies answer only when the first event comes.
+// kubernetes/kubernetes#89652: a watch that timed out was taken for a very short one, since its
+// time was measured from the answer. Some proxies answer only when the first event comes.
 func TestRegress89652_WatchTimeIsMeasuredFromTheRequest(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
@@ -252,7 +258,8 @@ func TestRegress_OnlyTrueEndsTheInitialEvents(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#136583: initial events come in no order, so that their resourceVersions mean nothing.
+// kubernetes/kubernetes#136583: initial events come in no order, so that their resourceVersions
+// mean nothing.
 func TestRegress136583_InitialEventsDoNotMoveTheResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
@@ -301,7 +308,8 @@ func TestRegress111387_InternalErrorsAreRetriedForSomeTime(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#131799: objects must be transformed before they are buffered, not after the whole stream.
+// kubernetes/kubernetes#131799: objects must be transformed before they are buffered, not after the
+// whole stream.
 func TestRegress131799_TransformBeforeTheBuffer(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.opts.Transform = func(obj any) (any, error) {
@@ -314,8 +322,8 @@ func TestRegress131799_TransformBeforeTheBuffer(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#107133: a reflector whose objects never change looped on "too large", for its resourceVersion never
-// moved. A bookmark moves it.
+// kubernetes/kubernetes#107133: a reflector whose objects never change looped on "too large", for
+// its resourceVersion never moved. A bookmark moves it.
 func TestRegress107133_BookmarkMovesTheResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.watching()
@@ -326,8 +334,8 @@ func TestRegress107133_BookmarkMovesTheResourceVersion(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#77434: nothing may be left running after a stop, whatever the reflector was doing. (A bubble does
-// not end while a goroutine is left in it.)
+// kubernetes/kubernetes#77434: nothing may be left running after a stop, whatever the reflector was
+// doing. (A bubble does not end while a goroutine is left in it.)
 func TestRegress77434_NothingRunsAfterStop(t *testing.T) {
 	moments := map[string]func(s *script){
 		"listing":     func(s *script) { s.start() },
@@ -351,8 +359,9 @@ func errorEvent(name string) watch.Event {
 	return watch.Event{Type: watch.Error, Object: statusOf(apiErrors[name])}
 }
 
-// kubernetes/enhancements#3926: who deletes an object that the server cannot decode ends every watch with a StoreReadError.
-// Nobody was sent that delete. The relist finds it, and does not wait for the time that internal errors are given.
+// kubernetes/enhancements#3926: the deletion of an object that the server cannot decode ends every
+// watch with a StoreReadError, and no client receives the delete. The relist finds it, without the
+// retries that internal errors get.
 func TestRegress_CorruptObjectIsGoneAfterTheRelist(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.opts.MaxInternalErrorRetryDuration = 30 * time.Second

@@ -13,7 +13,8 @@ import (
 
 var errLost = errors.New("a delta was lost")
 
-// Relist ends the watch; the error handler learns why; after a wait everything is listed. Several calls are one.
+// Relist ends the watch; the error handler learns why; after a wait everything is listed. Several
+// calls are one.
 func TestRelist(t *testing.T) {
 	for name, reach := range map[string]func(s *script){
 		"watching": func(s *script) { s.watching() },
@@ -45,7 +46,8 @@ func TestRelist(t *testing.T) {
 	}
 }
 
-// A call after the request for everything was sent leads to another one, whatever that request brings.
+// A call after the request for everything was sent leads to another one, whatever that request
+// brings.
 func TestRelist_DuringAListIsNotSatisfiedByIt(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.start()
@@ -89,7 +91,8 @@ func TestRelist_BeforeAListIsSatisfiedByIt(t *testing.T) {
 	})
 }
 
-// Changes that arrive between the call and the end of the watch do not make the store current again.
+// Changes that arrive between the call and the end of the watch do not make the store current
+// again.
 func TestRelist_EventsDoNotHideIt(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.watching()

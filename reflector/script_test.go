@@ -33,7 +33,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reported receives what goes to utilruntime.HandleError. Tests that care set it; none of them runs in parallel.
+// reported receives what goes to utilruntime.HandleError. Tests that care set it; none of them runs
+// in parallel.
 var reported = func(error, string) {}
 
 func TestMain(m *testing.M) {
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// script is a server that answers when it is told to, and a store that writes down what it is told.
+// script is a server that answers when a test says so, and a store that records its calls.
 type script struct {
 	t    *testing.T
 	impl string
@@ -198,7 +199,7 @@ func (s *script) print(format string, args ...any) {
 	s.log = append(s.log, line)
 }
 
-// take returns what happened since the last take, once everything has come to rest.
+// take returns what happened since the last take, once all goroutines are blocked.
 func (s *script) take() []string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -318,7 +319,7 @@ func send[T any](t *testing.T, to chan T, v T) {
 	select {
 	case to <- v:
 	default:
-		t.Fatalf("nobody waits for %T", v)
+		t.Fatalf("no request waits for %T", v)
 	}
 	synctest.Wait()
 }
@@ -331,7 +332,8 @@ func (s *script) answerWatchEventually() {
 	synctest.Wait()
 }
 
-// answerWatchErrorEventually is answerWatch with an error once a WATCH waits, however long that takes.
+// answerWatchErrorEventually is answerWatch with an error once a WATCH waits, however long that
+// takes.
 func (s *script) answerWatchErrorEventually(name string) {
 	s.watches <- watchAnswer{err: apiErrors[name]}
 	synctest.Wait()
@@ -402,7 +404,7 @@ var apiErrors = map[string]error{
 	"broken":    errors.New("broken"),
 }
 
-// scriptStore writes down what the reflector tells it.
+// scriptStore records the reflector's calls.
 type scriptStore struct{ *script }
 
 func (s scriptStore) call(method string, obj any) error {
@@ -453,7 +455,7 @@ func (s scriptStore) Bookmark(resourceVersion string) error {
 	return s.call("bookmark", resourceVersion)
 }
 
-// transformingScriptStore stands for client-go's queue: it transforms what it takes.
+// transformingScriptStore transforms what it takes, like client-go's queue.
 type transformingScriptStore struct{ scriptStore }
 
 func (s transformingScriptStore) Transformer() cache.TransformFunc {

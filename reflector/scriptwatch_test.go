@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// scriptWatch is a watch that sends what it is told to, and counts how often it is stopped.
+// scriptWatch is a watch that sends a test's events, and counts how often it is stopped.
 type scriptWatch struct {
 	s         *script
 	events    chan watch.Event

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 )
 
 // Status is the state of a reflector at one moment.
@@ -16,17 +15,19 @@ type Status struct {
 	Phase           Phase
 	ResourceVersion string // that the store has reached; "" before the first list
 
-	// LastContact is when the server last sent something: the answer to a LIST or WATCH request, also an API error such as
-	// 403 or 429, or an event, a bookmark or an error in a watch. A connection that fails or ends is not contact.
+	// LastContact is when the server last sent something: the answer to a LIST or WATCH request,
+	// also an API error such as 403 or 429, or an event, a bookmark or an error in a watch. A
+	// connection that fails or ends is not contact.
 	LastContact time.Time
-	// CurrentAsOf is a time up to which the store is complete: it has been given everything that the collection held then,
-	// as the server that answered knew it. A list sets it to the time at which its request was sent, a streaming list to
-	// the time at which its last initial event arrived, and each change or bookmark of the watch that follows to the time
-	// at which that arrived. Opening a watch, its end, and a list that is still being received do not move it.
+	// CurrentAsOf is a time up to which the store is complete: it has been given everything that
+	// the collection held then, as the server that answered knew it. A list sets it to the time at
+	// which its request was sent, a streaming list to the time at which its last initial event
+	// arrived, and each change or bookmark of the watch that follows to the time at which that
+	// arrived. Opening a watch, its end, and a list that is still being received do not move it.
 	//
-	// It is the zero time before the first list, and from the moment at which the store is known to be old until the next
-	// list has replaced its content. A store is known to be old after a 410 (Gone, Expired) to a watch, an ApplyError, or
-	// a Relist.
+	// It is the zero time before the first list, and from the moment at which the store is known to
+	// be old until the next list has replaced its content. A store is known to be old after a 410
+	// (Gone, Expired) to a watch, an ApplyError, or a Relist.
 	CurrentAsOf time.Time
 
 	LastEvent    time.Time // when the last change arrived by a watch
@@ -46,8 +47,9 @@ func (r *Reflector) Status() Status {
 	return r.status
 }
 
-// LastSyncResourceVersion returns the resourceVersion up to which the Store has everything, or "" before the first list.
-// It is safe to call from any goroutine; the Store may be ahead of it by the change that is being applied.
+// LastSyncResourceVersion returns the resourceVersion up to which the Store has everything, or ""
+// before the first list. It is safe to call from any goroutine; the Store may be ahead of it by the
+// change that is being applied.
 func (r *Reflector) LastSyncResourceVersion() string { return r.Status().ResourceVersion }
 
 func (r *Reflector) setPhase(p Phase) {
@@ -64,15 +66,16 @@ func (r *Reflector) noteContact() {
 	r.status.LastContact = now
 }
 
-// noteAnswer notes contact if err, the result of a request, is nil or an error that the server sent.
+// noteAnswer notes contact if err, the result of a request, is nil or an error that the server
+// sent.
 func (r *Reflector) noteAnswer(err error) {
 	if err == nil || isAnswer(err) {
 		r.noteContact()
 	}
 }
 
-// advance records that the Store has taken everything up to resourceVersion, which was the newest at asOf. kind is that of
-// the event that moved it, or "" for a list.
+// advance records that the Store has taken everything up to resourceVersion, which was the newest
+// at asOf. kind is that of the event that moved it, or "" for a list.
 func (r *Reflector) advance(resourceVersion string, asOf time.Time, kind watch.EventType) {
 	r.metrics.reached(resourceVersion)
 	r.mu.Lock()
@@ -124,9 +127,10 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 }
 
-// logProgress logs when everything is requested and when it has arrived, in client-go's words, for which people search.
+// logProgress logs when everything is requested and when it has arrived, in client-go's words, for
+// which people search.
 func (r *Reflector) logProgress(ctx context.Context, t Transition) {
-	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription())
+	logger := r.log(ctx)
 	switch {
 	case t.From == Starting && t.To != Idle:
 		logger.V(3).Info("Listing and watching")
@@ -137,7 +141,7 @@ func (r *Reflector) logProgress(ctx context.Context, t Transition) {
 
 // logFailure logs what happened and what follows.
 func (r *Reflector) logFailure(ctx context.Context, t Transition) {
-	logger := klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription(), "err", bounded(t.Err))
+	logger := r.log(ctx).WithValues("err", bounded(t.Err))
 	switch {
 	case t.From == Streaming && t.To == Listing:
 		if r.fellBack {
@@ -152,7 +156,7 @@ func (r *Reflector) logFailure(ctx context.Context, t Transition) {
 	case t.To == Streaming && t.Pause:
 		logger.V(4).Info("Streaming list failed, streaming again after a wait")
 	case t.To == Streaming, t.To == Listing:
-		logger.V(4).Info("Server cannot serve the last resourceVersion, requesting the newest state")
+		logger.V(4).Info("Server cannot serve the resourceVersion, requesting the newest state")
 	case errors.Is(t.Err, ErrWatchSilent):
 		logger.Info("Watch is silent past its timeout, opening another")
 	case t.From == Opening:

@@ -48,7 +48,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// Who reads logs sees, in client-go's words, each time that everything is fetched.
+// The log says, in client-go's words, each time that everything is fetched.
 func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)))
@@ -76,7 +76,7 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 	})
 }
 
-// An observer is told each decision, with its cause.
+// An observer gets each decision, with its cause.
 func TestObserve(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		on := true

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchesThat returns a server whose LISTs work and whose watches each play f. It counts the requests.
+// watchesThat returns a server whose LISTs work and whose watches each play f. It counts the
+// requests.
 type watchesThat struct {
 	f              func(w *watch.FakeWatcher)
 	lists, watches int
@@ -65,8 +66,9 @@ func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
 	})
 }
 
-// A server whose watches always fail soon is not listed more often than by client-go, whatever makes a single failure
-// cheap: the short wait after a 410, and the resumption of a lost connection.
+// A server whose watches always fail soon is not listed more often than by client-go, whatever
+// makes a single failure cheap: the short wait after a 410, and the resumption of a lost
+// connection.
 func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 	for name, f := range map[string]func(w *watch.FakeWatcher){
 		"410 at once": func(w *watch.FakeWatcher) { w.Error(statusOf(apiErrors["expired"])) },
@@ -92,7 +94,8 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 	}
 }
 
-// A store that fails on a change is not filled again and again, although changes it takes arrive in between.
+// A store that fails on a change is not filled again and again, although changes it takes arrive in
+// between.
 func TestStorm_FailedChanges(t *testing.T) {
 	s := &watchesThat{f: func(w *watch.FakeWatcher) {
 		w.Add(pod("good@6"))

@@ -59,14 +59,14 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// storeSaw checks what the store was told since the last time.
+// storeSaw checks the calls of the store since the last time.
 func (w *world) storeSaw(want ...string) {
 	w.t.Helper()
 	synctest.Wait()
 	require.Equal(w.t, strings.Join(want, "\n"), strings.Join(w.store.story(), "\n"))
 }
 
-// serverSaw checks what the server was asked since the last time.
+// serverSaw checks the requests since the last time.
 func (w *world) serverSaw(want ...string) {
 	w.t.Helper()
 	synctest.Wait()
@@ -103,7 +103,7 @@ func TestStory_StreamingListIsOneRequest(t *testing.T) {
 	})
 }
 
-// A resync is not a relist: the server notices nothing of it.
+// A resync is not a relist: it makes no request.
 func TestStory_ResyncIsNotARelist(t *testing.T) {
 	story(t, func(w *world) {
 		w.opts.ResyncPeriod = 10 * time.Millisecond
@@ -116,7 +116,8 @@ func TestStory_ResyncIsNotARelist(t *testing.T) {
 	})
 }
 
-// A watch that ends is opened again where it ended: nothing happened twice, nothing is missed, and nothing is listed.
+// A watch that ends is opened again where it ended: nothing happened twice, nothing is missed, and
+// nothing is listed.
 func TestStory_ClosedWatchResumes(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -132,8 +133,8 @@ func TestStory_ClosedWatchResumes(t *testing.T) {
 	})
 }
 
-// What was deleted while nobody watched is in no event. Where the past is compacted the server says so (410), and the LIST
-// that follows does not hold the object any more.
+// An object that is deleted between two watches is in no event. If the past was compacted the
+// server says so (410), and the LIST that follows does not hold the object.
 func TestStory_ExpiredWatchRelists(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -155,8 +156,8 @@ func TestStory_ExpiredWatchRelists(t *testing.T) {
 	})
 }
 
-// A bare watch loses what happens between its end and the next one's beginning, unless it remembers where it was. That is
-// what a reflector is for.
+// A bare watch loses what happens between its end and the next one's beginning, unless it remembers
+// its last resourceVersion. A reflector does that.
 func TestStory_BareWatchLosesEvents(t *testing.T) {
 	story(t, func(w *world) {
 		w.run()
@@ -182,8 +183,9 @@ func TestStory_BareWatchLosesEvents(t *testing.T) {
 	})
 }
 
-// The first LIST takes any state, so that a lagging cache may answer it; the watch catches up from there. A relist does not
-// go back behind what was seen: a server that lags is asked for its newest state.
+// The first LIST takes any state, so that a lagging cache may answer it; the watch catches up from
+// there. A relist does not go back behind what was seen: a server that lags is asked for its newest
+// state.
 func TestStory_ReflectorDoesNotGoBackInTime(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")

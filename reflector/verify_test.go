@@ -11,7 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Verify sees what a streaming list brought as the store will get it, before the store does. It sees no LIST.
+// Verify sees what a streaming list brought as the store will get it, before the store does. It
+// sees no LIST.
 func TestVerify(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	resourceVersion := r.LastSyncResourceVersion()
 	w, err := r.startWatch(ctx, metav1.ListOptions{
 		ResourceVersion:     resourceVersion,
-		AllowWatchBookmarks: true, // so that the last resourceVersion stays recent where little happens
+		AllowWatchBookmarks: true, // they keep the last resourceVersion recent if little happens
 	}, forever)
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	return nil
 }
 
-// startWatch asks the server for a watch and waits for the answer, for as long as patience allows, and no longer than
-// the watch itself may last. Between two watches it resyncs meanwhile.
+// startWatch asks the server for a watch and waits for the answer, for as long as patience allows,
+// and no longer than the watch itself may last. Between two watches it resyncs meanwhile.
 func (r *Reflector) startWatch(
 	ctx context.Context, options metav1.ListOptions, patience time.Duration,
 ) (*liveWatch, error) {
@@ -82,7 +82,8 @@ func (r *Reflector) startWatch(
 		case o := <-answer:
 			w, err := o.unpack()
 			if err == nil && isNil(w) {
-				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w", r.TypeDescription(), errNilResult)
+				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w",
+					r.TypeDescription(), errNilResult)
 			}
 			if !isEmptyWatch(w) {
 				r.noteAnswer(err)
@@ -92,7 +93,8 @@ func (r *Reflector) startWatch(
 				return nil, err
 			}
 			inc(r.metrics.watches)
-			return &liveWatch{Interface: w, cancel: cancel, started: started, deadline: started.Add(timeout)}, nil
+			deadline := started.Add(timeout)
+			return &liveWatch{Interface: w, cancel: cancel, started: started, deadline: deadline}, nil
 		}
 	}
 }
@@ -104,7 +106,8 @@ func stopLate(answer <-chan outcome[watch.Interface]) {
 	}
 }
 
-// isEmptyWatch reports a watch that rest made itself because it could not reach the server. It is closed already.
+// isEmptyWatch reports a watch that rest made itself because it could not reach the server. It is
+// closed already.
 func isEmptyWatch(w watch.Interface) bool {
 	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
@@ -136,8 +139,8 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	return nil
 }
 
-// watchdog gives up a watch that the server should have ended, and that has been silent for some time since: its
-// connection is dead. It returns how long to wait before the next check.
+// watchdog gives up a watch that the server should have ended, and that has been silent for some
+// time since: its connection is dead. It returns how long to wait before the next check.
 func (r *Reflector) watchdog(now time.Time) (time.Duration, error) {
 	if r.opts.WatchdogSlack < 0 {
 		return r.opts.MinWatchTimeout, nil

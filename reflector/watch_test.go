@@ -23,7 +23,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// A watch that always has another event does not keep a resync from its turn.
+// A watch that always has another event does not delay a resync for ever.
 func TestResync_AmongManyEvents(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.opts.ResyncPeriod = time.Second
@@ -59,7 +59,7 @@ func TestSnapshot_Laws(t *testing.T) {
 	})
 }
 
-// A store that wants to know hears of each resourceVersion after the change itself.
+// A ResourceVersionUpdater gets each resourceVersion after the change itself.
 func TestResourceVersionUpdater(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		go New(s, &v1.Pod{}, updatedStore{scriptStore{s}}, s.opts).Run(s.hearing)
@@ -77,8 +77,9 @@ func (s updatedStore) UpdateResourceVersion(resourceVersion string) {
 	s.print("at %s", resourceVersion)
 }
 
-// Resyncs go on while a watch cannot be opened, and stop while everything must be fetched again. (client-go's resyncs run
-// in a goroutine of their own from the end of a list to the end of the watches that follow.)
+// Resyncs go on while a watch cannot be opened, and stop while everything must be fetched again.
+// (client-go's resyncs run in a goroutine of their own from the end of a list to the end of the
+// watches that follow.)
 func TestResync_WhileItBacksOff(t *testing.T) {
 	resyncs := func(s *script) int { return strings.Count(strings.Join(s.take(), "\n"), "resync") }
 	for name, start := range map[string]func(s *script){
@@ -88,15 +89,15 @@ func TestResync_WhileItBacksOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *script) {
 				s.opts.ResyncPeriod = 5 * time.Second
-				s.opts.Backoff = &wait.Backoff{Duration: time.Second}
+				s.opts.Backoff = &wait.Backoff{Duration: 30 * time.Second}
 				start(s)
 				s.after(time.Minute + time.Second/2)
 				require.Equal(t, 12, resyncs(s))
 				close(s.open.events)
-				for range 5 * 60 {
+				for range 10 {
 					s.answerWatchErrorEventually("refused")
 				}
-				s.after(time.Second)
+				s.after(30*time.Second - 1)
 				require.Equal(t, 60, resyncs(s))
 				s.answerWatchEventually()
 				s.event(errorEvent("expired"))
@@ -160,7 +161,8 @@ func TestLateWatchIsStopped(t *testing.T) {
 	})
 }
 
-// A LIST that an earlier Run gave up does not transform beside the next one's, nor once it notices that it was given up.
+// A LIST that an earlier Run gave up does not transform at the same time as the next one, and then
+// no more.
 func TestTransform_OneAtATime(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		transforming, calls := 0, 0
@@ -188,7 +190,24 @@ func TestTransform_OneAtATime(t *testing.T) {
 	})
 }
 
-// A stream that ended early once, and came to its end the next time, is no sign of anything the time after.
+// A stream that could not reach the server is no sign of anything: the next round streams again.
+func TestStreaming_UnreachableServerIsForgotten(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		on := true
+		s.opts.UseWatchList = &on
+		s.start()
+		for range 3 {
+			s.after(10 * time.Second) // rest tries for some time
+			send(t, s.watches, watchAnswer{w: watch.NewEmptyWatch()})
+			s.answerList(nil, apiErrors["broken"])
+			s.after(5 * time.Second)
+		}
+		log := s.take()
+		require.Regexp(t, "WATCH .*initial-events", log[len(log)-1])
+	})
+}
+
+// A stream that ended early once is forgotten after one that became complete.
 func TestStreaming_OneEarlyEndIsForgotten(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
@@ -274,7 +293,8 @@ func TestWatchdog_Off(t *testing.T) {
 	})
 }
 
-// A stream is stopped also where the round ends between its last initial event and its first change.
+// A stream is stopped also where the round ends between its last initial event and its first
+// change.
 func TestStreaming_StoppedWhateverHappens(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		streaming := true
@@ -304,7 +324,8 @@ func (s cancellingStore) Replace([]any, string) error {
 	return nil
 }
 
-// A stream that does not come to its end is complained about every ten seconds, as long as it brings nothing new.
+// A stream without the end of its initial events is logged every ten seconds while it brings
+// nothing new.
 func TestStreaming_WarnsWhileItWaits(t *testing.T) {
 	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	warnings := func() int {

@@ -10,20 +10,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/store"
 )
 
-// maxUnfinished is how many streaming lists in a row may end before the initial state is complete. A server that does not
-// know of streaming lists, and does not refuse them either, just watches. After that many the reflector uses LIST.
+// maxUnfinished is how many streaming lists in a row may end before the initial state is complete.
+// A server that does not know of streaming lists, and does not refuse them either, just watches.
+// After that many the reflector uses LIST.
 const maxUnfinished = 2
 
-// errClosedEarly is ErrStreamUnfinished when the server ended the stream, after some time or some events.
+// errClosedEarly is ErrStreamUnfinished when the server ended the stream, after some time or some
+// events.
 var errClosedEarly = fmt.Errorf("%w: closed early", ErrStreamUnfinished)
 
-// streamList fetches everything through a watch that sends the present state as ADDED events and then a bookmark that
-// says so (a "WatchList"). It replaces the store's content with that, and leaves the watch open to be followed.
+// streamList fetches everything through a watch that sends the present state as ADDED events and
+// then a bookmark that says so (a "WatchList"). It replaces the store's content with that, and
+// leaves the watch open to be followed.
 func (r *Reflector) streamList(ctx context.Context) (err error) {
 	resourceVersion := r.LastSyncResourceVersion()
 	if r.unavailable {
@@ -57,7 +59,9 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	got := listed{items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended}
+	got := listed{
+		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended,
+	}
 	if r.opts.Verify != nil {
 		r.opts.Verify(ctx, r, Streamed{
 			Items: got.items, ResourceVersion: got.resourceVersion, Transform: r.opts.Transform,
@@ -79,6 +83,8 @@ func (r *Reflector) initialState(ctx context.Context) (*snapshot, error) {
 	switch w := r.round.open; {
 	case initial.complete:
 		return initial, nil
+	case isEmptyWatch(w.Interface): // which says nothing about the server
+		return nil, errUnreachable
 	case w.eventCount == 0 && r.opts.Clock.Since(w.started) < veryShortWatch:
 		return nil, fmt.Errorf("%w: %w", ErrStreamUnfinished, &VeryShortWatchError{Name: r.Name()})
 	}
@@ -87,7 +93,8 @@ func (r *Reflector) initialState(ctx context.Context) (*snapshot, error) {
 
 // Streamed is a collection as a streaming list brought it.
 type Streamed struct {
-	// Items are the objects, transformed, in the order in which they came. They and the slice are the Store's.
+	// Items are the objects, transformed, in the order in which they came. They and the slice are
+	// the Store's.
 	Items []any
 	// ResourceVersion is that of the whole.
 	ResourceVersion string
@@ -95,9 +102,11 @@ type Streamed struct {
 	Transform store.TransformFunc
 }
 
-// snapshot collects the initial state from a stream. Its objects stay apart from the store until it is complete.
+// snapshot collects the initial state from a stream. Its objects stay apart from the store until it
+// is complete.
 //
-//	S1  index[name] = i  <=>  items[i] is the newest object of that name that was received, and was not deleted since
+//	S1  index[name] = i  <=>  items[i] is the newest object of that name that was received, and
+//	    was not deleted since
 //	S2  every other item is nil
 type snapshot struct {
 	items           []any
@@ -138,9 +147,11 @@ func (s *snapshot) handle(_ *Reflector, e event) error {
 
 func (s *snapshot) done() bool { return s.complete }
 
-// check logs a stream that brings nothing new, then gives it up. Events about known objects do not count: a server that
-// ignores the request for initial events sends those without end.
-func (s *snapshot) check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error) {
+// check logs a stream that brings nothing new, then gives it up. Events about known objects do not
+// count: a server that ignores the request for initial events sends those without end.
+func (s *snapshot) check(
+	ctx context.Context, r *Reflector, now time.Time,
+) (next time.Duration, err error) {
 	if next, err = r.watchdog(now); err != nil {
 		return 0, err
 	}
@@ -153,8 +164,8 @@ func (s *snapshot) check(ctx context.Context, r *Reflector, now time.Time) (next
 	}
 	if quiet >= bookmarkWarning && now.Sub(s.warned) >= bookmarkWarning {
 		s.warned = now
-		klog.FromContext(ctx).Info("Streaming list is waiting for the bookmark that ends the initial events",
-			"reflector", r.Name(), "type", r.TypeDescription(), "count", len(s.index), "quiet", quiet)
+		r.log(ctx).Info("Streaming list is waiting for the bookmark that ends the initial events",
+			"count", len(s.index), "quiet", quiet)
 	}
 	return min(next, bookmarkWarning), nil
 }

@@ -27,7 +27,7 @@ var rules = map[string]rule{
 	"store":      {},
 	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo":  {ours: []string{"store"}},
-	"reflector":  {ours: []string{"store"}, outside: []string{"k8s.io/client-go/rest"}},
+	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
 	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
 	"leaderelection": {
@@ -36,6 +36,7 @@ var rules = map[string]rule{
 	},
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
+	"internal/jsonlist":           {},
 	"apitest":                     {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
 	"trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "internal/printable"},

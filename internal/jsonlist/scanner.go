@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reflector
+package jsonlist
 
 import (
 	"bytes"
@@ -11,26 +11,26 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// jsonScanner cuts a stream of JSON into values without decoding them, so that the decoder sees one at a time. It trusts
-// what is inside a value to be JSON, since the decoder will not.
+// scanner cuts a stream of JSON into values without decoding them, so that the decoder sees one at
+// a time. It trusts what is inside a value to be JSON, since the decoder will not.
 //
 //	J1  buf[pos:] was read and not yet consumed
-type jsonScanner struct {
+type scanner struct {
 	in  io.Reader
 	buf []byte
 	pos int
 }
 
-const jsonBufferLen = 64 << 10 // grows to the length of the longest value
+const bufferLen = 64 << 10 // grows to the length of the longest value
 
 var errSyntax = errors.New("not JSON")
 
-func newJSONScanner(in io.Reader) *jsonScanner {
-	return &jsonScanner{in: in, buf: make([]byte, 0, jsonBufferLen)}
+func newScanner(in io.Reader) *scanner {
+	return &scanner{in: in, buf: make([]byte, 0, bufferLen)}
 }
 
 // object reads { "name": value, ... } and calls field after each name and colon, to read the value.
-func (s *jsonScanner) object(field func(name string) error) error {
+func (s *scanner) object(field func(name string) error) error {
 	return s.sequence('{', '}', func() error {
 		raw, err := s.value()
 		if err != nil {
@@ -48,7 +48,7 @@ func (s *jsonScanner) object(field func(name string) error) error {
 }
 
 // array reads [ value, ... ] and calls item before each value, to read it. null is an empty array.
-func (s *jsonScanner) array(item func() error) error {
+func (s *scanner) array(item func() error) error {
 	if c, err := s.peek(); err != nil || c != 'n' {
 		return s.sequence('[', ']', item)
 	}
@@ -60,7 +60,7 @@ func (s *jsonScanner) array(item func() error) error {
 }
 
 // sequence reads open, elements with commas between them, and closer.
-func (s *jsonScanner) sequence(open, closer byte, element func() error) error {
+func (s *scanner) sequence(open, closer byte, element func() error) error {
 	if err := s.expect(open); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *jsonScanner) sequence(open, closer byte, element func() error) error {
 }
 
 // end reports what follows the last value: nothing may.
-func (s *jsonScanner) end() error {
+func (s *scanner) end() error {
 	switch _, err := s.peek(); {
 	case err == nil:
 		return fmt.Errorf("%w: more after the end: %s", errSyntax, excerpt(s.buf[s.pos:]))
@@ -95,7 +95,7 @@ func (s *jsonScanner) end() error {
 	}
 }
 
-func (s *jsonScanner) expect(want byte) error {
+func (s *scanner) expect(want byte) error {
 	got, err := s.peek()
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *jsonScanner) expect(want byte) error {
 }
 
 // peek returns the next byte that is not blank.
-func (s *jsonScanner) peek() (byte, error) {
+func (s *scanner) peek() (byte, error) {
 	for {
 		for ; s.pos < len(s.buf); s.pos++ {
 			switch c := s.buf[s.pos]; c {
@@ -124,7 +124,7 @@ func (s *jsonScanner) peek() (byte, error) {
 }
 
 // value reads one value. The result is good until the next call of any method.
-func (s *jsonScanner) value() ([]byte, error) {
+func (s *scanner) value() ([]byte, error) {
 	c, err := s.peek()
 	if err != nil {
 		return nil, err
@@ -152,8 +152,9 @@ func (s *jsonScanner) value() ([]byte, error) {
 	}
 }
 
-// fill reads more, and makes room for it first. The end of the input is unexpected wherever this is called.
-func (s *jsonScanner) fill() error {
+// fill reads more, and makes room for it first. The end of the input is unexpected wherever this is
+// called.
+func (s *scanner) fill() error {
 	switch {
 	case s.pos == len(s.buf):
 		s.buf, s.pos = s.buf[:0], 0
@@ -222,8 +223,8 @@ func scanNested(data []byte, at *scanState) (length int, done bool) {
 	return 0, false
 }
 
-// stringEnd returns the index after the quote that ends the string around data[i], or, if data ends first, the index to go
-// on from.
+// stringEnd returns the index after the quote that ends the string around data[i], or, if data ends
+// first, the index to go on from.
 func stringEnd(data []byte, i int) (next int, ok bool) {
 	for quote := -1; ; {
 		if quote < i {
@@ -251,7 +252,8 @@ func scanString(data []byte, at *scanState) (length int, done bool) {
 	return at.offset, done
 }
 
-// scanScalar returns the length of the number or literal at the start of data, once something follows it.
+// scanScalar returns the length of the number or literal at the start of data, once something
+// follows it.
 func scanScalar(data []byte, at *scanState) (length int, done bool) {
 	end := bytes.IndexAny(data[at.offset:], ",]} \t\r\n:")
 	if end < 0 {

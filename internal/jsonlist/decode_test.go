@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonlist
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+func newPod() runtime.Object { return &v1.Pod{} }
+
+func newUnstructured() runtime.Object { return &unstructured.Unstructured{} }
+
+// decodeAll collects what Decode hands over.
+func decodeAll(body io.Reader, newItem func() runtime.Object) (items []runtime.Object, m metav1.ListMeta, err error) {
+	m, err = Decode(body, newItem, func(obj runtime.Object) error {
+		items = append(items, obj)
+		return nil
+	})
+	return items, m, err
+}
+
+func TestDecode_LikeAWholeDecode(t *testing.T) {
+	body := podList(t, 40)
+	for name, in := range map[string]io.Reader{
+		"at once":     bytes.NewReader(body),
+		"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
+		"half reads":  iotest.HalfReader(bytes.NewReader(body)),
+		"data + EOF":  iotest.DataErrReader(bytes.NewReader(body)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			items, m, err := decodeAll(in, newPod)
+			require.NoError(t, err)
+			var whole v1.PodList
+			require.NoError(t, utiljson.Unmarshal(body, &whole))
+			require.Equal(t, whole.ListMeta, m)
+			require.Len(t, items, len(whole.Items))
+			for i, item := range items {
+				require.Equal(t, &whole.Items[i], item)
+			}
+		})
+	}
+}
+
+func TestDecode_UnstructuredLikeAWholeDecode(t *testing.T) {
+	body := podList(t, 5)
+	items, m, err := decodeAll(bytes.NewReader(body), newUnstructured)
+	require.NoError(t, err)
+	obj, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
+	require.NoError(t, err)
+	whole := obj.(*unstructured.UnstructuredList)
+	require.Equal(t, whole.GetResourceVersion(), m.ResourceVersion)
+	require.Len(t, items, len(whole.Items))
+	for i, item := range items {
+		require.Equal(t, &whole.Items[i], item)
+		require.Equal(t, "Pod", item.GetObjectKind().GroupVersionKind().Kind)
+	}
+}
+
+func TestDecode_Forms(t *testing.T) {
+	for name, test := range map[string]struct {
+		body  string
+		names string
+		meta  metav1.ListMeta
+	}{
+		"usual order":           {`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"t"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`, "v1/Pod a, v1/Pod b", metav1.ListMeta{ResourceVersion: "5", Continue: "t"}},
+		"custom resources":      {`{"apiVersion":"x/v1","items":[{"apiVersion":"x/v1","kind":"Foo","metadata":{"name":"a"}}],"kind":"FooList","metadata":{"resourceVersion":"5"}}`, "x/v1/Foo a", metav1.ListMeta{ResourceVersion: "5"}},
+		"kind after the items":  {`{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"kind":"PodList","apiVersion":"v1"}`, "v1/Pod a, v1/Pod b", metav1.ListMeta{}},
+		"no items":              {`{"kind":"PodList","apiVersion":"v1","items":[]}`, "", metav1.ListMeta{}},
+		"null items":            {`{"kind":"PodList","apiVersion":"v1","items":null}`, "", metav1.ListMeta{}},
+		"items left out":        {`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`, "", metav1.ListMeta{ResourceVersion: "5"}},
+		"blanks everywhere":     {" { \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { \"metadata\" : { \"name\" : \"a\" } } ] } \n", "v1/Pod a", metav1.ListMeta{}},
+		"brackets in a string":  {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a","x":"]}\"{["}},{"metadata":{"name":"b\\"}}]}`, `v1/Pod a, v1/Pod b\`, metav1.ListMeta{}},
+		"unknown fields, any":   {`{"a":1,"b":[{}],"c":null,"d":-1.5e3,"e":true,"kind":"PodList","apiVersion":"v1","items":[]}`, "", metav1.ListMeta{}},
+		"escaped field names":   {`{"kind":"PodList","apiVersion":"v1","it\u0065ms":[{"metadata":{"name":"a"}}]}`, "v1/Pod a", metav1.ListMeta{}},
+		"an item of many bytes": {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"` + strings.Repeat(`\\n`, 100_000) + `"}}]}`, "v1/Pod " + strings.Repeat(`\n`, 100_000), metav1.ListMeta{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			items, m, err := decodeAll(iotest.HalfReader(strings.NewReader(test.body)), newUnstructured)
+			require.NoError(t, err)
+			var names []string
+			for _, item := range items {
+				u := item.(*unstructured.Unstructured)
+				names = append(names, fmt.Sprintf("%s/%s %s", u.GetAPIVersion(), u.GetKind(), u.GetName()))
+			}
+			require.Equal(t, test.names, strings.Join(names, ", "))
+			require.Equal(t, test.meta, m)
+		})
+	}
+}
+
+func TestDecode_Bad(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"nothing":             {``, "read list after 0 items: unexpected EOF"},
+		"cut between items":   {`{"kind":"PodList","items":[{},{}`, "read list after 2 items: unexpected EOF"},
+		"cut inside an item":  {`{"kind":"PodList","items":[{},{"metadata":{"na`, "read list after 1 items: unexpected EOF"},
+		"cut after a slash":   {`{"kind":"PodList","items":[{"a":"\`, "read list after 0 items: unexpected EOF"},
+		"cut in a number":     {`{"a":12`, "read list after 0 items: unexpected EOF"},
+		"cut before the end":  {`{"kind":"PodList","items":[]`, "read list after 0 items: unexpected EOF"},
+		"protobuf":            {"k8s\x00\n\x0c", `read list after 0 items: not JSON: expected '{', got "k8s\x00\n\f"`},
+		"a page of a proxy":   {`<html>`, `read list after 0 items: not JSON: expected '{', got "<html>"`},
+		"an array":            {`[]`, `read list after 0 items: not JSON: expected '{', got "[]"`},
+		"more after the end":  {`{"kind":"PodList"} {`, `read list after 0 items: not JSON: more after the end: "{"`},
+		"no comma":            {`{"kind":"PodList","items":[{}{}]}`, `read list after 1 items: not JSON: expected ',', got "{}]}"`},
+		"comma at the end":    {`{"kind":"PodList","items":[{},]}`, `read list after 1 items: not JSON: expected a value, got "]}"`},
+		"no colon":            {`{"kind" "PodList"}`, `read list after 0 items: not JSON: expected ':', got "\"PodList\"}"`},
+		"no field name":       {`{1:2}`, `read list after 0 items: not JSON: field name "1": json: cannot unmarshal number into Go value of type string`},
+		"items is an object":  {`{"kind":"PodList","items":{}}`, `read list after 0 items: not JSON: expected '[', got "{}}"`},
+		"null item":           {`{"kind":"PodList","items":[null]}`, `read list after 0 items: item 0 is no object: "null"`},
+		"item of wrong shape": {`{"kind":"PodList","items":[{"metadata":[]}]}`, `read list after 0 items: decode item 0 into *v1.Pod: json: cannot unmarshal array into Go struct field Pod.metadata of type v1.ObjectMeta`},
+		"item is no JSON":     {`{"kind":"PodList","items":[{"metadata"}]}`, `read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' after object key`},
+		"mixed brackets":      {`{"kind":"PodList","items":[{"a":[}]}]}`, `read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' looking for beginning of value`},
+		"kind is a number":    {`{"kind":1}`, `read list after 0 items: json: cannot unmarshal number into Go value of type string`},
+		"one object":          {`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, `read list: got a v1 "Pod" instead`},
+		"success":             {`{"kind":"Status","apiVersion":"v1","status":"Success"}`, `read list: got a Status "Success" instead`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := decodeAll(strings.NewReader(test.body), newPod)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+func TestDecode_Status(t *testing.T) {
+	body, err := json.Marshal(apierrors.NewResourceExpired("too old").Status())
+	require.NoError(t, err)
+	body = append([]byte(`{"kind":"Status","apiVersion":"v1",`), body[1:]...)
+	_, _, err = decodeAll(bytes.NewReader(body), newPod)
+	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+}
+
+func TestDecode_ReadError(t *testing.T) {
+	in := io.MultiReader(strings.NewReader(`{"kind":"PodList","items":[{}`), iotest.ErrReader(io.ErrClosedPipe))
+	items, _, err := decodeAll(in, newPod)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.Len(t, items, 1)
+}
+
+func TestDecode_StopsAtTheFirstError(t *testing.T) {
+	stop := errors.New("stop")
+	for name, body := range map[string]string{
+		"known kind": `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}},{}]}`,
+		"late kind":  `{"items":[{"metadata":{"name":"a"}},{}],"kind":"PodList","apiVersion":"v1"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			_, err := Decode(strings.NewReader(body), newUnstructured, func(runtime.Object) error {
+				calls++
+				return stop
+			})
+			require.ErrorIs(t, err, stop)
+			require.Equal(t, 1, calls)
+		})
+	}
+}
+
+// Whatever a server sends, Decode and a decode of the whole agree on it, however it is cut into
+// reads.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`), 3)
+	f.Add([]byte(`{"items":null,"kind":"List"}`), 1)
+	f.Add([]byte(`{"items":[{"a":{"b":[1,2.5,"c",null,true]}}]} `), 7)
+	f.Fuzz(func(t *testing.T, body []byte, chunk int) {
+		in := &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
+		var items []map[string]any
+		m, err := Decode(in, newUnstructured, func(obj runtime.Object) error {
+			items = append(items, obj.(*unstructured.Unstructured).Object)
+			return nil
+		})
+		if err != nil {
+			return
+		}
+		var whole struct {
+			metav1.ListMeta `json:"metadata"`
+			Items           []json.RawMessage `json:"items"`
+		}
+		require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
+		if bytes.Count(body, []byte("items"))+bytes.Count(body, []byte("metadata")) > 2 || bytes.Contains(body, []byte(`\u`)) {
+			return // a repeated field: the last wins there, both are taken here
+		}
+		require.Equal(t, whole.ListMeta, m)
+		require.Len(t, items, len(whole.Items))
+	})
+}
+
+// chunked reads size bytes at a time.
+type chunked struct {
+	data []byte
+	size int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if len(c.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.size)], c.data)
+	c.data = c.data[n:]
+	return n, nil
+}
+
+// The most memory that a streamed list needs beyond its objects is that of one object.
+func TestDecode_BufferIsOfOneItem(t *testing.T) {
+	s := newScanner(bytes.NewReader(podList(t, 2000)))
+	require.NoError(t, s.object(func(name string) error {
+		if name != "items" {
+			_, err := s.value()
+			return err
+		}
+		return s.array(func() error {
+			_, err := s.value()
+			return err
+		})
+	}))
+	require.LessOrEqual(t, cap(s.buf), bufferLen)
+}
+
+// podList is a list of count pods as a server sends it.
+func podList(t *testing.T, count int) []byte {
+	list := v1.PodList{
+		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "5", Continue: "next"},
+	}
+	for i := range count {
+		list.Items = append(list.Items, v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i), Labels: map[string]string{"app": `{"a"}]`}},
+			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Command: []string{"sh", "-c", `echo "\\"`}}}},
+		})
+	}
+	body, err := json.Marshal(list)
+	require.NoError(t, err)
+	return body
+}

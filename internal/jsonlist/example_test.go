@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonlist_test
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/informerstack/internal/jsonlist"
+)
+
+// The items of a list are decoded one by one, as they arrive.
+func ExampleDecode() {
+	body := strings.NewReader(`{
+		"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "10245"},
+		"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]
+	}`)
+	newPod := func() runtime.Object { return &v1.Pod{} }
+	listMeta, err := jsonlist.Decode(body, newPod, func(obj runtime.Object) error {
+		fmt.Println("item", obj.(*v1.Pod).Name)
+		return nil
+	})
+	fmt.Println(listMeta.ResourceVersion, err)
+
+	// Output:
+	// item a
+	// item b
+	// 10245 <nil>
+}
