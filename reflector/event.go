@@ -123,7 +123,7 @@ func (r *Reflector) receiveEvent(
 		return err
 	}
 	w := r.round.open
-	w.lastEvent = now
+	w.noteEvent(now, received.Type)
 	e := event{Event: received, received: now}
 	err := r.expected.check(e.Object)
 	if err == nil {
@@ -201,7 +201,7 @@ func (w *storeWriter) handle(r *Reflector, e event) error {
 		w.changed = true
 		r.backoff.changeArrived()
 	}
-	r.advance(e.resourceVersion, e.received, e.Type)
+	r.advance(e.resourceVersion, e.received.Add(-r.round.open.behind), e)
 	if s, ok := r.store.(ResourceVersionUpdater); ok {
 		s.UpdateResourceVersion(e.resourceVersion)
 	}

@@ -4,6 +4,7 @@ package reflector
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,6 +90,7 @@ func TestCurrentAsOf_ListAndWatch(t *testing.T) {
 		f.at("sent")
 		f.now("listed")
 		s.answerWatch(nil)
+		s.after(time.Second) // nothing was waiting to be sent
 		f.at("sent")
 		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
 		f.now("change")
@@ -177,6 +179,43 @@ func TestCurrentAsOf_KnownToBeOld(t *testing.T) {
 				f.now("sent")
 				f.answerList(podList("9", ""), nil)
 				f.at("sent")
+			})
+		})
+	}
+}
+
+// A watch that is opened again after an outage first sends what happened meanwhile. Those events are
+// old: until a bookmark, or a pause, the store does not count as current.
+func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
+	for name, catchUp := range map[string]func(s *script){
+		"bookmark": func(s *script) { s.event(bookmark("20", "")) },
+		"pause": func(s *script) {
+			s.after(200 * time.Millisecond)
+			s.event(watch.Event{Type: watch.Modified, Object: pod("a@20")})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, "ours", func(t *testing.T, s *script) {
+				s.watching()
+				s.after(2 * time.Second)
+				s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+				synctest.Wait()
+				before := s.ours.Status().CurrentAsOf
+				require.Equal(t, time.Now(), before)
+
+				s.after(time.Minute)
+				close(s.open.events)
+				s.answerWatch(nil)
+				for version := range 5 {
+					s.after(20 * time.Millisecond)
+					object := pod(fmt.Sprintf("a@%d", 7+version))
+					s.event(watch.Event{Type: watch.Modified, Object: object})
+				}
+				synctest.Wait()
+				require.WithinDuration(t, before, s.ours.Status().CurrentAsOf, time.Second)
+				catchUp(s)
+				synctest.Wait()
+				require.Equal(t, time.Now(), s.ours.Status().CurrentAsOf)
 			})
 		})
 	}

@@ -63,7 +63,7 @@ func (r *Reflector) replace(got listed) error {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false
-	r.advance(got.resourceVersion, got.asOf, "")
+	r.advance(got.resourceVersion, got.asOf, event{})
 	r.round.fetched = true
 	r.startResync()
 	return nil

@@ -24,6 +24,9 @@ type Status struct {
 	// which its request was sent, a streaming list to the time at which its last initial event
 	// arrived, and each change or bookmark of the watch that follows to the time at which that
 	// arrived. Opening a watch, its end, and a list that is still being received do not move it.
+	// A watch that is opened later than this time first sends its backlog, the events since; until
+	// a bookmark or a pause between two events shows that the backlog is over, each event counts as
+	// older than its arrival by that delay.
 	//
 	// It is the zero time before the first list, and from the moment at which the store is known to
 	// be old until the next list has replaced its content. A store is known to be old after a 410
@@ -75,20 +78,23 @@ func (r *Reflector) noteAnswer(err error) {
 }
 
 // advance records that the Store has taken everything up to resourceVersion, which was the newest
-// at asOf. kind is that of the event that moved it, or "" for a list.
-func (r *Reflector) advance(resourceVersion string, asOf time.Time, kind watch.EventType) {
+// at asOf. e is the event that moved it, or the zero event for a list.
+func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
 	r.metrics.reached(resourceVersion)
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
 	if len(r.relists) == 0 { // otherwise the store is known to be old
+		if asOf.Before(r.status.CurrentAsOf) {
+			asOf = r.status.CurrentAsOf
+		}
 		r.status.CurrentAsOf = asOf
 	}
-	switch kind {
+	switch e.Type {
 	case "":
 	case watch.Bookmark:
-		r.status.LastBookmark = asOf
+		r.status.LastBookmark = e.received
 	default:
-		r.status.LastEvent = asOf
+		r.status.LastEvent = e.received
 	}
 	r.mu.Unlock()
 	if r.opts.Progress != nil {

@@ -21,10 +21,34 @@ type liveWatch struct {
 	watch.Interface
 	cancel      context.CancelFunc
 	started     time.Time // before the request: some proxies answer only when the first event comes
+	opened      time.Time // when the server answered
 	deadline    time.Time // when the server should have ended it
 	lastEvent   time.Time // or the zero time
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
+
+	// behind is how old the store was when the watch was opened, until its backlog has arrived: the
+	// events that happened before. Until then, an event is taken to be so much older than its arrival.
+	behind time.Duration
+}
+
+// A pause of backlogPause between two events, or of firstPause before the first one, shows that the
+// backlog of a watch has arrived: a server sends it in one go.
+const (
+	backlogPause = 100 * time.Millisecond
+	firstPause   = time.Second
+)
+
+// noteEvent notes that an event arrived at now.
+func (w *liveWatch) noteEvent(now time.Time, kind watch.EventType) {
+	paused := now.Sub(w.lastEvent) >= backlogPause
+	if w.lastEvent.IsZero() {
+		paused = now.Sub(w.opened) >= firstPause
+	}
+	if paused || kind == watch.Bookmark {
+		w.behind = 0
+	}
+	w.lastEvent = now
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -39,6 +63,9 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	}
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
+	if current := r.Status().CurrentAsOf; !current.IsZero() {
+		w.behind = w.opened.Sub(current)
+	}
 	r.round.open, r.round.followedFrom = w, w.started
 	return nil
 }
@@ -94,7 +121,10 @@ func (r *Reflector) startWatch(
 			}
 			inc(r.metrics.watches)
 			deadline := started.Add(timeout)
-			return &liveWatch{Interface: w, cancel: cancel, started: started, deadline: deadline}, nil
+			return &liveWatch{
+				Interface: w, cancel: cancel,
+				started: started, opened: r.opts.Clock.Now(), deadline: deadline,
+			}, nil
 		}
 	}
 }
