@@ -59,8 +59,7 @@ func (r *Reflector) setPhase(p Phase) {
 }
 
 // noteContact notes that the server sent something. It may be called from any goroutine.
-func (r *Reflector) noteContact() {
-	now := r.opts.Clock.Now()
+func (r *Reflector) noteContact(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.LastContact = now
@@ -70,7 +69,7 @@ func (r *Reflector) noteContact() {
 // sent.
 func (r *Reflector) noteAnswer(err error) {
 	if err == nil || isAnswer(err) {
-		r.noteContact()
+		r.noteContact(r.opts.Clock.Now())
 	}
 }
 
