@@ -28,7 +28,7 @@ func (d *informerDescs) init(f *family) {
 	d.failures = f.computed("reflector_failures_total", "Lists, watches and changes that failed")
 	d.consecutive = f.computed("reflector_consecutive_failures", "Failures since a watch was last open")
 	d.fallbacks = f.computed("reflector_watch_list_fallbacks_total", "Streaming lists that were given up for a LIST")
-	d.contactAge = f.computed("reflector_last_contact_age_seconds", "Time since the server last answered in any way")
+	d.contactAge = f.computed("reflector_last_contact_age_seconds", "Time since the server last sent anything")
 	d.eventAge = f.computed("reflector_last_event_age_seconds", "Time since the last change arrived by a watch")
 	d.bookmarkAge = f.computed("reflector_last_bookmark_age_seconds", "Time since the last bookmark")
 	d.pending = f.computed("informer_handler_pending", "Changes that a handler was not told yet, or is being told", "handler")

@@ -36,31 +36,47 @@ func TestBackoff_Custom(t *testing.T) {
 	}
 }
 
+// testWaits returns waits without jitter.
+func testWaits(first time.Duration, factor float64) wait.Backoff {
+	return wait.Backoff{Duration: first, Factor: factor, Steps: 10, Cap: time.Minute}
+}
+
 // B2 to B4: what makes the waits start again, and what does not.
 func TestBackoff_Laws(t *testing.T) {
 	const first, second, third = time.Second, 2 * time.Second, 4 * time.Second
+	type steps = []func(b *backoff)
+	var (
+		wait    = func(b *backoff) { b.next() }
+		change  = func(b *backoff) { b.changeArrived() }
+		failed  = func(b *backoff) { b.changeFailed() }
+		expired = func(b *backoff) { b.serverForgot() }
+		lived   = func(d time.Duration) func(*backoff) {
+			return func(b *backoff) { b.watchEnded(d) }
+		}
+	)
 	for name, test := range map[string]struct {
-		between func(b *backoff)
+		between steps
 		want    time.Duration // after waits of first and second
 	}{
-		"nothing":                       {func(b *backoff) {}, third},
-		"a change":                      {func(b *backoff) { b.changeArrived() }, first},
-		"a watch as long as the wait":   {func(b *backoff) { b.watchEnded(second) }, third},
-		"a watch longer than the wait":  {func(b *backoff) { b.watchEnded(second + 1) }, first},
-		"a change after a failed one":   {func(b *backoff) { b.changeFailed(); b.changeArrived() }, third},
-		"a long watch after a failure":  {func(b *backoff) { b.changeFailed(); b.watchEnded(third) }, first},
-		"a 410":                         {func(b *backoff) { b.serverForgot() }, first},
-		"a 410 after a 410":             {func(b *backoff) { b.serverForgot(); b.next(); b.serverForgot() }, second},
-		"a 410 after a 410 and health":  {func(b *backoff) { b.serverForgot(); b.next(); b.changeArrived(); b.serverForgot() }, first},
-		"a change after a 410":          {func(b *backoff) { b.serverForgot(); b.next(); b.changeArrived() }, first},
-		"a failure, a 410, and changes": {func(b *backoff) { b.changeFailed(); b.serverForgot(); b.next(); b.changeArrived() }, second},
+		"nothing":                       {steps{}, third},
+		"a change":                      {steps{change}, first},
+		"a watch as long as the wait":   {steps{lived(second)}, third},
+		"a watch longer than the wait":  {steps{lived(second + 1)}, first},
+		"a change after a failed one":   {steps{failed, change}, third},
+		"a long watch after a failure":  {steps{failed, lived(third)}, first},
+		"a 410":                         {steps{expired}, first},
+		"a 410 after a 410":             {steps{expired, wait, expired}, second},
+		"a 410 after a 410 and health":  {steps{expired, wait, change, expired}, first},
+		"a change after a 410":          {steps{expired, wait, change}, first},
+		"a failure, a 410, and changes": {steps{failed, expired, wait, change}, second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			initial := wait.Backoff{Duration: first, Factor: 2, Steps: 10, Cap: time.Minute}
-			b := newBackoff(initial, clock.RealClock{})
+			b := newBackoff(testWaits(first, 2), clock.RealClock{})
 			require.Equal(t, first, b.next())
 			require.Equal(t, second, b.next())
-			test.between(b)
+			for _, step := range test.between {
+				step(b)
+			}
 			require.Equal(t, test.want, b.next())
 		})
 	}

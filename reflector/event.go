@@ -90,7 +90,7 @@ func (r *Reflector) drain(
 ) (open bool, err error) {
 	now := r.opts.Clock.Now()
 	if first.Type != watch.Error {
-		r.noteContact()
+		r.noteContact(now)
 	}
 	next := first
 	for count := 1; ; count++ {
@@ -118,7 +118,7 @@ func (r *Reflector) receiveEvent(
 	if received.Type == watch.Error {
 		err := apierrors.FromObject(received.Object)
 		if !isDecodingError(err) {
-			r.noteContact()
+			r.noteContact(now)
 		}
 		return err
 	}

@@ -15,30 +15,40 @@ import (
 
 // Contact is what the server sent, and nothing else.
 func TestLastContact_IsWhatTheServerSent(t *testing.T) {
+	type does = func(s *script)
 	start := func(s *script) { s.start() }
 	opening := func(s *script) { s.start(); s.answerList(podList("5", ""), nil) }
 	watching := func(s *script) { s.watching() }
 	streaming := func(s *script) { s.streaming() }
+	page := func(token string) does {
+		return func(s *script) { s.answerList(podList("5", token), nil) }
+	}
+	listFails := func(name string) does { return func(s *script) { s.answerList(nil, apiErrors[name]) } }
+	watchFails := func(name string) does { return func(s *script) { s.answerWatch(apiErrors[name]) } }
+	event := func(e watch.Event) does { return func(s *script) { s.event(e) } }
+	added := watch.Event{Type: watch.Added, Object: pod("a@6")}
+	ends := func(s *script) { close(s.open.events) }
+	empty := func(s *script) { send(s.t, s.watches, watchAnswer{w: watch.NewEmptyWatch()}) }
 	for name, test := range map[string]struct {
-		reach, act func(s *script)
+		reach, act does
 		want       bool
 	}{
-		"a list":                     {start, func(s *script) { s.answerList(podList("5", ""), nil) }, true},
-		"a page":                     {start, func(s *script) { s.answerList(podList("5", "next"), nil) }, true},
-		"an API error to a LIST":     {start, func(s *script) { s.answerList(nil, apiErrors["429"]) }, true},
-		"a refused LIST":             {start, func(s *script) { s.answerList(nil, apiErrors["refused"]) }, false},
+		"a list":                     {start, page(""), true},
+		"a page":                     {start, page("next"), true},
+		"an API error to a LIST":     {start, listFails("429"), true},
+		"a refused LIST":             {start, listFails("refused"), false},
 		"a watch":                    {opening, func(s *script) { s.answerWatch(nil) }, true},
-		"an API error to a WATCH":    {opening, func(s *script) { s.answerWatch(apiErrors["forbidden"]) }, true},
-		"a refused WATCH":            {opening, func(s *script) { s.answerWatch(apiErrors["refused"]) }, false},
-		"a watch that rest made":     {opening, func(s *script) { send(s.t, s.watches, watchAnswer{w: watch.NewEmptyWatch()}) }, false},
-		"a change":                   {watching, func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, true},
-		"a bookmark":                 {watching, func(s *script) { s.event(bookmark("6", "")) }, true},
-		"an ERROR event":             {watching, func(s *script) { s.event(errorEvent("500")) }, true},
-		"a lost connection":          {watching, func(s *script) { s.event(errorEvent("lost")) }, false},
-		"the end of a watch":         {watching, func(s *script) { close(s.open.events) }, false},
-		"an initial event":           {streaming, func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, true},
-		"the end of a stream":        {streaming, func(s *script) { close(s.open.events) }, false},
-		"a connection lost likewise": {streaming, func(s *script) { s.event(errorEvent("lost")) }, false},
+		"an API error to a WATCH":    {opening, watchFails("forbidden"), true},
+		"a refused WATCH":            {opening, watchFails("refused"), false},
+		"a watch that rest made":     {opening, empty, false},
+		"a change":                   {watching, event(added), true},
+		"a bookmark":                 {watching, event(bookmark("6", "")), true},
+		"an ERROR event":             {watching, event(errorEvent("500")), true},
+		"a lost connection":          {watching, event(errorEvent("lost")), false},
+		"the end of a watch":         {watching, ends, false},
+		"an initial event":           {streaming, event(added), true},
+		"the end of a stream":        {streaming, ends, false},
+		"a connection lost likewise": {streaming, event(errorEvent("lost")), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {
@@ -92,7 +102,7 @@ func TestCurrentAsOf_ListAndWatch(t *testing.T) {
 		s.answerWatch(nil)
 		s.after(time.Second) // nothing was waiting to be sent
 		f.at("sent")
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 		f.now("change")
 		f.at("change")
 		s.event(watch.Event{Type: watch.Modified, Object: node("n@7")})
@@ -123,7 +133,7 @@ func TestCurrentAsOf_InitialEvents(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		f := follow(s)
 		s.streaming()
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 		f.at("never")
 		s.after(time.Second)
 		s.event(bookmark("9", "true"))
@@ -137,7 +147,7 @@ func TestCurrentAsOf_InitialEvents(t *testing.T) {
 		s.answerList(podList("", ""), nil)
 		s.answerWatch(nil)
 		s.after(time.Second)
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 		f.at("sent")
 		s.event(bookmark("9", ""))
 		f.now("bookmark")
@@ -158,7 +168,7 @@ func TestCurrentAsOf_KnownToBeOld(t *testing.T) {
 		},
 		"a change that the store refuses": func(s *script) {
 			s.fail("add", errors.New("store failed"))
-			s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+			s.added("a@6")
 		},
 		"a change that the consumer lost": func(s *script) { s.ours.Relist(errors.New("lost")) },
 	} {

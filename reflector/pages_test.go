@@ -25,8 +25,10 @@ func TestPages_InACircle(t *testing.T) {
 		for range 4 {
 			s.answerList(podList("5", "same", "a@1"), nil)
 		}
-		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=same", "LIST rv=0", "LIST rv= continue=same",
-			`reported: failed to list *v1.Pod: read list after 2 pages: server repeated the continue token "same"`)
+		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=same",
+			"LIST rv=0", "LIST rv= continue=same",
+			"reported: failed to list *v1.Pod: read list after 2 pages: "+
+				`server repeated the continue token "same"`)
 	})
 }
 
@@ -38,7 +40,8 @@ func TestPages_AfterA410(t *testing.T) {
 		s.answerList(nil, apiErrors["expired"])
 		s.answerList(podList("6", "2", "a@1"), nil)
 		s.answerList(podList("6", "", "b@2"), nil)
-		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=1", "LIST rv=0", "LIST rv= continue=2",
+		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=1",
+			"LIST rv=0", "LIST rv= continue=2",
 			"replace a@1 b@2 rv=6", "WATCH rv=6 bookmarks")
 	})
 }

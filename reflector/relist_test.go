@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 var errLost = errors.New("a delta was lost")
@@ -37,7 +36,8 @@ func TestRelist(t *testing.T) {
 				s.after(time.Second)
 				log := s.take()
 				require.Contains(t, log, "reported: process: a delta was lost")
-				require.Regexp(t, "^800ms later: (LIST rv=5|WATCH rv=5 .*initial-events)", log[len(log)-1])
+				want := "^800ms later: (LIST rv=5|WATCH rv=5 .*initial-events)"
+				require.Regexp(t, want, log[len(log)-1])
 				var applyErr *ApplyError
 				require.ErrorAs(t, s.ours.Status().LastError, &applyErr)
 				require.Equal(t, ApplyError{Verb: "process", Err: errLost}, *applyErr)
@@ -65,14 +65,15 @@ func TestRelist_DuringAListIsNotSatisfiedByIt(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
 		s.ours.Relist(errLost)
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+		s.added("a@1")
 		s.event(bookmark("5", "true"))
 		s.answerWatchEventually()
 		require.True(t, s.ours.Status().CurrentAsOf.IsZero())
 		s.event(bookmark("6", "true"))
 		require.False(t, s.ours.Status().CurrentAsOf.IsZero())
 		s.saw("replace a@1 rv=5", "watch stopped",
-			"reported: process: a delta was lost", "800ms later: WATCH rv=5 match=NotOlderThan initial-events bookmarks",
+			"reported: process: a delta was lost",
+			"800ms later: WATCH rv=5 match=NotOlderThan initial-events bookmarks",
 			"replace rv=6")
 	})
 }
@@ -97,7 +98,7 @@ func TestRelist_EventsDoNotHideIt(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.watching()
 		s.onCall = func() { s.ours.Relist(errLost) }
-		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
+		s.added("a@6")
 		require.Equal(t, "6", s.ours.LastSyncResourceVersion())
 		require.True(t, s.ours.Status().CurrentAsOf.IsZero())
 	})

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 )
 
 // reported receives what goes to utilruntime.HandleError. Tests that care set it; none of them runs
@@ -353,6 +354,18 @@ func (s *script) answerListEventually(list runtime.Object, err error) {
 }
 
 func (s *script) event(e watch.Event) { send(s.t, s.open.events, e) }
+
+// added sends an object, such as "a@1".
+func (s *script) added(object string) {
+	s.event(watch.Event{Type: watch.Added, Object: pod(object)})
+}
+
+// bufferLogs returns a function that returns what was logged.
+func (s *script) bufferLogs(verbosity int) func() string {
+	config := ktesting.NewConfig(ktesting.Verbosity(verbosity), ktesting.BufferLogs(true))
+	s.logger = ktesting.NewLogger(ktesting.NopTL{}, config)
+	return s.logger.GetSink().(ktesting.Underlier).GetBuffer().String
+}
 
 // podList parses "a@1 b@2".
 func podList(resourceVersion, token string, items ...string) *v1.PodList {

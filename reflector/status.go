@@ -33,14 +33,16 @@ type Status struct {
 	// (Gone, Expired) to a watch, an ApplyError, or a Relist.
 	CurrentAsOf time.Time
 
-	LastEvent    time.Time // when the last change arrived by a watch
-	LastBookmark time.Time // when the last bookmark arrived: the server's word that nothing changed
+	LastEvent    time.Time // when the last change arrived by a watch; initial events do not count
+	LastBookmark time.Time // when the last bookmark arrived: the server says that nothing changed
 
-	LastError           error     // the newest failure, kept when it is over
-	LastErrorTime       time.Time //
-	ConsecutiveFailures int       // since a watch was last open
-	Failures            int       // since New
-	Fallbacks           int       // streaming lists that were given up for a LIST, since New
+	// LastError is the newest failure, kept when it is over. If its text is longer than 1 KiB, it is
+	// a short copy.
+	LastError           error
+	LastErrorTime       time.Time
+	ConsecutiveFailures int // since a watch was last open
+	Failures            int // since New
+	Fallbacks           int // streaming lists that were given up for a LIST, since New
 }
 
 // Status returns a snapshot. It is cheap, and safe to call at any time from any goroutine.
@@ -62,8 +64,7 @@ func (r *Reflector) setPhase(p Phase) {
 }
 
 // noteContact notes that the server sent something. It may be called from any goroutine.
-func (r *Reflector) noteContact() {
-	now := r.opts.Clock.Now()
+func (r *Reflector) noteContact(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.LastContact = now
@@ -73,7 +74,7 @@ func (r *Reflector) noteContact() {
 // sent.
 func (r *Reflector) noteAnswer(err error) {
 	if err == nil || isAnswer(err) {
-		r.noteContact()
+		r.noteContact(r.opts.Clock.Now())
 	}
 }
 
@@ -104,20 +105,21 @@ func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
 
 // note makes a transition visible: in Status, in the log, to the observer.
 func (r *Reflector) note(ctx context.Context, t Transition) {
-	fellBack := t.From == Streaming && t.To == Listing
+	now, short := r.opts.Clock.Now(), bounded(t.Err)
+	old := isApplyError(t.Err) || isExpired(t.Err) && (t.From == Opening || t.From == Watching)
 	r.mu.Lock()
 	switch {
 	case t.Err != nil:
-		r.status.LastError, r.status.LastErrorTime = bounded(t.Err), r.opts.Clock.Now()
+		r.status.LastError, r.status.LastErrorTime = short, now
 		r.status.ConsecutiveFailures++
 		r.status.Failures++
 	case t.To == Watching:
 		r.status.ConsecutiveFailures = 0
 	}
-	if isApplyError(t.Err) || isExpired(t.Err) && (t.From == Opening || t.From == Watching) {
+	if old {
 		r.status.CurrentAsOf = time.Time{} // R6
 	}
-	if fellBack {
+	if t.From == Streaming && t.To == Listing {
 		r.status.Fallbacks++
 	}
 	r.mu.Unlock()

@@ -39,11 +39,15 @@ func (s *watchesThat) Watch(metav1.ListOptions) (watch.Interface, error) {
 	return w, nil
 }
 
-func (s *watchesThat) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (s *watchesThat) ListWithContext(
+	_ context.Context, o metav1.ListOptions,
+) (runtime.Object, error) {
 	return s.List(o)
 }
 
-func (s *watchesThat) WatchWithContext(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (s *watchesThat) WatchWithContext(
+	_ context.Context, o metav1.ListOptions,
+) (watch.Interface, error) {
 	return s.Watch(o)
 }
 
@@ -70,13 +74,16 @@ func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
 // makes a single failure cheap: the short wait after a 410, and the resumption of a lost
 // connection.
 func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
+	fails := func(name string) func(w *watch.FakeWatcher) {
+		return func(w *watch.FakeWatcher) { w.Error(statusOf(apiErrors[name])) }
+	}
 	for name, f := range map[string]func(w *watch.FakeWatcher){
-		"410 at once": func(w *watch.FakeWatcher) { w.Error(statusOf(apiErrors["expired"])) },
+		"410 at once": fails("expired"),
 		"410 after a bookmark": func(w *watch.FakeWatcher) {
 			w.Action(watch.Bookmark, pod("@6"))
 			w.Error(statusOf(apiErrors["expired"]))
 		},
-		"an event that cannot be decoded": func(w *watch.FakeWatcher) { w.Error(statusOf(apiErrors["lost"])) },
+		"an event that cannot be decoded": fails("lost"),
 		"nothing":                         func(w *watch.FakeWatcher) {},
 		"500 after half a second": func(w *watch.FakeWatcher) {
 			time.Sleep(time.Second / 2)
@@ -87,7 +94,8 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 			ours, theirs := &watchesThat{f: f}, &watchesThat{f: f}
 			ours.hour(t, "ours", &mapStore{})
 			theirs.hour(t, "client-go", &mapStore{})
-			t.Logf("an hour: ours %d LISTs, %d WATCHes, client-go %d, %d", ours.lists, ours.watches, theirs.lists, theirs.watches)
+			t.Logf("an hour: ours %d LISTs, %d WATCHes, client-go %d, %d",
+				ours.lists, ours.watches, theirs.lists, theirs.watches)
 			require.LessOrEqual(t, ours.lists, theirs.lists+2)
 			require.Greater(t, ours.lists, 100)
 		})
@@ -125,7 +133,7 @@ func TestLostConnection_OnceWithoutProgress(t *testing.T) {
 		want    string
 	}{
 		"nothing":    {func(s *script) {}, "800ms later: LIST rv=5"},
-		"a change":   {func(s *script) { s.event(watch.Event{Type: watch.Added, Object: pod("a@6")}) }, "WATCH rv=6 bookmarks"},
+		"a change":   {func(s *script) { s.added("a@6") }, "WATCH rv=6 bookmarks"},
 		"a bookmark": {func(s *script) { s.event(bookmark("6", "")) }, "WATCH rv=6 bookmarks"},
 		"a watch that ended": {func(s *script) {
 			s.after(time.Minute)
