@@ -12,66 +12,72 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// dueBatchLen is how many due items are taken from the heap under one lock.
-const dueBatchLen = 64
-
-// TypedDelayingQueue is a queue that items can join later.
+// TypedDelayingQueue is a queue to which items can be added later.
 //
-// What waits stands in a heap, under a mutex. An alarm is set for the one that is due first; when it rings, what is due
-// joins the queue. So AddAfter never blocks and there is no goroutine between it and the heap. (client-go hands every
-// AddAfter to a goroutine that owns the heap, over the channel waitingForAddCh: a channel is how goroutines talk. Ours has
-// no such goroutine, so it needs no channel and nobody waits when a channel is full.)
+//	       AddAfter                  timer is due
+//	item ------------> waiting, heap --------------> TypedInterface.Add
 //
-//	D1  an item waits at most once, for the earliest of its times
-//	D2  an item waits  =>  the alarm is set for its time or an earlier one, or the due ones are just joining
-//	D3  after ShutDown nothing waits and no alarm is set
+// A heap under a mutex orders the waiting items by the time at which they are due, and a timer is
+// set for the first of them. When it fires, addDue adds the due items to the queue. AddAfter never
+// blocks. (In client-go a goroutine owns the heap. AddAfter sends to it on the channel
+// waitingForAddCh, and blocks while that is full.)
 //
-// An Add does not cancel a wait: the item is worked on now and again at its time, unless AddSupersedesDelayed says
-// otherwise.
+//	D1  waiting and heap contain the same items, each once, with the earliest of its times
+//	D2  the timer is set for the time of heap[0] or an earlier one, or addDue runs, unless heap is
+//	    empty
+//	D3  after ShutDown heap is empty and no timer is set
+//
+// Add does not cancel a wait: the item is worked on now and again when it is due, unless
+// AddSupersedesDelayed is set.
 type TypedDelayingQueue[T comparable] struct {
-	// TypedInterface is the queue to join.
+	// TypedInterface is the queue to which due items are added.
 	TypedInterface[T]
 	retries       CounterMetric // nil: none
 	release       func()        // releases retries
 	clock         clock.WithTicker
 	logger        klog.Logger
 	addSupersedes bool
-	alarms        sync.WaitGroup // those that are set or rang, until they were stopped or what they started has ended
+	timers        sync.WaitGroup // timers that are set and calls of addDue
+	shutDown      sync.Once      // TypedInterface.ShutDown
 
-	mu      sync.Mutex
-	heap    waitHeap[T]
-	byItem  table[T, *waiting[T]]
-	seq     uint64
-	alarm   func() (stopped bool) // stops the alarm; nil: none is set
-	rings   time.Time             // when the alarm rings
-	joining bool                  // due items are joining the queue
-	stopped bool
+	mu       sync.Mutex
+	waiting  map[T]*waitingItem[T]
+	heap     waitHeap[T]
+	seq      uint64
+	stop     func() bool // stops the timer, and reports whether it did; nil: no timer, no addDue
+	firesAt  time.Time   // when the timer fires
+	stopped  bool        // ShutDown or ShutDownWithDrain was called
+	draining int         // calls of ShutDownWithDrain that have not returned
 }
 
-// TypedDelayingQueueConfig is what NewTypedDelayingQueueWithConfig can be told. The zero value is a delaying FIFO queue
-// without metrics.
+// TypedDelayingQueueConfig configures NewTypedDelayingQueueWithConfig. The zero value makes a
+// delaying FIFO queue without metrics.
 type TypedDelayingQueueConfig[T comparable] struct {
-	// Logger is told if Queue panics while a due item joins it. nil: klog's.
+	// Logger is for the report of a panic of Queue.Add. Nil means klog's.
 	Logger *klog.Logger
-	// Name of the queue in its metrics. Without a name there are none.
+	// Name of the queue in its metrics. A queue without a name has no metrics.
 	Name string
-	// MetricsProvider makes the queue's metrics. nil: none.
+	// MetricsProvider makes the queue's metrics. Nil means no metrics.
 	MetricsProvider MetricsProvider
-	// Clock tells when an item is due. nil: the real one.
+	// Clock decides when an item is due. Nil means the real clock.
 	Clock clock.WithTicker
-	// Queue is the queue that items join. nil: a new Typed with the name, metrics and clock above.
+	// Queue is the queue to which due items are added. Nil means a new Typed with the name, metrics
+	// and clock above.
 	Queue TypedInterface[T]
-	// AddSupersedesDelayed makes Add, and AddAfter without a delay, cancel the item's wait, so that it is worked on once.
+	// AddSupersedesDelayed makes Add, and AddAfter without a delay, cancel the item's wait, so that
+	// the item is worked on once.
 	AddSupersedesDelayed bool
 }
 
-// NewTypedDelayingQueue makes a delaying FIFO queue without metrics.
+// NewTypedDelayingQueue returns a delaying FIFO queue without metrics.
 func NewTypedDelayingQueue[T comparable]() *TypedDelayingQueue[T] {
 	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
 }
 
-// NewTypedDelayingQueueWithConfig makes a delaying queue.
-func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConfig[T]) *TypedDelayingQueue[T] {
+// NewTypedDelayingQueueWithConfig returns a delaying queue.
+func NewTypedDelayingQueueWithConfig[T comparable](
+	config TypedDelayingQueueConfig[T],
+) *TypedDelayingQueue[T] {
 	if config.Queue == nil {
 		config.Queue = NewTypedWithConfig(TypedQueueConfig[T]{
 			Name:            config.Name,
@@ -86,15 +92,18 @@ func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConf
 	return &TypedDelayingQueue[T]{
 		TypedInterface: config.Queue,
 		retries:        newRetriesMetric(config.MetricsProvider, config.Name),
-		release:        sync.OnceFunc(func() { releaseMetrics(config.MetricsProvider, config.Name) }),
-		clock:          orRealClock(config.Clock),
-		logger:         logger,
-		addSupersedes:  config.AddSupersedesDelayed,
-		byItem:         newTable[T, *waiting[T]](),
+		release: sync.OnceFunc(func() {
+			releaseMetrics(config.MetricsProvider, config.Name)
+		}),
+		clock:         orRealClock(config.Clock),
+		logger:        logger,
+		addSupersedes: config.AddSupersedesDelayed,
+		waiting:       map[T]*waitingItem[T]{},
 	}
 }
 
-// Add queues item now. If it also waits for a time, it still joins again then, unless AddSupersedesDelayed is set.
+// Add queues item now. If the item also waits for a time, it is added again then, unless
+// AddSupersedesDelayed is set.
 func (q *TypedDelayingQueue[T]) Add(item T) {
 	if q.addSupersedes {
 		q.CancelDelayed(item)
@@ -102,8 +111,9 @@ func (q *TypedDelayingQueue[T]) Add(item T) {
 	q.TypedInterface.Add(item)
 }
 
-// AddAfter lets item join the queue once duration has passed, at once if that is not positive. An item that waits already
-// joins at the earlier of the two times, once. Ignored after ShutDown. AddAfter does not block.
+// AddAfter adds item once duration has passed, or at once if duration is not positive. An item that
+// waits already is added at the earlier of the two times, once. AddAfter is ignored after ShutDown.
+// It does not block.
 func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 	if q.ShuttingDown() {
 		return
@@ -115,22 +125,22 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 		q.Add(item)
 		return
 	}
-	hash, due := q.byItem.hash(item), q.clock.Now().Add(duration)
+	due := q.clock.Now().Add(duration)
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.stopped {
-		q.addLocked(item, hash, due)
-		q.setAlarmLocked()
+		q.waitLocked(item, due)
+		q.setTimerLocked()
 	}
 }
 
-// CancelDelayed makes item wait no longer, and reports whether it did. An item that has joined the queue stays in it.
+// CancelDelayed ends item's wait, and reports whether item waited. An item that was added to the
+// queue meanwhile stays there.
 func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
-	hash := q.byItem.hash(item)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.byItem.find(item, hash)
+	w := q.waiting[item]
 	if w == nil {
 		return false
 	}
@@ -138,67 +148,53 @@ func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
 	return true
 }
 
-// setAlarmLocked keeps D2.
-func (q *TypedDelayingQueue[T]) setAlarmLocked() {
-	if len(q.heap) == 0 || q.joining {
+// setTimerLocked keeps D2.
+func (q *TypedDelayingQueue[T]) setTimerLocked() {
+	if len(q.heap) == 0 {
 		return
 	}
 	due := q.heap[0].due
-	if q.alarm != nil {
-		if !due.Before(q.rings) || !q.alarm() {
-			return // it rings soon enough, or is ringing
+	if q.stop != nil {
+		if !due.Before(q.firesAt) || !q.stop() {
+			return // the timer fires early enough, or has fired
 		}
-		q.alarms.Done()
+		q.timers.Done()
 	}
-	q.alarms.Add(1)
-	q.alarm = afterFunc(q.clock, due.Sub(q.clock.Now()), q.join)
-	q.rings = due
+	q.stop = afterFunc(q.clock, due.Sub(q.clock.Now()), q.addDue)
+	q.firesAt = due
+	q.timers.Add(1)
 }
 
-// join is what the alarm starts: it moves every due item to the queue, then sets the next alarm. A panic of the owner's
-// queue goes to the crash handlers; if they are told not to end the process, nothing that waits joins any more.
-func (q *TypedDelayingQueue[T]) join() {
-	defer q.alarms.Done()
+// addDue is what the timer starts. It adds the due items to the queue and sets the next timer. If
+// an owner's queue panics, the panic goes to the crash handlers. If those let the process live,
+// that item is lost and the others are not.
+func (q *TypedDelayingQueue[T]) addDue() {
+	defer q.timers.Done()
 	defer utilruntime.HandleCrashWithLogger(q.logger)
-	var batch [dueBatchLen]T
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.stop = nil
+		q.setTimerLocked()
+	}()
 	for {
-		due := q.takeDue(batch[:0])
-		if len(due) == 0 {
+		item, ok := q.takeDue()
+		if !ok {
 			return
 		}
-		for _, item := range due {
-			q.TypedInterface.Add(item)
-		}
+		q.TypedInterface.Add(item)
 	}
 }
 
-// takeDue appends due items to batch, as many as it has room for. If there are none, joining is over.
-func (q *TypedDelayingQueue[T]) takeDue(batch []T) []T {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.alarm = nil
-	now := q.clock.Now()
-	for len(batch) < cap(batch) {
-		item, ok := q.nextLocked(now)
-		if !ok {
-			break
-		}
-		batch = append(batch, item)
-	}
-	q.joining = len(batch) > 0
-	q.setAlarmLocked()
-	return batch
-}
-
-// GetWithContext is Typed's: Get for a worker that also stops when ctx does. Over a Queue of the owner's own that has no such
-// method, ctx is looked at only before waiting.
+// GetWithContext is that of Typed: Get for a worker that also stops when ctx ends. If an owner's
+// Queue has no such method, ctx is checked only before the wait.
 func (q *TypedDelayingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	return getWithContext(ctx, q.TypedInterface)
 }
 
-// getWithContext asks a queue that may be the owner's own. If that cannot wait for a context, ctx is looked at only
-// before the wait.
-func getWithContext[T comparable](ctx context.Context, queue TypedInterface[T]) (item T, shutdown bool) {
+func getWithContext[T comparable](
+	ctx context.Context, queue TypedInterface[T],
+) (item T, shutdown bool) {
 	if q, ok := queue.(interface {
 		GetWithContext(context.Context) (T, bool)
 	}); ok {
@@ -210,31 +206,68 @@ func getWithContext[T comparable](ctx context.Context, queue TypedInterface[T]) 
 	return queue.Get()
 }
 
-// ShutDown drops what waits, and shuts the queue down. When it returns nothing of the delaying queue runs. It may be
-// called again.
+// ShutDown drops the waiting items and shuts the queue down. When it returns, no goroutine of the
+// delaying queue runs. It may be called again: the queue is shut down once, and again only to end a
+// ShutDownWithDrain.
 func (q *TypedDelayingQueue[T]) ShutDown() {
-	q.stopWaiting()
-	q.TypedInterface.ShutDown()
-	q.alarms.Wait()
+	draining := q.drop(0)
+	first := false
+	q.shutDown.Do(func() {
+		first = true
+		q.TypedInterface.ShutDown()
+	})
+	if draining > 0 && !first {
+		q.TypedInterface.ShutDown()
+	}
+	q.timers.Wait()
 	q.release()
 }
 
-// ShutDownWithDrain drops what waits, and drains the queue: see Typed.
+// ShutDownWithDrain drops the waiting items and drains the queue: see Typed.
 func (q *TypedDelayingQueue[T]) ShutDownWithDrain() {
-	q.stopWaiting()
+	q.drop(1)
+	defer q.drop(-1)
 	q.TypedInterface.ShutDownWithDrain()
-	q.alarms.Wait()
+	q.timers.Wait()
 	q.release()
 }
 
-func (q *TypedDelayingQueue[T]) stopWaiting() {
+// drop drops the waiting items. It returns the number of calls of ShutDownWithDrain in progress.
+func (q *TypedDelayingQueue[T]) drop(drains int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stopped = true
-	q.heap = nil
-	q.byItem.clear()
-	if q.alarm != nil && q.alarm() {
-		q.alarms.Done()
+	q.waiting, q.heap = nil, nil
+	if q.stop != nil && q.stop() {
+		q.timers.Done()
+		q.stop = nil
 	}
-	q.alarm = nil
+	q.draining += drains
+	return q.draining
+}
+
+// afterFunc runs f in a goroutine after d. The function that it returns stops that, and reports
+// whether it did; if not, f has been started. It is called at most once.
+//
+// A fake clock may call back under its own lock, so f never runs in its caller. Every call makes a
+// new timer, because a fake clock's timer may not be reset after it fired.
+func afterFunc(c clock.WithTicker, d time.Duration, f func()) (stop func() bool) {
+	if c, ok := c.(clock.WithDelayedExecution); ok {
+		return c.AfterFunc(d, func() { go f() }).Stop
+	}
+	timer, quit := c.NewTimer(d), make(chan struct{})
+	go func() {
+		select {
+		case <-timer.C():
+			f()
+		case <-quit:
+		}
+	}()
+	return func() bool {
+		stopped := timer.Stop()
+		if stopped {
+			close(quit)
+		}
+		return stopped
+	}
 }

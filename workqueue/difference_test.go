@@ -19,7 +19,8 @@ import (
 
 // Where ours differ from client-go's on purpose, both sides are shown.
 
-// kubernetes/kubernetes#141079: ShutDownWithDrain of client-go returns while items are queued that no worker has yet.
+// kubernetes/kubernetes#141079: ShutDownWithDrain of client-go returns while items are queued that
+// no worker has yet.
 func TestDifference_DrainWaitsForWhatIsQueued(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.Add("a")
@@ -37,7 +38,28 @@ func TestDifference_DrainWaitsForWhatIsQueued(t *testing.T) {
 	})
 }
 
-// cilium/cilium#21644: the goroutine of a client-go queue that was drained lives on for up to ten seconds.
+// A delaying queue of client-go hands its first ShutDown alone to the queue below.
+func TestDifference_ASecondShutDownEndsADrain(t *testing.T) {
+	onBoth(t, func(t *testing.T, impl string, q queue) {
+		q.Add("a")
+		assert.Equal(t, "a", next(q))
+		q.ShutDown()
+		var drained atomic.Bool
+		go func() {
+			q.ShutDownWithDrain()
+			drained.Store(true)
+		}()
+		synctest.Wait()
+		assert.False(t, drained.Load())
+		q.ShutDown()
+		synctest.Wait()
+		assert.Equal(t, impl == transcript.Ours, drained.Load())
+		q.Done("a")
+	})
+}
+
+// cilium/cilium#21644: the goroutine of a client-go queue that was drained lives on for up to ten
+// seconds.
 func TestDifference_DrainLeavesNothingRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTypedDelayingQueue[string]()
@@ -55,7 +77,8 @@ func TestDifference_DrainLeavesNothingRunning(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#141079: Done of an item that no worker has queues it a second time in client-go.
+// kubernetes/kubernetes#141079: Done of an item that no worker has queues it a second time in
+// client-go.
 func TestDifference_DoneWithoutGetIsIgnored(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.Add("a")
@@ -68,8 +91,8 @@ func TestDifference_DoneWithoutGetIsIgnored(t *testing.T) {
 	})
 }
 
-// The 1001st AddAfter of client-go blocks while its goroutine does not come to take it; ours has no channel to fill.
-// Here the goroutine hangs in the Add of a queue of the owner's own.
+// The 1001st AddAfter of client-go blocks while its goroutine does not come to take it; ours has no
+// channel to fill. Here the goroutine hangs in the Add of a queue of the owner's own.
 func TestDifference_AddAfterNeverBlocks(t *testing.T) {
 	for _, impl := range []string{transcript.Ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -115,7 +138,8 @@ func (q *slowQueue) Add(item int) {
 	q.TypedInterface.Add(item)
 }
 
-// Items that are due at the same moment join in the order in which they were added; in client-go in no order.
+// Items that are due at the same moment join in the order in which they were added; in client-go in
+// no order.
 func TestDifference_EqualTimesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTypedDelayingQueue[int]()
@@ -132,8 +156,9 @@ func TestDifference_EqualTimesKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#110696, #138743: what nobody forgets stays in a client-go limiter for ever. Ours drops an item at
-// the first failure of another one 24 hours after its last, and keeps it for 12 hours at least.
+// kubernetes/kubernetes#110696, #138743: what nobody forgets stays in a client-go limiter for ever.
+// Ours drops an item at the first failure of another one 24 hours after its last, and keeps it for
+// 12 hours at least.
 func TestDifference_UnforgottenItemsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, limiter := range map[string]workqueue.TypedRateLimiter[string]{
@@ -168,7 +193,8 @@ func TestDifference_UnforgottenItemsAreDropped(t *testing.T) {
 	})
 }
 
-// An item's last failure is remembered for 12 hours, and not when another item fails 24 hours later.
+// An item's last failure is remembered for 12 hours, and not when another item fails 24 hours
+// later.
 func TestLimiter_RemembersNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
@@ -215,7 +241,8 @@ func TestLimiter_RemembersAtMost(t *testing.T) {
 	assert.Zero(t, limiter.NumRequeues(0))
 }
 
-// Where doubling reaches 2^63 ns exactly, client-go's delay turns negative on amd64: a retry without a pause.
+// Where doubling reaches 2^63 ns exactly, client-go's delay turns negative on amd64: a retry
+// without a pause.
 func TestDifference_DelaysAreNeverNegative(t *testing.T) {
 	ours := workqueue.NewTypedItemExponentialFailureRateLimiter[string](1, time.Hour)
 	theirs := reference.NewTypedItemExponentialFailureRateLimiter[string](1, time.Hour)

@@ -46,30 +46,11 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 	}
 }
 
-func (t *table[T, E]) checkLaws(tb testing.TB) {
-	tb.Helper()
-	size := len(t.slots)
-	require.Zero(tb, size&(size-1), "T1: %d slots", size)
-	require.LessOrEqual(tb, 4*t.len, 3*size, "T1")
-	mask := uint64(size - 1)
-	found := 0
-	for i, s := range t.slots {
-		if s.free() {
-			continue
-		}
-		found++
-		for home := s.hash & mask; home != uint64(i); home = (home + 1) & mask {
-			require.False(tb, t.slots[home].free(), "T2: %v has a free slot before it", s.element)
-		}
-	}
-	require.Equal(tb, t.len, found)
-}
-
 // MostItems is what the map of items has room for, and Slots the size of the ring.
 func (q *Typed[T]) MostItems() int { return q.mostItems }
 func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
 
-// CheckLaws fails t where D1 to D3, H1 or H2 do not hold, or a law of the Typed below.
+// CheckLaws fails t where D1 to D3 do not hold, or the heap is none, or a law of the Typed below.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	t.Helper()
 	if below, ok := q.TypedInterface.(*Typed[T]); ok {
@@ -77,23 +58,22 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.byItem.checkLaws(t)
-	require.Equal(t, q.byItem.len, len(q.heap), "D1")
+	require.Len(t, q.waiting, len(q.heap), "D1")
 	for i, w := range q.heap {
-		require.Equal(t, i, w.index, "H2")
-		require.False(t, w.before(q.heap[max(i-1, 0)/2]), "H1")
-		require.Same(t, w, q.byItem.find(w.item, w.hash), "D1")
+		require.Same(t, w, q.waiting[w.item], "D1")
+		require.Equal(t, i, w.index, "the heap's index")
+		require.False(t, i > 0 && q.heap.Less(i, (i-1)/2), "the heap's order")
 	}
-	if len(q.heap) > 0 && !q.joining {
-		require.NotNil(t, q.alarm, "D2")
-		require.False(t, q.rings.After(q.heap[0].due), "D2")
+	if len(q.heap) > 0 {
+		require.NotNil(t, q.stop, "D2")
+		require.False(t, q.firesAt.After(q.heap[0].due), "D2")
 	}
 	if q.stopped {
 		require.Empty(t, q.heap, "D3")
-		require.Nil(t, q.alarm, "D3")
+		require.Nil(t, q.stop, "D3")
 	}
 	for _, w := range q.heap[:cap(q.heap)][len(q.heap):] {
-		require.Nil(t, w, "a slot that was left keeps an item alive")
+		require.Nil(t, w, "a removed item stays reachable")
 	}
 }
 

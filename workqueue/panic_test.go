@@ -14,27 +14,40 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// brokenQueue panics when an item joins it.
+// brokenQueue panics when "bad" is added.
 type brokenQueue struct{ *workqueue.Typed[string] }
 
-func (brokenQueue) Add(string) { panic("broken") }
+func (q brokenQueue) Add(item string) {
+	if item == "bad" {
+		panic(item)
+	}
+	q.Typed.Add(item)
+}
 
-// When the owner's queue panics as a due item joins it, the crash handlers are told. Where they let the process live, no
-// other item joins, and ShutDown does not hang.
+// If an owner's queue panics when a due item is added, the crash handlers get the panic. If they
+// let the process live, the other items are added, and ShutDown does not hang.
 func TestDelaying_OwnQueueThatPanics(t *testing.T) {
 	reallyCrash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	defer func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = reallyCrash, handlers }()
 	utilruntime.ReallyCrash = false
 	synctest.Test(t, func(t *testing.T) {
-		var told []any
-		utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, r any) { told = append(told, r) }}
+		panics := make(chan any, 10)
+		utilruntime.PanicHandlers = []func(context.Context, any){
+			func(_ context.Context, r any) { panics <- r },
+		}
 		q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
 			Queue: brokenQueue{workqueue.NewTyped[string]()},
 		})
-		q.AddAfter("a", time.Minute)
-		q.AddAfter("b", time.Hour)
-		after(2 * time.Hour)
-		assert.Equal(t, []any{"broken"}, told)
+		q.AddAfter("bad", time.Minute)
+		q.AddAfter("same time", time.Minute)
+		q.AddAfter("later", time.Hour)
+		after(time.Minute)
+		assert.Equal(t, "bad", <-panics)
+		assert.Equal(t, 1, q.Len())
+		q.CheckLaws(t)
+		after(time.Hour)
+		assert.Equal(t, 2, q.Len())
+		assert.Empty(t, panics)
 		q.ShutDown()
 	})
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	reference "k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"example.com/informerstack/internal/transcript"
 	"example.com/informerstack/workqueue"
 )
 
@@ -124,7 +126,48 @@ func TestRegress77170_ShutDownTwice(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#119554: ShutDown and ShutDownWithDrain at the same moment, while a worker is busy: both return.
+// countingQueue is an owner's queue that counts its shutdowns.
+type countingQueue struct {
+	workqueue.TypedInterface[string]
+	shutDowns, drains int
+}
+
+func (q *countingQueue) ShutDown()          { q.shutDowns++; q.TypedInterface.ShutDown() }
+func (q *countingQueue) ShutDownWithDrain() { q.drains++; q.TypedInterface.ShutDownWithDrain() }
+
+// A delaying queue shuts the queue below down once, however often it is shut down itself.
+func TestDelaying_ShutsTheOwnersQueueDownOnce(t *testing.T) {
+	type delaying = workqueue.TypedDelayingInterface[string]
+	for impl, construct := range map[string]func(*countingQueue) delaying{
+		transcript.Ours: func(below *countingQueue) delaying {
+			return workqueue.NewTypedDelayingQueueWithConfig(
+				workqueue.TypedDelayingQueueConfig[string]{Queue: below})
+		},
+		clientGo: func(below *countingQueue) delaying {
+			return reference.NewTypedDelayingQueueWithConfig(
+				reference.TypedDelayingQueueConfig[string]{Queue: below})
+		},
+	} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				below := &countingQueue{TypedInterface: workqueue.NewTyped[string]()}
+				q := construct(below)
+				q.ShutDownWithDrain()
+				assert.Equal(t, 0, below.shutDowns)
+				for range 3 {
+					q.ShutDown()
+				}
+				q.ShutDownWithDrain()
+				q.ShutDown()
+				assert.Equal(t, 1, below.shutDowns)
+				assert.Equal(t, 2, below.drains)
+			})
+		})
+	}
+}
+
+// kubernetes/kubernetes#119554: ShutDown and ShutDownWithDrain at the same moment, while a worker
+// is busy: both return.
 func TestRegress119554_ShutDownReleasesDrain(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.Add("a")
@@ -139,7 +182,8 @@ func TestRegress119554_ShutDownReleasesDrain(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#101928: a drain waits for an item that was added again while a worker had it.
+// kubernetes/kubernetes#101928: a drain waits for an item that was added again while a worker had
+// it.
 func TestRegress101928_DrainWaitsForTheSecondTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTyped[string]()
@@ -166,7 +210,8 @@ func TestRegress101928_DrainWaitsForTheSecondTurn(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#120799: three Adds are one; three Adds while a worker has the item are one more.
+// kubernetes/kubernetes#120799: three Adds are one; three Adds while a worker has the item are one
+// more.
 func TestRegress120799_AddsCollapse(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		for range 3 {
@@ -184,7 +229,8 @@ func TestRegress120799_AddsCollapse(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#28179: of two times the earlier counts, and the later one does not put it off.
+// kubernetes/kubernetes#28179: of two times the earlier counts, and the later one does not put it
+// off.
 func TestRegress28179_EarliestWins(t *testing.T) {
 	for _, delays := range [][]time.Duration{{5, 10}, {10, 5}, {5, 5}} {
 		onBoth(t, func(t *testing.T, impl string, q queue) {
@@ -202,8 +248,8 @@ func TestRegress28179_EarliestWins(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#126027: with AddSupersedesDelayed, Add and AddAfter(0) cancel the wait. Without it they do not,
-// as in client-go.
+// kubernetes/kubernetes#126027: with AddSupersedesDelayed, Add and AddAfter(0) cancel the wait.
+// Without it they do not, as in client-go.
 func TestRegress126027_AddSupersedesDelayed(t *testing.T) {
 	for _, supersedes := range []bool{false, true} {
 		for name, add := range map[string]func(queue){
@@ -252,7 +298,8 @@ func TestRegress104655_NoOverflow(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#135072, #94813: ShutDown waits for the goroutine of the metrics, and without metrics there is none.
+// kubernetes/kubernetes#135072, #94813: ShutDown waits for the goroutine of the metrics, and
+// without metrics there is none.
 func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 	for name, shutDown := range map[string]func(queue){
 		"ShutDown":          func(q queue) { q.ShutDown() },
@@ -283,7 +330,8 @@ func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#135072: ShutDown waits even for a metric that is slow, and for due items that are joining.
+// kubernetes/kubernetes#135072: ShutDown waits even for a metric that is slow, and for due items
+// that are joining.
 func TestRegress135072_ShutDownWaitsForWhatRuns(t *testing.T) {
 	for name, start := range map[string]func(release chan struct{}) interface{ ShutDown() }{
 		"metrics": func(release chan struct{}) interface{ ShutDown() } {

@@ -4,6 +4,7 @@ package workqueue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -61,11 +62,10 @@ func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 		s = queue.Snapshot()
 	}
 	q.mu.Lock()
-	heap := slices.Clone(q.heap)
-	for _, w := range heap {
+	defer q.mu.Unlock()
+	waiting := slices.SortedFunc(maps.Values(q.waiting), (*waitingItem[T]).compare)
+	for _, w := range waiting {
 		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: w.due})
 	}
-	q.mu.Unlock()
-	slices.SortStableFunc(s.Waiting, func(a, b Waiting[T]) int { return a.Due.Compare(b.Due) })
 	return s
 }
