@@ -47,7 +47,8 @@ func (h handler) Unwrap() informer.ResourceEventHandler {
 	return h.ResourceEventHandler
 }
 
-// registration is the handle of an added handler. Those of one handler are equal, and its Status tells how far behind it is.
+// registration is the handle of an added handler. The handles of one handler are equal.
+// cache.ShutDownEventHandler waits for its ShutdownChan.
 type registration struct {
 	informer.ResourceEventHandlerRegistration
 }
@@ -62,9 +63,4 @@ func registered(core informer.ResourceEventHandlerRegistration, err error) (cach
 // HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
 func (r registration) HasSyncedChecker() cache.DoneChecker {
 	return r.ResourceEventHandlerRegistration.HasSyncedChecker()
-}
-
-// ShutdownChan is what cache.ShutDownEventHandler waits for. Every registration of package informer has it.
-func (r registration) ShutdownChan() <-chan struct{} {
-	return r.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
 }
