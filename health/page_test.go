@@ -98,7 +98,7 @@ func (w *world) reconcile(ctx context.Context, key string) (controller.Result, e
 
 func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 	story(t, false, func(w *world) {
-		other := informer.NewSharedInformer(w.server, &corev1.Secret{}, informer.SharedIndexInformerOptions{ObjectDescription: "secrets"})
+		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{}, informer.SharedIndexInformerOptions{ObjectDescription: "secrets"})
 		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps), health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
 		code, text := ask(w.handler, "/readyz")

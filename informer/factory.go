@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -185,51 +186,25 @@ func (f *Factory) Shutdown() {
 	f.runs.Wait()
 }
 
-// WaitForCacheSync waits until every informer that was started has synced, or until ctx is done. WaitForSync says more about
-// those that have not.
-func (f *Factory) WaitForCacheSync(ctx context.Context) SyncResult {
+// WaitForSync waits until every informer that was started has synced, or until ctx is done. Then the
+// error is a *SyncError that names the missing informers by their keys.
+func (f *Factory) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
-	running := map[FactoryKey]SharedIndexInformer{}
+	running := map[FactoryKey]Syncer{}
 	for key, fi := range f.informers {
 		if fi.stop != nil {
 			running[key] = fi.informer
 		}
 	}
 	f.mu.Unlock()
-	result := SyncResult{Synced: make(map[FactoryKey]bool, len(running))}
-	for key, informer := range running {
-		synced := waitForOne(ctx, informer.HasSyncedChecker())
-		result.Synced[key] = synced
-		if !synced {
-			result.Err = context.Cause(ctx)
+	byName := func(a, b FactoryKey) int { return strings.Compare(a.String(), b.String()) }
+	var missing []Unsynced
+	for _, key := range slices.SortedFunc(maps.Keys(running), byName) {
+		if informer := running[key]; !waitForOne(ctx, informer.HasSyncedChecker()) {
+			missing = append(missing, Unsynced{Name: key.String(), Err: informer.Err()})
 		}
 	}
-	return result
-}
-
-// SyncResult says which informers of a Factory have synced.
-//
-// Source: tools/cache/shared_informer.go SyncResult
-type SyncResult struct {
-	// Err is nil if all have, else the cause of the context that ended the waiting.
-	Err error
-	// Synced has every informer that was started.
-	Synced map[FactoryKey]bool
-}
-
-// AsError names the informers that have not synced, and wraps Err; it is nil if all have.
-func (r SyncResult) AsError() error {
-	if r.Err == nil {
-		return nil
-	}
-	var missing []string
-	for key, synced := range r.Synced {
-		if !synced {
-			missing = append(missing, key.String())
-		}
-	}
-	slices.Sort(missing)
-	return fmt.Errorf("failed to sync all caches: %s: %w", strings.Join(missing, ", "), r.Err)
+	return syncError(ctx, missing)
 }
 
 // Lease is an informer that runs as long as someone holds a lease on it.

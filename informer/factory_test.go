@@ -66,9 +66,7 @@ func TestFactory_SharesAndStarts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w.Start(ctx)
 		w.Start(ctx)
-		result := w.WaitForCacheSync(ctx)
-		require.NoError(t, result.AsError())
-		assert.Len(t, result.Synced, 3)
+		require.NoError(t, w.WaitForSync(ctx))
 		lists, _ := w.servers[secrets].requests()
 		assert.Equal(t, 1, lists)
 		cancel()
@@ -137,18 +135,25 @@ func TestFactory_ReleaseFromHandler(t *testing.T) {
 func TestFactory_SaysWhatHasNotSynced(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
 		bad := newServer()
-		bad.fail(errors.New("away"))
+		away := errors.New("away")
+		bad.fail(away)
 		w.servers[secrets] = bad
 		_, err := w.Informer(secrets)
 		require.NoError(t, err)
 		_, err = w.Informer(configMaps)
 		require.NoError(t, err)
+		otherVersion := secrets
+		otherVersion.Resource.Version = "v0"
+		w.servers[otherVersion] = bad
+		_, err = w.Informer(otherVersion)
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too late"))
 		defer cancel()
 		w.Start(ctx)
-		result := w.WaitForCacheSync(ctx)
-		assert.Equal(t, map[FactoryKey]bool{configMaps: true, secrets: false}, result.Synced)
-		assert.EqualError(t, result.AsError(), "failed to sync all caches: secrets namespace=ns labels=a=b: too late")
+		err = w.WaitForSync(ctx)
+		missing := "secrets namespace=ns labels=a=b (failed to list *v1.ConfigMap: away)"
+		assert.EqualError(t, err, "failed to sync all caches: "+missing+", "+missing+": too late")
+		assert.ErrorIs(t, err, away)
 		w.Shutdown()
 	})
 }

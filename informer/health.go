@@ -39,7 +39,7 @@ type Status struct {
 // Health implements SharedInformer.
 func (s *sharedIndexInformer) Health() Health {
 	s.mu.Lock()
-	phase := s.phase
+	state := s.lifecycle
 	s.mu.Unlock()
 	received := s.reflectorStatus()
 	version, currentAsOf := s.stored.get()
@@ -48,8 +48,8 @@ func (s *sharedIndexInformer) Health() Health {
 	}
 	return Health{
 		Name:            s.name,
-		Started:         phase >= started,
-		Stopped:         phase == stopped,
+		Started:         state >= started,
+		Stopped:         state == stopped,
 		HasSynced:       s.HasSynced(),
 		ResourceVersion: version,
 		CurrentAsOf:     currentAsOf,
@@ -138,4 +138,30 @@ func AllFresh(d time.Duration, informers ...SharedInformer) error {
 		}
 	}
 	return errors.Join(stale...)
+}
+
+// LastSyncResourceVersion implements SharedInformer.
+func (s *sharedIndexInformer) LastSyncResourceVersion() string {
+	return s.reflectorStatus().ResourceVersion
+}
+
+// Err implements SharedInformer.
+func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
+
+// count is the number of objects. What wraps the store may hide its Len.
+func (s *sharedIndexInformer) count() int {
+	if counter, ok := s.indexer.(interface{ Len() int }); ok {
+		return counter.Len()
+	}
+	return len(s.indexer.ListKeys())
+}
+
+func (s *sharedIndexInformer) reflectorStatus() reflector.Status {
+	s.mu.Lock()
+	c := s.controller
+	s.mu.Unlock()
+	if c == nil {
+		return reflector.Status{}
+	}
+	return c.status()
 }

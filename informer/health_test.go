@@ -81,8 +81,8 @@ func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
 		good := w.informer.(ourSubject)
-		bad := NewSharedInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "pods"})
-		worse := NewSharedInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "nodes"})
+		bad := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "pods"})
+		worse := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "nodes"})
 		require.NoError(t, AllFresh(time.Minute))
 		require.NoError(t, AllFresh(time.Minute, good))
 		assert.EqualError(t, AllFresh(time.Minute, bad, good, worse),

@@ -111,20 +111,15 @@ func TestBadInput_Handlers(t *testing.T) {
 	require.ErrorContains(t, informer.RemoveEventHandler(nil), "invalid key type")
 	require.ErrorContains(t, informer.RemoveEventHandler(foreignHandle{}), "invalid key type")
 	require.ErrorContains(t, ShutDownEventHandler(informer, foreignHandle{}), "invalid key type")
-	require.ErrorContains(t, ShutDownEventHandler(lenient{informer}, foreignHandle{}), "does not support ShutdownChan")
 }
 
 type foreignHandle struct {
 	ResourceEventHandlerRegistration
 }
 
-type lenient struct{ SharedInformer }
-
-func (lenient) RemoveEventHandler(ResourceEventHandlerRegistration) error { return nil }
-
 // Before Run an informer is empty, not synced, and can be asked anything.
 func TestBeforeRun(t *testing.T) {
-	informer := NewSharedInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
@@ -278,7 +273,7 @@ func TestController_OwnProcess(t *testing.T) {
 		server := newServer()
 		server.create("a")
 		var popped []deltafifo.DeltaType
-		controller := New(&Config{
+		controller := NewController(&Config{
 			Queue:         deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{EmitDeltaTypeReplaced: true}),
 			ListerWatcher: server,
 			Process: func(obj any, _ bool) error {

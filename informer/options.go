@@ -56,7 +56,7 @@ type QueueOptions struct {
 	Metrics deltafifo.Metrics
 	// NewQueue, if set, makes the queue; the two fields above are not used then. known is the
 	// informer's store. The queue must call reached as deltafifo.DeltaFIFOOptions.Reached is called.
-	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) Queue
+	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) VersionedQueue
 	// WrapQueue, if set, puts something around the queue, to trace it say. What wraps a RealFIFO should be a
 	// deltafifo.QueueWithBatch too.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
@@ -66,9 +66,9 @@ type QueueOptions struct {
 // the store. asOf is zero if it is not known yet.
 type ReachedFunc = func(resourceVersion string, asOf time.Time)
 
-// Queue is what both queues of package deltafifo implement. A wrapper (see WrapQueue) need not
-// implement Received.
-type Queue interface {
+// VersionedQueue is a queue that reports which resourceVersion the store has reached. Both queues of
+// package deltafifo are one. A wrapper (see WrapQueue) need not be one.
+type VersionedQueue interface {
 	deltafifo.Queue
 	// Received notes that every change up to resourceVersion, which was current at asOf, is queued.
 	Received(resourceVersion string, asOf time.Time)
@@ -80,8 +80,8 @@ type Queue interface {
 // reflector transforms each object once.
 func (o QueueOptions) newQueue(
 	logger klog.Logger, exampleObject any, known store.Store, reached ReachedFunc,
-) (Queue, deltafifo.Queue) {
-	var queue Queue
+) (VersionedQueue, deltafifo.Queue) {
+	var queue VersionedQueue
 	switch {
 	case o.NewQueue != nil:
 		queue = o.NewQueue(logger, known, reached)

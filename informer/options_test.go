@@ -316,7 +316,7 @@ func TestOptions_Prepare(t *testing.T) {
 			assert.NotNil(t, c.ProcessBatch)
 			c.ProcessBatch, c.Transform = nil, transform
 		}
-		o.NewQueue = func(_ klog.Logger, s store.Store, _ ReachedFunc) Queue {
+		o.NewQueue = func(_ klog.Logger, s store.Store, _ ReachedFunc) VersionedQueue {
 			known = s
 			return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{KnownObjects: s})
 		}

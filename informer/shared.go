@@ -125,10 +125,6 @@ func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRe
 	if err := informer.RemoveEventHandler(handle); err != nil {
 		return err
 	}
-	l, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
-	if !ok {
-		return errNoShutdown
-	}
-	<-l.ShutdownChan()
+	<-handle.ShutdownChan()
 	return nil
 }

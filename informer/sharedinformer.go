@@ -22,14 +22,13 @@ import (
 var (
 	errAlreadyStarted = errors.New("informer has already started")
 	errNilHandler     = errors.New("handler is nil")
-	errNoShutdown     = errors.New("handle does not support ShutdownChan()")
 )
 
-// phase is how far the life of an informer has come. It only goes forward.
-type phase int
+// lifecycle is the state of an informer. It only increases.
+type lifecycle int
 
 const (
-	ready phase = iota
+	ready lifecycle = iota
 	started
 	stopped
 )
@@ -40,7 +39,7 @@ const (
 //
 //	S1  the store and the change log change only under processor.mu
 //	S2  synced is closed  =>  the store has held a complete list, and the log has all of it
-//	S3  controller != nil  <=>  phase > ready
+//	S3  controller != nil  <=>  lifecycle > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
 type sharedIndexInformer struct {
@@ -56,18 +55,11 @@ type sharedIndexInformer struct {
 	stored        storedVersion
 
 	mu                sync.Mutex
-	phase             phase
+	lifecycle         lifecycle
 	controller        *controller
 	resync            resyncPlan
 	transform         store.TransformFunc
 	watchErrorHandler reflector.WatchErrorHandler
-}
-
-// NewSharedInformer returns an informer without indexes; see NewSharedIndexInformer.
-//
-// Source: tools/cache/shared_informer.go NewSharedInformer
-func NewSharedInformer(lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedInformer {
-	return NewSharedIndexInformer(lw, exampleObject, options)
 }
 
 // NewSharedIndexInformer returns an informer of what lw, which must not be nil, lists. exampleObject is an example of the
@@ -128,10 +120,10 @@ func (s *sharedIndexInformer) Run(ctx context.Context) {
 func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase != ready {
+	if s.lifecycle != ready {
 		return nil
 	}
-	s.phase = started
+	s.lifecycle = started
 	s.resync.fixed = true
 	reflectorOptions := s.options.Reflector
 	reflectorOptions.Name = cmp.Or(reflectorOptions.Name, s.name)
@@ -164,29 +156,6 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	return s.controller
 }
 
-// reached is the queue's ReachedFunc.
-func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
-	s.bookmark(resourceVersion)
-	s.stored.set(resourceVersion, asOf)
-}
-
-// lost is called when a popped change could not be stored.
-func (s *sharedIndexInformer) lost(cause error) {
-	s.stored.lose()
-	s.controller.relist(cause)
-}
-
-// received returns a reflector's Progress that passes each resourceVersion on to the queue.
-func received(queue Queue, next func(string, time.Time)) func(string, time.Time) {
-	if next == nil {
-		return queue.Received
-	}
-	return func(resourceVersion string, asOf time.Time) {
-		queue.Received(resourceVersion, asOf)
-		next(resourceVersion, asOf)
-	}
-}
-
 // closeSynced waits until the first list is stored. If the store refused a part of it, the next list
 // counts.
 func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
@@ -204,7 +173,7 @@ func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
 func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.phase = stopped // whoever holds mu to add a handler does so before the processor stops
+	s.lifecycle = stopped // whoever holds mu to add a handler does so before the processor stops
 	close(s.stored.stopped)
 }
 
@@ -225,7 +194,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase == stopped {
+	if s.lifecycle == stopped {
 		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped already", handlerName(handler))
 	}
 	logger := klog.Background()
@@ -242,7 +211,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	s.processor.mu.Lock()
 	defer s.processor.mu.Unlock()
 	var replay []any
-	if s.phase == started {
+	if s.lifecycle == started {
 		replay = s.indexer.List()
 	}
 	s.processor.addLocked(l, replay)
@@ -265,7 +234,7 @@ func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegi
 func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase == stopped {
+	if s.lifecycle == stopped {
 		return errors.New("indexer was not added because it has stopped already")
 	}
 	return s.indexer.AddIndexers(indexers)
@@ -275,7 +244,7 @@ func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 func (s *sharedIndexInformer) SetWatchErrorHandler(handler reflector.WatchErrorHandler) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase != ready {
+	if s.lifecycle != ready {
 		return errAlreadyStarted
 	}
 	s.watchErrorHandler = handler
@@ -286,9 +255,43 @@ func (s *sharedIndexInformer) SetWatchErrorHandler(handler reflector.WatchErrorH
 func (s *sharedIndexInformer) SetTransform(transform store.TransformFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.phase != ready {
+	if s.lifecycle != ready {
 		return errAlreadyStarted
 	}
 	s.transform = transform
 	return nil
 }
+
+// GetStore implements SharedInformer.
+func (s *sharedIndexInformer) GetStore() store.Store { return s.indexer }
+
+// GetIndexer implements SharedIndexInformer.
+func (s *sharedIndexInformer) GetIndexer() store.Indexer { return s.indexer }
+
+// HasSynced implements SharedInformer.
+func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s) }
+
+// HasSyncedChecker implements SharedInformer.
+func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
+
+// Name implements DoneChecker.
+func (s *sharedIndexInformer) Name() string { return s.name }
+
+// Done implements DoneChecker: closed once the store has held a complete list.
+func (s *sharedIndexInformer) Done() <-chan struct{} { return s.synced }
+
+// IsStopped implements SharedInformer.
+func (s *sharedIndexInformer) IsStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lifecycle == stopped
+}
+
+// GetController implements SharedInformer.
+func (s *sharedIndexInformer) GetController() Controller { return controllerView{s} }
+
+// controllerView shows a shared informer as a Controller that nobody else can run.
+type controllerView struct{ *sharedIndexInformer }
+
+// Run does nothing: the informer's own Run runs it.
+func (controllerView) Run(context.Context) {}

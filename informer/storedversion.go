@@ -104,6 +104,29 @@ func (v *storedVersion) waitComplete(ctx context.Context) error {
 	return v.wait(ctx, func() (bool, error) { return !v.incomplete, nil })
 }
 
+// reached is the queue's ReachedFunc.
+func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
+	s.bookmark(resourceVersion)
+	s.stored.set(resourceVersion, asOf)
+}
+
+// lost is called when a popped change could not be stored.
+func (s *sharedIndexInformer) lost(cause error) {
+	s.stored.lose()
+	s.controller.relist(cause)
+}
+
+// received returns a reflector's Progress that passes each resourceVersion on to the queue.
+func received(queue VersionedQueue, next func(string, time.Time)) func(string, time.Time) {
+	if next == nil {
+		return queue.Received
+	}
+	return func(resourceVersion string, asOf time.Time) {
+		queue.Received(resourceVersion, asOf)
+		next(resourceVersion, asOf)
+	}
+}
+
 // WaitForResourceVersion implements SharedInformer.
 func (s *sharedIndexInformer) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, "1"); err != nil {

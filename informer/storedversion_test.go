@@ -232,7 +232,7 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			i := NewSharedInformer(at{newServer(), c.has}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+			i := NewSharedIndexInformer(at{newServer(), c.has}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
 			go i.Run(ctx)
 			err := i.WaitForResourceVersion(ctx, c.want)
 			assert.Equal(t, c.reached, err == nil, "%+v: %v", c, err)
@@ -241,7 +241,7 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		i := NewSharedInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		i := NewSharedIndexInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
 		go i.Run(ctx)
 		err := i.WaitForResourceVersion(ctx, "5")
 		_, ok := errors.AsType[*BehindError](err)

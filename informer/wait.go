@@ -83,6 +83,10 @@ func WaitForSync(ctx context.Context, informers ...Syncer) error {
 			missing = append(missing, Unsynced{Name: checker.Name(), Err: informer.Err()})
 		}
 	}
+	return syncError(ctx, missing)
+}
+
+func syncError(ctx context.Context, missing []Unsynced) error {
 	if len(missing) == 0 {
 		return nil
 	}

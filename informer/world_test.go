@@ -282,7 +282,7 @@ func (s *sharedIndexInformer) checkLaws() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	law("S3", (s.controller != nil) == (s.phase > ready))
+	law("S3", (s.controller != nil) == (s.lifecycle > ready))
 	p := &s.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,7 +54,7 @@ func TestRegress73587_NothingIsKeptWithoutScrapes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ofInformer, err := m.Informer("short-lived", configMaps)
 			require.NoError(t, err)
-			i := informer.NewSharedInformer(&reflector.ListWatch{}, nil, informer.SharedIndexInformerOptions{})
+			i := informer.NewSharedIndexInformer(&reflector.ListWatch{}, nil, informer.SharedIndexInformerOptions{})
 			ofInformer.Follow(i)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

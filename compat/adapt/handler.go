@@ -69,8 +69,8 @@ func (h handler) Unwrap() informer.ResourceEventHandler {
 	return h.ResourceEventHandler
 }
 
-// registration is the handle of an added handler. Handles of one handler are equal. Its Status says
-// how far the handler is behind.
+// registration is the handle of an added handler. The handles of one handler are equal.
+// cache.ShutDownEventHandler waits for its ShutdownChan.
 type registration struct {
 	informer.ResourceEventHandlerRegistration
 }
@@ -87,11 +87,4 @@ func registered(
 // HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
 func (r registration) HasSyncedChecker() cache.DoneChecker {
 	return r.ResourceEventHandlerRegistration.HasSyncedChecker()
-}
-
-// ShutdownChan is the channel that cache.ShutDownEventHandler waits for. Every registration of
-// package informer has it.
-func (r registration) ShutdownChan() <-chan struct{} {
-	core := r.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} })
-	return core.ShutdownChan()
 }

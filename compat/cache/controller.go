@@ -79,7 +79,7 @@ func New(c *Config) Controller {
 	if handler == nil {
 		handler = c.WatchErrorHandlerWithContext
 	}
-	return controller{informer.New(&informer.Config{
+	return controller{informer.NewController(&informer.Config{
 		Queue:             c.Queue,
 		ListerWatcher:     ToListerWatcherWithContext(c.ListerWatcher),
 		Process:           PopProcessFunc(c.Process),

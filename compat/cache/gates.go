@@ -37,7 +37,7 @@ func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 func queueOptions(exampleObject any, identifier InformerNameAndResource, provider InformerMetricsProvider) informer.QueueOptions {
 	return informer.QueueOptions{NewQueue: func(
 		logger klog.Logger, known Store, reached informer.ReachedFunc,
-	) informer.Queue {
+	) informer.VersionedQueue {
 		if !enabled(clientfeatures.InOrderInformers) {
 			return newDeltaFIFO(DeltaFIFOOptions{
 				Logger:                &logger,

@@ -4,8 +4,10 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -125,11 +127,17 @@ type SyncResult struct {
 	Synced map[reflect.Type]bool
 }
 
-// AsError names the informers that have not synced, and wraps Err; it is nil if all have.
+// AsError names the informers that have not synced, and wraps Err. It is nil if Err is.
 func (c SyncResult) AsError() error {
-	synced := make(map[informer.FactoryKey]bool, len(c.Synced))
-	for objectType, ok := range c.Synced {
-		synced[informer.FactoryKey{Type: objectType}] = ok
+	if c.Err == nil {
+		return nil
 	}
-	return informer.SyncResult{Err: c.Err, Synced: synced}.AsError()
+	var missing []string
+	for objectType, synced := range c.Synced {
+		if !synced {
+			missing = append(missing, objectType.String())
+		}
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("failed to sync all caches: %s: %w", strings.Join(missing, ", "), c.Err)
 }

@@ -216,3 +216,46 @@ func as[T Object](obj any) (T, bool) {
 	}
 	return typed, ok
 }
+
+// TypedSharedIndexInformer is a SharedIndexInformer with methods that need no type assertions.
+//
+// Source: tools/cache/shared_informer.go TypedSharedIndexInformer
+type TypedSharedIndexInformer[T Object] interface {
+	SharedIndexInformer
+	// AddTypedEventHandler is AddEventHandlerWithOptions. More than one options is an error.
+	AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error)
+	// AddTypedIndexers is AddIndexers.
+	AddTypedIndexers(indexers store.TypedIndexers[T]) error
+	// GetTypedIndexer is GetIndexer.
+	GetTypedIndexer() store.TypedIndexer[T]
+}
+
+// NewTypedSharedIndexInformer shows an informer of objects of type T as a typed one. Both are the same informer.
+//
+// Source: tools/cache/shared_informer.go NewTypedSharedIndexInformer
+func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
+	return typedInformer[T]{informer}
+}
+
+type typedInformer[T Object] struct{ SharedIndexInformer }
+
+// AddTypedEventHandler implements TypedSharedIndexInformer.
+func (i typedInformer[T]) AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error) {
+	switch len(options) {
+	case 0:
+		return i.AddEventHandler(Untyped(handler))
+	case 1:
+		return i.AddEventHandlerWithOptions(Untyped(handler), options[0])
+	}
+	return nil, fmt.Errorf("at most one HandlerOptions may be passed, got %d", len(options))
+}
+
+// AddTypedIndexers implements TypedSharedIndexInformer.
+func (i typedInformer[T]) AddTypedIndexers(indexers store.TypedIndexers[T]) error {
+	return i.AddIndexers(store.TypedIndexersToIndexers(indexers))
+}
+
+// GetTypedIndexer implements TypedSharedIndexInformer.
+func (i typedInformer[T]) GetTypedIndexer() store.TypedIndexer[T] {
+	return store.NewTypedIndexer[T](i.GetIndexer())
+}
