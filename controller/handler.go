@@ -4,8 +4,9 @@ package controller
 
 import (
 	"errors"
-	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/informerstack/workqueue"
 )
@@ -55,9 +56,9 @@ func (h EnqueueHandler[K]) OnUpdate(oldObj, newObj any) {
 	if sameVersion(oldObj, newObj) {
 		enqueue = h.controller.Resync
 	}
-	newKeys := h.each(newObj, enqueue)
+	newKeys := sets.New(h.each(newObj, enqueue)...)
 	h.each(oldObj, func(key K) {
-		if !slices.Contains(newKeys, key) {
+		if !newKeys.Has(key) {
 			enqueue(key)
 		}
 	})
@@ -81,7 +82,7 @@ func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
 	return keys
 }
 
-// sameVersion tells whether both are one version of one object.
+// sameVersion reports whether both are one version of one object.
 func sameVersion(oldObj, newObj any) bool {
 	type versioned interface{ GetResourceVersion() string }
 	older, ok := oldObj.(versioned)

@@ -98,15 +98,15 @@ func (c *cache) Delete(obj any) error {
 
 // Replace makes the store hold exactly list, or, on an error, what it held.
 func (c *cache) Replace(list []any, resourceVersion string) error {
-	fresh := c.storage.prepare(len(list))
-	for _, item := range list {
-		key, obj, err := c.keyAndTransform(item)
+	all := make([]keyed, len(list))
+	for i, obj := range list {
+		key, obj, err := c.keyAndTransform(obj)
 		if err != nil {
 			return err
 		}
-		fresh.add(key, obj)
+		all[i] = keyed{key, obj}
 	}
-	c.storage.commit(fresh, resourceVersion)
+	c.storage.replace(all, resourceVersion)
 	return nil
 }
 

@@ -12,64 +12,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// checkLaws checks S1 to S4, and that a write that succeeded leaves nothing in its scratch space.
+// checkLaws checks the laws of items, table and entrySet.
 func checkLaws(t *testing.T, m *threadSafeMap) {
 	t.Helper()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	checkTable(t, m.table)
+	checkItems(t, &m.table.items)
+	for _, x := range m.table.indices {
+		want := map[string]map[*entry]bool{}
+		for e := range m.table.items.entries {
+			for _, value := range x.valuesOf(e.key, e.obj) {
+				if want[value] == nil {
+					want[value] = map[*entry]bool{}
+				}
+				want[value][e] = true
+			}
+		}
+		got := map[string]map[*entry]bool{}
+		for value, set := range x.sets {
+			got[value] = checkEntrySet(t, &set)
+			require.NotEmpty(t, got[value], "S2: index %s, value %q", x.name, value)
+		}
+		require.Equal(t, want, got, "S1: index %s", x.name)
+	}
 }
 
-func checkTable(t *testing.T, tab *table) {
+func checkItems(t *testing.T, m *items) {
 	t.Helper()
-	require.Equal(t, len(tab.slots), len(tab.items)+len(tab.free), "S1: every slot is used or free")
-	for key, it := range tab.items {
-		require.Equal(t, slot{key, it.obj}, tab.slots[it.slot], "S1: slot of %q", key)
-		require.Same(t, unsafe.StringData(key), unsafe.StringData(tab.slots[it.slot].key), "S1: one string for %q", key)
+	require.NotEqual(t, m.plain == nil, m.indexed == nil, "I1")
+	require.LessOrEqual(t, len(m.list), 2*len(m.indexed), "I3")
+	live := map[string]*entry{}
+	for e := range m.entries {
+		require.Nil(t, live[e.key], "I3: %q", e.key)
+		live[e.key] = e
 	}
-	free := map[uint32]bool{}
-	for _, n := range tab.free {
-		require.False(t, free[n], "S1: slot %d is free twice", n)
-		free[n] = true
-		require.Equal(t, slot{obj: vacant{}}, tab.slots[n], "S1: slot %d is free", n)
-	}
-	refs := make([]uint32, len(tab.slots))
-	for _, x := range tab.indices {
-		want := map[string]map[uint32]bool{}
-		for _, it := range tab.items {
-			if it.obj == nil {
-				continue
-			}
-			values, err := x.indexFunc(it.obj)
-			require.NoError(t, err)
-			for _, v := range values {
-				if want[v] == nil {
-					want[v] = map[uint32]bool{}
-				}
-				want[v][it.slot] = true
-			}
-		}
-		got := map[string]map[uint32]bool{}
-		for value, set := range x.sets {
-			got[value] = map[uint32]bool{}
-			for n := range set.all {
-				require.True(t, set.has(n))
-				got[value][n] = true
-				refs[n]++
-			}
-			require.Len(t, got[value], set.len(), "S3")
-			require.NotZero(t, set.len(), "S3")
-			require.True(t, set.many == nil || set.len() > 1, "S3: a set of one has no table")
-		}
-		require.Equal(t, want, got, "S2: index %s", x.name)
-	}
-	for key, it := range tab.items {
-		require.Equal(t, refs[it.slot], it.refs, "S4: %q", key)
-	}
-	for _, scratch := range [][][]string{tab.oldValues, tab.newValues} {
-		for _, values := range scratch[:cap(scratch)] {
-			require.Nil(t, values, "scratch space keeps %v", values)
-		}
+	require.Len(t, live, len(m.indexed), "I3")
+	for key, it := range m.indexed {
+		require.Same(t, live[key], it.entry, "I2, I3: %q", key)
+		require.Equal(t, it.obj, it.entry.obj, "I2: %q", key)
+		require.Same(t, unsafe.StringData(key), unsafe.StringData(it.entry.key), "one string for %q", key)
 	}
 }
 

@@ -6,7 +6,7 @@ package store
 func (m *threadSafeMap) Len() int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return len(m.table.items)
+	return m.table.items.len()
 }
 
 // Len is the number of objects. A Store that New or NewIndexer made has it.

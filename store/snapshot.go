@@ -46,17 +46,14 @@ func (m *threadSafeMap) Snapshot() Snapshot {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	t := m.table
-	s := Snapshot{Items: make(map[string]any, len(t.items)), Indexers: t.indexers(), Indices: Indices{}}
-	for key, it := range t.items {
-		s.Items[key] = it.obj
+	s := Snapshot{Items: make(map[string]any, t.items.len()), Indexers: t.indexers(), Indices: Indices{}}
+	for _, key := range t.items.keys() {
+		s.Items[key], _ = t.items.get(key)
 	}
 	for _, x := range t.indices {
 		index := make(Index, len(x.sets))
-		for value, set := range x.sets {
-			index[value] = make(sets.Set[string], set.len())
-			for n := range set.all {
-				index[value].Insert(t.slots[n].key)
-			}
+		for value := range x.sets {
+			index[value] = sets.New(x.keys(value)...)
 		}
 		s.Indices[x.name] = index
 	}

@@ -34,7 +34,7 @@ var (
 )
 
 func newThreadSafeMap(indexers Indexers, opts ...ThreadSafeStoreOption) *threadSafeMap {
-	m := &threadSafeMap{table: newTable(indexers, 0)}
+	m := &threadSafeMap{table: newTable(0, indexers)}
 	for _, opt := range opts {
 		opt(m)
 	}
@@ -74,25 +74,30 @@ func (m *threadSafeMap) Transaction(txns ...ThreadSafeStoreTransaction) {
 	}
 }
 
-// Replace makes the store hold exactly items. Readers go on with the old content while the new one is indexed.
+// Replace makes the store hold exactly items.
 func (m *threadSafeMap) Replace(items map[string]any, resourceVersion string) {
-	fresh := m.prepare(len(items))
+	list := make([]keyed, 0, len(items))
 	for key, obj := range items {
-		fresh.add(key, obj)
+		list = append(list, keyed{key, obj})
 	}
-	m.commit(fresh, resourceVersion)
+	m.replace(list, resourceVersion)
 }
 
-// prepare returns an empty table with the same indexes, for commit.
-func (m *threadSafeMap) prepare(size int) *table {
-	return newTable(m.GetIndexers(), size)
+// keyed is an object and its key.
+type keyed struct {
+	key string
+	obj any
 }
 
-// commit makes a table that prepare returned the content.
-func (m *threadSafeMap) commit(fresh *table, resourceVersion string) {
+// replace makes the store hold exactly list. Readers see the old content until all is indexed.
+func (m *threadSafeMap) replace(list []keyed, resourceVersion string) {
+	fresh := newTable(len(list), m.GetIndexers())
+	for _, k := range list {
+		fresh.put(k.key, k.obj)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	late := m.table.indexers() // since prepare; an index is never removed
+	late := m.table.indexers() // added meanwhile; an index is never removed
 	for _, x := range fresh.indices {
 		delete(late, x.name)
 	}
@@ -105,33 +110,21 @@ func (m *threadSafeMap) commit(fresh *table, resourceVersion string) {
 func (m *threadSafeMap) Get(key string) (item any, exists bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	it, exists := m.table.items[key]
-	return it.obj, exists
+	return m.table.items.get(key)
 }
 
 // List returns every object.
 func (m *threadSafeMap) List() []any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	list := make([]any, 0, len(m.table.items))
-	for i := range m.table.slots { // an array: faster than the map
-		obj := m.table.slots[i].obj
-		if _, isVacant := obj.(vacant); !isVacant {
-			list = append(list, obj)
-		}
-	}
-	return list
+	return m.table.items.objects()
 }
 
 // ListKeys returns every key.
 func (m *threadSafeMap) ListKeys() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	keys := make([]string, 0, len(m.table.items))
-	for key := range m.table.items {
-		keys = append(keys, key)
-	}
-	return keys
+	return m.table.items.keys()
 }
 
 // GetIndexers returns a copy of the index functions.
@@ -199,7 +192,11 @@ func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, err
 func (m *threadSafeMap) indexKeys(indexName, indexedValue string) ([]string, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.keys(indexName, indexedValue)
+	x, err := m.table.lookup(indexName)
+	if err != nil {
+		return nil, err
+	}
+	return x.keys(indexedValue), nil
 }
 
 // ListIndexFuncValues returns the values of the index, none if there is no such index.

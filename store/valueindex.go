@@ -2,17 +2,22 @@
 
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
 
-// valueIndex is one index: a function, and for each value that it computed the objects that have it.
+// valueIndex is one index: a function, and the entries by the values that it computes from their
+// objects.
 type valueIndex struct {
 	name      string
 	indexFunc IndexFunc
-	sets      map[string]slotSet
+	sets      map[string]entrySet
 }
 
-// valuesOf computes the values of obj, none if obj is nil. An index function that fails is a programming error, as nobody
-// is left who could decide what to do with the object.
+// valuesOf computes the values of obj; a nil obj has none. An index function that fails is a
+// programming error: no caller could decide what to do with the object.
 func (x *valueIndex) valuesOf(key string, obj any) []string {
 	if obj == nil {
 		return nil
@@ -24,71 +29,64 @@ func (x *valueIndex) valuesOf(key string, obj any) []string {
 	return values
 }
 
-// insertAll returns under how many of the values slot n was new.
-func (x *valueIndex) insertAll(values []string, n uint32) (inserted uint32) {
-	for _, v := range values {
-		if x.insert(v, n) {
-			inserted++
-		}
+// move takes e out of the sets of the old values and puts it into those of the new ones. A value
+// may occur twice.
+func (x *valueIndex) move(e *entry, oldValues, newValues []string) {
+	if slices.Equal(oldValues, newValues) {
+		return // the usual update
 	}
-	return inserted
+	for _, value := range oldValues {
+		x.remove(value, e)
+	}
+	for _, value := range newValues {
+		x.insert(value, e)
+	}
 }
 
-// insert reports whether slot n was new under value.
-func (x *valueIndex) insert(value string, n uint32) bool {
-	set, exists := x.sets[value]
-	switch {
-	case !exists:
-		x.sets[value] = slotSet{one: n}
-		return true
-	case set.many != nil:
-		return set.many.insert(n)
-	case set.one == n:
-		return false
-	}
-	both := newSlotTable(minCells)
-	both.insert(set.one)
-	both.insert(n)
-	x.sets[value] = slotSet{many: both}
-	return true
+func (x *valueIndex) insert(value string, e *entry) {
+	set := x.sets[value]
+	set.insert(e)
+	x.sets[value] = set
 }
 
-// deleteAll returns under how many of the values slot n was.
-func (x *valueIndex) deleteAll(values []string, n uint32) (deleted uint32) {
-	for _, v := range values {
-		if x.delete(v, n) {
-			deleted++
-		}
-	}
-	return deleted
-}
-
-// delete reports whether slot n was there under value.
-func (x *valueIndex) delete(value string, n uint32) bool {
-	set, exists := x.sets[value]
-	switch {
-	case !exists || !set.has(n):
-		return false
-	case set.many == nil:
+func (x *valueIndex) remove(value string, e *entry) {
+	set := x.sets[value]
+	set.remove(e)
+	if set.len() == 0 {
 		delete(x.sets, value)
-		return true
+		return
 	}
-	set.many.delete(n)
-	if set.many.count == 1 {
-		for last := range set.all {
-			x.sets[value] = slotSet{one: last}
-		}
-	}
-	return true
+	x.sets[value] = set
 }
 
-// purge takes slot n out of every set, and returns how many held it. It reads the whole index.
-func (x *valueIndex) purge(n uint32) uint32 {
-	var purged uint32
-	for value := range x.sets {
-		if x.delete(value, n) {
-			purged++
+// entries returns the entries that have the value.
+func (x *valueIndex) entries(value string) iter.Seq[*entry] {
+	return func(yield func(e *entry) bool) {
+		for e := range x.sets[value].all {
+			if !e.isRemoved() && !yield(e) {
+				return
+			}
 		}
 	}
-	return purged
+}
+
+// objects returns the objects that have the value.
+func (x *valueIndex) objects(value string) []any {
+	set := x.sets[value]
+	objects := make([]any, 0, set.len())
+	for e := range set.all {
+		if !e.isRemoved() {
+			objects = append(objects, e.obj)
+		}
+	}
+	return objects
+}
+
+// keys returns the keys of the objects that have the value.
+func (x *valueIndex) keys(value string) []string {
+	keys := []string{}
+	for e := range x.entries(value) {
+		keys = append(keys, e.key)
+	}
+	return keys
 }
