@@ -12,7 +12,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// allKinds runs a test on each sort of our queue.
+// allKinds runs a test on each kind of our queues.
 func allKinds(t *testing.T, test func(t *testing.T, w *world)) {
 	for name, k := range map[string]kind{
 		"deltafifo":       {},
@@ -28,13 +28,17 @@ func allKinds(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-// What has no key is refused by each method with a KeyError that names it.
+// An object without a key is refused by each method, with a KeyError that names it.
 func TestBadInput_NoKey(t *testing.T) {
 	allKinds(t, func(t *testing.T, w *world) {
-		for _, obj := range []any{nil, 7, "text", struct{}{}, Deltas{}, Deltas(nil), Deltas{{Added, nil}}} {
+		for _, obj := range []any{
+			nil, 7, "text", struct{}{}, Deltas{}, Deltas(nil), Deltas{{Added, nil}},
+		} {
 			for name, call := range map[string]func(any) error{
 				"Add": w.queue.Add, "Update": w.queue.Update, "Delete": w.queue.Delete,
-				"Replace": func(obj any) error { return w.queue.Replace([]any{object("ns/a", "1"), obj}, "1") },
+				"Replace": func(obj any) error {
+					return w.queue.Replace([]any{object("ns/a", "1"), obj}, "1")
+				},
 			} {
 				var keyError store.KeyError
 				require.ErrorAs(t, call(obj), &keyError, "%s(%#v)", name, obj)
@@ -47,7 +51,8 @@ func TestBadInput_NoKey(t *testing.T) {
 	})
 }
 
-// A typed nil has no metadata to read. Whether the key function says so or panics, the queue is as it was.
+// A typed nil has no metadata. The key function may return an error or panic; in both cases the
+// queue is unchanged.
 func TestBadInput_TypedNil(t *testing.T) {
 	allKinds(t, func(t *testing.T, w *world) {
 		var obj *metav1.PartialObjectMetadata
@@ -84,7 +89,8 @@ func TestBadInput_KeyOf(t *testing.T) {
 	obj := object("ns/a", "1")
 	for _, in := range []any{
 		obj, Deltas{{Deleted, object("ns/b", "1")}, {Added, obj}}, store.ExplicitKey("ns/a"),
-		store.DeletedFinalStateUnknown{Key: "ns/a"}, Deltas{{Deleted, store.DeletedFinalStateUnknown{Key: "ns/a"}}},
+		store.DeletedFinalStateUnknown{Key: "ns/a"},
+		Deltas{{Deleted, store.DeletedFinalStateUnknown{Key: "ns/a"}}},
 	} {
 		key, err := f.KeyOf(in)
 		require.NoError(t, err)
@@ -97,8 +103,8 @@ func TestBadInput_KeyOf(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A process function that panics, or that is nil, costs its item and nothing else: the lock is free, and the first list
-// ends.
+// A process function that panics, or that is nil, costs only its item: the lock is released, and
+// the queue syncs.
 func TestBadInput_ProcessPanics(t *testing.T) {
 	allKinds(t, func(t *testing.T, w *world) {
 		require.NoError(t, w.queue.Replace(objects("ns/a@1"), ""))
@@ -137,7 +143,7 @@ func TestBadInput_ProcessFails(t *testing.T) {
 	})
 }
 
-// A key function or a transformer that panics leaves the queue unlocked and as it was.
+// A key function or a transformer that panics leaves the queue unlocked and unchanged.
 func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 	fails := true
 	keyFunc := func(obj any) (string, error) {
@@ -169,7 +175,8 @@ func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 	}
 }
 
-// A transformer that returns nil or another type is taken at its word: the object is queued under the key it came with.
+// If a transformer returns nil or another type, the object is queued under the key of the received
+// object.
 func TestBadInput_TransformToAnotherType(t *testing.T) {
 	for _, out := range []any{nil, "text", 7} {
 		transform := func(any) (any, error) { return out, nil }
@@ -200,7 +207,7 @@ func TestBadInput_ContradictoryOptions(t *testing.T) {
 	}
 }
 
-// After Close everything works as before, but for Pop of an empty queue. Closing again does nothing.
+// After Close all methods work as before, except Pop of an empty queue. A second Close is a no-op.
 func TestBadInput_UseAfterClose(t *testing.T) {
 	allKinds(t, func(t *testing.T, w *world) {
 		w.queue.Close()

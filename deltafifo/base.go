@@ -12,9 +12,9 @@ import (
 	"example.com/informerstack/store"
 )
 
-// KeyListerGetter is what the consumer of a queue already knows, usually a store.Store. A queue
-// calls it under its lock, so that known and queued objects are seen at one moment; it must not
-// call the queue.
+// KeyListerGetter lists the objects that the consumer of a queue holds. Usually it is a
+// store.Store. A queue calls it under its lock, so that known and queued objects are read at one
+// moment. It must not call the queue.
 //
 // Source: tools/cache/delta_fifo.go KeyListerGetter
 type KeyListerGetter interface {
@@ -22,13 +22,13 @@ type KeyListerGetter interface {
 	GetByKey(key string) (value any, exists bool, err error)
 }
 
-// HistogramMetric counts observations by size.
+// HistogramMetric collects single observations.
 //
 // Source: tools/cache/reflector_metrics.go HistogramMetric
 type HistogramMetric interface{ Observe(float64) }
 
-// Metrics receives a queue's numbers. A nil field costs nothing. The hooks may run under the
-// queue's lock: they must be quick and must not call the queue.
+// Metrics receives a queue's numbers. A nil field is not used. The hooks may run under the queue's
+// lock: they must be quick and must not call the queue.
 type Metrics struct {
 	// QueuedItems is the number of keys in a DeltaFIFO, or of deltas in a RealFIFO.
 	QueuedItems store.GaugeMetric
@@ -36,15 +36,15 @@ type Metrics struct {
 	ProcessingLatency HistogramMetric
 }
 
-// A process function that takes longer than slowProcess while more than slowDepth items wait is
-// logged. A batch may take as much for each of its deltas, up to slowBatch.
+// A call of a process function is logged if it takes longer than slowProcess while more than
+// slowDepth items wait. The limit for a batch is slowProcess for each delta, at most slowBatch.
 const (
 	slowDepth   = 10
 	slowProcess = 100 * time.Millisecond
 	slowBatch   = time.Second
 )
 
-// base is what both queues share.
+// base is the part that both queues share.
 type base struct {
 	preparer preparer
 	name     string
@@ -76,8 +76,8 @@ func (b *base) Name() string { return b.name }
 // Done returns a channel that closes when HasSynced becomes true.
 func (b *base) Done() <-chan struct{} { return b.counter.synced }
 
-// HasSynced is true once everything of the first Replace was popped and processed, or at once if
-// an Add, Update or Delete came first. It never blocks.
+// HasSynced is true once the content of the first Replace has been popped and processed. It is true
+// at once if an Add, Update or Delete came before the first Replace. It does not block.
 func (b *base) HasSynced() bool { return b.counter.isSynced() }
 
 // HasSyncedChecker returns HasSynced as a channel.
@@ -87,21 +87,21 @@ func (b *base) HasSyncedChecker() DoneChecker { return b }
 func (b *base) Transformer() store.TransformFunc { return b.preparer.transformer }
 
 // Received notes that every change up to resourceVersion, which was current at asOf, has been
-// queued. Once all of them are processed, Reached is called with both, at once if nothing is
-// queued. "" is ignored.
+// queued. The queue calls Reached with both when all of them are processed, at once if nothing is
+// queued. An empty resourceVersion is ignored.
 //
-// Reached may also be called with the resourceVersion of a queued change, and a zero asOf. It is
-// not called for a change whose processing failed, nor for later ones, until a Replace has come
-// after the failure. It runs under the queue's lock and must not call the queue.
+// The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
+// does not call Reached for a change whose processing failed, or for later changes, until a Replace
+// has come after the failure. Reached may run under the queue's lock and must not call the queue.
 func (b *base) Received(resourceVersion string, asOf time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.counter.receive(resourceVersion, asOf)
 }
 
-// Stored may be called by a process function that has applied everything it was called with, once,
-// before it notifies others: then they find that the change has been reached. Otherwise Reached is
-// called after the process function has returned.
+// Stored lets a process function report that it has applied all its deltas, before it returns: then
+// Reached is called at once, and not after the process function has returned. A process function
+// may call it once. An informer calls it before it notifies handlers.
 func (b *base) Stored() { b.counter.reportStored() }
 
 // changedLocked notes the resourceVersion of an object that was just queued.
@@ -136,8 +136,8 @@ func (b *base) setQueued(n int) {
 	}
 }
 
-// processLocked calls process on the batchLen items that were just taken out, the first of which
-// has the given key, while depth more are queued. With unlock it does so without the lock.
+// processLocked runs process for the batchLen items that were just removed, while depth more are
+// queued. key is the key of the first one. With unlock, process runs without the lock.
 func (b *base) processLocked(
 	what, key string, depth, batchLen int, unlock bool, process func() error,
 ) (err error) {
@@ -152,7 +152,7 @@ func (b *base) processLocked(
 	return err
 }
 
-// timed measures a call of process, and logs it if it was slow and delays others.
+// timed measures a call of process, and logs it if it was slow.
 func (b *base) timed(what, key string, depth, batchLen int, process func() error) error {
 	if b.metrics.ProcessingLatency == nil && depth <= slowDepth {
 		return process()
@@ -184,7 +184,7 @@ func (b *base) known(objects KeyListerGetter, key string) (obj any, exists bool)
 	return obj, true
 }
 
-// tombstone returns the delta of a key that is gone, whose last known object is obj, possibly a
+// tombstone returns the Deleted delta of a key whose last known object is obj, which may be a
 // tombstone itself.
 func tombstone(key string, obj any) Delta {
 	if inner, ok := obj.(store.DeletedFinalStateUnknown); ok {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// numbers is a metric that remembers.
+// numbers is a metric that records its values.
 type numbers []float64
 
 func (n *numbers) Set(v float64)     { *n = append(*n, v) }
@@ -37,7 +37,9 @@ func slowly(any, bool) error { time.Sleep(time.Second); return nil }
 func TestMetrics_DeltaFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var queued, latency numbers
-		f := NewDeltaFIFO(DeltaFIFOOptions{Metrics: Metrics{QueuedItems: &queued, ProcessingLatency: &latency}})
+		f := NewDeltaFIFO(DeltaFIFOOptions{
+			Metrics: Metrics{QueuedItems: &queued, ProcessingLatency: &latency},
+		})
 		require.NoError(t, f.Add(object("ns/a", "1")))
 		require.NoError(t, f.Add(object("ns/b", "1")))
 		require.NoError(t, f.Update(object("ns/a", "2")))
@@ -79,7 +81,8 @@ func TestSlowProcessIsLogged(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d waiting, %s", c.waiting, c.took), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+				logger := ktesting.NewLogger(t,
+					ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
 				f := NewDeltaFIFO(DeltaFIFOOptions{Logger: &logger, Name: "pods",
 					Metrics: Metrics{ProcessingLatency: &numbers{}}})
 				for i := range c.waiting + 1 {
@@ -91,7 +94,9 @@ func TestSlowProcessIsLogged(t *testing.T) {
 					require.Empty(t, text)
 					return
 				}
-				for _, want := range []string{"DeltaFIFO Pop Process", `ID="ns/0"`, "Depth=11", "slow event handlers", "pods"} {
+				for _, want := range []string{
+					"DeltaFIFO Pop Process", `ID="ns/0"`, "Depth=11", "slow event handlers", "pods",
+				} {
 					require.Contains(t, text, want)
 				}
 			})
@@ -101,9 +106,12 @@ func TestSlowProcessIsLogged(t *testing.T) {
 
 // A batch may take 100 ms for each of its deltas, up to a second.
 func TestSlowBatchIsLogged(t *testing.T) {
-	for took, logged := range map[time.Duration]bool{time.Second: false, 1001 * time.Millisecond: true} {
+	for took, logged := range map[time.Duration]bool{
+		time.Second: false, 1001 * time.Millisecond: true,
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+			logger := ktesting.NewLogger(t,
+				ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
 			f := NewRealFIFO(RealFIFOOptions{Logger: &logger, AtomicEvents: true})
 			for i := range 11 {
 				require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
@@ -129,7 +137,8 @@ func TestNames(t *testing.T) {
 	require.Nil(t, NewDeltaFIFO(DeltaFIFOOptions{}).Transformer())
 }
 
-// What was popped can be collected while the queue lives on, and others wait in it. (kubernetes/kubernetes#104991)
+// Popped objects can be collected while other objects wait in the queue.
+// (kubernetes/kubernetes#104991)
 func TestPoppedObjectsCanBeCollected(t *testing.T) {
 	for name, k := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +169,7 @@ func fillAndPop(w *world) []weak.Pointer[metav1.PartialObjectMetadata] {
 	return pointers
 }
 
-// Deltas that were handed out are the consumer's: nothing that happens later changes them.
+// Popped deltas belong to the consumer: the queue does not change them later.
 func TestPoppedDeltasStayAsTheyAre(t *testing.T) {
 	f := NewDeltaFIFO(DeltaFIFOOptions{})
 	process := func(any, bool) error { return nil }
@@ -172,11 +181,13 @@ func TestPoppedDeltasStayAsTheyAre(t *testing.T) {
 		kept = append(kept, got.(Deltas))
 	}
 	for i, deltas := range kept {
-		require.Equal(t, Deltas{{Added, object("ns/a", fmt.Sprint(i))}, {Updated, object("ns/a", fmt.Sprint(i))}}, deltas)
+		require.Equal(t, Deltas{
+			{Added, object("ns/a", fmt.Sprint(i))}, {Updated, object("ns/a", fmt.Sprint(i))},
+		}, deltas)
 	}
 }
 
-// A queue that was long once gives its memory back when it is empty.
+// An empty queue that was long gives its memory back.
 func TestLongQueueIsReleased(t *testing.T) {
 	d := NewDeltaFIFO(DeltaFIFOOptions{})
 	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
@@ -195,7 +206,8 @@ func TestLongQueueIsReleased(t *testing.T) {
 		}
 	}
 	require.Nil(t, d.queue.slots)
-	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(), "the map is still the one that has grown")
+	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(),
+		"the map is still the one that has grown")
 	require.Nil(t, r.items.slots)
 	d.Add(object("ns/a", "1"))
 	r.Add(object("ns/a", "1"))
@@ -203,7 +215,8 @@ func TestLongQueueIsReleased(t *testing.T) {
 	r.checkLaws(t)
 }
 
-// However many goroutines produce, one object is transformed at a time: this test is for the race detector.
+// With several producers, the transformer runs for one object at a time. This test needs the race
+// detector.
 func TestTransformerRunsOnceAtATime(t *testing.T) {
 	calls := 0
 	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: func(obj any) (any, error) {
@@ -245,7 +258,7 @@ func TestMethodSets(t *testing.T) {
 	require.Implements(t, (*cache.DoneChecker)(nil), &DeltaFIFO{})
 }
 
-// A fifo behaves like a slice, whatever is pushed and popped.
+// A fifo behaves like a slice for random pushes and pops.
 func TestFIFO_LikeASlice(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var q fifo[int]

@@ -4,15 +4,17 @@ package deltafifo
 
 const (
 	maxBatchLen = 1000
-	// With this many deltas waiting, UnlockWhileProcessing is suspended, so that producers cannot outrun the consumer.
+	// While backlogLen deltas wait, UnlockWhileProcessing is suspended: producers must not outrun
+	// the consumer.
 	backlogLen = 2 * maxBatchLen
 )
 
-// Pop blocks until something is queued, takes out the oldest delta, and runs process on it as Deltas of one. It returns
-// those Deltas and process's error. An error does not bring the delta back. HasSynced changes after process has returned.
+// Pop blocks until a delta is queued, removes the oldest one, and runs process on it, as Deltas of
+// length 1. It returns those Deltas and process's error. An error does not put the delta back.
+// HasSynced changes after process has returned.
 //
-// process runs with the queue locked unless UnlockWhileProcessing says otherwise, so it must not call what takes the
-// lock: what changes the queue, Pop, PopBatch, Close and IsClosed.
+// process runs with the queue locked, except with UnlockWhileProcessing. So it must not call a
+// method that takes the lock: Pop, PopBatch, Close, IsClosed, or any method that changes the queue.
 func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -28,12 +30,14 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	return deltas, err
 }
 
-// PopBatch blocks until something is queued, takes out the oldest deltas, at most 1000, and runs processBatch on them. A
-// single one goes to processSingle, as Deltas of one. It returns what that function returned. An error does not bring the
-// deltas back. The rules of Pop hold for both functions.
+// PopBatch blocks until a delta is queued, removes the oldest deltas, at most 1000, and runs
+// processBatch on them. A single delta goes to processSingle, as Deltas of length 1. PopBatch
+// returns the function's error. An error does not put the deltas back. The rules of Pop apply to
+// both functions.
 //
-// A batch ends before a second delta of one key; before, and after, a ReplacedAll, SyncAll or Bookmark; at the end of the
-// first list; and after an object of which no key can be computed once it is transformed.
+// A batch has at most one delta for a key. A ReplacedAll, SyncAll or Bookmark is never part of a
+// batch. A batch ends at the end of the first list, and after an object whose key cannot be
+// computed after its transformation.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +59,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	})
 }
 
-// waitLocked blocks until something is queued.
+// waitLocked blocks until a delta is queued.
 func (f *RealFIFO) waitLocked() error {
 	for f.items.len() == 0 {
 		if f.closed {
@@ -66,7 +70,7 @@ func (f *RealFIFO) waitLocked() error {
 	return nil
 }
 
-// batchLenLocked returns how many of the oldest items make a batch. The queue is not empty.
+// batchLenLocked returns the number of the oldest items that form a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(f.items.len(), maxBatchLen)
 	if left := f.counter.firstLeft(); left > 0 {
@@ -91,7 +95,7 @@ func (f *RealFIFO) batchLenLocked() int {
 	return limit
 }
 
-// batchable reports whether the item is about one object.
+// batchable reports whether the item concerns one object.
 func (it *item) batchable() bool {
 	switch it.delta.Type {
 	case ReplacedAll, SyncAll, Bookmark:
@@ -100,7 +104,8 @@ func (it *item) batchable() bool {
 	return true
 }
 
-// deliverLocked removes the n oldest items and runs process for them, without the lock if it may.
+// deliverLocked removes the n oldest items and runs process for them, without the lock if the
+// options allow it and fewer than backlogLen deltas wait.
 func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) error {
 	f.items.pop(n)
 	depth := f.items.len()

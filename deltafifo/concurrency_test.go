@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What one goroutine produces, one consumes and another resyncs ends in the consumer knowing exactly what the producer
-// said last: no resync brings an old state back, whatever the interleaving. (kubernetes/kubernetes#40815, #26167)
+// With a producer, a consumer and a goroutine that resyncs, the consumer ends with the last state
+// of each object: no resync brings an old state back. (kubernetes/kubernetes#40815, #26167)
 func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
 	for name, k := range map[string]kind{
 		"deltafifo": {known: true, replaced: true},
@@ -76,8 +76,8 @@ func produceAndResync(t *testing.T, w *world) map[string]any {
 	return truth
 }
 
-// Producers go on while a batch is processed, until 2000 deltas wait. Then they wait for the consumer. The deltas come
-// out in order all the same.
+// Producers can add while a batch is processed, until 2000 deltas wait. Then they wait for the
+// consumer. The order of the deltas is kept.
 func TestStory_BacklogHoldsProducersBack(t *testing.T) {
 	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 	for i := range 3500 {
@@ -119,7 +119,8 @@ func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
 	}
 }
 
-// The first list is consumed when all of it is, also if several consumers are at work and the last item is ready first.
+// The queue has synced when every item of the first list is processed, even if two consumers
+// process and the last item is ready first.
 func TestStory_FirstListOfTwoConsumers(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -138,7 +139,8 @@ func TestStory_FirstListOfTwoConsumers(t *testing.T) {
 	}
 }
 
-// What makes a batch's deltas differ is the key that the consumer will see, which a transformer may have changed.
+// The deltas of a batch differ by the key of the transformed object, which is the one that the
+// consumer computes.
 func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
 	rename := func(any) (any, error) { return object("ns/same", "1"), nil }
 	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: rename})
@@ -150,8 +152,9 @@ func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
 	}
 }
 
-// A Delete that arrives while its object is on the way from the queue to the known objects waits for the Pop to finish,
-// and so is not mistaken for one of an object that nobody knows. (kubernetes/kubernetes#26966)
+// A Delete that arrives while its object moves from the queue to the known objects waits for the
+// Pop to finish. So it is not dropped as the delete of an unknown object.
+// (kubernetes/kubernetes#26966)
 func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -175,7 +178,7 @@ func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
 	}
 }
 
-// Many consumers share a queue without losing or doubling a key. (The stack has one; nothing here needs it.)
+// Several consumers can share a queue without losing or duplicating a key.
 func TestStory_ManyProducersManyConsumers(t *testing.T) {
 	f := NewDeltaFIFO(DeltaFIFOOptions{})
 	var mu sync.Mutex

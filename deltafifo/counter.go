@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// counter counts what passes through a queue: when the first list has been processed, and up to
-// which resourceVersion everything has.
+// counter counts the items that pass through a queue. So it knows when the first list has been
+// processed, and up to which resourceVersion every change has been processed.
 //
-// Items are numbered in the order in which they were queued, starting at 0. An item is an entry
-// of a DeltaFIFO or a delta of a RealFIFO. The queue's mu guards all fields; synced may be
-// received from without it.
+// Items are numbered in the order in which they were queued, starting at 0. An item is a key of a
+// DeltaFIFO or a delta of a RealFIFO. The queue's mu guards all fields except stored. Receiving
+// from synced needs no lock.
 //
 //	P1  popped <= queued; the items popped, ..., queued-1 are in the queue
 //	P2  processing holds the first number of each batch that is being processed, in order;
 //	    all items before done() are processed
 //	P3  synced is closed  <=>  begun && done() >= firstEnd
-//	P4  versions[i].end > done(), and the ends ascend strictly: everything up to versions[i] is
-//	    processed when the items before its end are
+//	P4  versions[i].end > done(), and the ends ascend strictly: every change up to versions[i] is
+//	    processed when the items before its end are processed
 //	P5  stored is the version that the only batch in processing completes, until it is reported
 type counter struct {
 	queued, popped uint64
@@ -31,12 +31,12 @@ type counter struct {
 
 	reached  func(resourceVersion string, asOf time.Time) // nil: versions are not tracked
 	ordered  bool                                         // changes arrive in resourceVersion order
-	failed   bool                                         // a change was lost and no list has come since
+	failed   bool                                         // a change was lost after the newest list
 	versions fifo[receivedVersion]
-	stored   receivedVersion // belongs to the consumer while it processes
+	stored   receivedVersion // used by the consumer alone while it processes
 }
 
-// receivedVersion is a resourceVersion up to which everything was queued before the item end.
+// receivedVersion is a resourceVersion. Every change up to it was queued before the item end.
 type receivedVersion struct {
 	end             uint64
 	resourceVersion string
@@ -55,8 +55,7 @@ func (c *counter) done() uint64 {
 	return c.popped
 }
 
-// begin notes that the first list is what was queued from the start up to the item before end.
-// Only the first call counts.
+// begin notes that the items before end are the first list. Calls after the first are ignored.
 func (c *counter) begin(end uint64) {
 	if c.begun {
 		return
@@ -88,7 +87,7 @@ func (c *counter) firstLeft() int {
 	return int(c.firstEnd - c.popped)
 }
 
-// pop notes that n items are taken out to be processed, and returns the first one's number.
+// pop notes that n items are removed to be processed. It returns the number of the first one.
 func (c *counter) pop(n int) (first uint64) {
 	first = c.popped
 	c.popped += uint64(n)
@@ -99,7 +98,8 @@ func (c *counter) pop(n int) (first uint64) {
 	return first
 }
 
-// versionBefore takes out the newest version that is reached when the items before end are.
+// versionBefore removes the versions that are reached when the items before end are processed, and
+// returns the newest of them.
 func (c *counter) versionBefore(end uint64) (newest receivedVersion) {
 	n := 0
 	for _, v := range c.versions.items() {
@@ -122,8 +122,8 @@ func (c *counter) reportStored() {
 	c.reached(v.resourceVersion, v.asOf)
 }
 
-// finish notes that the batch which begins with first is processed. A batch that failed leaves
-// the consumer without a change, so that no resourceVersion is reached before the next list.
+// finish notes that the batch which begins with first is processed. After a failure the consumer
+// lacks a change, so no resourceVersion is reached before the next list.
 func (c *counter) finish(first uint64, ok bool) {
 	i := slices.Index(c.processing, first)
 	c.processing = slices.Delete(c.processing, i, i+1)
@@ -138,8 +138,8 @@ func (c *counter) finish(first uint64, ok bool) {
 	c.reportStored()
 }
 
-// replace notes that a list arrives: it repairs what was lost before it. Its resourceVersion is
-// not known until receive is called.
+// replace notes that a list arrives, which repairs any loss before it. Its resourceVersion is not
+// known until receive is called.
 func (c *counter) replace() {
 	c.forgetVersions()
 	c.failed = false
@@ -150,8 +150,8 @@ func (c *counter) forgetVersions() {
 	c.versions = fifo[receivedVersion]{}
 }
 
-// changed notes the resourceVersion of a change that was just queued. Until the first receive
-// after a list, the order of changes is not known, and so it says nothing.
+// changed notes the resourceVersion of a change that was just queued. It ignores changes before the
+// first receive after a list, because their order is not known.
 func (c *counter) changed(resourceVersion string) {
 	if c.ordered && resourceVersion != "" {
 		c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion})

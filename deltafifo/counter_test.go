@@ -17,15 +17,17 @@ import (
 	"example.com/informerstack/store"
 )
 
-// versionedQueue is what both queues have for these tests.
+// versionedQueue is the part of both queues that these tests use.
 type versionedQueue interface {
 	Queue
 	Received(resourceVersion string, asOf time.Time)
 	checkLaws(t testing.TB)
 }
 
-// eachVersionedQueue runs test on both queues; reached returns the newest version reported.
-func eachVersionedQueue(t *testing.T, test func(t *testing.T, q versionedQueue, reached func() string)) {
+// eachVersionedQueue runs test on both queues. reached returns the newest reported version.
+func eachVersionedQueue(
+	t *testing.T, test func(t *testing.T, q versionedQueue, reached func() string),
+) {
 	newest := ""
 	report := func(resourceVersion string, _ time.Time) { newest = resourceVersion }
 	for name, q := range map[string]versionedQueue{
@@ -44,7 +46,9 @@ func eachVersionedQueue(t *testing.T, test func(t *testing.T, q versionedQueue, 
 }
 
 func named(name, resourceVersion string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion},
+	}
 }
 
 func popAll(t *testing.T, q Queue, result error) {
@@ -65,8 +69,8 @@ func popOne(t *testing.T, q Queue, result error) {
 	require.Equal(t, result, err)
 }
 
-// A list has one resourceVersion, that of the LIST, and only when all of it is processed. Its
-// objects' own versions report nothing: the newest object may come first.
+// The resourceVersion of a list is that of the LIST, and it is reported when the whole list is
+// processed. The versions of its objects are not reported: the newest object may come first.
 func TestReached_ListAfterItsLastObject(t *testing.T) {
 	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
 		require.NoError(t, q.Replace([]any{named("a", "60"), named("b", "20")}, "100"))
@@ -77,8 +81,8 @@ func TestReached_ListAfterItsLastObject(t *testing.T) {
 	})
 }
 
-// A change is reached when it and all before it are processed. In a DeltaFIFO, a@3 is popped
-// before b@2: then 3 is not reached.
+// A change is reached when it and all changes before it are processed. A DeltaFIFO pops a@3 before
+// b@2; then 3 is not reached.
 func TestReached_EveryChangeUpToIt(t *testing.T) {
 	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
 		require.NoError(t, q.Replace(nil, "0x"))
@@ -96,7 +100,7 @@ func TestReached_EveryChangeUpToIt(t *testing.T) {
 	})
 }
 
-// A bookmark at an empty queue is reached at once, otherwise after what is queued.
+// A bookmark is reached when the items before it are processed; at once if the queue is empty.
 func TestReached_Bookmark(t *testing.T) {
 	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
 		require.NoError(t, q.Replace([]any{named("a", "1")}, "5"))
@@ -110,12 +114,12 @@ func TestReached_Bookmark(t *testing.T) {
 	})
 }
 
-// Once the order of changes is known, a change is reached when its processing ends, even if
-// Received has not been called yet: a handler that reacts to it finds it reached.
+// Once the order of changes is known, a change is reached when its processing ends, even before
+// Received is called: a handler that reacts to the change finds it reached.
 func TestReached_ByTheChangeItself(t *testing.T) {
 	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
 		require.NoError(t, q.Replace([]any{named("a", "1")}, "5"))
-		require.NoError(t, q.Add(named("z", "9"))) // order not known: says nothing
+		require.NoError(t, q.Add(named("z", "9"))) // the order is not known yet
 		popAll(t, q, nil)
 		assert.Empty(t, reached())
 		q.Received("9", time.Now())
@@ -125,12 +129,12 @@ func TestReached_ByTheChangeItself(t *testing.T) {
 	})
 }
 
-// Items in processing are not processed.
+// An item that is being processed is not yet processed.
 func TestReached_NotWhileProcessing(t *testing.T) {
 	versions := []string{}
 	q := NewRealFIFO(RealFIFOOptions{
 		AtomicEvents: true, UnlockWhileProcessing: true,
-		Reached: func(resourceVersion string, _ time.Time) { versions = append(versions, resourceVersion) },
+		Reached: func(version string, _ time.Time) { versions = append(versions, version) },
 	})
 	require.NoError(t, q.Add(named("a", "1")))
 	require.NoError(t, q.Add(named("b", "2")))
@@ -145,7 +149,7 @@ func TestReached_NotWhileProcessing(t *testing.T) {
 	assert.Equal(t, []string{"3"}, versions)
 }
 
-// After a change that failed, nothing is reached until a list has repaired it.
+// After a failure no version is reached until a list has repaired the loss.
 func TestReached_NotPastAFailure(t *testing.T) {
 	for name, fail := range map[string]func(t *testing.T, q Queue){
 		"error": func(t *testing.T, q Queue) { popOne(t, q, errors.New("refused")) },
@@ -176,8 +180,8 @@ func TestReached_NotPastAFailure(t *testing.T) {
 	}
 }
 
-// Whatever is queued, popped and lost in between: a version that is reported means that every
-// change up to it has been applied.
+// With random operations and failures, a reported version means that every change up to it has been
+// applied.
 func TestReached_MeansWhatItSays(t *testing.T) {
 	const keys = 5
 	for seed := range uint64(60) {
@@ -189,12 +193,15 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 			v, err := strconv.Atoi(resourceVersion)
 			require.NoError(t, err)
 			for k := range keys {
-				require.GreaterOrEqual(t, applied[k], last[v][k], "seed %d: key %d at version %d", seed, k, v)
+				require.GreaterOrEqual(t, applied[k], last[v][k], "seed %d: key %d at version %d",
+					seed, k, v)
 			}
 		}
 		var q versionedQueue = NewDeltaFIFO(DeltaFIFOOptions{Reached: report})
 		if seed%2 == 1 {
-			q = NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, Reached: report})
+			q = NewRealFIFO(RealFIFOOptions{
+				AtomicEvents: true, UnlockWhileProcessing: true, Reached: report,
+			})
 		}
 		apply := func(obj any) {
 			o := obj.(*corev1.ConfigMap)

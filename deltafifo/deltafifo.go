@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deltafifo holds changes until their one consumer takes them, so that it misses none
-// and sees them in order.
+// Package deltafifo queues changes for one consumer, which misses none and sees the changes of each
+// object in order.
 //
 //	reflector -> [deltafifo] -> informer
 //
-// A channel would block the producer or drop changes. A queue of keys would forget what happened
-// in between, above all that an object was deleted. A DeltaFIFO hands over, key by key,
-// everything that happened to one object since the consumer last popped it. A RealFIFO hands
-// over every change of every object in the order of arrival.
+// A channel would block the producer or drop changes. A queue of keys would lose the intermediate
+// changes, above all deletes. A DeltaFIFO delivers, key by key, all changes of one object since the
+// consumer last popped that key. A RealFIFO delivers every change of every object in the order of
+// arrival.
 //
-// Read delta.go, queue.go, deltafifo.go; then realfifo.go and batch.go. base.go, preparer.go and
-// counter.go are what both queues share. Then run go test -v -run Transcript ./deltafifo.
+// Read queue.go, deltafifo.go; then realfifo.go and batch.go. Both queues share base.go,
+// preparer.go and counter.go. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.
 // Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
 // configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
@@ -39,12 +39,12 @@ type DeltaFIFOOptions struct {
 	Name string
 	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
 	KeyFunction store.KeyFunc
-	// KnownObjects is what the consumer already holds. Without it, a Replace cannot report the
-	// loss of an object whose deltas were all popped, a Delete of such an object is dropped, and
-	// a Resync does nothing.
+	// KnownObjects is the consumer's copy of the objects. Without it, Replace cannot report the
+	// loss of an object whose deltas were all popped, Delete of such an object is dropped, and
+	// Resync is a no-op.
 	KnownObjects KeyListerGetter
-	// EmitDeltaTypeReplaced makes Replace queue listed objects as Replaced. Otherwise they are
-	// queued as Sync, which makes a relist look like a resync.
+	// EmitDeltaTypeReplaced makes Replace queue listed objects as Replaced. Otherwise it queues
+	// them as Sync, and a relist looks like a resync.
 	EmitDeltaTypeReplaced bool
 	// Transformer changes each received object before it is queued. Tombstones, and objects that
 	// a Resync replays, are not transformed. It runs without the queue's lock and must not add to
@@ -57,15 +57,15 @@ type DeltaFIFOOptions struct {
 	Reached func(resourceVersion string, asOf time.Time)
 }
 
-// DeltaFIFO is a queue of keys, each with everything that happened to its object since it was
-// last popped. The position of a key is that of its oldest delta.
+// DeltaFIFO is a queue of keys, each with all changes of its object since the key was last popped.
+// A key is queued at its first change; later changes do not move it.
 //
 //	queue   ns/a                            ns/b
 //	items   Added@1 Updated@3 Deleted@4     Added@2
 //
-// Adding and popping take constant time. Replace and Resync are linear in what is listed, queued
-// and known. Every method may be called concurrently. Only Pop waits for items, but the methods
-// that change the queue wait while a process function runs.
+// Adding and popping take constant time. Replace and Resync are linear in the number of listed,
+// queued and known objects. Every method may be called concurrently. Only Pop waits for items, but
+// the methods that change the queue wait while a process function runs.
 //
 //	D1  a key is in items  <=>  it is in queue, once
 //	D2  items[key] is not empty
@@ -147,8 +147,8 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	return nil
 }
 
-// concernsConsumerLocked reports whether the consumer knows key, or will when it has drained the
-// queue.
+// concernsConsumerLocked reports whether the consumer knows key, or will know it when it has
+// drained the queue.
 func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
 	if _, queued := f.items[key]; queued {
 		return true
@@ -157,17 +157,17 @@ func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
 		return false
 	}
 	_, exists, err := f.knownObjects.GetByKey(key)
-	return exists || err != nil // when in doubt, a delete too many is better than a ghost
+	return exists || err != nil // if in doubt, an extra delete is better than a lost one
 }
 
-// Pop blocks until a key is queued, takes out the oldest key with all its deltas, and runs
-// process on them as Deltas. It returns those Deltas, which then belong to the caller, and
-// process's error. An error does not put them back.
+// Pop blocks until a key is queued, removes the oldest key with all its deltas, and runs process on
+// them as Deltas. It returns those Deltas, which then belong to the caller, and process's error. An
+// error does not put them back.
 //
-// process runs under the queue's lock: the removal from the queue and what process changes in the
-// known objects are one step for others. So process must not call Pop, Close, IsClosed, or
-// anything that changes the queue. If it panics, the key is gone and the queue stays usable.
-// HasSynced changes after process has returned.
+// process runs under the queue's lock: for other goroutines, the removal from the queue and the
+// changes that process makes to the known objects are one step. So process must not call Pop,
+// Close, IsClosed, or a method that changes the queue. If it panics, the key is gone and the queue
+// stays usable. HasSynced changes after process has returned.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,8 +285,8 @@ func (f *DeltaFIFO) putLocked(key string, d Delta) {
 	f.cond.Signal()
 }
 
-// appendDelta adds d to deltas. Of two consecutive deletes it keeps one: the first, which is
-// nearer to the event, unless that is a tombstone, which knows less.
+// appendDelta adds d to deltas. It merges two consecutive deletes into one: the first, which is
+// nearer to the event, unless the first is a tombstone, which has less information.
 func appendDelta(deltas Deltas, d Delta) Deltas {
 	last := deltas.Newest()
 	if last == nil || last.Type != Deleted || d.Type != Deleted {

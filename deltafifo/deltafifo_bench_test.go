@@ -35,7 +35,9 @@ func newBenchRealFIFO(impl string) benchQueue {
 		batch := func(deltas []Delta, _ bool) error { n = len(deltas); return nil }
 		return benchQueue{add: q.Add, popBatch: func() int { q.PopBatch(batch, single); return n }}
 	}
-	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+		AtomicEvents: true, UnlockWhileProcessing: true,
+	})
 	batch := func(deltas []cache.Delta, _ bool) error { n = len(deltas); return nil }
 	return benchQueue{add: q.Add, popBatch: func() int { q.PopBatch(batch, single); return n }}
 }
@@ -48,7 +50,8 @@ func benchObjects(n int) []any {
 	return objs
 }
 
-// BenchmarkDeltaFIFO_AddPop adds objects and then pops them all: one key, or many that wait together.
+// BenchmarkDeltaFIFO_AddPop adds objects and then pops them all: one key, or many keys that are
+// queued together.
 func BenchmarkDeltaFIFO_AddPop(b *testing.B) {
 	for _, keys := range []int{1, 8, 10000} {
 		objs := benchObjects(keys)

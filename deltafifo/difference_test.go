@@ -12,8 +12,10 @@ import (
 	"example.com/informerstack/store"
 )
 
-// differ runs a test on both, with what differs.
-func differ[T any](t *testing.T, k kind, inOurs, inClientGo T, test func(t *testing.T, w *world, want T)) {
+// differ runs a test on both implementations. Each has its own expected value.
+func differ[T any](
+	t *testing.T, k kind, inOurs, inClientGo T, test func(t *testing.T, w *world, want T),
+) {
 	for impl, want := range map[string]T{ours: inOurs, clientGo: inClientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			w := newWorld(t, impl, k)
@@ -23,8 +25,8 @@ func differ[T any](t *testing.T, k kind, inOurs, inClientGo T, test func(t *test
 	}
 }
 
-// A Replace that fails leaves a queue as it was. In client-go it has queued what came before the object at fault, and
-// none of the deletes, or all of them.
+// A Replace that fails leaves the queue unchanged. In client-go it has queued the objects before
+// the bad one, and none or all of the deletes.
 func TestDifference_FailedReplaceQueuesNothing(t *testing.T) {
 	fail := func(t *testing.T, w *world, want []string) {
 		w.known.set(object("ns/c", "1"))
@@ -34,16 +36,19 @@ func TestDifference_FailedReplaceQueuesNothing(t *testing.T) {
 		require.Equal(t, want, w.drain())
 	}
 	t.Run("deltafifo", func(t *testing.T) {
-		differ(t, kind{known: true, replaced: true, transform: true}, nil, []string{"ns/a: replaced@1t (first list)"}, fail)
+		differ(t, kind{known: true, replaced: true, transform: true}, nil,
+			[]string{"ns/a: replaced@1t (first list)"}, fail)
 	})
 	t.Run("realfifo", func(t *testing.T) {
 		differ(t, kind{real: true, known: true, transform: true}, nil,
-			[]string{"ns/c: deleted(tombstone ns/c@1) (first list)", "ns/a: replaced@1t (first list)"}, fail)
+			[]string{
+				"ns/c: deleted(tombstone ns/c@1) (first list)", "ns/a: replaced@1t (first list)",
+			}, fail)
 	})
 }
 
-// Done closes when the first list is processed. In client-go's DeltaFIFO it closes just before the last process function
-// runs, so that who waits for it may find the last object missing.
+// Done closes when the first list is processed. In client-go's DeltaFIFO it closes before the last
+// process function runs, so that a waiter may miss the last object.
 func TestDifference_DoneClosesAfterProcess(t *testing.T) {
 	differ(t, kind{replaced: true}, false, true, func(t *testing.T, w *world, early bool) {
 		done := w.queue.HasSyncedChecker().Done()
@@ -62,7 +67,8 @@ func TestDifference_DoneClosesAfterProcess(t *testing.T) {
 	})
 }
 
-// HasSynced never waits, not even for a process function. In client-go it takes the queue's lock: this would deadlock.
+// HasSynced never waits, not even for a process function. In client-go it takes the queue's lock:
+// this would deadlock.
 func TestDifference_HasSyncedDoesNotWait(t *testing.T) {
 	w := newWorld(t, ours, kind{replaced: true})
 	w.do(op("replace", "ns/a@1"))
@@ -74,27 +80,32 @@ func TestDifference_HasSyncedDoesNotWait(t *testing.T) {
 	require.True(t, w.queue.HasSynced())
 }
 
-// The end of something that was popped before the first list came is not taken for the end of the first list.
+// An item that was popped before the first list arrived does not count as part of the first list.
 func TestDifference_ResyncInFlightIsNotTheFirstList(t *testing.T) {
-	differ(t, kind{real: true, atomic: true, unlock: true}, false, true, func(t *testing.T, w *world, early bool) {
-		w.do(op("resync"))
-		_, err := w.queue.Pop(func(any, bool) error { return w.queue.Replace(objects("ns/a@1"), "1") })
-		require.NoError(t, err)
-		require.Equal(t, early, w.queue.HasSynced())
-		w.pop()
-		require.True(t, w.queue.HasSynced())
-	})
+	differ(t, kind{real: true, atomic: true, unlock: true}, false, true,
+		func(t *testing.T, w *world, early bool) {
+			w.do(op("resync"))
+			_, err := w.queue.Pop(func(any, bool) error {
+				return w.queue.Replace(objects("ns/a@1"), "1")
+			})
+			require.NoError(t, err)
+			require.Equal(t, early, w.queue.HasSynced())
+			w.pop()
+			require.True(t, w.queue.HasSynced())
+		})
 }
 
-// An atomic Replace of an object without a key fails, so that its caller lists again. In client-go it is queued, and the
-// consumer, who fails on it, loses the whole list.
+// An atomic Replace of an object without a key fails, so that the reflector lists again. In
+// client-go it is queued, and the consumer fails on it and loses the whole list.
 func TestDifference_AtomicReplaceChecksKeys(t *testing.T) {
-	differ(t, kind{real: true, atomic: true}, "error: no key", "", func(t *testing.T, w *world, want string) {
-		require.Equal(t, want, describeError(w.queue.Replace(objects("ns/a@1", "keyless"), "")))
-	})
+	differ(t, kind{real: true, atomic: true}, "error: no key", "",
+		func(t *testing.T, w *world, want string) {
+			require.Equal(t, want, describeError(w.queue.Replace(objects("ns/a@1", "keyless"), "")))
+		})
 }
 
-// A tombstone holds an object from a cache, so it is not transformed again, in an atomic Replace either.
+// The object of a tombstone comes from a cache, so it is not transformed again, also in an atomic
+// Replace.
 func TestDifference_AtomicReplaceLeavesTombstones(t *testing.T) {
 	var got []any
 	spy := func(obj any) (any, error) {
@@ -102,53 +113,65 @@ func TestDifference_AtomicReplaceLeavesTombstones(t *testing.T) {
 		return obj, nil
 	}
 	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: spy})
-	require.NoError(t, f.Replace([]any{store.DeletedFinalStateUnknown{Key: "ns/a", Obj: object("ns/a", "1")}}, ""))
+	require.NoError(t,
+		f.Replace([]any{store.DeletedFinalStateUnknown{Key: "ns/a", Obj: object("ns/a", "1")}}, ""))
 	require.Empty(t, got)
 
-	theirs := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: spy})
-	require.NoError(t, theirs.Replace([]any{cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: object("ns/a", "1")}}, ""))
+	theirs := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+		AtomicEvents: true, Transformer: spy,
+	})
+	require.NoError(t, theirs.Replace([]any{
+		cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: object("ns/a", "1")},
+	}, ""))
 	require.Len(t, got, 1)
 }
 
-// A queued object whose key the transformer has lost is known by the key it came with. In client-go it makes every
-// Replace and Resync fail until it is popped.
+// If the transformer removes the key of an object, the object keeps the key of the received one. In
+// client-go it makes every Replace and Resync fail until it is popped.
 func TestDifference_LostKeyFailsNoReplace(t *testing.T) {
-	differ(t, kind{real: true, known: true, transform: true}, "", "error: no key", func(t *testing.T, w *world, want string) {
-		w.losing["ns/a"] = true
-		require.NoError(t, w.queue.Add(object("ns/a", "1")))
-		require.Equal(t, want, describeError(w.queue.Replace(objects("ns/b@2"), "")))
-		require.Equal(t, want, describeError(w.queue.Resync()))
-	})
-}
-
-// A known object without a key does not keep the others from being replayed.
-func TestDifference_ResyncGoesOnAfterAnError(t *testing.T) {
-	differ(t, kind{known: true}, []string{"ns/b: sync@2 (first list)"}, nil, func(t *testing.T, w *world, want []string) {
-		w.known.objs["ns/a"] = "keyless"
-		w.known.set(object("ns/b", "2"))
-		require.Equal(t, "error: no key", describeError(w.queue.Resync()))
-		w.queue.Close()
-		require.Equal(t, want, w.drain())
-	})
-}
-
-// A relist makes a tombstone of what a queued tombstone holds, not of the tombstone, in both queues.
-func TestDifference_RealFIFOUnwrapsTombstones(t *testing.T) {
-	differ(t, kind{real: true, known: true}, false, true, func(t *testing.T, w *world, nested bool) {
-		require.NoError(t, w.queue.Update(store.DeletedFinalStateUnknown{Key: "ns/a", Obj: object("ns/a", "1")}))
-		require.NoError(t, w.queue.Replace(nil, ""))
-		w.pop()
-		_, err := w.queue.Pop(func(obj any, _ bool) error {
-			_, isTombstone := obj.(Deltas)[0].Object.(store.DeletedFinalStateUnknown).Obj.(store.DeletedFinalStateUnknown)
-			require.Equal(t, nested, isTombstone)
-			return nil
+	differ(t, kind{real: true, known: true, transform: true}, "", "error: no key",
+		func(t *testing.T, w *world, want string) {
+			w.losing["ns/a"] = true
+			require.NoError(t, w.queue.Add(object("ns/a", "1")))
+			require.Equal(t, want, describeError(w.queue.Replace(objects("ns/b@2"), "")))
+			require.Equal(t, want, describeError(w.queue.Resync()))
 		})
-		require.NoError(t, err)
-	})
 }
 
-// A transformer runs without the queue's lock: whoever pops or asks meanwhile does not wait for it. In client-go IsClosed
-// would deadlock here.
+// A known object without a key does not prevent the replay of the others.
+func TestDifference_ResyncGoesOnAfterAnError(t *testing.T) {
+	differ(t, kind{known: true}, []string{"ns/b: sync@2 (first list)"}, nil,
+		func(t *testing.T, w *world, want []string) {
+			w.known.objs["ns/a"] = "keyless"
+			w.known.set(object("ns/b", "2"))
+			require.Equal(t, "error: no key", describeError(w.queue.Resync()))
+			w.queue.Close()
+			require.Equal(t, want, w.drain())
+		})
+}
+
+// For a queued tombstone, a relist queues a tombstone of its object, not of the tombstone. Both
+// queues do.
+func TestDifference_RealFIFOUnwrapsTombstones(t *testing.T) {
+	differ(t, kind{real: true, known: true}, false, true,
+		func(t *testing.T, w *world, nested bool) {
+			require.NoError(t, w.queue.Update(store.DeletedFinalStateUnknown{
+				Key: "ns/a", Obj: object("ns/a", "1"),
+			}))
+			require.NoError(t, w.queue.Replace(nil, ""))
+			w.pop()
+			_, err := w.queue.Pop(func(obj any, _ bool) error {
+				outer := obj.(Deltas)[0].Object.(store.DeletedFinalStateUnknown)
+				_, isTombstone := outer.Obj.(store.DeletedFinalStateUnknown)
+				require.Equal(t, nested, isTombstone)
+				return nil
+			})
+			require.NoError(t, err)
+		})
+}
+
+// A transformer runs without the queue's lock, so callers of other methods do not wait for it. In
+// client-go IsClosed would deadlock here.
 func TestDifference_TransformerRunsUnlocked(t *testing.T) {
 	var f *DeltaFIFO
 	f = NewDeltaFIFO(DeltaFIFOOptions{Transformer: func(obj any) (any, error) {
@@ -159,7 +182,7 @@ func TestDifference_TransformerRunsUnlocked(t *testing.T) {
 	require.NoError(t, f.Replace(objects("ns/b@1"), ""))
 }
 
-// The transformer's error can be told by errors.Is, after a Replace too.
+// errors.Is finds the transformer's error, also after a Replace.
 func TestDifference_TransformErrorIsWrapped(t *testing.T) {
 	failure := errors.New("transform failed")
 	f := NewDeltaFIFO(DeltaFIFOOptions{Transformer: func(any) (any, error) { return nil, failure }})

@@ -10,12 +10,12 @@ import (
 	"example.com/informerstack/store"
 )
 
-// pod is the least that a queue needs of an object: something to compute a key from.
+// pod is a small object with a key.
 type pod struct{ name, phase string }
 
 func podKey(obj any) (string, error) { return obj.(pod).name, nil }
 
-// describe spells what a Pop took out.
+// describe formats the deltas of a Pop.
 func describe(deltas deltafifo.Deltas) string {
 	var words []string
 	for _, d := range deltas {
@@ -29,7 +29,7 @@ func describe(deltas deltafifo.Deltas) string {
 	return strings.Join(words, ", ")
 }
 
-// A Pop takes out everything that happened to one object.
+// A Pop returns all changes of one object.
 func ExampleDeltaFIFO() {
 	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KeyFunction: podKey})
 	queue.Add(pod{"web", "Pending"})
@@ -48,9 +48,9 @@ func ExampleDeltaFIFO() {
 	// Added db(Pending)
 }
 
-// A relist that no longer holds an object reports its delete as a tombstone.
+// If a relist does not contain an object, its delete is reported as a tombstone.
 func ExampleDeltaFIFO_Replace() {
-	cache := store.New(podKey) // what the consumer knows
+	cache := store.New(podKey) // the objects that the consumer knows
 	cache.Add(pod{"web", "Running"})
 	cache.Add(pod{"db", "Running"})
 	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
@@ -71,12 +71,14 @@ func ExampleDeltaFIFO_Replace() {
 	// Deleted db (last seen as {db Running})
 }
 
-// A RealFIFO hands over many objects' changes at once, in the order of arrival.
+// A RealFIFO delivers the changes of many objects at once, in the order of arrival.
 func ExampleRealFIFO_PopBatch() {
-	queue := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{KeyFunction: podKey, AtomicEvents: true})
+	queue := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+		KeyFunction: podKey, AtomicEvents: true,
+	})
 	queue.Add(pod{"web", "Pending"})
 	queue.Add(pod{"db", "Pending"})
-	queue.Update(pod{"web", "Running"}) // the second of web: another batch
+	queue.Update(pod{"web", "Running"}) // the second change of web: another batch
 
 	batch := func(deltas []deltafifo.Delta, isInInitialList bool) error {
 		fmt.Println("batch: ", describe(deltas))
@@ -93,7 +95,7 @@ func ExampleRealFIFO_PopBatch() {
 	// single: Updated web(Running)
 }
 
-// Why a DeltaFIFO, and not a channel or a queue of keys? The same events go through all three while the consumer sleeps.
+// The same events go through a channel, a queue of keys and a DeltaFIFO while the consumer sleeps.
 func Example_whyDeltas() {
 	type event struct {
 		what string
@@ -107,7 +109,7 @@ func Example_whyDeltas() {
 		{"update", pod{"db", "Running"}},
 	}
 
-	fmt.Println("A channel blocks the producer when it is full, or drops:")
+	fmt.Println("A full channel blocks the producer or drops events:")
 	channel := make(chan event, 3)
 	for _, e := range script {
 		select {
@@ -121,7 +123,7 @@ func Example_whyDeltas() {
 		fmt.Println("  consumer sees:", e.what, e.pod)
 	}
 
-	fmt.Println("A queue of keys knows the newest state alone. That web ever lived is lost, and so is its delete:")
+	fmt.Println("A queue of keys has only the newest states. web and its delete are lost:")
 	newest, keys := map[string]pod{}, []string{}
 	for _, e := range script {
 		if _, queued := newest[e.pod.name]; !queued && e.what != "delete" {
@@ -138,9 +140,11 @@ func Example_whyDeltas() {
 		}
 	}
 
-	fmt.Println("A DeltaFIFO holds one entry a key, and in it all that happened:")
+	fmt.Println("A DeltaFIFO has one entry for each key, with all its changes:")
 	cache := store.New(podKey)
-	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KeyFunction: podKey, KnownObjects: cache})
+	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+		KeyFunction: podKey, KnownObjects: cache,
+	})
 	for _, e := range script {
 		switch e.what {
 		case "add":
@@ -162,7 +166,7 @@ func Example_whyDeltas() {
 	queue.Pop(consume)
 	queue.Pop(consume)
 
-	fmt.Println("Because it asks what the consumer knows, a delete that comes after the Pop survives, and a second one does not:")
+	fmt.Println("It keeps the delete of an object that the consumer knows, and drops a second one:")
 	queue.Delete(pod{"db", "Running"})
 	queue.Pop(consume)
 	queue.Delete(pod{"db", "Running"})
@@ -170,18 +174,18 @@ func Example_whyDeltas() {
 	_, err := queue.Pop(consume)
 	fmt.Println("  nothing left:", err == deltafifo.ErrFIFOClosed)
 	// Output:
-	// A channel blocks the producer when it is full, or drops:
+	// A full channel blocks the producer or drops events:
 	//   dropped: delete web
 	//   dropped: update db
 	//   consumer sees: add {web Pending}
 	//   consumer sees: add {db Pending}
 	//   consumer sees: update {web Running}
-	// A queue of keys knows the newest state alone. That web ever lived is lost, and so is its delete:
+	// A queue of keys has only the newest states. web and its delete are lost:
 	//   consumer sees: {db Running}
-	// A DeltaFIFO holds one entry a key, and in it all that happened:
+	// A DeltaFIFO has one entry for each key, with all its changes:
 	//   consumer sees: Added web(Pending), Updated web(Running), Deleted web(Running)
 	//   consumer sees: Added db(Pending), Updated db(Running)
-	// Because it asks what the consumer knows, a delete that comes after the Pop survives, and a second one does not:
+	// It keeps the delete of an object that the consumer knows, and drops a second one:
 	//   consumer sees: Deleted db(Running)
 	//   nothing left: true
 }

@@ -4,7 +4,7 @@ package deltafifo
 
 import "testing"
 
-// script reads operations from bytes: two each.
+// script reads operations from bytes, two for each operation.
 func script(data []byte) []operation {
 	var ops []operation
 	for i := 0; i+1 < len(data) && len(ops) < 200; i += 2 {
@@ -15,13 +15,14 @@ func script(data []byte) []operation {
 
 func addSeeds(f *testing.F) {
 	f.Add([]byte{0, 0, 4, 0, 0, 0, 13, 0})                    // add, delete, add, pop
-	f.Add([]byte{7, 3, 13, 0, 7, 2, 13, 0, 13, 0})            // a list, and one without its first object
+	f.Add([]byte{7, 3, 13, 0, 7, 2, 13, 0, 13, 0})            // two lists, the second smaller
 	f.Add([]byte{11, 1, 8, 0, 2, 1, 8, 0, 13, 0})             // resyncs
 	f.Add([]byte{0, 0, 0, 1, 2, 0, 10, 0, 9, 0, 10, 0, 7, 0}) // batches
-	f.Add([]byte{6, 0, 4, 0, 6, 0, 7, 35, 12, 0, 13, 0})      // tombstones, a list with duplicates, no key
+	f.Add([]byte{6, 0, 4, 0, 6, 0, 7, 35, 12, 0, 13, 0})      // tombstones, duplicates, no key
 }
 
-// Every script of operations has the same outcome on our DeltaFIFO and on the naive one, and keeps the laws.
+// Every script of operations has the same outcome on our DeltaFIFO and on the model, and keeps the
+// laws.
 func FuzzDeltaFIFO(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -33,7 +34,8 @@ func FuzzDeltaFIFO(f *testing.F) {
 	})
 }
 
-// Every script of operations has the same outcome on our RealFIFO and on the naive one, and keeps the laws.
+// Every script of operations has the same outcome on our RealFIFO and on the model, and keeps the
+// laws.
 func FuzzRealFIFO(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -24,7 +24,7 @@ const (
 	clientGo = "client-go"
 )
 
-// kind says which queue a test wants.
+// kind is the kind of queue that a test uses.
 type kind struct {
 	real                      bool // RealFIFO
 	known                     bool // has KnownObjects
@@ -34,7 +34,8 @@ type kind struct {
 	losing                    bool // the transformer loses the key of ns/e
 }
 
-// world is one queue, the objects its consumer knows, and a consumer that does to them what an informer does.
+// world is one queue, the objects that its consumer knows, and a consumer that applies deltas to
+// them as an informer does.
 type world struct {
 	t     testing.TB
 	queue QueueWithBatch // PopBatch of a queue without batches panics
@@ -42,7 +43,7 @@ type world struct {
 	laws  func(testing.TB)
 
 	failing map[string]bool // keys for which the transformer fails
-	losing  map[string]bool // keys for which the transformer returns something that has no key
+	losing  map[string]bool // keys for which the transformer returns an object without a key
 }
 
 func newWorld(t testing.TB, impl string, k kind) *world {
@@ -58,19 +59,27 @@ func newWorld(t testing.TB, impl string, k kind) *world {
 	}
 	switch {
 	case impl == ours && k.real:
-		q := NewRealFIFO(RealFIFOOptions{KnownObjects: known, Transformer: transform, AtomicEvents: k.atomic,
-			UnlockWhileProcessing: k.unlock, EmitDeltaTypeBookmark: k.bookmarks})
+		q := NewRealFIFO(RealFIFOOptions{
+			KnownObjects: known, Transformer: transform, AtomicEvents: k.atomic,
+			UnlockWhileProcessing: k.unlock, EmitDeltaTypeBookmark: k.bookmarks,
+		})
 		w.queue, w.laws = q, q.checkLaws
 	case impl == ours:
-		q := NewDeltaFIFO(DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: k.replaced, Transformer: transform})
+		q := NewDeltaFIFO(DeltaFIFOOptions{
+			KnownObjects: known, EmitDeltaTypeReplaced: k.replaced, Transformer: transform,
+		})
 		w.queue, w.laws = unbatched{q}, q.checkLaws
 	case impl == clientGo && k.real:
-		w.queue = reference{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: known,
-			Transformer: cache.TransformFunc(transform), AtomicEvents: k.atomic, UnlockWhileProcessing: k.unlock,
-			EmitDeltaTypeBookmark: k.bookmarks})}
+		w.queue = reference{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+			KnownObjects: known, Transformer: cache.TransformFunc(transform),
+			AtomicEvents: k.atomic, UnlockWhileProcessing: k.unlock,
+			EmitDeltaTypeBookmark: k.bookmarks,
+		})}
 	case impl == clientGo:
-		w.queue = reference{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known,
-			EmitDeltaTypeReplaced: k.replaced, Transformer: cache.TransformFunc(transform)})}
+		w.queue = reference{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
+			KnownObjects: known, EmitDeltaTypeReplaced: k.replaced,
+			Transformer: cache.TransformFunc(transform),
+		})}
 	case impl == naive:
 		w.queue = newModel(k, known, transform)
 	default:
@@ -89,7 +98,7 @@ func (w *world) transform(obj any) (any, error) {
 		return "keyless " + key, nil
 	}
 	o = o.DeepCopy()
-	o.ResourceVersion += "t" // a trace of each call
+	o.ResourceVersion += "t" // shows how often it was called
 	return o, nil
 }
 
@@ -99,7 +108,9 @@ func object(key, rv string) *metav1.PartialObjectMetadata {
 	if err != nil {
 		panic(err)
 	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: rv}}
+	return &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: rv},
+	}
 }
 
 func objects(keys ...string) []any {
@@ -110,7 +121,7 @@ func objects(keys ...string) []any {
 	return objs
 }
 
-// parseObject reads ns/name@rv. What has no @ is taken as it is: a string, which has no key.
+// parseObject reads ns/name@rv. A word without @ is returned as a string, which has no key.
 func parseObject(word string) any {
 	key, rv, ok := strings.Cut(word, "@")
 	if !ok {
@@ -119,7 +130,7 @@ func parseObject(word string) any {
 	return object(key, rv)
 }
 
-// pop pops one item, applies it to the known objects, and says what it was.
+// pop pops one item, applies it to the known objects, and describes it.
 func (w *world) pop() string {
 	var got string
 	_, err := w.queue.Pop(func(obj any, initial bool) error {
@@ -231,7 +242,7 @@ func describeError(err error) string {
 	return "error: " + err.Error()
 }
 
-// knownObjects is what a consumer knows, in a fixed order.
+// knownObjects holds the objects that a consumer knows. It lists them in a fixed order.
 type knownObjects struct {
 	mu      sync.Mutex
 	objs    map[string]any

@@ -23,7 +23,7 @@ type model struct {
 
 	waiting []waiting
 	begun   bool
-	first   int // how many of the oldest are of the first list
+	first   int // number of the oldest items that belong to the first list
 	closed  bool
 }
 
@@ -138,7 +138,7 @@ func (m *model) Replace(list []any, rv string) error {
 	return nil
 }
 
-// addGone queues tombstones for what is not listed.
+// addGone queues tombstones for objects that are not listed.
 func (m *model) addGone(listed []string, before []waiting) {
 	done := map[string]bool{}
 	for _, w := range before {
@@ -247,7 +247,8 @@ func (m *model) continuesBatch(n int) bool {
 	alone := func(w waiting) bool { return w.key == "" }
 	sameKey := func(w waiting) bool { return w.key == m.waiting[n].key }
 	return n != m.first && n < maxBatchLen && !isBroken(m.waiting[n-1]) && !alone(m.waiting[n-1]) &&
-		!alone(m.waiting[n]) && (isBroken(m.waiting[n]) || !slices.ContainsFunc(m.waiting[:n], sameKey))
+		!alone(m.waiting[n]) &&
+		(isBroken(m.waiting[n]) || !slices.ContainsFunc(m.waiting[:n], sameKey))
 }
 
 func (m *model) HasSynced() bool               { return m.begun && m.first == 0 }
@@ -279,7 +280,8 @@ func compare(t testing.TB, k kind, impls []string, script []operation) {
 	for i, op := range script {
 		want := worlds[0].step(op, k)
 		for j, w := range worlds[1:] {
-			require.Equal(t, want, w.step(op, k), "%s, unlike %s, at the end of %v", impls[j+1], impls[0], script[:i+1])
+			require.Equal(t, want, w.step(op, k), "%s, unlike %s, at the end of %v", impls[j+1],
+				impls[0], script[:i+1])
 		}
 	}
 	want := worlds[0].drain()

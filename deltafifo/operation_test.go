@@ -15,7 +15,9 @@ type operation struct {
 	args []string
 }
 
-func (op operation) String() string { return strings.Join(append([]string{op.name}, op.args...), " ") }
+func (op operation) String() string {
+	return strings.Join(append([]string{op.name}, op.args...), " ")
+}
 
 // operationOf maps small numbers to operations, so that a fuzzer can write scripts.
 func operationOf(a, b, rv byte) operation {
@@ -55,7 +57,7 @@ func operationOf(a, b, rv byte) operation {
 	return operation{"pop", nil}
 }
 
-// step applies an operation and describes all that can be seen of it.
+// step applies an operation and describes its visible effects.
 func (w *world) step(op operation, k kind) string {
 	var out string
 	switch op.name {
@@ -67,7 +69,9 @@ func (w *world) step(op operation, k kind) string {
 		out = describeError(w.queue.Delete(parseObject(op.args[0])))
 	case "gone":
 		obj := parseObject(op.args[0])
-		out = describeError(w.queue.Delete(store.DeletedFinalStateUnknown{Key: keyForMessage(obj), Obj: obj}))
+		out = describeError(w.queue.Delete(store.DeletedFinalStateUnknown{
+			Key: keyForMessage(obj), Obj: obj,
+		}))
 	case "replace":
 		out = describeError(w.queue.Replace(objects(op.args...), "100"))
 	case "resync":

@@ -13,13 +13,13 @@ import (
 // ErrZeroLengthDeltasObject is inside the store.KeyError for empty Deltas.
 var ErrZeroLengthDeltasObject = errors.New("0 length Deltas object; can't get key")
 
-// preparer computes the key of a received object, then transforms the object. Both happen
-// without the queue's lock.
+// preparer computes the key of a received object, then transforms the object. Both run without the
+// queue's lock.
 type preparer struct {
 	keyFunc     store.KeyFunc
 	transformer store.TransformFunc // may be nil
 
-	// transforming guards no field. It makes transformer run in one goroutine at a time, as
+	// transforming guards no field. It limits transformer to one goroutine at a time, as
 	// store.TransformFunc promises.
 	transforming sync.Mutex
 }
@@ -80,7 +80,7 @@ func (p *preparer) prepare(obj any) (prepared, error) {
 	return prepared{key, obj}, err
 }
 
-// prepareAll prepares every object of a list, or fails.
+// prepareAll prepares every object of a list. It fails if one of them fails.
 func (p *preparer) prepareAll(list []any) ([]prepared, error) {
 	all := make([]prepared, len(list))
 	for i, obj := range list {

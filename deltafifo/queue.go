@@ -4,23 +4,24 @@ package deltafifo
 
 import "errors"
 
-// DeltaType says what happened to an object.
+// DeltaType is the kind of a change.
 type DeltaType string
 
-// The types of a Delta. The last three are not about a single object.
+// The types of a Delta. The last three do not concern a single object.
 const (
 	Added    DeltaType = "Added"
 	Updated  DeltaType = "Updated"
 	Deleted  DeltaType = "Deleted"
-	Replaced DeltaType = "Replaced" // a relist held the object
+	Replaced DeltaType = "Replaced" // a relist contained the object
 	Sync     DeltaType = "Sync"     // a resync replays the object
 
 	ReplacedAll DeltaType = "ReplacedAll" // a whole list: Object is a ReplacedAllInfo
-	SyncAll     DeltaType = "SyncAll"     // a resync of everything: Object is a SyncAllInfo
-	Bookmark    DeltaType = "Bookmark"    // time passed without a change: Object is a BookmarkInfo
+	SyncAll     DeltaType = "SyncAll"     // a resync of all objects: Object is a SyncAllInfo
+	Bookmark    DeltaType = "Bookmark"    // a bookmark of the server: Object is a BookmarkInfo
 )
 
-// Delta is one change: what happened, and the object after it happened (for a delete: before it vanished).
+// Delta is one change: its type, and the object after it. For a delete it is the last state of the
+// object, or a store.DeletedFinalStateUnknown.
 //
 // Source: tools/cache/delta_fifo.go Delta
 type Delta struct {
@@ -28,10 +29,10 @@ type Delta struct {
 	Object any
 }
 
-// Deltas is everything that happened to one object since its consumer last looked, oldest first.
+// Deltas is the list of changes of one object that are delivered together, oldest first.
 type Deltas []Delta
 
-// Oldest returns the first delta, or nil when there is none.
+// Oldest returns the first delta, or nil if there is none.
 func (d Deltas) Oldest() *Delta {
 	if len(d) == 0 {
 		return nil
@@ -39,7 +40,7 @@ func (d Deltas) Oldest() *Delta {
 	return &d[0]
 }
 
-// Newest returns the last delta, or nil when there is none.
+// Newest returns the last delta, or nil if there is none.
 func (d Deltas) Newest() *Delta {
 	if len(d) == 0 {
 		return nil
@@ -47,7 +48,8 @@ func (d Deltas) Newest() *Delta {
 	return &d[len(d)-1]
 }
 
-// ReplacedAllInfo is the object of a ReplacedAll delta: the collection's whole content at ResourceVersion.
+// ReplacedAllInfo is the object of a ReplacedAll delta: the whole content of the collection at
+// ResourceVersion.
 type ReplacedAllInfo struct {
 	ResourceVersion string
 	Objects         []any
@@ -61,18 +63,19 @@ type BookmarkInfo struct {
 	ResourceVersion string
 }
 
-// ErrFIFOClosed is what Pop returns once the queue is closed and empty.
+// ErrFIFOClosed is the error of Pop when the queue is closed and empty.
 var ErrFIFOClosed = errors.New("DeltaFIFO: manipulating with closed queue")
 
-// PopProcessFunc consumes what Pop takes out: Deltas, of one object or with one delta that is about all.
-// isInInitialList is true while the first list is being delivered.
+// PopProcessFunc consumes the Deltas that Pop removes: the changes of one object, or a single delta
+// that concerns the whole collection. isInInitialList is true until the first list has been
+// processed.
 type PopProcessFunc func(obj any, isInInitialList bool) error
 
-// ProcessBatchFunc consumes a batch: one delta each of different objects, in arrival order. The slice is the consumer's
-// own.
+// ProcessBatchFunc consumes a batch: one delta for each of several objects, in order of arrival.
+// The slice belongs to the consumer.
 type ProcessBatchFunc func(deltas []Delta, isInInitialList bool) error
 
-// Queue is what stands between a reflector that produces changes and the one consumer that pops them.
+// Queue holds changes between a reflector, which adds them, and one consumer, which pops them.
 //
 // Source: tools/cache/fifo.go Queue
 type Queue interface {
@@ -82,28 +85,31 @@ type Queue interface {
 	Replace(list []any, resourceVersion string) error
 	Resync() error
 
-	// Pop blocks until there is something to consume, takes it out and runs process on it. It returns what it took out
-	// and process's error; the item is gone either way. On a queue that is closed and empty it returns ErrFIFOClosed.
+	// Pop blocks until an item is queued, removes the oldest item and runs process on it. It
+	// returns the item and process's error. An error does not put the item back. If the queue is
+	// closed and empty, Pop returns ErrFIFOClosed.
 	Pop(process PopProcessFunc) (any, error)
-	// HasSynced is true once everything of the first Replace was popped and processed, or at once if an Add, Update or
-	// Delete came first.
+	// HasSynced is true once the content of the first Replace has been popped and processed. It is
+	// true at once if an Add, Update or Delete came before the first Replace.
 	HasSynced() bool
 	// HasSyncedChecker returns HasSynced as a channel.
 	HasSyncedChecker() DoneChecker
-	// Close wakes a blocked Pop. What is queued can still be popped.
+	// Close wakes a blocked Pop. Queued items can still be popped.
 	Close()
 }
 
-// QueueWithBatch is a Queue that can hand over many objects' changes at once.
+// QueueWithBatch is a Queue that can deliver the changes of many objects at once.
 //
 // Source: tools/cache/fifo.go QueueWithBatch
 type QueueWithBatch interface {
 	Queue
-	// PopBatch blocks like Pop. A single delta goes to processSingle as Deltas of one, several go to processBatch.
+	// PopBatch blocks as Pop does. It calls processSingle for a single delta, as Deltas of length
+	// 1, and processBatch for several.
 	PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error
 }
 
-// DoneChecker is something that happens once: a name for messages, and a channel that closes when it has happened.
+// DoneChecker reports an event that happens once. Done returns a channel that closes when it
+// happens. Name is for messages.
 //
 // Source: tools/cache/shared_informer.go DoneChecker
 type DoneChecker interface {

@@ -11,7 +11,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// RealFIFOOptions configures a RealFIFO. Either KnownObjects or AtomicEvents must be given.
+// RealFIFOOptions configures a RealFIFO. Either KnownObjects or AtomicEvents must be set, not both.
 //
 // Source: tools/cache/the_real_fifo.go RealFIFOOptions
 type RealFIFOOptions struct {
@@ -21,16 +21,19 @@ type RealFIFOOptions struct {
 	Name string
 	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
 	KeyFunction store.KeyFunc
-	// KnownObjects is what the consumer already holds. Required without AtomicEvents, forbidden with it.
+	// KnownObjects is the consumer's copy of the objects. It is required without AtomicEvents, and
+	// forbidden with it.
 	KnownObjects KeyListerGetter
-	// Transformer changes each received object before it is queued. Tombstones, and objects that a Resync replays, are
-	// not transformed. It runs without the queue's lock and must not add to this queue.
+	// Transformer changes each received object before it is queued. Tombstones, and objects that
+	// a Resync replays, are not transformed. It runs without the queue's lock and must not add to
+	// this queue.
 	Transformer store.TransformFunc
-	// AtomicEvents makes a Replace one ReplacedAll delta and a Resync one SyncAll delta. It is for the consumer then to
-	// find out what is gone, at the moment at which it processes the delta.
+	// AtomicEvents makes Replace queue one ReplacedAll delta, and Resync one SyncAll delta. Then
+	// the consumer must find out which objects are gone, when it processes the delta.
 	AtomicEvents bool
-	// UnlockWhileProcessing lets producers go on while a process function runs, until 2000 deltas wait: then the queue
-	// stays locked, and producers wait for the consumer. It needs AtomicEvents, and a single consumer.
+	// UnlockWhileProcessing lets producers add to the queue while a process function runs, as long
+	// as fewer than 2000 deltas wait. From then on the queue stays locked, and producers wait for
+	// the consumer. It needs AtomicEvents and a single consumer.
 	UnlockWhileProcessing bool
 	// EmitDeltaTypeBookmark makes Bookmark queue a delta. It needs AtomicEvents.
 	EmitDeltaTypeBookmark bool
@@ -41,16 +44,18 @@ type RealFIFOOptions struct {
 	Reached func(resourceVersion string, asOf time.Time)
 }
 
-// RealFIFO is a queue of deltas in the order of arrival, over all keys. Nothing is merged and nothing left out: a
-// consumer sees every change, also the delete of an object that it never saw. It takes deltas one by one, or many of
-// different keys at once.
+// RealFIFO is a queue of deltas in the order of arrival, over all keys. It merges no deltas and
+// drops none: the consumer sees every change, including the delete of an object that it never saw.
+// The consumer pops deltas one by one, or in batches of different keys.
 //
-// Adding and popping take constant time. Without AtomicEvents, Replace and Resync are linear in what is listed, queued
-// and known. Every method may be called concurrently. None but Pop and PopBatch blocks for long, but all that change
-// the queue wait while a process function runs under the lock.
+// Adding and popping take constant time. Replace is linear in the size of the list. Without
+// AtomicEvents, Replace and Resync are also linear in the number of queued and known objects. Every
+// method may be called concurrently. Only Pop and PopBatch wait for items, but the methods that
+// change the queue wait while a process function runs under the lock.
 //
 //	O1  items are in the order of the calls that queued them
-//	O2  with AtomicEvents nothing queued is Replaced or Sync; without it nothing is ReplacedAll, SyncAll or Bookmark
+//	O2  with AtomicEvents no queued delta is Replaced or Sync; without it none is ReplacedAll,
+//	    SyncAll or Bookmark
 //	O3  an item has a key unless it is ReplacedAll, SyncAll or Bookmark
 //
 // Source: tools/cache/the_real_fifo.go RealFIFO
@@ -61,15 +66,15 @@ type RealFIFO struct {
 	unlock       bool // run process functions without the lock
 	bookmarks    bool
 
-	// base.mu guards what follows.
+	// base.mu guards the fields below.
 	items fifo[item]
-	seen  map[string]struct{} // the keys of the batch that is being put together; empty otherwise
+	seen  map[string]struct{} // used by batchLenLocked alone; empty otherwise
 }
 
 type item struct {
 	delta   Delta
 	key     string
-	keyLost bool // the transformed object has no key; key is that of the received one
+	keyLost bool // the transformed object has no key; key is that of the received object
 }
 
 var (
@@ -105,14 +110,15 @@ func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
 	return f
 }
 
-// Add queues that obj was created. It fails with a store.KeyError, or with the transformer's error; nothing is queued
-// then.
+// Add queues that obj was created. It fails with a store.KeyError or with the transformer's
+// error; then nothing is queued.
 func (f *RealFIFO) Add(obj any) error { return f.receive(Added, obj) }
 
 // Update queues that obj was changed. It fails as Add does.
 func (f *RealFIFO) Update(obj any) error { return f.receive(Updated, obj) }
 
-// Delete queues that obj, an object or a tombstone, is gone, whether it was ever known or not. It fails as Add does.
+// Delete queues that obj, an object or a tombstone, was deleted, even if the object was never
+// queued. It fails as Add does.
 func (f *RealFIFO) Delete(obj any) error { return f.receive(Deleted, obj) }
 
 func (f *RealFIFO) receive(t DeltaType, obj any) error {
@@ -129,7 +135,8 @@ func (f *RealFIFO) receive(t DeltaType, obj any) error {
 	return nil
 }
 
-// itemOf makes a received object an item under the key that its consumer will compute, which is the transformed object's.
+// itemOf returns the item of a received object. Its key is that of the transformed object, as the
+// consumer computes it.
 func (f *RealFIFO) itemOf(t DeltaType, received prepared) item {
 	it := item{delta: Delta{t, received.obj}, key: received.key}
 	if f.preparer.transformer != nil {
@@ -142,8 +149,8 @@ func (f *RealFIFO) itemOf(t DeltaType, received prepared) item {
 	return it
 }
 
-// Bookmark queues that the server has come to resourceVersion without a change to report. Without EmitDeltaTypeBookmark
-// it does nothing. It never fails.
+// Bookmark queues that the server has reported resourceVersion in a bookmark. Without
+// EmitDeltaTypeBookmark it is a no-op. It never fails.
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	if !f.bookmarks {
 		return nil
@@ -154,16 +161,18 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Replace queues what a LIST saw. With AtomicEvents this is one ReplacedAll; list is the queue's then, and the caller
-// must not change it. Without, it is a delta for each object:
+// Replace queues what a LIST returned. With AtomicEvents this is one ReplacedAll delta. Then list
+// belongs to the queue, and the caller must not change it. Without AtomicEvents it is one delta for
+// each object:
 //
-//  1. Keys whose newest queued delta is no delete, and that are not listed: Deleted, with a tombstone of that delta's object.
-//  2. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known object, or of nil if it
-//     cannot be read.
+//  1. Keys that are queued and not listed, and whose newest delta is not a delete: Deleted, with a
+//     tombstone of that delta's object.
+//  2. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known
+//     object, or of nil if it cannot be read.
 //  3. Listed objects, in list order, as Replaced.
 //
-// If this is the queue's first change, then HasSynced waits for all that is queued now. The error is a store.KeyError
-// or the transformer's; the queue is then as it was.
+// If this is the queue's first change, HasSynced waits for all of it. The error is a store.KeyError
+// or the transformer's; then the queue is unchanged.
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if f.atomic {
 		return f.replaceAll(list, resourceVersion)
@@ -179,7 +188,8 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counter.replace()
-	f.putLocked(item{delta: Delta{ReplacedAll, ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}}})
+	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
+	f.putLocked(item{delta: Delta{ReplacedAll, info}})
 	f.setQueued(f.items.len())
 	f.counter.begin(f.counter.queued)
 	return nil
@@ -217,7 +227,8 @@ func (f *RealFIFO) replaceEach(list []any) error {
 	return nil
 }
 
-// newestQueuedLocked returns the newest delta of each queued key, and the keys in order of arrival.
+// newestQueuedLocked returns the newest delta of each queued key, and the keys in order of their
+// first deltas.
 func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string) {
 	newest = make(map[string]Delta, f.items.len())
 	for _, it := range f.items.items() {
@@ -229,9 +240,9 @@ func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string)
 	return newest, keys
 }
 
-// Resync queues a replay of what is known. With AtomicEvents this is one SyncAll. Without, it is a Sync for each known
-// object that has nothing queued: a queued change is newer than what is known. Known objects of which no key can be
-// computed are passed over, and reported together as an error.
+// Resync queues a replay of the known objects. With AtomicEvents this is one SyncAll delta.
+// Without, it is a Sync for each known object without queued deltas: a queued change is newer than
+// the known object. Known objects without a key are skipped and reported together as an error.
 func (f *RealFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

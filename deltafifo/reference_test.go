@@ -8,7 +8,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// reference makes client-go's queues speak our types.
+// reference adapts client-go's queues to our types.
 type reference struct{ cache.Queue }
 
 func toTheirs(obj any) any {
@@ -54,7 +54,9 @@ func (r reference) Bookmark(rv string) error {
 }
 
 func (r reference) Pop(process PopProcessFunc) (any, error) {
-	got, err := r.Queue.Pop(func(obj any, initial bool) error { return process(deltasOf(obj.(cache.Deltas)), initial) })
+	got, err := r.Queue.Pop(func(obj any, initial bool) error {
+		return process(deltasOf(obj.(cache.Deltas)), initial)
+	})
 	if theirs, ok := got.(cache.Deltas); ok {
 		return deltasOf(theirs), err
 	}

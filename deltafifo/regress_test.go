@@ -33,7 +33,7 @@ func (w *world) do(ops ...operation) {
 
 func op(name string, args ...string) operation { return operation{name, args} }
 
-// kubernetes/kubernetes#83911: a delete that was queued before a relist is not swallowed by it.
+// kubernetes/kubernetes#83911: a relist keeps a delete that was queued before it.
 func TestRegress_83911_ReplaceKeepsTheQueuedDelete(t *testing.T) {
 	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
 		w.known.set(object("ns/a", "1"))
@@ -42,7 +42,8 @@ func TestRegress_83911_ReplaceKeepsTheQueuedDelete(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#115620: an object that came and went while the consumer slept is reported as gone.
+// kubernetes/kubernetes#115620: an object that was created and deleted between two pops is reported
+// as deleted.
 func TestRegress_115620_ShortLivedObjectIsDeleted(t *testing.T) {
 	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
 		w.do(op("added", "ns/a@1"), op("replace"))
@@ -54,9 +55,12 @@ func TestRegress_115620_ShortLivedObjectIsDeleted(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#115620: a second relist neither doubles the delete nor wraps its tombstone.
+// kubernetes/kubernetes#115620: a second relist does not queue a second delete, or a tombstone of a
+// tombstone.
 func TestRegress_115620_NoTombstoneInATombstone(t *testing.T) {
-	for name, k := range map[string]kind{"known": {known: true, replaced: true}, "none known": {replaced: true}} {
+	for name, k := range map[string]kind{
+		"known": {known: true, replaced: true}, "none known": {replaced: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, k, func(t *testing.T, w *world) {
 				w.do(op("added", "ns/a@1"), op("replace"), op("replace"))
@@ -81,7 +85,8 @@ func TestRegress_90825_CloseWakesPop(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#96797: the first list is counted by keys, so one that names a key twice syncs all the same.
+// kubernetes/kubernetes#96797: the first list is counted by keys, so the queue syncs even if the
+// list names a key twice.
 func TestRegress_96797_DuplicateKeysInTheFirstList(t *testing.T) {
 	both(t, kind{replaced: true}, func(t *testing.T, w *world) {
 		w.do(op("replace", "ns/a@1", "ns/a@1", "ns/b@2"))
@@ -92,8 +97,8 @@ func TestRegress_96797_DuplicateKeysInTheFirstList(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#26966: a delete is delivered whether its object waits in the queue or was popped before; that
-// of an object which nobody knows is not.
+// kubernetes/kubernetes#26966: a delete is delivered whether its object is queued or was popped
+// before. The delete of an unknown object is dropped.
 func TestRegress_26966_DeleteAfterPop(t *testing.T) {
 	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
 		w.do(op("added", "ns/a@1"))
@@ -105,9 +110,11 @@ func TestRegress_26966_DeleteAfterPop(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#32125: a resync does not queue what is known behind an update that is newer.
+// kubernetes/kubernetes#32125: a resync does not queue a known object behind a newer update.
 func TestRegress_32125_ResyncAfterUpdate(t *testing.T) {
-	for name, k := range map[string]kind{"deltafifo": {known: true}, "realfifo": {real: true, known: true}} {
+	for name, k := range map[string]kind{
+		"deltafifo": {known: true}, "realfifo": {real: true, known: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, k, func(t *testing.T, w *world) {
 				w.known.set(object("ns/a", "1"))
@@ -120,8 +127,8 @@ func TestRegress_32125_ResyncAfterUpdate(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#124344: each received object is transformed exactly once, and never one that a resync replays,
-// while others read it.
+// kubernetes/kubernetes#124344: each received object is transformed once. Objects that a resync
+// replays are not transformed, because others read them.
 func TestRegress_124344_TransformOnce(t *testing.T) {
 	for name, k := range map[string]kind{
 		"deltafifo": {known: true, replaced: true, transform: true},
@@ -179,7 +186,7 @@ func requireTransformedOnce(t *testing.T, obj any) {
 	}
 }
 
-// kubernetes/kubernetes#136264: a process function that hangs does not hold the producers up.
+// kubernetes/kubernetes#136264: a process function that hangs does not block the producers.
 func TestRegress_136264_ProducersGoOnWhileProcessing(t *testing.T) {
 	both(t, kind{real: true, atomic: true, unlock: true}, func(t *testing.T, w *world) {
 		require.NoError(t, w.queue.Add(object("ns/a", "1")))
@@ -193,10 +200,12 @@ func TestRegress_136264_ProducersGoOnWhileProcessing(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#135462: a batch of one is delivered as by Pop, and an error loses no more than its batch.
+// kubernetes/kubernetes#135462: a batch of one is delivered as by Pop, and an error loses only its
+// batch.
 func TestRegress_135462_BatchOfOne(t *testing.T) {
 	both(t, kind{real: true, atomic: true}, func(t *testing.T, w *world) {
-		w.do(op("added", "ns/a@1"), op("added", "ns/a@2"), op("added", "ns/b@3"), op("added", "ns/b@4"))
+		w.do(op("added", "ns/a@1"), op("added", "ns/a@2"), op("added", "ns/b@3"),
+			op("added", "ns/b@4"))
 		require.Equal(t, "single ns/a: added@1", w.popBatch())
 		failure := errors.New("process failed")
 		err := w.queue.PopBatch(func([]Delta, bool) error { return failure }, nil)
@@ -205,7 +214,8 @@ func TestRegress_135462_BatchOfOne(t *testing.T) {
 	})
 }
 
-// A first list that is replaced before anyone consumed it has synced when all of it was popped, deletes included.
+// If a relist comes before the first list is consumed, the queue has synced when the keys of the
+// first list are popped, including the deletes.
 func TestRegress_HasSyncedCorrectOnDeletion(t *testing.T) {
 	both(t, kind{known: true, replaced: true}, func(t *testing.T, w *world) {
 		w.do(op("replace", "ns/a@1", "ns/b@2"), op("replace", "ns/b@2"))

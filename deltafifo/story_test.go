@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tale is a world with a consumer of its own, which looks at the queue once a minute. The test is its producer.
+// tale is a world with its own consumer, which pops once a minute. The test is the producer.
 type tale struct {
 	*world
 	mu  sync.Mutex
@@ -55,7 +55,7 @@ func (w *tale) after(d time.Duration) {
 	w.laws(w.t)
 }
 
-// consumerSaw checks what the consumer has seen since the last check.
+// consumerSaw checks the events that the consumer has seen since the last check.
 func (w *tale) consumerSaw(want ...string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -67,11 +67,13 @@ func (w *tale) consumerSaw(want ...string) {
 func (w *tale) create(key, rv string) { require.NoError(w.t, w.queue.Add(object(key, rv))) }
 func (w *tale) update(key, rv string) { require.NoError(w.t, w.queue.Update(object(key, rv))) }
 func (w *tale) delete(key, rv string) { require.NoError(w.t, w.queue.Delete(object(key, rv))) }
-func (w *tale) list(words ...string)  { require.NoError(w.t, w.queue.Replace(objects(words...), "")) }
+func (w *tale) list(words ...string) {
+	require.NoError(w.t, w.queue.Replace(objects(words...), ""))
+}
 
-// The watch breaks, ns/a is deleted meanwhile, and the LIST that follows does not hold it: the consumer sees a
-// tombstone of the state that it knows. It knows ns/b in the version listed, and is told nevertheless: whether that is
-// news is for it to say.
+// The watch breaks and ns/a is deleted. The next LIST does not contain it, so the consumer gets a
+// tombstone of the state that it knows. It gets ns/b again in the listed version, because it must
+// decide itself whether that is a change.
 func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	story(t, kind{known: true, replaced: true}, func(w *tale) {
 		w.list("ns/a@1", "ns/b@2")
@@ -88,7 +90,8 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	})
 }
 
-// A slow consumer gets the whole life of an object at once, and other objects do not wait behind each of its changes.
+// A slow consumer gets all changes of an object at once, and other objects do not wait behind each
+// of them.
 func TestStory_SlowConsumerMissesNothing(t *testing.T) {
 	story(t, kind{known: true, replaced: true}, func(w *tale) {
 		w.list()
@@ -102,7 +105,7 @@ func TestStory_SlowConsumerMissesNothing(t *testing.T) {
 	})
 }
 
-// The same through a RealFIFO: every change alone, in the order in which they happened.
+// The same with a RealFIFO: each change alone, in the order of arrival.
 func TestStory_RealFIFOKeepsTheOrderOfAllKeys(t *testing.T) {
 	story(t, kind{real: true, atomic: true}, func(w *tale) {
 		w.list()
@@ -112,12 +115,12 @@ func TestStory_RealFIFOKeepsTheOrderOfAllKeys(t *testing.T) {
 		w.delete("ns/a", "4")
 		w.create("ns/a", "5")
 		w.after(6 * time.Minute)
-		w.consumerSaw("replacedall rv=: (first list)", "ns/a: added@1", "ns/b: added@2", "ns/a: updated@3",
-			"ns/a: deleted@4", "ns/a: added@5")
+		w.consumerSaw("replacedall rv=: (first list)", "ns/a: added@1", "ns/b: added@2",
+			"ns/a: updated@3", "ns/a: deleted@4", "ns/a: added@5")
 	})
 }
 
-// Whoever waits for Done goes on when the first list is consumed, not when it has arrived.
+// Done closes when the first list is processed, not when it arrives.
 func TestStory_DoneWaitsForTheConsumer(t *testing.T) {
 	for name, k := range map[string]kind{
 		"deltafifo": {known: true, replaced: true},

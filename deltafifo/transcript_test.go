@@ -33,7 +33,7 @@ type player struct {
 	t       *testing.T
 	impl    string
 	w       *world
-	waiting chan string   // what a Pop that blocks will say
+	waiting chan string   // the result of a Pop that blocks
 	holding chan struct{} // closed to let a held process function go on
 }
 
@@ -73,7 +73,9 @@ func (p *player) exec(cmd transcript.Command) string {
 	case "added", "updated", "deleted": // added KEY RV, or a word that is an object without a key
 		return describeError(p.send(cmd))
 	case "gone": // gone KEY RV: a delete that is a tombstone
-		return describeError(w.queue.Delete(store.DeletedFinalStateUnknown{Key: cmd.Arg(0), Obj: object(cmd.Arg(0), cmd.Arg(1))}))
+		return describeError(w.queue.Delete(store.DeletedFinalStateUnknown{
+			Key: cmd.Arg(0), Obj: object(cmd.Arg(0), cmd.Arg(1)),
+		}))
 	case "replace": // replace KEY@RV...
 		return describeError(w.queue.Replace(objects(cmd.Args...), "100"))
 	case "resync":
@@ -82,7 +84,7 @@ func (p *player) exec(cmd transcript.Command) string {
 		if q, ok := w.queue.(interface{ Bookmark(string) error }); ok {
 			return describeError(q.Bookmark(cmd.Arg(0)))
 		}
-	case "known": // known KEY@RV...: what the consumer knows, from now on
+	case "known": // known KEY@RV...: sets the known objects
 		clear(w.known.objs)
 		for _, obj := range objects(cmd.Args...) {
 			w.known.set(obj)
