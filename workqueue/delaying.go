@@ -4,6 +4,7 @@ package workqueue
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -35,19 +36,20 @@ type TypedDelayingQueue[T comparable] struct {
 	retries       CounterMetric // nil: none
 	release       func()        // releases retries
 	clock         clock.WithTicker
+	start         time.Time
 	logger        klog.Logger
 	addSupersedes bool
 	timers        sync.WaitGroup // timers that are set and calls of addDue
 	shutDown      sync.Once      // TypedInterface.ShutDown
 
 	mu       sync.Mutex
-	waiting  map[T]*waitingItem[T]
+	waiting  itemMap[T]
 	heap     waitHeap[T]
 	seq      uint64
-	stop     func() bool // stops the timer, and reports whether it did; nil: no timer, no addDue
-	firesAt  time.Time   // when the timer fires
-	stopped  bool        // ShutDown or ShutDownWithDrain was called
-	draining int         // calls of ShutDownWithDrain that have not returned
+	stop     func() bool   // stops the timer, and reports whether it did; nil: no timer, no addDue
+	firesAt  time.Duration // when the timer fires, since start
+	stopped  bool          // ShutDown or ShutDownWithDrain was called
+	draining int           // calls of ShutDownWithDrain that have not returned
 }
 
 // TypedDelayingQueueConfig configures NewTypedDelayingQueueWithConfig. The zero value makes a
@@ -89,16 +91,18 @@ func NewTypedDelayingQueueWithConfig[T comparable](
 	if config.Logger != nil {
 		logger = *config.Logger
 	}
+	c := orRealClock(config.Clock)
 	return &TypedDelayingQueue[T]{
 		TypedInterface: config.Queue,
 		retries:        newRetriesMetric(config.MetricsProvider, config.Name),
 		release: sync.OnceFunc(func() {
 			releaseMetrics(config.MetricsProvider, config.Name)
 		}),
-		clock:         orRealClock(config.Clock),
+		clock:         c,
+		start:         c.Now(),
 		logger:        logger,
 		addSupersedes: config.AddSupersedesDelayed,
-		waiting:       map[T]*waitingItem[T]{},
+		waiting:       newItemMap[T](),
 	}
 }
 
@@ -125,7 +129,8 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 		q.Add(item)
 		return
 	}
-	due := q.clock.Now().Add(duration)
+	now := q.now()
+	due := now + min(duration, math.MaxInt64-now)
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,13 +145,15 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.waiting[item]
+	w := q.waiting.get(item)
 	if w == nil {
 		return false
 	}
 	q.removeLocked(w)
 	return true
 }
+
+func (q *TypedDelayingQueue[T]) now() time.Duration { return q.clock.Since(q.start) }
 
 // setTimerLocked keeps D2.
 func (q *TypedDelayingQueue[T]) setTimerLocked() {
@@ -155,12 +162,12 @@ func (q *TypedDelayingQueue[T]) setTimerLocked() {
 	}
 	due := q.heap[0].due
 	if q.stop != nil {
-		if !due.Before(q.firesAt) || !q.stop() {
+		if due >= q.firesAt || !q.stop() {
 			return // the timer fires early enough, or has fired
 		}
 		q.timers.Done()
 	}
-	q.stop = afterFunc(q.clock, due.Sub(q.clock.Now()), q.addDue)
+	q.stop = afterFunc(q.clock, due-q.now(), q.addDue)
 	q.firesAt = due
 	q.timers.Add(1)
 }
@@ -237,7 +244,7 @@ func (q *TypedDelayingQueue[T]) drop(drains int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stopped = true
-	q.waiting, q.heap = nil, nil
+	q.waiting, q.heap = newItemMap[T](), nil
 	if q.stop != nil && q.stop() {
 		q.timers.Done()
 		q.stop = nil

@@ -58,15 +58,16 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	require.Len(t, q.waiting, len(q.heap), "D1")
+	q.waiting.checkLaws(t)
+	require.Len(t, q.heap, q.waiting.len, "D1")
 	for i, w := range q.heap {
-		require.Same(t, w, q.waiting[w.item], "D1")
+		require.Same(t, w, q.waiting.get(w.item), "D1")
 		require.Equal(t, i, w.index, "the heap's index")
 		require.False(t, i > 0 && q.heap.Less(i, (i-1)/2), "the heap's order")
 	}
 	if len(q.heap) > 0 {
 		require.NotNil(t, q.stop, "D2")
-		require.False(t, q.firesAt.After(q.heap[0].due), "D2")
+		require.False(t, q.firesAt > q.heap[0].due, "D2")
 	}
 	if q.stopped {
 		require.Empty(t, q.heap, "D3")

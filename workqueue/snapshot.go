@@ -4,7 +4,6 @@ package workqueue
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -63,9 +62,10 @@ func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := slices.SortedFunc(maps.Values(q.waiting), (*waitingItem[T]).compare)
+	waiting := slices.Clone(q.heap)
+	slices.SortFunc(waiting, (*waitingItem[T]).compare)
 	for _, w := range waiting {
-		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: w.due})
+		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: q.start.Add(w.due)})
 	}
 	return s
 }

@@ -11,13 +11,15 @@ import (
 // waitingItem is an item whose time has not come.
 type waitingItem[T comparable] struct {
 	item  T
-	due   time.Time
-	seq   uint64 // orders items with equal times: the first AddAfter first
-	index int    // in the heap
+	due   time.Duration   // since TypedDelayingQueue.start
+	seq   uint64          // orders items with equal times: the first AddAfter first
+	index int             // in the waitHeap
+	hash  uint64          // in the itemMap
+	next  *waitingItem[T] // in a list of the itemMap
 }
 
 func (w *waitingItem[T]) compare(other *waitingItem[T]) int {
-	return cmp.Or(w.due.Compare(other.due), cmp.Compare(w.seq, other.seq))
+	return cmp.Or(cmp.Compare(w.due, other.due), cmp.Compare(w.seq, other.seq))
 }
 
 // waitHeap is a heap.Interface: heap[0] is due first, and heap[i].index == i.
@@ -52,25 +54,24 @@ func (h *waitHeap[T]) Pop() any {
 }
 
 // waitLocked makes item wait until due. An item that waits already keeps the earlier time.
-func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Time) {
-	if w := q.waiting[item]; w != nil {
-		if due.Before(w.due) {
-			w.due = due
-			heap.Fix(&q.heap, w.index)
-		}
-		return
+func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Duration) {
+	w, found := q.waiting.getOrAdd(item)
+	switch {
+	case !found:
+		q.seq++
+		w.due, w.seq = due, q.seq
+		heap.Push(&q.heap, w)
+	case due < w.due:
+		w.due = due
+		heap.Fix(&q.heap, w.index)
 	}
-	q.seq++
-	w := &waitingItem[T]{item: item, due: due, seq: q.seq}
-	q.waiting[item] = w
-	heap.Push(&q.heap, w)
 }
 
 func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {
-	delete(q.waiting, w.item)
+	q.waiting.remove(w)
 	heap.Remove(&q.heap, w.index)
 	if len(q.heap) == 0 && cap(q.heap) > keptItems {
-		q.waiting, q.heap = map[T]*waitingItem[T]{}, nil
+		q.waiting, q.heap = newItemMap[T](), nil
 	}
 }
 
@@ -78,7 +79,7 @@ func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {
 func (q *TypedDelayingQueue[T]) takeDue() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.heap) == 0 || q.heap[0].due.After(q.clock.Now()) {
+	if len(q.heap) == 0 || q.heap[0].due > q.now() {
 		return item, false
 	}
 	w := q.heap[0]
