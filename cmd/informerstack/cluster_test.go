@@ -5,11 +5,14 @@ package main
 import (
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // A web page on a name that resolves to 127.0.0.1 (DNS rebinding) reaches the embedded server with
@@ -43,4 +46,39 @@ func TestEmbedded_RefusesOtherHosts(t *testing.T) {
 		code, _ := send(http.MethodGet, host)
 		assert.Equal(t, http.StatusOK, code, host)
 	}
+}
+
+// The error names the file that is missing, not the kubeconfig that refers to it.
+func TestRun_KubeconfigNamesAMissingFile(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	for name, change := range map[string]func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo){
+		"CA":    func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthority = missing },
+		"token": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.TokenFile = missing },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := writeKubeconfig(t, "https://127.0.0.1:1")
+			config, err := clientcmd.LoadFromFile(path)
+			require.NoError(t, err)
+			config.AuthInfos["u"] = clientcmdapi.NewAuthInfo()
+			config.Contexts["dev"].AuthInfo = "u"
+			change(config.Clusters["c"], config.AuthInfos["u"])
+			require.NoError(t, clientcmd.WriteToFile(*config, path))
+			p := start(t, "run", "--kubeconfig", path)
+			p.exits(t, exitConfig)
+			assert.Contains(t, p.stderr.String(), "--kubeconfig "+path+": ")
+			assert.Contains(t, p.stderr.String(), "open "+missing+": no such file")
+			assert.NotContains(t, p.stderr.String(), path+": there is no such file")
+		})
+	}
+}
+
+// With --context alone, the error names the default kubeconfigs.
+func TestRun_ContextNamesTheDefaultKubeconfigs(t *testing.T) {
+	path := writeKubeconfig(t, "https://127.0.0.1:1")
+	missing := filepath.Join(t.TempDir(), "missing")
+	t.Setenv(clientcmd.RecommendedConfigPathEnvVar, path+string(filepath.ListSeparator)+missing)
+	p := start(t, "run", "--context", "prod")
+	p.exits(t, exitConfig)
+	assert.Equal(t, "informerstack: kubeconfig "+path+", "+missing+" (no such file): "+
+		"context \"prod\" does not exist\n", p.stderr.String())
 }
