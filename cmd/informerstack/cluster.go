@@ -64,10 +64,35 @@ func (o *options) locate() (*cluster, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.context}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
+	if err == nil {
+		err = hideCredentials(config)
+	}
 	if err != nil {
 		return nil, fail(exitConfig, "%s: %w", o.source(rules), err)
 	}
 	return &cluster{config: config}, nil
+}
+
+// hideCredentials removes user and password from the server's URL, so that messages with the URL do
+// not print them. Like net/http, it uses them as credentials unless there are others.
+func hideCredentials(config *rest.Config) error {
+	if !strings.Contains(config.Host, "@") {
+		return nil
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil { // it may contain the password
+		return errors.New("the server is not a valid URL; " +
+			"special characters of a user or password must be percent-encoded")
+	}
+	user := server.User
+	server.User = nil
+	config.Host = server.String()
+	if user != nil && config.Username == "" && config.BearerToken == "" &&
+		config.BearerTokenFile == "" && config.ExecProvider == nil && config.AuthProvider == nil {
+		config.Username = user.Username()
+		config.Password, _ = user.Password()
+	}
+	return nil
 }
 
 // source names the kubeconfig files that are read.

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,4 +82,46 @@ func TestRun_ContextNamesTheDefaultKubeconfigs(t *testing.T) {
 	p.exits(t, exitConfig)
 	assert.Equal(t, "informerstack: kubeconfig "+path+", "+missing+" (no such file): "+
 		"context \"prod\" does not exist\n", p.stderr.String())
+}
+
+// The server accepts the credentials in the URL of a kubeconfig, and nothing prints the password.
+func TestRun_PasswordInURLIsNotPrinted(t *testing.T) {
+	server, _ := foreign(t)
+	require.NoError(t, server.Create(labelled("a")))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "admin" || password != "s3cret/x" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		server.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	address := strings.TrimPrefix(front.URL, "http://")
+	for _, test := range []struct {
+		name, url string
+		args      []string
+		code      int
+		says      string
+	}{
+		{"works", "http://admin:s3cret%2Fx@" + address, []string{"--verbose"}, exitOK,
+			"Watching configmaps in all namespaces of http://" + address},
+		{"without scheme", "admin:s3cret%2Fx@" + address, nil, exitOK, "http://" + address},
+		{"unauthorized", "http://admin:s3cret@" + address, nil, exitForbidden, "http://" + address},
+		{"unknown resource", "http://admin:s3cret%2Fx@" + address, []string{"--resource", "unicorns"},
+			exitUnknown, "http://" + address},
+		{"unreachable", "http://admin:s3cret@127.0.0.1:1", nil, exitUnreachable, "http://127.0.0.1:1 is not"},
+		{"not a URL", "http://admin:s3cret@ho st", nil, exitConfig, "the server is not a valid URL"},
+		{"not escaped", "http://admin:s3cret#x@" + address, nil, exitConfig, "the server is not a valid URL"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url)}, test.args...)...)
+			if test.code == exitOK {
+				p.prints(t, "reconciled default/a")
+				p.interrupt()
+			}
+			p.exits(t, test.code)
+			assert.Contains(t, p.stderr.String(), test.says)
+			assert.NotContains(t, p.stderr.String()+p.stdout.String(), "s3cret")
+		})
+	}
 }
