@@ -5,12 +5,18 @@ package apitest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"sync"
 	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/internal/hostheader"
 )
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -116,6 +122,22 @@ func (f *front) transport() *http.Transport {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.client
+}
+
+// safeHosts serves requests whose Host cannot come from DNS rebinding, and refuses the others.
+func safeHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hostheader.IsSafe(hostheader.Name(r.Host)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		writeError(w, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status:  metav1.StatusFailure,
+			Code:    http.StatusForbidden,
+			Reason:  metav1.StatusReasonForbidden,
+			Message: fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost", r.Host),
+		}})
+	})
 }
 
 // pipeListener hands out the server's ends of in-memory connections.

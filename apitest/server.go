@@ -156,27 +156,31 @@ func (s *Server) Register(r Resource) error {
 // Faults returns the controls that make the server fail.
 func (s *Server) Faults() *Faults { return s.faults }
 
-// Start serves on a free port of the loopback interface until Close.
+// Start serves on a free port of the loopback interface until Close. It answers a request with 403
+// unless its Host is an IP address, localhost or a name under .localhost: otherwise a web page could
+// reach the server by DNS rebinding.
 func (s *Server) Start() error {
 	listen := func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
-	return s.start(listen, (&net.Dialer{}).DialContext)
+	return s.start(safeHosts(s), listen, (&net.Dialer{}).DialContext)
 }
 
 // StartPipe serves on connections that never leave the process, so that client, transport and server can live in one
 // testing/synctest bubble: it, Close, and every use of Client or Transport belong inside the bubble.
 func (s *Server) StartPipe() error {
 	pipe := newPipeListener()
-	return s.start(pipe.open, pipe.dial)
+	return s.start(s, pipe.open, pipe.dial)
 }
 
-func (s *Server) start(listen func() (net.Listener, error), dial dialFunc) error {
+func (s *Server) start(
+	handler http.Handler, listen func() (net.Listener, error), dial dialFunc,
+) error {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
 		return errors.New("start server: it is closed")
 	}
-	url, err := s.front.open(s, listen, dial)
+	url, err := s.front.open(handler, listen, dial)
 	if err != nil {
 		return fmt.Errorf("start server: %w", err)
 	}

@@ -4,11 +4,9 @@ package health
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 
+	"example.com/informerstack/internal/hostheader"
 	"example.com/informerstack/internal/printable"
 )
 
@@ -23,17 +21,14 @@ func (h *Handler) AllowHosts(names ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.hosts[hostName(name)] = true
+		h.hosts[hostheader.Name(name)] = true
 	}
 }
 
 // refusal returns why the request's Host is not allowed, or "" if it is.
 func (h *Handler) refusal(r *http.Request) string {
-	name := hostName(r.Host)
-	if _, err := netip.ParseAddr(name); err == nil {
-		return ""
-	}
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	name := hostheader.Name(r.Host)
+	if hostheader.IsSafe(name) {
 		return ""
 	}
 	h.mu.Lock()
@@ -43,14 +38,4 @@ func (h *Handler) refusal(r *http.Request) string {
 	}
 	return fmt.Sprintf("host %q is not allowed: use an IP address or localhost, "+
 		"or allow the name (health.Handler.AllowHosts)\n", printable.Short(r.Host))
-}
-
-// hostName returns a Host header without its port, in lower case. An IPv6 address loses its
-// brackets, a DNS name the dot of its root.
-func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	return strings.ToLower(strings.TrimSuffix(host, "."))
 }

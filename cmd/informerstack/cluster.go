@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
+	"strings"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -61,11 +64,47 @@ func (o *options) locate() (*cluster, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.context}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(exitConfig, "--kubeconfig %s: there is no such file", o.kubeconfig)
-	case err != nil:
-		return nil, fail(exitConfig, "kubeconfig %s: %w", o.kubeconfig, err)
+	if err == nil {
+		err = hideCredentials(config)
+	}
+	if err != nil {
+		return nil, fail(exitConfig, "%s: %w", o.source(rules), err)
 	}
 	return &cluster{config: config}, nil
+}
+
+// hideCredentials removes user and password from the server's URL, so that messages with the URL do
+// not print them. Like net/http, it uses them as credentials unless there are others.
+func hideCredentials(config *rest.Config) error {
+	if !strings.Contains(config.Host, "@") {
+		return nil
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil { // it may contain the password
+		return errors.New("the server is not a valid URL; " +
+			"special characters of a user or password must be percent-encoded")
+	}
+	user := server.User
+	server.User = nil
+	config.Host = server.String()
+	if user != nil && config.Username == "" && config.BearerToken == "" &&
+		config.BearerTokenFile == "" && config.ExecProvider == nil && config.AuthProvider == nil {
+		config.Username = user.Username()
+		config.Password, _ = user.Password()
+	}
+	return nil
+}
+
+// source names the kubeconfig files that are read.
+func (o *options) source(rules *clientcmd.ClientConfigLoadingRules) string {
+	if o.kubeconfig != "" {
+		return "--kubeconfig " + o.kubeconfig
+	}
+	paths := slices.Clone(rules.Precedence)
+	for i, path := range paths {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			paths[i] += " (no such file)"
+		}
+	}
+	return "kubeconfig " + strings.Join(paths, ", ")
 }

@@ -220,7 +220,7 @@ func TestRun_BadInput(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no such kubeconfig", []string{"--kubeconfig", "/none"}, exitConfig, "--kubeconfig /none: there is no such file"},
+		{"no such kubeconfig", []string{"--kubeconfig", "/none"}, exitConfig, "--kubeconfig /none: stat /none: no such file"},
 		{"broken kubeconfig", []string{"--kubeconfig", broken}, exitConfig, broken},
 		{"no such context", []string{"--kubeconfig", kubeconfig, "--context", "prod"}, exitConfig, `"prod"`},
 		{"not in a cluster", []string{"--in-cluster"}, exitConfig, "--in-cluster"},

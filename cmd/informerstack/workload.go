@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ var faultRates = apitest.Rates{
 type workload struct {
 	server *apitest.Server
 	random *rand.Rand
-	names  []string
+	names  []string // the objects that it created and has not deleted
 	made   int
 }
 
@@ -69,7 +70,8 @@ func startWorkload(server *apitest.Server, o *options) (stop func()) {
 	}
 }
 
-// change makes one random change. It writes to the server directly, like another client.
+// change makes one random change. It writes to the server directly, like another client, and
+// ignores errors: other clients may delete its objects, take its names, or write in between.
 func (w *workload) change() {
 	if len(w.names) == 0 {
 		w.create()
@@ -80,13 +82,14 @@ func (w *workload) change() {
 	case dice < 15:
 		w.create()
 	case dice < 25:
-		w.must(w.server.Delete(configMap(w.names[i])))
-		w.names = append(w.names[:i], w.names[i+1:]...)
+		_ = w.server.Delete(configMap(w.names[i]))
+		w.forget(i)
 	default:
-		w.update(w.names[i], dice < 35)
+		w.update(i, dice < 35)
 	}
 }
 
+// create creates a ConfigMap. If the name is taken, the object belongs to another client.
 func (w *workload) create() {
 	w.made++
 	m := configMap(fmt.Sprintf("settings-%d", w.made))
@@ -94,15 +97,19 @@ func (w *workload) create() {
 		m.Labels = map[string]string{checksumName: "true"}
 	}
 	m.Data = w.data()
-	w.must(w.server.Create(m))
-	w.names = append(w.names, m.Name)
+	if err := w.server.Create(m); err == nil {
+		w.names = append(w.names, m.Name)
+	}
 }
 
-// update changes the data, or the label. If the controller writes between its read and its write,
-// the change is dropped; a client would retry it.
-func (w *workload) update(name string, label bool) {
-	m := configMap(name)
-	w.must(w.server.Get(m))
+// update changes the data, or the label. If another client writes between its read and its write,
+// the change is dropped; a real client would retry it.
+func (w *workload) update(i int, label bool) {
+	m := configMap(w.names[i])
+	if err := w.server.Get(m); err != nil {
+		w.forget(i)
+		return
+	}
 	if label {
 		m.Labels = map[string]string{checksumName: fmt.Sprint(m.Labels[checksumName] != "true")}
 	} else {
@@ -111,15 +118,11 @@ func (w *workload) update(name string, label bool) {
 	_ = w.server.Update(m)
 }
 
+// forget removes a name whose object is deleted.
+func (w *workload) forget(i int) { w.names = slices.Delete(w.names, i, i+1) }
+
 func (w *workload) data() map[string]string {
 	return map[string]string{"color": fmt.Sprintf("#%06x", w.random.IntN(1<<24))}
-}
-
-// must panics if the embedded server refuses a write that cannot fail.
-func (w *workload) must(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("workload: %v", err))
-	}
 }
 
 func configMap(name string) *corev1.ConfigMap {

@@ -37,7 +37,11 @@ var rules = map[string]rule{
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/jsonlist":           {},
-	"apitest":                     {outside: []string{"gopkg.in/evanphx/json-patch.v4"}},
+	"internal/hostheader":         {},
+	"apitest": {
+		ours:    []string{"internal/hostheader"},
+		outside: []string{"gopkg.in/evanphx/json-patch.v4"},
+	},
 	"trace": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "internal/printable"},
 	},
@@ -45,7 +49,9 @@ var rules = map[string]rule{
 		ours:    []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection"},
 		outside: []string{"github.com/prometheus/"},
 	},
-	"health": {ours: []string{"reflector", "informer", "workqueue", "controller", "internal/printable"}},
+	"health": {
+		ours: []string{"reflector", "informer", "workqueue", "controller", "internal/hostheader", "internal/printable"},
+	},
 
 	"compat/adapt": {
 		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock", "compat/cache", "compat/workqueue"},

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/apitest"
+)
+
+// Another client deletes the workload's objects and takes its names. The workload continues.
+func TestWorkload_ToleratesAnotherClient(t *testing.T) {
+	server := apitest.NewServer(apitest.Options{})
+	w := &workload{server: server, random: rand.New(rand.NewPCG(1, 0))}
+	require.NoError(t, server.Create(configMap("settings-1")))
+	for range 20 {
+		w.create()
+	}
+	assert.NotContains(t, w.names, "settings-1", "it belongs to the other client")
+	require.NoError(t, server.Create(configMap(fmt.Sprintf("settings-%d", w.made+1))))
+	before := w.made
+	for _, name := range w.names {
+		require.NoError(t, server.Delete(configMap(name)))
+	}
+	for range 500 {
+		w.change()
+	}
+	assert.Greater(t, w.made, before+1)
+	require.NotEmpty(t, w.names)
+	for _, name := range w.names {
+		assert.NoError(t, server.Get(configMap(name)))
+	}
+	require.NoError(t, server.Get(configMap("settings-1")))
+}
