@@ -21,6 +21,9 @@ var hops = []trace.Hop{
 	trace.Server, trace.Queue, trace.Store, trace.Handler, trace.Workqueue, trace.Worker,
 }
 
+// travelsLen is the number of travel times that the median is computed from.
+const travelsLen = 10_000
+
 // summary counts the events of each hop, and measures how long changes travel.
 type summary struct {
 	start time.Time
@@ -29,9 +32,16 @@ type summary struct {
 	closed  bool // report was called: the counts are final
 	counts  map[trace.Hop]map[string]int
 	errors  int
-	arrived map[string]time.Time // key -> arrival of its newest change
+	arrived map[string]time.Time // key of a live object -> arrival of its newest change
+	deleted struct {             // the handler's last deletion: its key is not in arrived
+		key     string
+		arrived time.Time
+	}
 	waiting map[string]time.Time // queued key -> arrival of the change that queued it
-	travels []time.Duration
+
+	travels     []time.Duration // the newest travelsLen ones, a ring
+	travelCount int
+	longest     time.Duration
 }
 
 func newSummary() *summary {
@@ -65,22 +75,50 @@ func (s *summary) record(event trace.Event, write trace.Sink) {
 }
 
 // followLocked measures the time from the arrival of a change, over the Add that queues its key, to
-// the end of the reconcile.
+// the end of the reconcile. A handler that adds a deleted key does so before its next event.
 func (s *summary) followLocked(event trace.Event) {
+	key := event.Key
 	switch {
 	case event.Hop == trace.Queue && slices.Contains([]string{"Add", "Update", "Delete"}, event.What):
-		s.arrived[event.Key] = event.Time
+		s.arrived[key] = event.Time
+	case event.Hop == trace.Handler && event.What == "OnDelete":
+		s.deleted.key, s.deleted.arrived = key, s.arrived[key]
+		delete(s.arrived, key)
+	case event.Hop == trace.Handler:
+		s.deleted.key = ""
 	case event.Hop == trace.Workqueue && event.What == "Add":
-		arrived, known := s.arrived[event.Key]
-		if _, waiting := s.waiting[event.Key]; known && !waiting {
-			s.waiting[event.Key] = arrived
+		arrived := s.arrived[key]
+		if s.deleted.key == key && arrived.IsZero() {
+			arrived = s.deleted.arrived
+		}
+		if _, waiting := s.waiting[key]; !arrived.IsZero() && !waiting {
+			s.waiting[key] = arrived
 		}
 	case event.Hop == trace.Worker && event.What == "reconciled" && event.Error == "":
-		if since, waiting := s.waiting[event.Key]; waiting {
-			s.travels = append(s.travels, event.Time.Sub(since))
-			delete(s.waiting, event.Key)
+		if since, waiting := s.waiting[key]; waiting {
+			s.addTravelLocked(event.Time.Sub(since))
+			delete(s.waiting, key)
 		}
 	}
+}
+
+// addTravelLocked adds a travel time. It replaces the oldest if there are travelsLen.
+func (s *summary) addTravelLocked(travel time.Duration) {
+	if len(s.travels) < travelsLen {
+		s.travels = append(s.travels, travel)
+	} else {
+		s.travels[s.travelCount%travelsLen] = travel
+	}
+	s.travelCount++
+	s.longest = max(s.longest, travel)
+}
+
+// medianLocked returns the median of the newest travel times, or 0 if there are none.
+func (s *summary) medianLocked() time.Duration {
+	if len(s.travels) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(s.travels))[len(s.travels)/2]
 }
 
 // report is the summary as JSON.
@@ -90,7 +128,8 @@ type report struct {
 	Counts      map[trace.Hop]map[string]int `json:"counts"`
 	Errors      int                          `json:"errors"`
 	DeadLetters int                          `json:"deadLetters"`
-	// Travel is the time from the arrival of a change to the end of its successful reconcile.
+	// Travel is the time from the arrival of a change to the end of its successful reconcile. The
+	// median is that of the newest travelsLen changes.
 	TravelMedian time.Duration `json:"travelMedianNanoseconds"`
 	TravelMax    time.Duration `json:"travelMaxNanoseconds"`
 }
@@ -100,18 +139,16 @@ func (s *summary) report(stack *stack) report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	r := report{
+	return report{
 		Seconds:     time.Since(s.start).Seconds(),
 		Objects:     len(stack.informer.GetStore().ListKeys()),
 		Counts:      s.counts,
 		Errors:      s.errors,
 		DeadLetters: stack.controller.DeadLetters().Len(),
+
+		TravelMedian: s.medianLocked(),
+		TravelMax:    s.longest,
 	}
-	if n := len(s.travels); n > 0 {
-		slices.Sort(s.travels)
-		r.TravelMedian, r.TravelMax = s.travels[n/2], s.travels[n-1]
-	}
-	return r
 }
 
 // print writes the summary in the output format of the events.

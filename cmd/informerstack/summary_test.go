@@ -3,7 +3,10 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -28,4 +31,49 @@ func TestSummary_IsTheLastWord(t *testing.T) {
 	s.record(event, write)
 	assert.Equal(t, 1, taken.Counts[trace.Server]["LIST"])
 	assert.Equal(t, 1, written)
+}
+
+// The memory of a summary depends on the number of live objects and of queued keys, not on the
+// number of changes.
+func TestSummary_MemoryIsBounded(t *testing.T) {
+	s := newSummary()
+	now := time.Now()
+	send := func(hop trace.Hop, what, key string) {
+		now = now.Add(time.Millisecond)
+		s.record(trace.Event{Hop: hop, What: what, Key: key, Time: now}, func(trace.Event) {})
+	}
+	for i := range 2 * travelsLen {
+		key := fmt.Sprintf("default/%d", i)
+		send(trace.Queue, "Add", key)
+		send(trace.Handler, "OnAdd", key)
+		if i%4 != 0 { // the handler's filter drops the others
+			send(trace.Workqueue, "Add", key)
+			send(trace.Worker, "reconciled", key)
+		}
+		send(trace.Queue, "Delete", key)
+		send(trace.Handler, "OnDelete", key)
+		if i%4 != 0 {
+			send(trace.Workqueue, "Add", key)
+			send(trace.Worker, "reconciled", key)
+		}
+	}
+	assert.Empty(t, s.arrived)
+	assert.Empty(t, s.waiting)
+	assert.Equal(t, 3*travelsLen, s.travelCount)
+	assert.Len(t, s.travels, travelsLen)
+	assert.Equal(t, 3*time.Millisecond, slices.Max(s.travels), "a delete is measured too")
+}
+
+// The median is that of the newest travels, the maximum that of all.
+func TestSummary_Travels(t *testing.T) {
+	s := newSummary()
+	s.addTravelLocked(time.Hour)
+	for range travelsLen {
+		s.addTravelLocked(time.Minute)
+	}
+	for range travelsLen/2 + 1 {
+		s.addTravelLocked(time.Second)
+	}
+	assert.Equal(t, time.Second, s.medianLocked(), "of %d seconds and %d minutes", travelsLen/2+1, travelsLen/2-1)
+	assert.Equal(t, time.Hour, s.longest)
 }
