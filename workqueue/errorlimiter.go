@@ -11,7 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrorDelays are the delays of a TypedErrorTypeRateLimiter. A field that is zero has the default in brackets.
+// ErrorDelays are the delays of a TypedErrorTypeRateLimiter. A field that is zero has the default
+// in brackets.
 type ErrorDelays struct {
 	// Timeout follows a request that was not answered in time [100ms].
 	Timeout time.Duration
@@ -27,11 +28,11 @@ type ErrorDelays struct {
 
 // TypedErrorTypeRateLimiter decides by the error that an item failed with.
 //
-// Tell it the error with WhenError, as TypedRateLimitingQueue.AddFailed does; or with Failed, and then call When, as
-// AddRateLimited of any queue does.
+// Tell it the error with WhenError, as TypedRateLimitingQueue.AddFailed does; or with Failed, and
+// then call When, as AddRateLimited of any queue does.
 //
-// What nobody forgets is dropped as in TypedItemExponentialFailureRateLimiter; the longest of the delays counts as
-// maxDelay.
+// What nobody forgets is dropped as in TypedItemExponentialFailureRateLimiter; the longest of the
+// delays counts as maxDelay.
 type TypedErrorTypeRateLimiter[T comparable] struct {
 	delays ErrorDelays
 
@@ -41,8 +42,8 @@ type TypedErrorTypeRateLimiter[T comparable] struct {
 
 type errorState struct {
 	count int
-	// told is the delay for the error that Failed was told, until When uses it. It is unset if there is none, and
-	// doubling if the delay is the exponential one.
+	// told is the delay for the error that Failed was told, until When uses it. It is unset if
+	// there is none, and doubling if the delay is the exponential one.
 	told time.Duration
 }
 
@@ -64,14 +65,16 @@ func NewTypedErrorTypeRateLimiter[T comparable](delays ErrorDelays) *TypedErrorT
 	return &TypedErrorTypeRateLimiter[T]{delays: delays, known: newFailures[T, errorState](longest)}
 }
 
-// WhenError counts a failure of item. A Retry-After that the server sent decides; then the kind of error.
+// WhenError counts a failure of item. A Retry-After that the server sent decides; then the kind of
+// error.
 func (r *TypedErrorTypeRateLimiter[T]) WhenError(item T, err error) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.countLocked(item, r.delayFor(err))
 }
 
-// Failed tells the error that the next When of item decides by. A nil err, or no Failed, means an error of no known kind.
+// Failed tells the error that the next When of item decides by. A nil err, or no Failed, means an
+// error of no known kind.
 func (r *TypedErrorTypeRateLimiter[T]) Failed(item T, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

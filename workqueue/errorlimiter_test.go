@@ -78,7 +78,8 @@ func TestErrorTypeRateLimiter_FailedIsUsedOnce(t *testing.T) {
 	assert.Equal(t, 100*time.Millisecond, limiter.When("a"))
 }
 
-// AddFailed takes the error through the limiters that combine others; a limiter that does not know errors counts as usual.
+// AddFailed takes the error through the limiters that combine others; a limiter that does not know
+// errors counts as usual.
 func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 	byError := func() workqueue.TypedRateLimiter[string] {
 		return workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})

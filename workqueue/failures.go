@@ -7,34 +7,36 @@ import (
 )
 
 const (
-	// minRemembered is longer than an item may rest between two failures of a controller that looks at everything every
-	// ten hours or so.
+	// minRemembered is longer than the time between two failures of an item in a controller that
+	// reconciles everything every ten hours, as many do.
 	minRemembered = 12 * time.Hour
-	// maxRemembered is how many items a limiter remembers at most.
+	// maxRemembered is the number of items that a limiter remembers at most.
 	maxRemembered = 1 << 20
 )
 
-// failures remembers something about the items that failed lately, so that those which nobody forgets, such as deleted
-// ones, do not stay for ever.
+// failures maps items to what is known about their failures, and drops items that failed long ago,
+// so that items which are never forgotten, such as deleted ones, do not stay for ever.
 //
-// It keeps two generations. A failure puts the item into the young one. When that has grown old or large, it takes the
-// place of the old one, whose items are gone.
+// It has two generations. A failure moves the item to the young one. When the young generation has
+// become old or large, it replaces the old one, whose items are dropped.
 //
-//	F1  an item that failed within the last keep is remembered, unless maxLen/2 others have failed since
-//	F2  an item whose last failure was 2*keep before another item's is not
-//	F3  at most maxLen items are remembered
-//	F4  no item is in both generations
+//	R1  an item that failed within the last keep is in a generation, unless maxLen/2 other items
+//	    have failed since
+//	R2  an item whose last failure was 2*keep before another item's is in none
+//	R3  the generations contain at most maxLen items
+//	R4  no item is in both generations
 //
-// It has no lock; that of the limiter guards it.
+// The limiter's mutex guards it.
 type failures[T comparable, V any] struct {
 	keep   time.Duration
 	maxLen int
 
 	young, old map[T]V
-	since      time.Time // young has nothing that failed before
+	since      time.Time // no item in young failed before
 }
 
-// newFailures remembers for twice the longest delay at least: an item must not be forgotten while it waits.
+// newFailures keeps an item for at least twice the longest delay: it must not be dropped while it
+// waits.
 func newFailures[T comparable, V any](longestDelay time.Duration) failures[T, V] {
 	keep := minRemembered
 	if longestDelay > minRemembered/2 {
@@ -50,7 +52,7 @@ func (f *failures[T, V]) get(item T) V {
 	return f.old[item]
 }
 
-// put remembers v about item, which failed at now.
+// put maps item, which failed at now, to v.
 func (f *failures[T, V]) put(item T, v V, now time.Time) {
 	if f.len() == 0 {
 		f.since = now

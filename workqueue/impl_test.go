@@ -59,8 +59,8 @@ var impls = []struct {
 	}},
 }
 
-// onBoth runs f on a queue of ours and on one of client-go's, each in a bubble of fake time. Afterwards the queue is shut
-// down, and no goroutine may be left.
+// onBoth runs f on a queue of ours and on one of client-go's, each in a bubble of fake time.
+// Afterwards the queue is shut down, and no goroutine may be left.
 func onBoth(t *testing.T, f func(t *testing.T, impl string, q queue)) {
 	for _, impl := range impls {
 		t.Run("impl="+impl.name, func(t *testing.T) {
@@ -81,7 +81,8 @@ func checkLaws(t testing.TB, q any) {
 	}
 }
 
-// next is the item that Get returns, "nothing" where Get would block and "shutdown" if the worker should end.
+// next is the item that Get returns, "nothing" where Get would block and "shutdown" if the worker
+// should end.
 func next(q queue) string {
 	synctest.Wait()
 	if q.Len() == 0 && !q.ShuttingDown() {

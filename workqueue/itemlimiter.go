@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// TypedItemExponentialFailureRateLimiter doubles an item's delay with each failure: baseDelay, 2*baseDelay, 4*baseDelay
-// and so on up to maxDelay. Without jitter.
+// TypedItemExponentialFailureRateLimiter doubles an item's delay with each failure: baseDelay,
+// 2*baseDelay, 4*baseDelay and so on up to maxDelay, without jitter.
 //
-// Forget the items that succeed. One that nobody forgets is dropped 12 to 24 hours after its last failure (2 to 4 times
-// maxDelay if that is longer) or, sooner, when a half million others have failed since.
+// Call Forget for items that succeed. The limiter drops an item that is not forgotten 12 to 24
+// hours after its last failure (2 to 4 times maxDelay if that is longer), or sooner when half a
+// million other items have failed since.
 type TypedItemExponentialFailureRateLimiter[T comparable] struct {
 	baseDelay time.Duration
 	maxDelay  time.Duration
@@ -21,8 +22,11 @@ type TypedItemExponentialFailureRateLimiter[T comparable] struct {
 	counts failures[T, int]
 }
 
-// NewTypedItemExponentialFailureRateLimiter starts at baseDelay and doubles to maxDelay.
-func NewTypedItemExponentialFailureRateLimiter[T comparable](baseDelay, maxDelay time.Duration) TypedRateLimiter[T] {
+// NewTypedItemExponentialFailureRateLimiter returns a limiter that starts at baseDelay and doubles
+// the delay up to maxDelay.
+func NewTypedItemExponentialFailureRateLimiter[T comparable](
+	baseDelay, maxDelay time.Duration,
+) TypedRateLimiter[T] {
 	return &TypedItemExponentialFailureRateLimiter[T]{
 		baseDelay: baseDelay,
 		maxDelay:  maxDelay,
@@ -30,7 +34,8 @@ func NewTypedItemExponentialFailureRateLimiter[T comparable](baseDelay, maxDelay
 	}
 }
 
-// When counts a failure of item. The delay is maxDelay from where doubling would exceed it, however often item fails.
+// When counts a failure of item. It returns maxDelay once doubling would exceed that, however often
+// item fails.
 func (r *TypedItemExponentialFailureRateLimiter[T]) When(item T) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +44,8 @@ func (r *TypedItemExponentialFailureRateLimiter[T]) When(item T) time.Duration {
 	return double(r.baseDelay, before, r.maxDelay)
 }
 
-// double is base doubled n times, or longest if that is less. It does not overflow. What is not positive is not doubled.
+// double is base doubled n times, or longest if that is less. It does not overflow. A base that is
+// not positive is not doubled.
 func double(base time.Duration, n int, longest time.Duration) time.Duration {
 	switch {
 	case base <= 0:
@@ -50,7 +56,7 @@ func double(base time.Duration, n int, longest time.Duration) time.Duration {
 	return min(base<<n, longest)
 }
 
-// NumRequeues is how often item failed since it was last forgotten.
+// NumRequeues is the number of item's failures since it was last forgotten.
 func (r *TypedItemExponentialFailureRateLimiter[T]) NumRequeues(item T) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,16 +70,18 @@ func (r *TypedItemExponentialFailureRateLimiter[T]) Forget(item T) {
 	r.counts.forget(item)
 }
 
-// Tracked is how many items have failures that are remembered.
+// Tracked is the number of items that the limiter remembers.
 func (r *TypedItemExponentialFailureRateLimiter[T]) Tracked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts.len()
 }
 
-// TypedItemFastSlowRateLimiter answers fastDelay for an item's first failures and slowDelay for all that follow.
+// TypedItemFastSlowRateLimiter returns fastDelay for an item's first failures and slowDelay after
+// them.
 //
-// What nobody forgets is dropped as in TypedItemExponentialFailureRateLimiter; the longer delay counts as maxDelay.
+// It drops items that are not forgotten as TypedItemExponentialFailureRateLimiter does, with the
+// longer delay as maxDelay.
 type TypedItemFastSlowRateLimiter[T comparable] struct {
 	maxFastAttempts int
 	fastDelay       time.Duration
@@ -83,7 +91,8 @@ type TypedItemFastSlowRateLimiter[T comparable] struct {
 	counts failures[T, int]
 }
 
-// NewTypedItemFastSlowRateLimiter answers fastDelay maxFastAttempts times, then slowDelay.
+// NewTypedItemFastSlowRateLimiter returns a limiter that returns fastDelay maxFastAttempts times,
+// then slowDelay.
 func NewTypedItemFastSlowRateLimiter[T comparable](
 	fastDelay, slowDelay time.Duration, maxFastAttempts int,
 ) TypedRateLimiter[T] {
@@ -107,7 +116,7 @@ func (r *TypedItemFastSlowRateLimiter[T]) When(item T) time.Duration {
 	return r.slowDelay
 }
 
-// NumRequeues is how often item failed since it was last forgotten.
+// NumRequeues is the number of item's failures since it was last forgotten.
 func (r *TypedItemFastSlowRateLimiter[T]) NumRequeues(item T) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +130,7 @@ func (r *TypedItemFastSlowRateLimiter[T]) Forget(item T) {
 	r.counts.forget(item)
 }
 
-// Tracked is how many items have failures that are remembered.
+// Tracked is the number of items that the limiter remembers.
 func (r *TypedItemFastSlowRateLimiter[T]) Tracked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

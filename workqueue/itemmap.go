@@ -8,8 +8,9 @@ import "hash/maphash"
 //
 //	map[T]*waitingItem[T]
 //
-// because that hashes all items again as it grows, which takes longer than the rest of AddAfter when
-// a million items are added. Here the keys are the hashes, and items with equal hashes are in a list.
+// because that hashes all items again as it grows, which takes longer than the rest of AddAfter
+// when a million items are added. Here the keys are hashes, and items with equal hashes are in a
+// list.
 //
 //	M1  every waitingItem w of the map is in the list that begins with lists[w.hash]
 //	M2  no list is empty, and no two waitingItems have the same item

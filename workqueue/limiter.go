@@ -2,16 +2,21 @@
 
 package workqueue
 
-import "time"
+import (
+	"math"
+	"time"
 
-// TypedRateLimiter decides how long an item that failed has to wait. Every method is safe for concurrent use and none
-// blocks.
+	"golang.org/x/time/rate"
+)
+
+// TypedRateLimiter decides how long an item that failed has to wait. Every method is safe for
+// concurrent use, and none blocks.
 type TypedRateLimiter[T comparable] interface {
 	// When counts a failure of item and returns how long it has to wait.
 	When(item T) time.Duration
-	// Forget ends the counting: item succeeded, or was given up.
+	// Forget resets the count: item succeeded, or was given up.
 	Forget(item T)
-	// NumRequeues is how many failures of item are counted.
+	// NumRequeues is the number of item's failures since the last Forget.
 	NumRequeues(item T) int
 }
 
@@ -24,7 +29,7 @@ type ErrorRateLimiter[T comparable] interface {
 
 // Tracker is a limiter that remembers items.
 type Tracker interface {
-	// Tracked is how many items the limiter remembers.
+	// Tracked is the number of items that the limiter remembers.
 	Tracked() int
 }
 
@@ -42,8 +47,8 @@ func tracked[T comparable](limiter TypedRateLimiter[T]) int {
 	return 0
 }
 
-// DefaultTypedControllerRateLimiter is what a controller wants if it does not know better: 5 ms doubling to 1000 s for
-// each item, and no more than 10 retries a second (100 at once) for all of them.
+// DefaultTypedControllerRateLimiter is the usual choice of a controller: 5 ms doubling to 1000 s
+// for each item, and at most 10 retries a second (100 at once) for all items.
 func DefaultTypedControllerRateLimiter[T comparable]() TypedRateLimiter[T] {
 	return NewTypedMaxOfRateLimiter(
 		NewTypedItemExponentialFailureRateLimiter[T](5*time.Millisecond, 1000*time.Second),
@@ -56,18 +61,53 @@ func DefaultTypedItemBasedRateLimiter[T comparable]() TypedRateLimiter[T] {
 	return NewTypedItemExponentialFailureRateLimiter[T](time.Millisecond, 1000*time.Second)
 }
 
-// TypedMaxOfRateLimiter asks all of its limiters and answers the longest delay. Each of them counts the failure, so that a
-// token bucket among them gives a token even when another decides.
+// TypedBucketRateLimiter is one token bucket for all items: it limits the number of retries per
+// second, whichever items they are of.
+type TypedBucketRateLimiter[T comparable] struct {
+	*rate.Limiter
+}
+
+// NewTypedBucketRateLimiter returns a bucket that holds up to burst tokens, is full at first, and
+// gains qps tokens a second.
+//
+// If qps is zero, negative or not a number, the bucket gains no tokens. If burst is not positive,
+// it holds none. An item that needs a token which never exists waits for rate.InfDuration, some 292
+// years. An infinite qps limits nothing.
+func NewTypedBucketRateLimiter[T comparable](qps float64, burst int) TypedRateLimiter[T] {
+	limit := rate.Limit(qps)
+	switch {
+	case math.IsNaN(qps):
+		limit = 0
+	case math.IsInf(qps, 1):
+		limit = rate.Inf
+	}
+	return &TypedBucketRateLimiter[T]{Limiter: rate.NewLimiter(limit, burst)}
+}
+
+// When takes a token and returns the time until that token exists. It does not wait. The token is
+// never given back.
+func (r *TypedBucketRateLimiter[T]) When(T) time.Duration {
+	return r.Reserve().Delay()
+}
+
+// NumRequeues is 0: a bucket does not distinguish items.
+func (r *TypedBucketRateLimiter[T]) NumRequeues(T) int { return 0 }
+
+// Forget does nothing: a bucket does not distinguish items.
+func (r *TypedBucketRateLimiter[T]) Forget(T) {}
+
+// TypedMaxOfRateLimiter returns the longest delay of its limiters. All of them count each failure,
+// so that a token bucket among them spends a token even if another limiter's delay is longer.
 type TypedMaxOfRateLimiter[T comparable] struct {
 	limiters []TypedRateLimiter[T]
 }
 
-// NewTypedMaxOfRateLimiter combines limiters. Without any there is no delay.
+// NewTypedMaxOfRateLimiter combines limiters. Without limiters there is no delay.
 func NewTypedMaxOfRateLimiter[T comparable](limiters ...TypedRateLimiter[T]) TypedRateLimiter[T] {
 	return &TypedMaxOfRateLimiter[T]{limiters: limiters}
 }
 
-// When is the longest delay that one of the limiters wants.
+// When counts a failure of item in every limiter and returns the longest delay.
 func (r *TypedMaxOfRateLimiter[T]) When(item T) time.Duration {
 	var longest time.Duration
 	for _, limiter := range r.limiters {
@@ -76,7 +116,7 @@ func (r *TypedMaxOfRateLimiter[T]) When(item T) time.Duration {
 	return longest
 }
 
-// WhenError is When; limiters that decide by the error are told it.
+// WhenError is When, and passes err to the limiters that decide by the error.
 func (r *TypedMaxOfRateLimiter[T]) WhenError(item T, err error) time.Duration {
 	var longest time.Duration
 	for _, limiter := range r.limiters {
@@ -101,7 +141,7 @@ func (r *TypedMaxOfRateLimiter[T]) NumRequeues(item T) int {
 	return highest
 }
 
-// Tracked is how many items the limiter that remembers most remembers.
+// Tracked is the highest number of items that one of the limiters remembers.
 func (r *TypedMaxOfRateLimiter[T]) Tracked() int {
 	most := 0
 	for _, limiter := range r.limiters {
@@ -110,7 +150,7 @@ func (r *TypedMaxOfRateLimiter[T]) Tracked() int {
 	return most
 }
 
-// TypedWithMaxWaitRateLimiter answers what another limiter answers, but no longer than a maximum.
+// TypedWithMaxWaitRateLimiter returns the delays of another limiter, up to a maximum.
 type TypedWithMaxWaitRateLimiter[T comparable] struct {
 	limiter  TypedRateLimiter[T]
 	maxDelay time.Duration
@@ -123,12 +163,12 @@ func NewTypedWithMaxWaitRateLimiter[T comparable](
 	return &TypedWithMaxWaitRateLimiter[T]{limiter: limiter, maxDelay: maxDelay}
 }
 
-// When is the limiter's delay, or the maximum.
+// When is the limiter's delay, or the maximum if that is shorter.
 func (w TypedWithMaxWaitRateLimiter[T]) When(item T) time.Duration {
 	return min(w.limiter.When(item), w.maxDelay)
 }
 
-// WhenError is When; a limiter that decides by the error is told it.
+// WhenError is When, and passes err to a limiter that decides by the error.
 func (w TypedWithMaxWaitRateLimiter[T]) WhenError(item T, err error) time.Duration {
 	return min(whenError(w.limiter, item, err), w.maxDelay)
 }
@@ -143,7 +183,7 @@ func (w TypedWithMaxWaitRateLimiter[T]) NumRequeues(item T) int {
 	return w.limiter.NumRequeues(item)
 }
 
-// Tracked is how many items the limiter remembers.
+// Tracked is the number of items that the limiter remembers.
 func (w TypedWithMaxWaitRateLimiter[T]) Tracked() int {
 	return tracked(w.limiter)
 }

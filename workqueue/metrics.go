@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// unfinishedWorkPeriod is how often the two gauges of unfinished work are set.
+// unfinishedWorkPeriod is the time between two settings of the gauges of unfinished work.
 const unfinishedWorkPeriod = 500 * time.Millisecond
 
 // GaugeMetric goes up and down by one.
@@ -39,8 +39,8 @@ type HistogramMetric interface {
 }
 
 // MetricsProvider makes the metrics of the queue called name. Durations are in seconds. The queue
-// calls what it is given from any goroutine and under no lock, so that gauges may pass through a
-// value that never was.
+// calls its metrics from any goroutine and under no lock, so a gauge may briefly have a value that
+// the queue never had.
 type MetricsProvider interface {
 	// NewDepthMetric counts the items that wait for a worker, or for the Done of the worker that
 	// has them.
@@ -59,11 +59,11 @@ type MetricsProvider interface {
 	NewRetriesMetric(name string) CounterMetric
 }
 
-// MetricsReleaser is a MetricsProvider that wants to know when metrics end.
+// MetricsReleaser is a MetricsProvider that is notified when metrics are no longer used.
 type MetricsReleaser interface {
-	// ReleaseMetrics says that what made metrics for the queue called name is shut down and will
-	// not use them any more, but for workers that still finish. A Typed calls it once, for all but
-	// the retries; a TypedDelayingQueue once, for those.
+	// ReleaseMetrics reports that the queue called name is shut down. It will not use its metrics
+	// any more, except for workers that still finish. A Typed calls it once, for all metrics but
+	// the retries; a TypedDelayingQueue calls it once, for the retries.
 	ReleaseMetrics(name string)
 }
 

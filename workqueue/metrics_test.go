@@ -225,7 +225,8 @@ func (f faulty) NewWorkDurationMetric(q string) workqueue.HistogramMetric {
 	return faultyMetric{f.metric("work", q), f}
 }
 
-// A metric that panics in Add or in Done, in a program that survives it, leaves no worker asleep beside a full queue.
+// A metric that panics in Add or in Done, in a program that survives it, leaves no worker asleep
+// beside a full queue.
 func TestMetrics_APanicStopsNobody(t *testing.T) {
 	survive := func(call func()) {
 		defer func() { _ = recover() }()
@@ -265,4 +266,44 @@ func TestMetrics_APanicStopsNobody(t *testing.T) {
 			})
 		})
 	}
+}
+
+// releasing is a recorder that counts calls of ReleaseMetrics.
+type releasing struct {
+	*recorder
+	released map[string]int
+}
+
+func (r releasing) ReleaseMetrics(name string) { r.released[name]++ }
+
+// The queue, and the delaying queue around it, release their metrics once.
+func TestMetrics_AreReleasedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		provider := releasing{newRecorder(), map[string]int{}}
+		plain := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "plain", MetricsProvider: provider})
+		delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "delaying", MetricsProvider: provider})
+		nameless := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{MetricsProvider: provider})
+		for _, q := range []workqueue.TypedInterface[string]{plain, delaying, nameless} {
+			q.ShutDown()
+			q.ShutDownWithDrain()
+			q.ShutDown()
+		}
+		assert.Equal(t, map[string]int{"plain": 1, "delaying": 2}, provider.released)
+	})
+}
+
+// A queue that drains releases its metrics when it is drained.
+func TestMetrics_AreReleasedAfterTheDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		provider := releasing{newRecorder(), map[string]int{}}
+		q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "q", MetricsProvider: provider})
+		q.Add("a")
+		item, _ := q.Get()
+		go q.ShutDownWithDrain()
+		synctest.Wait()
+		assert.Empty(t, provider.released)
+		q.Done(item)
+		synctest.Wait()
+		assert.Equal(t, map[string]int{"q": 1}, provider.released)
+	})
 }

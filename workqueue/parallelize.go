@@ -20,18 +20,22 @@ type options struct {
 // Options change how ParallelizeUntil works.
 type Options func(*options)
 
-// WithChunkSize makes a worker take c pieces at a time, in order. It pays when pieces are many and small. Less than 1
-// counts as 1.
+// WithChunkSize makes a worker take c pieces at a time, in order, which is faster if there are many
+// small pieces. Less than 1 counts as 1.
 func WithChunkSize(c int) func(*options) {
 	return func(o *options) { o.chunkSize = c }
 }
 
-// ParallelizeUntil calls doWorkPiece for every number from 0 to pieces-1, on up to workers goroutines, and returns when
-// all of those have ended. Once ctx is done no further piece begins. A nil ctx is never done.
+// ParallelizeUntil calls doWorkPiece for every number from 0 to pieces-1, on up to workers
+// goroutines, and returns when all of them have ended. After the end of ctx no further piece
+// begins. A nil ctx does not end.
 //
-// A panic of doWorkPiece goes to the crash handlers of k8s.io/apimachinery, which by default end the process. If they are
-// told not to, that worker's chunk and the worker are lost; the others go on.
-func ParallelizeUntil(ctx context.Context, workers, pieces int, doWorkPiece DoWorkPieceFunc, opts ...Options) {
+// A panic of doWorkPiece goes to the crash handlers of k8s.io/apimachinery, which by default end
+// the process. If they let it live, that goroutine ends without the rest of its chunk, and the
+// others continue.
+func ParallelizeUntil(
+	ctx context.Context, workers, pieces int, doWorkPiece DoWorkPieceFunc, opts ...Options,
+) {
 	o := options{}
 	for _, opt := range opts {
 		opt(&o)

@@ -30,8 +30,9 @@ func onBothLimiters(t *testing.T, ours, clientGos func() workqueue.TypedRateLimi
 	}
 }
 
-// It is often said that a token bucket blocks until there is a token, and that it limits what a controller does. It does
-// not block: it says how long it is until the token that was taken exists. And only AddRateLimited asks it, Add does not.
+// It is often said that a token bucket blocks until there is a token, and that it limits what a
+// controller does. It does not block: it says how long it is until the token that was taken exists.
+// And only AddRateLimited asks it, Add does not.
 func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
 	onBothLimiters(t,
 		func() workqueue.TypedRateLimiter[string] { return workqueue.NewTypedBucketRateLimiter[string](10, 100) },
@@ -55,8 +56,8 @@ func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
 		})
 }
 
-// The fast/slow limiter is often called a counter with a time window. There is no window: each item is counted by itself,
-// and nothing but Forget gives it its fast attempts back.
+// The fast/slow limiter is often called a counter with a time window. There is no window: each item
+// is counted by itself, and nothing but Forget gives it its fast attempts back.
 func TestPost_FastSlowHasNoTimeWindow(t *testing.T) {
 	onBothLimiters(t,
 		func() workqueue.TypedRateLimiter[string] {

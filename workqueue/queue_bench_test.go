@@ -72,7 +72,8 @@ func BenchmarkAddGetDone_Backlog(b *testing.B) {
 	})
 }
 
-// 8 adders and 8 workers: one op is a key on its way from Add to Done. An adder waits when it is 100 keys ahead.
+// 8 adders and 8 workers: one op is a key on its way from Add to Done. An adder waits when it is
+// 100 keys ahead.
 func BenchmarkAddGetDone_Adders8Workers8(b *testing.B) {
 	benchAdders8Workers8(b, 100)
 }

@@ -69,3 +69,12 @@ func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 	}
 	return s
 }
+
+// Snapshot is that of the delaying queue. It is empty if an owner's DelayingQueue has no Snapshot
+// method.
+func (q *TypedRateLimitingQueue[T]) Snapshot() Snapshot[T] {
+	if queue, ok := q.TypedDelayingInterface.(interface{ Snapshot() Snapshot[T] }); ok {
+		return queue.Snapshot()
+	}
+	return Snapshot[T]{}
+}

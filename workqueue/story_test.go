@@ -32,7 +32,8 @@ func TestStory_FirstInFirstOut(t *testing.T) {
 	})
 }
 
-// 1 is added while a worker has it: no second worker gets it, and it is queued once when the first is done.
+// 1 is added while a worker has it: no second worker gets it, and it is queued once when the first
+// is done.
 func TestStory_AddDuringProcessingWaitsForDone(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.Add("1")
@@ -49,7 +50,8 @@ func TestStory_AddDuringProcessingWaitsForDone(t *testing.T) {
 	})
 }
 
-// Get takes an item out of the line, but only Done gives it back: a worker that forgets Done has lost the item for ever.
+// Get takes an item out of the line, but only Done gives it back: a worker that forgets Done has
+// lost the item for ever.
 func TestStory_WithoutDoneAnItemNeverReturns(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.Add("a")
@@ -61,8 +63,8 @@ func TestStory_WithoutDoneAnItemNeverReturns(t *testing.T) {
 	})
 }
 
-// A worker that forgets Forget: the item succeeds, and its next failure, a day later, waits as long as if it had failed
-// all the time.
+// A worker that forgets Forget: the item succeeds, and its next failure, a day later, waits as long
+// as if it had failed all the time.
 func TestStory_WithoutForgetTheDelayKeepsDoubling(t *testing.T) {
 	for _, forget := range []bool{false, true} {
 		t.Run(fmt.Sprintf("forget=%v", forget), func(t *testing.T) {
@@ -128,7 +130,8 @@ func TestStory_NeitherDoneNorForget(t *testing.T) {
 	})
 }
 
-// Items are compared with ==. Two pointers to equal keys are two items, the keys themselves are one.
+// Items are compared with ==. Two pointers to equal keys are two items, the keys themselves are
+// one.
 func TestStory_ItemsAreValues(t *testing.T) {
 	type key struct{ namespace, name string }
 	values := workqueue.NewTyped[key]()
@@ -142,7 +145,8 @@ func TestStory_ItemsAreValues(t *testing.T) {
 	assert.Equal(t, 2, pointers.Len())
 }
 
-// Many workers, many adders: no key is ever with two workers, and what was added last is worked on after it was added.
+// Many workers, many adders: no key is ever with two workers, and what was added last is worked on
+// after it was added.
 func TestStory_OneKeyOneWorker(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		const keys, adders, workers, adds = 5, 8, 8, 200
@@ -188,7 +192,8 @@ func TestStory_OneKeyOneWorker(t *testing.T) {
 	})
 }
 
-// Every sleeping worker is woken when there is work for all of them, although one is woken at a time.
+// Every sleeping worker is woken when there is work for all of them, although one is woken at a
+// time.
 func TestStory_AllWorkersWake(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		release := make(chan struct{})
@@ -303,7 +308,8 @@ func TestStory_ShutDownServesWhatIsQueued(t *testing.T) {
 	})
 }
 
-// ShutDownWithDrain returns when everything is done: what workers have, what they will have again, what is queued.
+// ShutDownWithDrain returns when everything is done: what workers have, what they will have again,
+// what is queued.
 func TestStory_DrainWaitsForEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := impls[0].make()

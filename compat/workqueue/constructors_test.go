@@ -21,7 +21,8 @@ import (
 // queue is what every constructor makes; some make more.
 type queue = workqueue.TypedInterface[any]
 
-// constructors are every way to make a queue, in both packages, with what the provider of the process hears of its life.
+// constructors are every way to make a queue, in both packages, with what the provider of the
+// process hears of its life.
 var constructors = []struct {
 	name    string
 	ours    func() queue

@@ -9,7 +9,8 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// The worker that every tutorial about controllers has. But for the import of workqueue it is as it is there.
+// The worker that every tutorial about controllers has. But for the import of workqueue it is as it
+// is there.
 func Example() {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	queue.Add("default/good")

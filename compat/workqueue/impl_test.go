@@ -56,7 +56,8 @@ func (m metric) Dec()            { m.tell() }
 func (m metric) Set(float64)     { m.tell() }
 func (m metric) Observe(float64) { m.tell() }
 
-// provider makes the metrics of a recorder: G to H are the interfaces that one of the two packages has for them.
+// provider makes the metrics of a recorder: G to H are the interfaces that one of the two packages
+// has for them.
 type provider[G, S, C, H any] struct{ *recorder }
 
 func as[T any](m metric) T { return any(m).(T) }

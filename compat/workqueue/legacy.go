@@ -18,7 +18,8 @@ type Interface TypedInterface[any]
 // Deprecated: use TypedDelayingInterface.
 type DelayingInterface TypedDelayingInterface[any]
 
-// RateLimitingInterface is a queue of any items, which asks a RateLimiter how long they have to wait.
+// RateLimitingInterface is a queue of any items, which asks a RateLimiter how long they have to
+// wait.
 //
 // Deprecated: use TypedRateLimitingInterface.
 type RateLimitingInterface TypedRateLimitingInterface[any]
@@ -78,8 +79,8 @@ func NewDelayingQueueWithConfig(config DelayingQueueConfig) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(config)
 }
 
-// NewDelayingQueueWithCustomQueue makes a delaying queue around q, which keeps metrics of its own or none. The name is for
-// the count of retries.
+// NewDelayingQueueWithCustomQueue makes a delaying queue around q, which keeps metrics of its own
+// or none. The name is for the count of retries.
 //
 // Deprecated: use NewTypedDelayingQueueWithConfig.
 func NewDelayingQueueWithCustomQueue(q Interface, name string) DelayingInterface {
@@ -93,7 +94,8 @@ func NewNamedDelayingQueue(name string) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(DelayingQueueConfig{Name: name})
 }
 
-// NewDelayingQueueWithCustomClock makes a delaying FIFO queue for which clock tells when an item is due.
+// NewDelayingQueueWithCustomClock makes a delaying FIFO queue for which clock tells when an item is
+// due.
 //
 // Deprecated: use NewTypedDelayingQueueWithConfig.
 func NewDelayingQueueWithCustomClock(clock clock.WithTicker, name string) DelayingInterface {
@@ -114,7 +116,8 @@ func NewRateLimitingQueueWithConfig(rateLimiter RateLimiter, config RateLimiting
 	return NewTypedRateLimitingQueueWithConfig(rateLimiter, config)
 }
 
-// NewNamedRateLimitingQueue makes a rate-limiting FIFO queue with metrics, if SetProvider was called.
+// NewNamedRateLimitingQueue makes a rate-limiting FIFO queue with metrics, if SetProvider was
+// called.
 //
 // Deprecated: use NewTypedRateLimitingQueueWithConfig.
 func NewNamedRateLimitingQueue(rateLimiter RateLimiter, name string) RateLimitingInterface {

@@ -17,7 +17,8 @@ type TypedBucketRateLimiter[T comparable] = workqueue.TypedBucketRateLimiter[T]
 // TypedItemExponentialFailureRateLimiter doubles an item's delay with each failure.
 type TypedItemExponentialFailureRateLimiter[T comparable] = workqueue.TypedItemExponentialFailureRateLimiter[T]
 
-// TypedItemFastSlowRateLimiter has one delay for an item's first failures and another for all that follow.
+// TypedItemFastSlowRateLimiter has one delay for an item's first failures and another for all that
+// follow.
 type TypedItemFastSlowRateLimiter[T comparable] = workqueue.TypedItemFastSlowRateLimiter[T]
 
 // TypedMaxOfRateLimiter asks all of its limiters and answers the longest delay.
@@ -26,8 +27,8 @@ type TypedMaxOfRateLimiter[T comparable] = workqueue.TypedMaxOfRateLimiter[T]
 // TypedWithMaxWaitRateLimiter answers what another limiter answers, but no longer than a maximum.
 type TypedWithMaxWaitRateLimiter[T comparable] = workqueue.TypedWithMaxWaitRateLimiter[T]
 
-// DefaultTypedControllerRateLimiter is 5 ms doubling to 1000 s for each item, and no more than 10 retries a second (100 at
-// once) for all of them.
+// DefaultTypedControllerRateLimiter is 5 ms doubling to 1000 s for each item, and no more than 10
+// retries a second (100 at once) for all of them.
 func DefaultTypedControllerRateLimiter[T comparable]() TypedRateLimiter[T] {
 	return workqueue.DefaultTypedControllerRateLimiter[T]()
 }

@@ -23,8 +23,8 @@ func WithChunkSize(c int) func(*options) {
 	return func(o *options) { o.chunkSize = c }
 }
 
-// ParallelizeUntil calls doWorkPiece for every number from 0 to pieces-1, on up to workers goroutines, and returns when
-// all of those have ended. Once ctx is done no further piece begins.
+// ParallelizeUntil calls doWorkPiece for every number from 0 to pieces-1, on up to workers
+// goroutines, and returns when all of those have ended. Once ctx is done no further piece begins.
 func ParallelizeUntil(ctx context.Context, workers, pieces int, doWorkPiece DoWorkPieceFunc, opts ...Options) {
 	var o options // of this package: nobody else can write a function of the other's
 	for _, opt := range opts {

@@ -17,8 +17,8 @@ func TestParity(t *testing.T) {
 	parity.Check(t, "k8s.io/client-go/util/workqueue", "example.com/informerstack/compat/workqueue", nil)
 }
 
-// client-go's own transport uses a workqueue. A client-go that uses this one compiles only if this one uses nothing of
-// client-go.
+// client-go's own transport uses a workqueue. A client-go that uses this one compiles only if this
+// one uses nothing of client-go.
 func TestImports_NothingOfClientGo(t *testing.T) {
 	deps, err := exec.Command("go", "list", "-deps", ".").Output()
 	require.NoError(t, err)

@@ -29,8 +29,9 @@ type MetricsProvider = workqueue.MetricsProvider
 // global is what SetProvider was given.
 var global atomic.Pointer[MetricsProvider]
 
-// SetProvider gives the process the provider for queues that have a name and no provider of their own. Only the first call
-// counts, for the queues made after it. It may be called from any goroutine.
+// SetProvider gives the process the provider for queues that have a name and no provider of their
+// own. Only the first call counts, for the queues made after it. It may be called from any
+// goroutine.
 func SetProvider(metricsProvider MetricsProvider) {
 	global.CompareAndSwap(nil, &metricsProvider)
 }
