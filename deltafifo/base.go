@@ -88,7 +88,7 @@ func (b *base) Transformer() store.TransformFunc { return b.preparer.transformer
 
 // Received notes that every change up to resourceVersion, which was current at asOf, has been
 // queued. Once all of them are processed, Reached is called with both, at once if nothing is
-// queued. "" is ignored.
+// queued. A server without resourceVersions has "".
 //
 // Reached may also be called with the resourceVersion of a queued change, and a zero asOf. It is
 // not called for a change whose processing failed, nor for later ones, until a Replace has come
