@@ -88,7 +88,7 @@ func (b *base) Transformer() store.TransformFunc { return b.preparer.transformer
 
 // Received notes that every change up to resourceVersion, which was current at asOf, has been
 // queued. The queue calls Reached with both when all of them are processed, at once if nothing is
-// queued. An empty resourceVersion is ignored.
+// queued. The resourceVersion of a server without resourceVersions is "".
 //
 // The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
 // does not call Reached for a change whose processing failed, or for later changes, until a Replace

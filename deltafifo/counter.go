@@ -158,12 +158,13 @@ func (c *counter) changed(resourceVersion string) {
 	}
 }
 
-// receive notes that every change up to resourceVersion has been queued.
+// receive notes that every change up to resourceVersion has been queued. "" is the version of a
+// server that has none; it is reported too, because what was lost before a list is repaired then.
 func (c *counter) receive(resourceVersion string, asOf time.Time) {
-	if c.reached == nil || c.failed || resourceVersion == "" {
+	if c.reached == nil || c.failed {
 		return
 	}
-	c.ordered = resourceVersion != "0"
+	c.ordered = resourceVersion != "" && resourceVersion != "0"
 	c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion, asOf: asOf})
 }
 

@@ -235,7 +235,11 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 			}
 		},
 	}
-	reached := func(resourceVersion string, _ time.Time) { indexer.Bookmark(resourceVersion) }
+	reached := func(resourceVersion string, _ time.Time) {
+		if resourceVersion != "" {
+			indexer.Bookmark(resourceVersion)
+		}
+	}
 	inner, queue := options.newQueue(logger, options.ObjectType, indexer, reached)
 	options.Reflector.Progress = received(inner, options.Reflector.Progress)
 	deltas.stored = inner.Stored

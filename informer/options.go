@@ -63,7 +63,7 @@ type QueueOptions struct {
 }
 
 // ReachedFunc is called when every change up to resourceVersion, which was current at asOf, is in
-// the store. asOf is zero if it is not known yet.
+// the store. resourceVersion is "" if the server has none; asOf is zero if it is not known yet.
 type ReachedFunc = func(resourceVersion string, asOf time.Time)
 
 // VersionedQueue is a queue that reports which resourceVersion the store has reached. Both queues of

@@ -37,7 +37,10 @@ type storedVersion struct {
 func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.version, v.incomplete = resourceVersion, false
+	v.incomplete = false
+	if resourceVersion != "" {
+		v.version = resourceVersion
+	}
 	if !asOf.IsZero() {
 		v.asOf = asOf
 	}
@@ -106,7 +109,9 @@ func (v *storedVersion) waitComplete(ctx context.Context) error {
 
 // reached is the queue's ReachedFunc.
 func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
-	s.bookmark(resourceVersion)
+	if resourceVersion != "" {
+		s.bookmark(resourceVersion)
+	}
 	s.stored.set(resourceVersion, asOf)
 }
 

@@ -27,8 +27,9 @@ func defaultBackoff() wait.Backoff {
 //	B2  they start again two minutes after they last did, and when health is proven: a watch
 //	    that was followed lived longer than the last wait, or brought a change. A LIST, or the
 //	    initial events of a stream, prove nothing
-//	B3  after a change that could not be applied, changes prove nothing: only the life of a
-//	    watch does
+//	B3  after a change that could not be applied, changes prove nothing, nor does a watch that
+//	    lived less than two minutes: the consumer may lose the same change of each list, some
+//	    time after it arrived
 //	B4  they start again at the first 410 since health was proven, for the server that sends it
 //	    is well; not at the next
 type backoff struct {
@@ -61,7 +62,7 @@ func (b *backoff) changeArrived() {
 
 // watchEnded notes how long a watch was followed.
 func (b *backoff) watchEnded(lived time.Duration) {
-	if lived > b.last {
+	if lived > b.last && (!b.failed || lived >= backoffReset) {
 		b.healthy()
 	}
 }

@@ -54,6 +54,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	defer timer.Stop()
 	events := r.round.open.ResultChan()
 	for {
+		r.round.open.idleSince = r.opts.Clock.Now()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

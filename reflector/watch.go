@@ -24,6 +24,7 @@ type liveWatch struct {
 	opened      time.Time // when the server answered
 	deadline    time.Time // when the server should have ended it
 	lastEvent   time.Time // or the zero time
+	idleSince   time.Time // when the reflector last began to wait for an event
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
 
@@ -33,7 +34,8 @@ type liveWatch struct {
 }
 
 // A pause of backlogPause between two events, or of firstPause before the first one, shows that the
-// backlog of a watch has arrived: a server sends it in one go.
+// backlog of a watch has arrived: a server sends it in one go. Only the time in which the reflector
+// waited counts: while the store takes an event, the next one may be there already.
 const (
 	backlogPause = 100 * time.Millisecond
 	firstPause   = time.Second
@@ -41,14 +43,14 @@ const (
 
 // noteEvent notes that an event arrived at now.
 func (w *liveWatch) noteEvent(now time.Time, kind watch.EventType) {
-	paused := now.Sub(w.lastEvent) >= backlogPause
+	pause := backlogPause
 	if w.lastEvent.IsZero() {
-		paused = now.Sub(w.opened) >= firstPause
+		pause = firstPause
 	}
-	if paused || kind == watch.Bookmark {
+	if now.Sub(w.idleSince) >= pause || kind == watch.Bookmark {
 		w.behind = 0
 	}
-	w.lastEvent = now
+	w.lastEvent, w.idleSince = now, now
 }
 
 // openWatch opens a watch at the last resourceVersion.
