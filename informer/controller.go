@@ -82,6 +82,7 @@ func NewController(config *Config) Controller { return newController(*config) }
 // controller runs two goroutines: the reflector's fills the queue, Run's own empties it.
 type controller struct {
 	config  Config
+	repairs bool // what was popped and could not be processed is listed again
 	started atomic.Bool
 
 	mu        sync.Mutex
@@ -144,13 +145,26 @@ func (c *controller) processUntilClosed(ctx context.Context) {
 		pop = func() error { return queue.PopBatch(c.config.ProcessBatch, c.config.Process) }
 	}
 	for ctx.Err() == nil {
-		switch err := pop(); {
+		switch err := c.repaired(pop); {
 		case errors.Is(err, deltafifo.ErrFIFOClosed):
 			return
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Processing a change failed")
 		}
 	}
+}
+
+// repaired pops, and asks for a relist if what was popped is lost. It does so after the queue has
+// noted the failure: a list that arrives before that does not repair it.
+func (c *controller) repaired(pop func() error) error {
+	err := errProcessPanicked
+	defer func() {
+		if c.repairs && err != nil && !errors.Is(err, deltafifo.ErrFIFOClosed) {
+			c.running().Relist(err)
+		}
+	}()
+	err = pop()
+	return err
 }
 
 // HasSynced implements Controller.
@@ -169,9 +183,6 @@ func (c *controller) status() reflector.Status {
 	}
 	return reflector.Status{}
 }
-
-// relist makes the reflector fetch everything again, because a popped change was lost.
-func (c *controller) relist(cause error) { c.running().Relist(cause) }
 
 // running returns the reflector, nil before Run.
 func (c *controller) running() *reflector.Reflector {
@@ -227,6 +238,7 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 	}
 	indexer := newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions)
 	deltas := &deltaProcessor{
+		lost:  func() {},
 		store: indexer,
 		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
 		emit: func(changes []change) {
@@ -254,6 +266,6 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 		Reflector:        options.Reflector,
 		Prepare:          options.Prepare,
 	})
-	deltas.lost = c.relist
+	c.repairs = true
 	return indexer, c
 }

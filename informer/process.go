@@ -29,8 +29,8 @@ type deltaProcessor struct {
 	stored func()
 	// emit may change the slice's elements and must not keep the slice.
 	emit func([]change)
-	// lost is called when a delta could not be applied, with the reason.
-	lost func(cause error)
+	// lost is called when a delta could not be applied, before HasSynced of the queue can change.
+	lost func()
 
 	scratch []change // reused by each call
 }
@@ -58,7 +58,7 @@ func (p *deltaProcessor) finish(err error) {
 	clear(p.scratch)
 	p.scratch = p.scratch[:0]
 	if err != nil {
-		p.lost(err)
+		p.lost()
 	}
 }
 

@@ -91,6 +91,7 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 		store: s.indexer,
 		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
 		emit:  s.processor.distributeLocked,
+		lost:  s.stored.lose,
 	}
 	return s
 }
@@ -152,7 +153,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		Reflector:         reflectorOptions,
 		Prepare:           s.options.Prepare,
 	})
-	s.deltas.lost = s.lost
+	s.controller.repairs = true
 	return s.controller
 }
 

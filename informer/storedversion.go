@@ -115,12 +115,6 @@ func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
 	s.stored.set(resourceVersion, asOf)
 }
 
-// lost is called when a popped change could not be stored.
-func (s *sharedIndexInformer) lost(cause error) {
-	s.stored.lose()
-	s.controller.relist(cause)
-}
-
 // received returns a reflector's Progress that passes each resourceVersion on to the queue.
 func received(queue VersionedQueue, next func(string, time.Time)) func(string, time.Time) {
 	if next == nil {
