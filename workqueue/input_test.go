@@ -343,6 +343,57 @@ func TestDelaying_OwnClock(t *testing.T) {
 	}
 }
 
+// steppingClock is a fake clock that is stepped once, right after it was read.
+type steppingClock struct {
+	*testingclock.FakeClock
+	step time.Duration
+}
+
+func (c *steppingClock) Now() time.Time {
+	defer c.stepOnce()
+	return c.FakeClock.Now()
+}
+
+func (c *steppingClock) Since(t time.Time) time.Duration {
+	defer c.stepOnce()
+	return c.FakeClock.Since(t)
+}
+
+func (c *steppingClock) stepOnce() {
+	step := c.step
+	c.step = 0
+	c.FakeClock.Step(step)
+}
+
+// The clock is stepped while AddAfter runs, so that the item is due when the timer is to be set: the
+// item is added without another step.
+func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
+	type delaying = workqueue.TypedDelayingInterface[string]
+	for impl, construct := range map[string]func(clock.WithTicker) delaying{
+		"ours": func(c clock.WithTicker) delaying {
+			return workqueue.NewTypedDelayingQueueWithConfig(
+				workqueue.TypedDelayingQueueConfig[string]{Clock: c})
+		},
+		clientGo: func(c clock.WithTicker) delaying {
+			return reference.NewTypedDelayingQueueWithConfig(
+				reference.TypedDelayingQueueConfig[string]{Clock: c})
+		},
+	} {
+		t.Run("impl="+impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock := &steppingClock{FakeClock: testingclock.NewFakeClock(time.Now())}
+				q := construct(clock)
+				defer q.ShutDown()
+				synctest.Wait()
+				clock.step = 2 * time.Second
+				q.AddAfter("a", time.Second)
+				synctest.Wait()
+				assert.Equal(t, 1, q.Len())
+			})
+		})
+	}
+}
+
 // Queues of the owner's own below: without GetWithContext and Snapshot, the queues around do what
 // they can.
 func TestDelaying_OwnQueue(t *testing.T) {

@@ -29,7 +29,8 @@ import (
 //	Q3  no caller of Get waits while the queue has an item for it: each Push wakes one waiting
 //	    caller, and a caller that was woken and leaves without an item wakes the next
 type Typed[T comparable] struct {
-	metrics *queueMetrics[T] // nil: none
+	metrics             *queueMetrics[T] // nil: none
+	drainProcessingOnly bool
 
 	mu           sync.Mutex
 	items        map[T]entry
@@ -63,6 +64,10 @@ type TypedQueueConfig[T comparable] struct {
 	Clock clock.WithTicker
 	// Queue is the order in which items are handed out. Nil means first in, first out.
 	Queue Queue[T]
+	// DrainProcessingOnly makes ShutDownWithDrain wait until no worker has an item, whether items
+	// are queued or not, as client-go's does. By default it also waits until no item is queued,
+	// which needs workers that go on calling Get.
+	DrainProcessingOnly bool
 }
 
 // NewTyped returns a FIFO queue without metrics.
@@ -75,7 +80,11 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	if config.Queue == nil {
 		config.Queue = DefaultQueue[T]()
 	}
-	q := &Typed[T]{items: map[T]entry{}, queue: config.Queue}
+	q := &Typed[T]{
+		drainProcessingOnly: config.DrainProcessingOnly,
+		items:               map[T]entry{},
+		queue:               config.Queue,
+	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
 	q.metrics = startQueueMetrics[T](
 		config.MetricsProvider, config.Name, orRealClock(config.Clock), &q.mu)
@@ -201,11 +210,11 @@ func (q *Typed[T]) done(item T) (worked time.Duration, ok bool) {
 	if q.metrics != nil {
 		worked = q.metrics.end(item, now)
 	}
-	if len(q.items) == 0 {
+	if len(q.items) == 0 && q.mostItems > keptItems {
+		q.items, q.mostItems = map[T]entry{}, 0 // a map of Go's does not shrink
+	}
+	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast()
-		if q.mostItems > keptItems {
-			q.items, q.mostItems = map[T]entry{}, 0 // a map of Go's does not shrink
-		}
 	}
 	return worked, true
 }
@@ -236,9 +245,15 @@ func (q *Typed[T]) ShutDownWithDrain() {
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.items) > 0 && q.shutDowns == shutDowns {
+	for !q.isDrainedLocked() && q.shutDowns == shutDowns {
 		q.drained.Wait()
 	}
+}
+
+// isDrainedLocked reports whether no item is left, or none that is processing: by Q1 and Q2, all
+// items are then in the queue.
+func (q *Typed[T]) isDrainedLocked() bool {
+	return len(q.items) == 0 || q.drainProcessingOnly && len(q.items) <= q.queue.Len()
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of

@@ -20,6 +20,8 @@
 package workqueue
 
 import (
+	"time"
+
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -35,45 +37,59 @@ type Typed[T comparable] = workqueue.Typed[T]
 // Queue is the order in which queued items are handed out.
 type Queue[T comparable] = workqueue.Queue[T]
 
-// TypedQueueConfig is what NewTypedWithConfig can be told. Without a MetricsProvider, that of
-// SetProvider counts.
-type TypedQueueConfig[T comparable] = workqueue.TypedQueueConfig[T]
+// TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without metrics.
+type TypedQueueConfig[T comparable] struct {
+	// Name of the queue in its metrics. A queue without a name has no metrics.
+	Name string
+	// MetricsProvider makes the queue's metrics. Nil means that of SetProvider.
+	MetricsProvider MetricsProvider
+	// Clock measures for the metrics. Nil means the real clock.
+	Clock clock.WithTicker
+	// Queue is the order in which items are handed out. Nil means first in, first out.
+	Queue Queue[T]
+}
 
-// DefaultQueue makes a first-in-first-out order.
+// DefaultQueue returns the order first in, first out.
 func DefaultQueue[T comparable]() Queue[T] {
 	return workqueue.DefaultQueue[T]()
 }
 
-// NewTyped makes a FIFO queue without metrics.
+// NewTyped returns a FIFO queue without metrics.
 func NewTyped[T comparable]() *Typed[T] {
 	return NewTypedWithConfig(TypedQueueConfig[T]{})
 }
 
-// NewTypedWithConfig makes a queue.
+// NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
+// but not for queued ones: a program may drain a queue for which no worker runs.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	config.MetricsProvider = orGlobal(config.MetricsProvider)
-	return workqueue.NewTypedWithConfig(config)
+	return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{
+		Name:                config.Name,
+		MetricsProvider:     orGlobal(config.MetricsProvider),
+		Clock:               config.Clock,
+		Queue:               config.Queue,
+		DrainProcessingOnly: true,
+	})
 }
 
-// TypedDelayingInterface is a queue that an item can join later.
+// TypedDelayingInterface is a queue to which an item can be added later.
 type TypedDelayingInterface[T comparable] = workqueue.TypedDelayingInterface[T]
 
-// TypedDelayingQueueConfig is what NewTypedDelayingQueueWithConfig can be told. The zero value is a
+// TypedDelayingQueueConfig configures NewTypedDelayingQueueWithConfig. The zero value makes a
 // delaying FIFO queue without metrics.
 type TypedDelayingQueueConfig[T comparable] struct {
-	// Logger is told when Queue panics as an item joins it. nil: klog's.
+	// Logger is for the report of a panic of Queue.Add. Nil means klog's.
 	Logger *klog.Logger
-	// Name of the queue in its metrics. Without a name there are none.
+	// Name of the queue in its metrics. A queue without a name has no metrics.
 	Name string
-	// MetricsProvider makes the queue's metrics. nil: that of SetProvider.
+	// MetricsProvider makes the queue's metrics. Nil means that of SetProvider.
 	MetricsProvider MetricsProvider
-	// Clock tells when an item is due. nil: the real one.
+	// Clock decides when an item is due. Nil means the real clock.
 	Clock clock.WithTicker
-	// Queue is the queue that items join. nil: a new Typed.
+	// Queue is the queue to which due items are added. Nil means a new Typed.
 	Queue TypedInterface[T]
 }
 
-// NewTypedDelayingQueue makes a delaying FIFO queue without metrics.
+// NewTypedDelayingQueue returns a delaying FIFO queue without metrics.
 func NewTypedDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
 }
@@ -85,46 +101,87 @@ func TypedNewDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 	return NewTypedDelayingQueue[T]()
 }
 
-// NewTypedDelayingQueueWithConfig makes a delaying queue.
-func NewTypedDelayingQueueWithConfig[T comparable](config TypedDelayingQueueConfig[T]) TypedDelayingInterface[T] {
-	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
+// NewTypedDelayingQueueWithConfig returns a delaying queue. It registers a ticker with a Clock that
+// it is given: tests wait until a fake clock has waiters.
+func NewTypedDelayingQueueWithConfig[T comparable](
+	config TypedDelayingQueueConfig[T],
+) TypedDelayingInterface[T] {
+	if config.Queue == nil {
+		config.Queue = NewTypedWithConfig(TypedQueueConfig[T]{
+			Name:            config.Name,
+			MetricsProvider: config.MetricsProvider,
+			Clock:           config.Clock,
+		})
+	}
+	q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
 		Logger:          config.Logger,
 		Name:            config.Name,
 		MetricsProvider: orGlobal(config.MetricsProvider),
 		Clock:           config.Clock,
 		Queue:           config.Queue,
 	})
+	if config.Clock == nil {
+		return q
+	}
+	return &tickingQueue[T]{q, config.Clock.NewTicker(heartbeat)}
+}
+
+// heartbeat is the period of the ticker that a delaying queue of client-go reads.
+const heartbeat = 10 * time.Second
+
+// tickingQueue is a delaying queue with a ticker that is not read.
+type tickingQueue[T comparable] struct {
+	*workqueue.TypedDelayingQueue[T]
+	ticker clock.Ticker
+}
+
+// ShutDown also stops the ticker.
+func (q *tickingQueue[T]) ShutDown() {
+	q.ticker.Stop()
+	q.TypedDelayingQueue.ShutDown()
+}
+
+// ShutDownWithDrain also stops the ticker.
+func (q *tickingQueue[T]) ShutDownWithDrain() {
+	q.ticker.Stop()
+	q.TypedDelayingQueue.ShutDownWithDrain()
 }
 
 // TypedRateLimitingInterface is a queue that asks a TypedRateLimiter how long an item has to wait.
 type TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInterface[T]
 
-// TypedRateLimitingQueueConfig is what NewTypedRateLimitingQueueWithConfig can be told. The zero
-// value is a FIFO queue without metrics.
+// TypedRateLimitingQueueConfig configures NewTypedRateLimitingQueueWithConfig. The zero value makes
+// a FIFO queue without metrics.
 type TypedRateLimitingQueueConfig[T comparable] struct {
-	// Name of the queue in its metrics. Without a name there are none.
+	// Name of the queue in its metrics. A queue without a name has no metrics.
 	Name string
-	// MetricsProvider makes the queue's metrics. nil: that of SetProvider.
+	// MetricsProvider makes the queue's metrics. Nil means that of SetProvider.
 	MetricsProvider MetricsProvider
-	// Clock tells when an item is due. nil: the real one.
+	// Clock decides when an item is due. Nil means the real clock.
 	Clock clock.WithTicker
-	// DelayingQueue is the queue that items join. nil: a new one as the other fields say.
+	// DelayingQueue is the queue to which items are added. Nil means a new one, configured by the
+	// other fields.
 	DelayingQueue TypedDelayingInterface[T]
 }
 
-// NewTypedRateLimitingQueue makes a rate-limiting FIFO queue without metrics.
-func NewTypedRateLimitingQueue[T comparable](rateLimiter TypedRateLimiter[T]) TypedRateLimitingInterface[T] {
+// NewTypedRateLimitingQueue returns a rate-limiting FIFO queue without metrics.
+func NewTypedRateLimitingQueue[T comparable](
+	rateLimiter TypedRateLimiter[T],
+) TypedRateLimitingInterface[T] {
 	return NewTypedRateLimitingQueueWithConfig(rateLimiter, TypedRateLimitingQueueConfig[T]{})
 }
 
-// NewTypedRateLimitingQueueWithConfig makes a rate-limiting queue.
+// NewTypedRateLimitingQueueWithConfig returns a rate-limiting queue.
 func NewTypedRateLimitingQueueWithConfig[T comparable](
 	rateLimiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T],
 ) TypedRateLimitingInterface[T] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter, workqueue.TypedRateLimitingQueueConfig[T]{
-		Name:            config.Name,
-		MetricsProvider: orGlobal(config.MetricsProvider),
-		Clock:           config.Clock,
-		DelayingQueue:   config.DelayingQueue,
-	})
+	if config.DelayingQueue == nil {
+		config.DelayingQueue = NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{
+			Name:            config.Name,
+			MetricsProvider: config.MetricsProvider,
+			Clock:           config.Clock,
+		})
+	}
+	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter,
+		workqueue.TypedRateLimitingQueueConfig[T]{DelayingQueue: config.DelayingQueue})
 }
