@@ -22,7 +22,7 @@ type ErrorDelays struct {
 	TooManyRequests time.Duration
 	// BaseDelay follows any other error, doubled for each failure before it [100ms].
 	BaseDelay time.Duration
-	// MaxDelay is where the doubling ends [1000s].
+	// MaxDelay is where the doubling ends, and the longest Retry-After that is obeyed [1000s].
 	MaxDelay time.Duration
 }
 
@@ -102,6 +102,9 @@ func (r *TypedErrorTypeRateLimiter[T]) countLocked(item T, delay time.Duration) 
 // delayFor looks through wrapped errors.
 func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
+		if time.Duration(seconds) > r.delays.MaxDelay/time.Second {
+			return r.delays.MaxDelay // a server may ask for any time
+		}
 		return time.Duration(seconds) * time.Second
 	}
 	var network interface{ Timeout() bool } // context.DeadlineExceeded is one

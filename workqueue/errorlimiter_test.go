@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -110,4 +111,22 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Retry-After is obeyed up to MaxDelay: a server cannot park an item for ever.
+func TestRetryAfter_IsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{MaxDelay: time.Minute})
+		q := workqueue.NewTypedRateLimitingQueue[string](limiter)
+		defer q.ShutDown()
+		for seconds, want := range map[int]time.Duration{
+			30: 30 * time.Second, 60: time.Minute, 61: time.Minute, math.MaxInt32: time.Minute,
+		} {
+			start := time.Now()
+			q.AddFailed("a", apierrors.NewTooManyRequests("slow down", seconds))
+			item, _ := q.Get()
+			assert.Equal(t, want, time.Since(start), "%d", seconds)
+			q.Done(item)
+		}
+	})
 }

@@ -40,9 +40,10 @@ type FakeControllerSource struct {
 	// ListError, if set, is what List returns.
 	ListError error
 
-	mu      sync.RWMutex
-	log     []watch.Event // since the last ResetWatch
-	version int
+	mu       sync.RWMutex
+	shutDown bool
+	log      []watch.Event // since the last ResetWatch
+	version  int
 }
 
 // identity tells apart objects of one name, of which one was deleted before the other was made.
@@ -124,6 +125,9 @@ func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.shutDown {
+		return
+	}
 	f.version++
 	object.SetResourceVersion(strconv.Itoa(f.version))
 	f.log = append(f.log, e)
@@ -134,7 +138,7 @@ func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 		f.Items[id] = e.Object
 	}
 	if rand.Float64() < watchProbability {
-		_ = f.Broadcaster.Action(e.Type, e.Object) // fails after Shutdown, which leaves mu locked
+		_ = f.Broadcaster.Action(e.Type, e.Object) // fails only after Shutdown
 	}
 }
 
@@ -142,6 +146,9 @@ func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 func (f *FakeControllerSource) ResetWatch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.shutDown {
+		return
+	}
 	f.Broadcaster.Shutdown()
 	f.Broadcaster = newBroadcaster()
 	f.log = nil
@@ -166,6 +173,9 @@ func (f *FakePVCControllerSource) List(metav1.ListOptions) (runtime.Object, erro
 func (f *FakeControllerSource) listAs(list runtime.Object) (runtime.Object, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	if f.shutDown {
+		return nil, errShutDown
+	}
 	if f.ListError != nil {
 		return nil, f.ListError
 	}
@@ -193,6 +203,9 @@ func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interfac
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	if f.shutDown {
+		return nil, errShutDown
+	}
 	oldest := f.version - len(f.log) + 1 // see C1
 	switch {
 	case from > f.version:
@@ -212,9 +225,15 @@ func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interfac
 // IsWatchListSemanticsUnSupported says that a source has no streaming lists, so that nobody tries.
 func (f *FakeControllerSource) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Shutdown ends every watch once its watcher has taken what waits. No method may be called afterwards: it would wait for
-// ever.
+var errShutDown = errors.New("the source was shut down")
+
+// Shutdown ends every watch once its watcher has received the pending events. Afterwards List and
+// Watch return an error, and changes are ignored. (In client-go they block for ever.)
 func (f *FakeControllerSource) Shutdown() {
-	f.mu.Lock() // and never unlocked
-	f.Broadcaster.Shutdown()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.shutDown {
+		f.shutDown = true
+		f.Broadcaster.Shutdown()
+	}
 }
