@@ -15,10 +15,10 @@ import (
 	"example.com/informerstack/store"
 )
 
-// changeLog holds the changes that handlers are notified of, in order. A change is written once,
-// at the end; each handler reads at its own pace with a cursor. So a handler costs the writer next
-// to nothing, and slow handlers share what they have not read. A batch that every cursor has
-// passed is garbage.
+// changeLog holds the changes that handlers are notified of, in order. A change is appended once;
+// each handler reads at its own pace with a cursor. So a handler costs the writer almost nothing,
+// and slow handlers share the batches that they have not read. A batch that every cursor has passed
+// is garbage.
 //
 //	read by all | fast handler's cursor         | last
 //	            v                               v
@@ -28,7 +28,7 @@ import (
 //
 //	W1  last is the only batch without a next; it is empty
 //	W2  a batch with a next does not change any more
-//	W3  a cursor that has read everything is at last, and so keeps no object alive
+//	W3  a cursor that has read all batches is at last, and so keeps no object alive
 //
 // The processor's mu guards last. Readers do not need it.
 type changeLog struct {
@@ -42,14 +42,14 @@ func newChangeLog() *changeLog { return &changeLog{last: &batch{}} }
 // rest of their batch is delivered.
 const batchLen = 64
 
-// batch is changes that were appended together.
+// batch is a list of changes that were appended together.
 type batch struct {
 	changes []change
-	// synced marks the end of the initial list: a reader that gets here has read all of it.
+	// synced marks the end of the initial list: a reader of this batch has read all of it.
 	synced bool
-	// round decides which handlers get updates that changed nothing.
+	// round selects the handlers that get updates without a change.
 	round resyncRound
-	// at is when the changes were appended.
+	// at is the time of the append.
 	at time.Time
 
 	next atomic.Pointer[batch] // nil while the batch is last
@@ -77,20 +77,20 @@ func (l *changeLog) appendAll(changes []change, round resyncRound) {
 	}
 }
 
-// cursor is a reader's position in a changeLog. It is a backlog: everything from there on.
+// cursor is a reader's position in a changeLog. It is a backlog of the batches from there on.
 type cursor struct {
 	log    *changeLog
-	before int64 // changes in the log when this cursor was made, less those of its replay
+	before int64 // number of changes in the log at the start, minus those of the replay
 
 	mu      sync.Mutex
 	at      *batch // the batch to read next, or the one that next returned; nil once dropped
-	reading bool   // next returned at
-	end     *batch // where reading ends; nil until closed
-	endLen  int64  // appended when it was closed
+	reading bool   // next has returned at
+	end     *batch // the end of reading; nil until closed
+	endLen  int64  // the result of appended when it was closed
 }
 
-// newCursor returns a cursor at the end of the log, preceded by a replay that only it reads: of
-// changes, and of the end of the initial list if synced.
+// newCursor returns a cursor at the end of the log. It first reads a replay of its own: changes,
+// and the end of the initial list if synced.
 func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
 	c := &cursor{log: l, before: l.appended.Load() - int64(len(replay)), at: l.last}
 	if len(replay) == 0 && !synced {
@@ -116,10 +116,11 @@ func join(first, end, next *batch) {
 	}
 }
 
-// push does nothing: the batch is in the log.
+// push is a no-op: the batch is in the log.
 func (c *cursor) push(*batch) {}
 
-// next returns the next batch, or nil if there is none. The one returned before is delivered.
+// next returns the next batch, or nil if there is none. The batch that it returned before is
+// delivered.
 func (c *cursor) next() *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,14 +134,14 @@ func (c *cursor) next() *batch {
 	return c.at
 }
 
-// close makes reading end at the log's present end. The processor's mu is held.
+// close makes reading end at the current end of the log. The processor's mu is held.
 func (c *cursor) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end, c.endLen = c.log.last, c.appendedLocked()
 }
 
-// drop makes reading end now. The cursor keeps no batch alive.
+// drop ends reading at once. Then the cursor keeps no batch alive.
 func (c *cursor) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +164,7 @@ func (c *cursor) appendedLocked() int64 {
 	return c.log.appended.Load() - c.before
 }
 
-// oldest returns when the oldest batch that is not delivered was appended, or now.
+// oldest returns the time at which the oldest undelivered batch was appended, or the current time.
 func (c *cursor) oldest() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,15 +182,14 @@ const (
 	deleted
 )
 
-// change is a change of the store, as a handler is notified of it.
+// change is one notification of a handler: a change of the store, or a replay.
 type change struct {
-	kind    changeKind
-	initial bool // added: what OnAdd calls isInInitialList
-	resync  bool // updated: a replay of what the store holds; nothing happened
-	// unchanged: updated, and both objects have the same resourceVersion
-	unchanged bool
-	oldObj    any // updated
-	newObj    any // added, updated; deleted: the object's last state or its tombstone
+	kind      changeKind
+	initial   bool // added: OnAdd's isInInitialList
+	resync    bool // updated: a replay of the stored object
+	unchanged bool // updated: both objects have the same resourceVersion
+	oldObj    any  // updated
+	newObj    any  // added, updated; deleted: the object's last state or its tombstone
 }
 
 func add(obj any, initial bool) change {
@@ -202,7 +202,7 @@ func update(oldObj, newObj any, resync bool) change {
 
 func remove(obj any) change { return change{kind: deleted, newObj: obj} }
 
-// deliver makes the call that c stands for.
+// deliver calls the handler's method for c.
 func (c *change) deliver(handler ResourceEventHandler) {
 	switch c.kind {
 	case added:
@@ -212,14 +212,15 @@ func (c *change) deliver(handler ResourceEventHandler) {
 	case deleted:
 		handler.OnDelete(c.newObj)
 	default:
-		panic(fmt.Sprintf("informer: change of kind %d", c.kind)) // broken law: there are three kinds
+		panic(fmt.Sprintf("informer: change of kind %d", c.kind)) // a bug: there are three kinds
 	}
 }
 
 // sameVersion is true if both objects have metadata and the same resourceVersion.
 func sameVersion(oldObj, newObj any) bool {
 	before, after := metadata(oldObj), metadata(newObj)
-	return before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion()
+	return before != nil && after != nil &&
+		before.GetResourceVersion() == after.GetResourceVersion()
 }
 
 // recreated is true if both objects have metadata and different UIDs.
@@ -231,17 +232,17 @@ func (c *change) recreated() bool {
 	return before != nil && after != nil && before.GetUID() != after.GetUID()
 }
 
-// split makes the two changes of an update that joined two objects of one name: the old one's end, which nobody saw, and
-// the new one's beginning.
+// split returns the two changes that an update of two different objects hides: the delete of the
+// old object, which the watch did not report, and the add of the new one.
 func (c *change) split() (end, begin change) {
 	key, err := store.MetaNamespaceKeyFunc(c.oldObj)
 	if err != nil {
-		key = "" // not reached: recreated has read the metadata that the key is made of
+		key = "" // not reached: recreated has read the metadata of the key
 	}
 	return remove(store.DeletedFinalStateUnknown{Key: key, Obj: c.oldObj}), add(c.newObj, false)
 }
 
-// metadata returns nil for an object that has none.
+// metadata returns the metadata of an object, or nil if it has none.
 func metadata(obj any) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"example.com/informerstack/store"
 )
 
-// coalescingBacklog holds at most one entry per key, which stands for everything that happened to
-// the object since the handler was last notified of it. A slow handler costs memory by the number
-// of objects, not by the number of changes.
+// coalescingBacklog holds at most one entry per key, which contains all changes of the object since
+// the handler was last notified of it. So the memory of a slow handler is bounded by the number of
+// objects, not by the number of changes.
 //
 // An entry is one call, or two: OnDelete of the object that the handler knows, then OnAdd of its
-// successor. A waiting entry and a new change become:
+// successor. A new change is merged into a pending entry as follows:
 //
 //	OnAdd(a)               + update to b   OnAdd(b)
 //	OnUpdate(a, b)         + update to c   OnUpdate(a, c)
@@ -22,12 +22,11 @@ import (
 //	OnDelete(d)            + add of e      OnDelete(d), OnAdd(e)
 //	OnDelete(d), OnAdd(e)  + delete of e   OnDelete(d)
 //
-//	C1  entries[k] is in order exactly once  <=>  a change of k waits
+//	C1  entries[k] is in order exactly once  <=>  a change of k is pending
 //	C2  an entry has one change, or two of which the first is a delete and the second is not
-//	C3  a key keeps the position of its oldest waiting change, however often it changes
+//	C3  a key keeps the position of its oldest pending change, however often it changes
 //	C4  if the object's last change was a delete, the entry ends with OnDelete
-//	C5  the end of the initial list has a position of its own: once it is taken, the objects of the
-//	    list have been
+//	C5  the end of the initial list has its own position, after the objects of the list
 type coalescingBacklog struct {
 	keyOf  store.KeyFunc
 	wanted func(*batch) []change
@@ -46,25 +45,27 @@ type entry struct {
 
 func newCoalescingBacklog(wanted func(*batch) []change) *coalescingBacklog {
 	return &coalescingBacklog{
-		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, wanted: wanted, entries: map[string]*entry{},
+		keyOf:   store.DeletionHandlingMetaNamespaceKeyFunc,
+		wanted:  wanted,
+		entries: map[string]*entry{},
 	}
 }
 
-func (b *coalescingBacklog) push(p *batch) {
+func (b *coalescingBacklog) push(in *batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, c := range b.wanted(p) {
-		b.pushLocked(c, p.at)
+	for _, c := range b.wanted(in) {
+		b.pushLocked(c, in.at)
 	}
-	if p.synced {
-		b.order = append(b.order, &entry{batch: batch{synced: true, at: p.at}})
+	if in.synced {
+		b.order = append(b.order, &entry{batch: batch{synced: true, at: in.at}})
 	}
 }
 
 func (b *coalescingBacklog) pushLocked(c change, at time.Time) {
 	key, err := b.keyOf(c.newObj)
-	e, waits := b.entries[key]
-	if err == nil && waits {
+	e, pending := b.entries[key]
+	if err == nil && pending {
 		before := len(e.changes)
 		e.merge(c)
 		b.calls += int64(len(e.changes) - before)
@@ -79,7 +80,7 @@ func (b *coalescingBacklog) pushLocked(c change, at time.Time) {
 	b.calls++
 }
 
-// merge makes the entry stand for c too, as the table at coalescingBacklog says.
+// merge adds c to the entry, by the table at coalescingBacklog.
 func (e *entry) merge(c change) {
 	last := &e.changes[len(e.changes)-1]
 	switch {
@@ -97,8 +98,8 @@ func (e *entry) merge(c change) {
 	}
 }
 
-// next returns one entry. If it returned more, an object could change while it waits in them, and
-// wait twice.
+// next returns one entry. If it returned several, an object could change while it is among them,
+// and would then be pending twice.
 func (b *coalescingBacklog) next() *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,57 +20,64 @@ import (
 	"example.com/informerstack/store"
 )
 
-// restartProcessing is the pause after which processing goes on if it panicked and the process lives.
+// restartProcessing is the pause before processing resumes after a panic that did not end the
+// process.
 const restartProcessing = time.Second
 
-// Config says what a Controller moves from where to where. Queue, ListerWatcher and Process are required.
+// Config configures a Controller. Queue, ListerWatcher and Process are required.
 //
 // Source: tools/cache/controller.go Config
 type Config struct {
-	// Queue stands between the reflector and Process.
+	// Queue holds the changes between the reflector and Process.
 	Queue deltafifo.Queue
-	// ListerWatcher is where the objects come from.
+	// ListerWatcher lists and watches the collection.
 	ListerWatcher reflector.ListerWatcher
-	// Process is given what is popped from Queue, by one goroutine. Its error is logged; what was popped is gone.
+	// Process consumes the items of Queue, in one goroutine. Its error is logged; the item is gone.
 	Process deltafifo.PopProcessFunc
-	// ProcessBatch, if set and if Queue is a deltafifo.QueueWithBatch, is given what is popped together.
+	// ProcessBatch consumes batches. It is used if it is set and Queue is a
+	// deltafifo.QueueWithBatch.
 	ProcessBatch deltafifo.ProcessBatchFunc
 
-	// ObjectType is an example of the objects: others are not accepted. nil accepts any.
+	// ObjectType is an example of the objects. Objects of other types are rejected; nil accepts
+	// any.
 	ObjectType runtime.Object
 	// ObjectDescription replaces the name of ObjectType in messages.
 	ObjectDescription string
 
-	// FullResyncPeriod is how often ShouldResync is asked; 0 is never.
+	// FullResyncPeriod is the time between two calls of ShouldResync; 0 means never.
 	FullResyncPeriod time.Duration
-	// ShouldResync says whether Queue.Resync is called; nil is always.
+	// ShouldResync decides whether Queue.Resync is called; nil means always.
 	ShouldResync func() bool
 
 	// Transform changes each received object once, before it enters Queue.
 	Transform store.TransformFunc
-	// WatchErrorHandler is told why listing or watching failed; nil is reflector.DefaultWatchErrorHandler.
+	// WatchErrorHandler is called with each error of listing or watching; nil means
+	// reflector.DefaultWatchErrorHandler.
 	WatchErrorHandler reflector.WatchErrorHandler
 
-	// Reflector holds what else can be said about listing and watching. The fields above win where they are set.
+	// Reflector has the other options of the reflector. The fields above take precedence.
 	Reflector reflector.Options
 
-	// Prepare, if set, is called when Run begins, and may change every field but Queue: for what is not known before.
+	// Prepare, if set, is called at the start of Run. It may change every field except Queue. It is
+	// for settings that are not known before Run.
 	Prepare func(*Config)
 }
 
-// Controller moves changes from a ListerWatcher through a Queue to a process function. It is the engine of an informer.
+// Controller moves changes from a ListerWatcher through a Queue to a process function. It is the
+// engine of an informer.
 //
 // Source: tools/cache/controller.go Controller
 type Controller interface {
-	// Run lists, watches and processes until ctx is done. It returns after the call of the process function in flight, if
-	// there is one, and the reflector have ended; what is still in the queue is not processed. A second Run is reported
-	// as an error and returns.
+	// Run lists, watches and processes until ctx is done. It returns when the reflector and a
+	// running process function have ended. Items that are still queued are not processed. A second
+	// Run reports an error and returns.
 	Run(ctx context.Context)
-	// HasSynced is the queue's: true once the first list was processed.
+	// HasSynced is true once the first list has been processed. It is the queue's HasSynced.
 	HasSynced() bool
 	// HasSyncedChecker returns HasSynced as a channel.
 	HasSyncedChecker() DoneChecker
-	// LastSyncResourceVersion is the reflector's; "" before the first list.
+	// LastSyncResourceVersion is the resourceVersion of the last list, change or bookmark that was
+	// received; "" before the first list.
 	LastSyncResourceVersion() string
 }
 
@@ -79,7 +86,8 @@ type Controller interface {
 // Source: tools/cache/controller.go New
 func NewController(config *Config) Controller { return newController(*config) }
 
-// controller runs two goroutines: the reflector's fills the queue, Run's own empties it.
+// controller uses two goroutines: one runs the reflector, which fills the queue; that of Run
+// empties the queue.
 type controller struct {
 	config  Config
 	repairs bool // what was popped and could not be processed is listed again
@@ -93,11 +101,12 @@ func newController(config Config) *controller { return &controller{config: confi
 
 // Run implements Controller.
 func (c *controller) Run(ctx context.Context) {
-	// A panic of the process function passes through here. Nothing that waits for the reflector may be deferred: it would
-	// wait for ever, and swallow the panic.
+	// A panic of the process function passes through here. A deferred wait for the reflector would
+	// block for ever and hide the panic.
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if c.started.Swap(true) {
-		utilruntime.HandleErrorWithContext(ctx, nil, "The controller has been started already; it runs once")
+		utilruntime.HandleErrorWithContext(ctx, nil,
+			"The controller has been started already; it runs once")
 		return
 	}
 	if c.config.Prepare != nil {
@@ -114,7 +123,7 @@ func (c *controller) Run(ctx context.Context) {
 	<-reflectorDone
 }
 
-// newReflector makes the reflector.
+// newReflector creates the reflector from the config.
 func (c *controller) newReflector() *reflector.Reflector {
 	options := c.config.Reflector
 	options.TypeDescription = cmp.Or(c.config.ObjectDescription, options.TypeDescription)
@@ -176,7 +185,7 @@ func (c *controller) HasSyncedChecker() DoneChecker { return c.config.Queue.HasS
 // LastSyncResourceVersion implements Controller.
 func (c *controller) LastSyncResourceVersion() string { return c.status().ResourceVersion }
 
-// status is the reflector's; the zero Status before Run.
+// status returns the reflector's Status; the zero Status before Run.
 func (c *controller) status() reflector.Status {
 	if r := c.running(); r != nil {
 		return r.Status()
@@ -195,37 +204,39 @@ func (c *controller) running() *reflector.Reflector {
 //
 // Source: tools/cache/controller.go InformerOptions
 type InformerOptions struct {
-	// Logger is used for what concerns the queue; nil means klog.Background().
+	// Logger is the queue's logger; nil means klog.Background().
 	Logger *klog.Logger
-	// ListerWatcher is where the objects come from.
+	// ListerWatcher lists and watches the collection.
 	ListerWatcher reflector.ListerWatcher
-	// ObjectType is an example of the objects: others are not accepted. nil accepts any.
+	// ObjectType is an example of the objects. Objects of other types are rejected; nil accepts
+	// any.
 	ObjectType runtime.Object
-	// Handler is told what changes; nil tells nobody.
+	// Handler is notified of changes. It may be nil.
 	Handler ResourceEventHandler
-	// ResyncPeriod is how often the store is replayed to Handler; 0 is never.
+	// ResyncPeriod is the time between two replays of the store to Handler; 0 means never.
 	ResyncPeriod time.Duration
-	// Indexers are the store's indexes: the store is then a store.Indexer.
+	// Indexers are the store's indexes.
 	Indexers store.Indexers
-	// Transform changes each received object once, before it is kept.
+	// Transform changes each received object once, before it is stored.
 	Transform store.TransformFunc
 
-	// Reflector holds what else can be said about listing and watching.
+	// Reflector has the other options of the reflector.
 	Reflector reflector.Options
 	// QueueOptions choose and observe the queue.
 	QueueOptions
-	// StoreResourceVersion, if set, follows the resourceVersion that the store has reached.
+	// StoreResourceVersion, if set, is set to the resourceVersion that the store has reached.
 	StoreResourceVersion store.GaugeMetric
 	// StoreOptions are further options of the store.
 	StoreOptions []store.Option
-	// Prepare is the Config's; see there.
+	// Prepare is Config.Prepare.
 	Prepare func(*Config)
 }
 
-// NewInformerWithOptions returns a store, and the Controller that fills it once it runs. The store is for reading.
+// NewInformerWithOptions returns a store, and the Controller that fills it while it runs. Callers
+// may only read the store.
 //
-// The handler is called by the goroutine that fills the store: a slow one holds up everything, and a panic of it passes
-// through the Controller's Run. A SharedInformer isolates its handlers.
+// The goroutine that fills the store also calls the handler: a slow handler delays the store, and
+// its panic passes through the Controller's Run. A SharedInformer isolates its handlers.
 //
 // Source: tools/cache/controller.go NewInformerWithOptions
 func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {

@@ -16,18 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// FactoryKey says which informers of a Factory are the same one.
+// FactoryKey identifies an informer of a Factory.
 type FactoryKey struct {
-	// Type is the Go type that InformerFor was asked for; nil for an informer that is known by its resource.
+	// Type is the Go type of the objects of InformerFor; nil for an informer with a Resource.
 	Type reflect.Type
-	// Resource, Namespace and the selectors say what is listed.
+	// Resource, Namespace and the selectors define the collection.
 	Resource      schema.GroupVersionResource
 	Namespace     string
 	LabelSelector string
 	FieldSelector string
 }
 
-// String names the type, or the resource with what restricts it.
+// String returns the type, or the resource with its namespace and selectors.
 func (k FactoryKey) String() string {
 	if k.Type != nil {
 		return k.Type.String()
@@ -49,14 +49,13 @@ var (
 	errNoConstructor   = errors.New("informer factory has no constructor: use InformerFor")
 )
 
-// Factory makes each informer once, and starts and stops it.
+// Factory makes one informer for each key, and starts and stops it.
 //
-// An informer that was asked for by Informer or InformerFor runs from Start until the context of that Start is done. One
-// that was only acquired runs until the last who acquired it has released it; who acquires it again gets a fresh one.
+// An informer that was requested by Informer or InformerFor is pinned: it runs from Start until the
+// context of that Start is done. An informer that was only requested by Acquire runs until its last
+// lease is released. The next Acquire makes a new one.
 //
-// Laws:
-//
-//	Y1  informers[k] is not stopped by the factory  <=>  pinned, or users > 0
+//	Y1  the factory keeps informers[k] running  <=>  it is pinned, or users > 0
 //	Y2  stop != nil  <=>  it was started; then done closes when its Run has returned
 //
 // Source: informers/factory.go sharedInformerFactory
@@ -65,7 +64,7 @@ type Factory struct {
 	runs        sync.WaitGroup
 
 	mu        sync.Mutex
-	ctx       context.Context // of the newest Start; nil before
+	ctx       context.Context // of the newest Start; nil before the first
 	shutDown  bool
 	informers map[FactoryKey]*factoryInformer
 }
@@ -79,32 +78,37 @@ type factoryInformer struct {
 	done     chan struct{}
 }
 
-// ending is true if the informer has stopped or is about to.
+// ending reports whether the informer has stopped or will stop soon.
 func (fi *factoryInformer) ending() bool {
 	return fi.informer.IsStopped() || fi.stop != nil && fi.ctx.Err() != nil
 }
 
-// NewFactory returns a factory. newInformer makes the informer of a key; it may be nil if only InformerFor is used. It is
-// called with the factory locked and must not call it.
+// NewFactory returns a factory. newInformer makes the informer of a key; it may be nil if only
+// InformerFor is used. It runs under the factory's lock and must not call the factory.
 func NewFactory(newInformer func(FactoryKey) (SharedIndexInformer, error)) *Factory {
 	return &Factory{newInformer: newInformer, informers: map[FactoryKey]*factoryInformer{}}
 }
 
-// InformerFor returns the informer for objects of obj's type. The first call for a type makes it with newInformer, and so
-// does the first call after it has stopped. It runs after the next Start.
+// InformerFor returns the informer for objects of obj's type. It calls newInformer at the first
+// call for a type, and at the first call after that informer has stopped. The next Start starts the
+// informer.
 //
 // Source: informers/factory.go sharedInformerFactory
-func (f *Factory) InformerFor(obj runtime.Object, newInformer func() SharedIndexInformer) SharedIndexInformer {
+func (f *Factory) InformerFor(
+	obj runtime.Object, newInformer func() SharedIndexInformer,
+) SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fi, _ := f.getLocked(FactoryKey{Type: reflect.TypeOf(obj)}, func(FactoryKey) (SharedIndexInformer, error) {
+	key := FactoryKey{Type: reflect.TypeOf(obj)}
+	fi, _ := f.getLocked(key, func(FactoryKey) (SharedIndexInformer, error) {
 		return newInformer(), nil
 	})
 	fi.pinned = true
 	return fi.informer
 }
 
-// Informer returns the informer for key. It runs after the next Start.
+// Informer returns the informer for key. The next Start starts it. The error is that of the
+// function passed to NewFactory.
 func (f *Factory) Informer(key FactoryKey) (SharedIndexInformer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,8 +120,8 @@ func (f *Factory) Informer(key FactoryKey) (SharedIndexInformer, error) {
 	return fi.informer, nil
 }
 
-// Acquire returns the informer for key, in a Lease that keeps it running. It runs at once if the factory was started,
-// otherwise after Start.
+// Acquire returns the informer for key, in a Lease that keeps it running. It starts the informer if
+// the factory was started; otherwise Start does. It fails as Informer does, and after Shutdown.
 func (f *Factory) Acquire(key FactoryKey) (*Lease, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +139,9 @@ func (f *Factory) Acquire(key FactoryKey) (*Lease, error) {
 	return &Lease{SharedIndexInformer: fi.informer, factory: f, key: key, held: fi}, nil
 }
 
-func (f *Factory) getLocked(key FactoryKey, newInformer func(FactoryKey) (SharedIndexInformer, error)) (*factoryInformer, error) {
+func (f *Factory) getLocked(
+	key FactoryKey, newInformer func(FactoryKey) (SharedIndexInformer, error),
+) (*factoryInformer, error) {
 	if fi, ok := f.informers[key]; ok && !fi.ending() {
 		return fi, nil
 	}
@@ -151,8 +157,8 @@ func (f *Factory) getLocked(key FactoryKey, newInformer func(FactoryKey) (Shared
 	return fi, nil
 }
 
-// Start starts the informers that do not run yet. They run until ctx is done. It does not block, and may be called again,
-// after more informers were made. After Shutdown it does nothing.
+// Start starts the informers that have not started. They run until ctx is done. It does not block.
+// It may be called again for informers that were requested later. After Shutdown it is a no-op.
 func (f *Factory) Start(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,8 +183,8 @@ func (f *Factory) startLocked(ctx context.Context, fi *factoryInformer) {
 	})
 }
 
-// Shutdown starts no further informer and waits until all that were started have ended. It does not stop them: the contexts
-// given to Start do, and Release.
+// Shutdown prevents further starts, and waits until all started informers have ended. It does not
+// stop them: the contexts passed to Start do, and Release.
 func (f *Factory) Shutdown() {
 	f.mu.Lock()
 	f.shutDown = true
@@ -186,8 +192,8 @@ func (f *Factory) Shutdown() {
 	f.runs.Wait()
 }
 
-// WaitForSync waits until every informer that was started has synced, or until ctx is done. Then the
-// error is a *SyncError that names the missing informers by their keys.
+// WaitForSync blocks until all started informers have synced or ctx is done. It returns nil if all
+// have synced. Otherwise the error is a *SyncError that names the missing informers by their keys.
 func (f *Factory) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	running := map[FactoryKey]Syncer{}
@@ -207,7 +213,7 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	return syncError(ctx, missing)
 }
 
-// Lease is an informer that runs as long as someone holds a lease on it.
+// Lease is an informer that runs until all its leases are released.
 type Lease struct {
 	SharedIndexInformer
 
@@ -217,11 +223,13 @@ type Lease struct {
 	once    sync.Once
 }
 
-// Release gives the informer back. The last to do so stops it: its requests end, its handlers are not called again. It does
-// not wait for that, so that a handler may call it; Stopped tells. A second call does nothing.
+// Release ends the lease. The release of the last lease stops the informer: its requests end, and
+// its handlers are not called again. Release does not wait for that, so a handler may call it;
+// Stopped reports it. A second call is a no-op.
 func (l *Lease) Release() { l.once.Do(func() { l.factory.release(l.key, l.held) }) }
 
-// Stopped is closed when the informer's Run has returned: after the last Release, or when the factory's context is done.
+// Stopped returns a channel that closes when the informer's Run has returned: after the last
+// Release, or when the context of Start is done.
 func (l *Lease) Stopped() <-chan struct{} { return l.held.done }
 
 func (f *Factory) release(key FactoryKey, fi *factoryInformer) {
@@ -235,7 +243,7 @@ func (f *Factory) release(key FactoryKey, fi *factoryInformer) {
 		delete(f.informers, key)
 	}
 	if fi.stop == nil {
-		close(fi.done) // it never ran
+		close(fi.done) // it was never started
 		return
 	}
 	fi.stop()

@@ -12,29 +12,33 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ResourceEventHandler is told what happened to the objects of one informer.
+// ResourceEventHandler is notified of changes of the objects of one informer.
 //
-// One handler is called by one goroutine at a time, and sees the changes of one object in the order in which they
-// happened. It cannot fail: work that can belongs into a workqueue, for which a handler usually adds the object's key and
-// returns. The objects are the store's own, shared with every other reader: a handler must not change them.
+// A handler is called by one goroutine at a time, and gets the changes of an object in order. It
+// returns no error: work that can fail belongs in a workqueue. Usually a handler adds the object's
+// key to a workqueue and returns. The objects are shared with all readers of the store: a handler
+// must not modify them.
 //
-// A handler may call any method of its informer, AddEventHandler and RemoveEventHandler (of itself too) included. It must
-// not wait for what waits for it: ShutDownEventHandler of itself, or the return of Run.
+// A handler may call every method of its informer, also AddEventHandler, and RemoveEventHandler for
+// itself. It must not call ShutDownEventHandler for itself or wait for Run to return: both wait for
+// the handler.
 //
 // Source: tools/cache/controller.go ResourceEventHandler
 type ResourceEventHandler interface {
-	// OnAdd is called for an object that was not in the store. isInInitialList is true for what the first list held, and
-	// for what was in the store when the handler was added: the object exists, which does not mean that it is new.
+	// OnAdd is called for an object that was not in the store. isInInitialList is true for the
+	// objects of the first list, and for the objects that were in the store when the handler was
+	// added. Such an object exists, but need not be new.
 	OnAdd(obj any, isInInitialList bool)
-	// OnUpdate is called for an object that was in the store, as oldObj. Both are the same object in a resync, and have
-	// the same resourceVersion when a relist found no change. Changes may have been merged: oldObj is what the store
-	// held, not each state in between.
+	// OnUpdate is called for an object that was in the store. oldObj is the stored object, newObj
+	// its replacement. In a resync both are the same object. After a relist without a change both
+	// have the same resourceVersion. States between the two may have been skipped.
 	OnUpdate(oldObj, newObj any)
-	// OnDelete gets the object's last state, or a store.DeletedFinalStateUnknown when a broken watch hid its end.
+	// OnDelete gets the last state of the object, or a store.DeletedFinalStateUnknown if a broken
+	// watch hid the delete.
 	OnDelete(obj any)
 }
 
-// ResourceEventHandlerFuncs is a ResourceEventHandler made of functions; nil ones do nothing.
+// ResourceEventHandlerFuncs is a ResourceEventHandler of functions. Each may be nil.
 //
 // Source: tools/cache/controller.go ResourceEventHandlerFuncs
 type ResourceEventHandlerFuncs struct {
@@ -64,7 +68,7 @@ func (f ResourceEventHandlerFuncs) OnDelete(obj any) {
 	}
 }
 
-// ResourceEventHandlerDetailedFuncs is ResourceEventHandlerFuncs whose AddFunc is told about the initial list.
+// ResourceEventHandlerDetailedFuncs is ResourceEventHandlerFuncs with isInInitialList for AddFunc.
 //
 // Source: tools/cache/controller.go ResourceEventHandlerDetailedFuncs
 type ResourceEventHandlerDetailedFuncs struct {
@@ -94,9 +98,10 @@ func (f ResourceEventHandlerDetailedFuncs) OnDelete(obj any) {
 	}
 }
 
-// FilteringResourceEventHandler shows Handler only the objects for which FilterFunc is true, as if there were no others: an
-// update after which an object passes for the first time is an add, one after which it no longer passes is a delete.
-// The store still holds every object; a selector or a transform keeps them out of memory.
+// FilteringResourceEventHandler notifies Handler only of objects for which FilterFunc is true. An
+// update from which on an object passes the filter becomes an add. An update from which on it no
+// longer passes becomes a delete. The store still holds every object. A selector keeps objects out
+// of memory; a transform makes them smaller.
 //
 //	old passes | new passes | Handler gets
 //	yes        | yes        | OnUpdate(old, new)
@@ -104,7 +109,7 @@ func (f ResourceEventHandlerDetailedFuncs) OnDelete(obj any) {
 //	yes        | no         | OnDelete(old)
 //	no         | no         | nothing
 //
-// FilterFunc must be prepared for a store.DeletedFinalStateUnknown, which OnDelete passes to it as it came.
+// FilterFunc must accept a store.DeletedFinalStateUnknown, which OnDelete passes to it unchanged.
 //
 // Source: tools/cache/controller.go FilteringResourceEventHandler
 type FilteringResourceEventHandler struct {
@@ -112,14 +117,14 @@ type FilteringResourceEventHandler struct {
 	Handler    ResourceEventHandler
 }
 
-// OnAdd passes on an object that passes.
+// OnAdd calls Handler if the object passes.
 func (f FilteringResourceEventHandler) OnAdd(obj any, isInInitialList bool) {
 	if f.FilterFunc(obj) {
 		f.Handler.OnAdd(obj, isInInitialList)
 	}
 }
 
-// OnUpdate passes on what the table at FilteringResourceEventHandler says.
+// OnUpdate calls Handler by the table at FilteringResourceEventHandler.
 func (f FilteringResourceEventHandler) OnUpdate(oldObj, newObj any) {
 	switch before, after := f.FilterFunc(oldObj), f.FilterFunc(newObj); {
 	case before && after:
@@ -131,76 +136,82 @@ func (f FilteringResourceEventHandler) OnUpdate(oldObj, newObj any) {
 	}
 }
 
-// OnDelete passes on an object, or a tombstone, that passes.
+// OnDelete calls Handler if the object or the tombstone passes.
 func (f FilteringResourceEventHandler) OnDelete(obj any) {
 	if f.FilterFunc(obj) {
 		f.Handler.OnDelete(obj)
 	}
 }
 
-// ResourceEventHandlerRegistration is the handle of an added handler. It removes the handler, and tells how far it is.
+// ResourceEventHandlerRegistration is the handle of an added handler. RemoveEventHandler takes it.
 //
 // Source: tools/cache/shared_informer.go ResourceEventHandlerRegistration
 type ResourceEventHandlerRegistration interface {
-	// HasSynced is true once OnAdd has returned for every object of the initial list: later than the informer's own
-	// HasSynced, which says only that the store holds them.
+	// HasSynced is true once OnAdd has returned for every object of the initial list. That is later
+	// than the informer's own HasSynced, which reports that the store holds them.
 	HasSynced() bool
-	// HasSyncedChecker returns HasSynced as a channel, which never closes if the handler is removed before.
+	// HasSyncedChecker returns HasSynced as a channel, which never closes if the handler is removed
+	// before it has synced.
 	HasSyncedChecker() DoneChecker
-	// Status says how far behind the handler is.
+	// Status reports how far behind the handler is.
 	Status() HandlerStatus
 	// ShutdownChan returns a channel that closes when the handler was removed, or its informer has
 	// stopped, and its last call has returned.
 	ShutdownChan() <-chan struct{}
 }
 
-// HandlerStatus is a moment in the life of a handler.
+// HandlerStatus is a snapshot of a handler.
 type HandlerStatus struct {
-	// Name tells handlers apart in messages: a type, or the name of a function.
+	// Name identifies the handler in messages: a type, or the name of a function.
 	Name string
 	// HasSynced is the registration's HasSynced.
 	HasSynced bool
-	// Pending is the number of changes that it is to be told and has not dealt with yet.
+	// Pending is the number of changes that are waiting or being delivered.
 	Pending int
-	// OldestPending is how long the oldest of them has been waiting; 0 if there is none.
+	// OldestPending is the age of the oldest pending change; 0 if there is none.
 	OldestPending time.Duration
-	// Calls is the number of calls that have ended, Panics how many of them by a panic.
+	// Calls is the number of calls that have ended. Panics is the number of those that panicked.
 	Calls, Panics int
 }
 
-// HandlerOptions adapts how an informer treats one handler. The zero value is client-go's behavior.
+// HandlerOptions configures one handler of an informer. The zero value is client-go's behavior.
 //
 // Source: tools/cache/shared_informer.go HandlerOptions
 type HandlerOptions struct {
-	// Logger is used for what concerns the handler; nil means klog.Background().
+	// Logger logs messages about the handler; nil means klog.Background().
 	Logger *klog.Logger
-	// ResyncPeriod is how often every object in the store is replayed to the handler as an update; nil means the
-	// informer's own ResyncPeriod, 0 never. See SharedInformer.AddEventHandlerWithResyncPeriod.
+	// ResyncPeriod is the time between two replays of the store to the handler, as updates. nil
+	// means the informer's ResyncPeriod, 0 means never. See
+	// SharedInformer.AddEventHandlerWithResyncPeriod.
 	ResyncPeriod *time.Duration
 
-	// SkipUnchanged keeps from the handler the updates that change nothing, by which a relist confirms what is known. A
-	// resync that the handler asked for is still delivered. Without it, a handler hears of them until its informer's
-	// first resync check, and a handler of an informer without resync always does.
+	// SkipUnchanged suppresses the updates without a change that a relist causes. A resync that the
+	// handler asked for is still delivered. Without SkipUnchanged, a handler gets them before the
+	// informer's first resync check, and later if it took part in the newest resync. If the
+	// informer does no resyncs, the handler always gets them.
 	SkipUnchanged bool
-	// SplitRecreated tells an update that joins two objects of one name and different UIDs, because the delete between
-	// them was not seen, as OnDelete with a tombstone of the old one and OnAdd of the new one.
+	// SplitRecreated replaces an update of two objects with different UIDs, which hides an unseen
+	// delete, by OnDelete with a tombstone of the old object and OnAdd of the new one.
 	SplitRecreated bool
-	// Coalesce bounds the memory that a slow handler can cost: changes of an object that the handler has not been told of
-	// yet are merged into one. It then sees the last state of every object and every delete, but not each step between:
-	// an object that was added and changed is one add, and one that was re-created is OnDelete and then OnAdd. An object
-	// that came and went unseen is OnDelete alone.
+	// Coalesce bounds the memory of a slow handler: the pending changes of an object are merged
+	// into one. The handler gets the last state of every object and every delete, but not each
+	// state in between. An object that was added and changed is one add. An object that was deleted
+	// and created again is OnDelete and then OnAdd. An object that was added and deleted is
+	// OnDelete alone.
 	Coalesce bool
 	// SkipPanics makes a panic of the handler cost the one notification: it is counted and logged,
 	// and delivery continues. Without it a panic ends the process, as utilruntime.HandleCrash does.
-	// (With utilruntime.ReallyCrash off, the process survives and the next delivery waits a second.)
+	// (With utilruntime.ReallyCrash off, the process survives and the next delivery waits a
+	// second.)
 	SkipPanics bool
-	// DrainTimeout is for how long what the handler was not told yet is still delivered after it was removed or its
-	// informer stopped; the stop waits for it. 0 drops it at once. A call in flight is waited for in any case.
+	// DrainTimeout is the maximum time for delivering the pending changes after the handler was
+	// removed or its informer stopped; Run waits for that. 0 drops them at once. A running call is
+	// waited for in any case.
 	DrainTimeout time.Duration
 }
 
-// handlerName tells handlers apart: functions by their name, others by their type. What only wraps another says so by a
-// method Unwrap.
+// handlerName returns a name for messages: that of the first function, or of the type. A wrapper
+// has a method Unwrap that returns the inner handler.
 func handlerName(handler ResourceEventHandler) string {
 	var funcs []any
 	switch h := handler.(type) {

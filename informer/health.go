@@ -11,23 +11,24 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// Health is how recent an informer's store is, and why it is not.
+// Health reports how recent an informer's store is, and the reason if it is old.
 type Health struct {
-	// Name tells informers apart in messages.
+	// Name identifies the informer in messages.
 	Name string
-	// Started, Stopped and HasSynced say how far its life has come.
+	// Started is true once Run was called, Stopped once it has ended. HasSynced is the informer's.
 	Started, Stopped, HasSynced bool
-	// ResourceVersion is that up to which the store holds every change; "" before the first list.
+	// ResourceVersion is the version up to which the store holds every change; "" before the first
+	// list.
 	ResourceVersion string
-	// CurrentAsOf is a time up to which the store is complete: it holds everything that the
-	// collection held then. It is the zero time before the first list, and while the store is known
-	// to be old: after an expired watch or a lost change, until the next list.
+	// CurrentAsOf is a time: the store holds every change of the collection up to it. It is the
+	// zero time before the first list, and while the store is known to be old: after an expired
+	// watch or a lost change, until the next list.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
 }
 
-// Status is a moment in the life of an informer, for messages and debug pages.
+// Status is a snapshot of an informer, for messages and debug pages.
 type Status struct {
 	Health
 	// Objects is the number of objects in the store.
@@ -62,12 +63,12 @@ func (s *sharedIndexInformer) Status() Status {
 	return Status{Health: s.Health(), Objects: s.count(), Handlers: s.processor.status()}
 }
 
-// Fresh returns nil if the informer runs, has synced, and its store is known to hold what the
-// collection held within d before now (see CurrentAsOf). Otherwise the error is a *StaleError.
+// Fresh returns nil if the informer runs and has synced, and CurrentAsOf is at most d before now.
+// Otherwise the error is a *StaleError.
 //
-// A quiet collection needs a d of more than a minute: only events and bookmarks show that nothing
-// was missed, and a server sends a bookmark about once a minute. With a server that sends none, a
-// quiet collection is stale from d after the last list or event on.
+// A quiet collection needs a d of more than a minute: only events and bookmarks show that the watch
+// has missed nothing, and a server sends about one bookmark a minute. If the server sends no
+// bookmarks, a quiet collection is stale when d has passed since the last list or event.
 func (h Health) Fresh(now time.Time, d time.Duration) error {
 	var why error
 	switch {
@@ -90,13 +91,13 @@ func (h Health) Fresh(now time.Time, d time.Duration) error {
 
 // StaleError reports that an informer's store may be old, and why.
 type StaleError struct {
-	// Health is the informer's at that moment.
+	// Health is the informer's Health at the time of the check.
 	Health Health
-	// Why it is not fresh.
+	// Why is the reason.
 	Why error
 }
 
-// Error names the informer, why it is stale, what it is doing, and the last failure.
+// Error names the informer, the reason, the reflector's phase, and the current error.
 func (e *StaleError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is not fresh: %v", e.Health.Name, e.Why)
@@ -127,8 +128,9 @@ func currentError(s reflector.Status) error {
 	return s.LastError
 }
 
-// AllFresh returns nil if each of informers is fresh within d. Otherwise the error joins a
-// *StaleError for each that is not, in their order. It never blocks: use it in readiness checks.
+// AllFresh returns nil if all informers are fresh within d. Otherwise the error joins a *StaleError
+// for each stale informer, in the order of the arguments. It does not block, and is meant for
+// readiness checks.
 func AllFresh(d time.Duration, informers ...SharedInformer) error {
 	now := time.Now()
 	var stale []error
@@ -148,7 +150,7 @@ func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 // Err implements SharedInformer.
 func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
 
-// count is the number of objects. What wraps the store may hide its Len.
+// count returns the number of objects. A wrapper of the store may hide its Len.
 func (s *sharedIndexInformer) count() int {
 	if counter, ok := s.indexer.(interface{ Len() int }); ok {
 		return counter.Len()

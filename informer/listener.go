@@ -17,39 +17,39 @@ import (
 const (
 	// pauseAfterPanic delays the next call of a handler that panicked, if the process survives.
 	pauseAfterPanic = time.Second
-	// While more than slowBacklogLen changes wait, every slowSample-th call is timed, and logged if
-	// it took longer than slowCall. (Timing costs more than the rest of a delivery.)
+	// While more than slowBacklogLen changes are pending, every slowSample-th call is timed, and
+	// logged if it took longer than slowCall. (Timing costs more than the rest of a delivery.)
 	slowBacklogLen = 1024
 	slowSample     = 64
 	slowCall       = 100 * time.Millisecond
 )
 
-// backlog is what a handler has not been notified of yet, oldest first. The processor's mu is held
-// for push and close; one goroutine calls next; any goroutine may call the other methods.
+// backlog holds the undelivered changes of a handler, oldest first. The processor's mu is held for
+// push and close; one goroutine calls next; any goroutine may call the other methods.
 type backlog interface {
 	// push notes a batch that was appended to the changeLog.
 	push(*batch)
-	// next returns what to deliver next, or nil if there is nothing; what it returned before is
-	// delivered.
+	// next returns the next batch to deliver, or nil if there is none. The batch that it returned
+	// before is delivered.
 	next() *batch
-	// close ends the backlog with what was pushed so far.
+	// close ends the backlog after the batches that were pushed so far.
 	close()
-	// drop discards what waits. After it, next returns nil.
+	// drop discards the pending changes. After it, next returns nil.
 	drop()
-	// appended is the number of calls that have become due, including those made since.
+	// appended returns the number of calls that have become due, delivered ones included.
 	appended() int64
-	// oldest is when the oldest undelivered change was pushed.
+	// oldest returns the time at which the oldest undelivered change was pushed.
 	oldest() time.Time
 }
 
 // listener is one registered handler: a backlog, and the goroutine that delivers it. The processor
 // never waits for a handler.
 //
-//	L1  the handler is called by one goroutine, one call at a time, in the backlog's order
-//	L2  backlog.appended - delivered = changes that wait or are being delivered
-//	L3  synced is closed  <=>  everything up to the end of the initial list is delivered
+//	L1  the handler is called by one goroutine, one call at a time, in the order of the backlog
+//	L2  backlog.appended - delivered = changes that are pending or being delivered
+//	L3  synced is closed  <=>  all changes up to the end of the initial list are delivered
 //	L4  after close(dropped) no further call begins; after close(done) none is running
-//	L5  wake has a token if something was appended since the goroutine last found nothing
+//	L5  wake has a token if a batch was appended since the goroutine last found the backlog empty
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {
@@ -61,22 +61,23 @@ type listener struct {
 	backlog      backlog
 
 	wake    chan struct{} // capacity 1
-	closed  chan struct{} // nothing more is appended
-	dropped chan struct{} // nothing more is delivered
+	closed  chan struct{} // no more changes are appended
+	dropped chan struct{} // no more changes are delivered
 	synced  chan struct{}
 	done    chan struct{}
 
 	drop       func()      // closes dropped, once
 	drainTimer *time.Timer // calls drop; set before closed is closed, or nil
 
-	delivered atomic.Int64 // changes that were delivered or are not for this handler
+	delivered atomic.Int64 // changes that were delivered or skipped
 	calls     atomic.Int64 // calls that have returned or panicked
 	panics    atomic.Int64
 }
 
 // newListener returns a listener without a backlog; the processor sets it.
 func newListener(
-	informerName string, handler ResourceEventHandler, options HandlerOptions, schedule resyncSchedule,
+	informerName string, handler ResourceEventHandler, options HandlerOptions,
+	schedule resyncSchedule,
 ) *listener {
 	l := &listener{
 		handler:      handler,
@@ -100,7 +101,7 @@ func newListener(
 	return l
 }
 
-// wakeUp makes the goroutine look into the backlog. It does not block.
+// wakeUp makes the goroutine check the backlog. It does not block.
 func (l *listener) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
@@ -114,11 +115,11 @@ func (l *listener) run() {
 	defer l.drop()
 	defer l.stopDrainTimer()
 	for b := l.next(); b != nil; b = l.next() {
-		// b itself is not used after this: a handler that never returns must not keep it, and with
-		// it all later batches, alive.
+		// b is not used below: a handler that never returns would keep b alive, and with it all
+		// later batches.
 		changes, synced := b.changes, b.synced
 		delivered := l.delivered.Load() + int64(len(changes))
-		if !l.options.Coalesce { // a coalescing backlog has only wanted changes
+		if !l.options.Coalesce { // a coalescing backlog has called wanted before
 			changes = l.wanted(b)
 		}
 		for i := range changes {
@@ -136,7 +137,7 @@ func (l *listener) run() {
 	}
 }
 
-// next waits for something to deliver. It returns nil when the listener is closed and nothing is
+// next waits for a batch to deliver. It returns nil when the listener is closed and no batch is
 // left.
 func (l *listener) next() *batch {
 	for {
@@ -151,7 +152,7 @@ func (l *listener) next() *batch {
 	}
 }
 
-// wanted returns the changes of b that the handler is to be notified of, in its terms.
+// wanted returns the changes of b to deliver, as the handler's options demand.
 func (l *listener) wanted(b *batch) []change {
 	differs := func(c change) bool { return l.skips(b, &c) || l.splits(&c) }
 	first := slices.IndexFunc(b.changes, differs)
@@ -177,7 +178,7 @@ func (l *listener) skips(b *batch, c *change) bool { return c.unchanged && !b.ro
 
 func (l *listener) splits(c *change) bool { return l.options.SplitRecreated && c.recreated() }
 
-// deliver makes one call and counts it, whether it returns or panics.
+// deliver calls the handler for c, and counts the call whether it returns or panics.
 func (l *listener) deliver(c *change) {
 	crashed := l.call(c)
 	l.delivered.Add(1)
@@ -197,7 +198,8 @@ func (l *listener) call(c *change) (crashed bool) {
 		defer func() {
 			if r := recover(); r != nil {
 				l.panics.Add(1)
-				l.logger.Error(fmt.Errorf("%v", r), "Event handler panicked, the notification is skipped",
+				l.logger.Error(fmt.Errorf("%v", r),
+					"Event handler panicked, the notification is skipped",
 					"handler", handlerName(l.handler), "stack", string(debug.Stack()))
 			}
 		}()
@@ -222,7 +224,7 @@ func (l *listener) logIfSlow(began time.Time) {
 	}
 }
 
-// pause waits for d, or until nothing more is to be delivered.
+// pause waits for d, or until the listener is dropped.
 func (l *listener) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -232,9 +234,9 @@ func (l *listener) pause(d time.Duration) {
 	}
 }
 
-// close ends the backlog. What waits is dropped, or delivered for as long as the handler's
-// DrainTimeout allows. If run was never started, the listener is done at once. The processor's mu
-// is held; close is called once.
+// close ends the backlog. Pending changes are dropped, or delivered for at most the handler's
+// DrainTimeout. If run was never started, the listener is done at once. The processor's mu is held;
+// close is called once.
 func (l *listener) close(started bool) {
 	l.backlog.close()
 	if started && l.options.DrainTimeout > 0 {
@@ -254,7 +256,7 @@ func (l *listener) stopDrainTimer() {
 		if l.drainTimer != nil {
 			l.drainTimer.Stop()
 		}
-	default: // the timer ended run before close returned
+	default: // the timer fired before close returned
 	}
 }
 
@@ -269,11 +271,11 @@ func (l *listener) Name() string {
 	return l.informerName + " + event handler " + handlerName(l.handler)
 }
 
-// Done implements DoneChecker: closed once the handler was notified of the whole initial list.
+// Done implements DoneChecker. It closes when the handler has been notified of the whole initial
+// list.
 func (l *listener) Done() <-chan struct{} { return l.synced }
 
-// ShutdownChan is closed when the handler was removed, or its informer stopped, and its last call
-// has returned.
+// ShutdownChan implements ResourceEventHandlerRegistration.
 func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
 
 // Status implements ResourceEventHandlerRegistration.
@@ -291,7 +293,7 @@ func (l *listener) Status() HandlerStatus {
 	return s
 }
 
-// pending is the number of changes that wait or are being delivered. Nothing waits once it was
+// pending returns the number of changes that are pending or being delivered; 0 once they are
 // dropped.
 func (l *listener) pending() int64 {
 	select {

@@ -14,51 +14,55 @@ import (
 	"example.com/informerstack/store"
 )
 
-// SharedIndexInformerOptions configures a shared informer. The zero value is an informer without indexes and resyncs, on a
-// DeltaFIFO.
+// SharedIndexInformerOptions configures a shared informer. The zero value means a DeltaFIFO, no
+// indexes and no resyncs.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformerOptions
 type SharedIndexInformerOptions struct {
-	// ResyncPeriod is the resync period of handlers that ask for none of their own, and the first choice for how often the
-	// informer checks whose resync is due. 0: no handler ever gets one.
+	// ResyncPeriod is the default resync period of handlers, and the initial time between two
+	// resync checks. With 0 no handler gets a resync.
 	ResyncPeriod time.Duration
 	// Indexers are the store's indexes.
 	Indexers store.Indexers
 	// ObjectDescription replaces the example object's type in messages.
 	ObjectDescription string
 
-	// Transform changes each received object once, before it is kept; see SharedInformer.SetTransform.
+	// Transform changes each received object once, before it is stored. See
+	// SharedInformer.SetTransform.
 	Transform store.TransformFunc
-	// WatchErrorHandler is told why listing or watching failed; see SharedInformer.SetWatchErrorHandler.
+	// WatchErrorHandler is called with each error of listing or watching. See
+	// SharedInformer.SetWatchErrorHandler.
 	WatchErrorHandler reflector.WatchErrorHandler
-	// Reflector holds what else can be said about listing and watching: page size, backoff, metrics and so on.
+	// Reflector has the other options of the reflector: page size, backoff, metrics and so on.
 	Reflector reflector.Options
 
 	// QueueOptions choose and observe the queue.
 	QueueOptions
-	// StoreResourceVersion, if set, follows the resourceVersion that the store has reached.
+	// StoreResourceVersion, if set, is set to the resourceVersion that the store has reached.
 	StoreResourceVersion store.GaugeMetric
 	// StoreOptions are further options of the store.
 	StoreOptions []store.Option
-	// WrapIndexer, if set, puts something around the store, to trace it say.
+	// WrapIndexer, if set, wraps the store, for example to trace it.
 	WrapIndexer func(store.Indexer) store.Indexer
-	// Prepare is the Config's; see there.
+	// Prepare is Config.Prepare.
 	Prepare func(*Config)
 }
 
 // QueueOptions choose the queue between reflector and store.
 type QueueOptions struct {
-	// InOrder takes a RealFIFO instead of a DeltaFIFO: changes of all objects come in the order in which they happened, and
-	// are stored in batches; a whole list is one change; the reflector goes on while they are processed. It is what
-	// client-go's informers use today. A delete is then passed on even if the object was never seen.
+	// InOrder selects a RealFIFO instead of a DeltaFIFO, as client-go's informers do today. It
+	// keeps the order of the changes of all objects, and the informer stores them in batches. A
+	// whole list is one change. The reflector can add changes while others are processed. A delete
+	// is delivered even if the object was never stored.
 	InOrder bool
 	// Metrics receives the queue's numbers.
 	Metrics deltafifo.Metrics
-	// NewQueue, if set, makes the queue; the two fields above are not used then. known is the
-	// informer's store. The queue must call reached as deltafifo.DeltaFIFOOptions.Reached is called.
+	// NewQueue, if set, makes the queue; then the two fields above are not used. known is the
+	// informer's store. The queue must call reached as described at
+	// deltafifo.DeltaFIFOOptions.Reached.
 	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) VersionedQueue
-	// WrapQueue, if set, puts something around the queue, to trace it say. What wraps a RealFIFO should be a
-	// deltafifo.QueueWithBatch too.
+	// WrapQueue, if set, wraps the queue, for example to trace it. The wrapper of a RealFIFO should
+	// be a deltafifo.QueueWithBatch too.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue
 }
 
@@ -66,18 +70,19 @@ type QueueOptions struct {
 // the store. resourceVersion is "" if the server has none; asOf is zero if it is not known yet.
 type ReachedFunc = func(resourceVersion string, asOf time.Time)
 
-// VersionedQueue is a queue that reports which resourceVersion the store has reached. Both queues of
-// package deltafifo are one. A wrapper (see WrapQueue) need not be one.
+// VersionedQueue is a queue that reports the resourceVersion that the store has reached. Both
+// queues of package deltafifo implement it. A wrapper (see WrapQueue) need not.
 type VersionedQueue interface {
 	deltafifo.Queue
 	// Received notes that every change up to resourceVersion, which was current at asOf, is queued.
 	Received(resourceVersion string, asOf time.Time)
-	// Stored is called by the process function when everything it was called with is in the store.
+	// Stored notes that the process function has stored all its deltas. The process function calls
+	// it.
 	Stored()
 }
 
-// newQueue makes the queue in front of known, and its wrapper. The queue has no transformer: the
-// reflector transforms each object once.
+// newQueue returns the queue for the store known, and its wrapper. The queue has no transformer:
+// the reflector transforms each object once.
 func (o QueueOptions) newQueue(
 	logger klog.Logger, exampleObject any, known store.Store, reached ReachedFunc,
 ) (VersionedQueue, deltafifo.Queue) {
@@ -111,8 +116,9 @@ func (o QueueOptions) newQueue(
 	return queue, queue
 }
 
-// newIndexer makes an informer's store. The queue reports its resourceVersion, not the objects: a
-// DeltaFIFO delivers them out of order, and a transform may remove it.
+// newIndexer returns the store of an informer. Its resourceVersion is that of the queue, not that
+// of the objects: a DeltaFIFO delivers these out of order, and a transform may remove the
+// resourceVersion.
 func newIndexer(
 	indexers store.Indexers, resourceVersion store.GaugeMetric, options []store.Option,
 ) store.Indexer {

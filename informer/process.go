@@ -10,12 +10,12 @@ import (
 	"example.com/informerstack/store"
 )
 
-// deltaProcessor applies what a queue hands out to a store, and emits the resulting changes.
+// deltaProcessor applies the deltas of a queue to a store, and emits the resulting changes.
 //
-//	D1  the store decides: an object that it holds is updated, another one is added, whatever the
-//	    delta's type
-//	D2  a change is emitted after the store has changed: a handler never looks an object up and
-//	    finds an older one; the last change of a call is emitted after stored was called
+//	D1  the store decides: an object that it holds is updated, another object is added, regardless
+//	    of the delta's type
+//	D2  a change is emitted after the store has changed, so that a handler never reads an older
+//	    object; the last change of a call is emitted after stored was called
 //	D3  a delta that fails changes nothing and emits nothing; lost is called
 //
 // The deltas of one object are stored and emitted one after the other. A batch, and a whole list,
@@ -25,7 +25,7 @@ import (
 type deltaProcessor struct {
 	store store.Store
 	keyOf store.KeyFunc
-	// stored is called when everything that was popped is in the store.
+	// stored is called when all popped deltas are in the store.
 	stored func()
 	// emit may change the slice's elements and must not keep the slice.
 	emit func([]change)
@@ -53,7 +53,7 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 	return err
 }
 
-// finish cleans up after a call that ended with err.
+// finish releases the objects of a call, and reports its error to lost.
 func (p *deltaProcessor) finish(err error) {
 	clear(p.scratch)
 	p.scratch = p.scratch[:0]
@@ -80,7 +80,7 @@ func (p *deltaProcessor) processDeltas(obj any, isInInitialList bool) error {
 	return nil
 }
 
-// apply brings a delta into the store and returns the changes to emit.
+// apply applies a delta to the store and returns the changes to emit.
 func (p *deltaProcessor) apply(d *deltafifo.Delta, isInInitialList bool) ([]change, error) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync:
@@ -111,8 +111,8 @@ func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) ([]change
 	return p.one(putChange(d, oldObj, exists, isInInitialList)), nil
 }
 
-// delete removes the object, or the one that a tombstone names. The change is emitted even if the
-// store did not hold it.
+// delete removes the object, or the object that a tombstone names. The change is emitted even if
+// the store does not hold the object.
 func (p *deltaProcessor) delete(obj any) ([]change, error) {
 	if err := p.store.Delete(obj); err != nil {
 		return nil, fmt.Errorf("remove object of Deleted delta: %w", err)
@@ -126,8 +126,8 @@ func (p *deltaProcessor) one(c change) []change {
 	return p.scratch
 }
 
-// replaceAll makes the store hold exactly a list. Deletes are emitted first, then the list in its
-// own order.
+// replaceAll replaces the content of the store by a list. Deletes are emitted first, then the
+// objects in list order.
 func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, error) {
 	info, ok := obj.(deltafifo.ReplacedAllInfo)
 	if !ok {
@@ -137,14 +137,15 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, er
 	for _, obj := range info.Objects {
 		key, err := p.keyOf(obj)
 		if err != nil {
-			return nil, fmt.Errorf("process ReplacedAll delta: %w", store.KeyError{Obj: obj, Err: err})
+			err = store.KeyError{Obj: obj, Err: err}
+			return nil, fmt.Errorf("process ReplacedAll delta: %w", err)
 		}
 		listed[key] = struct{}{}
 	}
 	changes := make([]change, 0, len(info.Objects))
 	for _, key := range p.store.ListKeys() {
 		if _, ok := listed[key]; !ok {
-			oldObj, _, _ := p.store.GetByKey(key) // without an object the tombstone has only the key
+			oldObj, _, _ := p.store.GetByKey(key) // a tombstone may have no object
 			changes = append(changes, remove(store.DeletedFinalStateUnknown{Key: key, Obj: oldObj}))
 		}
 	}
@@ -178,8 +179,8 @@ func (p *deltaProcessor) bookmark(obj any) error {
 	return nil
 }
 
-// processTogether stores a batch under one lock, if the store has transactions. If a part of the
-// batch fails, the changes of the rest are emitted.
+// processTogether stores a batch under one lock, if the store has transactions. If some deltas
+// fail, the changes of the others are emitted.
 func (p *deltaProcessor) processTogether(deltas []deltafifo.Delta, isInInitialList bool) error {
 	transactions, ok := p.store.(store.TransactionStore)
 	if !ok {
@@ -225,7 +226,7 @@ func (p *deltaProcessor) processEach(deltas []deltafifo.Delta, isInInitialList b
 	return errors.Join(errs...)
 }
 
-// prepare returns what a delta will do to the store, and the change to emit then.
+// prepare returns the transaction of a delta, and the change to emit after it.
 func (p *deltaProcessor) prepare(
 	d *deltafifo.Delta, isInInitialList bool,
 ) (store.Transaction, change, error) {
@@ -242,7 +243,8 @@ func (p *deltaProcessor) prepare(
 		txn := store.Transaction{Type: store.TransactionTypeDelete, Object: d.Object}
 		return txn, remove(d.Object), nil
 	}
-	return store.Transaction{}, change{}, fmt.Errorf("process delta of type %q: not for a batch", d.Type)
+	err := fmt.Errorf("process delta of type %q: not for a batch", d.Type)
+	return store.Transaction{}, change{}, err
 }
 
 func putChange(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) change {

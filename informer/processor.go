@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// processor passes every change on to every handler.
+// processor distributes every change to every handler.
 //
-// mu is held while a change goes into the store and from there into the change log. So under mu the
-// store and the log agree, which is when a late handler can be added: it gets the store's content
-// and misses nothing after it. No handler is called under mu.
+// mu is held while a change is stored and appended to the change log. So under mu the store and the
+// log agree. A late handler is added under mu: it gets the content of the store and misses no
+// change after that. No handler is called under mu.
 //
 //	P1  a listener in listeners has a running goroutine  <=>  running
-//	P2  every change is in the log, and every listener that is to read it was woken, before mu is
-//	    released
+//	P2  before mu is released, every change is in the log and every listener is woken
 //	P3  synced  <=>  the end of the initial list is in the log
 //
 // Source: tools/cache/shared_informer.go sharedProcessor
@@ -31,8 +30,7 @@ type processor struct {
 	synced    bool
 }
 
-// addLocked adds a listener, which is first notified of the objects in replay, as of an initial
-// list.
+// addLocked adds a listener. It is first notified of the objects in replay, as of an initial list.
 func (p *processor) addLocked(l *listener, replay []any) {
 	changes := make([]change, 0, len(replay))
 	for _, obj := range replay {
@@ -52,7 +50,7 @@ func (p *processor) addLocked(l *listener, replay []any) {
 	}
 }
 
-// removeLocked removes a listener. For an unknown one it is a no-op.
+// removeLocked removes a listener. Removing an unknown one is a no-op.
 func (p *processor) removeLocked(l *listener) {
 	i := slices.Index(p.listeners, l)
 	if i < 0 {
@@ -63,7 +61,7 @@ func (p *processor) removeLocked(l *listener) {
 	l.close(p.running)
 }
 
-// distributeLocked passes changes on to every listener.
+// distributeLocked appends changes for every listener.
 func (p *processor) distributeLocked(changes []change) {
 	if len(p.listeners) == 0 {
 		return
@@ -111,7 +109,7 @@ func (p *processor) markSynced() {
 	p.appendLocked(nil, true)
 }
 
-// shouldResync decides for each listener whether it takes part in the next resync, and so whether there is one.
+// shouldResync selects the listeners of the next resync. It reports whether there is any.
 func (p *processor) shouldResync() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +124,7 @@ func (p *processor) shouldResync() bool {
 	return anyDue
 }
 
-// status describes every listener.
+// status returns the status of every listener.
 func (p *processor) status() []HandlerStatus {
 	p.mu.Lock()
 	listeners := slices.Clone(p.listeners)

@@ -12,7 +12,8 @@ import (
 // minimumResyncPeriod is the shortest resync period of a handler.
 const minimumResyncPeriod = time.Second
 
-// resyncSchedule says when one handler is due for a resync: a replay of the whole store, from memory.
+// resyncSchedule is the time of the next resync of one handler. A resync is a replay of the whole
+// store from memory.
 type resyncSchedule struct {
 	period time.Duration // 0: never
 	next   time.Time     // the earliest time of the next resync
@@ -22,7 +23,7 @@ func newResyncSchedule(period time.Duration, now time.Time) resyncSchedule {
 	return resyncSchedule{period: period, next: now.Add(period)}
 }
 
-// check decides whether the handler takes part in the resync that may begin now.
+// check reports whether the handler takes part in a resync that begins now.
 func (s *resyncSchedule) check(now time.Time) (due bool) {
 	if s.period <= 0 || now.Before(s.next) {
 		return false
@@ -31,14 +32,15 @@ func (s *resyncSchedule) check(now time.Time) (due bool) {
 	return true
 }
 
-// resyncRound is the outcome of one resync check: which handlers take part. It stands until the next check and decides who
-// is told of updates that change nothing: of a resync, and of what a relist found as it was. It does not change.
+// resyncRound is the result of one resync check: it maps each handler to whether it takes part.
+// Until the next check it selects the handlers that get updates without a change, from a resync or
+// a relist. A round is immutable.
 //
-// A handler that no check has asked yet, because it was added later or there are no resyncs, takes part, unless it wants
-// none of those updates.
+// A handler without an entry was added later, or the informer does no resyncs. It takes part,
+// unless it has SkipUnchanged.
 type resyncRound map[*listener]bool
 
-// wants decides about c, an update that changed nothing.
+// wants reports whether l gets c, an update without a change.
 func (r resyncRound) wants(l *listener, c *change) bool {
 	skip := l.options.SkipUnchanged
 	due, asked := r[l]
@@ -48,7 +50,7 @@ func (r resyncRound) wants(l *listener, c *change) bool {
 	return due && (c.resync || !skip)
 }
 
-// without returns the same round less l, which is gone and need not be remembered.
+// without returns the round without l, which was removed.
 func (r resyncRound) without(l *listener) resyncRound {
 	if _, asked := r[l]; !asked {
 		return r
@@ -58,30 +60,34 @@ func (r resyncRound) without(l *listener) resyncRound {
 	return r
 }
 
-// resyncPlan is how often an informer checks which handlers are due, and so the shortest period it can serve.
+// resyncPlan is the time between two resync checks of an informer, and so its shortest resync
+// period.
 type resyncPlan struct {
 	checkPeriod time.Duration // 0: this informer does no resyncs
-	fixed       bool          // the informer has started, checkPeriod stands
+	fixed       bool          // the informer has started, and checkPeriod no longer changes
 }
 
-// admit returns the period that a handler asking for wanted gets. Before the start a short one shortens the check period;
-// after it, the check period bounds it from below.
+// admit returns the resync period of a handler that asks for wanted. Before the start a shorter
+// period shortens the check period. After the start the check period is the minimum.
 func (p *resyncPlan) admit(logger klog.Logger, wanted time.Duration) time.Duration {
 	if wanted <= 0 {
 		return 0
 	}
 	if wanted < minimumResyncPeriod {
-		logger.Info("Warning: resync period is too small, using the minimum", "resyncPeriod", wanted, "minimumResyncPeriod", minimumResyncPeriod)
+		logger.Info("Warning: resync period is too small, using the minimum",
+			"resyncPeriod", wanted, "minimumResyncPeriod", minimumResyncPeriod)
 		wanted = minimumResyncPeriod
 	}
 	switch {
 	case p.checkPeriod == 0:
-		logger.Info("Warning: the handler's resync period is ignored because this informer does no resyncs", "resyncPeriod", wanted)
+		logger.Info("Warning: the handler's resync period is ignored because this informer does"+
+			" no resyncs", "resyncPeriod", wanted)
 		return 0
 	case wanted >= p.checkPeriod:
 		return wanted
 	case p.fixed:
-		logger.Info("Warning: resync period is below the check period of an informer that has started, using the check period",
+		logger.Info("Warning: resync period is below the check period of an informer that has"+
+			" started, using the check period",
 			"resyncPeriod", wanted, "resyncCheckPeriod", p.checkPeriod)
 		return p.checkPeriod
 	}

@@ -6,14 +6,15 @@
 //	reflector -> deltafifo -> [informer] -> store
 //	                                     -> handlers -> workqueue
 //
-// Read shared.go (what an informer promises), sharedinformer.go, controller.go (the loop),
-// process.go (delta to store to change), processor.go, changelog.go (how many handlers read one
-// list), listener.go; the other files are options and queries. Then run go test -v ./informer.
+// Read shared.go (the contract of an informer), sharedinformer.go, controller.go (the loop),
+// process.go (from delta to store to change), processor.go, changelog.go (the list that all
+// handlers read), listener.go; the other files are options and queries. Then run go test -v
+// ./informer.
 // Goroutines: an informer's Run is one, its reflector another, a third waits for the first list;
 // each handler has one. Run starts them, and returns when they have ended.
-// Locking: the informer's mu guards its life, the processor's mu the store with the change log;
-// taken in this order. No handler runs under either. Index functions, and wrappers of the store,
-// run under the second, and must not call the informer.
+// Locking: the informer's mu guards its lifecycle, the processor's mu the store with the change
+// log; they are locked in this order. No handler runs under either. Index functions and wrappers of
+// the store run under the processor's mu, and must not call the informer.
 //
 // Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
 package informer
@@ -28,80 +29,96 @@ import (
 
 // SharedInformer keeps one copy of a collection for any number of handlers.
 //
-// Eventual: as long as it runs and can reach the server, its store comes to hold what the server holds. It may be behind; it
-// never goes back. Of the states that one object goes through it may skip some, and shows the others in order.
+// Eventual: while it runs and reaches the server, its store converges to the content of the server.
+// The store may be behind, but it does not go back. It may skip states of an object, and it keeps
+// the order of the others.
 //
-// Delivered: each handler hears of every change of the store, in order for each object, one call at a time, after the store
-// has changed; by then the store may have changed again. Between handlers nothing is promised.
+// Delivered: each handler is notified of every change of the store, after the store has changed,
+// one call at a time, in order for each object. By then the store may have changed again. There is
+// no order between handlers.
 //
-// Complete: a handler added late is first told of everything the store holds, as OnAdd with isInInitialList, and misses
-// nothing after it. A delete that a broken watch hid arrives as a tombstone.
+// Complete: a handler that is added late is first notified of the content of the store, as OnAdd
+// with isInInitialList, and misses no change after that. A delete that a broken watch hid arrives
+// as a tombstone.
 //
-// By name: an object is its namespace and name. One that was deleted and created again while nobody looked is an update,
-// whose two objects have different UIDs; see HandlerOptions.SplitRecreated.
+// By name: an object is identified by namespace and name. If it is deleted and created again while
+// the watch is broken, handlers get an update of two objects with different UIDs. See
+// HandlerOptions.SplitRecreated.
 //
-// Shared: objects are not copied. Whoever changes one changes it for all.
+// Shared: objects are not copied. A reader that modifies one modifies it for all readers.
 //
-// Patient: a slow handler delays nobody else, but what it was not told yet waits in memory; see HandlerOptions.Coalesce and
-// ResourceEventHandlerRegistration.Status.
+// Patient: a slow handler delays no other, but its undelivered changes wait in memory. See
+// HandlerOptions.Coalesce and ResourceEventHandlerRegistration.Status.
 //
-// Once: it runs once. A new one is made for a second run.
+// Once: an informer runs once. A second run needs a new informer.
 //
-// Every method may be called from any goroutine, handlers included, at any time relative to Run.
+// Every method may be called from any goroutine, also from a handler, before, during and after Run.
 //
 // Source: tools/cache/shared_informer.go SharedInformer
 type SharedInformer interface {
-	// AddEventHandler adds a handler that resyncs with the informer's own period. It never waits for a handler. The error
-	// says that handler is nil, or that the informer has stopped.
+	// AddEventHandler adds a handler that resyncs with the informer's own period. It does not wait
+	// for any handler. It fails if handler is nil, or if the informer has stopped.
 	AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error)
-	// AddEventHandlerWithResyncPeriod adds a handler to which every object in the store is replayed, from memory, about every
-	// resyncPeriod, as OnUpdate with the same object twice; 0 is never. Nothing is asked of the server. A period under a
-	// second becomes a second; after the start, one under the informer's shortest becomes that; an informer without a
-	// resync period ignores it.
-	AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error)
-	// AddEventHandlerWithOptions adds a handler with options.
-	AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error)
-	// RemoveEventHandler removes a handler. What it was not told yet is dropped, or delivered in the background if it has a
-	// DrainTimeout; a call in flight goes on. ShutDownEventHandler waits for it. A handle that was removed before, or
-	// belongs to another informer, is none of this informer's: nothing happens. A foreign implementation is an error.
+	// AddEventHandlerWithResyncPeriod adds a handler with its own resync period. About every
+	// resyncPeriod the handler gets OnUpdate for each object in the store, with the same object
+	// twice. The objects come from memory, not from the server. 0 means never. A period below one
+	// second is raised to one second. After the start, a period below the informer's shortest is
+	// raised to that. An informer without a resync period ignores it.
+	AddEventHandlerWithResyncPeriod(
+		handler ResourceEventHandler, resyncPeriod time.Duration,
+	) (ResourceEventHandlerRegistration, error)
+	// AddEventHandlerWithOptions adds a handler with options. It fails as AddEventHandler does.
+	AddEventHandlerWithOptions(
+		handler ResourceEventHandler, options HandlerOptions,
+	) (ResourceEventHandlerRegistration, error)
+	// RemoveEventHandler removes a handler. Its undelivered changes are dropped, or delivered in
+	// the background if it has a DrainTimeout. It does not wait for a call in flight;
+	// ShutDownEventHandler does. Removing a handle twice, or another informer's handle, is a no-op.
+	// A handle that no informer of this package has made is an error.
 	RemoveEventHandler(handle ResourceEventHandlerRegistration) error
 
-	// GetStore returns the copy, which is for reading.
+	// GetStore returns the store. Callers may only read it.
 	GetStore() store.Store
-	// GetController returns a Controller that tells the informer's state. Its Run does nothing.
+	// GetController returns a Controller that reports the informer's state. Its Run is a no-op.
 	GetController() Controller
 
-	// Run lists and watches until ctx is done. It returns when every goroutine has ended and no handler is being called;
-	// changes still on their way are dropped, but see HandlerOptions.DrainTimeout. A second Run logs a warning and returns.
+	// Run lists and watches until ctx is done. It returns when all its goroutines have ended and no
+	// handler call is running. Undelivered changes are dropped, except for handlers with a
+	// DrainTimeout. A second Run logs a warning and returns.
 	Run(ctx context.Context)
-	// HasSynced is true once the store has held a complete list. Handlers may not have been told yet; their
-	// registration's HasSynced knows.
+	// HasSynced is true once the store has held a complete list. Handlers may not have been
+	// notified of it yet; HasSynced of their registrations reports that.
 	HasSynced() bool
-	// HasSyncedChecker returns HasSynced as a channel, which never closes if the informer stops before.
+	// HasSyncedChecker returns HasSynced as a channel, which never closes if the informer stops
+	// before it has synced.
 	HasSyncedChecker() DoneChecker
-	// LastSyncResourceVersion is up to where the collection was followed; "" before the first list.
+	// LastSyncResourceVersion is the resourceVersion of the last list, change or bookmark that was
+	// received; "" before the first list.
 	LastSyncResourceVersion() string
 	// Err returns the error that keeps the informer from listing or watching: that of the newest
 	// attempt. It is nil if no attempt has failed, and once a watch is open again.
 	Err() error
-	// Status is a moment in the informer's life, for messages and debug pages.
+	// Status returns a snapshot of the informer and its handlers, for messages and debug pages.
 	Status() Status
-	// Health says how recent the store is, and why it is not, for health checks.
+	// Health reports how recent the store is, for health checks.
 	Health() Health
-	// WaitForResourceVersion waits until the store has everything up to resourceVersion: that of an object that the caller
-	// has just written, say, which it then reads as it wrote it, or newer. Handlers may hear of it later. It may wait for
-	// as long as the server keeps an idle watch without a bookmark, about a minute, if the object is none of the
-	// informer's. The error is a *BehindError if ctx is done, or the informer has stopped, before; another one if
-	// resourceVersion is no positive decimal number. A handler that calls it holds up nobody but itself.
+	// WaitForResourceVersion blocks until the store holds every change up to resourceVersion. With
+	// the resourceVersion of an object that the caller has just written, the caller then reads its
+	// own write or a newer state. Handlers may be notified later.
+	//
+	// If the informer does not select the object, the wait ends at the next bookmark, after about a
+	// minute. The error is a *BehindError if ctx is done, if the informer has stopped, or if the
+	// server's resourceVersions are not numbers. Any other error means that resourceVersion is not
+	// a positive decimal number. A handler may call it; that delays only this handler.
 	WaitForResourceVersion(ctx context.Context, resourceVersion string) error
 
-	// SetWatchErrorHandler sets what is told why listing or watching failed, after which the informer backs off and tries
-	// again. The error says that the informer has already started.
+	// SetWatchErrorHandler sets the function that is called with each error of listing or watching,
+	// before the informer backs off and retries. It fails if the informer has started.
 	SetWatchErrorHandler(handler reflector.WatchErrorHandler) error
-	// SetTransform sets what each received object goes through once before it is kept. The error says that the informer
-	// has already started.
+	// SetTransform sets the function that transforms each received object once, before it is
+	// stored. It fails if the informer has started.
 	SetTransform(transform store.TransformFunc) error
-	// IsStopped is true once a Run has ended. Handlers and indexers can no longer be added.
+	// IsStopped is true once Run has ended. Then handlers and indexers can no longer be added.
 	IsStopped() bool
 }
 
@@ -110,15 +127,15 @@ type SharedInformer interface {
 // Source: tools/cache/shared_informer.go SharedIndexInformer
 type SharedIndexInformer interface {
 	SharedInformer
-	// AddIndexers adds index functions and indexes what is stored. The error says that a name is taken, or that the
-	// informer has stopped.
+	// AddIndexers adds index functions and indexes the stored objects. It fails if a name is taken,
+	// or if the informer has stopped.
 	AddIndexers(indexers store.Indexers) error
-	// GetIndexer returns the copy, which is for reading.
+	// GetIndexer returns the store. Callers may only read it.
 	GetIndexer() store.Indexer
 }
 
-// ShutDownEventHandler removes a handler and waits until its last call has returned. Called by that handler itself it would
-// wait for ever.
+// ShutDownEventHandler removes a handler and waits until its last call has returned. A handler that
+// calls it for itself waits for ever. It fails as RemoveEventHandler does.
 //
 // Source: tools/cache/shared_informer.go ShutDownEventHandler
 func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {

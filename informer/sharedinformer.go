@@ -24,7 +24,7 @@ var (
 	errNilHandler     = errors.New("handler is nil")
 )
 
-// lifecycle is the state of an informer. It only increases.
+// lifecycle is the state of an informer. It never goes back.
 type lifecycle int
 
 const (
@@ -33,12 +33,11 @@ const (
 	stopped
 )
 
-// sharedIndexInformer is the SharedIndexInformer: a Controller in front, a store, a processor behind.
-//
-// Laws:
+// sharedIndexInformer implements SharedIndexInformer. Its controller writes to the store, and its
+// processor notifies the handlers.
 //
 //	S1  the store and the change log change only under processor.mu
-//	S2  synced is closed  =>  the store has held a complete list, and the log has all of it
+//	S2  synced is closed  =>  the store has held a complete list, and all of it is in the log
 //	S3  controller != nil  <=>  lifecycle > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
@@ -48,7 +47,7 @@ type sharedIndexInformer struct {
 	options       SharedIndexInformerOptions
 	name          string
 	indexer       store.Indexer
-	bookmark      func(resourceVersion string) // of the indexer without its wrapper
+	bookmark      func(resourceVersion string) // method of the indexer without its wrapper
 	processor     processor
 	deltas        deltaProcessor
 	synced        chan struct{}
@@ -62,17 +61,22 @@ type sharedIndexInformer struct {
 	watchErrorHandler reflector.WatchErrorHandler
 }
 
-// NewSharedIndexInformer returns an informer of what lw, which must not be nil, lists. exampleObject is an example of the
-// objects: others are not accepted; nil accepts any.
+// NewSharedIndexInformer returns an informer of the collection that lw lists and watches. lw must
+// not be nil. exampleObject is an example of the objects. Objects of other types are rejected; nil
+// accepts any.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
-func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+func NewSharedIndexInformer(
+	lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions,
+) SharedIndexInformer {
+	indexer := newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions)
 	s := &sharedIndexInformer{
 		listerWatcher:     lw,
 		exampleObject:     exampleObject,
 		options:           options,
 		name:              fmt.Sprintf("SharedIndexInformer %T", exampleObject),
-		indexer:           newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions),
+		indexer:           indexer,
+		bookmark:          indexer.Bookmark,
 		synced:            make(chan struct{}),
 		stored:            storedVersion{stopped: make(chan struct{})},
 		resync:            resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
@@ -82,9 +86,8 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 	if options.ObjectDescription != "" {
 		s.name = "SharedIndexInformer " + options.ObjectDescription
 	}
-	s.bookmark = s.indexer.Bookmark
 	if options.WrapIndexer != nil {
-		s.indexer = options.WrapIndexer(s.indexer)
+		s.indexer = options.WrapIndexer(indexer)
 	}
 	s.processor.log = newChangeLog()
 	s.deltas = deltaProcessor{
@@ -98,11 +101,13 @@ func NewSharedIndexInformer(lw reflector.ListerWatcher, exampleObject runtime.Ob
 
 // Run implements SharedInformer.
 func (s *sharedIndexInformer) Run(ctx context.Context) {
-	// As in controller.Run, nothing that waits may be deferred: it would keep a panic from ending the process.
+	// As in controller.Run, a deferred wait would keep a panic from ending the process.
 	defer utilruntime.HandleCrashWithContext(ctx)
 	c := s.start(ctx)
 	if c == nil {
-		klog.FromContext(ctx).Info("Warning: the informer has started, run more than once is not allowed", "informer", s.name)
+		klog.FromContext(ctx).Info(
+			"Warning: the informer has started, run more than once is not allowed",
+			"informer", s.name)
 		return
 	}
 	s.processor.start()
@@ -117,7 +122,7 @@ func (s *sharedIndexInformer) Run(ctx context.Context) {
 	s.processor.stop()
 }
 
-// start makes the controller, or returns nil if there is one.
+// start creates the controller. It returns nil if the informer was started before.
 func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +162,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	return s.controller
 }
 
-// closeSynced waits until the first list is stored. If the store refused a part of it, the next list
-// counts.
+// closeSynced waits until the first list is stored, then marks the informer as synced. If the store
+// refused a part of the list, it waits for the next one.
 func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
 	select {
 	case <-ctx.Done():
@@ -174,29 +179,36 @@ func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
 func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lifecycle = stopped // whoever holds mu to add a handler does so before the processor stops
+	s.lifecycle = stopped // AddEventHandler holds mu, so it ends before the processor stops
 	close(s.stored.stopped)
 }
 
 // AddEventHandler implements SharedInformer.
-func (s *sharedIndexInformer) AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error) {
+func (s *sharedIndexInformer) AddEventHandler(
+	handler ResourceEventHandler,
+) (ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
 }
 
 // AddEventHandlerWithResyncPeriod implements SharedInformer.
-func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error) {
+func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(
+	handler ResourceEventHandler, resyncPeriod time.Duration,
+) (ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
 // AddEventHandlerWithOptions implements SharedInformer.
-func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
+func (s *sharedIndexInformer) AddEventHandlerWithOptions(
+	handler ResourceEventHandler, options HandlerOptions,
+) (ResourceEventHandlerRegistration, error) {
 	if handler == nil {
 		return nil, errNilHandler
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lifecycle == stopped {
-		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped already", handlerName(handler))
+		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped"+
+			" already", handlerName(handler))
 	}
 	logger := klog.Background()
 	if options.Logger != nil {
@@ -278,7 +290,7 @@ func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
 // Name implements DoneChecker.
 func (s *sharedIndexInformer) Name() string { return s.name }
 
-// Done implements DoneChecker: closed once the store has held a complete list.
+// Done implements DoneChecker. It closes when the store has held a complete list.
 func (s *sharedIndexInformer) Done() <-chan struct{} { return s.synced }
 
 // IsStopped implements SharedInformer.
@@ -291,8 +303,8 @@ func (s *sharedIndexInformer) IsStopped() bool {
 // GetController implements SharedInformer.
 func (s *sharedIndexInformer) GetController() Controller { return controllerView{s} }
 
-// controllerView shows a shared informer as a Controller that nobody else can run.
+// controllerView is a shared informer as a Controller that cannot be run.
 type controllerView struct{ *sharedIndexInformer }
 
-// Run does nothing: the informer's own Run runs it.
+// Run is a no-op. The informer's own Run runs the controller.
 func (controllerView) Run(context.Context) {}

@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// ErrStopped says that an informer has stopped.
+// ErrStopped reports that an informer has stopped.
 var ErrStopped = errors.New("the informer has stopped")
 
 // storedVersion is the resourceVersion up to which the store holds every change. Callers can wait
 // for it.
 //
 //	V1  every change up to version is in the store
-//	V2  moved is open until version is set again; it is nil while no caller waits
-//	V3  stopped is closed when the informer has stopped, and version does not change any more
-//	V4  incomplete is true from the loss of a change until a list that came after it is stored
+//	V2  moved is open until version is set again; it is nil if no caller has waited since
+//	V3  stopped is closed when the informer has stopped, and version no longer changes
+//	V4  incomplete is true from the loss of a change until a later list is stored
 type storedVersion struct {
 	stopped chan struct{}
 
 	mu      sync.Mutex
 	version string    // "" before the first list
-	asOf    time.Time // when the server's collection was at version
+	asOf    time.Time // a time at which the server's collection was at version
 	moved   chan struct{}
 
 	incomplete bool
@@ -63,8 +63,8 @@ func (v *storedVersion) get() (resourceVersion string, asOf time.Time) {
 	return v.version, v.asOf
 }
 
-// wait blocks until done, which is called under mu, returns true or an error. It fails when ctx is
-// done or the informer has stopped.
+// wait blocks until done returns true or an error. It calls done under mu. It fails when ctx is
+// done or the informer has stopped, unless done returns true by then.
 func (v *storedVersion) wait(ctx context.Context, done func() (bool, error)) error {
 	var ended error
 	for {
@@ -102,12 +102,12 @@ func (v *storedVersion) waitFor(ctx context.Context, want string) error {
 	})
 }
 
-// waitComplete waits until no lost change is missing.
+// waitComplete waits until the store has every lost change again.
 func (v *storedVersion) waitComplete(ctx context.Context) error {
 	return v.wait(ctx, func() (bool, error) { return !v.incomplete, nil })
 }
 
-// reached is the queue's ReachedFunc.
+// reached is the ReachedFunc of the queue.
 func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
 	if resourceVersion != "" {
 		s.bookmark(resourceVersion)
@@ -115,7 +115,8 @@ func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
 	s.stored.set(resourceVersion, asOf)
 }
 
-// received returns a reflector's Progress that passes each resourceVersion on to the queue.
+// received returns the reflector's Progress function, which reports each resourceVersion to the
+// queue and then to next, if set.
 func received(queue VersionedQueue, next func(string, time.Time)) func(string, time.Time) {
 	if next == nil {
 		return queue.Received
@@ -127,7 +128,9 @@ func received(queue VersionedQueue, next func(string, time.Time)) func(string, t
 }
 
 // WaitForResourceVersion implements SharedInformer.
-func (s *sharedIndexInformer) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
+func (s *sharedIndexInformer) WaitForResourceVersion(
+	ctx context.Context, resourceVersion string,
+) error {
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, "1"); err != nil {
 		return fmt.Errorf("wait for resourceVersion %q in %s: %w", resourceVersion, s.name, err)
 	}
@@ -143,10 +146,10 @@ func (s *sharedIndexInformer) WaitForResourceVersion(ctx context.Context, resour
 
 // BehindError reports that an informer did not reach a resourceVersion in time.
 type BehindError struct {
-	// Informer is its name.
+	// Informer is the name of the informer.
 	Informer string
-	// Want is the resourceVersion that was waited for. Have is the one up to which the store held
-	// every change when the wait ended; "" before the first list.
+	// Want is the argument of WaitForResourceVersion. Have is the version up to which the store
+	// held every change when the wait ended; "" before the first list.
 	Want, Have string
 	// Cause is why the wait ended: the context's cause, ErrStopped, or an error that says that the
 	// server's resourceVersions are not numbers.

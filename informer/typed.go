@@ -11,8 +11,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Object is what a typed handler needs of an object: every Kubernetes API type has it. It is comparable so that a missing
-// object, the zero T, can be told from one that is there.
+// Object is the constraint of typed handlers. Pointers to all Kubernetes API types satisfy it. It
+// is comparable so that the zero T can mean a missing object.
 //
 // Source: tools/cache/controller.go Object
 type Object interface {
@@ -21,8 +21,8 @@ type Object interface {
 	GetNamespace() string
 }
 
-// TypedResourceEventHandler is a ResourceEventHandler for objects of one type. No type assertion is left to its author, not
-// even for tombstones.
+// TypedResourceEventHandler is a ResourceEventHandler for objects of one type. It needs no type
+// assertions, also not for tombstones.
 //
 // Source: tools/cache/controller.go TypedResourceEventHandler
 type TypedResourceEventHandler[T Object] interface {
@@ -31,17 +31,19 @@ type TypedResourceEventHandler[T Object] interface {
 	OnDelete(obj DeletedObject[T])
 }
 
-// DeletedObject is an object that is gone, with as much as is known of it. Its key and name are always known.
+// DeletedObject is a deleted object. Its key and name are always known, its last state may not be.
 //
 // Source: tools/cache/controller.go DeletedObject
 type DeletedObject[T Object] struct {
-	// OptionalObj is the last known state. It is stale when FinalStateUnknown is set, and the zero T if no state is known.
+	// OptionalObj is the last known state, or the zero T if no state is known. It is stale if
+	// FinalStateUnknown is set.
 	OptionalObj T
-	// FinalStateUnknown is the tombstone, when the delete was not seen as it happened; otherwise nil.
+	// FinalStateUnknown is the tombstone if the watch did not report the delete; otherwise nil.
 	FinalStateUnknown *store.DeletedFinalStateUnknown
 }
 
-// GetObjectName returns the namespace and name. Of a tombstone's key everything after the first slash is the name.
+// GetObjectName returns the namespace and name. For a tombstone they are the parts of the key
+// before and after the first slash.
 func (d DeletedObject[T]) GetObjectName() store.ObjectName {
 	var none T
 	switch {
@@ -57,10 +59,10 @@ func (d DeletedObject[T]) GetObjectName() store.ObjectName {
 	return store.NewObjectName(d.OptionalObj.GetNamespace(), d.OptionalObj.GetName())
 }
 
-// GetName returns the name alone.
+// GetName returns the name without the namespace.
 func (d DeletedObject[T]) GetName() string { return d.GetObjectName().Name }
 
-// GetNamespace returns the namespace, "" for a cluster-wide object.
+// GetNamespace returns the namespace; "" for a cluster-scoped object.
 func (d DeletedObject[T]) GetNamespace() string { return d.GetObjectName().Namespace }
 
 // GetKey returns the key under which the object was stored.
@@ -71,7 +73,7 @@ func (d DeletedObject[T]) GetKey() string {
 	return d.GetObjectName().String()
 }
 
-// TypedResourceEventHandlerFuncs is a TypedResourceEventHandler made of functions; nil ones do nothing.
+// TypedResourceEventHandlerFuncs is a TypedResourceEventHandler of functions. Each may be nil.
 //
 // Source: tools/cache/controller.go TypedResourceEventHandlerFuncs
 type TypedResourceEventHandlerFuncs[T Object] struct {
@@ -101,7 +103,8 @@ func (f TypedResourceEventHandlerFuncs[T]) OnDelete(obj DeletedObject[T]) {
 	}
 }
 
-// TypedResourceEventHandlerDetailedFuncs is TypedResourceEventHandlerFuncs whose AddFunc is told about the initial list.
+// TypedResourceEventHandlerDetailedFuncs is TypedResourceEventHandlerFuncs with isInInitialList for
+// AddFunc.
 //
 // Source: tools/cache/controller.go TypedResourceEventHandlerDetailedFuncs
 type TypedResourceEventHandlerDetailedFuncs[T Object] struct {
@@ -131,8 +134,8 @@ func (f TypedResourceEventHandlerDetailedFuncs[T]) OnDelete(obj DeletedObject[T]
 	}
 }
 
-// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of one type. On a delete FilterFunc gets
-// OptionalObj, which is the zero T if no state of the object is known.
+// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of one type. For
+// a delete FilterFunc gets OptionalObj, which is the zero T if no state of the object is known.
 //
 // Source: tools/cache/controller.go TypedFilteringResourceEventHandler
 type TypedFilteringResourceEventHandler[T Object] struct {
@@ -140,14 +143,14 @@ type TypedFilteringResourceEventHandler[T Object] struct {
 	Handler    TypedResourceEventHandler[T]
 }
 
-// OnAdd passes on an object that passes.
+// OnAdd calls Handler if the object passes.
 func (f TypedFilteringResourceEventHandler[T]) OnAdd(obj T, isInInitialList bool) {
 	if f.FilterFunc(obj) {
 		f.Handler.OnAdd(obj, isInInitialList)
 	}
 }
 
-// OnUpdate passes on what the table at FilteringResourceEventHandler says.
+// OnUpdate calls Handler by the table at FilteringResourceEventHandler.
 func (f TypedFilteringResourceEventHandler[T]) OnUpdate(oldObj, newObj T) {
 	switch before, after := f.FilterFunc(oldObj), f.FilterFunc(newObj); {
 	case before && after:
@@ -159,35 +162,37 @@ func (f TypedFilteringResourceEventHandler[T]) OnUpdate(oldObj, newObj T) {
 	}
 }
 
-// OnDelete passes on a deleted object that passes.
+// OnDelete calls Handler if the deleted object passes.
 func (f TypedFilteringResourceEventHandler[T]) OnDelete(obj DeletedObject[T]) {
 	if f.FilterFunc(obj.OptionalObj) {
 		f.Handler.OnDelete(obj)
 	}
 }
 
-// untyped makes a ResourceEventHandler of a typed one. An object of another type, which only an informer without an example
-// object or a transform can produce, is reported as an error and not passed on.
+// untyped adapts a typed handler to ResourceEventHandler. It reports an object of another type as
+// an error and skips it. Only a transform, or an informer without an example object, can produce
+// one.
 type untyped[T Object] struct {
 	handler TypedResourceEventHandler[T]
 }
 
-// Untyped returns handler as a ResourceEventHandler, for informers that are not typed.
+// Untyped returns handler as a ResourceEventHandler, for informers that are not typed. Objects of
+// another type than T are reported with utilruntime.HandleError and skipped.
 func Untyped[T Object](handler TypedResourceEventHandler[T]) ResourceEventHandler {
 	if handler == nil {
-		return nil // AddEventHandler says so
+		return nil // an error of AddEventHandler
 	}
 	return untyped[T]{handler: handler}
 }
 
-// OnAdd passes on obj.
+// OnAdd implements ResourceEventHandler.
 func (u untyped[T]) OnAdd(obj any, isInInitialList bool) {
 	if typed, ok := as[T](obj); ok {
 		u.handler.OnAdd(typed, isInInitialList)
 	}
 }
 
-// OnUpdate passes on both objects.
+// OnUpdate implements ResourceEventHandler.
 func (u untyped[T]) OnUpdate(oldObj, newObj any) {
 	typedOld, oldOK := as[T](oldObj)
 	typedNew, newOK := as[T](newObj)
@@ -196,7 +201,7 @@ func (u untyped[T]) OnUpdate(oldObj, newObj any) {
 	}
 }
 
-// OnDelete passes on obj, unpacked if it is a tombstone.
+// OnDelete implements ResourceEventHandler. It unpacks a tombstone.
 func (u untyped[T]) OnDelete(obj any) {
 	tombstone, ok := obj.(store.DeletedFinalStateUnknown)
 	if !ok {
@@ -205,42 +210,52 @@ func (u untyped[T]) OnDelete(obj any) {
 		}
 		return
 	}
-	typed, _ := tombstone.Obj.(T) // a delete is passed on even if nothing is known but the key
+	typed, _ := tombstone.Obj.(T) // a delete is delivered even if only the key is known
 	u.handler.OnDelete(DeletedObject[T]{OptionalObj: typed, FinalStateUnknown: &tombstone})
 }
 
 func as[T Object](obj any) (T, bool) {
 	typed, ok := obj.(T)
 	if !ok {
-		utilruntime.HandleError(fmt.Errorf("typed handler skipped an object: got %T, want %T", obj, typed))
+		err := fmt.Errorf("typed handler skipped an object: got %T, want %T", obj, typed)
+		utilruntime.HandleError(err)
 	}
 	return typed, ok
 }
 
-// TypedSharedIndexInformer is a SharedIndexInformer with methods that need no type assertions.
+// TypedSharedIndexInformer is a SharedIndexInformer whose additional methods need no type
+// assertions.
 //
 // Source: tools/cache/shared_informer.go TypedSharedIndexInformer
 type TypedSharedIndexInformer[T Object] interface {
 	SharedIndexInformer
-	// AddTypedEventHandler is AddEventHandlerWithOptions. More than one options is an error.
-	AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error)
-	// AddTypedIndexers is AddIndexers.
+	// AddTypedEventHandler is AddEventHandlerWithOptions for a typed handler. It fails if more than
+	// one HandlerOptions is passed.
+	AddTypedEventHandler(
+		handler TypedResourceEventHandler[T], options ...HandlerOptions,
+	) (ResourceEventHandlerRegistration, error)
+	// AddTypedIndexers is AddIndexers for typed index functions.
 	AddTypedIndexers(indexers store.TypedIndexers[T]) error
-	// GetTypedIndexer is GetIndexer.
+	// GetTypedIndexer returns the store with typed methods.
 	GetTypedIndexer() store.TypedIndexer[T]
 }
 
-// NewTypedSharedIndexInformer shows an informer of objects of type T as a typed one. Both are the same informer.
+// NewTypedSharedIndexInformer adds typed methods to an informer of objects of type T. The result is
+// the same informer.
 //
 // Source: tools/cache/shared_informer.go NewTypedSharedIndexInformer
-func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
+func NewTypedSharedIndexInformer[T Object](
+	informer SharedIndexInformer,
+) TypedSharedIndexInformer[T] {
 	return typedInformer[T]{informer}
 }
 
 type typedInformer[T Object] struct{ SharedIndexInformer }
 
 // AddTypedEventHandler implements TypedSharedIndexInformer.
-func (i typedInformer[T]) AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error) {
+func (i typedInformer[T]) AddTypedEventHandler(
+	handler TypedResourceEventHandler[T], options ...HandlerOptions,
+) (ResourceEventHandlerRegistration, error) {
 	switch len(options) {
 	case 0:
 		return i.AddEventHandler(Untyped(handler))

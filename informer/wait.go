@@ -13,12 +13,13 @@ import (
 	"example.com/informerstack/deltafifo"
 )
 
-// DoneChecker is something that happens once: a name for messages, and a channel that closes when it has happened.
+// DoneChecker reports an event that happens once. Done returns a channel that closes when it
+// happens. Name is for messages.
 //
 // Source: tools/cache/shared_informer.go DoneChecker
 type DoneChecker = deltafifo.DoneChecker
 
-// IsDone tells without blocking whether it has happened.
+// IsDone reports whether the checker's event has happened. It does not block.
 //
 // Source: tools/cache/shared_informer.go IsDone
 func IsDone(checker DoneChecker) bool {
@@ -30,9 +31,9 @@ func IsDone(checker DoneChecker) bool {
 	}
 }
 
-// WaitFor waits until all of checkers are done, and returns true, or until ctx is, and returns false if one is missing. A
-// what that is not empty is logged, and so is the name of each checker that is done, in the order given, at level 0 of
-// ctx's logger.
+// WaitFor blocks until all checkers are done or ctx is done. It reports whether all checkers are
+// done. If what is not empty, it logs what and the name of each checker that is done, in the order
+// of the arguments, with the logger of ctx at level 0.
 //
 // It starts no goroutine and does not poll.
 //
@@ -53,12 +54,13 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	}
 	if what != "" && len(missing) > 0 {
 		slices.Sort(missing)
-		logger.Info("Timed out waiting", "for", what, "cause", context.Cause(ctx), "instances", missing)
+		logger.Info("Timed out waiting",
+			"for", what, "cause", context.Cause(ctx), "instances", missing)
 	}
 	return len(missing) == 0
 }
 
-// waitForOne is true if checker is done, even if ctx is too.
+// waitForOne waits for checker or ctx. It returns true if checker is done, even if ctx is done too.
 func waitForOne(ctx context.Context, checker DoneChecker) bool {
 	select {
 	case <-checker.Done():
@@ -74,8 +76,9 @@ type Syncer interface {
 	Err() error
 }
 
-// WaitForSync waits until every informer has synced, or until ctx is done. Then the error is a *SyncError, which names each
-// informer that is missing and what it last failed with: a missing permission, say, or a missing resource.
+// WaitForSync blocks until all informers have synced or ctx is done. It returns nil if all have
+// synced. Otherwise the error is a *SyncError, which names each missing informer and its Err, for
+// example a missing permission or an unknown resource.
 func WaitForSync(ctx context.Context, informers ...Syncer) error {
 	var missing []Unsynced
 	for _, informer := range informers {
@@ -93,11 +96,11 @@ func syncError(ctx context.Context, missing []Unsynced) error {
 	return &SyncError{Cause: context.Cause(ctx), Missing: missing}
 }
 
-// SyncError says what had not synced when the waiting ended.
+// SyncError reports the informers that had not synced when a wait ended.
 type SyncError struct {
-	// Cause is why the waiting ended: the context's cause.
+	// Cause is why the wait ended: the context's cause.
 	Cause error
-	// Missing holds what had not synced.
+	// Missing are the informers that had not synced.
 	Missing []Unsynced
 }
 
@@ -107,7 +110,7 @@ type Unsynced struct {
 	Err  error
 }
 
-// Error names each missing informer with its last error.
+// Error names each missing informer with its Err.
 func (e *SyncError) Error() string {
 	var b strings.Builder
 	b.WriteString("failed to sync all caches: ")
@@ -124,7 +127,7 @@ func (e *SyncError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause and every last error.
+// Unwrap returns Cause and the Err of each missing informer.
 func (e *SyncError) Unwrap() []error {
 	errs := []error{e.Cause}
 	for _, u := range e.Missing {
