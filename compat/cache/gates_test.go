@@ -168,7 +168,7 @@ func TestDifference_DeltaFIFOReportsWhatIsComplete(t *testing.T) {
 			})
 			var got []string
 			for _, version := range storeVersion.FindAllString(strings.Join(lines, "\n"), -1) {
-				got = append(got, strings.Trim(version, `store at"`))
+				got = append(got, strings.Trim(version[strings.IndexByte(version, '"'):], `"`))
 			}
 			require.Equal(t, want, slices.Compact(got))
 		})
