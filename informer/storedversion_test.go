@@ -156,7 +156,7 @@ func (s slowIndexer) Update(obj any) error {
 	return s.Indexer.Update(obj)
 }
 
-func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
+func TestWaitForResourceVersion_NamesWantAndHave(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
