@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naiveLog is a changeLog as a slice, and its cursors as copies of it.
+// naiveLog is a changeLog as a slice. Its cursors are copies of the slice.
 type naiveLog struct{ cursors []*naiveCursor }
 
 type naiveCursor struct {
@@ -27,8 +27,7 @@ func (l *naiveLog) append(changes []string) {
 	}
 }
 
-// A changeLog and its cursors do what copies of a slice do, whatever is appended, read, closed and
-// dropped in between.
+// A changeLog and its cursors behave like slices for random appends, reads, closes and drops.
 func TestModel_ChangeLogAgainstSlices(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -73,7 +72,8 @@ func TestModel_ChangeLogAgainstSlices(t *testing.T) {
 				naive.cursors[i].closed = true
 			case op == 5 && random.IntN(4) == 0:
 				cursors[i].drop()
-				cursors, naive.cursors = slices.Delete(cursors, i, i+1), slices.Delete(naive.cursors, i, i+1)
+				cursors = slices.Delete(cursors, i, i+1)
+				naive.cursors = slices.Delete(naive.cursors, i, i+1)
 			default:
 				got, waiting := read(cursors[i]), naive.cursors[i].waiting
 				require.Equal(t, len(waiting) == 0, len(got) == 0, "seed %d", seed)

@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// cluster is a ListerWatcher that lists two pods and then reports what is sent to changes.
+// cluster is a ListerWatcher that lists two pods and then sends the events of changes.
 type cluster struct{ changes *watch.RaceFreeFakeWatcher }
 
 func newCluster() cluster { return cluster{watch.NewRaceFreeFake()} }
@@ -36,23 +36,26 @@ func (c cluster) WatchWithContext(context.Context, metav1.ListOptions) (watch.In
 func (c cluster) IsWatchListSemanticsUnSupported() bool { return true }
 
 func pod(name, resourceVersion string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: resourceVersion}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, ResourceVersion: resourceVersion,
+	}}
 }
 
-// An informer keeps a copy of a collection and tells handlers what changes.
+// An informer keeps a copy of a collection and notifies handlers of changes.
 func Example() {
 	lw := newCluster()
 	pods := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.SharedIndexInformerOptions{
 		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 	})
-	told := make(chan string)
+	calls := make(chan string)
 	handle, err := pods.AddEventHandler(informer.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, isInInitialList bool) {
-			told <- fmt.Sprintf("add %s, in the initial list: %t", obj.(*corev1.Pod).Name, isInInitialList)
+			calls <- fmt.Sprintf("add %s, in the initial list: %t", obj.(*corev1.Pod).Name,
+				isInInitialList)
 		},
 		DeleteFunc: func(obj any) {
 			key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-			told <- "delete " + key
+			calls <- "delete " + key
 		},
 	})
 	if err != nil {
@@ -66,11 +69,11 @@ func Example() {
 		pods.Run(ctx)
 	}()
 
-	fmt.Println(<-told)
-	fmt.Println(<-told)
+	fmt.Println(<-calls)
+	fmt.Println(<-calls)
 	informer.WaitFor(ctx, "", handle.HasSyncedChecker())
 	lw.changes.Delete(pod("web-1", "3"))
-	fmt.Println(<-told)
+	fmt.Println(<-calls)
 	left, _ := pods.GetIndexer().ByIndex(store.NamespaceIndex, "default")
 	fmt.Println(len(left), "pod left")
 	cancel()
@@ -82,15 +85,17 @@ func Example() {
 	// 1 pod left
 }
 
-// A typed informer leaves no type assertion to its user, not even for a tombstone.
+// A typed informer needs no type assertions, also not for a tombstone.
 func ExampleNewTypedSharedIndexInformer() {
 	lw := newCluster()
 	pods := informer.NewTypedSharedIndexInformer[*corev1.Pod](
 		informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.SharedIndexInformerOptions{}))
-	told := make(chan string, 3)
+	calls := make(chan string, 3)
 	_, err := pods.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{
-		AddFunc:    func(pod *corev1.Pod) { told <- "add " + pod.Name },
-		DeleteFunc: func(pod informer.DeletedObject[*corev1.Pod]) { told <- "delete " + pod.GetName() },
+		AddFunc: func(pod *corev1.Pod) { calls <- "add " + pod.Name },
+		DeleteFunc: func(pod informer.DeletedObject[*corev1.Pod]) {
+			calls <- "delete " + pod.GetName()
+		},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -101,7 +106,7 @@ func ExampleNewTypedSharedIndexInformer() {
 	go pods.Run(ctx)
 	lw.changes.Delete(pod("web-1", "3"))
 	for range 3 {
-		fmt.Println(<-told)
+		fmt.Println(<-calls)
 	}
 	// Output:
 	// add web-0
@@ -109,15 +114,21 @@ func ExampleNewTypedSharedIndexInformer() {
 	// delete web-1
 }
 
-// A cache that does not fill says why.
+// WaitForSync reports why a cache does not sync.
 func ExampleWaitForSync() {
-	pods := informer.NewSharedIndexInformer(forbidden{}, &corev1.Pod{}, informer.SharedIndexInformerOptions{})
+	pods := informer.NewSharedIndexInformer(forbidden{}, &corev1.Pod{},
+		informer.SharedIndexInformerOptions{})
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	go pods.Run(ctx)
-	fmt.Println(informer.WaitForSync(ctx, pods))
+	err, _ := errors.AsType[*informer.SyncError](informer.WaitForSync(ctx, pods))
+	fmt.Println(err.Cause)
+	for _, missing := range err.Missing {
+		fmt.Println(missing.Name, "has not synced:", missing.Err)
+	}
 	// Output:
-	// failed to sync all caches: SharedIndexInformer *v1.Pod (failed to list *v1.Pod: pods is forbidden): context deadline exceeded
+	// context deadline exceeded
+	// SharedIndexInformer *v1.Pod has not synced: failed to list *v1.Pod: pods is forbidden
 }
 
 type forbidden struct{ cluster }

@@ -16,11 +16,16 @@ import (
 )
 
 var (
-	configMaps = FactoryKey{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
-	secrets    = FactoryKey{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: "ns", LabelSelector: "a=b"}
+	configMaps = FactoryKey{
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+	}
+	secrets = FactoryKey{
+		Resource:  schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
+		Namespace: "ns", LabelSelector: "a=b",
+	}
 )
 
-// factoryWorld is a factory whose informers each follow a server of their own.
+// factoryWorld is a factory whose informers have a server each.
 type factoryWorld struct {
 	*Factory
 	servers map[FactoryKey]*server
@@ -58,7 +63,8 @@ func TestFactory_SharesAndStarts(t *testing.T) {
 		other, err := w.Informer(secrets)
 		require.NoError(t, err)
 		assert.NotSame(t, a, other)
-		typed := w.InformerFor(&corev1.ConfigMap{}, func() SharedIndexInformer { return w.newInformer(configMaps) })
+		typed := w.InformerFor(&corev1.ConfigMap{},
+			func() SharedIndexInformer { return w.newInformer(configMaps) })
 		assert.Same(t, typed, w.InformerFor(&corev1.ConfigMap{}, nil))
 		_, err = w.Informer(FactoryKey{})
 		require.ErrorContains(t, err, "no such resource")
@@ -73,20 +79,20 @@ func TestFactory_SharesAndStarts(t *testing.T) {
 		w.Shutdown()
 		w.Shutdown()
 		assert.True(t, a.IsStopped())
-		w.Start(t.Context()) // does nothing any more
+		w.Start(t.Context()) // no-op after Shutdown
 		_, err = w.Acquire(secrets)
 		require.EqualError(t, err, "informer factory has been shut down")
 	})
 }
 
-// One informer can be stopped when nobody needs it, and a fresh one started when somebody does again.
+// An informer stops when its last lease is released. The next Acquire makes a new one.
 func TestFactory_AcquireRelease(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
 		ctx, cancel := context.WithCancel(t.Context())
 		early, err := w.Acquire(secrets)
 		require.NoError(t, err)
 		early.Release()
-		<-early.Stopped() // it never ran
+		<-early.Stopped() // it was never started
 		w.Start(ctx)
 		first, err := w.Acquire(secrets)
 		require.NoError(t, err)
@@ -94,7 +100,7 @@ func TestFactory_AcquireRelease(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, WaitForSync(ctx, first, second))
 		first.Release()
-		first.Release() // counts once
+		first.Release() // no-op
 		synctest.Wait()
 		assert.False(t, second.IsStopped())
 		assert.Equal(t, 1, w.servers[secrets].openWatches())
@@ -107,7 +113,7 @@ func TestFactory_AcquireRelease(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, made+1, w.made)
 		require.NoError(t, WaitForSync(ctx, third))
-		_, err = w.Informer(secrets) // now it is wanted for good
+		_, err = w.Informer(secrets) // pins it
 		require.NoError(t, err)
 		third.Release()
 		synctest.Wait()
@@ -124,7 +130,9 @@ func TestFactory_ReleaseFromHandler(t *testing.T) {
 		w.Start(t.Context())
 		lease, err := w.Acquire(configMaps)
 		require.NoError(t, err)
-		_, err = lease.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) { lease.Release() }})
+		_, err = lease.AddEventHandler(ResourceEventHandlerFuncs{
+			AddFunc: func(any) { lease.Release() },
+		})
 		require.NoError(t, err)
 		w.servers[configMaps].create("a")
 		<-lease.Stopped()

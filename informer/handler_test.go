@@ -15,7 +15,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Our handlers are client-go's, and client-go's are ours.
+// Our handlers satisfy client-go's interface, and client-go's satisfy ours.
 var (
 	_ cache.ResourceEventHandler = ResourceEventHandlerFuncs{}
 	_ cache.ResourceEventHandler = FilteringResourceEventHandler{}
@@ -31,12 +31,12 @@ func pod(name string, labels ...string) *corev1.Pod {
 	return p
 }
 
-// Functions that are not set are not called.
+// A nil function is not called.
 func TestHandlerFuncs_Nil(t *testing.T) {
 	for _, h := range []ResourceEventHandler{
 		ResourceEventHandlerFuncs{}, ResourceEventHandlerDetailedFuncs{},
-		Untyped(TypedResourceEventHandler[*corev1.Pod](TypedResourceEventHandlerFuncs[*corev1.Pod]{})),
-		Untyped(TypedResourceEventHandler[*corev1.Pod](TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{})),
+		Untyped[*corev1.Pod](TypedResourceEventHandlerFuncs[*corev1.Pod]{}),
+		Untyped[*corev1.Pod](TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{}),
 	} {
 		h.OnAdd(pod("a"), true)
 		h.OnUpdate(pod("a"), pod("a"))
@@ -54,34 +54,39 @@ func TestHandlerFuncs(t *testing.T) {
 			DeleteFunc: func(any) { note("delete") },
 		},
 		ResourceEventHandlerDetailedFuncs{
-			AddFunc:    func(_ any, initial bool) { note(map[bool]string{true: "initial"}[initial]) },
+			AddFunc: func(_ any, initial bool) {
+				note(map[bool]string{true: "initial"}[initial])
+			},
 			UpdateFunc: func(_, _ any) { note("update") },
 			DeleteFunc: func(any) { note("delete") },
 		},
-		Untyped(TypedResourceEventHandler[*corev1.Pod](TypedResourceEventHandlerFuncs[*corev1.Pod]{
+		Untyped[*corev1.Pod](TypedResourceEventHandlerFuncs[*corev1.Pod]{
 			AddFunc:    func(*corev1.Pod) { note("add") },
 			UpdateFunc: func(_, _ *corev1.Pod) { note("update") },
 			DeleteFunc: func(DeletedObject[*corev1.Pod]) { note("delete") },
-		})),
-		Untyped(TypedResourceEventHandler[*corev1.Pod](TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{
-			AddFunc:    func(_ *corev1.Pod, initial bool) { note(map[bool]string{true: "initial"}[initial]) },
+		}),
+		Untyped[*corev1.Pod](TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{
+			AddFunc: func(_ *corev1.Pod, initial bool) {
+				note(map[bool]string{true: "initial"}[initial])
+			},
 			UpdateFunc: func(_, _ *corev1.Pod) { note("update") },
 			DeleteFunc: func(DeletedObject[*corev1.Pod]) { note("delete") },
-		})),
+		}),
 	} {
 		h.OnAdd(pod("a"), true)
 		h.OnUpdate(pod("a"), pod("a"))
 		h.OnDelete(pod("a"))
 	}
-	assert.Equal(t, "add update delete initial update delete add update delete initial update delete", strings.Join(got, " "))
+	both := "add update delete initial update delete"
+	assert.Equal(t, both+" "+both, strings.Join(got, " "))
 }
 
-// A filter makes adds and deletes of updates; the same as client-go's, and the same when typed.
+// A filter turns some updates into adds or deletes. The typed filter and client-go do the same.
 func TestFiltering(t *testing.T) {
 	in, out := pod("a", "in"), pod("a")
 	passes := func(obj any) bool {
 		p, ok := obj.(*corev1.Pod)
-		return !ok || len(p.Labels) > 0 // a tombstone passes
+		return !ok || len(p.Labels) > 0 // tombstones pass
 	}
 	passesTyped := func(p *corev1.Pod) bool { return p == nil || len(p.Labels) > 0 }
 	for name, filtered := range map[string]func(r *recorder) ResourceEventHandler{
@@ -92,7 +97,9 @@ func TestFiltering(t *testing.T) {
 			return cache.FilteringResourceEventHandler{FilterFunc: passes, Handler: r}
 		},
 		"typed": func(r *recorder) ResourceEventHandler {
-			return Untyped[*corev1.Pod](TypedFilteringResourceEventHandler[*corev1.Pod]{FilterFunc: passesTyped, Handler: typedRecorder{r}})
+			return Untyped[*corev1.Pod](TypedFilteringResourceEventHandler[*corev1.Pod]{
+				FilterFunc: passesTyped, Handler: typedRecorder{r},
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +114,8 @@ func TestFiltering(t *testing.T) {
 			h.OnDelete(out)
 			h.OnDelete(in)
 			h.OnDelete(store.DeletedFinalStateUnknown{Key: "ns/b"})
-			assert.Equal(t, "initial a, resync a, delete a, add a, delete a, tombstone b", strings.Join(r.take(), ", "))
+			assert.Equal(t, "initial a, resync a, delete a, add a, delete a, tombstone b",
+				strings.Join(r.take(), ", "))
 		})
 	}
 }
@@ -125,7 +133,8 @@ func (r typedRecorder) OnDelete(obj DeletedObject[*corev1.Pod]) {
 	r.recorder.OnDelete(obj.OptionalObj)
 }
 
-// A tombstone is what type assertions in delete handlers forget: a typed handler gets the object inside it, or none.
+// A typed handler gets the object inside a tombstone, or the zero value if there is none. Type
+// assertions in delete handlers often forget tombstones.
 func TestUntyped_Tombstones(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -136,8 +145,10 @@ func TestUntyped_Tombstones(t *testing.T) {
 		{"the object", pod("a"), true, "ns/a"},
 		{"a tombstone", store.DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a")}, true, "ns/a"},
 		{"a tombstone without object", store.DeletedFinalStateUnknown{Key: "ns/a"}, false, "ns/a"},
-		{"a tombstone of another type", store.DeletedFinalStateUnknown{Key: "ns/a", Obj: &corev1.Node{}}, false, "ns/a"},
-		{"a tombstone with an odd key", store.DeletedFinalStateUnknown{Key: "ns/a/b"}, false, "ns/a/b"},
+		{"a tombstone of another type",
+			store.DeletedFinalStateUnknown{Key: "ns/a", Obj: &corev1.Node{}}, false, "ns/a"},
+		{"a tombstone with an odd key", store.DeletedFinalStateUnknown{Key: "ns/a/b"}, false,
+			"ns/a/b"},
 		{"a cluster-wide one", store.DeletedFinalStateUnknown{Key: "a"}, false, "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -152,12 +163,14 @@ func TestUntyped_Tombstones(t *testing.T) {
 			if !slash {
 				namespace, name = "", tc.key
 			}
-			assert.Equal(t, store.ObjectName{Namespace: namespace, Name: name}, got[0].GetObjectName())
+			assert.Equal(t, store.ObjectName{Namespace: namespace, Name: name},
+				got[0].GetObjectName())
 			assert.Equal(t, name, got[0].GetName())
 			assert.Equal(t, namespace, got[0].GetNamespace())
 		})
 	}
-	assert.Equal(t, store.ObjectName{}, DeletedObject[*corev1.Pod]{}.GetObjectName(), "nothing known")
+	assert.Equal(t, store.ObjectName{}, DeletedObject[*corev1.Pod]{}.GetObjectName(),
+		"nothing known")
 	assert.Empty(t, DeletedObject[*corev1.Pod]{}.GetKey())
 }
 
@@ -175,7 +188,7 @@ func TestDifference_UntypedSkipsOtherTypes(t *testing.T) {
 	assert.Nil(t, Untyped[*corev1.Pod](nil))
 }
 
-// Handlers can be told apart in messages.
+// Handler names identify handlers in messages.
 func TestHandlerName(t *testing.T) {
 	funcs := ResourceEventHandlerFuncs{UpdateFunc: namedUpdate}
 	detailed := ResourceEventHandlerDetailedFuncs{UpdateFunc: namedUpdate}

@@ -17,10 +17,12 @@ func (w *world) health() Health { return w.informer.(ourSubject).Health() }
 
 func (w *world) fresh(within time.Duration) error { return w.health().Fresh(time.Now(), within) }
 
-// A store whose server cannot be reached gets old, and says why (kubernetes/kubernetes#128233).
+// If the server cannot be reached, Fresh reports that the store is old, and why.
+// (kubernetes/kubernetes#128233)
 func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 	story(t, func(w *world) {
-		assert.EqualError(t, w.fresh(time.Minute), "SharedIndexInformer *v1.ConfigMap is not fresh: it was not started")
+		assert.EqualError(t, w.fresh(time.Minute),
+			"SharedIndexInformer *v1.ConfigMap is not fresh: it was not started")
 		w.create("a")
 		w.start()
 		start := time.Now()
@@ -29,7 +31,8 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 			Name: "SharedIndexInformer *v1.ConfigMap", Started: true, HasSynced: true,
 			ResourceVersion: "1", CurrentAsOf: start,
 			Reflector: reflector.Status{
-				Phase: reflector.Watching, ResourceVersion: "1", LastContact: start, CurrentAsOf: start,
+				Phase: reflector.Watching, ResourceVersion: "1", LastContact: start,
+				CurrentAsOf: start,
 			},
 		}, w.health())
 
@@ -47,7 +50,8 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 		require.True(t, ok)
 		assert.ErrorIs(t, err, down)
 		assert.Equal(t, "1", stale.Health.ResourceVersion)
-		assert.ErrorContains(t, err, "its store was last known to be current 2m30s ago, more than 1m0s; it is backing off;")
+		assert.ErrorContains(t, err,
+			"its store was last known to be current 2m30s ago, more than 1m0s; it is backing off;")
 		assert.Regexp(t, `failures in a row: \d+, the last: .*down$`, err.Error())
 		assert.NotZero(t, stale.Health.Reflector.ConsecutiveFailures)
 		assert.WithinDuration(t, time.Now(), stale.Health.Reflector.LastErrorTime, time.Minute)
@@ -64,16 +68,19 @@ func TestStory_HealthNamesWhyTheStoreIsOld(t *testing.T) {
 		w.stop()
 		err = w.fresh(time.Hour)
 		assert.ErrorIs(t, err, ErrStopped)
-		assert.EqualError(t, err, "SharedIndexInformer *v1.ConfigMap is not fresh: the informer has stopped")
+		assert.EqualError(t, err,
+			"SharedIndexInformer *v1.ConfigMap is not fresh: the informer has stopped")
 	}, only(ours, oursRealFIFO))
 }
 
-// A missing permission is in the error, not only in the log.
+// Fresh reports a missing permission.
 func TestHealth_NotSynced(t *testing.T) {
 	story(t, func(w *world) {
 		w.server.fail(errors.New("configmaps is forbidden"))
 		w.start()
-		assert.ErrorContains(t, w.fresh(time.Hour), "is not fresh: it has not synced; it is backing off; failures in a row: 1, the last: failed to list *v1.ConfigMap: configmaps is forbidden")
+		assert.ErrorContains(t, w.fresh(time.Hour),
+			"is not fresh: it has not synced; it is backing off; failures in a row: 1,"+
+				" the last: failed to list *v1.ConfigMap: configmaps is forbidden")
 	}, only(ours, oursRealFIFO))
 }
 
@@ -81,12 +88,15 @@ func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
 		good := w.informer.(ourSubject)
-		bad := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "pods"})
-		worse := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ObjectDescription: "nodes"})
+		bad := NewSharedIndexInformer(newServer(), nil,
+			SharedIndexInformerOptions{ObjectDescription: "pods"})
+		worse := NewSharedIndexInformer(newServer(), nil,
+			SharedIndexInformerOptions{ObjectDescription: "nodes"})
 		require.NoError(t, AllFresh(time.Minute))
 		require.NoError(t, AllFresh(time.Minute, good))
 		assert.EqualError(t, AllFresh(time.Minute, bad, good, worse),
-			"SharedIndexInformer pods is not fresh: it was not started\nSharedIndexInformer nodes is not fresh: it was not started")
+			"SharedIndexInformer pods is not fresh: it was not started\n"+
+				"SharedIndexInformer nodes is not fresh: it was not started")
 	}, only(ours))
 }
 
@@ -95,9 +105,10 @@ type wrapper struct{ ResourceEventHandler }
 
 func (w wrapper) Unwrap() ResourceEventHandler { return w.ResourceEventHandler }
 
-// Who looks for a slow handler wants its name, not that of what measures it.
+// The name of a wrapped handler is that of the inner handler.
 func TestHandlerName_LooksInside(t *testing.T) {
 	inner := newRecorder()
 	assert.Equal(t, "*informer.recorder", handlerName(inner))
-	assert.Equal(t, "*informer.recorder", handlerName(wrapper{FilteringResourceEventHandler{Handler: wrapper{inner}}}))
+	assert.Equal(t, "*informer.recorder",
+		handlerName(wrapper{FilteringResourceEventHandler{Handler: wrapper{inner}}}))
 }

@@ -21,7 +21,7 @@ import (
 
 const benchObjects = 1000
 
-// benchServer lists benchObjects pods and watches what is sent into events.
+// benchServer lists benchObjects pods. Its watch sends the events of the channel.
 type benchServer struct {
 	objects []*corev1.Pod
 	events  chan watch.Event
@@ -37,13 +37,16 @@ func newBenchServer() *benchServer {
 
 func benchPod(i, rv int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: fmt.Sprint("pod-", i), UID: "u", ResourceVersion: strconv.Itoa(rv),
+		Namespace: "default", Name: fmt.Sprint("pod-", i), UID: "u",
+		ResourceVersion: strconv.Itoa(rv),
 	}}
 }
 
 func (s *benchServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (s *benchServer) ListWithContext(context.Context, metav1.ListOptions) (k8sruntime.Object, error) {
+func (s *benchServer) ListWithContext(
+	context.Context, metav1.ListOptions,
+) (k8sruntime.Object, error) {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1000"}}
 	for _, pod := range s.objects {
 		list.Items = append(list.Items, *pod)
@@ -51,7 +54,9 @@ func (s *benchServer) ListWithContext(context.Context, metav1.ListOptions) (k8sr
 	return list, nil
 }
 
-func (s *benchServer) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+func (s *benchServer) WatchWithContext(
+	context.Context, metav1.ListOptions,
+) (watch.Interface, error) {
 	return s, nil
 }
 
@@ -71,7 +76,7 @@ func benchSubject(impl string, s *benchServer) subject {
 	return ourSubject{NewSharedIndexInformer(s, &corev1.Pod{}, options)}
 }
 
-// An event travels from the watch to every handler; an operation is one event, delivered to all.
+// An operation is one event from the watch, delivered to all handlers.
 func BenchmarkFanOut(b *testing.B) {
 	for _, handlers := range []int{1, 10, 100} {
 		for _, impl := range everyImpl {
@@ -102,9 +107,11 @@ func benchFanOut(b *testing.B, impl string, handlers int) {
 	for !informer.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
-	events := make([]watch.Event, 2*benchObjects) // two states of each object, in turn
+	events := make([]watch.Event, 2*benchObjects) // two states of each object, alternating
 	for i := range events {
-		events[i] = watch.Event{Type: watch.Modified, Object: benchPod(i%benchObjects, benchObjects+1+i)}
+		events[i] = watch.Event{
+			Type: watch.Modified, Object: benchPod(i%benchObjects, benchObjects+1+i),
+		}
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -117,7 +124,7 @@ func benchFanOut(b *testing.B, impl string, handlers int) {
 	run.Wait()
 }
 
-// What a handler costs that has nothing to do.
+// BenchmarkIdleHandler measures the cost of a handler without events.
 func BenchmarkIdleHandler(b *testing.B) {
 	for _, impl := range everyImpl {
 		b.Run("impl="+impl, func(b *testing.B) {
@@ -151,7 +158,7 @@ func benchIdle(b *testing.B, impl string) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	time.Sleep(10 * time.Millisecond) // goroutines that only waited for the sync end
+	time.Sleep(10 * time.Millisecond) // until the goroutines of the sync have ended
 	bytesAfter, goroutinesAfter := used()
 	b.ReportMetric(float64(bytesAfter-bytes)/handlers, "B/handler")
 	b.ReportMetric(float64(goroutinesAfter-goroutines)/handlers, "goroutines/handler")

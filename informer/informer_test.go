@@ -26,7 +26,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// A second handler period under the first shortens the check period before the start, and is raised after it.
+// Before the start, a handler's shorter period shortens the check period. After the start it is
+// raised to the check period.
 func TestResyncPlan(t *testing.T) {
 	logger := klog.Background()
 	p := resyncPlan{checkPeriod: time.Minute}
@@ -44,7 +45,7 @@ func TestResyncPlan(t *testing.T) {
 	assert.Equal(t, time.Duration(0), off.admit(logger, time.Minute))
 }
 
-// Who is told of an update that changed nothing: a resync, or what a relist found as it was.
+// Which handlers get an update without a change, from a resync or a relist.
 func TestResyncRound(t *testing.T) {
 	plain, skipping := &listener{}, &listener{options: HandlerOptions{SkipUnchanged: true}}
 	resync, relist := &change{resync: true}, &change{}
@@ -69,7 +70,7 @@ func TestResyncRound(t *testing.T) {
 	assert.Empty(t, resyncRound(nil).without(plain))
 }
 
-// Handlers of one informer have periods of their own.
+// Each handler of an informer can have its own period.
 func TestResync_PerHandler(t *testing.T) {
 	two, ten, one := 2*time.Second, 10*time.Second, time.Second
 	story(t, func(w *world) {
@@ -94,7 +95,7 @@ func TestResync_PerHandler(t *testing.T) {
 	}, resyncEvery(time.Hour))
 }
 
-// A nil handler is refused; client-go takes it, and the process dies at the first event.
+// AddEventHandler rejects a nil handler. client-go accepts it and crashes at the first event.
 func TestDifference_NilHandlerIsRefused(t *testing.T) {
 	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{})
 	_, err := informer.AddEventHandler(nil)
@@ -105,7 +106,8 @@ func TestDifference_NilHandlerIsRefused(t *testing.T) {
 }
 
 func TestBadInput_Handlers(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{ResyncPeriod: -time.Second})
+	informer := NewSharedIndexInformer(newServer(), nil,
+		SharedIndexInformerOptions{ResyncPeriod: -time.Second})
 	_, err := NewTypedSharedIndexInformer[*corev1.ConfigMap](informer).AddTypedEventHandler(nil)
 	require.EqualError(t, err, "handler is nil")
 	require.ErrorContains(t, informer.RemoveEventHandler(nil), "invalid key type")
@@ -117,42 +119,46 @@ type foreignHandle struct {
 	ResourceEventHandlerRegistration
 }
 
-// Before Run an informer is empty, not synced, and can be asked anything.
+// Before Run an informer is empty and not synced, and all its methods work.
 func TestBeforeRun(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
+		SharedIndexInformerOptions{})
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
 	assert.NoError(t, informer.Err())
 	assert.Empty(t, informer.GetStore().List())
 	controller := informer.GetController()
-	controller.Run(t.Context()) // does nothing, and returns
+	controller.Run(t.Context()) // no-op
 	assert.False(t, controller.HasSynced())
 	assert.Empty(t, controller.LastSyncResourceVersion())
 	assert.Equal(t, "SharedIndexInformer *v1.ConfigMap", controller.HasSyncedChecker().Name())
 }
 
-// A context that is done already makes a Run that ends at once.
+// With a context that is done already, Run returns at once.
 func TestRun_DoneContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
+			SharedIndexInformerOptions{})
 		informer.Run(ctx)
 		assert.True(t, informer.IsStopped())
-		assert.EqualError(t, informer.AddIndexers(store.Indexers{}), "indexer was not added because it has stopped already")
+		assert.EqualError(t, informer.AddIndexers(store.Indexers{}),
+			"indexer was not added because it has stopped already")
 	})
 }
 
-// Indexes can be added while the informer runs: what is stored is indexed.
+// AddIndexers works while the informer runs, and indexes the stored objects.
 func TestAddIndexers_WhileRunning(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](w.informer.(ourSubject).SharedIndexInformer)
-		byName := store.TypedIndexers[*corev1.ConfigMap]{"name": func(cm *corev1.ConfigMap) ([]string, error) {
-			return []string{cm.Name}, nil
-		}}
+		untyped := w.informer.(ourSubject).SharedIndexInformer
+		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](untyped)
+		byName := store.TypedIndexers[*corev1.ConfigMap]{
+			"name": func(cm *corev1.ConfigMap) ([]string, error) { return []string{cm.Name}, nil },
+		}
 		require.NoError(t, informer.AddTypedIndexers(byName))
 		require.ErrorContains(t, informer.AddTypedIndexers(byName), "indexer conflict")
 		found, err := informer.GetTypedIndexer().ByTypedIndex("name", "a")
@@ -164,12 +170,15 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 
 func TestTypedInformer_Handlers(t *testing.T) {
 	story(t, func(w *world) {
-		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](w.informer.(ourSubject).SharedIndexInformer)
+		untyped := w.informer.(ourSubject).SharedIndexInformer
+		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](untyped)
 		var got []string
 		handler := TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
 			AddFunc:    func(cm *corev1.ConfigMap) { got = append(got, "add "+cm.Name) },
 			UpdateFunc: func(_, cm *corev1.ConfigMap) { got = append(got, "update "+cm.Name) },
-			DeleteFunc: func(d DeletedObject[*corev1.ConfigMap]) { got = append(got, "delete "+d.GetKey()) },
+			DeleteFunc: func(d DeletedObject[*corev1.ConfigMap]) {
+				got = append(got, "delete "+d.GetKey())
+			},
 		}
 		_, err := informer.AddTypedEventHandler(handler)
 		require.NoError(t, err)
@@ -188,12 +197,14 @@ func TestTypedInformer_Handlers(t *testing.T) {
 	}, bothQueues)
 }
 
-// The watch error handler hears why listing failed, whichever way it was set.
+// The watch error handler gets the error of a list, whether it was set by option or by setter.
 func TestWatchErrorHandler(t *testing.T) {
 	for _, set := range []string{"option", "setter"} {
 		synctest.Test(t, func(t *testing.T) {
 			var heard []error
-			hear := func(_ context.Context, _ *reflector.Reflector, err error) { heard = append(heard, err) }
+			hear := func(_ context.Context, _ *reflector.Reflector, err error) {
+				heard = append(heard, err)
+			}
 			var options SharedIndexInformerOptions
 			if set == "option" {
 				options.WatchErrorHandler = hear
@@ -218,15 +229,16 @@ func TestWatchErrorHandler(t *testing.T) {
 	}
 }
 
-// A simple informer calls its one handler from the goroutine that fills the store.
+// A simple informer calls its handler in the goroutine that fills the store.
 func TestSimpleInformer(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			server, r := newServer(), newRecorder()
 			server.create("a")
 			options := InformerOptions{
-				ListerWatcher: server, ObjectType: &corev1.ConfigMap{}, Handler: r, ResyncPeriod: time.Minute,
-				Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+				ListerWatcher: server, ObjectType: &corev1.ConfigMap{}, Handler: r,
+				ResyncPeriod: time.Minute,
+				Indexers:     store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 			}
 			options.InOrder = inOrder
 			content, controller := NewInformerWithOptions(options)
@@ -246,14 +258,14 @@ func TestSimpleInformer(t *testing.T) {
 			found, err := content.(store.Indexer).ByIndex(store.NamespaceIndex, testNamespace)
 			require.NoError(t, err)
 			assert.Len(t, found, 1)
-			controller.Run(ctx) // the second is reported and returns
+			controller.Run(ctx) // the second one returns
 			cancel()
 			run.Wait()
 		})
 	}
 }
 
-// Without a handler a simple informer is a store that fills itself.
+// A simple informer works without a handler.
 func TestSimpleInformer_WithoutHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -267,14 +279,16 @@ func TestSimpleInformer_WithoutHandler(t *testing.T) {
 	})
 }
 
-// A queue of the user's own, with a process function of the user's own.
+// A Controller works with any queue and any process function.
 func TestController_OwnProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.create("a")
 		var popped []deltafifo.DeltaType
 		controller := NewController(&Config{
-			Queue:         deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{EmitDeltaTypeReplaced: true}),
+			Queue: deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+				EmitDeltaTypeReplaced: true,
+			}),
 			ListerWatcher: server,
 			Process: func(obj any, _ bool) error {
 				popped = append(popped, obj.(deltafifo.Deltas).Newest().Type)
@@ -291,7 +305,7 @@ func TestController_OwnProcess(t *testing.T) {
 	})
 }
 
-// What a handler was told, and the store no longer holds, can be collected.
+// Objects that were delivered and are no longer stored can be collected.
 func TestDeliveredObjectsAreCollected(t *testing.T) {
 	for _, o := range []HandlerOptions{{}, {Coalesce: true}} {
 		story(t, func(w *world) {
@@ -317,7 +331,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 	}
 }
 
-// A removed handler that never returns from its call, and a handle that is kept, hold nothing that came later.
+// A removed handler whose call never returns, and its handle, keep no later objects alive.
 func TestRemovedHandlerHoldsNothing(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
@@ -363,7 +377,7 @@ func TestHandlerPanic_EndsTheProcess(t *testing.T) {
 	assert.Contains(t, string(out), "panic: handler panics at add a")
 }
 
-// A handler that is slow and far behind is named in the log.
+// A slow handler with many pending changes is logged.
 func TestSlowHandlerIsLogged(t *testing.T) {
 	var config = ktesting.NewConfig(ktesting.BufferLogs(true))
 	logger := ktesting.NewLogger(ktesting.NopTL{}, config)
@@ -380,10 +394,11 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 	assert.Contains(t, log, `Slow event handler handler="*informer.recorder" took="1s"`)
 }
 
-// Handlers that are removed, and informers that stop, leave no goroutine behind.
+// Removed handlers and stopped informers leave no goroutine behind.
 func TestNoGoroutineSurvives(t *testing.T) {
 	before := runtime.NumGoroutine()
-	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
+		SharedIndexInformerOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { informer.Run(ctx) })
@@ -394,9 +409,10 @@ func TestNoGoroutineSurvives(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, ShutDownEventHandler(informer, handle))
 	}
-	few := 2 // of the reflector's, which end with each request
+	few := 2 // goroutines of the reflector end with each request
 	assert.LessOrEqual(t, runtime.NumGoroutine(), running+few)
 	cancel()
 	run.Wait()
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, time.Millisecond)
+	assert.Eventually(t,
+		func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, time.Millisecond)
 }

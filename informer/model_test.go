@@ -14,12 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Whatever happens on the server and to the connection, in the end the store holds what the server holds, and each handler
-// has been told a story that leads there: no add of what it knew, no update from a state it was not told.
+// After random changes and faults the store equals the server. Each handler has got a consistent
+// history: no add of a known object, no update from a state that it did not have.
 func TestModel_RandomHistory(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			story(t, func(w *world) { randomHistory(w, rand.New(rand.NewPCG(seed, 1))) }, resyncEvery(time.Minute), func(o *worldOptions) {
+			script := func(w *world) { randomHistory(w, rand.New(rand.NewPCG(seed, 1))) }
+			story(t, script, resyncEvery(time.Minute), func(o *worldOptions) {
 				o.streaming = seed%2 == 1
 			})
 		})
@@ -77,7 +78,7 @@ func randomHistory(w *world, r *rand.Rand) {
 		w.start()
 	}
 	w.server.fail(nil)
-	w.server.expire() // nothing else makes up for deletes that no watch reported
+	w.server.expire() // only a relist finds the lost deletes
 	w.after(10 * time.Minute)
 	assert.Equal(w.t, w.onServer(), w.stored())
 	for i, h := range handlers {
@@ -104,7 +105,7 @@ func randomRecorder(r *rand.Rand) *recorder {
 	return rec
 }
 
-// randomOptions has no effect on client-go but for the resync period.
+// randomOptions affects client-go only by the resync period.
 func randomOptions(r *rand.Rand) HandlerOptions {
 	o := HandlerOptions{
 		Coalesce:       r.IntN(2) == 0,
@@ -118,7 +119,8 @@ func randomOptions(r *rand.Rand) HandlerOptions {
 	return o
 }
 
-// A coalescing backlog leads its reader to the state that the flow leads to, whenever either is read.
+// A reader of a coalescing backlog ends in the same state as a reader of all changes, at any
+// reading pace.
 func TestModel_CoalescingAgainstFull(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -17,7 +17,7 @@ import (
 
 var bothQueues = only(ours, oursRealFIFO)
 
-// With Coalesce, a slow handler is told of the last state of each object, not of each state between.
+// With Coalesce, a slow handler gets the last state of each object, not all states.
 func TestCoalesce_LastStateOnly(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -25,7 +25,7 @@ func TestCoalesce_LastStateOnly(t *testing.T) {
 		w.start()
 		w.handlerSaw("initial a", "initial b")
 		w.handler.block = make(chan struct{})
-		w.update("a") // in the handler's hands
+		w.update("a") // is being delivered
 		for range 50 {
 			w.update("a")
 			w.update("b")
@@ -34,30 +34,39 @@ func TestCoalesce_LastStateOnly(t *testing.T) {
 		close(w.handler.block)
 		w.handlerSaw("update a", "update a", "update b")
 		view, wrong := w.handler.snapshot()
-		assert.Empty(t, wrong, "each update starts from the state that the handler was told last")
+		assert.Empty(t, wrong, "each update starts from the last delivered state")
 		assert.Equal(t, map[string]string{"a": "102", "b": "103"}, view)
 	}, bothQueues, withHandler(HandlerOptions{Coalesce: true}))
 }
 
-// With Coalesce, what happens to an object while it waits becomes what the table at coalescingBacklog says.
+// With Coalesce, pending changes are merged by the table at coalescingBacklog.
 func TestCoalesce_Merges(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		happen func(w *world)
 		want   []string
 	}{
-		{"add then updates is add", func(w *world) { w.create("a"); w.update("a"); w.update("a") }, []string{"add a"}},
-		{"add then delete is delete", func(w *world) { w.create("a"); w.delete("a") }, []string{"delete a"}},
-		{"update then delete is delete", func(w *world) { w.update("old"); w.delete("old") }, []string{"delete old"}},
-		{"re-created is both", func(w *world) { w.delete("old"); w.create("old"); w.update("old") }, []string{"delete old", "add old"}},
-		{"re-created and gone is one delete", func(w *world) { w.delete("old"); w.create("old"); w.delete("old") }, []string{"delete old"}},
+		{"add then updates is add",
+			func(w *world) { w.create("a"); w.update("a"); w.update("a") }, []string{"add a"}},
+		{"add then delete is delete",
+			func(w *world) { w.create("a"); w.delete("a") }, []string{"delete a"}},
+		{"update then delete is delete",
+			func(w *world) { w.update("old"); w.delete("old") }, []string{"delete old"}},
+		{"re-created is both",
+			func(w *world) { w.delete("old"); w.create("old"); w.update("old") },
+			[]string{"delete old", "add old"}},
+		{"re-created and gone is one delete",
+			func(w *world) { w.delete("old"); w.create("old"); w.delete("old") },
+			[]string{"delete old"}},
 		{"re-created twice is both", func(w *world) {
 			w.delete("old")
 			w.create("old")
 			w.delete("old")
 			w.create("old")
 		}, []string{"delete old", "add old"}},
-		{"a key keeps its place", func(w *world) { w.update("old"); w.create("b"); w.update("old") }, []string{"update old", "add b"}},
+		{"a key keeps its position",
+			func(w *world) { w.update("old"); w.create("b"); w.update("old") },
+			[]string{"update old", "add b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			story(t, func(w *world) {
@@ -77,7 +86,7 @@ func TestCoalesce_Merges(t *testing.T) {
 	}
 }
 
-// With Coalesce, an initial add that was merged away still counts: the handler syncs.
+// With Coalesce, the handler syncs even if an initial add was merged away.
 func TestCoalesce_SyncAccounting(t *testing.T) {
 	story(t, func(w *world) {
 		w.handler.block = make(chan struct{})
@@ -94,7 +103,7 @@ func TestCoalesce_SyncAccounting(t *testing.T) {
 	}, bothQueues, withHandler(HandlerOptions{Coalesce: true}))
 }
 
-// A re-created object whose entry was merged keeps the object that the handler knew.
+// If the entry of a re-created object is merged, it keeps the object that the handler knows.
 func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
 	b := newCoalescingBacklog(everything)
 	first, second, third := benchPod(1, 1), benchPod(1, 2), benchPod(1, 3)
@@ -103,7 +112,7 @@ func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
 	assert.Nil(t, b.next())
 }
 
-// Objects without a key are not merged with each other.
+// Changes of objects without a key are not merged.
 func TestCoalesce_WithoutKey(t *testing.T) {
 	b := newCoalescingBacklog(everything)
 	b.push(&batch{changes: []change{add("no object", false), add("nor this", false)}})
@@ -115,7 +124,7 @@ func TestCoalesce_WithoutKey(t *testing.T) {
 
 func everything(p *batch) []change { return p.changes }
 
-// With SplitRecreated, a re-creation that nobody saw is a tombstone and an add.
+// With SplitRecreated, an unseen re-creation is a tombstone and an add.
 func TestSplitRecreated(t *testing.T) {
 	story(t, func(w *world) {
 		usual := w.addHandler(HandlerOptions{})
@@ -131,7 +140,7 @@ func TestSplitRecreated(t *testing.T) {
 	}, bothQueues, withHandler(HandlerOptions{SplitRecreated: true}))
 }
 
-// With SkipUnchanged, a relist that finds nothing new is no event, and a resync still is.
+// With SkipUnchanged, a relist without changes causes no calls, and a resync still does.
 func TestSkipUnchanged(t *testing.T) {
 	hourly, never := time.Hour, time.Duration(0)
 	story(t, func(w *world) {
@@ -150,7 +159,8 @@ func TestSkipUnchanged(t *testing.T) {
 		w.handlerSaw()
 		usual.saw()
 		resyncs.saw("resync a", "resync b")
-	}, bothQueues, resyncEvery(time.Hour), withHandler(HandlerOptions{SkipUnchanged: true, ResyncPeriod: &never}))
+	}, bothQueues, resyncEvery(time.Hour),
+		withHandler(HandlerOptions{SkipUnchanged: true, ResyncPeriod: &never}))
 }
 
 // With SkipPanics, only the notification that panicked is missing, and the handler syncs.
@@ -170,7 +180,8 @@ func TestSkipPanics(t *testing.T) {
 	}, bothQueues, withHandler(HandlerOptions{SkipPanics: true}))
 }
 
-// With DrainTimeout, a handler is told what it was not told yet after it was removed, and after the informer stopped.
+// With DrainTimeout, pending changes are delivered after the handler was removed and after the
+// informer stopped.
 func TestDrainTimeout_Delivers(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
@@ -178,17 +189,19 @@ func TestDrainTimeout_Delivers(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			w.create(name)
 		}
-		removed := w.add(&recorder{view: map[string]string{}, slow: time.Second}, HandlerOptions{DrainTimeout: time.Minute})
+		removed := w.add(&recorder{view: map[string]string{}, slow: time.Second},
+			HandlerOptions{DrainTimeout: time.Minute})
 		require.NoError(t, w.informer.shutDownHandler(removed.registration))
 		removed.saw("initial a", "initial b", "initial c")
-		assert.False(t, removed.registration.(*listener).drainTimer.Stop(), "nothing is left to end")
+		assert.False(t, removed.registration.(*listener).drainTimer.Stop(),
+			"the timer was stopped")
 		w.update("a")
 		w.stop()
 		w.handlerSaw("add a", "add b", "add c", "update a")
 	}, bothQueues, withHandler(HandlerOptions{DrainTimeout: time.Minute}))
 }
 
-// After DrainTimeout the rest is dropped.
+// After DrainTimeout the remaining changes are dropped.
 func TestDrainTimeout_Ends(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
@@ -198,12 +211,13 @@ func TestDrainTimeout_Ends(t *testing.T) {
 		}
 		began := time.Now()
 		w.stop()
-		assert.Equal(t, 2*time.Minute, time.Since(began), "the call in flight at the deadline is waited for")
+		assert.Equal(t, 2*time.Minute, time.Since(began),
+			"the call in flight at the deadline is waited for")
 		w.handlerSaw("add a", "add b")
 	}, bothQueues, withHandler(HandlerOptions{DrainTimeout: 90 * time.Second}))
 }
 
-// Depth and age of a backlog can be watched.
+// Status shows the length and age of a backlog.
 func TestStatus_ShowsBacklog(t *testing.T) {
 	for _, coalesce := range []bool{false, true} {
 		story(t, func(w *world) {
@@ -220,12 +234,13 @@ func TestStatus_ShowsBacklog(t *testing.T) {
 			close(w.handler.block)
 			w.settle()
 			status = w.handler.status()
-			assert.Equal(t, HandlerStatus{Name: "*informer.recorder", HasSynced: true, Calls: 2}, status)
+			assert.Equal(t, HandlerStatus{Name: "*informer.recorder", HasSynced: true, Calls: 2},
+				status)
 		}, bothQueues, withHandler(HandlerOptions{Coalesce: coalesce}))
 	}
 }
 
-// The informer's own status counts what it holds.
+// The status of an informer contains the number of objects and its handlers.
 func TestStatus_OfInformer(t *testing.T) {
 	story(t, func(w *world) {
 		informer := w.informer.(ourSubject)
@@ -241,10 +256,12 @@ func TestStatus_OfInformer(t *testing.T) {
 		assert.Equal(t, "1", status.Reflector.ResourceVersion)
 		w.stop()
 		assert.True(t, informer.Status().Stopped)
-	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) { o.ObjectDescription = "configmaps of ns" }))
+	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
+		o.ObjectDescription = "configmaps of ns"
+	}))
 }
 
-// The gauges of queue and store are fed.
+// The metrics of queue and store are set.
 func TestOptions_Metrics(t *testing.T) {
 	var version gauge
 	var latency histogram
@@ -269,7 +286,7 @@ type histogram int
 
 func (h *histogram) Observe(float64) { *h++ }
 
-// Something can be put around queue and store.
+// WrapQueue and WrapIndexer wrap queue and store.
 func TestOptions_Wrap(t *testing.T) {
 	var reads int
 	story(t, func(w *world) {
@@ -279,7 +296,9 @@ func TestOptions_Wrap(t *testing.T) {
 		w.informer.objects()
 		assert.Equal(t, 1, reads)
 	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
-		o.WrapIndexer = func(inner store.Indexer) store.Indexer { return countingIndexer{inner, &reads} }
+		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+			return countingIndexer{inner, &reads}
+		}
 	}))
 }
 
@@ -290,8 +309,8 @@ type countingIndexer struct {
 
 func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
 
-// What is known when the informer runs is asked for then: the queue, what is changed of the Config. The store's options are
-// added to its own.
+// NewQueue and Prepare are called when the informer runs. StoreOptions are added to the own options
+// of the store.
 func TestOptions_Prepare(t *testing.T) {
 	var prepared *Config
 	var known store.Store
@@ -320,11 +339,14 @@ func TestOptions_Prepare(t *testing.T) {
 			known = s
 			return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{KnownObjects: s})
 		}
-		o.StoreOptions = []store.Option{store.WithResourceVersionHidden(func() bool { return true })}
+		o.StoreOptions = []store.Option{
+			store.WithResourceVersionHidden(func() bool { return true }),
+		}
 	}))
 }
 
-// A panic that does not end the process skips its notification, and the next waits a second. The handler still syncs.
+// A panic that does not end the process costs its notification, and the next one is delayed by a
+// second. The handler still syncs.
 func TestDifference_HandlerSyncsAfterPanic(t *testing.T) {
 	story(t, func(w *world) {
 		utilruntime.ReallyCrash = false

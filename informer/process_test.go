@@ -16,13 +16,16 @@ import (
 )
 
 func podAt(name, rv string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: rv}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: rv},
+	}
 }
 
-// newDeltaTest returns a processor over s that tells a recorder, which checks law D2: the store is never behind.
+// newDeltaTest returns a processor for s that notifies a recorder. The recorder checks law D2: the
+// store is never behind.
 func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 	r := newRecorder()
-	return &deltaProcessor{store: s, keyOf: store.DeletionHandlingMetaNamespaceKeyFunc, stored: func() {}, lost: func() {}, emit: func(changes []change) {
+	emit := func(changes []change) {
 		for _, c := range changes {
 			if c.kind != deleted {
 				stored, exists, err := s.Get(c.newObj)
@@ -32,14 +35,20 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 			}
 			c.deliver(r)
 		}
-	}}, r
+	}
+	return &deltaProcessor{
+		store: s, keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
+		stored: func() {}, lost: func() {}, emit: emit,
+	}, r
 }
 
 func newTestStore() store.Store { return store.New(store.DeletionHandlingMetaNamespaceKeyFunc) }
 
-// The store decides whether a change is an add or an update; the delta's type does not.
+// The store decides whether a change is an add or an update, not the delta's type.
 func TestProcess_StoreDecides(t *testing.T) {
-	for _, deltaType := range []deltafifo.DeltaType{deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync} {
+	for _, deltaType := range []deltafifo.DeltaType{
+		deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync,
+	} {
 		p, r := newDeltaTest(t, newTestStore())
 		require.NoError(t, p.process(deltafifo.Deltas{
 			{Type: deltaType, Object: podAt("a", "1")},
@@ -49,7 +58,7 @@ func TestProcess_StoreDecides(t *testing.T) {
 	}
 }
 
-// A delete is told although the store does not hold the object.
+// A delete is emitted although the store does not hold the object.
 func TestProcess_Deleted(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	require.NoError(t, p.process(deltafifo.Deltas{
@@ -61,38 +70,50 @@ func TestProcess_Deleted(t *testing.T) {
 	assert.Empty(t, p.store.List())
 }
 
-// A whole list: first what is gone, then the list in its own order.
+// A whole list emits the deletes first, then the objects in list order.
 func TestProcess_ReplacedAll(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	require.NoError(t, p.store.Add(podAt("gone", "1")))
 	require.NoError(t, p.store.Add(podAt("same", "2")))
-	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.ReplacedAll, Object: deltafifo.ReplacedAllInfo{
+	list := deltafifo.ReplacedAllInfo{
 		ResourceVersion: "9", Objects: []any{podAt("new", "3"), podAt("same", "2")},
-	}}}, true))
+	}
+	require.NoError(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.ReplacedAll, Object: list},
+	}, true))
 	assert.Equal(t, []string{"tombstone gone", "initial new", "unchanged same"}, r.take())
 	assert.Equal(t, "9", p.store.LastStoreSyncResourceVersion())
 
-	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.SyncAll, Object: deltafifo.SyncAllInfo{}}}, false))
+	require.NoError(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.SyncAll, Object: deltafifo.SyncAllInfo{}},
+	}, false))
 	assert.Equal(t, []string{"resync new", "resync same"}, r.take())
-	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.Bookmark, Object: deltafifo.BookmarkInfo{ResourceVersion: "12"}}}, false))
+	require.NoError(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.Bookmark, Object: deltafifo.BookmarkInfo{ResourceVersion: "12"}},
+	}, false))
 	assert.Equal(t, "12", p.store.LastStoreSyncResourceVersion())
 	assert.Empty(t, r.take())
 }
 
-// What makes no sense is an error, and changes nothing.
+// An invalid delta is an error and changes nothing.
 func TestProcess_BadInput(t *testing.T) {
 	for name, process := range map[string]func(p *deltaProcessor) error{
-		"not Deltas":              func(p *deltaProcessor) error { return p.process(podAt("a", "1"), false) },
+		"not Deltas": func(p *deltaProcessor) error {
+			return p.process(podAt("a", "1"), false)
+		},
 		"unknown type":            one("Moved", podAt("a", "1")),
 		"nil object":              one(deltafifo.Added, nil),
 		"typed nil":               one(deltafifo.Added, (*corev1.Pod)(nil)),
 		"object without metadata": one(deltafifo.Updated, "a string"),
 		"delete without metadata": one(deltafifo.Deleted, "a string"),
 		"ReplacedAll of nothing":  one(deltafifo.ReplacedAll, nil),
-		"ReplacedAll with a hole": one(deltafifo.ReplacedAll, deltafifo.ReplacedAllInfo{Objects: []any{podAt("a", "1"), nil}}),
-		"Bookmark of nothing":     one(deltafifo.Bookmark, nil),
+		"ReplacedAll with a hole": one(deltafifo.ReplacedAll,
+			deltafifo.ReplacedAllInfo{Objects: []any{podAt("a", "1"), nil}}),
+		"Bookmark of nothing": one(deltafifo.Bookmark, nil),
 		"Bookmark in a batch": func(p *deltaProcessor) error {
-			return p.processBatch([]deltafifo.Delta{{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Bookmark}}, false)
+			return p.processBatch([]deltafifo.Delta{
+				{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Bookmark},
+			}, false)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +141,7 @@ func someDeltas() []deltafifo.Delta {
 	}
 }
 
-// Of a batch that fails in part, what was stored is told.
+// If a part of a batch fails, the changes of the other deltas are emitted.
 func TestProcess_BatchWithABrokenItem(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	require.NoError(t, p.store.Add(podAt("a", "1")))
@@ -133,9 +154,13 @@ func TestProcess_BatchWithABrokenItem(t *testing.T) {
 	assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, p.store.ListKeys())
 }
 
-// A batch is in the store as a whole before the first of it is told; one delta after the other, without transactions.
+// A batch is stored as a whole before its first change is emitted. Without transactions, deltas are
+// stored and emitted one by one.
 func TestProcess_BatchIsStoredFirst(t *testing.T) {
-	deltas := []deltafifo.Delta{{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Added, Object: podAt("b", "2")}}
+	deltas := []deltafifo.Delta{
+		{Type: deltafifo.Added, Object: podAt("a", "1")},
+		{Type: deltafifo.Added, Object: podAt("b", "2")},
+	}
 	for name, tc := range map[string]struct {
 		store store.Store
 		want  int
@@ -166,13 +191,14 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 // plainStore has no transactions.
 type plainStore struct{ store.Store }
 
-// A store that fails is an error, and nobody is told of what it does not hold.
+// An error of the store is returned, and no change is emitted for it.
 func TestProcess_FailingStore(t *testing.T) {
 	full := errors.New("full")
 	p, r := newDeltaTest(t, failingStore{newTestStore(), full})
 	for _, d := range []deltafifo.Delta{
 		{Type: deltafifo.Added, Object: podAt("a", "1")},
-		{Type: deltafifo.ReplacedAll, Object: deltafifo.ReplacedAllInfo{Objects: []any{podAt("a", "1")}}},
+		{Type: deltafifo.ReplacedAll,
+			Object: deltafifo.ReplacedAllInfo{Objects: []any{podAt("a", "1")}}},
 	} {
 		require.ErrorIs(t, p.process(deltafifo.Deltas{d}, true), full)
 	}
@@ -187,19 +213,21 @@ type failingStore struct {
 func (s failingStore) Add(any) error               { return s.err }
 func (s failingStore) Replace([]any, string) error { return s.err }
 
-// Objects that were told are not kept by the processor.
+// The processor keeps no emitted objects alive.
 func TestProcess_KeepsNothing(t *testing.T) {
 	p, _ := newDeltaTest(t, newTestStore())
-	require.NoError(t, p.process(deltafifo.Deltas{{Type: deltafifo.Added, Object: podAt("a", "1")}}, false))
+	require.NoError(t,
+		p.process(deltafifo.Deltas{{Type: deltafifo.Added, Object: podAt("a", "1")}}, false))
 	require.NoError(t, p.processBatch([]deltafifo.Delta{
-		{Type: deltafifo.Added, Object: podAt("a", "1")}, {Type: deltafifo.Added, Object: podAt("b", "1")},
+		{Type: deltafifo.Added, Object: podAt("a", "1")},
+		{Type: deltafifo.Added, Object: podAt("b", "1")},
 	}, false))
 	for _, c := range p.scratch[:cap(p.scratch)] {
 		assert.Equal(t, change{}, c)
 	}
 }
 
-// Of a batch that fails as a whole nobody is told.
+// If a batch fails as a whole, nothing is emitted.
 func TestProcess_BatchOfBrokenItems(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	broken := deltafifo.Delta{Type: deltafifo.Added, Object: "no key"}

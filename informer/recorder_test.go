@@ -15,26 +15,26 @@ import (
 	"example.com/informerstack/store"
 )
 
-// recorder is a handler that writes down what it is told:
+// recorder is a handler that records its calls:
 //
 //	initial a     OnAdd, isInInitialList
 //	add a         OnAdd
 //	update a      OnUpdate
-//	unchanged a   OnUpdate, another object of the same resourceVersion: a relist found it as it was
+//	unchanged a   OnUpdate, another object with the same resourceVersion, after a relist
 //	resync a      OnUpdate with the same object twice
 //	delete a      OnDelete
 //	tombstone a   OnDelete of a DeletedFinalStateUnknown
 //
-// It also replays: view is what the handler would believe the collection to be.
+// It also maintains a view: the collection as the handler knows it.
 type recorder struct {
 	mu     sync.Mutex
 	lines  []string
 	view   map[string]string // name -> resourceVersion
-	wrong  []string          // calls that make no sense after those before them
-	block  chan struct{}     // calls wait until it is closed, if set
-	slow   time.Duration     // or for so long
-	panics map[string]bool   // panic instead of taking this line
-	onCall func(line string) // runs within the call
+	wrong  []string          // calls that contradict the view
+	block  chan struct{}     // if set, calls block until it is closed
+	slow   time.Duration     // duration of each call
+	panics map[string]bool   // lines whose calls panic
+	onCall func(line string) // runs in the call
 }
 
 func newRecorder() *recorder { return &recorder{view: map[string]string{}} }
@@ -61,7 +61,8 @@ func (r *recorder) OnUpdate(oldObj, newObj any) {
 	}
 	r.call(word+name, func() {
 		if have := r.view[name]; have != oldRV {
-			r.wrong = append(r.wrong, fmt.Sprintf("update %s@%s from %s over %q", name, rv, oldRV, have))
+			r.wrong = append(r.wrong,
+				fmt.Sprintf("update %s@%s from %s over %q", name, rv, oldRV, have))
 		}
 		r.view[name] = rv
 	})
@@ -96,8 +97,8 @@ func (r *recorder) call(line string, replay func()) {
 	replay()
 }
 
-// take returns what was recorded since the last take. Neighbors of one kind are sorted: a replay of the store and a resync
-// have no order.
+// take returns the lines since the last take. Adjacent lines of the same kind are sorted, because
+// replays and resyncs have no order.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +128,7 @@ func (r *recorder) snapshot() (view map[string]string, wrong []string) {
 	return view, slices.Clone(r.wrong)
 }
 
-// describe reads the name and resourceVersion of an object, or the name of a tombstone.
+// describe returns the name and resourceVersion of an object, or the name of a tombstone.
 func describe(obj any) (name, rv string) {
 	key := ""
 	switch d := obj.(type) {

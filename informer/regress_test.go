@@ -21,8 +21,9 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update found by a relist is no resync. It reaches every handler;
-// what the relist found unchanged reaches, after the first resync check, only the handlers whose resync is due.
+// kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update that a relist finds is not a
+// resync. It reaches every handler. After the first resync check, unchanged objects of a relist
+// reach only the handlers whose resync is due.
 func TestRegress86015_RelistIsNoResync(t *testing.T) {
 	never, often, seldom := time.Duration(0), time.Minute, time.Hour
 	story(t, func(w *world) {
@@ -38,7 +39,7 @@ func TestRegress86015_RelistIsNoResync(t *testing.T) {
 			h.take()
 		}
 		w.server.mu.Lock()
-		obj := w.server.objects["changed"].DeepCopy() // an update that no watch reports
+		obj := w.server.objects["changed"].DeepCopy() // an update without an event
 		w.server.rv++
 		obj.ResourceVersion = fmt.Sprint(w.server.rv)
 		w.server.objects["changed"] = obj
@@ -51,7 +52,7 @@ func TestRegress86015_RelistIsNoResync(t *testing.T) {
 	}, resyncEvery(time.Minute))
 }
 
-// kubernetes/kubernetes#59828: handlers are added, Run starts and ends, all at the same moment.
+// kubernetes/kubernetes#59828: handlers can be added while Run starts and ends.
 func TestRegress59828_AddRunStopRace(t *testing.T) {
 	server := newServer()
 	server.create("a")
@@ -78,11 +79,11 @@ func TestRegress59828_AddRunStopRace(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#104853: a second Run returns at once and asks the server nothing.
+// kubernetes/kubernetes#104853: a second Run returns at once and sends no request.
 func TestRegress104853_SecondRun(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
-		w.informer.run(context.Background()) // would block for ever
+		w.informer.run(context.Background()) // a second run would block
 		lists, _ := w.server.requests()
 		assert.Equal(t, 1, lists)
 		w.create("a")
@@ -90,15 +91,16 @@ func TestRegress104853_SecondRun(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#136509, kubernetes/kubernetes#137296: changes and resyncs that come before the handlers run wait for
-// them, and block nobody.
+// kubernetes/kubernetes#136509, kubernetes/kubernetes#137296: changes and resyncs before the start
+// of the handlers wait for them and block no goroutine.
 func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p processor
 		p.log = newChangeLog()
 		r := newRecorder()
 		second := time.Second
-		l := newListener("test", r, HandlerOptions{ResyncPeriod: &second}, newResyncSchedule(second, time.Now()))
+		l := newListener("test", r, HandlerOptions{ResyncPeriod: &second},
+			newResyncSchedule(second, time.Now()))
 		p.mu.Lock()
 		p.addLocked(l, nil)
 		p.distributeLocked([]change{add(benchPod(1, 1), true)})
@@ -115,12 +117,14 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#137296: a handler that is added after Run began and before handlers run does not hang the stop.
+// kubernetes/kubernetes#137296: a handler that is added after the start of Run, and before the
+// handlers run, does not block the stop.
 func TestRegress137296_AddedWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{}).(*sharedIndexInformer)
+		s := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
+			SharedIndexInformerOptions{}).(*sharedIndexInformer)
 		ctx, cancel := context.WithCancel(context.Background())
-		c := s.start(ctx) // Run's first step, alone
+		c := s.start(ctx) // the first step of Run
 		handle, err := s.AddEventHandler(newRecorder())
 		require.NoError(t, err)
 		cancel()
@@ -131,8 +135,8 @@ func TestRegress137296_AddedWhileStarting(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#111122: handlers are removed while they are called, twice, at the wrong informer, and after the stop; the
-// others keep receiving.
+// kubernetes/kubernetes#111122: handlers can be removed while they are called, twice, from another
+// informer, and after the stop. The others still receive.
 func TestRegress111122_RemoveHandlers(t *testing.T) {
 	story(t, func(w *world) {
 		other := newWorld(t, w.impl, worldOptions{})
@@ -142,7 +146,8 @@ func TestRegress111122_RemoveHandlers(t *testing.T) {
 		w.create("a")
 		require.NoError(t, w.informer.removeHandler(w.handler.registration))
 		require.NoError(t, w.informer.removeHandler(w.handler.registration))
-		require.NoError(t, w.informer.removeHandler(other.handler.registration), "not ours: nothing to do")
+		require.NoError(t, w.informer.removeHandler(other.handler.registration),
+			"a handle of another informer")
 		close(w.handler.block)
 		w.create("b")
 		w.handlerSaw("add a")
@@ -156,7 +161,8 @@ func TestRegress111122_RemoveHandlers(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#139755: removing a handler does not wait for its call in flight, shutting it down does.
+// kubernetes/kubernetes#139755: RemoveEventHandler does not wait for a running call,
+// ShutDownEventHandler does.
 func TestRegress139755_ShutDownWaits(t *testing.T) {
 	story(t, func(w *world) {
 		never := w.addHandler(HandlerOptions{})
@@ -177,7 +183,8 @@ func TestRegress139755_ShutDownWaits(t *testing.T) {
 func TestRegress117870_SettersRaceRun(t *testing.T) {
 	server := newServer()
 	for range 50 {
-		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{},
+			SharedIndexInformerOptions{})
 		ctx, cancel := context.WithCancel(context.Background())
 		var all sync.WaitGroup
 		all.Go(func() { informer.Run(ctx) })
@@ -193,15 +200,18 @@ func TestRegress117870_SettersRaceRun(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#93646: a panic while a change is processed leaves Run, so that the process ends, although the reflector
-// still runs.
+// kubernetes/kubernetes#93646: a panic in the process function leaves Run, although the reflector
+// still runs. So the process ends.
 func TestRegress93646_PanicLeavesRun(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		server := newServer()
 		server.create("a")
-		options := InformerOptions{ListerWatcher: server, ObjectType: &corev1.ConfigMap{}, Handler: ResourceEventHandlerFuncs{
-			AddFunc: func(any) { panic("from a handler") },
-		}}
+		options := InformerOptions{
+			ListerWatcher: server, ObjectType: &corev1.ConfigMap{},
+			Handler: ResourceEventHandlerFuncs{
+				AddFunc: func(any) { panic("from a handler") },
+			},
+		}
 		options.InOrder = inOrder
 		_, controller := NewInformerWithOptions(options)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -210,7 +220,8 @@ func TestRegress93646_PanicLeavesRun(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#58394: where panics do not end the process, the notification after the one that panicked is delivered.
+// kubernetes/kubernetes#58394: if panics do not end the process, the notification after a panic is
+// delivered.
 func TestRegress58394_NextAfterPanic(t *testing.T) {
 	story(t, func(w *world) {
 		utilruntime.ReallyCrash = false
@@ -241,8 +252,8 @@ func TestPanicPause_EndsWithStop(t *testing.T) {
 	}, bothQueues)
 }
 
-// kubernetes/kubernetes#124344, kubernetes/kubernetes#131799: the transform runs once for each object received, also of a
-// streamed list, and not on a resync.
+// kubernetes/kubernetes#124344, kubernetes/kubernetes#131799: the transform runs once for each
+// received object, also in a streamed list, and not in a resync.
 func TestRegress124344_TransformOnce(t *testing.T) {
 	for name, options := range map[string][]func(*worldOptions){
 		"list":   {bothQueues, resyncEvery(time.Second)},
@@ -278,7 +289,7 @@ func TestRegress124344_TransformOnce(t *testing.T) {
 	}
 }
 
-// client-go runs the transform twice on what a streamed list brings.
+// client-go runs the transform twice for the objects of a streamed list.
 func TestDifference_TransformOnceWhenStreaming(t *testing.T) {
 	story(t, func(w *world) {
 		var runs atomic.Int32
@@ -294,7 +305,8 @@ func TestDifference_TransformOnceWhenStreaming(t *testing.T) {
 	}, streaming)
 }
 
-// A failing transform loses nothing: the informer tries again, tells why it has not synced, and syncs once it works.
+// A failing transform loses no object: the informer retries, Err returns the error, and the
+// informer syncs once the transform works.
 func TestDifference_FailedTransformIsRetried(t *testing.T) {
 	story(t, func(w *world) {
 		var broken atomic.Bool
@@ -325,7 +337,8 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 	})
 }
 
-// An object whose transform always fails stops the collection. client-go leaves it out until the next LIST, which stops it, too.
+// An object whose transform always fails stops the updates of the store. client-go skips it until
+// the next LIST, which then fails.
 func TestDifference_AnObjectThatCannotBeTransformed(t *testing.T) {
 	story(t, func(w *world) {
 		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
@@ -355,7 +368,7 @@ func TestDifference_AnObjectThatCannotBeTransformed(t *testing.T) {
 	})
 }
 
-// A delete of an object that was never seen: a DeltaFIFO drops it, an in-order queue passes it on, as client-go's does.
+// The delete of an unknown object: a DeltaFIFO drops it; a RealFIFO delivers it, as in client-go.
 func TestDifference_DeleteOfTheUnknown(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()

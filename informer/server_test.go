@@ -19,22 +19,23 @@ import (
 
 const testNamespace = "ns"
 
-// server is a ListerWatcher: a collection of ConfigMaps behind a log in the order of resourceVersions.
+// server is a ListerWatcher: a collection of ConfigMaps and a log in the order of resourceVersions.
 //
-//	V1  a watch from n delivers the log's events after n, each once, or 410 if the log no longer reaches back to n
+//	V1  a watch from n delivers the events of the log after n, each once, or 410 if the log does not
+//	    reach back to n
 //	V2  events in log are in ascending order of rv, all after compacted
 type server struct {
-	streaming bool // whether it can send the initial state through a watch
+	streaming bool // supports streaming lists
 
 	mu        sync.Mutex
 	rv        int
 	uid       int
 	compacted int
 	objects   map[string]*corev1.ConfigMap
-	order     []string // of creation, which is the order of lists
+	order     []string // order of creation and of lists
 	log       []logged
 	watches   map[*serverWatch]bool
-	failure   error // what every request fails with, if set
+	failure   error // if set, every request fails with it
 	lists     int
 	opened    int
 }
@@ -57,7 +58,8 @@ func (s *server) create(name string) {
 	s.rv++
 	s.uid++
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: testNamespace, Name: name, UID: types.UID(fmt.Sprint("uid-", s.uid)), ResourceVersion: strconv.Itoa(s.rv),
+		Namespace: testNamespace, Name: name, UID: types.UID(fmt.Sprint("uid-", s.uid)),
+		ResourceVersion: strconv.Itoa(s.rv),
 	}}
 	s.objects[name] = obj
 	s.order = append(s.order, name)
@@ -74,7 +76,7 @@ func (s *server) update(name string) {
 	s.publishLocked(watch.Modified, obj)
 }
 
-// delete removes an object; a lost delete reaches no watch.
+// delete removes an object. No watch reports a lost delete.
 func (s *server) delete(name string, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +98,7 @@ func (s *server) publishLocked(t watch.EventType, obj *corev1.ConfigMap) {
 	}
 }
 
-// cut closes every watch, as servers do all the time.
+// cut closes every watch without an error.
 func (s *server) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +107,7 @@ func (s *server) cut() {
 	}
 }
 
-// expire forgets the log, up to a change of something else, and ends every watch with 410 Gone.
+// expire drops the log and ends every watch with 410 Gone.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +120,7 @@ func (s *server) expire() {
 	}
 }
 
-// bookmark tells every watch the newest resourceVersion.
+// bookmark sends the newest resourceVersion to every watch.
 func (s *server) bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,14 +137,14 @@ func (s *server) bookmarkLocked(endsInitial bool) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: obj}
 }
 
-// elsewhere changes something that is not in this collection.
+// elsewhere changes an object outside of this collection.
 func (s *server) elsewhere() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rv++
 }
 
-// fail makes every request fail with err, until it is called with nil.
+// fail makes every request fail with err. nil ends that.
 func (s *server) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +164,9 @@ func (s *server) openWatches() int {
 }
 
 // ListWithContext implements reflector.ListerWatcher.
-func (s *server) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+func (s *server) ListWithContext(
+	ctx context.Context, _ metav1.ListOptions,
+) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
@@ -177,7 +181,9 @@ func (s *server) ListWithContext(ctx context.Context, _ metav1.ListOptions) (run
 }
 
 // WatchWithContext implements reflector.ListerWatcher.
-func (s *server) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *server) WatchWithContext(
+	_ context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
@@ -206,7 +212,7 @@ func (s *server) WatchWithContext(_ context.Context, options metav1.ListOptions)
 	return w, nil
 }
 
-// List and Watch make the server a ListerWatcher of client-go's older kind too.
+// List and Watch implement client-go's older ListerWatcher.
 func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }

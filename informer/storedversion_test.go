@@ -24,12 +24,12 @@ import (
 	"example.com/informerstack/store"
 )
 
-// waitFor is for our informers only.
+// waitFor works for our informers only.
 func (w *world) waitFor(ctx context.Context, resourceVersion string) error {
 	return w.informer.(ourSubject).WaitForResourceVersion(ctx, resourceVersion)
 }
 
-// waits starts waiting, and returns what the result comes by.
+// waits starts a wait and returns the channel of its result.
 func (w *world) waits(ctx context.Context, resourceVersion string) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- w.waitFor(ctx, resourceVersion) }()
@@ -47,7 +47,7 @@ func stillWaits(t *testing.T, result <-chan error) {
 	}
 }
 
-// onTheWay makes the informer hear of each change a while after it happened.
+// onTheWay delays each event of the watch.
 func onTheWay(delay time.Duration) func(*worldOptions) {
 	return withOptions(func(o *SharedIndexInformerOptions) {
 		o.Transform = func(obj any) (any, error) {
@@ -57,7 +57,7 @@ func onTheWay(delay time.Duration) func(*worldOptions) {
 	})
 }
 
-// Right after a write the store still has the old object. Who needs the new one waits for its resourceVersion.
+// After a write the store still has the old object. WaitForResourceVersion waits for the new one.
 func TestStory_ReadYourOwnWrite(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -76,7 +76,7 @@ func TestStory_ReadYourOwnWrite(t *testing.T) {
 	}, only(ours, oursRealFIFO), onTheWay(3*time.Second))
 }
 
-// A write that the informer does not see is known to be past when a bookmark says so.
+// If the informer does not select the written object, a bookmark ends the wait.
 func TestStory_WaitEndsWithABookmark(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -90,7 +90,7 @@ func TestStory_WaitEndsWithABookmark(t *testing.T) {
 	}, only(ours, oursRealFIFO))
 }
 
-// A relist brings what a broken watch did not.
+// A relist ends the wait if a broken watch has missed the write.
 func TestStory_WaitEndsWithARelist(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -108,7 +108,7 @@ func TestStory_WaitEndsWithARelist(t *testing.T) {
 	}, only(ours, oursRealFIFO))
 }
 
-// The waiting may begin before the informer does.
+// A wait may begin before the informer runs.
 func TestStory_WaitSpansTheStart(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		options := []func(*worldOptions){only(ours, oursRealFIFO)}
@@ -126,8 +126,9 @@ func TestStory_WaitSpansTheStart(t *testing.T) {
 	}
 }
 
-// What the reflector has received is not yet in the store: a consumer that is held up holds up the waiting. (On a RealFIFO:
-// a DeltaFIFO is locked while its consumer works, and time in a bubble does not pass while somebody waits for a lock.)
+// A received change is not yet in the store: a slow consumer delays the wait. (This test uses a
+// RealFIFO: a DeltaFIFO is locked while its consumer works, and the time of a bubble does not
+// advance while a goroutine waits for a mutex.)
 func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -144,7 +145,7 @@ func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
 	}))
 }
 
-// slowIndexer takes its time for each write. It hides the transactions of what it wraps.
+// slowIndexer delays each write. It hides the transactions of the store.
 type slowIndexer struct {
 	store.Indexer
 	delay func() time.Duration
@@ -155,7 +156,7 @@ func (s slowIndexer) Update(obj any) error {
 	return s.Indexer.Update(obj)
 }
 
-func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
+func TestWaitForResourceVersion_NamesWantAndHave(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
@@ -164,9 +165,12 @@ func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
 		err := w.waitFor(ctx, "5")
 		behind, ok := errors.AsType[*BehindError](err)
 		require.True(t, ok, "%v", err)
-		assert.Equal(t, &BehindError{Informer: behind.Informer, Want: "5", Have: "1", Cause: context.DeadlineExceeded}, behind)
+		assert.Equal(t, &BehindError{
+			Informer: behind.Informer, Want: "5", Have: "1", Cause: context.DeadlineExceeded,
+		}, behind)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.EqualError(t, err, `wait for resourceVersion "5" in SharedIndexInformer *v1.ConfigMap, which holds everything up to "1": context deadline exceeded`)
+		assert.EqualError(t, err, `wait for resourceVersion "5" in SharedIndexInformer`+
+			` *v1.ConfigMap, which holds everything up to "1": context deadline exceeded`)
 
 		down := errors.New("down")
 		w.server.fail(down)
@@ -181,11 +185,12 @@ func TestWaitForResourceVersion_SaysWhereItStands(t *testing.T) {
 		w.stop()
 		assert.ErrorIs(t, <-result, ErrStopped)
 		assert.ErrorIs(t, w.waitFor(w.t.Context(), "5"), ErrStopped)
-		assert.NoError(t, w.waitFor(w.t.Context(), "1"), "the store of a stopped informer has what it has")
+		assert.NoError(t, w.waitFor(w.t.Context(), "1"),
+			"a stopped informer keeps its store")
 	}, only(ours, oursRealFIFO))
 }
 
-// A context that is done does not turn what is there into an error.
+// A wait for a version that the store has succeeds even if the context is done.
 func TestWaitForResourceVersion_ReachedWinsOverDone(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -208,7 +213,7 @@ func TestWaitForResourceVersion_RefusesWhatIsNoNumber(t *testing.T) {
 	}
 }
 
-// at is a ListerWatcher whose collection stands still at a resourceVersion.
+// at is a ListerWatcher whose collection stays at a resourceVersion.
 type at struct {
 	*server
 	resourceVersion string
@@ -218,7 +223,8 @@ func (l at) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object
 	return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: l.resourceVersion}}, nil
 }
 
-// Numbers are compared as numbers, of any length; what cannot be compared is an error, not a wait for ever.
+// Versions are compared as numbers of any length. A version that is not a number is an error, not
+// an endless wait.
 func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 	for _, c := range []struct {
 		has, want string
@@ -232,7 +238,8 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			i := NewSharedIndexInformer(at{newServer(), c.has}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+			i := NewSharedIndexInformer(at{newServer(), c.has}, &corev1.ConfigMap{},
+				SharedIndexInformerOptions{})
 			go i.Run(ctx)
 			err := i.WaitForResourceVersion(ctx, c.want)
 			assert.Equal(t, c.reached, err == nil, "%+v: %v", c, err)
@@ -241,7 +248,8 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		i := NewSharedIndexInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+		i := NewSharedIndexInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{},
+			SharedIndexInformerOptions{})
 		go i.Run(ctx)
 		err := i.WaitForResourceVersion(ctx, "5")
 		_, ok := errors.AsType[*BehindError](err)
@@ -250,7 +258,7 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 	})
 }
 
-// Whatever is written, and however slowly it is stored: a caller that waits for its resourceVersion
+// With random writes and slow stores, a caller that waits for the resourceVersion of its write
 // finds it.
 func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 	for _, slow := range []bool{false, true} {
@@ -274,7 +282,8 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 						if !assert.NoError(t, w.waitFor(w.t.Context(), strconv.Itoa(written))) {
 							return
 						}
-						obj, _, _ := w.informer.(ourSubject).GetStore().GetByKey(testNamespace + "/" + name)
+						s := w.informer.(ourSubject).GetStore()
+						obj, _, _ := s.GetByKey(testNamespace + "/" + name)
 						has, _ := strconv.Atoi(obj.(*corev1.ConfigMap).ResourceVersion)
 						assert.GreaterOrEqual(t, has, written)
 						time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
@@ -282,7 +291,7 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 				})
 			}
 			running.Add(1)
-			go func() { // and now and then the watch breaks
+			go func() { // breaks the watch now and then
 				defer running.Done()
 				for i := range 10 {
 					time.Sleep(20 * time.Millisecond)
@@ -298,14 +307,16 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 			if slow {
 				random := rand.New(rand.NewPCG(9, 9))
 				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-					return slowIndexer{inner, func() time.Duration { return time.Duration(random.IntN(3)) * time.Millisecond }}
+					return slowIndexer{inner, func() time.Duration {
+						return time.Duration(random.IntN(3)) * time.Millisecond
+					}}
 				}
 			}
 		}))
 	}
 }
 
-// write is update, and returns the resourceVersion that it made.
+// write is update that returns the new resourceVersion.
 func (s *server) write(name string) int {
 	s.update(name)
 	s.mu.Lock()
@@ -314,7 +325,7 @@ func (s *server) write(name string) int {
 	return made
 }
 
-// flakyIndexer fails, or panics, at the next write when it is told to. It hides the transactions.
+// flakyIndexer fails, or panics, at the next write on request. It hides the transactions.
 type flakyIndexer struct {
 	store.Indexer
 	next func() error
@@ -334,8 +345,8 @@ func (f flakyIndexer) Update(obj any) error {
 	return f.Indexer.Update(obj)
 }
 
-// A change that the store refuses is not lost: the informer lists again. Meanwhile no resourceVersion
-// past it is reported, and the store is known to be old.
+// A change that the store refuses is not lost: the informer lists again. Until then no later
+// resourceVersion is reported, and the store is known to be old.
 func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("refused") },
@@ -379,7 +390,7 @@ func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
 	}
 }
 
-// An informer whose store refused a part of the first list has not synced before the next list.
+// If the store refuses a part of the first list, the informer syncs with the next list.
 func TestStory_NotSyncedBeforeAllIsStored(t *testing.T) {
 	refuse := true
 	story(t, func(w *world) {
@@ -406,12 +417,13 @@ func TestStory_NotSyncedBeforeAllIsStored(t *testing.T) {
 	}))
 }
 
-// A version that the store reports means that every change up to it is in the store, at every
-// moment: after a list of old objects, during a relist, after bookmarks, and when a handler reacts
-// to the change.
+// A reported version means at any time that every change up to it is in the store: after a list of
+// old objects, during a relist, after bookmarks, and when a handler reacts to the change.
 func TestStory_StoreVersionMeansEveryChange(t *testing.T) {
 	story(t, func(w *world) {
-		reported := func() string { return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion() }
+		reported := func() string {
+			return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
+		}
 		w.create("a") // 1
 		w.create("b") // 2
 		w.server.elsewhere()
@@ -435,10 +447,13 @@ func TestStory_StoreVersionMeansEveryChange(t *testing.T) {
 	}, only(ours, oursRealFIFO))
 }
 
-// A transform that removes the resourceVersion does not hide how far the store is.
+// The version of the store does not depend on the resourceVersions of the objects: a transform may
+// remove them.
 func TestStory_StoreVersionSurvivesTheTransform(t *testing.T) {
 	story(t, func(w *world) {
-		reported := func() string { return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion() }
+		reported := func() string {
+			return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
+		}
 		w.create("a")
 		w.start()
 		assert.Equal(t, "1", reported())

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// What exists when an informer starts is not new: it arrives as adds of the initial list. What comes later does not.
+// The objects that exist at the start arrive as adds of the initial list. Later objects do not.
 func TestStory_InitialListThenLive(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -28,7 +28,7 @@ func TestStory_InitialListThenLive(t *testing.T) {
 	})
 }
 
-// A watch that ends cleanly is resumed: no relist, no event twice.
+// A watch that ends cleanly is resumed: no relist, no duplicate event.
 func TestStory_CutWatchResumes(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -44,8 +44,8 @@ func TestStory_CutWatchResumes(t *testing.T) {
 	})
 }
 
-// An expired watch (410 Gone) may hide a delete: the relist reports a tombstone. What the relist finds unchanged is not an
-// update.
+// An expired watch (410 Gone) may hide a delete: the relist reports a tombstone. Unchanged objects
+// of the relist are not updates.
 func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -57,7 +57,7 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 		w.expireWatch()
 		w.after(time.Minute)
 		if w.impl == ours {
-			w.handlerSaw("unchanged b", "tombstone a") // a DeltaFIFO queues the listed objects first
+			w.handlerSaw("unchanged b", "tombstone a") // a DeltaFIFO queues listed objects first
 		} else {
 			w.handlerSaw("tombstone a", "unchanged b")
 		}
@@ -65,10 +65,12 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 	})
 }
 
-// A handler that asserts the object's type is right for months, and then meets a tombstone.
+// A handler that asserts the object's type works for months, and then panics at a tombstone.
 func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
 	story(t, func(w *world) {
-		naive := ResourceEventHandlerFuncs{DeleteFunc: func(obj any) { _ = obj.(*corev1.ConfigMap).Name }}
+		naive := ResourceEventHandlerFuncs{
+			DeleteFunc: func(obj any) { _ = obj.(*corev1.ConfigMap).Name },
+		}
 		handle, err := w.informer.addHandler(naive, HandlerOptions{SkipPanics: true})
 		require.NoError(t, err)
 		panics := func() int { return handle.(ResourceEventHandlerRegistration).Status().Panics }
@@ -84,7 +86,7 @@ func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
 	}, only(ours, oursRealFIFO))
 }
 
-// The same delete while the watch works arrives as the object itself.
+// While the watch works, the same delete arrives as the object itself.
 func TestStory_SeenDeleteIsNoTombstone(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -94,7 +96,7 @@ func TestStory_SeenDeleteIsNoTombstone(t *testing.T) {
 	})
 }
 
-// A resync replays the store from memory: the server is not asked.
+// A resync replays the store from memory and sends no request.
 func TestStory_ResyncIsNotARelist(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -111,7 +113,7 @@ func TestStory_ResyncIsNotARelist(t *testing.T) {
 	}, resyncEvery(time.Minute))
 }
 
-// A handler that is added late is first told of everything the store holds.
+// A late handler is first notified of the content of the store.
 func TestStory_LateHandlerGetsReplay(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -127,7 +129,8 @@ func TestStory_LateHandlerGetsReplay(t *testing.T) {
 	})
 }
 
-// The informer has synced when the store holds the list; a handler has when it was told of it.
+// The informer has synced when the store holds the list; a handler, when it was notified of the
+// list.
 func TestStory_HandlerSyncsAfterInformer(t *testing.T) {
 	story(t, func(w *world) {
 		for _, name := range []string{"a", "b", "c"} {
@@ -144,7 +147,7 @@ func TestStory_HandlerSyncsAfterInformer(t *testing.T) {
 	})
 }
 
-// An empty collection is complete as soon as it was listed.
+// An informer of an empty collection syncs with the first list.
 func TestStory_EmptyListSyncs(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
@@ -154,7 +157,7 @@ func TestStory_EmptyListSyncs(t *testing.T) {
 	})
 }
 
-// A server that is down when the informer starts delays the sync; one that is up again is found.
+// If the server is down at the start, the informer syncs when the server is back.
 func TestStory_ServerDownAtStart(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -170,7 +173,7 @@ func TestStory_ServerDownAtStart(t *testing.T) {
 	})
 }
 
-// Deleted and created again while nobody looked: an update, whose objects have different UIDs.
+// An unseen delete and re-creation is an update of objects with different UIDs.
 func TestStory_UnseenRecreationIsAnUpdate(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -186,7 +189,7 @@ func TestStory_UnseenRecreationIsAnUpdate(t *testing.T) {
 	})
 }
 
-// A blocked handler holds up neither the store nor the other handlers.
+// A blocked handler delays neither the store nor the other handlers.
 func TestStory_BlockedHandlerHarmsOnlyItself(t *testing.T) {
 	story(t, func(w *world) {
 		w.handler.block = make(chan struct{})
@@ -205,7 +208,7 @@ func TestStory_BlockedHandlerHarmsOnlyItself(t *testing.T) {
 	})
 }
 
-// A removed handler hears nothing more, and what it was not told yet is dropped.
+// A removed handler is not called again, and its pending changes are dropped.
 func TestStory_RemovedHandlerHearsNothing(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
@@ -218,13 +221,13 @@ func TestStory_RemovedHandlerHearsNothing(t *testing.T) {
 		require.NoError(t, w.informer.removeHandler(w.handler.registration))
 		w.update("a")
 		close(w.handler.block)
-		w.handlerSaw("update a") // the call that was in flight
+		w.handlerSaw("update a") // the running call
 		other.saw("add a", "update a", "update a", "update a")
 		require.NoError(t, w.informer.removeHandler(w.handler.registration), "twice does no harm")
 	})
 }
 
-// When an informer stops, what its handlers were not told yet is dropped, and Run waits for the calls in flight.
+// When an informer stops, pending changes are dropped, and Run waits for running calls.
 func TestStory_StopDropsWhatWaits(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
@@ -241,13 +244,14 @@ func TestStory_StopDropsWhatWaits(t *testing.T) {
 	})
 }
 
-// A stopped informer takes no handlers and does not run again.
+// A stopped informer accepts no handlers and does not run again.
 func TestStory_StoppedForGood(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
 		w.stop()
 		_, err := w.informer.addHandler(newRecorder(), HandlerOptions{})
-		require.ErrorContains(t, err, "was not added to shared informer because it has stopped already")
+		require.ErrorContains(t, err,
+			"was not added to shared informer because it has stopped already")
 		lists, _ := w.server.requests()
 		w.start()
 		w.stop()
@@ -256,7 +260,7 @@ func TestStory_StoppedForGood(t *testing.T) {
 	})
 }
 
-// A handler may add and remove handlers, itself included.
+// A handler may add and remove handlers, also itself.
 func TestStory_HandlerUsesItsInformer(t *testing.T) {
 	story(t, func(w *world) {
 		var second *handler
@@ -281,7 +285,7 @@ func TestStory_HandlerUsesItsInformer(t *testing.T) {
 	})
 }
 
-// A bookmark moves the informer's resourceVersion although nothing happened.
+// A bookmark advances the informer's resourceVersion without a change.
 func TestStory_BookmarkMovesResourceVersion(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
@@ -295,11 +299,13 @@ func TestStory_BookmarkMovesResourceVersion(t *testing.T) {
 	})
 }
 
-// Objects are not copied: who changes what the store returned changes it for everyone.
+// Objects are not copied: a modification of a stored object is visible to all readers.
 func TestStory_ObjectsAreShared(t *testing.T) {
 	story(t, func(w *world) {
 		var seen *corev1.ConfigMap
-		_, err := w.informer.addHandler(ResourceEventHandlerFuncs{AddFunc: func(obj any) { seen = obj.(*corev1.ConfigMap) }}, HandlerOptions{})
+		_, err := w.informer.addHandler(ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) { seen = obj.(*corev1.ConfigMap) },
+		}, HandlerOptions{})
 		require.NoError(t, err)
 		w.create("a")
 		w.start()
@@ -309,7 +315,7 @@ func TestStory_ObjectsAreShared(t *testing.T) {
 	})
 }
 
-// A filter in front of a handler saves calls, not memory; a transform saves memory.
+// A filter of a handler saves calls, not memory. A transform saves memory.
 func TestStory_FilterDoesNotShrinkTheStore(t *testing.T) {
 	story(t, func(w *world) {
 		r := newRecorder()

@@ -39,27 +39,29 @@ const (
 	syncServerOn = "INFORMERSTACK_SYNC_SERVER" // set in the process that serves the pods
 )
 
-// BenchmarkInitialSync is a new informer with the namespace index and one handler, from Run until the handler was told of
-// 50,000 pods of about 3 kB that come over HTTP, in JSON. managedFields are stripped, as most programs do. The server is a
-// process of its own.
+// BenchmarkInitialSync measures a new informer with the namespace index and one handler, from Run
+// until the handler was notified of 50,000 pods of about 3 kB, which arrive as JSON over HTTP. Like
+// most programs it strips managedFields. The server is a separate process.
 //
-// In mode=list the first state is one LIST, which ours decodes while it comes; in mode=watchlist it is streamed by a watch,
-// the default of both.
+// In mode=list the first state is one LIST, which ours decodes while it arrives. In mode=watchlist
+// a watch streams it, which is the default of both implementations.
 //
-//	B/op               everything that was allocated
-//	peak-heap-B        the most that the heap took at once, garbage included, with the usual GOGC
-//	peak-live-B        the most that any garbage collection found reachable, one at each tenth that the heap grew: measured
-//	                   in a sync of its own, which is not timed
-//	steady-live-B      what is reachable once all is synced
+//	B/op               all allocated bytes
+//	peak-heap-B        the largest heap, including garbage, with the usual GOGC
+//	peak-live-B        the most that any garbage collection found reachable, with one collection for
+//	                   each tenth by which the heap grew; measured in a separate sync, not timed
+//	steady-live-B      the reachable bytes after the sync
 //	peak/steady        peak-live-B / steady-live-B
 //
-// All but B/op are beyond what was there before.
+// All but B/op are relative to the values before the sync.
 func BenchmarkInitialSync(b *testing.B) {
 	client := syncClient(b, startSyncServer(b))
 	for _, mode := range []string{"list", "watchlist"} {
 		for _, impl := range []string{ours, clientGo} {
 			b.Run(fmt.Sprintf("mode=%s/impl=%s", mode, impl), func(b *testing.B) {
-				sync := func() (stop func()) { return initialSync(b, newSyncSubject(mode, impl, client)) }
+				sync := func() (stop func()) {
+					return initialSync(b, newSyncSubject(mode, impl, client))
+				}
 				b.ReportAllocs()
 				var inUse int64
 				for b.Loop() {
@@ -86,10 +88,13 @@ func BenchmarkInitialSync(b *testing.B) {
 	}
 }
 
-// initialSync runs informer until its handler has synced. The informer runs on until stop is called.
+// initialSync runs informer until its handler has synced. The informer keeps running until stop is
+// called.
 func initialSync(b *testing.B, informer subject) (stop func()) {
 	told := 0
-	handle, err := informer.addHandler(ResourceEventHandlerFuncs{AddFunc: func(any) { told++ }}, HandlerOptions{})
+	handle, err := informer.addHandler(ResourceEventHandlerFuncs{
+		AddFunc: func(any) { told++ },
+	}, HandlerOptions{})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
@@ -107,19 +112,22 @@ func initialSync(b *testing.B, informer subject) (stop func()) {
 func newSyncSubject(mode, impl string, client rest.Interface) subject {
 	streamed := mode == "watchlist"
 	if impl == ours {
-		lw := reflector.NewStreamingListWatch(client, "pods", "", func() runtime.Object { return &corev1.Pod{} }, nil)
+		lw := reflector.NewStreamingListWatch(client, "pods", "",
+			func() runtime.Object { return &corev1.Pod{} }, nil)
 		return ourSubject{NewSharedIndexInformer(lw, &corev1.Pod{}, SharedIndexInformerOptions{
 			Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 			Transform: stripManagedFields,
 			Reflector: reflector.Options{UseWatchList: &streamed},
 		})}
 	}
-	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client, "pods", "", fields.Everything())
+	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client, "pods", "",
+		fields.Everything())
 	if !streamed {
 		lw = withoutWatchList{cache.ToListerWatcherWithContext(lw)}
 	}
-	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	_ = informer.SetTransform(stripManagedFields) // fails only once started
+	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	_ = informer.SetTransform(stripManagedFields) // fails only after the start
 	return theirSubject{informer}
 }
 
@@ -147,16 +155,19 @@ func stripManagedFields(obj any) (any, error) {
 func syncClient(b *testing.B, url string) rest.Interface {
 	scheme := runtime.NewScheme()
 	require.NoError(b, corev1.AddToScheme(scheme))
-	client, err := rest.RESTClientFor(&rest.Config{Host: url, APIPath: "/api", QPS: -1, ContentConfig: rest.ContentConfig{
+	content := rest.ContentConfig{
 		GroupVersion:         &schema.GroupVersion{Version: "v1"},
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
 		ContentType:          runtime.ContentTypeJSON,
-	}})
+	}
+	client, err := rest.RESTClientFor(&rest.Config{
+		Host: url, APIPath: "/api", QPS: -1, ContentConfig: content,
+	})
 	require.NoError(b, err)
 	return client
 }
 
-// startSyncServer starts this program again, to serve the pods until b ends, and returns the URL.
+// startSyncServer starts this program as a server of the pods until b ends. It returns the URL.
 func startSyncServer(b *testing.B) string {
 	program, err := os.Executable()
 	require.NoError(b, err)
@@ -177,7 +188,8 @@ func startSyncServer(b *testing.B) string {
 	return strings.TrimSpace(url)
 }
 
-// serveSync serves the pods, prints its URL, and ends when stdin does: at the latest when whoever started it has ended.
+// serveSync serves the pods, prints its URL, and exits when stdin is closed, at the latest when its
+// parent process exits.
 func serveSync() {
 	server := apitest.NewServer(apitest.Options{AnyNamespace: true})
 	var creators sync.WaitGroup
@@ -200,38 +212,91 @@ func serveSync() {
 	server.Close()
 }
 
-// syncPod looks like a pod of a Deployment on a real cluster.
+const syncManagedFields = "" +
+	`{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{}},"f:generateName":{},` +
+	`"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},` +
+	`"k:{\"uid\":\"5b0c8bd4\"}":{}}},` +
+	`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{},"f:image":{},` +
+	`"f:imagePullPolicy":{},"f:name":{},"f:ports":{},"f:resources":{},` +
+	`"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},` +
+	`"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},` +
+	`"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}`
+
+// syncPod resembles a pod of a Deployment on a real cluster.
 func syncPod(i int) *corev1.Pod {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
-	managed := metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{}},"f:generateName":{},"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"5b0c8bd4\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{},"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:ports":{},"f:resources":{},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}`)}
+	managed := metav1.FieldsV1{Raw: []byte(syncManagedFields)}
 	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
-		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
+		return corev1.PodCondition{
+			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now,
+		}
 	}
-	running, yes := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}, true
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+	yes := true
+	tolerate := func(key string) corev1.Toleration {
+		return corev1.Toleration{
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		}
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fmt.Sprintf("team-%d", i%50), Name: fmt.Sprintf("app-7c5ddbdf54-%05d", i), GenerateName: "app-7c5ddbdf54-",
-			Labels:          map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
-			Annotations:     map[string]string{"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app-7c5ddbdf54", UID: "5b0c8bd4", Controller: &yes}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &now, FieldsType: "FieldsV1", FieldsV1: &managed}},
+			Namespace:    fmt.Sprintf("team-%d", i%50),
+			Name:         fmt.Sprintf("app-7c5ddbdf54-%05d", i),
+			GenerateName: "app-7c5ddbdf54-",
+			Labels:       map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
+			Annotations: map[string]string{
+				"checksum/config": "8f434346648f6b96df89dda901c5176b" +
+					"10a6d83961dd3c1ac88b59b2dc327aa4",
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app-7c5ddbdf54", UID: "5b0c8bd4",
+				Controller: &yes,
+			}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
+				Time: &now, FieldsType: "FieldsV1", FieldsV1: &managed,
+			}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName: fmt.Sprintf("node-%d", i%500), ServiceAccountName: "default", RestartPolicy: corev1.RestartPolicyAlways, SchedulerName: "default-scheduler",
+			NodeName: fmt.Sprintf("node-%d", i%500), ServiceAccountName: "default",
+			RestartPolicy: corev1.RestartPolicyAlways, SchedulerName: "default-scheduler",
 			Containers: []corev1.Container{{
-				Name: "app", Image: "registry.example.com/team/app:v1.2.3", ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"--config=/etc/app/config.yaml", "--v=2"},
-				Env:          []corev1.EnvVar{{Name: "REGION", Value: "eu-north-1"}, {Name: "GREETING", Value: `two "quoted" words`}},
-				Ports:        []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
-				Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")}},
-				VolumeMounts: []corev1.VolumeMount{{Name: "kube-api-access-x7l2k", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}},
+				Name: "app", Image: "registry.example.com/team/app:v1.2.3",
+				ImagePullPolicy: corev1.PullIfNotPresent,
+				Args:            []string{"--config=/etc/app/config.yaml", "--v=2"},
+				Env: []corev1.EnvVar{
+					{Name: "REGION", Value: "eu-north-1"},
+					{Name: "GREETING", Value: `two "quoted" words`},
+				},
+				Ports: []corev1.ContainerPort{
+					{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+				},
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("100m"),
+					corev1.ResourceMemory: resource.MustParse("128Mi"),
+				}},
+				VolumeMounts: []corev1.VolumeMount{{
+					Name: "kube-api-access-x7l2k", ReadOnly: true,
+					MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+				}},
 			}},
-			Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}, {Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+			Tolerations: []corev1.Toleration{
+				tolerate(corev1.TaintNodeNotReady), tolerate(corev1.TaintNodeUnreachable),
+			},
 		},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now, QOSClass: corev1.PodQOSBurstable,
-			Conditions:        []corev1.PodCondition{condition(corev1.PodInitialized), condition(corev1.PodReady), condition(corev1.ContainersReady), condition(corev1.PodScheduled)},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "app", Ready: true, Started: &yes, State: running, Image: "registry.example.com/team/app:v1.2.3", ContainerID: "containerd://7a1fd0c7f5fbb0ef"}},
+			Phase: corev1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now,
+			QOSClass: corev1.PodQOSBurstable,
+			Conditions: []corev1.PodCondition{
+				condition(corev1.PodInitialized), condition(corev1.PodReady),
+				condition(corev1.ContainersReady), condition(corev1.PodScheduled),
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "app", Ready: true, Started: &yes, State: running,
+				Image:       "registry.example.com/team/app:v1.2.3",
+				ContainerID: "containerd://7a1fd0c7f5fbb0ef",
+			}},
 		},
 	}
 }

@@ -13,17 +13,19 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// Each file of testdata/informer is a corner of what an informer does, replayed on both queues and on client-go.
+// Each file of testdata/informer is a corner case of an informer, replayed on both queues and on
+// client-go.
 //
-//	resync PERIOD          the informer's resync period, before anything else
-//	handler NAME [OPTION]  adds a handler; OPTION is resync=PERIOD, coalesce, split, skip-unchanged, slow=PERIOD
+//	resync PERIOD          sets the informer's resync period; must be first
+//	handler NAME [OPTION]  adds a handler; OPTION is resync=PERIOD, coalesce, split,
+//	                       skip-unchanged, slow=PERIOD
 //	remove NAME            removes it
-//	start, stop            runs the informer, ends it
-//	create, update, delete, lose NAME   what happens on the server; no watch reports what is lost
-//	elsewhere              something changes there that is none of the informer's
-//	cut, expire, bookmark, down, up     what happens to the connection
+//	start, stop            starts or stops the informer
+//	create, update, delete, lose NAME   change the server; no watch reports a lost delete
+//	elsewhere              changes an object outside of the collection
+//	cut, expire, bookmark, down, up     affect the connection
 //	wait PERIOD            lets time pass
-//	saw [NAME]             what the handlers were told since the last saw
+//	saw [NAME]             prints the calls of the handlers since the last saw
 //	store, synced, requests
 func TestTranscripts(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/informer/*.txt") {
@@ -108,12 +110,14 @@ func (s *script) show(cmd transcript.Command) string {
 		var out []string
 		for _, name := range s.order {
 			if arg := cmd.Arg(0); arg == "" || arg == name {
-				out = append(out, strings.TrimRight(name+": "+strings.Join(s.handlers[name].take(), ", "), " "))
+				out = append(out,
+					strings.TrimRight(name+": "+strings.Join(s.handlers[name].take(), ", "), " "))
 			}
 		}
 		return strings.Join(out, "\n")
 	case "store":
-		return strings.TrimRight(strings.Join(w.stored(), " ")+" at "+w.informer.LastSyncResourceVersion(), " ")
+		stored := strings.Join(w.stored(), " ")
+		return strings.TrimRight(stored+" at "+w.informer.LastSyncResourceVersion(), " ")
 	case "synced":
 		out := fmt.Sprintf("informer: %t", w.informer.HasSynced())
 		for _, name := range s.order {

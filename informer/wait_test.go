@@ -46,14 +46,17 @@ func TestWaitFor(t *testing.T) {
 	})
 }
 
-// A missing permission is named, and does not hide that others have synced.
+// The error names a missing permission and omits the informers that have synced.
 func TestWaitForSync_NamesTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := newServer()
-		forbidden.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no role")))
+		secrets := schema.GroupResource{Resource: "secrets"}
+		forbidden.fail(apierrors.NewForbidden(secrets, "", errors.New("no role")))
 		bad := NewSharedIndexInformer(forbidden, &corev1.Secret{}, SharedIndexInformerOptions{})
-		good := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{}, SharedIndexInformerOptions{})
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("startup took too long"))
+		good := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
+			SharedIndexInformerOptions{})
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute,
+			errors.New("startup took too long"))
 		defer cancel()
 		go bad.Run(ctx)
 		go good.Run(ctx)
@@ -66,7 +69,8 @@ func TestWaitForSync_NamesTheCause(t *testing.T) {
 		assert.Equal(t, "SharedIndexInformer *v1.Secret", syncErr.Missing[0].Name)
 		assert.True(t, apierrors.IsForbidden(syncErr.Missing[0].Err))
 		assert.True(t, apierrors.IsForbidden(err))
-		assert.Regexp(t, `^failed to sync all caches: SharedIndexInformer \*v1.Secret \(.*secrets is forbidden: no role\), another: startup took too long$`, err.Error())
+		assert.Regexp(t, `^failed to sync all caches: SharedIndexInformer \*v1.Secret`+
+			` \(.*secrets is forbidden: no role\), another: startup took too long$`, err.Error())
 		synctest.Wait()
 		assert.True(t, bad.IsStopped())
 	})

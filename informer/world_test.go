@@ -27,7 +27,7 @@ import (
 // The implementations that stories and transcripts run on.
 const (
 	ours         = "ours"          // on a DeltaFIFO
-	oursRealFIFO = "ours-realfifo" // on a RealFIFO, as client-go today
+	oursRealFIFO = "ours-realfifo" // on a RealFIFO, as client-go
 	clientGo     = "client-go"
 )
 
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	// The errors that the tests provoke are logged with -v. Of what else HandleError does, nothing is wanted: it slows down
-	// who has many errors, by a clock that bubbles do not share.
+	// With -v the errors that the tests provoke are logged. The other error handlers are removed:
+	// they limit the rate of errors with the real clock.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	if !testing.Verbose() {
 		klog.LogToStderr(false)
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// registration is what both implementations' handles have.
+// registration has the methods that both implementations' handles share.
 type registration interface{ HasSynced() bool }
 
 // subject is a shared informer of one of the implementations.
@@ -83,7 +83,8 @@ func (s ourSubject) objects() []any                              { return s.GetS
 type theirSubject struct{ cache.SharedIndexInformer }
 
 func (s theirSubject) addHandler(h ResourceEventHandler, o HandlerOptions) (registration, error) {
-	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{Logger: o.Logger, ResyncPeriod: o.ResyncPeriod})
+	return s.AddEventHandlerWithOptions(h,
+		cache.HandlerOptions{Logger: o.Logger, ResyncPeriod: o.ResyncPeriod})
 }
 func (s theirSubject) removeHandler(h registration) error {
 	return s.RemoveEventHandler(h.(cache.ResourceEventHandlerRegistration))
@@ -95,13 +96,13 @@ func (s theirSubject) setTransform(t func(any) (any, error)) error { return s.Se
 func (s theirSubject) run(ctx context.Context)                     { s.RunWithContext(ctx) }
 func (s theirSubject) objects() []any                              { return s.GetStore().List() }
 
-// world is a server, an informer that follows it, and handlers that write down what they are told.
+// world is a server, an informer of it, and handlers that record their calls.
 type world struct {
 	t        *testing.T
 	impl     string
 	server   *server
 	informer subject
-	handler  *handler // the first one, added before the start
+	handler  *handler // added before the start
 
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when Run has returned
@@ -126,14 +127,16 @@ func only(impls ...string) func(*worldOptions) { return func(o *worldOptions) { 
 func resyncEvery(d time.Duration) func(*worldOptions) {
 	return func(o *worldOptions) { o.resync = d }
 }
-func withHandler(h HandlerOptions) func(*worldOptions) { return func(o *worldOptions) { o.first = h } }
-func streaming(o *worldOptions)                        { o.streaming = true }
+func withHandler(h HandlerOptions) func(*worldOptions) {
+	return func(o *worldOptions) { o.first = h }
+}
+func streaming(o *worldOptions) { o.streaming = true }
 func withOptions(f func(*SharedIndexInformerOptions)) func(*worldOptions) {
 	return func(o *worldOptions) { o.ours = f }
 }
 
-// story runs script on each implementation, in a bubble of fake time. When it ends the informer is stopped, and every
-// goroutine must have ended.
+// story runs script on each implementation in a synctest bubble. At the end the informer is
+// stopped, and all goroutines must have ended.
 func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
 	t.Helper()
 	o := worldOptions{impls: everyImpl}
@@ -155,7 +158,9 @@ func newWorld(t *testing.T, impl string, o worldOptions) *world {
 	w := &world{t: t, impl: impl, server: newServer()}
 	w.server.streaming = o.streaming
 	if impl == clientGo {
-		w.informer = theirSubject{cache.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, o.resync, nil)}
+		w.informer = theirSubject{
+			cache.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, o.resync, nil),
+		}
 	} else {
 		options := SharedIndexInformerOptions{ResyncPeriod: o.resync}
 		options.InOrder = impl == oursRealFIFO
@@ -168,7 +173,7 @@ func newWorld(t *testing.T, impl string, o worldOptions) *world {
 	return w
 }
 
-// start runs the informer and waits until there is nothing more to do.
+// start runs the informer and waits until it is idle.
 func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.ended = cancel, make(chan struct{})
@@ -190,7 +195,7 @@ func (w *world) stop() {
 	w.checkLaws()
 }
 
-// settle waits until every goroutine waits, then checks the laws.
+// settle waits until every goroutine is blocked, then checks the laws.
 func (w *world) settle() {
 	synctest.Wait()
 	w.checkLaws()
@@ -200,13 +205,13 @@ func (w *world) create(name string) { w.server.create(name); w.settle() }
 func (w *world) update(name string) { w.server.update(name); w.settle() }
 func (w *world) delete(name string) { w.server.delete(name, false); w.settle() }
 
-// loseDelete deletes an object in a way that no watch will ever report.
+// loseDelete deletes an object without an event.
 func (w *world) loseDelete(name string) { w.server.delete(name, true); w.settle() }
 
-// expireWatch ends every watch with 410 Gone: only a relist helps.
+// expireWatch ends every watch with 410 Gone, which needs a relist.
 func (w *world) expireWatch() { w.server.expire(); w.settle() }
 
-// cutWatch closes every watch cleanly: the next one goes on where it ended.
+// cutWatch closes every watch cleanly. The next one resumes.
 func (w *world) cutWatch() { w.server.cut(); w.settle() }
 
 // after lets time pass.
@@ -225,7 +230,7 @@ func (w *world) add(r *recorder, o HandlerOptions) *handler {
 	return &handler{recorder: r, world: w, registration: registration}
 }
 
-// handlerSaw says what the first handler was told since the last time.
+// handlerSaw checks the calls of the first handler since the last check.
 func (w *world) handlerSaw(lines ...string) {
 	w.t.Helper()
 	w.handler.saw(lines...)
@@ -237,7 +242,7 @@ func (h *handler) saw(lines ...string) {
 	assert.Equal(h.world.t, strings.Join(lines, "\n"), strings.Join(h.take(), "\n"))
 }
 
-// status is for our informers only.
+// status works for our informers only.
 func (h *handler) status() HandlerStatus { return h.registration.(*listener).Status() }
 
 // stored returns the store's content, sorted.
@@ -263,7 +268,7 @@ func (w *world) onServer() []string {
 	return all
 }
 
-// checkLaws checks the laws that are stated at our types. Nothing may be going on.
+// checkLaws checks the laws of our types. The informer must be idle.
 func (w *world) checkLaws() {
 	w.t.Helper()
 	s, ok := w.informer.(ourSubject)
@@ -288,7 +293,8 @@ func (s *sharedIndexInformer) checkLaws() error {
 	defer p.mu.Unlock()
 	law("S2", !IsDone(s) || p.synced)
 	law("W1", p.log.last.next.Load() == nil && len(p.log.last.changes) == 0)
-	law("D scratch", len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)
+	law("D scratch",
+		len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)
 	for _, l := range p.listeners {
 		l.checkLaws(p.running, law)
 	}
