@@ -10,8 +10,9 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// RateLimitingQueue traces the keys that enter and leave a workqueue. Of what the queue can do besides its interface, the
-// result keeps GetWithContext, AddFailed and Snapshot.
+// RateLimitingQueue traces the keys that enter and leave a workqueue. The result has every method
+// of a workqueue.TypedRateLimitingQueue. If queue lacks one that its interface does not require,
+// the result does what it can without it.
 func RateLimitingQueue[T comparable](queue workqueue.TypedRateLimitingInterface[T], sink Sink) workqueue.TypedRateLimitingInterface[T] {
 	return rateLimitingQueue[T]{queue, sink}
 }
@@ -33,6 +34,24 @@ func (q rateLimitingQueue[T]) Snapshot() workqueue.Snapshot[T] {
 	return workqueue.Snapshot[T]{}
 }
 
+// Tracked is that of the queue, or 0 if it has none.
+func (q rateLimitingQueue[T]) Tracked() int {
+	if tracker, ok := q.TypedRateLimitingInterface.(workqueue.Tracker); ok {
+		return tracker.Tracked()
+	}
+	return 0
+}
+
+// CancelDelayed traces a key that waits no longer. A queue without the method cancels nothing.
+func (q rateLimitingQueue[T]) CancelDelayed(item T) bool {
+	queue, ok := q.TypedRateLimitingInterface.(interface{ CancelDelayed(T) bool })
+	canceled := ok && queue.CancelDelayed(item)
+	if canceled {
+		q.key("CancelDelayed", item, "")
+	}
+	return canceled
+}
+
 // Add traces a key that is to be worked on.
 func (q rateLimitingQueue[T]) Add(item T) {
 	q.key("Add", item, "")
@@ -51,7 +70,8 @@ func (q rateLimitingQueue[T]) AddRateLimited(item T) {
 	q.key("AddRateLimited", item, fmt.Sprintf("%d requeues", q.NumRequeues(item)))
 }
 
-// AddFailed traces a key that failed, and why. A queue that cannot be told the error is told that there was one.
+// AddFailed traces a key that failed, and why. A queue that cannot be told the error is told that
+// there was one.
 func (q rateLimitingQueue[T]) AddFailed(item T, err error) {
 	if teller, ok := q.TypedRateLimitingInterface.(interface{ AddFailed(T, error) }); ok {
 		teller.AddFailed(item, err)
@@ -70,8 +90,8 @@ func (q rateLimitingQueue[T]) Get() (item T, shutdown bool) {
 	return item, shutdown
 }
 
-// GetWithContext traces a key that a worker takes. If the queue cannot wait for a context, ctx is looked at only before
-// waiting.
+// GetWithContext traces a key that a worker takes. If the queue cannot wait for a context, ctx is
+// looked at only before waiting.
 func (q rateLimitingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	if ctx.Err() != nil {
 		return item, true

@@ -166,6 +166,7 @@ func (q *TypedDelayingQueue[T]) setTimerLocked() {
 			return // the timer fires early enough, or has fired
 		}
 		q.timers.Done()
+		q.stop = nil
 	}
 	q.stop = afterFunc(q.clock, due-q.now(), q.addDue)
 	q.firesAt = due
