@@ -10,8 +10,9 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// RateLimitingQueue traces the keys that enter and leave a workqueue. Beyond the interface, the
-// result has the queue's GetWithContext, AddFailed and Snapshot.
+// RateLimitingQueue traces the keys that enter and leave a workqueue. The result has every method of
+// a workqueue.TypedRateLimitingQueue. If queue lacks one that its interface does not require, the
+// result does what it can without it.
 func RateLimitingQueue[T comparable](
 	queue workqueue.TypedRateLimitingInterface[T], sink Sink,
 ) workqueue.TypedRateLimitingInterface[T] {
@@ -34,6 +35,24 @@ func (q rateLimitingQueue[T]) Snapshot() workqueue.Snapshot[T] {
 		return inner.Snapshot()
 	}
 	return workqueue.Snapshot[T]{}
+}
+
+// Tracked is that of the queue, or 0 if it has none.
+func (q rateLimitingQueue[T]) Tracked() int {
+	if tracker, ok := q.TypedRateLimitingInterface.(workqueue.Tracker); ok {
+		return tracker.Tracked()
+	}
+	return 0
+}
+
+// CancelDelayed traces a key that waits no longer. A queue without the method cancels nothing.
+func (q rateLimitingQueue[T]) CancelDelayed(item T) bool {
+	queue, ok := q.TypedRateLimitingInterface.(interface{ CancelDelayed(T) bool })
+	canceled := ok && queue.CancelDelayed(item)
+	if canceled {
+		q.key("CancelDelayed", item, "")
+	}
+	return canceled
 }
 
 // Add traces an added key.

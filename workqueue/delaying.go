@@ -166,6 +166,7 @@ func (q *TypedDelayingQueue[T]) setTimerLocked() {
 			return // the timer fires early enough, or has fired
 		}
 		q.timers.Done()
+		q.stop = nil
 	}
 	q.stop = afterFunc(q.clock, due-q.now(), q.addDue)
 	q.firesAt = due
@@ -256,9 +257,9 @@ func (q *TypedDelayingQueue[T]) drop(drains int) int {
 // afterFunc runs f in a goroutine after d. The function that it returns stops that, and reports
 // whether it did; if not, f has been started. It is called at most once.
 //
-// A fake clock may call back under its own lock, so f never runs in its caller. Its timer may not be
-// reset after it fired, so every call makes a new one. It fires only when the clock is stepped, so f
-// is started at once if d is not positive.
+// A fake clock may call back under its own lock, so f never runs in its caller. Its timer may not
+// be reset after it fired, so every call makes a new one. It fires only when the clock is stepped,
+// so f is started at once if d is not positive.
 func afterFunc(c clock.WithTicker, d time.Duration, f func()) (stop func() bool) {
 	if d <= 0 {
 		go f()

@@ -11,12 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrorDelays are the delays of a TypedErrorTypeRateLimiter. A field that is zero has the default
-// in brackets.
+// ErrorDelays are the delays of a TypedErrorTypeRateLimiter. A zero field means the default, which
+// is in brackets.
 type ErrorDelays struct {
 	// Timeout follows a request that was not answered in time [100ms].
 	Timeout time.Duration
-	// Conflict follows a write on a stale resourceVersion [1s].
+	// Conflict follows a write with a stale resourceVersion [1s].
 	Conflict time.Duration
 	// TooManyRequests follows a 429 without Retry-After [30s].
 	TooManyRequests time.Duration
@@ -26,13 +26,13 @@ type ErrorDelays struct {
 	MaxDelay time.Duration
 }
 
-// TypedErrorTypeRateLimiter decides by the error that an item failed with.
+// TypedErrorTypeRateLimiter chooses the delay by the error that an item failed with.
 //
-// Tell it the error with WhenError, as TypedRateLimitingQueue.AddFailed does; or with Failed, and
+// Pass the error to WhenError, as TypedRateLimitingQueue.AddFailed does. Or pass it to Failed, and
 // then call When, as AddRateLimited of any queue does.
 //
-// What nobody forgets is dropped as in TypedItemExponentialFailureRateLimiter; the longest of the
-// delays counts as maxDelay.
+// It drops items that are not forgotten as TypedItemExponentialFailureRateLimiter does, with the
+// longest of its delays as maxDelay.
 type TypedErrorTypeRateLimiter[T comparable] struct {
 	delays ErrorDelays
 
@@ -42,9 +42,8 @@ type TypedErrorTypeRateLimiter[T comparable] struct {
 
 type errorState struct {
 	count int
-	// told is the delay for the error that Failed was told, until When uses it. It is unset if
-	// there is none, and doubling if the delay is the exponential one.
-	told time.Duration
+	// next is the delay that Failed chose for the next When, or unset, or doubling.
+	next time.Duration
 }
 
 const (
@@ -52,7 +51,8 @@ const (
 	doubling time.Duration = -1
 )
 
-// NewTypedErrorTypeRateLimiter decides by the error; delays may be the zero value.
+// NewTypedErrorTypeRateLimiter returns a limiter that chooses the delay by the error. Delays may be
+// the zero value.
 func NewTypedErrorTypeRateLimiter[T comparable](delays ErrorDelays) *TypedErrorTypeRateLimiter[T] {
 	delays = ErrorDelays{
 		Timeout:         cmp.Or(delays.Timeout, 100*time.Millisecond),
@@ -62,24 +62,25 @@ func NewTypedErrorTypeRateLimiter[T comparable](delays ErrorDelays) *TypedErrorT
 		MaxDelay:        cmp.Or(delays.MaxDelay, 1000*time.Second),
 	}
 	longest := max(delays.Timeout, delays.Conflict, delays.TooManyRequests, delays.MaxDelay)
-	return &TypedErrorTypeRateLimiter[T]{delays: delays, known: newFailures[T, errorState](longest)}
+	return &TypedErrorTypeRateLimiter[T]{
+		delays: delays, known: newFailures[T, errorState](longest)}
 }
 
-// WhenError counts a failure of item. A Retry-After that the server sent decides; then the kind of
-// error.
+// WhenError counts a failure of item. A Retry-After that the server sent, up to MaxDelay, decides;
+// without one the kind of error does.
 func (r *TypedErrorTypeRateLimiter[T]) WhenError(item T, err error) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.countLocked(item, r.delayFor(err))
 }
 
-// Failed tells the error that the next When of item decides by. A nil err, or no Failed, means an
-// error of no known kind.
+// Failed sets the error by which the next When of item decides. A nil err means an error of no
+// known kind, as if Failed had not been called.
 func (r *TypedErrorTypeRateLimiter[T]) Failed(item T, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	state := r.known.get(item)
-	state.told = r.delayFor(err)
+	state.next = r.delayFor(err)
 	r.known.put(item, state, time.Now())
 }
 
@@ -87,19 +88,19 @@ func (r *TypedErrorTypeRateLimiter[T]) Failed(item T, err error) {
 func (r *TypedErrorTypeRateLimiter[T]) When(item T) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.countLocked(item, cmp.Or(r.known.get(item).told, doubling))
+	return r.countLocked(item, cmp.Or(r.known.get(item).next, doubling))
 }
 
 func (r *TypedErrorTypeRateLimiter[T]) countLocked(item T, delay time.Duration) time.Duration {
 	before := r.known.get(item).count
-	r.known.put(item, errorState{count: before + 1, told: unset}, time.Now())
+	r.known.put(item, errorState{count: before + 1, next: unset}, time.Now())
 	if delay == doubling {
 		return double(r.delays.BaseDelay, before, r.delays.MaxDelay)
 	}
 	return delay
 }
 
-// delayFor looks through wrapped errors.
+// delayFor unwraps err.
 func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
 		if time.Duration(seconds) > r.delays.MaxDelay/time.Second {
@@ -107,9 +108,10 @@ func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
 		}
 		return time.Duration(seconds) * time.Second
 	}
-	var network interface{ Timeout() bool } // context.DeadlineExceeded is one
+	var network interface{ Timeout() bool } // such as context.DeadlineExceeded
+	timedOut := errors.As(err, &network) && network.Timeout()
 	switch {
-	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.As(err, &network) && network.Timeout():
+	case timedOut, apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return r.delays.Timeout
 	case apierrors.IsConflict(err):
 		return r.delays.Conflict
@@ -119,21 +121,22 @@ func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
 	return doubling
 }
 
-// NumRequeues is how often item failed since it was last forgotten, whatever the errors were.
+// NumRequeues is the number of item's failures since it was last forgotten, whatever the errors
+// were.
 func (r *TypedErrorTypeRateLimiter[T]) NumRequeues(item T) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known.get(item).count
 }
 
-// Forget forgets item's failures and the error that Failed told.
+// Forget forgets item's failures and the error of the last Failed.
 func (r *TypedErrorTypeRateLimiter[T]) Forget(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.forget(item)
 }
 
-// Tracked is how many items have failures that are remembered.
+// Tracked is the number of items that the limiter remembers.
 func (r *TypedErrorTypeRateLimiter[T]) Tracked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

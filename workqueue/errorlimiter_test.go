@@ -66,6 +66,24 @@ func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 	assert.Equal(t, 4, limiter.NumRequeues("a"))
 }
 
+// A Retry-After counts up to MaxDelay: what a server sends does not stop an item for ever.
+func TestErrorTypeRateLimiter_RetryAfterIsLimited(t *testing.T) {
+	for _, err := range []error{
+		apierrors.NewTooManyRequests("slow down", 60),
+		apierrors.NewTooManyRequests("slow down", math.MaxInt32),
+		apierrors.NewTimeoutError("slow", 3600),
+	} {
+		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
+			workqueue.ErrorDelays{TooManyRequests: time.Hour, MaxDelay: time.Minute})
+		assert.Equal(t, time.Minute, limiter.WhenError("a", err))
+		limiter.Failed("a", err)
+		assert.Equal(t, time.Minute, limiter.When("a"))
+		assert.Equal(t, time.Hour, limiter.WhenError("a", tooMany), "the owner's own delay is not limited")
+	}
+	unset := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
+	assert.Equal(t, 1000*time.Second, unset.WhenError("a", apierrors.NewTooManyRequests("", 3600)))
+}
+
 // Failed is used once: the next When without it decides by no error.
 func TestErrorTypeRateLimiter_FailedIsUsedOnce(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})

@@ -365,8 +365,8 @@ func (c *steppingClock) stepOnce() {
 	c.FakeClock.Step(step)
 }
 
-// The clock is stepped while AddAfter runs, so that the item is due when the timer is to be set: the
-// item is added without another step.
+// The clock is stepped while AddAfter runs, so that the item is due when the timer is to be set:
+// the item is added without another step.
 func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
 	type delaying = workqueue.TypedDelayingInterface[string]
 	for impl, construct := range map[string]func(clock.WithTicker) delaying{

@@ -203,6 +203,22 @@ type faulty struct {
 	armed *atomic.Bool
 }
 
+// A metric that panics in Get, in a program that survives it, loses no item: no worker got it.
+func TestMetrics_APanicInGetLosesNoItem(t *testing.T) {
+	provider := faulty{newRecorder(), "queue", "latency", &atomic.Bool{}}
+	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
+		Name: "queue", MetricsProvider: provider})
+	defer q.ShutDown()
+	q.Add("a")
+	provider.armed.Store(true)
+	assert.Panics(t, func() { q.Get() })
+	assert.Equal(t, []string{"a"}, q.Snapshot().Ready)
+	assert.Empty(t, q.Snapshot().Processing)
+	item, _ := q.Get()
+	assert.Equal(t, "a", item)
+	q.CheckLaws(t)
+}
+
 type faultyMetric struct {
 	metric
 	f faulty
@@ -219,6 +235,10 @@ func (f faulty) fail(metric string) {
 
 func (f faulty) NewAddsMetric(q string) workqueue.CounterMetric {
 	return faultyMetric{f.metric("adds", q), f}
+}
+
+func (f faulty) NewLatencyMetric(q string) workqueue.HistogramMetric {
+	return faultyMetric{f.metric("latency", q), f}
 }
 
 func (f faulty) NewWorkDurationMetric(q string) workqueue.HistogramMetric {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"example.com/informerstack/workqueue"
 )
@@ -22,6 +24,70 @@ func (q brokenQueue) Add(item string) {
 		panic(item)
 	}
 	q.Typed.Add(item)
+}
+
+// brokenClock is a clock that panics while it is broken: when it is read, or when a timer is made.
+type brokenClock struct {
+	*testingclock.FakeClock
+	sinceBroken, timersBroken bool
+}
+
+func (c *brokenClock) Since(t time.Time) time.Duration {
+	if c.sinceBroken {
+		panic("broken")
+	}
+	return c.FakeClock.Since(t)
+}
+
+func (c *brokenClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if c.timersBroken {
+		panic("broken")
+	}
+	return c.FakeClock.AfterFunc(d, f)
+}
+
+// A clock that panics does not keep the lock, and the queue is as it was before the call.
+func TestTyped_ClockThatPanics(t *testing.T) {
+	c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
+	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
+		Name: "q", MetricsProvider: newRecorder(), Clock: c})
+	defer q.ShutDown()
+	broken := func(call func()) {
+		t.Helper()
+		c.sinceBroken = true
+		assert.PanicsWithValue(t, "broken", call)
+		c.sinceBroken = false
+		q.CheckLaws(t)
+	}
+	broken(func() { q.Add("a") })
+	q.Add("a")
+	broken(func() { q.Get() })
+	item, _ := q.Get()
+	assert.Equal(t, "a", item)
+	broken(func() { q.Done("a") })
+	q.Done("a")
+	assert.Equal(t, workqueue.Snapshot[string]{}, q.Snapshot())
+}
+
+// If the clock panics when a timer is to be set, the next AddAfter sets it.
+func TestDelaying_ClockThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
+		q := workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[string]{Clock: c})
+		q.AddAfter("a", time.Hour)
+		c.timersBroken = true
+		assert.Panics(t, func() { q.AddAfter("b", time.Minute) })
+		c.timersBroken = false
+		q.AddAfter("c", 2*time.Hour)
+		q.CheckLaws(t)
+		for want, step := range []time.Duration{0, time.Minute, time.Hour, time.Hour} {
+			c.Step(step)
+			synctest.Wait()
+			assert.Equal(t, want, q.Len())
+		}
+		q.ShutDown()
+	})
 }
 
 // If an owner's queue panics when a due item is added, the crash handlers get the panic. If they

@@ -141,9 +141,22 @@ func (q *Typed[T]) Get() (item T, shutdown bool) {
 func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	item, waited, ok := q.get(ctx)
 	if ok && q.metrics != nil {
-		q.metrics.taken(waited)
+		q.reportGet(item, waited)
 	}
 	return item, !ok
+}
+
+// reportGet queues item again if a metric panics, because the caller does not get it then.
+func (q *Typed[T]) reportGet(item T, waited time.Duration) {
+	reported := false
+	defer func() {
+		if !reported {
+			q.add(item)
+			q.done(item)
+		}
+	}()
+	q.metrics.taken(waited)
+	reported = true
 }
 
 func (q *Typed[T]) get(ctx context.Context) (item T, waited time.Duration, ok bool) {

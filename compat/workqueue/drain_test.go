@@ -131,8 +131,8 @@ func TestDrain_Waiting(t *testing.T) {
 	})
 }
 
-// A delaying queue registers with its clock what client-go's does, so that a test that waits until a
-// fake clock has waiters does not hang, and an item is added when the clock is stepped.
+// A delaying queue registers with its clock what client-go's does, so that a test that waits until
+// a fake clock has waiters does not hang, and an item is added when the clock is stepped.
 func TestFakeClock_HasWaiters(t *testing.T) {
 	type makeQueue func(*testingclock.FakeClock) workqueue.DelayingInterface
 	for name, construct := range map[string]makeQueue{

@@ -37,7 +37,8 @@ type Typed[T comparable] = workqueue.Typed[T]
 // Queue is the order in which queued items are handed out.
 type Queue[T comparable] = workqueue.Queue[T]
 
-// TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without metrics.
+// TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without
+// metrics.
 type TypedQueueConfig[T comparable] struct {
 	// Name of the queue in its metrics. A queue without a name has no metrics.
 	Name string

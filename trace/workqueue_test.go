@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	reference "k8s.io/client-go/util/workqueue"
+
+	"example.com/informerstack/trace"
+	"example.com/informerstack/workqueue"
+)
+
+// A traced queue does what the queue does: no method is lost in the decorator.
+func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
+	var whats []string
+	sink := func(e trace.Event) { whats = append(whats, e.What) }
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour))
+	defer queue.ShutDown()
+	traced := trace.RateLimitingQueue(queue, sink)
+	for method := range reflect.TypeOf(queue).Methods() {
+		_, ok := reflect.TypeOf(traced).MethodByName(method.Name)
+		assert.True(t, ok, method.Name)
+	}
+
+	traced.AddRateLimited("a")
+	assert.Equal(t, 1, traced.(workqueue.Tracker).Tracked())
+	canceler := traced.(interface{ CancelDelayed(string) bool })
+	assert.True(t, canceler.CancelDelayed("a"))
+	assert.False(t, canceler.CancelDelayed("a"))
+	assert.Empty(t, queue.Snapshot().Waiting)
+	assert.Equal(t, []string{"AddRateLimited", "CancelDelayed"}, whats)
+}
+
+// A queue of client-go lacks methods: the traced queue does without.
+func TestRateLimitingQueue_OfClientGo(t *testing.T) {
+	queue := reference.NewTypedRateLimitingQueue(
+		reference.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour))
+	defer queue.ShutDown()
+	traced := trace.RateLimitingQueue(queue, func(trace.Event) {})
+	traced.AddRateLimited("a")
+	assert.Zero(t, traced.(workqueue.Tracker).Tracked())
+	assert.False(t, traced.(interface{ CancelDelayed(string) bool }).CancelDelayed("a"))
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/workqueue"
+)
+
+// ShutDown, ShutDownWithDrain, AddAfter, AddRateLimited, CancelDelayed and the ends of contexts at
+// the same moment: whatever the order, every call returns, every worker ends, nothing waits,
+// nothing runs, and the metrics are released once.
+func TestShutDown_RacesWithEverything(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			provider := releasing{newRecorder(), map[string]int{}}
+			q := workqueue.NewTypedRateLimitingQueueWithConfig(
+				workqueue.NewTypedItemExponentialFailureRateLimiter[string](1, time.Microsecond),
+				workqueue.TypedRateLimitingQueueConfig[string]{
+					Name: "q", MetricsProvider: provider, AddSupersedesDelayed: seed%2 == 0})
+			var calls, workers sync.WaitGroup
+			ctx, cancel := context.WithCancel(t.Context())
+			for i := range 4 {
+				workers.Go(func() { work(ctx, q, i%2 == 0) })
+			}
+			for i := range 40 {
+				key, delay := fmt.Sprint(random.IntN(10)), time.Duration(random.IntN(3))
+				call := []func(){
+					func() { q.AddAfter(key, delay*time.Microsecond) },
+					func() { q.AddAfter(key, delay*time.Microsecond) },
+					func() { q.AddRateLimited(key) },
+					func() { q.Add(key) },
+					func() { q.CancelDelayed(key) },
+					func() { q.Snapshot() },
+					q.ShutDownWithDrain,
+					cancel,
+				}[random.IntN(8)]
+				if i > 20 && random.IntN(10) == 0 {
+					call = q.ShutDown
+				}
+				start := time.Duration(random.IntN(5)) * time.Microsecond
+				calls.Go(func() {
+					time.Sleep(start)
+					call()
+				})
+			}
+			time.Sleep(time.Millisecond)
+			q.ShutDown() // ends the drains
+			calls.Wait()
+			workers.Wait()
+			cancel()
+			synctest.Wait()
+			assert.Zero(t, goroutines())
+			assert.Empty(t, q.Snapshot().Waiting)
+			assert.Empty(t, q.Snapshot().Processing)
+			assert.Equal(t, map[string]int{"q": 2}, provider.released, "by the Typed, for the retries")
+			q.CheckLaws(t)
+		})
+	}
+}
+
+// work handles items until the queue is shut down or, with watchContext, ctx ends.
+func work(ctx context.Context, q *workqueue.TypedRateLimitingQueue[string], watchContext bool) {
+	if !watchContext {
+		ctx = context.Background()
+	}
+	for {
+		item, shutdown := q.GetWithContext(ctx)
+		if shutdown {
+			return
+		}
+		time.Sleep(time.Microsecond)
+		q.Done(item)
+	}
+}
