@@ -59,7 +59,8 @@ func (e *CacheSyncError) Error() string {
 			missing[i] += fmt.Sprintf(" (%v)", cache.Err)
 		}
 	}
-	return fmt.Sprintf("run controller %q: caches not synced within %v: %s", e.Controller, e.Timeout, strings.Join(missing, ", "))
+	return fmt.Sprintf("run controller %q: caches not synced within %v: %s",
+		e.Controller, e.Timeout, strings.Join(missing, ", "))
 }
 
 // Unwrap returns the last errors of the missing caches.
@@ -84,7 +85,9 @@ func (c *Controller[K]) waitForCaches(ctx context.Context) error {
 			return nil
 		case <-timeout.C:
 			if missing := c.missingCaches(); len(missing) > 0 {
-				return &CacheSyncError{Controller: c.name, Timeout: c.opts.CacheSyncTimeout, Missing: missing}
+				return &CacheSyncError{
+					Controller: c.name, Timeout: c.opts.CacheSyncTimeout, Missing: missing,
+				}
 			}
 			return nil
 		}

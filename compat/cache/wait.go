@@ -33,9 +33,9 @@ type InformerSynced func() bool
 // Source: tools/cache/shared_informer.go IsDone
 func IsDone(checker DoneChecker) bool { return informer.IsDone(checker) }
 
-// WaitFor waits until all of checkers are done, and returns true, or until ctx is, and returns false if one is missing. A
-// what that is not empty is logged, as the caller's, and so is each checker at the moment at which it is done: that takes
-// a goroutine for each.
+// WaitFor blocks until all checkers are done or ctx is done. It reports whether all checkers are
+// done. If what is not empty, it logs what, and each checker when that is done, with the caller's
+// source position. That takes a goroutine for each checker.
 //
 // Source: tools/cache/shared_informer.go WaitFor
 func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
@@ -66,7 +66,8 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		logger.Info("Timed out waiting", "for", what, "cause", context.Cause(ctx), "instances", missing)
+		logger.Info("Timed out waiting",
+			"for", what, "cause", context.Cause(ctx), "instances", missing)
 	}
 	return len(missing) == 0
 }
@@ -117,13 +118,13 @@ func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...Informe
 	return true
 }
 
-// SyncResult says which informers of a factory have synced.
+// SyncResult reports which informers of a factory have synced.
 //
 // Source: tools/cache/shared_informer.go SyncResult
 type SyncResult struct {
-	// Err is nil if all have, else why the waiting ended.
+	// Err is nil if all have synced, otherwise the reason why the wait ended.
 	Err error
-	// Synced has every informer that was started.
+	// Synced has an entry for every started informer.
 	Synced map[reflect.Type]bool
 }
 
