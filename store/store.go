@@ -4,11 +4,13 @@
 //
 //	informer -> [store] <- listers, handlers, workers
 //
-// Read store.go (the interfaces), key.go, tombstone.go, index.go; then how it works: table.go (the maps and their laws),
-// valueindex.go, slotset.go, threadsafemap.go (the lock), cache.go (the keys), transaction.go; then what is built on it:
-// lister.go, typed.go, snapshot.go, ttl.go. To watch it: go test -v -run 'Example|Transcript' ./store.
-// Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an object is stored, and
-// not when one is looked up; key functions, transforms and expiration policies never run under a lock.
+// Read store.go (the interfaces), key.go, tombstone.go and index.go; then how it works: table.go
+// (the maps and their laws), items.go (objects by key), valueindex.go and entryset.go (one index),
+// threadsafemap.go (the lock), cache.go (the keys) and transaction.go; then what is built on it:
+// lister.go, typed.go, snapshot.go, ttl.go. Then run go test -v -run 'Example|Transcript' ./store.
+// Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an
+// object is stored, but not for a lookup. Key functions, transforms and expiration policies never
+// run under a lock.
 //
 // Source: tools/cache/store.go Store, tools/cache/index.go Indexer
 package store
