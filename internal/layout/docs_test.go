@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,6 +25,7 @@ var (
 	link       = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 	goFence    = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z.]+) -->\n```go\n(.*?)```")
 	fenced     = regexp.MustCompile("(?s)```.*?```")
+	command    = regexp.MustCompile(`^go (?:-C (\S+) )?test .*?((?: \./?[a-z/]*)+)$`)
 )
 
 // documents are the Markdown files by path relative to the root.
@@ -76,6 +78,26 @@ func isTestPattern(prefix string, tests map[string]bool) bool {
 		}
 	}
 	return false
+}
+
+// A command in the docs that runs tests by name names a folder that has them.
+func TestDocs_CommandsNameTheRightFolder(t *testing.T) {
+	folders := declarations(tree(t))
+	for file, text := range documents(t) {
+		for _, code := range inlineCode.FindAllStringSubmatch(text, -1) {
+			words := command.FindStringSubmatch(code[1])
+			if words == nil {
+				continue
+			}
+			tests := map[string]bool{}
+			for _, folder := range strings.Fields(words[2]) {
+				maps.Copy(tests, folders[path.Join(words[1], folder)].tests)
+			}
+			for _, name := range testName.FindAllString(code[1], -1) {
+				assert.True(t, isTestPattern(name, tests), "%s: `%s`: no %s there", file, code[1], name)
+			}
+		}
+	}
 }
 
 func TestDocs_LinksLeadSomewhere(t *testing.T) {
