@@ -71,7 +71,7 @@ func (in *instrumenter) rewrite(folder, fileName string, file *ast.File, text []
 	return out.Bytes()
 }
 
-// insert adds text before pos. What is inserted at the same position earlier stands before it.
+// insert adds text before pos, after earlier insertions at the same position.
 func (in *instrumenter) insert(pos token.Pos, format string, args ...any) {
 	offset := in.fset.Position(pos).Offset
 	in.edits = append(in.edits, edit{offset, fmt.Sprintf(format, args...)})

@@ -13,19 +13,20 @@ import (
 
 const introduction = `# The path of one change
 
-The informer is synced, everything is idle, and the API server sends one MODIFIED event of an object in the cache. This page
-lists every function of the core that runs until everything is idle again, in order: one table for each goroutine, from the
-watch stream to the worker. There is one informer with an index and a DeltaFIFO, one handler, and one controller with one
-worker ([story_test.go](../internal/path/record/story_test.go)).
+The informer is synced, everything is idle, and the API server sends one MODIFIED event of an object
+that the informer holds. This page lists every function of the core that runs until everything is
+idle again, in order: one table for each goroutine, from the watch stream to the worker. There is
+one informer with a DeltaFIFO and an index, one handler, and one controller with one worker, as in
+[story_test.go](../internal/path/record/story_test.go).
 
-A function is indented below the function that called it. "holds" names the mutexes that are locked when it is called,
-"locks" those that it locks itself. "via" names the interface through which it is called. A function literal counts as the
-function that it is written in. The decoding of the event by client-go's ` + "`rest`" + ` is not shown, nor are reconcile and other code of
-the caller.
+A function is indented below its caller. "holds" names the mutexes that are locked when it is
+called, "locks" those that it locks itself, and "via" the interface through which it is called. A
+function that runs again in the same goroutine is listed once. Two kinds of functions are missing:
+those of client-go, which decode the event before the first table, and those of the program, such as
+reconcile.
 
-The page is generated: ` + "`go test ./internal/path`" + ` derives it from a run of instrumented source and compares it;
-` + "`make update`" + ` rewrites it.
-`
+` + "`go test ./internal/path` derives this page from a run of instrumented source and compares\n" +
+	"the two; `make update` rewrites the page.\n"
 
 // page renders the trace as Markdown.
 func page(trace record.Trace, functions map[string]function) string {
@@ -34,8 +35,9 @@ func page(trace record.Trace, functions map[string]function) string {
 	step := 0
 	for i, g := range trace {
 		fmt.Fprintf(&b, "\n## Goroutine %d: `%s`\n\n", i+1, g.Visits[0].Function)
-		fmt.Fprintf(&b, "It began in `%s` and waits for a change in `%s`.\n\n", g.Bottom, g.Waited)
-		b.WriteString("| step | function | file | mutexes | what it does |\n|---|---|---|---|---|\n")
+		fmt.Fprintf(&b, "It began in `%s` and waits for changes in `%s`.\n\n", g.Bottom, g.Waited)
+		b.WriteString("| step | function | file | mutexes | what it does |\n")
+		b.WriteString("|---|---|---|---|---|\n")
 		depths := map[string]int{}
 		for _, v := range g.Visits {
 			step++
@@ -47,7 +49,8 @@ func page(trace record.Trace, functions map[string]function) string {
 			f := functions[v.Function]
 			_, short, _ := strings.Cut(v.Function, ".")
 			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s | %s |\n", step,
-				strings.Repeat("· ", depth), short, f.file, f.folder, f.file, mutexes(v), does(v, functions))
+				strings.Repeat("· ", depth), short, f.file, f.folder, f.file,
+				mutexes(v), does(v, functions))
 		}
 	}
 	b.WriteString(totals(trace, functions))
@@ -116,7 +119,8 @@ func totals(trace record.Trace, functions map[string]function) string {
 		folders[functions[name].folder] = true
 	}
 	for _, folder := range folders.sorted() {
-		fmt.Fprintf(&b, "| %s | %d | %d |\n", folder, files.under(folder+"/"), called.under(folder+"."))
+		fmt.Fprintf(&b, "| %s | %d | %d |\n",
+			folder, files.under(folder+"/"), called.under(folder+"."))
 	}
 	fmt.Fprintf(&b, "| all | %d | %d |\n\n", len(files), len(called))
 	fmt.Fprintf(&b, "- %d of the %d functions are a single statement.\n", len(single), len(called))

@@ -3,9 +3,9 @@
 // Package path derives docs/path.md: every function that one change passes between the wire and the
 // worker, in order.
 //
-// Read record/record.go (what is noted), instrument.go (how the source is rewritten), source.go (the
-// run) and page.go (the page); then go test -v ./internal/path. The rewritten source exists only in
-// a temporary folder, as an overlay of the go command.
+// Read record/record.go (what a run records), instrument.go (how the source is rewritten),
+// source.go (the run) and page.go (the page); then go test -v ./internal/path. The rewritten source
+// exists only in a temporary folder, as an overlay of the go command.
 package path
 
 import (

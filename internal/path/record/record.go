@@ -16,8 +16,8 @@ import (
 	"sync"
 )
 
-// FileVariable names the environment variable with the file to which the test of this package writes
-// its traces. It writes none without it.
+// FileVariable names an environment variable: the file to which the test of this package writes its
+// traces. If it is not set, the test writes none.
 const FileVariable = "PATH_TRACES"
 
 // Trace is what ran between Start and Stop, by goroutine, in the order in which they began to run.
@@ -43,7 +43,7 @@ type Visit struct {
 	ran bool
 }
 
-// goroutine is what is known of a running goroutine.
+// goroutine is the state of a running goroutine.
 type goroutine struct {
 	stack []*Visit // the calls that have not returned
 	held  []string // the mutexes, in the order in which they were locked
@@ -183,7 +183,7 @@ func (g *goroutine) ran(call *Visit) {
 	}
 }
 
-// visit returns the visit of call's function. The first call of a function stands for all.
+// visit returns the visit of call's function: the first call, or a new one.
 func (g *goroutine) visit(call *Visit) *Visit {
 	same := func(v *Visit) bool { return v.Function == call.Function }
 	if i := slices.IndexFunc(g.trace.Visits, same); i >= 0 {
