@@ -32,15 +32,13 @@ reconcile.
 func page(trace record.Trace, functions map[string]function) string {
 	var b strings.Builder
 	b.WriteString(introduction)
-	step := 0
 	for i, g := range trace {
 		fmt.Fprintf(&b, "\n## Goroutine %d: `%s`\n\n", i+1, g.Visits[0].Function)
 		fmt.Fprintf(&b, "It began in `%s` and waits for changes in `%s`.\n\n", g.Bottom, g.Waited)
 		b.WriteString("| step | function | file | mutexes | what it does |\n")
 		b.WriteString("|---|---|---|---|---|\n")
 		depths := map[string]int{}
-		for _, v := range g.Visits {
-			step++
+		for step, v := range g.Visits {
 			depth, listed := depths[v.Caller]
 			if listed {
 				depth++
@@ -48,7 +46,7 @@ func page(trace record.Trace, functions map[string]function) string {
 			depths[v.Function] = depth
 			f := functions[v.Function]
 			_, short, _ := strings.Cut(v.Function, ".")
-			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s | %s |\n", step,
+			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s | %s |\n", step+1,
 				strings.Repeat("· ", depth), short, f.file, f.folder, f.file,
 				mutexes(v), does(v, functions))
 		}
