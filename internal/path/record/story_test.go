@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -23,7 +24,6 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/path/record"
-	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -76,8 +76,10 @@ func TestStory_OneChangeReachesTheWorker(t *testing.T) {
 	}
 }
 
-// podsOf is a ListerWatcher of the server's pods.
-func podsOf(t *testing.T, server *apitest.Server) reflector.ListerWatcher {
+// lister lists and watches the server's pods through client-go's REST client.
+type lister struct{ client rest.Interface }
+
+func podsOf(t *testing.T, server *apitest.Server) lister {
 	client, err := rest.RESTClientFor(&rest.Config{
 		Host: server.URL, Transport: server.Transport(), APIPath: "/api",
 		ContentConfig: rest.ContentConfig{
@@ -86,6 +88,22 @@ func podsOf(t *testing.T, server *apitest.Server) reflector.ListerWatcher {
 		},
 	})
 	require.NoError(t, err)
-	return reflector.NewListWatchFromClient(client, "pods", metav1.NamespaceAll,
-		fields.Everything())
+	return lister{client}
+}
+
+func (l lister) request(options metav1.ListOptions) *rest.Request {
+	return l.client.Get().Resource("pods").VersionedParams(&options, metav1.ParameterCodec)
+}
+
+func (l lister) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
+	return l.request(options).Do(ctx).Get()
+}
+
+func (l lister) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
+	options.Watch = true
+	return l.request(options).Watch(ctx)
 }
