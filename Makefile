@@ -30,9 +30,10 @@ lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
-update: ## rewrite the recorded transcripts, and the docs' quotes, from what the code does now
+update: ## rewrite the recorded transcripts, the docs' quotes and docs/path.md from what the code does now
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
 	$(GO) test -run 'QuoteTheSource' ./internal/layout -update
+	$(GO) test -run 'Path' ./internal/path -update
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for package in $$(grep -l '^func Fuzz' */*_test.go internal/*/*_test.go | xargs -n1 dirname | sort -u); do \
