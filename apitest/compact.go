@@ -11,8 +11,8 @@ type marks struct {
 	rv       int64
 }
 
-// tick compacts what is older than one to two intervals, as kube-apiserver's compactor does. There is no goroutine behind
-// it: requests and writes call it.
+// tick compacts what is older than one to two intervals, as kube-apiserver's compactor does. There
+// is no goroutine behind it: requests and writes call it.
 func (l *revisionLog) tickLocked(now time.Time) {
 	m := &l.marks
 	if m.interval <= 0 || now.Sub(m.at) < m.interval {
@@ -44,7 +44,8 @@ func (l *revisionLog) compactLocked(rv int64) {
 	}
 }
 
-// compactLocked drops the events up to rv, cuts the versions that only they could show, and returns how many it dropped.
+// compactLocked drops the events up to rv, cuts the versions that only they could show, and returns
+// how many it dropped.
 func (c *collection) compactLocked(rv int64) int {
 	n := c.afterLocked(rv) - c.dropped
 	gone := false

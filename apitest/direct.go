@@ -14,16 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is what the server's own methods take: a pointer to a typed object, or an *unstructured.Unstructured. A typed object
-// needs no apiVersion and kind if the server has a kind of that name.
+// Object is what the server's own methods take: a pointer to a typed object, or an
+// *unstructured.Unstructured. A typed object needs no apiVersion and kind if the server has a kind
+// of that name.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Create stores a new object without a request, for the set-up of a test, and overwrites obj with what was stored: name,
-// uid, resourceVersion and so on. Unlike a request, it keeps obj's status and needs no namespace. The errors are those of
-// a request.
+// Create stores a new object without a request, for the set-up of a test, and overwrites obj with
+// what was stored: name, uid, resourceVersion and so on. Unlike a request, it keeps obj's status
+// and needs no namespace. The errors are those of a request.
 func (s *Server) Create(obj Object) error {
 	t, parsed, err := s.take(obj)
 	if err != nil {
@@ -36,11 +37,12 @@ func (s *Server) Create(obj Object) error {
 	return give(v, obj)
 }
 
-// Update replaces the object, status included, and overwrites obj with what was stored. An empty resourceVersion overwrites
-// whatever is there, for kinds for which that is allowed.
+// Update replaces the object, status included, and overwrites obj with what was stored. An empty
+// resourceVersion overwrites whatever is there, for kinds for which that is allowed.
 func (s *Server) Update(obj Object) error { return s.replace(obj, directSubresource) }
 
-// UpdateStatus replaces the status of the object and nothing else, and overwrites obj with what was stored.
+// UpdateStatus replaces the status of the object and nothing else, and overwrites obj with what was
+// stored.
 func (s *Server) UpdateStatus(obj Object) error { return s.replace(obj, "status") }
 
 // directSubresource marks an update that replaces spec and status at once.
@@ -52,7 +54,8 @@ func (s *Server) replace(obj Object, subresource string) error {
 		return fmt.Errorf("update object: %w", err)
 	}
 	t.subresource = subresource
-	v, _, err := s.update(t, parsed.meta.UID, write{direct: true}, func(*version) (*object, error) { return parsed, nil })
+	v, _, err := s.update(t, parsed.meta.UID, write{direct: true},
+		func(*version) (*object, error) { return parsed, nil })
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,8 @@ func (s *Server) Get(obj Object) error {
 	return give(v, obj)
 }
 
-// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has finalizers.
+// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has
+// finalizers.
 func (s *Server) Delete(obj Object) error {
 	t, _, err := s.take(obj)
 	if err != nil {
@@ -84,7 +88,8 @@ func (s *Server) Delete(obj Object) error {
 	return err
 }
 
-// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys; namespace "" means all.
+// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys;
+// namespace "" means all.
 func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
 	s.log.mu.RLock()
 	r := s.log.resources.findName(resource)
@@ -135,7 +140,8 @@ func (s *Server) take(obj Object) (target, *object, error) {
 	}
 	parse := parseObject
 	if _, ok := obj.(*unstructured.Unstructured); ok {
-		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") } // as if it came in a request
+		// as if it came in a request
+		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") }
 	}
 	parsed, err := parse(data)
 	if err != nil {

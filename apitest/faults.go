@@ -43,29 +43,34 @@ const (
 	ErrorStream               // an ERROR event, then the end
 )
 
-// Fault is something that goes wrong with the requests that match. Of Err, Drop and Handler, the first that is set decides.
+// Fault is something that goes wrong with the requests that match. Of Err, Drop and Handler, the
+// first that is set decides.
 type Fault struct {
 	Match
-	Times int           // how many requests it befalls; 0 means all
-	Delay time.Duration // before anything else happens to the request
+	Times int           // the number of requests that it affects; 0 means all
+	Delay time.Duration // the wait before the request is handled
 
-	Err     error        // answered instead, as a Status: what the constructors of apimachinery's errors package return
-	Drop    bool         // nothing is done, and the connection closes after the first line of the answer
-	Handler http.Handler // answers instead
+	// Err is the answer, as a Status. The constructors of apimachinery's errors package make one.
+	Err error
+	// Drop closes the connection after the first line of the answer; the request has no effect.
+	Drop bool
+	// Handler answers the request.
+	Handler http.Handler
 
-	// For watches that begin in order. After AfterEvents events, Stream happens. StreamErr is what ErrorStream sends;
-	// nil means 410 Expired.
+	// For watches that begin in order. After AfterEvents events, Stream happens. StreamErr is what
+	// ErrorStream sends; nil means 410 Expired.
 	Stream      StreamFault
 	AfterEvents int
 	StreamErr   error
 
-	// For watches: bookmarks are left out, the one that ends the initial events included, or come that much later.
+	// For watches: bookmarks are left out, the one that ends the initial events included, or come
+	// that much later.
 	DropBookmarks  bool
 	DelayBookmarks time.Duration
 }
 
-// Faults make a server fail on demand. The methods may be called at any time, also while requests are served. A request is
-// befallen by the first fault in the order of Add that matches it.
+// Faults make a server fail on demand. The methods may be called at any time, also while requests
+// are served. A request is befallen by the first fault in the order of Add that matches it.
 type Faults struct {
 	server *Server
 
@@ -90,7 +95,8 @@ func (f *Faults) Add(fault Fault) (remove func()) {
 	return func() { f.remove(active) }
 }
 
-// Fail answers the next times requests that match with err; 0 means all of them, until remove is called.
+// Fail answers the next times requests that match with err; 0 means all of them, until remove is
+// called.
 func (f *Faults) Fail(times int, match Match, err error) (remove func()) {
 	return f.Add(Fault{Match: match, Times: times, Err: err})
 }
@@ -141,8 +147,8 @@ func (f *Faults) use(active *activeFault) bool {
 	return true
 }
 
-// Break does kind to the open watches that match, now, and returns how many there are. StallStream lasts until the watch
-// ends; ErrorStream sends 410 Expired.
+// Break does kind to the open watches that match, now, and returns how many there are. StallStream
+// lasts until the watch ends; ErrorStream sends 410 Expired.
 func (f *Faults) Break(match Match, kind StreamFault) int {
 	broken := 0
 	for _, s := range f.server.openStreams() {
@@ -154,23 +160,26 @@ func (f *Faults) Break(match Match, kind StreamFault) int {
 	return broken
 }
 
-// RefuseConnections closes every connection and refuses new ones until allow is called, at the same address.
+// RefuseConnections closes every connection and refuses new ones until allow is called, at the same
+// address.
 func (f *Faults) RefuseConnections() (allow func() error) {
 	f.server.front.refuse()
 	return f.server.front.allow
 }
 
-// Compact makes the server forget what it was before now: lists and watches of older versions get 410 Expired, lists as the
-// status, watches as an ERROR event. Open watches go on if they have seen everything.
+// Compact makes the server forget what it was before now: lists and watches of older versions get
+// 410 Expired, lists as the status, watches as an ERROR event. Open watches go on if they have seen
+// everything.
 func (f *Faults) Compact() {
 	f.server.log.mu.Lock()
 	defer f.server.log.mu.Unlock()
 	f.server.log.compactLocked(f.server.log.rv)
 }
 
-// Lag makes the server a replica that falls behind: what accepts an old state (resourceVersion=0, watches) sees the state of
-// now, until catchUp is called. A get or list without resourceVersion is fresh all the same, and one of a version that the
-// replica has not seen yet waits for three seconds, then fails with 504.
+// Lag makes the server a replica that falls behind: what accepts an old state (resourceVersion=0,
+// watches) sees the state of now, until catchUp is called. A get or list without resourceVersion is
+// fresh all the same, and one of a version that the replica has not seen yet waits for three
+// seconds, then fails with 504.
 func (f *Faults) Lag() (catchUp func()) {
 	f.server.log.lag(true)
 	return func() { f.server.log.lag(false) }

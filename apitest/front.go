@@ -21,8 +21,8 @@ import (
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// front is where connections come in: a listener, the http.Server behind it and the transport that leads to it. Refusing
-// connections closes the first two for a while.
+// front is where connections come in: a listener, the http.Server behind it and the transport that
+// leads to it. Refusing connections closes the first two for a while.
 type front struct {
 	serving sync.WaitGroup // the goroutines of net/http
 
@@ -35,7 +35,8 @@ type front struct {
 	isOpen  bool
 }
 
-func (f *front) open(handler http.Handler, listen func() (net.Listener, error), dial dialFunc) (string, error) {
+func (f *front) open(handler http.Handler, listen func() (net.Listener, error),
+	dial dialFunc) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.isOpen {
@@ -47,10 +48,12 @@ func (f *front) open(handler http.Handler, listen func() (net.Listener, error), 
 	}
 	f.handler = handler
 	f.address = listener.Addr().String()
-	f.client = &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100, DisableCompression: true}
+	f.client = &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100,
+		DisableCompression: true}
 	f.listen = listen
 	if _, isTCP := listener.Addr().(*net.TCPAddr); isTCP {
-		f.listen = func() (net.Listener, error) { return net.Listen("tcp", f.address) } // the port stays the same
+		// the port stays the same
+		f.listen = func() (net.Listener, error) { return net.Listen("tcp", f.address) }
 	}
 	f.isOpen = true
 	f.serveLocked(listener)
@@ -132,10 +135,11 @@ func safeHosts(next http.Handler) http.Handler {
 			return
 		}
 		writeError(w, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status:  metav1.StatusFailure,
-			Code:    http.StatusForbidden,
-			Reason:  metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost", r.Host),
+			Status: metav1.StatusFailure,
+			Code:   http.StatusForbidden,
+			Reason: metav1.StatusReasonForbidden,
+			Message: fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost",
+				r.Host),
 		}})
 	})
 }
@@ -206,7 +210,8 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	case l.conns <- server:
 		return client, nil
 	case <-l.current():
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr{}, Err: syscall.ECONNREFUSED}
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr{},
+			Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

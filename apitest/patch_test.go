@@ -45,7 +45,8 @@ func TestStrategicPatch_AsWithTypes(t *testing.T) {
 			`{"metadata":{"finalizers":["c/d"],"$deleteFromPrimitiveList/finalizers":["a/b"],"ownerReferences":[{"uid":"u","controller":true}]}}`},
 		{"/apis/apps/v1/namespaces/default/deployments/d", deployment,
 			`{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"new"},{"name":"c"}],"containers":[{"name":"new","image":"n"}]}}}}`},
-		{"/api/v1/namespaces/default/services/s", service, `{"spec":{"ports":[{"port":81,"targetPort":8081},{"port":82,"name":"third"}]}}`},
+		{"/api/v1/namespaces/default/services/s", service,
+			`{"spec":{"ports":[{"port":81,"targetPort":8081},{"port":82,"name":"third"}]}}`},
 		{"/api/v1/nodes/n", node, `{"spec":{"taints":[{"key":"l","effect":"NoExecute"}]}}`},
 	} {
 		var got [2]map[string]any
@@ -102,8 +103,8 @@ func checkTags(t *testing.T, path string, typ reflect.Type) {
 	}
 }
 
-// patched applies a patch and returns what is left of the answer without what differs from run to run, and without the empty
-// values that typed objects have.
+// patched applies a patch and returns what is left of the answer without what differs from run to
+// run, and without the empty values that typed objects have.
 func patched(t *testing.T, s *apitest.Server, path, patch string) map[string]any {
 	resp := send(t, s, "PATCH", path, "application/strategic-merge-patch+json", patch)
 	require.Equal(t, 200, resp.code, resp.body)

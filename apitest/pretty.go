@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// wantsPretty reports whether a person is likely to read the answer, by the rules of the real server.
+// wantsPretty reports whether a person is likely to read the answer, by the rules of the real
+// server.
 func wantsPretty(r *http.Request) bool {
 	if value := r.URL.Query().Get("pretty"); value != "" {
 		pretty, err := strconv.ParseBool(value)
 		return err == nil && pretty
 	}
 	agent := r.UserAgent()
-	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") ||
+		strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
 // prettyWriter holds an answer back until finish, which indents it if it is JSON.

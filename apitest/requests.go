@@ -12,8 +12,10 @@ import (
 
 // Request is one request that the server got.
 type Request struct {
-	Time        time.Time
-	Verb        string // get, list, watch, create, update, patch, delete, deletecollection; or the HTTP method in lower case
+	Time time.Time
+	// get, list, watch, create, update, patch, delete, deletecollection; or the HTTP method in
+	// lower case
+	Verb        string
 	Path        string
 	Group       string
 	Version     string
@@ -23,7 +25,8 @@ type Request struct {
 	Name        string
 	Query       url.Values
 	Header      http.Header
-	Code        int // the HTTP status that was answered; 0 before that, and if the connection was cut instead
+	// the HTTP status that was answered; 0 before that, and if the connection was cut instead
+	Code int
 }
 
 // requestLogLen bounds the log of requests; the older half goes when it is full.
@@ -50,8 +53,9 @@ func (l *requestLog) answered(r *Request, code int) {
 	r.Code = code
 }
 
-// Requests returns the requests that match, in the order in which they arrived; open watches are among them. The zero Match
-// matches every request. The log is long, but bounded: the last 50,000 are always in it.
+// Requests returns the requests that match, in the order in which they arrived; open watches are
+// among them. The zero Match matches every request. The log is long, but bounded: the last 50,000
+// are always in it.
 func (s *Server) Requests(match Match) []Request {
 	s.requests.mu.Lock()
 	all := make([]Request, 0, len(s.requests.all))

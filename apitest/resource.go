@@ -22,21 +22,22 @@ type Resource struct {
 	Categories []string
 	Namespaced bool
 
-	// Status says that status is a subresource: writes of the object leave its status alone, and writes to
-	// .../status leave everything else alone.
+	// Status says that status is a subresource: writes of the object leave its status alone, and
+	// writes to .../status leave everything else alone.
 	Status bool
 
-	// Fields are the field selectors that the resource supports besides metadata.name and metadata.namespace, as
-	// paths: "spec.nodeName".
+	// Fields are the field selectors that the resource supports besides metadata.name and
+	// metadata.namespace, as paths: "spec.nodeName".
 	Fields []string
 
 	traits
 }
 
-// traits are the ways in which kinds that Kubernetes itself serves differ from custom ones. Their zero value is a
-// custom resource.
+// traits are the ways in which kinds that Kubernetes itself serves differ from custom ones. Their
+// zero value is a custom resource.
 type traits struct {
-	builtin             bool // items of a list carry no kind; strategic merge patches are understood
+	// items of a list carry no kind; strategic merge patches are understood
+	builtin             bool
 	noGeneration        bool // metadata.generation stays unset
 	unconditionalUpdate bool // a PUT without resourceVersion overwrites
 	createOnUpdate      bool // a PUT of an absent object creates it
@@ -118,8 +119,8 @@ func (g *registry) findName(name string) *Resource {
 	return nil
 }
 
-// findType resolves a Go type without apiVersion and kind by its name; where two groups have the kind, the type's import
-// path decides (k8s.io/api/events/v1).
+// findType resolves a Go type without apiVersion and kind by its name; where two groups have the
+// kind, the type's import path decides (k8s.io/api/events/v1).
 func (g *registry) findType(obj any) *Resource {
 	t := reflect.TypeOf(obj)
 	for t.Kind() == reflect.Pointer {

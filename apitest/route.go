@@ -15,7 +15,8 @@ import (
 //	/apis/{group}/{version}/watch/{plural}
 func route(r *http.Request) Request {
 	req := Request{
-		Time: time.Now(), Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header,
+		Time: time.Now(), Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query(),
+		Header: r.Header,
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
@@ -30,7 +31,8 @@ func route(r *http.Request) Request {
 	if watchPath {
 		parts = parts[1:]
 	}
-	// A namespace's own path looks like the path of objects in it; its subresources do not make a plural.
+	// A namespace's own path looks like the path of objects in it; its subresources do not make a
+	// plural.
 	if parts[0] == "namespaces" && len(parts) > 2 && !isNamespaceSubresource(parts) {
 		req.Namespace, parts = parts[1], parts[2:]
 	}
@@ -82,7 +84,8 @@ func verb(method string, req Request, watchPath bool) string {
 	return strings.ToLower(method)
 }
 
-// isTrue reads a boolean parameter as Kubernetes does: anything but "false" and "0" is true, an empty value too.
+// isTrue reads a boolean parameter as Kubernetes does: anything but "false" and "0" is true, an
+// empty value too.
 func isTrue(value string, present bool) bool {
 	return present && !strings.EqualFold(value, "false") && value != "0"
 }

@@ -18,8 +18,8 @@ type selector struct {
 	fields fields.Selector
 }
 
-// newSelector checks that the resource supports the fields. A name in the path, as in a watch of one object, is a field
-// selector of metadata.name.
+// newSelector checks that the resource supports the fields. A name in the path, as in a watch of
+// one object, is a field selector of metadata.name.
 func newSelector(t target, label labels.Selector, field fields.Selector) (*selector, error) {
 	s := &selector{prefix: t.prefix(), labels: label, fields: field}
 	if s.labels == nil {
@@ -37,7 +37,8 @@ func newSelector(t target, label labels.Selector, field fields.Selector) (*selec
 	}
 	if !s.fields.Empty() {
 		if name, ok := s.fields.RequiresExactMatch("metadata.name"); !ok || name != t.name {
-			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+			return nil, apierrors.NewBadRequest(
+				"fieldSelector metadata.name doesn't match requested name")
 		}
 		return s, nil
 	}
@@ -47,11 +48,13 @@ func newSelector(t target, label labels.Selector, field fields.Selector) (*selec
 
 func (r *Resource) convertField(label, value string) (string, string, error) {
 	switch {
-	case label == "metadata.name", label == "metadata.namespace" && (r.Namespaced || r.plainFieldErrors),
+	case label == "metadata.name",
+		label == "metadata.namespace" && (r.Namespaced || r.plainFieldErrors),
 		slices.Contains(r.Fields, label):
 		return label, value, nil
 	case r.plainFieldErrors:
-		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
+		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label,
+			"metadata.name", "metadata.namespace")
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }

@@ -52,7 +52,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drop closes the connection after the first line of the answer. Before that, net/http's client would try again unasked.
+// drop closes the connection after the first line of the answer. Before that, net/http's client
+// would try again unasked.
 func (c *call) drop() {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
@@ -77,8 +78,8 @@ func (c *call) sleep(d time.Duration) bool {
 
 func (c *call) error(err error) { writeError(c.w, err) }
 
-// resolve finds the resource of the request, and answers 404 as the real server does if there is none: a Status below a
-// version that is served, plain text elsewhere.
+// resolve finds the resource of the request, and answers 404 as the real server does if there is
+// none: a Status below a version that is served, plain text elsewhere.
 func (c *call) resolve() bool {
 	s := c.server
 	s.log.mu.RLock()
@@ -89,7 +90,8 @@ func (c *call) resolve() bool {
 	}
 	s.log.mu.RUnlock()
 	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status)) {
-		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace, name: c.Name}
+		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
+			name: c.Name}
 		return true
 	}
 	if !known {
@@ -106,10 +108,12 @@ func genericError(code int) error {
 	if code == http.StatusNotAcceptable {
 		message += "\n\nAvailable representations: " + contentJSON
 	}
-	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0,
+		false)
 }
 
-// allowed reports whether the path of the request has its method: objects are not made above their namespace, for example.
+// allowed reports whether the path of the request has its method: objects are not made above their
+// namespace, for example.
 func (c *call) allowed() bool {
 	r, scoped := c.resource, c.Namespace != "" || !c.resource.Namespaced
 	switch c.Verb {
@@ -134,7 +138,8 @@ func (c *call) serveResource() {
 		return
 	}
 	if !c.resource.Namespaced && c.Namespace != "" && !c.resource.isNamespaces() {
-		c.error(genericError(http.StatusNotFound)) // a cluster-wide kind has no path below a namespace
+		// a cluster-wide kind has no path below a namespace
+		c.error(genericError(http.StatusNotFound))
 		return
 	}
 	if !c.resource.Namespaced {
@@ -154,7 +159,8 @@ func (c *call) serveResource() {
 		return
 	}
 	handler := map[string]func() error{
-		"get": c.get, "list": c.list, "watch": c.watch, "create": c.create, "update": c.update, "patch": c.patch,
+		"get": c.get, "list": c.list, "watch": c.watch, "create": c.create, "update": c.update,
+		"patch":  c.patch,
 		"delete": c.delete, "deletecollection": c.deleteCollection,
 	}[c.Verb]
 	if err := handler(); err != nil {

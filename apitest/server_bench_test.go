@@ -23,8 +23,9 @@ func benchPod(i int) *corev1.Pod {
 			Labels: map[string]string{"app": "bench", "shard": fmt.Sprint(i % 10)},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   fmt.Sprintf("node-%03d", i%100),
-			Containers: []corev1.Container{{Name: "c", Image: "registry.example/app:v1"}, {Name: "d", Image: "registry.example/side:v1"}},
+			NodeName: fmt.Sprintf("node-%03d", i%100),
+			Containers: []corev1.Container{{Name: "c", Image: "registry.example/app:v1"},
+				{Name: "d", Image: "registry.example/side:v1"}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
 	}
@@ -69,7 +70,8 @@ func BenchmarkWatchFanOut(b *testing.B) {
 			s := benchServer(b, 1)
 			events := make(chan struct{}, watches)
 			for range watches {
-				resp, err := s.Client().Get(s.URL + "/api/v1/pods?watch=true&resourceVersion=" + s.ResourceVersion())
+				resp, err := s.Client().Get(s.URL + "/api/v1/pods?watch=true&resourceVersion=" +
+					s.ResourceVersion())
 				require.NoError(b, err)
 				b.Cleanup(func() { _ = resp.Body.Close() })
 				go countLines(resp, events)

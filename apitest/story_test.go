@@ -73,7 +73,8 @@ func (w *world) list(query string) (names, version string) {
 
 // watch follows the collection from a version; w.saw tells what came.
 func (w *world) watch(query string) {
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, w.server.URL+mapsPath+"?watch=true&"+query, nil)
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet,
+		w.server.URL+mapsPath+"?watch=true&"+query, nil)
 	require.NoError(w.t, err)
 	go func() {
 		resp, err := w.server.Client().Do(req)
@@ -108,7 +109,8 @@ func (w *world) saw(want ...string) {
 	w.events = nil
 }
 
-// A list tells the version it shows; a watch from there misses nothing and repeats nothing, whatever happened in between.
+// A list tells the version it shows; a watch from there misses nothing and repeats nothing,
+// whatever happened in between.
 func TestStory_ListThenWatchLosesNothing(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")
@@ -143,8 +145,8 @@ func TestStory_WhoComesTooLateListsAgain(t *testing.T) {
 	})
 }
 
-// A replica that lags behind takes a client that accepts old states back in time. One that asks for the version it has seen
-// waits, or is told that the future is not there yet.
+// A replica that lags behind takes a client that accepts old states back in time. One that asks for
+// the version it has seen waits, or is told that the future is not there yet.
 func TestStory_ALaggingReplicaGoesBackInTime(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")

@@ -18,15 +18,20 @@ type column struct {
 	cell func(*object) any
 }
 
-// columns are those that kubectl prints of the kinds one looks at most. Other kinds have their name and age.
+// columns are those that kubectl prints of the kinds one looks at most. Other kinds have their name
+// and age.
 var columns = map[string][]column{
-	"configmaps.":      {{"Data", "string", func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
-	"secrets.":         {at("Type", "type"), {"Data", "string", func(o *object) any { return countFields(o, "data") }}},
-	"namespaces.":      {at("Status", "status.phase")},
-	"pods.":            {at("Status", "status.phase"), at("Node", "spec.nodeName")},
-	"services.":        {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
-	"deployments.apps": {at("Ready", "status.readyReplicas"), at("Desired", "spec.replicas"), at("Available", "status.availableReplicas")},
-	"replicasets.apps": {at("Desired", "spec.replicas"), at("Current", "status.replicas"), at("Ready", "status.readyReplicas")},
+	"configmaps.": {{"Data", "string",
+		func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
+	"secrets.": {at("Type", "type"),
+		{"Data", "string", func(o *object) any { return countFields(o, "data") }}},
+	"namespaces.": {at("Status", "status.phase")},
+	"pods.":       {at("Status", "status.phase"), at("Node", "spec.nodeName")},
+	"services.":   {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
+	"deployments.apps": {at("Ready", "status.readyReplicas"), at("Desired", "spec.replicas"),
+		at("Available", "status.availableReplicas")},
+	"replicasets.apps": {at("Desired", "spec.replicas"), at("Current", "status.replicas"),
+		at("Ready", "status.readyReplicas")},
 	"leases.coordination.k8s.io": {
 		at("Holder", "spec.holderIdentity"),
 	},
@@ -62,7 +67,8 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 		return t
 	}
 	add := func(name, kind, format string) {
-		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
+		t.ColumnDefinitions = append(t.ColumnDefinitions,
+			metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
 	}
 	add("Name", "string", "name")
 	for _, col := range c.resource.columns() {

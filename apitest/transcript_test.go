@@ -26,18 +26,20 @@ import (
 
 // The transcripts are requests and answers on the wire, in a bubble with a clock of its own.
 //
-//	GET|POST|PUT|PATCH|DELETE PATH [-H Name=value]... [BODY]   one request; $continue is the last list's token
-//	watch ID PATH [-H Name=value]...                           opens a watch; events are printed as they come
-//	sleep DURATION                                             lets time pass
-//	compact, lag, catch-up, close|cut|stall|expire             faults; the last four of every open watch
-//	fail N VERB CODE                                           the next N requests of the verb get the status
-//	requests                                                   the requests since the last such line
+//	METHOD PATH [-H Name=value]... [BODY]  one request; $continue is the last list's token
+//	watch ID PATH [-H Name=value]...       opens a watch; its events are printed as they arrive
+//	sleep DURATION                         lets time pass
+//	compact, lag, catch-up                 faults of the server
+//	close|cut|stall|expire                 faults of every open watch
+//	fail N VERB CODE                       the next N requests of the verb get the status
+//	requests                               the requests since the last such line
 func TestTranscripts(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/apitest/*.txt") {
 		t.Run(file.Name, func(t *testing.T) {
 			bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
 				require.NoError(t, s.Register(apitest.Resource{
-					Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true, Status: true,
+					Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets",
+					Namespaced: true, Status: true,
 				}))
 				w := &wire{t: t, server: s, client: s.Client()}
 				file.Play(t, transcript.Ours, w.exec)
@@ -121,7 +123,8 @@ func (w *wire) do(cmd transcript.Command) string {
 }
 
 var (
-	uidPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	uidPattern = regexp.MustCompile(
+		`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	tokenPattern = regexp.MustCompile(`"continue":"([^"]+)"`)
 )
 

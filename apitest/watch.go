@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	minWatchTimeout   = 30 * time.Minute // a watch without timeoutSeconds lasts this long, up to twice as long
-	bookmarkBeforeEnd = 2 * time.Second  // the last bookmark of a watch
+	// a watch without timeoutSeconds lasts this long, up to twice as long
+	minWatchTimeout   = 30 * time.Minute
+	bookmarkBeforeEnd = 2 * time.Second // the last bookmark of a watch
 )
 
 // stream is one open watch.
 //
-//	W1  a watch from N sends the events after N that it selects, in the order of the log, each once; or ERROR, and ends
-//	W2  a bookmark at N comes when every event up to N was sent
+//	W1  a watch from N sends the events after N that it selects, each once, in the order of the
+//	    log, or it sends ERROR and ends
+//	W2  a bookmark at N is sent after every event up to N
 type stream struct {
 	*call
 	selector  *selector
@@ -31,7 +33,8 @@ type stream struct {
 	coll      *collection
 	out       *buffer
 	from      int64 // events up to this resourceVersion are not to be sent
-	floor     int64 // of the newest event when the watch began: a bookmark up to it says nothing new
+	// resourceVersion of the newest event when the watch began; a bookmark up to it is redundant
+	floor     int64
 	pos       int   // of the next event, counted from the first that the collection ever had
 	sent      int   // events, without bookmarks
 	seen      int64 // every event up to this resourceVersion was sent
@@ -89,8 +92,8 @@ func watchTimeout(options internalversion.ListOptions) time.Duration {
 	return minWatchTimeout + rand.N(minWatchTimeout)
 }
 
-// begin finds where the watch starts, and returns the objects that it sends first. Its errors are sent as events: once
-// headers could be sent, so does the real server.
+// begin finds where the watch starts, and returns the objects that it sends first. Its errors are
+// sent as events: once headers could be sent, so does the real server.
 func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]*version, error) {
 	l := s.server.log
 	wantsState := options.SendInitialEvents != nil && *options.SendInitialEvents
@@ -122,7 +125,8 @@ func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]
 	case rv == 0:
 		s.from = l.visible
 	case rv < l.compacted:
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, l.compacted))
+		return nil, apierrors.NewResourceExpired(
+			fmt.Sprintf("too old resource version: %d (%d)", rv, l.compacted))
 	default:
 		s.from = rv
 	}
@@ -141,7 +145,8 @@ func (l *revisionLog) current() int64 {
 	return l.rv
 }
 
-// next returns the events that are to be sent now. If there are none, it returns a channel that is closed when there are.
+// next returns the events that are to be sent now. If there are none, it returns a channel that is
+// closed when there are.
 func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
 	l := s.server.log
 	l.mu.Lock()
@@ -220,7 +225,8 @@ func (s *stream) run(timeout time.Duration) {
 	}
 }
 
-// untilBookmark is the time to the next bookmark: an interval, or what is left to shortly before the deadline.
+// untilBookmark is the time to the next bookmark: an interval, or what is left to shortly before
+// the deadline.
 func (s *stream) untilBookmark(deadline time.Time) time.Duration {
 	if s.endDue && s.fault.DelayBookmarks > 0 {
 		return s.fault.DelayBookmarks
@@ -232,7 +238,8 @@ func (s *stream) untilBookmark(deadline time.Time) time.Duration {
 	return wait + s.fault.DelayBookmarks
 }
 
-// sendEvent sends what the event means to this watch: an object that comes to match is added, one that ceases to is deleted.
+// sendEvent sends what the event means to this watch: an object that comes to match is added, one
+// that ceases to is deleted.
 func (s *stream) sendEvent(e event) {
 	if e.now.rv <= s.from || (s.namespace != "" && e.now.namespace != s.namespace) {
 		return

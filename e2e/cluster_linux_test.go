@@ -33,7 +33,8 @@ func TestCluster_DiesWithItsOwner(t *testing.T) {
 	require.Len(t, servers, 2)
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
-	require.Eventually(t, func() bool { return !isRunning(servers[0]) && !isRunning(servers[1]) }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !isRunning(servers[0]) && !isRunning(servers[1]) },
+		patience, 10*time.Millisecond)
 }
 
 // children are the processes that pid has started.

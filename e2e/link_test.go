@@ -63,11 +63,13 @@ func (l *link) dial(ctx context.Context, network, address string) (net.Conn, err
 	return conn, nil
 }
 
-// asked is how many requests of a kind reached the server: LIST, WATCH, or STREAM, a watch with the initial events.
+// asked is how many requests of a kind reached the server: LIST, WATCH, or STREAM, a watch with the
+// initial events.
 func (l *link) asked(kind string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(l.requests), func(k string) bool { return k != kind }))
+	return len(slices.DeleteFunc(slices.Clone(l.requests),
+		func(k string) bool { return k != kind }))
 }
 
 // counted counts the requests that are answered.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the informer stack, and the suites that apitest passes, against a real kube-apiserver and etcd.
+// Package e2e runs the informer stack, and the suites that apitest passes, against a real
+// kube-apiserver and etcd.
 //
-// Read informer_test.go and program_test.go (the stack), conformance_test.go and record_test.go (what the server says);
-// cluster starts it. See README.md.
+// Read informer_test.go and program_test.go (the stack), conformance_test.go and record_test.go
+// (what the server says); cluster starts it. See README.md.
 package e2e
 
 import (
@@ -84,15 +85,18 @@ func newConfigMapsAt(t *testing.T, config *rest.Config) *configMaps {
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	return &configMaps{t, ns.Name, client}
 }
 
 func (c *configMaps) create(name string, labels map[string]string) {
 	c.t.Helper()
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: map[string]string{"k": "1"}}
-	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), configMap, metav1.CreateOptions{})
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Data: map[string]string{"k": "1"}}
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), configMap,
+		metav1.CreateOptions{})
 	require.NoError(c.t, err)
 }
 
@@ -100,18 +104,21 @@ func (c *configMaps) change(name, value string) {
 	c.t.Helper()
 	configMap := c.get(name)
 	configMap.Data = map[string]string{"k": value}
-	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(c.t.Context(), configMap, metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(c.t.Context(), configMap,
+		metav1.UpdateOptions{})
 	require.NoError(c.t, err)
 }
 
 func (c *configMaps) get(name string) *corev1.ConfigMap {
 	c.t.Helper()
-	configMap, err := c.client.CoreV1().ConfigMaps(c.namespace).Get(c.t.Context(), name, metav1.GetOptions{})
+	configMap, err := c.client.CoreV1().ConfigMaps(c.namespace).Get(c.t.Context(), name,
+		metav1.GetOptions{})
 	require.NoError(c.t, err)
 	return configMap
 }
 
 func (c *configMaps) delete(name string) {
 	c.t.Helper()
-	require.NoError(c.t, c.client.CoreV1().ConfigMaps(c.namespace).Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+	require.NoError(c.t, c.client.CoreV1().ConfigMaps(c.namespace).Delete(c.t.Context(), name,
+		metav1.DeleteOptions{}))
 }

@@ -25,16 +25,19 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// checksumName is the label by which a ConfigMap asks the program for a checksum, and the annotation that holds it.
+// checksumName is the label by which a ConfigMap asks the program for a checksum, and the
+// annotation that holds it.
 const checksumName = "informerstack.example.com/checksum"
 
-// The main job: the program keeps the checksums of the labelled ConfigMaps on a real server, and shows every hop.
+// The main job: the program keeps the checksums of the labelled ConfigMaps on a real server, and
+// shows every hop.
 func TestProgram_KeepsChecksums(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	labelled := map[string]string{checksumName: "true"}
 	objects.create("before", labelled)
 	objects.create("unlabelled", nil)
-	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace", objects.namespace, "--reconcile", "--output", "json")
+	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace",
+		objects.namespace, "--reconcile", "--output", "json")
 	hasChecksum := func(name, value string) {
 		t.Helper()
 		require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -51,7 +54,8 @@ func TestProgram_KeepsChecksums(t *testing.T) {
 	assert.Equal(t, 0, program.interrupt())
 	assert.Empty(t, objects.get("unlabelled").Annotations)
 	assert.Equal(t, []string{
-		"server ADDED", "deltafifo Add", "deltafifo Pop", "store Add", "handler OnAdd", "workqueue Add", "workqueue Get",
+		"server ADDED", "deltafifo Add", "deltafifo Pop", "store Add", "handler OnAdd",
+		"workqueue Add", "workqueue Get",
 		"worker reconcile",
 	}, program.firstHops(objects.namespace+"/during", 8))
 	program.printed("server PATCH /api/v1/namespaces/" + objects.namespace + "/configmaps/during")
@@ -61,7 +65,8 @@ func TestProgram_KeepsChecksums(t *testing.T) {
 func TestProgram_OnlyReadsUnlessAsked(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	objects.create("a", map[string]string{checksumName: "true"})
-	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace", objects.namespace, "--output", "json")
+	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace",
+		objects.namespace, "--output", "json")
 	program.printed("worker reconciled " + objects.namespace + "/a")
 	assert.Equal(t, 0, program.interrupt())
 	assert.Empty(t, objects.get("a").Annotations)
@@ -74,7 +79,8 @@ func TestProgram_ExitCodes(t *testing.T) {
 	write := func(name, replace, with string) string {
 		file := filepath.Join(t.TempDir(), name)
 		require.Contains(t, string(kubeconfig), replace)
-		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(kubeconfig), replace, with)), 0o600))
+		require.NoError(t, os.WriteFile(file,
+			[]byte(strings.ReplaceAll(string(kubeconfig), replace, with)), 0o600))
 		return file
 	}
 	address := strings.TrimPrefix(shared.Config("").Host, "https://")
@@ -83,15 +89,20 @@ func TestProgram_ExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		"bad selector":    {[]string{"--selector", "a b"}, 2, "selector"},
-		"no kubeconfig":   {[]string{"--kubeconfig", "no/such/file"}, 3, "no/such/file"},
-		"unreachable":     {[]string{"--kubeconfig", write("unreachable", address, "127.0.0.1:1")}, 4, "127.0.0.1:1"},
-		"unknown":         {[]string{"--kubeconfig", shared.Kubeconfig(), "--resource", "nonsense"}, 5, "nonsense"},
-		"not who we know": {[]string{"--kubeconfig", write("stranger", cluster.AdminToken, "nobody")}, 6, "credentials"},
-		"forbidden":       {[]string{"--kubeconfig", write("weak", cluster.AdminToken, cluster.WeakToken)}, 6, "forbidden"},
+		"bad selector":  {[]string{"--selector", "a b"}, 2, "selector"},
+		"no kubeconfig": {[]string{"--kubeconfig", "no/such/file"}, 3, "no/such/file"},
+		"unreachable": {[]string{"--kubeconfig", write("unreachable", address, "127.0.0.1:1")},
+			4, "127.0.0.1:1"},
+		"unknown": {[]string{"--kubeconfig", shared.Kubeconfig(), "--resource", "nonsense"},
+			5, "nonsense"},
+		"not who we know": {[]string{"--kubeconfig",
+			write("stranger", cluster.AdminToken, "nobody")}, 6, "credentials"},
+		"forbidden": {[]string{"--kubeconfig",
+			write("weak", cluster.AdminToken, cluster.WeakToken)}, 6, "forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program := startProgram(t, append([]string{"run", "--duration", "30s"}, test.args...)...)
+			program := startProgram(t,
+				append([]string{"run", "--duration", "30s"}, test.args...)...)
 			assert.Equal(t, test.code, program.wait())
 			assert.Contains(t, program.stderr.String(), test.says)
 		})

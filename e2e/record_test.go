@@ -24,7 +24,8 @@ var record = flag.Bool("record", false, "record testdata/wire anew")
 
 const recorded = "/api/v1/namespaces/wire/configmaps"
 
-// TestRecord writes testdata/wire: what this server says to a reflector, and what it says when it says no.
+// TestRecord writes testdata/wire: what this server says to a reflector, and what it says when it
+// says no.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("needs -record")
@@ -33,8 +34,10 @@ func TestRecord(t *testing.T) {
 		file, about string
 		play        func(r *recorder)
 	}{
-		{"list_then_watch", "A LIST, a watch from its version until the timeout, a watch that has expired, a relist.", listThenWatch},
-		{"watchlist", "A streaming list that goes on as a watch, a watch that has expired, a streaming list again.", watchList},
+		{"list_then_watch", "A LIST, a watch from its version until the timeout, a watch that " +
+			"has expired, a relist.", listThenWatch},
+		{"watchlist", "A streaming list that goes on as a watch, a watch that has expired, a " +
+			"streaming list again.", watchList},
 		{"pages", "A LIST in pages of two, while the collection changes.", pages},
 		{"answers", "Everything but objects: errors, tables, metadata.", answers},
 	}
@@ -53,7 +56,8 @@ func listThenWatch(r *recorder) {
 	r.create("b")
 	r.send("GET", recorded, "") // after this, the cache has both
 	r.ask(recorded + "?limit=500&resourceVersion=0")
-	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+r.version, func() {
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+
+		r.version, func() {
 		r.create("c")
 		r.change("a")
 		r.send("DELETE", recorded+"/b", "")
@@ -61,12 +65,14 @@ func listThenWatch(r *recorder) {
 	last := r.version
 	r.create("d")
 	forget(r.t)
-	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last,
+		nil)
 	r.ask(recorded + "?resourceVersion=" + last)
 }
 
 func watchList(r *recorder) {
-	const path = recorded + "?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true" +
+	const path = recorded +
+		"?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true" +
 		"&timeoutSeconds=4&watch=true"
 	r.create("a")
 	r.create("b")
@@ -78,7 +84,8 @@ func watchList(r *recorder) {
 	last := r.version
 	r.create("d")
 	forget(r.t)
-	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last,
+		nil)
 	r.stream(path+"&resourceVersion="+last, nil)
 }
 
@@ -125,7 +132,8 @@ func newRecorder(t *testing.T, about string) *recorder {
 	require.NoError(t, err)
 	version, err := kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion()
 	require.NoError(t, err)
-	return &recorder{t: t, client: client, recording: wire.Recording{About: about, Server: version.GitVersion}}
+	return &recorder{t: t, client: client,
+		recording: wire.Recording{About: about, Server: version.GitVersion}}
 }
 
 func (r *recorder) create(name string) {
@@ -185,9 +193,11 @@ func (r *recorder) stream(path string, during func()) {
 }
 
 func (r *recorder) open(method, path, accept, body string) (*http.Response, wire.Exchange) {
-	exchange := wire.Exchange{Method: method, Path: path, Accept: accept, Header: map[string]string{}}
+	exchange := wire.Exchange{Method: method, Path: path, Accept: accept,
+		Header: map[string]string{}}
 	host := shared.Config("").Host
-	request, err := http.NewRequestWithContext(r.t.Context(), method, host+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), method, host+path,
+		strings.NewReader(body))
 	require.NoError(r.t, err)
 	if accept != "" {
 		request.Header.Set("Accept", accept)

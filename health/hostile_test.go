@@ -54,10 +54,12 @@ func requirePrintable(t *testing.T, text string, maxBytes int) {
 func TestHostileTexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
-		h.AddReady(health.NewCheck(hostile, func(*http.Request) error { return errors.New(hostile) }))
+		h.AddReady(health.NewCheck(hostile,
+			func(*http.Request) error { return errors.New(hostile) }))
 		h.AddInformer("", hostileInformer{})
 		h.AddInformer(hostile, hostileInformer{})
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string]())
 		defer q.ShutDown()
 		q.Add(hostile)
 		q.AddRateLimited(hostile + "2")

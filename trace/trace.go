@@ -59,7 +59,8 @@ type Sink func(Event)
 // about sends an event for an object, which may be a tombstone.
 func (s Sink) about(hop Hop, what string, obj any, detail string, err error) {
 	key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	s.send(Event{Hop: hop, What: what, Key: key, ResourceVersion: version(obj), Detail: detail}, err)
+	s.send(Event{Hop: hop, What: what, Key: key, ResourceVersion: version(obj), Detail: detail},
+		err)
 }
 
 // collection sends an event for the whole collection.

@@ -36,7 +36,8 @@ func requirePrintable(t *testing.T, text string) {
 func TestRun_HostileErrorAtTheStart(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	server.Faults().Fail(0, apitest.Match{Verb: "list"},
-		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New(hostile)))
+		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "",
+			errors.New(hostile)))
 	p := start(t, "run", "--kubeconfig", kubeconfig)
 	p.exits(t, exitForbidden)
 	assert.Contains(t, p.stderr.String(), `evil\x1b[2J\u009b31m\r`)
@@ -75,7 +76,8 @@ func TestRun_HostileLeader(t *testing.T) {
 	require.NoError(t, server.Create(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "informerstack"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &hostile, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
+			HolderIdentity: &hostile, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+			RenewTime: &now,
 		},
 	}))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--leader-elect")

@@ -49,7 +49,8 @@ func TestRun_ServesWhatItDoes(t *testing.T) {
 
 	code, text := get(t, url+"/readyz?verbose")
 	assert.Equal(t, http.StatusOK, code)
-	assert.Equal(t, "[+]informer-configmaps ok\n[+]controller-checksum ok\nreadyz check passed\n", text)
+	assert.Equal(t, "[+]informer-configmaps ok\n[+]controller-checksum ok\nreadyz check passed\n",
+		text)
 	code, text = get(t, url+"/healthz")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Equal(t, "ok", text)
@@ -87,7 +88,8 @@ func TestRun_ServesWhatItDoes(t *testing.T) {
 // While the server cannot be reached, the page says why.
 func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 	server, kubeconfig := foreign(t)
-	p := start(t, "run", "--kubeconfig", kubeconfig, "--listen", "localhost:0", "--watch-list=false")
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--listen", "localhost:0",
+		"--watch-list=false")
 	url := p.served(t)
 	p.prints(t, "Loaded 0 objects")
 	server.Close()

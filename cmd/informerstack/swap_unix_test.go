@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A terminal sends Ctrl-C to the command as well: it must not come twice. SIGTERM comes to us alone, and is handed on. We end
-// when the command has ended, and as it did.
+// A terminal sends Ctrl-C to the command as well: it must not come twice. SIGTERM comes to us
+// alone, and is handed on. We end when the command has ended, and as it did.
 func TestSwap_EndsAsItsCommandEnds(t *testing.T) {
 	dir := queueProgram(t)
 	const patient = `trap 'echo interrupted' INT; trap 'echo terminated; kill $!; exit 7' TERM; sleep 60 & echo ready; wait; wait`
@@ -34,7 +34,8 @@ func TestSwap_EndsAsItsCommandEnds(t *testing.T) {
 			assert.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 		}}
 		var stderr bytes.Buffer
-		code := execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir, "--", "sh", "-c", test.script}, stdout, &stderr)
+		code := execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir, "--", "sh",
+			"-c", test.script}, stdout, &stderr)
 		require.Equal(t, test.code, code, stderr.String())
 		assert.Equal(t, test.stdout, stdout.String())
 	}

@@ -12,11 +12,15 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// The feature gates of client-go that informers heed are read where client-go reads them: most when an informer begins to
-// run, as a program may replace all gates until then, and is told so if somebody has looked before.
+// The feature gates of client-go that informers heed are read where client-go reads them: most when
+// an informer begins to run, as a program may replace all gates until then, and is told so if
+// somebody has looked before.
 
-// enabled reads one gate. Like client-go it panics if the program replaced the gates and left this one out.
-func enabled(gate clientfeatures.Feature) bool { return clientfeatures.FeatureGates().Enabled(gate) }
+// enabled reads one gate. Like client-go it panics if the program replaced the gates and left this
+// one out.
+func enabled(gate clientfeatures.Feature) bool {
+	return clientfeatures.FeatureGates().Enabled(gate)
+}
 
 // useWatchList says whether a first list may be a stream.
 func useWatchList() *bool {
@@ -24,17 +28,19 @@ func useWatchList() *bool {
 	return &use
 }
 
-// hideResourceVersion says whether stores must not tell how far they are: without AtomicFIFO a list comes object by object.
+// hideResourceVersion says whether stores must not tell how far they are: without AtomicFIFO a list
+// comes object by object.
 func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 
 // queueOptions makes the queue of an informer.
 //
 //	InOrderInformers           a RealFIFO; else a DeltaFIFO, which the other two say nothing about
 //	AtomicFIFO                 a list, and a resync, is one delta; else it is one for each object
-//	UnlockWhileProcessingFIFO  the reflector goes on while the handler is told; for an atomic queue only
+//	UnlockWhileProcessingFIFO  the reflector writes while the handler runs; only with AtomicFIFO
 //
 // Source: tools/cache/controller.go newQueueFIFO
-func queueOptions(exampleObject any, identifier InformerNameAndResource, provider InformerMetricsProvider) informer.QueueOptions {
+func queueOptions(exampleObject any, identifier InformerNameAndResource,
+	provider InformerMetricsProvider) informer.QueueOptions {
 	return informer.QueueOptions{NewQueue: func(
 		logger klog.Logger, known Store, reached informer.ReachedFunc,
 	) informer.VersionedQueue {

@@ -16,8 +16,8 @@ var (
 // LessFunc says whether the first object comes before the second.
 type LessFunc func(any, any) bool
 
-// Heap is a queue that hands out the least object first. An object that is added again takes the place of the older state.
-// Every method is safe for concurrent use.
+// Heap is a queue that hands out the least object first. An object that is added again takes the
+// place of the older state. Every method is safe for concurrent use.
 //
 //	H1  data.entries[key].at == i  <=>  data.order[i] == data.entries[key]
 //	H2  no object is less than that of data.order[(i-1)/2], its parent
@@ -53,7 +53,8 @@ func NewHeap(keyFn KeyFunc, lessFn LessFunc) *Heap {
 	return h
 }
 
-// Add adds obj, in the place of what has its key if something does. It fails once the heap is closed.
+// Add adds obj, in the place of what has its key if something does. It fails once the heap is
+// closed.
 func (h *Heap) Add(obj any) error { return h.add(obj, true) }
 
 // Update does what Add does.
@@ -77,7 +78,8 @@ func (h *Heap) add(obj any, replace bool) error {
 	return nil
 }
 
-// BulkAdd adds every object of list under one lock. If an object has no key, those before it have been added.
+// BulkAdd adds every object of list under one lock. If an object has no key, those before it have
+// been added.
 func (h *Heap) BulkAdd(list []any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +127,8 @@ func (h *Heap) Delete(obj any) error {
 	return nil
 }
 
-// Pop blocks until there is an object, and takes out the least. Once the heap is closed and empty it fails.
+// Pop blocks until there is an object, and takes out the least. Once the heap is closed and empty
+// it fails.
 func (h *Heap) Pop() (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

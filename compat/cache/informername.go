@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InformerName is a name under which a program's informers appear in metrics, once in a process until it is released. A
-// nil *InformerName has no name and no metrics.
+// InformerName is a name under which a program's informers appear in metrics, once in a process
+// until it is released. A nil *InformerName has no name and no metrics.
 //
-// Of the informers of one resource under one name, the first has metrics; the others have none, so that no two write to
-// the same one.
+// Of the informers of one resource under one name, the first has metrics; the others have none, so
+// that no two write to the same one.
 //
 //	N1  names[n.name] == n  <=>  n is not released
 //	N2  resources[r] is true  =>  n is not released
@@ -72,7 +72,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	switch {
 	case n.released:
 	case n.resources[gvr] != nil:
-		klog.Background().Error(nil, "A second informer of this name and resource has no metrics", "informerName", n.name, "resource", gvr)
+		klog.Background().Error(nil, "A second informer of this name and resource has no metrics",
+			"informerName", n.name, "resource", gvr)
 	default:
 		id.reserved = new(atomic.Bool)
 		id.reserved.Store(true)
@@ -81,7 +82,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	return id
 }
 
-// Release gives the name back: no identity that was made of it is reserved any more. A second call does nothing.
+// Release gives the name back: no identity that was made of it is reserved any more. A second call
+// does nothing.
 func (n *InformerName) Release() {
 	if n == nil {
 		return
@@ -101,7 +103,8 @@ func (n *InformerName) Release() {
 	delete(informerNames.names, n.name)
 }
 
-// InformerNameAndResource is the identity of one informer. The zero value has no name and no metrics.
+// InformerNameAndResource is the identity of one informer. The zero value has no name and no
+// metrics.
 //
 // Source: tools/cache/identity.go InformerNameAndResource
 type InformerNameAndResource struct {

@@ -18,8 +18,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// MutationCache lays a program's own writes over a store that has not seen them yet: of an object that is in both, reads
-// return the newer one. A write may be forgotten, when there are many or when it is old; then reads return the store's.
+// MutationCache lays a program's own writes over a store that has not seen them yet: of an object
+// that is in both, reads return the newer one. A write may be forgotten, when there are many or
+// when it is old; then reads return the store's.
 //
 // Source: tools/cache/mutation_cache.go MutationCache
 type MutationCache interface {
@@ -29,16 +30,18 @@ type MutationCache interface {
 	ByIndex(indexName, indexKey string) ([]any, error)
 	// Mutation lays obj, what a write returned, over the store, unless something newer lies there.
 	Mutation(any)
-	// OnAddOrUpdate tells that the store has obj. An informer's handler may call it, so that what is not needed goes early.
+	// OnAddOrUpdate tells that the store has obj. An informer's handler may call it, so that what
+	// is not needed goes early.
 	OnAddOrUpdate(obj runtime.Object)
-	// OnDelete tells that obj has left the store. An informer's handler may call it, so that no later Mutation brings back
-	// what is gone.
+	// OnDelete tells that obj has left the store. An informer's handler may call it, so that no
+	// later Mutation brings back what is gone.
 	OnDelete(obj runtime.Object)
 
 	internal() // methods may be added
 }
 
-// ResourceVersionComparator compares the age of objects: negative if lhs is older, 0 if they are the same.
+// ResourceVersionComparator compares the age of objects: negative if lhs is older, 0 if they are
+// the same.
 type ResourceVersionComparator interface {
 	CompareResourceVersion(lhs, rhs runtime.Object) int
 }
@@ -51,18 +54,21 @@ type MutationCacheOptions struct {
 	Indexer Indexer
 	// TTL is how long a write is kept. Default: five minutes.
 	TTL time.Duration
-	// IncludeAdds returns a write of an object that the store does not hold. An object that was deleted soon after it was
-	// written may so be returned for as long as the TTL; OnDelete makes that rare.
+	// IncludeAdds returns a write of an object that the store does not hold. An object that was
+	// deleted soon after it was written may so be returned for as long as the TTL; OnDelete makes
+	// that rare.
 	IncludeAdds bool
 	// MaxCacheSize is how many writes are kept. Default: 100.
 	MaxCacheSize int
 }
 
-// NewIntegerResourceVersionMutationCacheWithOptions returns a MutationCache over backingCache. resourceVersions must be
-// numbers, as those of every API server are; it panics over one that is not.
+// NewIntegerResourceVersionMutationCacheWithOptions returns a MutationCache over backingCache.
+// resourceVersions must be numbers, as those of every API server are; it panics over one that is
+// not.
 //
 // Source: tools/cache/mutation_cache.go NewIntegerResourceVersionMutationCacheWithOptions
-func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store, options MutationCacheOptions) MutationCache {
+func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store,
+	options MutationCacheOptions) MutationCache {
 	return &mutationCache{
 		logger:      logger,
 		backing:     backingCache,
@@ -73,13 +79,16 @@ func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backi
 	}
 }
 
-// NewIntegerResourceVersionMutationCache is NewIntegerResourceVersionMutationCacheWithOptions in another form.
+// NewIntegerResourceVersionMutationCache is NewIntegerResourceVersionMutationCacheWithOptions in
+// another form.
 //
 // Source: tools/cache/mutation_cache.go NewIntegerResourceVersionMutationCache
-func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool) MutationCache {
-	return NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, MutationCacheOptions{
-		Indexer: indexer, TTL: ttl, IncludeAdds: includeAdds,
-	})
+func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer,
+	ttl time.Duration, includeAdds bool) MutationCache {
+	return NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache,
+		MutationCacheOptions{
+			Indexer: indexer, TTL: ttl, IncludeAdds: includeAdds,
+		})
 }
 
 // mutationCache keeps under each key the newest that is known of the object beyond the store.
@@ -201,11 +210,13 @@ func (c *mutationCache) ByIndex(indexName, indexKey string) ([]any, error) {
 	return found, nil
 }
 
-// addsByIndex returns the writes that have indexKey under indexName, less those that the store has under keys.
+// addsByIndex returns the writes that have indexKey under indexName, less those that the store has
+// under keys.
 func (c *mutationCache) addsByIndex(indexName, indexKey string, keys []string) []any {
 	var found []any
 	indexFunc := c.indexer.GetIndexers()[indexName]
-	for _, k := range c.writes.Keys() { // from the oldest on: looking at all of them leaves their order as it is
+	// from the oldest on: looking at all of them leaves their order as it is
+	for _, k := range c.writes.Keys() {
 		key := k.(string)
 		w, ok := c.at(key)
 		if _, stored := slices.BinarySearch(keys, key); !ok || stored || w.obj == nil {
@@ -234,7 +245,8 @@ func (c *mutationCache) Mutation(obj any) {
 	w := newWrite(obj)
 	if kept, ok := c.at(key); ok && kept.known && w.known {
 		gone := kept.obj == nil
-		if w.version() < kept.version() || gone && (w.version() == kept.version() || w.uid == kept.uid) {
+		if w.version() < kept.version() || gone &&
+			(w.version() == kept.version() || w.uid == kept.uid) {
 			return
 		}
 	}
@@ -264,7 +276,8 @@ func (c *mutationCache) OnDelete(obj runtime.Object) {
 	defer c.mu.Unlock()
 	gone := newWrite(obj)
 	gone.obj = nil
-	if kept, ok := c.at(key); ok && kept.known && gone.version() < kept.version() && gone.uid != kept.uid {
+	if kept, ok := c.at(key); ok && kept.known && gone.version() < kept.version() &&
+		gone.uid != kept.uid {
 		return // a newer object of that name, which may live
 	}
 	c.writes.Add(key, gone, c.ttl)

@@ -20,7 +20,8 @@ import (
 )
 
 func pod(name string, version int) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: strconv.Itoa(version)}}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+		ResourceVersion: strconv.Itoa(version)}}
 }
 
 func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
@@ -46,9 +47,12 @@ func TestModel_MutationCache(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		includeAdds := seed%2 == 0
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
-		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{"node": byNode})
-		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, includeAdds)
-		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirIndexer, theirIndexer, 0, includeAdds).(tellable)
+		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+			clientgo.Indexers{"node": byNode})
+		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
+			includeAdds)
+		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
+			theirIndexer, theirIndexer, 0, includeAdds).(tellable)
 		if !ok {
 			t.Skip("client-go's cannot be told of the store")
 		}
@@ -94,7 +98,9 @@ func TestModel_MutationCache(t *testing.T) {
 			where := fmt.Sprintf("seed %d step %d", seed, step)
 			for _, name := range []string{"a", "b", "c"} {
 				if _, stored, _ := indexer.GetByKey("ns/" + name); includeAdds && !stored {
-					continue // client-go forgets what it returns: TestDifference_MutationCacheKeepsWhatWasRead
+					// client-go forgets what it returns:
+					// TestDifference_MutationCacheKeepsWhatWasRead
+					continue
 				}
 				got, exists, err := ours.GetByKey("ns/" + name)
 				require.NoError(t, err)
@@ -115,7 +121,8 @@ func TestModel_MutationCache(t *testing.T) {
 // A write is read until the store has caught up, and is not read again afterwards.
 func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer, cache.MutationCacheOptions{})
+	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer,
+		cache.MutationCacheOptions{})
 	require.NoError(t, indexer.Add(pod("a", 1)))
 	c.Mutation(pod("a", 2))
 	require.Equal(t, pod("a", 2), get(t, c, "ns/a"))
@@ -126,11 +133,13 @@ func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	require.EqualError(t, err, "no indexer has been provided to the mutation cache")
 }
 
-// An object that the store does not hold yet can be read more than once. client-go compares it with itself, finds that the
-// store has caught up, and forgets it.
+// An object that the store does not hold yet can be read more than once. client-go compares it with
+// itself, finds that the store has caught up, and forgets it.
 func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
-	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
-	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
+	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(),
+		cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
+	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
+		clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
 	for i, c := range []interface {
 		Mutation(any)
 		GetByKey(key string) (any, bool, error)
@@ -145,7 +154,8 @@ func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
 	}
 }
 
-// The store may still hold what its informer's handler was already told is gone. client-go returns its own marker then.
+// The store may still hold what its informer's handler was already told is gone. client-go returns
+// its own marker then.
 func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.NoError(t, store.Add(pod("a", 1)))
@@ -155,7 +165,8 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 
 	theirStore := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
 	require.NoError(t, theirStore.Add(pod("a", 1)))
-	theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirStore, nil, 0, true).(tellable)
+	theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirStore,
+		nil, 0, true).(tellable)
 	if !ok {
 		t.Skip("client-go's cannot be told of the store")
 	}
@@ -192,7 +203,8 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 func TestMutationCache_LateWriteOfWhatIsGone(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-		c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, true)
+		c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
+			true)
 		written := podOnNode("a", 2, "", "first")
 		c.OnAddOrUpdate(written)
 		c.OnDelete(written)

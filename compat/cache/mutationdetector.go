@@ -15,7 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// How often a detector compares, and for how long it watches an object: between one and two times detectFor.
+// How often a detector compares, and for how long it watches an object: between one and two times
+// detectFor.
 const (
 	detectEvery = time.Second
 	detectFor   = 2 * time.Minute
@@ -39,7 +40,8 @@ func NewCacheMutationDetector(name string) MutationDetector {
 	if on, _ := strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR")); !on {
 		return noDetector{}
 	}
-	klog.Background().Info("Warning: the mutation detector copies every cached object", "cache", name)
+	klog.Background().Info("Warning: the mutation detector copies every cached object", "cache",
+		name)
 	return &mutationDetector{name: name}
 }
 
@@ -98,7 +100,8 @@ func (d *mutationDetector) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// compare tells of the objects that were changed, and lets go of those that were watched for long enough.
+// compare tells of the objects that were changed, and lets go of those that were watched for long
+// enough.
 func (d *mutationDetector) compare(now time.Time) string {
 	d.mu.Lock()
 	switch {
@@ -114,7 +117,8 @@ func (d *mutationDetector) compare(now time.Time) string {
 	for _, snapshots := range watched {
 		for _, s := range snapshots {
 			if !reflect.DeepEqual(s.cached, s.copied) {
-				report += fmt.Sprintf("CACHE %s ALTERED!\n%s\n", d.name, diff.Diff(s.copied, s.cached))
+				report += fmt.Sprintf("CACHE %s ALTERED!\n%s\n", d.name,
+					diff.Diff(s.copied, s.cached))
 			}
 		}
 	}

@@ -38,10 +38,12 @@ func (l later) Done() <-chan struct{} { return l.done }
 func TestWaitFor_LogsEachWhenItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))
+		ctx := klog.NewContext(t.Context(),
+			textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))
 		ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("enough"))
 		defer cancel()
-		checkers := []cache.DoneChecker{after("slow", 2*time.Second), after("never", time.Hour), after("fast", time.Second)}
+		checkers := []cache.DoneChecker{after("slow", 2*time.Second), after("never", time.Hour),
+			after("fast", time.Second)}
 		require.False(t, cache.WaitFor(ctx, "caches", checkers...))
 		var got []string
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {

@@ -38,7 +38,8 @@ func Example() {
 			OnStoppedLeading: func() { fmt.Println("stopped") },
 		},
 	})
-	lease, _ := client.CoordinationV1().Leases("kube-system").Get(context.Background(), "my-controller", metav1.GetOptions{})
+	lease, _ := client.CoordinationV1().Leases("kube-system").Get(context.Background(),
+		"my-controller", metav1.GetOptions{})
 	fmt.Printf("the lease is held by %q\n", *lease.Spec.HolderIdentity)
 	// Output:
 	// leading

@@ -20,8 +20,8 @@ import (
 //
 // Source: tools/leaderelection/leasecandidate.go CacheSyncWaiter
 type CacheSyncWaiter interface {
-	// WaitForCacheSync waits until it has, or stopCh is closed, and returns the kinds of objects with whether it has. What
-	// has not been started is not waited for, and left out.
+	// WaitForCacheSync waits until it has, or stopCh is closed, and returns the kinds of objects
+	// with whether it has. What has not been started is not waited for, and left out.
 	WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 }
 
@@ -33,8 +33,9 @@ type LeaseCandidate struct {
 	contact   *contact
 }
 
-// NewCandidate returns a candidate that does nothing before Run, and what waits until it hears from its coordinator. Names
-// and versions that are empty but must not be are an error here; client-go lets the API server refuse them.
+// NewCandidate returns a candidate that does nothing before Run, and what waits until it hears from
+// its coordinator. Names and versions that are empty but must not be are an error here; client-go
+// lets the API server refuse them.
 //
 // Source: tools/leaderelection/leasecandidate.go NewCandidate
 func NewCandidate(clientset kubernetes.Interface,
@@ -44,7 +45,8 @@ func NewCandidate(clientset kubernetes.Interface,
 	binaryVersion, emulationVersion string,
 	strategy coordinationv1.CoordinatedLeaseStrategy,
 ) (*LeaseCandidate, CacheSyncWaiter, error) {
-	contact := &contact{CandidateClient: clientset.CoordinationV1beta1().LeaseCandidates(candidateNamespace)}
+	contact := &contact{CandidateClient: clientset.CoordinationV1beta1().LeaseCandidates(
+		candidateNamespace)}
 	contact.made, contact.make = context.WithCancel(context.Background())
 	candidate, err := leaderelection.NewLeaseCandidate(leaderelection.LeaseCandidateConfig{
 		Client:           contact,
@@ -61,8 +63,8 @@ func NewCandidate(clientset kubernetes.Interface,
 	return &LeaseCandidate{candidate, contact}, contact, nil
 }
 
-// Run keeps an object of the candidate's name on the API server, and answers the coordinator, until ctx is done. The object
-// stays.
+// Run keeps an object of the candidate's name on the API server, and answers the coordinator, until
+// ctx is done. The object stays.
 func (c *LeaseCandidate) Run(ctx context.Context) {
 	c.contact.started.Store(true)
 	c.candidate.Run(ctx)
@@ -92,5 +94,6 @@ func (c *contact) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 	case <-c.made.Done():
 	case <-stopCh:
 	}
-	return map[reflect.Type]bool{reflect.TypeFor[*coordinationv1beta1.LeaseCandidate](): c.made.Err() != nil}
+	candidate := reflect.TypeFor[*coordinationv1beta1.LeaseCandidate]()
+	return map[reflect.Type]bool{candidate: c.made.Err() != nil}
 }

@@ -21,8 +21,8 @@ type MetricsProvider interface {
 // global is what SetProvider was given.
 var global atomic.Pointer[MetricsProvider]
 
-// SetProvider sets who makes the metrics of the electors that are made from now on. Only the first call counts. It may be
-// called from any goroutine.
+// SetProvider sets who makes the metrics of the electors that are made from now on. Only the first
+// call counts. It may be called from any goroutine.
 //
 // Source: tools/leaderelection/metrics.go SetProvider
 func SetProvider(metricsProvider MetricsProvider) {

@@ -56,7 +56,8 @@ var (
 	provided      bool
 )
 
-// All there is to say of providers is said by one test. client-go does not always say that it has stopped leading.
+// All there is to say of providers is said by one test. client-go does not always say that it has
+// stopped leading.
 func TestDifference_AStoppedLeadersMetricIsOff(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		p.elector(impl)
@@ -70,13 +71,14 @@ func TestDifference_AStoppedLeadersMetricIsOff(t *testing.T) {
 		reference.SetProvider(clientGosProvider{&second})
 
 		refused := false
-		p.client.(*fake.Clientset).PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if refused || time.Since(p.start) < 3*time.Second {
-				return false, nil, nil
-			}
-			refused = true
-			return true, nil, apierrors.NewInternalError(assert.AnError)
-		})
+		p.client.(*fake.Clientset).PrependReactor("update", "leases",
+			func(clienttesting.Action) (bool, runtime.Object, error) {
+				if refused || time.Since(p.start) < 3*time.Second {
+					return false, nil, nil
+				}
+				refused = true
+				return true, nil, apierrors.NewInternalError(assert.AnError)
+			})
 		first.take()
 		e := p.elector(impl)
 		assert.Equal(t, []string{"off lock"}, first.take())
@@ -87,7 +89,8 @@ func TestDifference_AStoppedLeadersMetricIsOff(t *testing.T) {
 		if impl == ours {
 			assert.Equal(t, []string{"on lock", "slow lock", "off lock"}, told)
 		} else {
-			assert.Equal(t, []string{"on lock", "slow lock"}, told, "a leader for ever, for it was stopped between two renewals")
+			assert.Equal(t, []string{"on lock", "slow lock"}, told,
+				"a leader for ever, for it was stopped between two renewals")
 		}
 		assert.Empty(t, second.take(), "only the first call counts")
 	})

@@ -15,18 +15,21 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// NewIndexerInformerWatcher runs an informer and shows what it sees as a watch. Stop ends both; the channel closes when
-// the informer has ended. A tombstone shows as Deleted with the last state that was seen.
+// NewIndexerInformerWatcher runs an informer and shows what it sees as a watch. Stop ends both; the
+// channel closes when the informer has ended. A tombstone shows as Deleted with the last state that
+// was seen.
 //
 // Source: tools/watch/informerwatcher.go NewIndexerInformerWatcher
-func NewIndexerInformerWatcher(lw cache.ListerWatcher, objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
+func NewIndexerInformerWatcher(lw cache.ListerWatcher,
+	objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
 	return NewIndexerInformerWatcherWithLogger(klog.Background(), lw, objType)
 }
 
 // NewIndexerInformerWatcherWithLogger is NewIndexerInformerWatcher with a logger.
 //
 // Source: tools/watch/informerwatcher.go NewIndexerInformerWatcherWithLogger
-func NewIndexerInformerWatcherWithLogger(logger klog.Logger, lw cache.ListerWatcher, objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
+func NewIndexerInformerWatcherWithLogger(logger klog.Logger, lw cache.ListerWatcher,
+	objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
 	out, ended := make(chan watch.Event), make(chan struct{})
 	w := watch.NewProxyWatcher(out)
 	h := &handover{out: out, ended: ended, wake: make(chan struct{}, 1)}
@@ -48,7 +51,8 @@ func NewIndexerInformerWatcherWithLogger(logger klog.Logger, lw cache.ListerWatc
 	return indexer, informer, w, ended
 }
 
-// handover keeps events until somebody reads them, without bound: the informer must not wait for the reader.
+// handover keeps events until somebody reads them, without bound: the informer must not wait for
+// the reader.
 //
 //	V1  waiting is not empty  =>  wake is full, or run is about to look
 type handover struct {

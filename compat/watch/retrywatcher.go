@@ -22,9 +22,10 @@ import (
 // minRestartDelay is the least time between two beginnings of a watch.
 const minRestartDelay = time.Second
 
-// RetryWatcher is a watch that is begun again where it ended, so that its reader sees every event once, in order. What
-// cannot be continued ends it after an Error event: a resourceVersion that the server has forgotten, missing permission or
-// credentials, an object without a resourceVersion, an unknown event.
+// RetryWatcher is a watch that is begun again where it ended, so that its reader sees every event
+// once, in order. What cannot be continued ends it after an Error event: a resourceVersion that the
+// server has forgotten, missing permission or credentials, an object without a resourceVersion, an
+// unknown event.
 //
 //	W1  resourceVersion is that of the last event that was handed over, or of a bookmark after it
 //	W2  two watches begin at least minRestartDelay apart, and later where the server asks for it
@@ -45,17 +46,22 @@ var _ watch.Interface = (*RetryWatcher)(nil)
 // Deprecated: use NewRetryWatcherWithContext.
 //
 // Source: tools/watch/retrywatcher.go NewRetryWatcher
-func NewRetryWatcher(initialResourceVersion string, watcherClient cache.Watcher) (*RetryWatcher, error) {
-	return NewRetryWatcherWithContext(context.Background(), initialResourceVersion, cache.ToWatcherWithContext(watcherClient))
+func NewRetryWatcher(initialResourceVersion string,
+	watcherClient cache.Watcher) (*RetryWatcher, error) {
+	return NewRetryWatcherWithContext(context.Background(), initialResourceVersion,
+		cache.ToWatcherWithContext(watcherClient))
 }
 
-// NewRetryWatcherWithContext returns a RetryWatcher that runs until ctx is done or Stop is called. The error says that a
-// watch from initialResourceVersion, "" or "0", does not begin at a known state.
+// NewRetryWatcherWithContext returns a RetryWatcher that runs until ctx is done or Stop is called.
+// The error says that a watch from initialResourceVersion, "" or "0", does not begin at a known
+// state.
 //
 // Source: tools/watch/retrywatcher.go NewRetryWatcherWithContext
-func NewRetryWatcherWithContext(ctx context.Context, initialResourceVersion string, watcherClient cache.WatcherWithContext) (*RetryWatcher, error) {
+func NewRetryWatcherWithContext(ctx context.Context, initialResourceVersion string,
+	watcherClient cache.WatcherWithContext) (*RetryWatcher, error) {
 	if initialResourceVersion == "" || initialResourceVersion == "0" {
-		return nil, fmt.Errorf("initial RV %q is not supported due to issues with underlying WATCH", initialResourceVersion)
+		return nil, fmt.Errorf("initial RV %q is not supported due to issues with underlying WATCH",
+			initialResourceVersion)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &RetryWatcher{
@@ -109,8 +115,8 @@ func (w *RetryWatcher) run(ctx context.Context) {
 	}
 }
 
-// watch hands over the events of one watch. It says how to go on when it is over, and how long the server wants to be left
-// alone.
+// watch hands over the events of one watch. It says how to go on when it is over, and how long the
+// server wants to be left alone.
 func (w *RetryWatcher) watch(ctx context.Context) (next verdict, pause time.Duration) {
 	one, err := w.watcher.WatchWithContext(ctx, metav1.ListOptions{
 		ResourceVersion:     w.resourceVersion,
@@ -149,7 +155,8 @@ func (w *RetryWatcher) refused(ctx context.Context, err error) verdict {
 	case utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 		logger.V(5).Info("Watch failed", "err", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		logger.Error(err, "Watch failed: the client needs valid credentials and the permission to watch")
+		logger.Error(err,
+			"Watch failed: the client needs valid credentials and the permission to watch")
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
 			s := status.Status()
@@ -165,14 +172,16 @@ func (w *RetryWatcher) refused(ctx context.Context, err error) verdict {
 }
 
 // take hands an event over, and judges what it means.
-func (w *RetryWatcher) take(ctx context.Context, event watch.Event) (next verdict, pause time.Duration) {
+func (w *RetryWatcher) take(ctx context.Context,
+	event watch.Event) (next verdict, pause time.Duration) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 		return w.pass(ctx, event), 0
 	case watch.Error:
 		return w.failed(ctx, event)
 	}
-	klog.FromContext(ctx).Error(nil, "Watch brought an event of an unknown type", "type", event.Type)
+	klog.FromContext(ctx).Error(nil, "Watch brought an event of an unknown type", "type",
+		event.Type)
 	return w.fail(ctx, fmt.Errorf("retryWatcher failed to recognize Event type %q", event.Type)), 0
 }
 
@@ -184,7 +193,8 @@ func (w *RetryWatcher) pass(ctx context.Context, event watch.Event) verdict {
 	}
 	resourceVersion := object.GetResourceVersion()
 	if resourceVersion == "" {
-		return w.fail(ctx, fmt.Errorf("retryWatcher: object %#v doesn't support resourceVersion", event.Object))
+		return w.fail(ctx,
+			fmt.Errorf("retryWatcher: object %#v doesn't support resourceVersion", event.Object))
 	}
 	if event.Type != watch.Bookmark && !w.send(ctx, event) {
 		return end
@@ -194,7 +204,8 @@ func (w *RetryWatcher) pass(ctx context.Context, event watch.Event) verdict {
 }
 
 // failed judges an Error event.
-func (w *RetryWatcher) failed(ctx context.Context, event watch.Event) (next verdict, pause time.Duration) {
+func (w *RetryWatcher) failed(ctx context.Context,
+	event watch.Event) (next verdict, pause time.Duration) {
 	var status *apierrors.StatusError
 	if err := apierrors.FromObject(event.Object); !errors.As(err, &status) {
 		klog.FromContext(ctx).Error(err, "Watch brought an error that is no Status")

@@ -36,12 +36,14 @@ func TestUntilWithoutRetry(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, last, "without a condition there is nothing to read")
 
-	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Modified), isType(watch.Modified), isType(watch.Deleted))
+	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Modified),
+		isType(watch.Modified), isType(watch.Deleted))
 	require.NoError(t, err)
 	require.Equal(t, pod(3), last.Object, "one event meets two conditions")
 
 	oops := errors.New("oops")
-	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Added), func(watch.Event) (bool, error) { return true, oops })
+	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Added),
+		func(watch.Event) (bool, error) { return true, oops })
 	require.ErrorIs(t, err, oops)
 	require.Equal(t, watch.Added, last.Type)
 
@@ -82,7 +84,8 @@ func TestUntilWithSync(t *testing.T) {
 			source.DeleteDropWatch(pod(0))
 			source.ResetWatch()
 		})
-		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, nil, isType(watch.Added), isType(watch.Deleted))
+		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, nil, isType(watch.Added),
+			isType(watch.Deleted))
 		require.NoError(t, err)
 		require.Equal(t, pod(1), last.Object, "the last state that was seen")
 	})
@@ -97,12 +100,14 @@ func TestUntilWithSync_Precondition(t *testing.T) {
 			_, exists, err := store.GetByKey("ns/a")
 			return exists, err
 		}
-		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, exists, isType(watch.Deleted))
+		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, exists,
+			isType(watch.Deleted))
 		require.NoError(t, err)
 		require.Nil(t, last)
 
 		oops := errors.New("oops")
-		_, err = compat.UntilWithSync(t.Context(), source, &v1.Pod{}, func(cache.Store) (bool, error) { return false, oops })
+		_, err = compat.UntilWithSync(t.Context(), source, &v1.Pod{},
+			func(cache.Store) (bool, error) { return false, oops })
 		require.ErrorIs(t, err, oops)
 
 		source.ListError = oops
@@ -162,7 +167,8 @@ func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
 		}
 		require.Equal(t, watch.Event{Type: watch.Added, Object: pod(1)}, <-w.ResultChan())
 		for version := 2; version <= last; version++ {
-			require.Equal(t, watch.Event{Type: watch.Modified, Object: pod(version)}, <-w.ResultChan())
+			require.Equal(t, watch.Event{Type: watch.Modified, Object: pod(version)},
+				<-w.ResultChan())
 		}
 		w.Stop()
 		<-ended

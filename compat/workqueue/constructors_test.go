@@ -33,16 +33,23 @@ var constructors = []struct {
 		func() queue { return reference.New() }, ""},
 	{"NewNamed", func() queue { return workqueue.NewNamed("q") },
 		func() queue { return reference.NewNamed("q") }, now},
-	{"NewWithConfig", func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
+	{"NewWithConfig",
+		func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
 		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) }, now},
 	{"NewTyped", func() queue { return workqueue.NewTyped[any]() },
 		func() queue { return reference.NewTyped[any]() }, ""},
-	{"NewTypedWithConfig", func() queue { return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"}) },
-		func() queue { return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"}) }, now},
+	{"NewTypedWithConfig", func() queue {
+		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"})
+	},
+		func() queue {
+			return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"})
+		}, now},
 	{"an order", func() queue {
-		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()})
+		return workqueue.NewTypedWithConfig(
+			workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()})
 	}, func() queue {
-		return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()})
+		return reference.NewTypedWithConfig(
+			reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()})
 	}, ""},
 
 	{"NewDelayingQueue", func() queue { return workqueue.NewDelayingQueue() },
@@ -66,52 +73,68 @@ var constructors = []struct {
 	{"TypedNewDelayingQueue", func() queue { return workqueue.TypedNewDelayingQueue[any]() },
 		func() queue { return reference.TypedNewDelayingQueue[any]() }, ""},
 	{"NewTypedDelayingQueueWithConfig", func() queue {
-		return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{Name: "q"})
+		return workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[any]{Name: "q"})
 	}, func() queue {
-		return reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[any]{Name: "q"})
+		return reference.NewTypedDelayingQueueWithConfig(
+			reference.TypedDelayingQueueConfig[any]{Name: "q"})
 	}, later},
 
-	{"NewRateLimitingQueue", func() queue { return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter()) },
-		func() queue { return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter()) }, ""},
+	{"NewRateLimitingQueue", func() queue {
+		return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter())
+	},
+		func() queue {
+			return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter())
+		}, ""},
 	{"NewNamedRateLimitingQueue", func() queue {
 		return workqueue.NewNamedRateLimitingQueue(workqueue.DefaultItemBasedRateLimiter(), "q")
 	}, func() queue {
 		return reference.NewNamedRateLimitingQueue(reference.DefaultItemBasedRateLimiter(), "q")
 	}, later},
 	{"NewRateLimitingQueueWithConfig", func() queue {
-		return workqueue.NewRateLimitingQueueWithConfig(workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
+		return workqueue.NewRateLimitingQueueWithConfig(
+			workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
 			workqueue.RateLimitingQueueConfig{Name: "q"})
 	}, func() queue {
-		return reference.NewRateLimitingQueueWithConfig(reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
+		return reference.NewRateLimitingQueueWithConfig(
+			reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
 			reference.RateLimitingQueueConfig{Name: "q"})
 	}, later},
 	{"NewRateLimitingQueueWithDelayingInterface", func() queue {
-		return workqueue.NewRateLimitingQueueWithDelayingInterface(workqueue.NewNamedDelayingQueue("inner"),
+		return workqueue.NewRateLimitingQueueWithDelayingInterface(
+			workqueue.NewNamedDelayingQueue("inner"),
 			workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
 	}, func() queue {
-		return reference.NewRateLimitingQueueWithDelayingInterface(reference.NewNamedDelayingQueue("inner"),
+		return reference.NewRateLimitingQueueWithDelayingInterface(
+			reference.NewNamedDelayingQueue("inner"),
 			reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
 	}, strings.ReplaceAll(later, "q/", "inner/")},
 	{"NewTypedRateLimitingQueue", func() queue {
-		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[any]())
+		return workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[any]())
 	}, func() queue {
-		return reference.NewTypedRateLimitingQueue(reference.DefaultTypedControllerRateLimiter[any]())
+		return reference.NewTypedRateLimitingQueue(
+			reference.DefaultTypedControllerRateLimiter[any]())
 	}, ""},
 	{"NewTypedRateLimitingQueueWithConfig", func() queue {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1), &workqueue.MaxOfRateLimiter{}),
+			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
+				&workqueue.MaxOfRateLimiter{}),
 			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"})
 	}, func() queue {
 		return reference.NewTypedRateLimitingQueueWithConfig(
-			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1), &reference.MaxOfRateLimiter{}),
+			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1),
+				&reference.MaxOfRateLimiter{}),
 			reference.TypedRateLimitingQueueConfig[any]{Name: "q"})
 	}, later},
 	{"a delay that is cut", func() queue {
 		return workqueue.NewRateLimitingQueue(
-			workqueue.NewWithMaxWaitRateLimiter(workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+			workqueue.NewWithMaxWaitRateLimiter(
+				workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
 	}, func() queue {
 		return reference.NewRateLimitingQueue(
-			reference.NewWithMaxWaitRateLimiter(reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+			reference.NewWithMaxWaitRateLimiter(
+				reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
 	}, ""},
 }
 
@@ -192,19 +215,27 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 				var queues []queue
 				if impl == ours {
 					queues = []queue{
-						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q",
+							MetricsProvider: oursProvider{own}}),
 						workqueue.NewTypedDelayingQueueWithConfig(
-							workqueue.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
-						workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[any](),
-							workqueue.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+							workqueue.TypedDelayingQueueConfig[any]{Name: "q",
+								MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedRateLimitingQueueWithConfig(
+							workqueue.DefaultTypedItemBasedRateLimiter[any](),
+							workqueue.TypedRateLimitingQueueConfig[any]{Name: "q",
+								MetricsProvider: oursProvider{own}}),
 					}
 				} else {
 					queues = []queue{
-						reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+						reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q",
+							MetricsProvider: referenceProvider{own}}),
 						reference.NewTypedDelayingQueueWithConfig(
-							reference.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
-						reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[any](),
-							reference.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+							reference.TypedDelayingQueueConfig[any]{Name: "q",
+								MetricsProvider: referenceProvider{own}}),
+						reference.NewTypedRateLimitingQueueWithConfig(
+							reference.DefaultTypedItemBasedRateLimiter[any](),
+							reference.TypedRateLimitingQueueConfig[any]{Name: "q",
+								MetricsProvider: referenceProvider{own}}),
 					}
 				}
 				for i, q := range queues {
@@ -219,18 +250,21 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 
 // A clock of one's own decides when an item is due, in each kind of queue that can be given one.
 func TestCustomClock(t *testing.T) {
-	for name, construct := range map[string]func(*testingclock.FakeClock) workqueue.DelayingInterface{
-		"NewDelayingQueueWithCustomClock": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewDelayingQueueWithCustomClock(clock, "")
+	type delaying = workqueue.DelayingInterface
+	type makeQueue func(*testingclock.FakeClock) delaying
+	for name, construct := range map[string]makeQueue{
+		"NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {
+			return workqueue.NewDelayingQueueWithCustomClock(c, "")
 		},
-		"client-go's": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
+		"client-go's": func(clock *testingclock.FakeClock) delaying {
 			return reference.NewDelayingQueueWithCustomClock(clock, "")
 		},
-		"DelayingQueueConfig": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
+		"DelayingQueueConfig": func(clock *testingclock.FakeClock) delaying {
 			return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Clock: clock})
 		},
-		"RateLimitingQueueConfig": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewRateLimitingQueueWithConfig(nil, workqueue.RateLimitingQueueConfig{Clock: clock})
+		"RateLimitingQueueConfig": func(clock *testingclock.FakeClock) delaying {
+			return workqueue.NewRateLimitingQueueWithConfig(nil,
+				workqueue.RateLimitingQueueConfig{Clock: clock})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

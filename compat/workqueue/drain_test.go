@@ -34,10 +34,12 @@ func onEachQueue(t *testing.T, f func(t *testing.T, q queue)) {
 				reference.DefaultTypedControllerRateLimiter[any]())
 		},
 		"with a clock/impl=ours": func() queue {
-			return workqueue.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()), "")
+			return workqueue.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()),
+				"")
 		},
 		"with a clock/impl=client-go": func() queue {
-			return reference.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()), "")
+			return reference.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()),
+				"")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,19 +136,20 @@ func TestDrain_Waiting(t *testing.T) {
 // A delaying queue registers with its clock what client-go's does, so that a test that waits until
 // a fake clock has waiters does not hang, and an item is added when the clock is stepped.
 func TestFakeClock_HasWaiters(t *testing.T) {
-	type makeQueue func(*testingclock.FakeClock) workqueue.DelayingInterface
+	type delaying = workqueue.DelayingInterface
+	type makeQueue func(*testingclock.FakeClock) delaying
 	for name, construct := range map[string]makeQueue{
-		"delaying/impl=ours": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
+		"delaying/impl=ours": func(c *testingclock.FakeClock) delaying {
 			return workqueue.NewDelayingQueueWithCustomClock(c, "")
 		},
-		"delaying/impl=client-go": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
+		"delaying/impl=client-go": func(c *testingclock.FakeClock) delaying {
 			return reference.NewDelayingQueueWithCustomClock(c, "")
 		},
-		"rate limiting/impl=ours": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
+		"rate limiting/impl=ours": func(c *testingclock.FakeClock) delaying {
 			return workqueue.NewTypedRateLimitingQueueWithConfig(nil,
 				workqueue.TypedRateLimitingQueueConfig[any]{Clock: c})
 		},
-		"rate limiting/impl=client-go": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
+		"rate limiting/impl=client-go": func(c *testingclock.FakeClock) delaying {
 			return reference.NewTypedRateLimitingQueueWithConfig(nil,
 				reference.TypedRateLimitingQueueConfig[any]{Clock: c})
 		},

@@ -32,12 +32,14 @@ func TestDifference_PanicOfTheOwnersQueue(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.DefaultConfig)
 	for impl, construct := range map[string]func() workqueue.DelayingInterface{
 		ours: func() workqueue.DelayingInterface {
-			return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{
-				Logger: &logger, Queue: full{workqueue.NewTyped[any]()}})
+			return workqueue.NewTypedDelayingQueueWithConfig(
+				workqueue.TypedDelayingQueueConfig[any]{
+					Logger: &logger, Queue: full{workqueue.NewTyped[any]()}})
 		},
 		clientGo: func() workqueue.DelayingInterface {
-			return reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[any]{
-				Logger: &logger, Queue: full{reference.NewTyped[any]()}})
+			return reference.NewTypedDelayingQueueWithConfig(
+				reference.TypedDelayingQueueConfig[any]{
+					Logger: &logger, Queue: full{reference.NewTyped[any]()}})
 		},
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {

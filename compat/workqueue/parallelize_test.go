@@ -47,7 +47,8 @@ func TestParallelizeUntil_WithChunkSize(t *testing.T) {
 func TestParallelizeUntil_WithoutOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []int
-		workqueue.ParallelizeUntil(t.Context(), 1, 3, func(piece int) { ended = append(ended, piece) })
+		workqueue.ParallelizeUntil(t.Context(), 1, 3,
+			func(piece int) { ended = append(ended, piece) })
 		assert.Equal(t, []int{0, 1, 2}, ended)
 	})
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster runs a real kube-apiserver and its etcd from Go alone: no container, no download but Go modules.
+// Package cluster runs a real kube-apiserver and its etcd from Go alone: no container, no download
+// but Go modules.
 //
 //	cluster.Start -> etcd, kube-apiserver (processes on loopback) <- rest.Config
 //
-// There is no controller manager, scheduler or kubelet: objects stay as they are written, namespaces are never emptied,
-// garbage is not collected.
+// There is no controller manager, scheduler or kubelet: objects stay as they are written,
+// namespaces are never emptied, garbage is not collected.
 //
-// Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them from outliving the tests.
-// Goroutines: one for each process, until it ends. Locking: none; a Cluster is used by one goroutine at a time, what it
-// hands out by any.
+// Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them
+// from outliving the tests. Goroutines: one for each process, until it ends. Locking: none; a
+// Cluster is used by one goroutine at a time, what it hands out by any.
 //
 // Run go test -v -run TestConformance ./... in e2e.
 package cluster
@@ -31,7 +32,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// startTimeout bounds the wait until a program is ready. It takes seconds; a busy machine may need many.
+// startTimeout bounds the wait until a program is ready. It takes seconds; a busy machine may need
+// many.
 const startTimeout = 3 * time.Minute
 
 // The bearer tokens of the two users that a cluster knows.
@@ -63,8 +65,9 @@ type Cluster struct {
 	apiserver *Process // nil while stopped
 }
 
-// Start builds the programs if that has not happened before, starts them on free ports and returns when the API server
-// is ready. Stop ends them. An error carries the end of the failed program's log.
+// Start builds the programs if that has not happened before, starts them on free ports and returns
+// when the API server is ready. Stop ends them. An error carries the end of the failed program's
+// log.
 func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	if options.Progress == nil {
 		options.Progress = os.Stderr
@@ -88,7 +91,8 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// New starts a cluster for a test, stops it when the test ends, and shows both logs if the test failed.
+// New starts a cluster for a test, stops it when the test ends, and shows both logs if the test
+// failed.
 func New(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c, err := Start(t.Context(), options)
@@ -141,7 +145,8 @@ func (c *Cluster) Kubeconfig() string { return c.path("kubeconfig") }
 
 func (c *Cluster) kubeconfig() clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
-	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.url, CertificateAuthority: c.path(certFile)}
+	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.url,
+		CertificateAuthority: c.path(certFile)}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: AdminToken}
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "admin"}
 	config.CurrentContext = "e2e"
@@ -159,7 +164,8 @@ func (c *Cluster) Logs() string {
 	return text
 }
 
-// Stop ends both programs and removes everything they wrote. It is safe after a failed Start, and twice.
+// Stop ends both programs and removes everything they wrote. It is safe after a failed Start, and
+// twice.
 func (c *Cluster) Stop() error {
 	c.KillAPIServer() // its graceful end takes long, and nothing outlives it
 	if c.etcd != nil {

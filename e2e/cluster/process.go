@@ -24,16 +24,17 @@ type Process struct {
 	err     error         // how it ended; read after done
 }
 
-// Run starts one more program beside the servers. Its output goes to NAME.log in the cluster's folder, which is also the
-// folder it runs in. Whoever started it ends it.
+// Run starts one more program beside the servers. Its output goes to NAME.log in the cluster's
+// folder, which is also the folder it runs in. Whoever started it ends it.
 func (c *Cluster) Run(name, program string, args ...string) (*Process, error) {
 	return startProcess(c.dir, name, program, args...)
 }
 
 // startProcess starts a program whose output is appended to dir/NAME.log.
 //
-// Where the system can (Linux), the program dies with this one, however this one ends. The kernel ties it to the thread
-// that started it, so one goroutine keeps that thread until the program has ended.
+// Where the system can (Linux), the program dies with this one, however this one ends. The kernel
+// ties it to the thread that started it, so one goroutine keeps that thread until the program has
+// ended.
 func startProcess(dir, name, program string, args ...string) (*Process, error) {
 	p := &Process{
 		cmd:     exec.Command(program, args...),

@@ -6,5 +6,6 @@ package cluster
 
 import "syscall"
 
-// dieWithParent has no equivalent here: a killed test binary leaves the servers to be ended by hand.
+// dieWithParent has no equivalent here: a killed test binary leaves the servers to be ended by
+// hand.
 func dieWithParent() *syscall.SysProcAttr { return nil }

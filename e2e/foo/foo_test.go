@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foo_test shows that a controller is the same with client-go's imports and with compat's: its text, and what it
-// does to a server.
+// Package foo_test shows that a controller is the same with client-go's imports and with compat's:
+// its text, and what it does to a server.
 //
-// Read clientgo/controller.go, which is the controller, then foo_test.go, which is what it does, and imports_test.go.
+// Read clientgo/controller.go, which is the controller, then foo_test.go, which is what it does,
+// and imports_test.go.
 package foo_test
 
 import (
@@ -89,7 +90,8 @@ var chapters = []struct {
 		now := w.hasDeployment("web-e", 5, "")
 		assert.Equal(w.t, theirs.UID, now.UID)
 		assert.Equal(w.t, theirs.Generation, now.Generation)
-		w.deleteDeployment("web-e") // nothing tells the controller whose that was: it is the retry that finds out
+		// nothing tells the controller whose that was: it is the retry that finds out
+		w.deleteDeployment("web-e")
 		w.hasDeployment("web-e", 1, "e")
 	}},
 	{"a Foo that names no Deployment waits until it does", func(w *world) {
@@ -106,7 +108,8 @@ var chapters = []struct {
 		w.fooHasAvailable("i", 1) // so the Deployment is in the controller's cache
 		mend := w.way.cut()
 		w.deleteDeployment("web-i")
-		mend() // the watch has expired, and the list says what is missing: handleObject gets a tombstone
+		// the watch has expired, and the list says what is missing: handleObject gets a tombstone
+		mend()
 		w.hasDeployment("web-i", 1, "i")
 	}},
 	{"a deleted Foo wants nothing any more", func(w *world) {
@@ -114,7 +117,8 @@ var chapters = []struct {
 		w.hasDeployment("web-g", 1, "g")
 		w.deleteFoo("g") // its Deployment stays: a garbage collector is not there
 		w.createFoo("h", "web-h", 1)
-		w.hasDeployment("web-h", 1, "h") // so the controller, which hears of Foos in order, knows that g is gone
+		// so the controller, which hears of Foos in order, knows that g is gone
+		w.hasDeployment("web-h", 1, "h")
 		w.deleteDeployment("web-g")
 		w.scaleDeployment("web-h", 9)
 		w.hasDeployment("web-h", 1, "h") // so it has heard of that, too

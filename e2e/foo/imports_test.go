@@ -21,7 +21,8 @@ var swapped = map[string]string{
 	`"k8s.io/client-go/util/workqueue"`: `"example.com/informerstack/compat/workqueue"`,
 }
 
-// Who changes the import lines has changed everything: line by line, the two controllers are the same.
+// Who changes the import lines has changed everything: line by line, the two controllers are the
+// same.
 func TestOnlyImportsDiffer(t *testing.T) {
 	files := goFiles(t, "clientgo")
 	require.Equal(t, files, goFiles(t, "compat"))
@@ -40,11 +41,12 @@ func TestOnlyImportsDiffer(t *testing.T) {
 	assert.Len(t, seen, len(swapped), "imports of client-go's")
 }
 
-// With compat's imports the program contains no other informers: client-go's are not even linked. (Its work queue is, with any
-// client of client-go's: it reloads certificates.)
+// With compat's imports the program contains no other informers: client-go's are not even linked.
+// (Its work queue is, with any client of client-go's: it reloads certificates.)
 func TestCompat_LinksNoOtherInformers(t *testing.T) {
 	const ours, theirs = "example.com/informerstack/compat/cache", "k8s.io/client-go/tools/cache"
-	for folder, want := range map[string][2]string{"./clientgo": {theirs, ours}, "./compat": {ours, theirs}} {
+	for folder, want := range map[string][2]string{"./clientgo": {theirs, ours},
+		"./compat": {ours, theirs}} {
 		out, err := exec.Command("go", "list", "-deps", folder).Output()
 		require.NoError(t, err)
 		deps := strings.Fields(string(out))

@@ -17,9 +17,10 @@ import (
 
 // link is the way on which a controller hears of Deployments. It can be cut.
 type link struct {
-	mu      sync.Mutex
-	mended  chan struct{} // nil while the link is up
-	expired bool          // the next watch is told 410: what happened meanwhile is not known any more
+	mu     sync.Mutex
+	mended chan struct{} // nil while the link is up
+	// the next watch is told 410: what happened meanwhile is not known any more
+	expired bool
 	open    []*cutBody
 }
 

@@ -63,7 +63,8 @@ func define(t *testing.T, config *rest.Config) {
 	})
 	foos, err := api.NewForConfig(config)
 	require.NoError(t, err)
-	eventually(t, func(t *assert.CollectT, ctx context.Context) { // established is a little before served
+	// established is a little before served
+	eventually(t, func(t *assert.CollectT, ctx context.Context) {
 		_, err := foos.Foos("").List(ctx, metav1.ListOptions{})
 		require.NoError(t, err)
 	})

@@ -31,7 +31,8 @@ const patience = 30 * time.Second
 // eventually waits for what the controller, or the server, will have done.
 func eventually(t *testing.T, check func(t *assert.CollectT, ctx context.Context)) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) { check(c, t.Context()) }, patience, 10*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { check(c, t.Context()) }, patience,
+		10*time.Millisecond)
 }
 
 // world is a namespace with a controller, and what is done and seen there.
@@ -52,7 +53,8 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	foos, err := api.NewForConfig(config)
 	require.NoError(t, err)
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "foo-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "foo-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	return &world{
 		t: t, ctx: t.Context(), config: config, way: &link{}, namespace: ns.Name,
@@ -145,8 +147,10 @@ func (w *world) scaleDeployment(name string, replicas int32) {
 // makeAvailable says what the deployment controller of a cluster with nodes would say.
 func (w *world) makeAvailable(name string, replicas int32) {
 	w.t.Helper()
-	patch := fmt.Appendf(nil, `{"status":{"replicas":%[1]d,"readyReplicas":%[1]d,"availableReplicas":%[1]d}}`, replicas)
-	_, err := w.deployments.Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	patch := fmt.Appendf(nil,
+		`{"status":{"replicas":%[1]d,"readyReplicas":%[1]d,"availableReplicas":%[1]d}}`, replicas)
+	_, err := w.deployments.Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{},
+		"status")
 	require.NoError(w.t, err)
 }
 
@@ -155,7 +159,8 @@ func (w *world) deleteDeployment(name string) {
 	require.NoError(w.t, w.deployments.Delete(w.ctx, name, metav1.DeleteOptions{}))
 }
 
-// hasDeployment waits for a Deployment of that size that owner, a Foo's name, controls; "" is for none.
+// hasDeployment waits for a Deployment of that size that owner, a Foo's name, controls; "" is for
+// none.
 func (w *world) hasDeployment(name string, replicas int32, owner string) *appsv1.Deployment {
 	w.t.Helper()
 	var deployment *appsv1.Deployment

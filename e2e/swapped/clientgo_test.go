@@ -21,11 +21,12 @@ import (
 
 const clientGo = "k8s.io/client-go/"
 
-// clientGoSwapped are the packages that are replaced, and clientGoBeside those that stand beside them, whose code and tests
-// stay client-go's.
+// clientGoSwapped are the packages that are replaced, and clientGoBeside those that stand beside
+// them, whose code and tests stay client-go's.
 var (
 	clientGoSwapped = []string{
-		"tools/cache", "tools/cache/synctrack", "tools/cache/testing", "tools/leaderelection", "tools/leaderelection/resourcelock",
+		"tools/cache", "tools/cache/synctrack", "tools/cache/testing", "tools/leaderelection",
+		"tools/leaderelection/resourcelock",
 		"tools/watch", "util/workqueue",
 	}
 	clientGoBeside = []string{"dynamic/dynamicinformer", "metadata/metadatainformer"}
@@ -40,7 +41,8 @@ func clientGoPruned(t *testing.T, path string) prune.Result {
 	return result
 }
 
-// client-go's own tests: all that use only exported names pass on this stack, and so do those of the packages that use it.
+// client-go's own tests: all that use only exported names pass on this stack, and so do those of
+// the packages that use it.
 func TestSwapped_ClientGo(t *testing.T) {
 	goWork := swap(t, "clientgo")
 	var packages []string
@@ -60,7 +62,9 @@ func TestSwapped_ClientGo(t *testing.T) {
 		}
 	}
 	excused := map[string]string{
-		clientGo + "tools/cache TestNewReflectorWithCustomBackoff": "waits 250 ms of real time and must end within 300: on a busy machine it fails on client-go, too",
+		clientGo +
+			"tools/cache TestNewReflectorWithCustomBackoff": "waits 250 ms of real time and " +
+			"must end within 300 ms: on a busy machine it fails on client-go too",
 	}
 	plain := testUntilPassed(t, "clientgo", "off", nil, excused, packages)
 	maps.DeleteFunc(plain, func(name, _ string) bool {
@@ -140,7 +144,8 @@ func findTest(ref string) error {
 		return err
 	}
 	if transcript != "" {
-		if _, err := os.Stat(filepath.Join("../../testdata", folder, transcript+".txt")); err != nil {
+		if _, err := os.Stat(
+			filepath.Join("../../testdata", folder, transcript+".txt")); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,8 @@ func (w *workload) createConfigMaps(count int) {
 					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
 					Data:       map[string]string{"k": strings.Repeat("x", 1000)},
 				}
-				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap, metav1.CreateOptions{})
+				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap,
+					metav1.CreateOptions{})
 				errs <- err
 			}
 		})
@@ -91,5 +92,6 @@ func (w *workload) createConfigMaps(count int) {
 // hasReplicaSet waits until there is one with the image.
 func (w *workload) hasReplicaSet(image string) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return w.replicaSets(w.t)[image] != nil }, patience, 20*time.Millisecond)
+	require.Eventually(w.t, func() bool { return w.replicaSets(w.t)[image] != nil }, patience,
+		20*time.Millisecond)
 }

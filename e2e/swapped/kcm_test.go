@@ -27,8 +27,9 @@ const (
 	retryPeriod   = 500 * time.Millisecond
 )
 
-// kube-controller-manager, with every controller that it has, keeps a Deployment on this stack as it does on client-go,
-// through the death of the one that led, and what it tells Prometheus has the same names.
+// kube-controller-manager, with every controller that it has, keeps a Deployment on this stack as
+// it does on client-go, through the death of the one that led, and what it tells Prometheus has the
+// same names.
 func TestSwapped_KubeControllerManager(t *testing.T) {
 	series := map[string][]string{}
 	for _, on := range []string{"client-go", "informerstack"} {
@@ -45,8 +46,8 @@ func TestSwapped_KubeControllerManager(t *testing.T) {
 	assert.Less(t, len(ours), len(series["informerstack"]))
 }
 
-// keepDeployment is the life of a Deployment under two managers, of which the first is killed. It returns the names of the
-// second's series.
+// keepDeployment is the life of a Deployment under two managers, of which the first is killed. It
+// returns the names of the second's series.
 func keepDeployment(t *testing.T, on string) []string {
 	program := buildManager(t, on)
 	servers := cluster.New(t, cluster.Options{})
@@ -70,7 +71,8 @@ func keepDeployment(t *testing.T, on string) []string {
 	killed := time.Now()
 	w.scale(4)
 	w.runs(4, "v2")
-	t.Logf("taken over and scaled %s after the kill", time.Since(killed).Round(100*time.Millisecond))
+	t.Logf("taken over and scaled %s after the kill",
+		time.Since(killed).Round(100*time.Millisecond))
 	second.leads(true)
 
 	w.delete()
@@ -80,8 +82,8 @@ func keepDeployment(t *testing.T, on string) []string {
 	return second.series("workqueue_", "leader_election_", "informer_", "reflector_")
 }
 
-// buildManager compiles kube-controller-manager on one or the other. Without cgo, like the API server, with which it shares
-// most packages.
+// buildManager compiles kube-controller-manager on one or the other. Without cgo, like the API
+// server, with which it shares most packages.
 func buildManager(t testing.TB, on string) (program string) {
 	t.Helper()
 	t.Setenv("CGO_ENABLED", "0")
@@ -110,18 +112,21 @@ func startManager(t testing.TB, servers *cluster.Cluster, program, name string) 
 	require.NoError(t, err)
 	process, err := servers.Run("kube-controller-manager-"+name, program,
 		"--kubeconfig="+servers.Kubeconfig(),
-		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller,token-cleaner-controller",
+		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller,"+
+			"token-cleaner-controller",
 		"--leader-elect-lease-duration="+leaseDuration.String(),
 		"--leader-elect-renew-deadline="+renewDeadline.String(),
 		"--leader-elect-retry-period="+retryPeriod.String(),
 		"--kube-api-qps=1000", "--kube-api-burst=2000", // the API server is the limit
 		"--bind-address=127.0.0.1", "--secure-port="+port,
-		"--authentication-skip-lookup", "--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
+		"--authentication-skip-lookup",
+		"--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
 		"--flex-volume-plugin-dir="+t.TempDir(), // it makes the folder that it does not find
 	)
 	require.NoError(t, err)
 	m := &manager{t, process, "https://" + address, &http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // it signs for itself
+		// it signs for itself
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	}}
 	t.Cleanup(func() {
 		process.Kill()
@@ -140,7 +145,8 @@ func (m *manager) leads(want bool) {
 	require.EventuallyWithT(m.t, func(t *assert.CollectT) {
 		metrics, err := m.get("/metrics")
 		require.NoError(t, err)
-		assert.Contains(t, metrics, `leader_election_master_status{name="kube-controller-manager"} `+status+"\n")
+		assert.Contains(t, metrics,
+			`leader_election_master_status{name="kube-controller-manager"} `+status+"\n")
 	}, patience, 50*time.Millisecond)
 }
 
@@ -165,14 +171,16 @@ func (m *manager) runsOn(on string) {
 // bucket is the label that distinguishes the buckets of one histogram.
 var bucket = regexp.MustCompile(`,?le="[^"]*"`)
 
-// series are the series whose names have one of the prefixes, without their values; sorted, a histogram's buckets once.
+// series are the series whose names have one of the prefixes, without their values; sorted, a
+// histogram's buckets once.
 func (m *manager) series(prefixes ...string) []string {
 	metrics, err := m.get("/metrics")
 	require.NoError(m.t, err)
 	var series []string
 	for line := range strings.Lines(metrics) {
 		name, _, _ := strings.Cut(line, " ")
-		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		if slices.ContainsFunc(prefixes,
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			series = append(series, bucket.ReplaceAllString(name, ""))
 		}
 	}

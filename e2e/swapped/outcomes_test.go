@@ -18,21 +18,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outcomes are of tests: "pass", "fail" or "skip" by "package", "package Test", "package Test/subtest", for Ginkgo's suites
-// also "package Test: specs that ran: count" and, of those that failed, "package Test: spec".
+// outcomes are of tests: "pass", "fail" or "skip" by "package", "package Test", "package
+// Test/subtest", for Ginkgo's suites also "package Test: specs that ran: count" and, of those that
+// failed, "package Test: spec".
 type outcomes map[string]string
 
-// testJSON runs go test with args, packages among them, in the module in dir: one package at a time, for they compete for
-// time, and some for ports. more is of the environment.
+// testJSON runs go test with args, packages among them, in the module in dir: one package at a
+// time, for they compete for time, and some for ports. more is of the environment.
 func testJSON(t testing.TB, dir, goWork string, more []string, args ...string) outcomes {
 	t.Helper()
 	start := time.Now()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-json", "-count=1", "-p=1"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go",
+		append([]string{"test", "-json", "-count=1", "-p=1"}, args...)...)
 	cmd.Dir, cmd.Env = dir, environ(goWork, more...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // a failed test is an exit code
+	// a failed test is an exit code
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
 	result, said := read(out)
@@ -44,7 +47,8 @@ func testJSON(t testing.TB, dir, goWork string, more []string, args ...string) o
 	}
 	require.NotEmpty(t, result, "no test ran: %s", stderr.String())
 	t.Logf("go test %s, GOWORK=%s: %d tests and subtests in %s, failed: %d",
-		strings.Join(args, " "), goWork, len(result), time.Since(start).Round(time.Second), len(failed))
+		strings.Join(args, " "), goWork, len(result), time.Since(start).Round(time.Second),
+		len(failed))
 	return result
 }
 
@@ -90,7 +94,8 @@ func testOf(name string) string {
 	return test
 }
 
-// failed are the names that failed by themselves, not because of what is below them, and are not excused; in order.
+// failed are the names that failed by themselves, not because of what is below them, and are not
+// excused; in order.
 func (o outcomes) failed(excused map[string]string) []string {
 	var all []string
 	for name, outcome := range o {
@@ -156,8 +161,10 @@ func TestOutcomes(t *testing.T) {
 {"ImportPath":"q [q.test]","Action":"build-fail"}
 {"Action":"fail","Package":"q"}
 `))
-	assert.Equal(t, []string{"p TestA/y", "p TestSuite: A thing [It] works", "q [q.test]"}, result.failed(nil))
-	assert.Equal(t, []string{"p TestA/x pass", "p TestB skip", "p TestSuite: specs that ran: 7 pass"}, result.others(nil))
+	assert.Equal(t, []string{"p TestA/y", "p TestSuite: A thing [It] works", "q [q.test]"},
+		result.failed(nil))
+	assert.Equal(t, []string{"p TestA/x pass", "p TestB skip",
+		"p TestSuite: specs that ran: 7 pass"}, result.others(nil))
 	assert.Equal(t, "=== RUN   TestA\n", said["p TestA"])
 	assert.Equal(t, "does not compile\n", said["q [q.test]"])
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance says what a Kubernetes API server answers, and asks any server whether it does.
+// Package conformance says what a Kubernetes API server answers, and asks any server whether it
+// does.
 //
 //	testdata/conformance/*.txt -> [conformance] -> a real kube-apiserver, or apitest
 //
-// The transcripts are recorded from a real kube-apiserver (see e2e) and replayed on every other target: one truth, found
-// by asking. What cannot be said in HTTP is in clients.go: client-go's own clients must work.
+// The transcripts are recorded from a real kube-apiserver (see e2e) and replayed on every other
+// target: one truth, found by asking. What cannot be said in HTTP is in clients.go: client-go's own
+// clients must work.
 //
-// Read a transcript first, then player.go (its commands) and normalize.go (what is not compared); then
-// go test -v ./internal/conformance.
-// Goroutines: one for each open watch, until it is closed. Locking: none; one transcript, one goroutine.
+// Read a transcript first, then player.go (its commands) and normalize.go (what is not compared);
+// then go test -v ./internal/conformance. Goroutines: one for each open watch, until it is closed.
+// Locking: none; one transcript, one goroutine.
 package conformance
 
 import (
@@ -32,12 +34,13 @@ const Recorded = transcript.Ours
 
 // Target is a server to ask.
 type Target struct {
-	// Variant names the target in transcripts: Recorded, or the heading under which its deviations would stand.
+	// Variant names the target in transcripts: Recorded, or the heading under which its deviations
+	// would stand.
 	Variant string
 	// Config reaches the server as somebody who may do everything.
 	Config *rest.Config
-	// Expire makes the server forget its history: every watch, exact list and continue token from before gets 410 Gone.
-	// It may restart the server. It is not called while another test runs.
+	// Expire makes the server forget its history: every watch, exact list and continue token from
+	// before gets 410 Gone. It may restart the server. It is not called while another test runs.
 	Expire func(t *testing.T)
 	// Folder is where the transcripts are, and widgets.json, the custom resource that they use.
 	Folder string
@@ -53,7 +56,8 @@ func Run(t *testing.T, target Target) {
 	t.Run("alone", func(t *testing.T) { run(t, target, client, files, true) })
 }
 
-// run runs what needs the server alone, because it calls Expire, one after the other; or all else in parallel.
+// run runs what needs the server alone, because it calls Expire, one after the other; or all else
+// in parallel.
 func run(t *testing.T, target Target, client *http.Client, files []*transcript.File, alone bool) {
 	each := func(name string, needsItAlone bool, test func(t *testing.T)) {
 		if needsItAlone == alone {

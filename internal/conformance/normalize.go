@@ -18,10 +18,11 @@ import (
 //
 //   - uid, creationTimestamp and managedFields are checked for form and left out;
 //   - an object's resourceVersion is rv1, rv2, ... in the order in which they first appear;
-//   - a list's or bookmark's is now, if no object seen so far is newer, else that of the newest object that it is not
-//     older than: what others wrote to the server in between does not count;
+//   - a list's or bookmark's is now, if no object seen so far is newer, else that of the newest
+//     object that it is not older than: what others wrote to the server in between does not count;
 //   - in messages, the server's own counters are now, and what tells how it is built is <why>;
-//   - tokens are <continue>, ages <age>, moments <time>, uids <uid>; columns of tables have no description;
+//   - tokens are <continue>, ages <age>, moments <time>, uids <uid>; columns of tables have no
+//     description;
 //   - the test's namespace is ns; what generateName appended is <random>.
 type normalizer struct {
 	t        *testing.T
@@ -46,7 +47,8 @@ func (n *normalizer) normalize(value any) string {
 	return n.print(n.clean(value))
 }
 
-// normalizeEvent prints the object of a watch event. A bookmark's metadata tells about the collection, as a list's does.
+// normalizeEvent prints the object of a watch event. A bookmark's metadata tells about the
+// collection, as a list's does.
 func (n *normalizer) normalizeEvent(event map[string]any) string {
 	object, ok := event["object"].(map[string]any)
 	require.True(n.t, ok, "an event has an object: %v", event)
@@ -123,7 +125,8 @@ func (n *normalizer) cleanObjectMeta(metadata map[string]any) {
 		metadata["resourceVersion"] = n.objectVersion(rv)
 	}
 	if prefix, ok := metadata["generateName"].(string); ok {
-		if rest, ok := strings.CutPrefix(fmt.Sprint(metadata["name"]), prefix); ok && suffix.MatchString(rest) {
+		if rest, ok := strings.CutPrefix(fmt.Sprint(metadata["name"]), prefix); ok &&
+			suffix.MatchString(rest) {
 			metadata["name"] = prefix + "<random>"
 		}
 	}
@@ -156,8 +159,8 @@ func (n *normalizer) objectVersion(rv string) string {
 	return symbol
 }
 
-// collectionVersion names a version of the whole collection. Others write to the server too, so it may have moved on
-// since the newest object here, or be between two of them.
+// collectionVersion names a version of the whole collection. Others write to the server too, so it
+// may have moved on since the newest object here, or be between two of them.
 func (n *normalizer) collectionVersion(value any) string {
 	rv := fmt.Sprint(value)
 	number, err := strconv.ParseUint(rv, 10, 64)
@@ -177,8 +180,10 @@ func (n *normalizer) collectionVersion(value any) string {
 }
 
 // reasons are the parts of messages that tell how a server is built, not what it refuses.
-var reasons = regexp.MustCompile(`((cannot be handled as a \w+|json parse error|error decoding patch|continue key is not valid|` +
-	`accepted media types include|media types are accepted|Available representations): ).*`)
+var reasons = regexp.MustCompile(
+	`((cannot be handled as a \w+|json parse error|error decoding patch|` +
+		`continue key is not valid|accepted media types include|` +
+		`media types are accepted|Available representations): ).*`)
 
 var (
 	age      = regexp.MustCompile(`^\d+[sm]$`)

@@ -36,7 +36,8 @@ const patience = 30 * time.Second
 //	close NAME            end it from here
 //	expire                Target.Expire
 //
-// $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was printed as rv1.
+// $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was
+// printed as rv1.
 type player struct {
 	*normalizer
 	t       *testing.T

@@ -21,7 +21,8 @@ const (
 	root   = "../.."
 )
 
-// goFile is one parsed file of this module; its path is relative to the root and has forward slashes.
+// goFile is one parsed file of this module; its path is relative to the root and has forward
+// slashes.
 type goFile struct {
 	path string
 	text string
@@ -57,13 +58,15 @@ var parseTree = sync.OnceValues(func() ([]goFile, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, goFile{path: filepath.ToSlash(path), text: string(text), ast: parsed, fset: fset})
+		files = append(files,
+			goFile{path: filepath.ToSlash(path), text: string(text), ast: parsed, fset: fset})
 		return nil
 	})
 	return files, err
 })
 
-// walk visits every file below the root, hidden folders and build output left out, by its path relative to the root.
+// walk visits every file below the root, hidden folders and build output left out, by its path
+// relative to the root.
 func walk(visit func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -40,17 +40,20 @@ func compare(theirs, ours *types.Package, pairs map[*types.Package]*types.Packag
 		}
 	}
 	c.distinct(theirs, ours)
-	slices.SortStableFunc(c.differences, func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(c.differences,
+		func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
 	return c.differences
 }
 
 const noSuchName = "client-go has no such name"
 
 func (c *comparison) differs(name, format string, args ...any) {
-	c.differences = append(c.differences, Difference{Name: name, What: fmt.Sprintf(format, args...)})
+	c.differences = append(c.differences,
+		Difference{Name: name, What: fmt.Sprintf(format, args...)})
 }
 
-// differsFrom prints two types. If it takes the full paths of packages to tell them apart, it prints those.
+// differsFrom prints two types. If it takes the full paths of packages to tell them apart, it
+// prints those.
 func (c *comparison) differsFrom(name string, theirs, ours types.Type) {
 	want, got := text(theirs), text(ours)
 	if want == got {
@@ -103,8 +106,8 @@ func kind(o types.Object) string {
 	return "type"
 }
 
-// typeName compares two types of one name. An alias of client-go's says which type it is, and that is compared where it
-// is declared; a declaration says what the type is made of.
+// typeName compares two types of one name. An alias of client-go's says which type it is, and that
+// is compared where it is declared; a declaration says what the type is made of.
 func (c *comparison) typeName(theirs, ours *types.TypeName) {
 	name := theirs.Name()
 	if !c.bind(typeParams(theirs.Type()), typeParams(ours.Type())) {
@@ -143,8 +146,8 @@ func paramsText(list *types.TypeParamList) string {
 	return s
 }
 
-// bound is a generic type with its own parameters as arguments, so that its methods mention those and not parameters of
-// their own. Any other type is as it is, an alias is what it stands for.
+// bound is a generic type with its own parameters as arguments, so that its methods mention those
+// and not parameters of their own. Any other type is as it is, an alias is what it stands for.
 func bound(t types.Type) types.Type {
 	t = types.Unalias(t)
 	named, ok := t.(*types.Named)
@@ -162,7 +165,8 @@ func bound(t types.Type) types.Type {
 	return instance
 }
 
-// distinct finds types that client-go tells apart and ours does not: a type switch may not list one type twice.
+// distinct finds types that client-go tells apart and ours does not: a type switch may not list one
+// type twice.
 func (c *comparison) distinct(theirs, ours *types.Package) {
 	first := map[string]string{}
 	for _, name := range theirs.Scope().Names() {

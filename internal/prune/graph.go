@@ -36,7 +36,8 @@ func newGraph(p *source) (*graph, error) {
 	for _, file := range p.tests {
 		for _, decl := range file.Decls {
 			if !isImport(decl) {
-				g.nodes[decl] = &node{needs: set[string]{}, mentions: set[ast.Decl]{}, types: set[*types.TypeName]{}}
+				g.nodes[decl] = &node{needs: set[string]{}, mentions: set[ast.Decl]{},
+					types: set[*types.TypeName]{}}
 				g.order = append(g.order, decl)
 			}
 		}
@@ -131,8 +132,9 @@ func (g *graph) spread() {
 	}
 }
 
-// checkInterfaces finds those for whom a type of the package satisfies an interface only by methods that the tests add. No
-// identifier says so, but without these methods the declaration has a type error.
+// checkInterfaces finds those for whom a type of the package satisfies an interface only by methods
+// that the tests add. No identifier says so, but without these methods the declaration has a type
+// error.
 func (g *graph) checkInterfaces() error {
 	for {
 		wrong, err := g.errors()
@@ -182,7 +184,8 @@ func (g *graph) errors() (map[ast.Decl]error, error) {
 		}
 		files = append(files, &left)
 	}
-	_, _ = config.Check(g.path, g.fset, files, nil) // its error is the first of those that Error was told
+	// its error is the first of those that Error was told
+	_, _ = config.Check(g.path, g.fset, files, nil)
 	return wrong, elsewhere
 }
 

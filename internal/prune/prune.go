@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prune takes from a package's own tests those that a package of the same exported names can run, too.
+// Package prune takes from a package's own tests those that a package of the same exported names
+// can run, too.
 //
 //	go list -> [types] -> declarations and what each mentions -> what is left
 //
-// A test inside a package may use what the package does not export, and then it tests one implementation. All others test
-// what every implementation must do. prune tells them apart by types, not by names: a declaration of a test file is cut
-// when it mentions an unexported name that the package's own files declare (a function, variable, constant, type, field or
-// method), when it adds a method to one of the package's types, or when it mentions a declaration that is cut. What is left
-// compiles in the same package against nothing but the exported names.
+// A test inside a package may use what the package does not export, and then it tests one
+// implementation. All others test what every implementation must do. prune tells them apart by
+// types, not by names: a declaration of a test file is cut when it mentions an unexported name that
+// the package's own files declare (a function, variable, constant, type, field or method), when it
+// adds a method to one of the package's types, or when it mentions a declaration that is cut. What
+// is left compiles in the same package against nothing but the exported names.
 //
 // Read prune.go, graph.go, load.go; then go test -v ./internal/prune. Goroutines and locking: none.
 package prune
@@ -28,20 +30,24 @@ import (
 
 // Result is what became of a package's tests.
 type Result struct {
-	Files map[string][]byte // what is left, by file name; files of which nothing is left are not here
-	Kept  []Test            // the test functions that are left
-	Cut   []Test            // those that are not
+	// what is left, by file name; files of which nothing is left are not here
+	Files map[string][]byte
+	Kept  []Test // the test functions that are left
+	Cut   []Test // those that are not
 }
 
 // Test is a function that go test runs: a test, a benchmark, a fuzz target or an example.
 type Test struct {
-	Name  string
-	File  string   // the name of the file that declares it
-	Needs []string // why it was cut: each unexported name that it needs, itself or through others, as name or Type.name
+	Name string
+	File string // the name of the file that declares it
+	// why it was cut: each unexported name that it needs, itself or through others, as name or
+	// Type.name
+	Needs []string
 }
 
-// Tests prunes the test files of a package, which the go command finds from folder by its import path. Nothing is written.
-// Files of an external test package see only what is exported, and are left as they are.
+// Tests prunes the test files of a package, which the go command finds from folder by its import
+// path. Nothing is written. Files of an external test package see only what is exported, and are
+// left as they are.
 func Tests(folder, path string) (Result, error) {
 	p, err := load(folder, path)
 	if err != nil {
@@ -95,8 +101,8 @@ func (p *source) name(file *ast.File) string {
 	return filepath.Base(p.fset.Position(file.Package).Filename)
 }
 
-// rest returns a file's text without the declarations in cut and without the imports that only they used, or nil when no
-// declaration is left.
+// rest returns a file's text without the declarations in cut and without the imports that only they
+// used, or nil when no declaration is left.
 func (p *source) rest(file *ast.File, cut map[ast.Decl]set[string]) ([]byte, error) {
 	var gone []ast.Node
 	used := set[types.Object]{}

@@ -191,7 +191,8 @@ func TestTests_AreCutForWhatTheyMention(t *testing.T) {
 		kept = append(kept, test.File+" "+test.Name)
 	}
 	assert.ElementsMatch(t, []string{
-		"external_test.go TestExternal", "shelf_test.go TestExported", "shelf_test.go TestKeyedFields",
+		"external_test.go TestExternal", "shelf_test.go TestExported",
+		"shelf_test.go TestKeyedFields",
 		"shelf_test.go TestHelperType", "shelf_test.go TestLocal",
 	}, kept)
 }
@@ -208,7 +209,8 @@ func TestTests_RunOnTheExportedNames(t *testing.T) {
 	assert.Equal(t, outsideTests, string(result.Files["external_test.go"]))
 
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "other"), 0o755))
-	require.NoError(t, os.Rename(filepath.Join(folder, "shelf/shelf.go"), filepath.Join(folder, "other/shelf.go")))
+	require.NoError(t,
+		os.Rename(filepath.Join(folder, "shelf/shelf.go"), filepath.Join(folder, "other/shelf.go")))
 	require.NoError(t, os.Remove(filepath.Join(folder, "shelf/alone_test.go")))
 	write(t, folder, map[string]string{"shelf/shelf.go": reexporting})
 	for name, text := range result.Files {
@@ -224,7 +226,8 @@ func TestTests_SayWhatIsWrong(t *testing.T) {
 	folder := library(t)
 	_, err := Tests(folder, "example.com/library/none")
 	assert.ErrorContains(t, err, "example.com/library/none")
-	write(t, folder, map[string]string{"shelf/shelf_test.go": "package shelf\n\nvar x = undefined\n"})
+	write(t, folder,
+		map[string]string{"shelf/shelf_test.go": "package shelf\n\nvar x = undefined\n"})
 	_, err = Tests(folder, "example.com/library/shelf")
 	assert.ErrorContains(t, err, "undefined")
 	write(t, folder, map[string]string{"shelf/shelf_test.go": "package"})

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// copyClientGo copies client-go's files, with files that re-export ours for those of the swapped packages and their tests.
+// copyClientGo copies client-go's files, with files that re-export ours for those of the swapped
+// packages and their tests.
 func (f *folder) copyClientGo(from string, exports []export) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -41,8 +42,8 @@ func (f *folder) copyClientGo(from string, exports []export) error {
 	return f.editMod(bareModule)
 }
 
-// copyTree copies a folder but for what skip names. Links are followed, as the compiler does: the copy has none. Those that
-// lead nowhere are left out, and those that lead back to where they are.
+// copyTree copies a folder but for what skip names. Links are followed, as the compiler does: the
+// copy has none. Those that lead nowhere are left out, and those that lead back to where they are.
 func copyTree(from, to string, skip func(path string, isDir bool) bool) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -100,8 +101,9 @@ func (e export) writeTo(dir string) error {
 	return nil
 }
 
-// bareModule makes a dependency's go.mod one that a workspace can use: the right name, and no lines that hold only where
-// the module is the main one, such as a folder beside it in place of a dependency.
+// bareModule makes a dependency's go.mod one that a workspace can use: the right name, and no lines
+// that hold only where the module is the main one, such as a folder beside it in place of a
+// dependency.
 func bareModule(mod *modfile.File) error {
 	if err := mod.AddModuleStmt(clientGoPath); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"slices"
 )
 
-// FolderName is the folder that Swap writes in the program's module, unless told otherwise. The go command skips it.
+// FolderName is the folder that Swap writes in the program's module, unless told otherwise. The go
+// command skips it.
 const FolderName = ".informerstack"
 
 // What lies in the folder.
@@ -22,7 +23,8 @@ const (
 	ignoreFile = ".gitignore"
 )
 
-// folder is the folder to write. Everything goes to a new one beside it, which takes its place at the end.
+// folder is the folder to write. Everything goes to a new one beside it, which takes its place at
+// the end.
 type folder struct {
 	path    string
 	new     string
@@ -43,7 +45,8 @@ func openFolder(p *program, stack, out string) (*folder, error) {
 	}
 	for _, dir := range append(p.folders(), p.clientGo.Dir, stack) {
 		if within(out, dir) {
-			return nil, bad("the folder to write: %s is needed, and %s is in it: name another one with --out", out, dir)
+			return nil, bad("the folder to write: %s is needed, and %s is in it: name another "+
+				"one with --out", out, dir)
 		}
 	}
 	entries, err := os.ReadDir(out)
@@ -71,7 +74,8 @@ func (f *folder) make(out string) error {
 	if err != nil {
 		return err
 	}
-	if parent, err = filepath.EvalSymlinks(parent); err != nil { // go.work leads back to the program by a relative path
+	// go.work leads back to the program by a relative path
+	if parent, err = filepath.EvalSymlinks(parent); err != nil {
 		return err
 	}
 	f.path = filepath.Join(parent, filepath.Base(out))

@@ -60,7 +60,8 @@ func workOf(dir string, mod *modfile.File) *goWork {
 	return g
 }
 
-func settings(goLine *modfile.Go, toolchain *modfile.Toolchain, godebug []*modfile.Godebug) *goWork {
+func settings(goLine *modfile.Go, toolchain *modfile.Toolchain,
+	godebug []*modfile.Godebug) *goWork {
 	g := &goWork{godebug: godebug}
 	if goLine != nil {
 		g.version = goLine.Version
@@ -108,7 +109,8 @@ func (g *goWork) drop(path string) {
 	g.replace = kept
 }
 
-// write writes the file. What lies in the folder base it names by a path relative to that, to move with it.
+// write writes the file. What lies in the folder base it names by a path relative to that, to move
+// with it.
 func (g *goWork) write(file, base string) error {
 	folder := func(dir string) string {
 		rel, err := filepath.Rel(filepath.Dir(file), dir)
@@ -125,7 +127,8 @@ func (g *goWork) write(file, base string) error {
 	if g.toolchain != "" {
 		fmt.Fprintf(&text, "\ntoolchain %s\n", g.toolchain)
 	}
-	block(&text, "godebug", g.godebug, func(d *modfile.Godebug) string { return d.Key + "=" + d.Value })
+	block(&text, "godebug", g.godebug,
+		func(d *modfile.Godebug) string { return d.Key + "=" + d.Value })
 	block(&text, "use", g.use, func(dir string) string { return modfile.AutoQuote(folder(dir)) })
 	block(&text, "replace", g.replace, func(r *modfile.Replace) string {
 		to := r.New

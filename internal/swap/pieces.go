@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// Piece is a part of client-go that can be swapped. Its packages are swapped together, since they mention one another's types.
+// Piece is a part of client-go that can be swapped. Its packages are swapped together, since they
+// mention one another's types.
 type Piece struct {
 	Name     string
 	packages []counterpart
@@ -55,7 +56,8 @@ func choose(names []string) ([]Piece, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(PieceNames(), name) {
-			return nil, bad("there is no piece %q: there are %s", name, strings.Join(PieceNames(), ", "))
+			return nil, bad("there is no piece %q: there are %s", name,
+				strings.Join(PieceNames(), ", "))
 		}
 	}
 	var chosen []Piece
@@ -78,7 +80,8 @@ func load(stack string, pieces []Piece) ([]export, error) {
 	var exports []export
 	for _, piece := range pieces {
 		for _, c := range piece.packages {
-			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)), parser.ParseComments)
+			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)),
+				parser.ParseComments)
 			if err != nil {
 				return nil, bad("the source of %s: %v", path.Join(stackPath, c.ours), err)
 			}
@@ -88,7 +91,8 @@ func load(stack string, pieces []Piece) ([]export, error) {
 	return exports, nil
 }
 
-// covered tells whether our packages have each name that the packages they take the place of export.
+// covered tells whether our packages have each name that the packages they take the place of
+// export.
 func (p *program) covered(exports []export) error {
 	var missing []string
 	for _, e := range exports {
@@ -108,7 +112,8 @@ func (p *program) covered(exports []export) error {
 		}
 	}
 	if len(missing) > 0 {
-		return bad("%s exports what %s does not have: %s. Leave that piece out with --pieces", p.clientGo, stackPath, strings.Join(missing, ", "))
+		return bad("%s exports what %s does not have: %s. Leave that piece out with --pieces",
+			p.clientGo, stackPath, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -122,10 +127,12 @@ func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
 	files := map[string]*ast.File{}
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || strings.ContainsAny(name[:1], "._") || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if entry.IsDir() || strings.ContainsAny(name[:1], "._") ||
+			!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, mode|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil,
+			mode|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,8 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	}
 	p.clientGo = p.modules[clientGoPath]
 	if p.clientGo == nil {
-		return nil, bad("%s is not in the build of %s (%s): there is nothing to swap", clientGoPath, p.mod.Module.Mod.Path, p.root)
+		return nil, bad("%s is not in the build of %s (%s): there is nothing to swap", clientGoPath,
+			p.mod.Module.Mod.Path, p.root)
 	}
 	if err := p.supported(); err != nil {
 		return nil, err
@@ -68,8 +69,8 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	return p, nil
 }
 
-// buildList lists the modules of the program's own build. In a workspace the go command may write to go.work.sum as it does:
-// so it works on a copy.
+// buildList lists the modules of the program's own build. In a workspace the go command may write
+// to go.work.sum as it does: so it works on a copy.
 func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
 	if p.workPath == "" {
 		return buildList(ctx, p.root, "off")
@@ -98,7 +99,8 @@ func (p *program) locate(ctx context.Context) error {
 		return err
 	}
 	if goMod == "" || goMod == os.DevNull {
-		return bad("%s is in no Go module (there is no go.mod in it or above it): give the folder of the program's module", p.dir)
+		return bad("%s is in no Go module (there is no go.mod in it or above it): give the "+
+			"folder of the program's module", p.dir)
 	}
 	p.root = filepath.Dir(goMod)
 	text, err := os.ReadFile(goMod)
@@ -140,7 +142,8 @@ func (p *program) folders() []string {
 func (p *program) checkMode(ctx context.Context) error {
 	for _, dir := range p.folders() {
 		if list := filepath.Join(dir, "vendor", "modules.txt"); exists(list) {
-			return bad("the program is vendored (%s): a build that takes client-go from there cannot be swapped; swap a copy without that folder", list)
+			return bad("the program is vendored (%s): a build that takes client-go from there "+
+				"cannot be swapped; swap a copy without that folder", list)
 		}
 	}
 	flags, err := goCommand(ctx, p.root, "", "env", "GOFLAGS")
@@ -149,7 +152,8 @@ func (p *program) checkMode(ctx context.Context) error {
 	}
 	for flag := range strings.FieldsSeq(flags) {
 		name := strings.TrimLeft(strings.Trim(flag, `"'`), "-")
-		if strings.HasPrefix(name, "modfile=") || strings.HasPrefix(name, "mod=") && name != "mod=readonly" {
+		if strings.HasPrefix(name, "modfile=") || strings.HasPrefix(name, "mod=") &&
+			name != "mod=readonly" {
 			return bad("GOFLAGS has %s, and Go does not allow that in a workspace: unset it", flag)
 		}
 	}
@@ -159,8 +163,8 @@ func (p *program) checkMode(ctx context.Context) error {
 // supportedVersions are client-go's minor versions that our packages have the names of.
 var supportedVersions = []string{"v0.36", "v0.37"}
 
-// supported tells whether ours can stand for the client-go of the build. What comes from a folder, or is a fork's commit,
-// has no version to tell; covered tells about that.
+// supported tells whether ours can stand for the client-go of the build. What comes from a folder,
+// or is a fork's commit, has no version to tell; covered tells about that.
 func (p *program) supported() error {
 	m := p.clientGo
 	version := m.Version
@@ -171,7 +175,8 @@ func (p *program) supported() error {
 	if minor == "" || minor == "v0.0" || slices.Contains(supportedVersions, minor) {
 		return nil
 	}
-	return bad("the program is built with %s, which is not supported: %s are", m, strings.Join(supportedVersions, ".x and ")+".x")
+	return bad("the program is built with %s, which is not supported: %s are", m,
+		strings.Join(supportedVersions, ".x and ")+".x")
 }
 
 // realFolder is the absolute path of a folder that exists, without symbolic links.

@@ -2,19 +2,22 @@
 
 // Package swap builds a program on this stack without touching a line of it.
 //
-// It writes a folder with two things: a copy of the client-go that the program's build uses, in which the chosen packages
-// re-export ours (reexport.go), and a go.work that uses the program, that copy and this module (workspace.go). Under that
-// go.work the go command takes the copy for k8s.io/client-go, in the program and in everything it imports, and takes every
-// other module in the version that the program's own build has. To undo is to delete the folder.
+// It writes a folder with two things: a copy of the client-go that the program's build uses, in
+// which the chosen packages re-export ours (reexport.go), and a go.work that uses the program, that
+// copy and this module (workspace.go). Under that go.work the go command takes the copy for
+// k8s.io/client-go, in the program and in everything it imports, and takes every other module in
+// the version that the program's own build has. To undo is to delete the folder.
 //
 // Laws:
 //  1. The program's files are only read.
 //  2. The folder is whole or it is not there: what goes wrong leaves what was there before.
 //  3. The same program, pieces and stack give the same files.
-//  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work tells.
+//  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work
+//     tells.
 //
-// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), stack.go, folder.go, copy.go, reexport.go,
-// workspace.go, gowork.go and gocmd.go; then go test -v ./internal/swap. Goroutines and locking: none.
+// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), stack.go,
+// folder.go, copy.go, reexport.go, workspace.go, gowork.go and gocmd.go; then go test -v
+// ./internal/swap. Goroutines and locking: none.
 package swap
 
 import (
@@ -30,8 +33,9 @@ type Options struct {
 	Program string   // a folder in the program's module
 	Out     string   // the folder to write; "" is FolderName in the folder of the program's module
 	Pieces  []string // names of Pieces; none is all of them
-	Stack   string   // the folder of this module's source; "" is the program's own, if it has one, or looks for it
-	Log     io.Writer
+	// the folder of this module's source; "" is the program's own, if it has one, or looks for it
+	Stack string
+	Log   io.Writer
 }
 
 // Result says what was written.
@@ -42,11 +46,13 @@ type Result struct {
 	GoWork   string   // the file in it that GOWORK names
 	ClientGo string   // the client-go that was copied: path@version, or its folder
 	Packages []string // the swapped packages, below k8s.io/client-go
-	Pinned   []string // modules that this stack asks for in other versions than the program: path@version of the program
+	// modules that this stack asks for in other versions than the program: path@version of the
+	// program
+	Pinned []string
 }
 
-// Swap writes the folder, compiles the swapped packages under it, and only then puts it in its place.
-// What is wrong with the options or the program is a *BadInputError, and nothing is written.
+// Swap writes the folder, compiles the swapped packages under it, and only then puts it in its
+// place. What is wrong with the options or the program is a *BadInputError, and nothing is written.
 func Swap(ctx context.Context, options Options) (*Result, error) {
 	pieces, err := choose(options.Pieces)
 	if err != nil {
@@ -73,7 +79,8 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	}
 	defer f.abandon()
 
-	fmt.Fprintf(options.Log, "copying %s to %s\n", program.clientGo, filepath.Join(f.path, copyName))
+	fmt.Fprintf(options.Log, "copying %s to %s\n", program.clientGo,
+		filepath.Join(f.path, copyName))
 	if err := f.copyClientGo(program.clientGo.Dir, exports); err != nil {
 		return nil, err
 	}
@@ -86,7 +93,8 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		return nil, err
 	}
 	result := &Result{
-		Dir: program.dir, Program: program.root, Out: f.path, GoWork: filepath.Join(f.path, workFile),
+		Dir: program.dir, Program: program.root, Out: f.path,
+		GoWork:   filepath.Join(f.path, workFile),
 		ClientGo: program.clientGo.String(), Pinned: pinned,
 	}
 	for _, e := range exports {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tour tells the stories of the pieces in reading order: first one change with all its hops, then, piece by piece, what
-// each story and example shows, in the words above it. It runs the tests it tells of, and fails if one of them fails.
+// Tour tells the stories of the pieces in reading order: first one change with all its hops, then,
+// piece by piece, what each story and example shows, in the words above it. It runs the tests it
+// tells of, and fails if one of them fails.
 //
 //	go run ./internal/tour [PIECE ...]
 package main
@@ -26,7 +27,8 @@ import (
 )
 
 // pieces are the packages on a change's way, in its order, and the one that decides who works.
-var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue", "controller", "leaderelection"}
+var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue",
+	"controller", "leaderelection"}
 
 // tells matches the names of the tests that tell a story, and of the examples.
 const tells = "^(TestStory_|Example)"
@@ -61,7 +63,8 @@ func tell(piece string) error {
 	for _, s := range stories {
 		result := results[s.name]
 		failed = failed || result.outcome != "pass"
-		fmt.Printf("  %s  %s\n", mark(result.outcome), strings.ReplaceAll(s.shows, "\n", "\n      "))
+		fmt.Printf("  %s  %s\n", mark(result.outcome),
+			strings.ReplaceAll(s.shows, "\n", "\n      "))
 		fmt.Printf("      go test -v -run '^%s$' ./%s\n", s.name, piece)
 		for _, line := range result.logged {
 			fmt.Printf("        %s\n", line)
@@ -86,7 +89,8 @@ type story struct {
 	shows string // the comment above it, or its name in words
 }
 
-// read finds the stories of a piece in the order of its files, and what its package comment says first.
+// read finds the stories of a piece in the order of its files, and what its package comment says
+// first.
 func read(piece string) (stories []story, synopsis string, err error) {
 	paths, err := filepath.Glob(filepath.Join(piece, "*.go"))
 	if err != nil {
@@ -122,7 +126,8 @@ func comment(fn *ast.FuncDecl) string {
 	if story, ok := strings.CutPrefix(fn.Name.Name, "TestStory_"); ok {
 		return words(story) + "."
 	}
-	return "An example of " + cmp.Or(strings.TrimPrefix(fn.Name.Name, "Example"), "the package") + "."
+	return "An example of " + cmp.Or(strings.TrimPrefix(fn.Name.Name, "Example"), "the package") +
+		"."
 }
 
 // words splits a name at its capitals: LateHandlerGetsReplay is "Late handler gets replay".
@@ -168,7 +173,8 @@ func run(piece string) (map[string]result, error) {
 		r := results[event.Test]
 		switch {
 		case event.Action == "output" && strings.HasPrefix(event.Output, hopMark):
-			r.logged = append(r.logged, strings.TrimRight(strings.TrimPrefix(event.Output, hopMark), "\n"))
+			r.logged = append(r.logged,
+				strings.TrimRight(strings.TrimPrefix(event.Output, hopMark), "\n"))
 		case slices.Contains([]string{"pass", "fail", "skip"}, event.Action):
 			r.outcome = event.Action
 		}

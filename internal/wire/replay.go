@@ -10,12 +10,13 @@ import (
 	"sync"
 )
 
-// Replay is an http.Handler that answers as recorded: each exchange once, in the order of the recording among those that
-// fit a request. It is safe for concurrent use.
+// Replay is an http.Handler that answers as recorded: each exchange once, in the order of the
+// recording among those that fit a request. It is safe for concurrent use.
 //
-// A request fits if method, path and what decides about the answer are the recorded ones (see deciding); a client is free
-// to choose limits and timeouts. A watch that was not recorded is silent until its client leaves, as one on a collection
-// in which nothing happens. Any other request that was not recorded gets 501.
+// A request fits if method, path and what decides about the answer are the recorded ones (see
+// deciding); a client is free to choose limits and timeouts. A watch that was not recorded is
+// silent until its client leaves, as one on a collection in which nothing happens. Any other
+// request that was not recorded gets 501.
 type Replay struct {
 	mu     sync.Mutex
 	left   []Exchange
@@ -28,7 +29,8 @@ func NewReplay(r *Recording) *Replay {
 }
 
 // deciding are the query parameters that must be as recorded.
-var deciding = []string{"watch", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "continue", "labelSelector"}
+var deciding = []string{"watch", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
+	"continue", "labelSelector"}
 
 // Left is how many exchanges nobody has asked for yet.
 func (p *Replay) Left() int {
@@ -37,7 +39,8 @@ func (p *Replay) Left() int {
 	return len(p.left)
 }
 
-// Served lists the requests so far, those that were not recorded too: method, path and the deciding parameters.
+// Served lists the requests so far, those that were not recorded too: method, path and the deciding
+// parameters.
 func (p *Replay) Served() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +61,8 @@ func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 		}
 	default:
-		http.Error(w, fmt.Sprintf("not recorded: %s %s", r.Method, r.URL), http.StatusNotImplemented)
+		http.Error(w, fmt.Sprintf("not recorded: %s %s", r.Method, r.URL),
+			http.StatusNotImplemented)
 	}
 }
 

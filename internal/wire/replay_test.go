@@ -29,8 +29,8 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// A reflector that talks to the recording does to its store what the server said, in order and with the server's
-// versions: ours and client-go's the same.
+// A reflector that talks to the recording does to its store what the server said, in order and with
+// the server's versions: ours and client-go's the same.
 func TestReplay_ReflectorFollowsTheServer(t *testing.T) {
 	want := []string{"replace a b", "add c", "update a", "delete b", "replace a c d"}
 	for recording, streaming := range map[string]bool{"list_then_watch": false, "watchlist": true} {
@@ -49,7 +49,8 @@ func TestReplay_ReflectorFollowsTheServer(t *testing.T) {
 
 var version = regexp.MustCompile(` ?@\d+`)
 
-// follow runs a reflector on a recording until it has asked everything and done as much as wanted to its store.
+// follow runs a reflector on a recording until it has asked everything and done as much as wanted
+// to its store.
 func follow(t *testing.T, recording string, streaming bool, wanted int, run runFunc) []string {
 	replay, client := serve(t, recording)
 	s := &journal{}
@@ -72,8 +73,10 @@ func runOurs(ctx context.Context, client rest.Interface, s reflector.Store, stre
 }
 
 func runClientGo(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool) {
-	lw := lister{cache.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything()), !streaming}
-	cache.NewReflectorWithOptions(lw, &corev1.ConfigMap{}, s, cache.ReflectorOptions{}).RunWithContext(ctx)
+	lw := lister{cache.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything()),
+		!streaming}
+	cache.NewReflectorWithOptions(lw, &corev1.ConfigMap{}, s,
+		cache.ReflectorOptions{}).RunWithContext(ctx)
 }
 
 // lister tells client-go's reflector whether to ask for a streaming list.
@@ -139,13 +142,15 @@ func serve(t *testing.T, name string) (*wire.Replay, rest.Interface) {
 	replay := wire.NewReplay(load(t, name))
 	server := httptest.NewServer(replay)
 	t.Cleanup(server.CloseClientConnections)
-	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	config := &rest.Config{Host: server.URL,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 	clientset, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return replay, clientset.CoreV1().RESTClient()
 }
 
-// journal is a reflector's store that writes down what is done to it, with every resourceVersion it is told.
+// journal is a reflector's store that writes down what is done to it, with every resourceVersion it
+// is told.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -178,5 +183,6 @@ func (j *journal) Update(obj any) error { return j.write("update", obj) }
 func (j *journal) Delete(obj any) error { return j.write("delete", obj) }
 func (j *journal) Resync() error        { return nil }
 func (j *journal) Replace(list []any, resourceVersion string) error {
-	return j.write("replace", append(slices.Clone(list), &metav1.ObjectMeta{ResourceVersion: resourceVersion})...)
+	return j.write("replace",
+		append(slices.Clone(list), &metav1.ObjectMeta{ResourceVersion: resourceVersion})...)
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package synctrack tells when everything of an initial list has been dealt with, also by those who do it later than
-// their handler returns.
+// Package synctrack tells when everything of an initial list has been dealt with, also by those who
+// do it later than their handler returns.
 //
 //	informer -> handler -> [synctrack] -> HasSynced
 //
-// Read tracker.go, lazy.go. Then go test ./compat/cache/synctrack. Goroutines: none. Locking: one mutex a tracker.
+// Read tracker.go, lazy.go. Then go test ./compat/cache/synctrack. Goroutines: none. Locking: one
+// mutex a tracker.
 //
 // Source: tools/cache/synctrack/synctrack.go SingleFileTracker, tools/cache/synctrack/lazy.go Lazy
 package synctrack
@@ -36,8 +37,8 @@ func (t *tracker) Name() string { return t.name }
 // Done returns a channel that closes when HasSynced becomes true.
 func (t *tracker) Done() <-chan struct{} { return t.synced }
 
-// HasSynced is true once the source has synced and everything started before that is finished. The source must not claim
-// to have synced before Start was called for its last object.
+// HasSynced is true once the source has synced and everything started before that is finished. The
+// source must not claim to have synced before Start was called for its last object.
 func (t *tracker) HasSynced() bool {
 	select {
 	case <-t.synced:
@@ -59,7 +60,8 @@ type AsyncTracker[T comparable] struct {
 //
 // Source: tools/cache/synctrack/synctrack.go NewAsyncTracker
 func NewAsyncTracker[T comparable](name string) *AsyncTracker[T] {
-	return &AsyncTracker[T]{tracker: tracker{name: name, synced: make(chan struct{})}, pending: map[T]struct{}{}}
+	return &AsyncTracker[T]{tracker: tracker{name: name, synced: make(chan struct{})},
+		pending: map[T]struct{}{}}
 }
 
 // Start notes that key, of the initial list, waits to be dealt with.
@@ -77,7 +79,8 @@ func (t *AsyncTracker[T]) Finished(key T) {
 	t.checkLocked(len(t.pending))
 }
 
-// UpstreamHasSynced notes that the source has handed over its initial list: Start was called for all of it.
+// UpstreamHasSynced notes that the source has handed over its initial list: Start was called for
+// all of it.
 func (t *AsyncTracker[T]) UpstreamHasSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,18 +110,21 @@ func (t *SingleFileTracker) Start() {
 	t.pending++
 }
 
-// Finished notes that one has been dealt with. It panics if none was started: the count would be wrong from then on.
+// Finished notes that one has been dealt with. It panics if none was started: the count would be
+// wrong from then on.
 func (t *SingleFileTracker) Finished() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending == 0 {
-		panic("synctrack: negative counter; this logic error means HasSynced may return incorrect value")
+		panic("synctrack: negative counter; this logic error means HasSynced may return " +
+			"incorrect value")
 	}
 	t.pending--
 	t.checkLocked(t.pending)
 }
 
-// UpstreamHasSynced notes that the source has handed over its initial list: Start was called for all of it.
+// UpstreamHasSynced notes that the source has handed over its initial list: Start was called for
+// all of it.
 func (t *SingleFileTracker) UpstreamHasSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

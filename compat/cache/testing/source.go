@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package framework has sources of objects for tests: in-memory ListerWatchers whose content a test changes.
+// Package framework has sources of objects for tests: in-memory ListerWatchers whose content a test
+// changes.
 //
 //	[source] <- List, Watch - reflector
 //
-// Read source.go. The package has client-go's name, and package apitest more faithful servers. Goroutines: the
-// broadcaster's, until Shutdown. Locking: mu guards a source.
+// Read source.go. The package has client-go's name, and package apitest more faithful servers.
+// Goroutines: the broadcaster's, until Shutdown. Locking: mu guards a source.
 //
 // Source: tools/cache/testing/fake_controller_source.go FakeControllerSource
 package framework
@@ -26,8 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// FakeControllerSource is a collection that can be listed and watched. Objects that are put in get a resourceVersion, and
-// must not be changed afterwards; those that come out of List are copies.
+// FakeControllerSource is a collection that can be listed and watched. Objects that are put in get
+// a resourceVersion, and must not be changed afterwards; those that come out of List are copies.
 //
 //	C1  log[i] was the change with resourceVersion version-len(log)+1+i
 //
@@ -68,21 +69,26 @@ type FakePVCControllerSource struct {
 
 // NewFakeControllerSource returns an empty source.
 func NewFakeControllerSource() *FakeControllerSource {
-	return &FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}
+	return &FakeControllerSource{Items: map[identity]runtime.Object{},
+		Broadcaster: newBroadcaster()}
 }
 
 // NewFakePVControllerSource returns an empty source.
 func NewFakePVControllerSource() *FakePVControllerSource {
-	return &FakePVControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}}
+	return &FakePVControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{},
+		Broadcaster: newBroadcaster()}}
 }
 
 // NewFakePVCControllerSource returns an empty source.
 func NewFakePVCControllerSource() *FakePVCControllerSource {
-	return &FakePVCControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}}
+	return &FakePVCControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{},
+		Broadcaster: newBroadcaster()}}
 }
 
 // newBroadcaster makes writers wait for watchers that are 100 events behind.
-func newBroadcaster() *watch.Broadcaster { return watch.NewBroadcaster(100, watch.WaitIfChannelFull) }
+func newBroadcaster() *watch.Broadcaster {
+	return watch.NewBroadcaster(100, watch.WaitIfChannelFull)
+}
 
 // Add puts obj in, and tells watchers.
 func (f *FakeControllerSource) Add(obj runtime.Object) { f.tell(watch.Added, obj) }
@@ -116,8 +122,8 @@ func (f *FakeControllerSource) hide(what watch.EventType, obj runtime.Object) {
 	f.Change(watch.Event{Type: what, Object: obj}, 0)
 }
 
-// Change applies e and sets its object's resourceVersion. Present watchers hear of it with watchProbability, from 0 to 1.
-// It panics over an object without metadata.
+// Change applies e and sets its object's resourceVersion. Present watchers hear of it with
+// watchProbability, from 0 to 1. It panics over an object without metadata.
 func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 	object, err := meta.Accessor(e.Object)
 	if err != nil {
@@ -194,8 +200,8 @@ func (f *FakeControllerSource) listAs(list runtime.Object) (runtime.Object, erro
 	return list, nil
 }
 
-// Watch returns a watch that begins with what happened since options.ResourceVersion, or an expiry where that is
-// forgotten.
+// Watch returns a watch that begins with what happened since options.ResourceVersion, or an expiry
+// where that is forgotten.
 func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	from, err := strconv.Atoi(options.ResourceVersion)
 	if err != nil {
@@ -213,7 +219,8 @@ func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interfac
 	case from == f.version:
 		return f.Broadcaster.Watch()
 	case from < oldest:
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, oldest))
+		return nil, apierrors.NewResourceExpired(
+			fmt.Sprintf("too old resource version: %d (%d)", from, oldest))
 	}
 	var missed []watch.Event
 	for _, e := range f.log[from-oldest+1:] {

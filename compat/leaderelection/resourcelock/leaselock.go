@@ -13,8 +13,8 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// LeaseLock keeps the record in the spec of a Lease. It is for one goroutine at a time, which may set the fields between two
-// calls; Identity and Describe only read them.
+// LeaseLock keeps the record in the spec of a Lease. It is for one goroutine at a time, which may
+// set the fields between two calls; Identity and Describe only read them.
 //
 // Source: tools/leaderelection/resourcelock/leaselock.go LeaseLock
 type LeaseLock struct {

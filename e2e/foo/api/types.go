@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api is the post's custom resource: a Foo names a Deployment and says how many replicas it has.
+// Package api is the post's custom resource: a Foo names a Deployment and says how many replicas it
+// has.
 //
-// In a project of its own all of this but the types would be generated. Read types.go, crd.yaml, client.go.
+// In a project of its own all of this but the types would be generated. Read types.go, crd.yaml,
+// client.go.
 package api
 
 import (

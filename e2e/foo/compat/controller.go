@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foo is the controller of "Client-go code breakdown (4): Work Queue", whole: it gives each Foo its Deployment.
+// Package foo is the controller of "Client-go code breakdown (4): Work Queue", whole: it gives each
+// Foo its Deployment.
 //
-//	Foo, Deployment -> informers -> enqueueFoo, handleObject -> [queue] -> processNextWorkItem -> syncHandler -> Deployment, Foo
+//	Foo, Deployment -> informers -> enqueueFoo, handleObject -> [queue]
+//	[queue] -> processNextWorkItem -> syncHandler -> Deployment, Foo
 //
-// It is there twice. One copy imports cache and workqueue from client-go, the other from compat, and nothing else differs:
-// those imports stand last in each file, in a group of their own.
+// It is there twice. One copy imports cache and workqueue from client-go, the other from compat,
+// and nothing else differs: those imports stand last in each file, in a group of their own.
 //
-// Since the post, queues have got types and Run a context. What the post's listing leaves out or does otherwise is said where
-// it is done. Foos, for which its project has a generated client, informer and lister, have package api and main.go here.
+// Since the post, queues have got types and Run a context. What the post's listing leaves out or
+// does otherwise is said where it is done. Foos, for which its project has a generated client,
+// informer and lister, have package api and main.go here.
 //
 // Read controller.go, whose numbers are the post's, then sync.go and main.go.
 // Goroutines: Main's, which ends them. Locking: none; the caches and the queue have their own.
@@ -52,7 +55,8 @@ type Controller struct {
 	recorder  record.EventRecorder
 }
 
-// NewController returns a controller that follows both informers, which the caller runs. (2. Its start.)
+// NewController returns a controller that follows both informers, which the caller runs. (2. Its
+// start.)
 func NewController(
 	kubeclientset kubernetes.Interface,
 	sampleclientset *api.Clientset,
@@ -60,12 +64,14 @@ func NewController(
 	recorder record.EventRecorder,
 ) (*Controller, error) {
 	c := &Controller{
-		kubeclientset:     kubeclientset,
-		sampleclientset:   sampleclientset,
-		deploymentsLister: cache.NewGenericLister(deploymentInformer.GetIndexer(), appsv1.Resource("deployments")),
+		kubeclientset:   kubeclientset,
+		sampleclientset: sampleclientset,
+		deploymentsLister: cache.NewGenericLister(deploymentInformer.GetIndexer(),
+			appsv1.Resource("deployments")),
 		deploymentsSynced: deploymentInformer.HasSynced,
-		foosLister:        cache.NewGenericLister(fooInformer.GetIndexer(), api.GroupVersion.WithResource("foos").GroupResource()),
-		foosSynced:        fooInformer.HasSynced,
+		foosLister: cache.NewGenericLister(fooInformer.GetIndexer(),
+			api.GroupVersion.WithResource("foos").GroupResource()),
+		foosSynced: fooInformer.HasSynced,
 		workqueue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "Foos"},
@@ -82,7 +88,8 @@ func NewController(
 	if _, err := deploymentInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: c.handleObject,
 		UpdateFunc: func(oldObj, newObj any) {
-			if oldObj.(*appsv1.Deployment).ResourceVersion != newObj.(*appsv1.Deployment).ResourceVersion {
+			before, after := oldObj.(*appsv1.Deployment), newObj.(*appsv1.Deployment)
+			if before.ResourceVersion != after.ResourceVersion {
 				c.handleObject(newObj)
 			} // else a resync: Foos have their own
 		},

@@ -21,8 +21,9 @@ import (
 // ErrResourceExists is the reason of the event that says that a Deployment is someone else's.
 const ErrResourceExists = "ErrResourceExists"
 
-// syncHandler makes what is there what the Foo wants. It looks at the whole state, not at what changed, so it does not
-// matter how often, or because of what, it is called. An error means: try again. (6. The core logic.)
+// syncHandler makes what is there what the Foo wants. It looks at the whole state, not at what
+// changed, so it does not matter how often, or because of what, it is called. An error means: try
+// again. (6. The core logic.)
 func (c *Controller) syncHandler(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -63,7 +64,8 @@ func (c *Controller) syncDeployment(ctx context.Context, foo *api.Foo) (*appsv1.
 	}
 	deployment := obj.(*appsv1.Deployment)
 	if !metav1.IsControlledBy(deployment, foo) {
-		c.recorder.Eventf(foo, corev1.EventTypeWarning, ErrResourceExists, "Deployment %s is not this Foo's", deployment.Name)
+		c.recorder.Eventf(foo, corev1.EventTypeWarning, ErrResourceExists,
+			"Deployment %s is not this Foo's", deployment.Name)
 		return nil, errors.New("it exists and is not this Foo's")
 	}
 	want, got := foo.Spec.Replicas, deployment.Spec.Replicas
@@ -76,7 +78,8 @@ func (c *Controller) syncDeployment(ctx context.Context, foo *api.Foo) (*appsv1.
 }
 
 // updateFooStatus tells in the Foo what the Deployment tells.
-func (c *Controller) updateFooStatus(ctx context.Context, foo *api.Foo, deployment *appsv1.Deployment) error {
+func (c *Controller) updateFooStatus(ctx context.Context, foo *api.Foo,
+	deployment *appsv1.Deployment) error {
 	if foo.Status.AvailableReplicas == deployment.Status.AvailableReplicas {
 		return nil
 	}
@@ -86,8 +89,8 @@ func (c *Controller) updateFooStatus(ctx context.Context, foo *api.Foo, deployme
 	return err
 }
 
-// newDeployment returns the Deployment of a Foo. Its owner reference is how handleObject finds the way back, and what has
-// the garbage collector delete it after the Foo.
+// newDeployment returns the Deployment of a Foo. Its owner reference is how handleObject finds the
+// way back, and what has the garbage collector delete it after the Foo.
 func newDeployment(foo *api.Foo) *appsv1.Deployment {
 	labels := map[string]string{"app": "nginx", "foo": foo.Name}
 	return &appsv1.Deployment{
@@ -101,7 +104,8 @@ func newDeployment(foo *api.Foo) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"}}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx",
+					Image: "nginx"}}},
 			},
 		},
 	}

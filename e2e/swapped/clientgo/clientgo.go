@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo depends on the packages of client-go whose own tests run on this stack, and thereby says which version.
+// Package clientgo depends on the packages of client-go whose own tests run on this stack, and
+// thereby says which version.
 //
 // excluded.md lists the tests that cannot run, and what asserts their rules instead.
 package clientgo
