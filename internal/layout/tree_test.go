@@ -34,6 +34,9 @@ func (f goFile) folder() string { return filepath.ToSlash(filepath.Dir(f.path)) 
 func (f goFile) isTest() bool   { return strings.HasSuffix(f.path, "_test.go") }
 func (f goFile) lines() int     { return strings.Count(f.text, "\n") }
 
+// position is a place in the file itself: line directives are ignored.
+func (f goFile) position(pos token.Pos) token.Position { return f.fset.PositionFor(pos, false) }
+
 // imports lists the paths that the file imports.
 func (f goFile) imports() []string {
 	paths := make([]string, 0, len(f.ast.Imports))

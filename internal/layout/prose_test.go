@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// phrase is a wording that a reader has to read twice, with the plain alternative.
+type phrase struct {
+	pattern *regexp.Regexp
+	// usual idioms that contain it: matched where the phrase is, with context
+	allowed *regexp.Regexp
+	instead string
+}
+
+func ban(pattern, instead, allowed string) phrase {
+	p := phrase{pattern: regexp.MustCompile(`(?i)\b(?:` + pattern + `)\b`), instead: instead}
+	if allowed != "" {
+		p.allowed = regexp.MustCompile(`(?i)\b(?:` + allowed + `)\b`)
+	}
+	return p
+}
+
+// people are the nouns after which "who" begins an ordinary relative clause.
+const people = `(?:users?|readers?|people|authors?|operators?|person|anyone|everyone|engineers?|` +
+	`developers?|maintainers?|contributors?|attackers?|administrators?|callers?)`
+
+// banned is the list of such wordings. A word in code, in back quotes or in a fence is not prose.
+var banned = []phrase{
+	ban(`who|whom|whoever`, "name the caller, the leader, the client, …", people+`,?\s+who`),
+	ban(`nobody|somebody|everybody|anybody`, "no client, another process, every handler, …", ""),
+	ban(`tell|tells|told|telling`, "report, notify, return, distinguish", ""),
+	ban(`stand|stands|stood|standing`, "is, contains, is stored",
+		`stands?[ -](?:alone|in|ins|for|by)|standing (?:for|by)|stood (?:for|in for)`),
+	ban(`mend|mends|mended|mending`, "fix, repair, restore", ""),
+	ban(`(?:go|goes|going|went|gone)\s+on`, "continue, keep", ""),
+	ban(`(?:is|are|was|were|be|been)\s+none`, "does not exist, does not belong to, is a no-op",
+		`there\s+(?:is|are|was|were|may be|can be|must be|has been)\s+none`),
+	ban(`what\s+(?:is|was)\s+(?:found|left|there|said|told|known|read|got|gone)`,
+		"name the things", ""),
+	ban(`alike`, "both, equally, the same", ""),
+	ban(`comes?\s+too\s+late`, "misses, arrives after", ""),
+	ban(`in\s+vain`, "without success", ""),
+	ban(`befalls?|of\s+its\s+own\s+accord|of\s+one's\s+own`, "affects, by itself, your own", ""),
+	{
+		pattern: regexp.MustCompile(`(?:^|[.;]\s+)Of\s`),
+		instead: "begin with the subject",
+	},
+	{
+		pattern: regexp.MustCompile(`\bWhat\s[^.?#|]*(?:[.|]|$)`),
+		allowed: regexp.MustCompile(`\bWhat\s(?:if|about)\b`),
+		instead: "begin with a noun: headless clauses are hard to parse",
+	},
+}
+
+// mannered are the folders and documents whose prose is not rewritten yet. The list only shrinks: a
+// folder or document that has none of the banned phrases must leave it.
+var mannered = []string{
+	"CONTRIBUTING.md",
+	"README.md",
+	"SECURITY.md",
+	"apitest",
+	"cmd/informerstack",
+	"compat/adapt",
+	"compat/cache",
+	"compat/cache/synctrack",
+	"compat/cache/testing",
+	"compat/example",
+	"compat/example/README.md",
+	"compat/leaderelection",
+	"compat/leaderelection/resourcelock",
+	"compat/watch",
+	"compat/workqueue",
+	"controller",
+	"deltafifo",
+	"docs/README.md",
+	"docs/apitest.md",
+	"docs/controller.md",
+	"docs/deltafifo.md",
+	"docs/design.md",
+	"docs/differences.md",
+	"docs/glossary.md",
+	"docs/health.md",
+	"docs/leaderelection.md",
+	"docs/metrics.md",
+	"docs/posts.md",
+	"docs/speed.md",
+	"docs/store.md",
+	"docs/swapped.md",
+	"docs/tour.md",
+	"e2e",
+	"e2e/cluster",
+	"e2e/foo",
+	"e2e/foo/clientgo",
+	"e2e/foo/compat",
+	"e2e/swapped",
+	"e2e/swapped/clientgo/excluded.md",
+	"health",
+	"internal/conformance",
+	"internal/jsonlist",
+	"internal/measure",
+	"internal/parity",
+	"internal/prune",
+	"internal/swap",
+	"internal/termcontext",
+	"internal/tour",
+	"internal/transcript",
+	"internal/wire",
+	"leaderelection",
+	"leaderelection/resourcelock",
+	"metrics",
+	"reflector",
+	"store",
+	"testdata/conformance/README.md",
+	"trace",
+	"workqueue",
+}
+
+// Comments, messages and docs use plain words, as the Go standard library's do.
+func TestProse_UsesPlainWords(t *testing.T) {
+	excused := newExceptions(mannered)
+	for _, p := range passages(t) {
+		for _, phrase := range banned {
+			for _, at := range phrase.find(p.text) {
+				if !excused.covers(p.owner) {
+					words := strings.Join(strings.Fields(p.text[at[0]:min(at[1], at[0]+40)]), " ")
+					line := p.line + strings.Count(p.text[:at[0]], "\n")
+					t.Errorf("%s:%d: %q: write plainly: %s", p.file, line, words, phrase.instead)
+				}
+			}
+		}
+	}
+	excused.reportUnused(t, "mannered")
+}
+
+// find returns where the phrase is used in text, usual idioms left out.
+func (p phrase) find(text string) [][]int {
+	var idioms [][]int
+	if p.allowed != nil {
+		idioms = p.allowed.FindAllStringIndex(text, -1)
+	}
+	var found [][]int
+	for _, at := range p.pattern.FindAllStringIndex(text, -1) {
+		idiom := false
+		for _, in := range idioms {
+			idiom = idiom || in[0] < at[1] && at[0] < in[1]
+		}
+		if !idiom {
+			found = append(found, at)
+		}
+	}
+	return found
+}
+
+// passage is a piece of prose: a comment, a string of several words, or a document.
+type passage struct {
+	file  string
+	owner string // the folder of a Go file; the document itself
+	line  int    // of its first character
+	text  string // what is not prose is blank
+}
+
+var (
+	commentMarks = regexp.MustCompile(`(?m)^[ \t]*//`)
+	notProse     = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`|\\]\\([^)]*\\)|<!--.*?-->")
+	headings     = regexp.MustCompile(`(?m)^#.*$`)
+)
+
+// passages lists the prose of the tree, this package's own lists of words left out.
+func passages(t *testing.T) []passage {
+	t.Helper()
+	var all []passage
+	for _, f := range tree(t) {
+		if f.folder() != "internal/layout" && !strings.Contains(f.path, "testdata/") {
+			all = append(all, f.passages()...)
+		}
+	}
+	for file, text := range documents(t) {
+		all = append(all, passage{file: file, owner: file, line: 1, text: proseOf(text)})
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	all = append(all, passage{file: "Makefile", owner: "Makefile", line: 1, text: string(makefile)})
+	return all
+}
+
+// passages lists the comments of a Go file and its string literals of more than one word.
+func (f goFile) passages() []passage {
+	var all []passage
+	add := func(from, to token.Pos, clean func(string) string) {
+		first, last := f.position(from), f.position(to)
+		all = append(all, passage{
+			file: f.path, owner: f.folder(), line: first.Line,
+			text: clean(f.text[first.Offset:last.Offset]),
+		})
+	}
+	for _, group := range f.ast.Comments {
+		add(group.Pos(), group.End(), func(text string) string {
+			return strings.TrimSpace(blank(commentMarks, text))
+		})
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if strings.Contains(lit.Value, " ") {
+				add(lit.Pos(), lit.End(),
+					func(text string) string { return strings.Trim(text, "\"`") })
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// proseOf blanks code, links and headings of a Markdown document; its lines stay where they are.
+func proseOf(text string) string { return blank(headings, blank(notProse, text)) }
+
+// blank replaces each match by spaces; line breaks stay.
+func blank(pattern *regexp.Regexp, text string) string {
+	return pattern.ReplaceAllStringFunc(text, func(match string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, match)
+	})
+}
+
+func TestProse_FindsPhrases(t *testing.T) {
+	for text, want := range map[string]int{
+		"Nobody waits.":                                          1,
+		"The user who runs it is asked.":                         0,
+		"It says who leads.":                                     1,
+		"A stand-alone tool stands there.":                       1,
+		"0 stands for no version.":                               0,
+		"If there is none, it waits.":                            0,
+		"It is none of this informer's.":                         1,
+		"It goes\non for an hour.":                               1,
+		"What is cached is not changed.":                         1,
+		"What if it fails? It retries.":                          0,
+		"What happens then?":                                     0,
+		"An update. Of these, one counts.":                       1,
+		proseOf("`nobody` and\n# What it does\n```\nwho\n```\n"): 0,
+	} {
+		found := 0
+		for _, phrase := range banned {
+			found += len(phrase.find(text))
+		}
+		assert.Equal(t, want, found, text)
+	}
+}
