@@ -19,7 +19,7 @@ import (
 
 const contentJSON = "application/json"
 
-// form is what an answer's objects look like.
+// form is the representation of the objects in an answer.
 type form int
 
 const (
@@ -65,8 +65,8 @@ func negotiate(accept string) (form, error) {
 	}}
 }
 
-// statusOf returns the Status that says err. An error that is none is an internal one without a
-// reason, as in the real server.
+// statusOf returns err as a Status. Any other error becomes an internal error without a reason, as
+// in the real server.
 func statusOf(err error) *metav1.Status {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 		Message: err.Error()}
@@ -98,7 +98,7 @@ func writeJSONAs(w http.ResponseWriter, contentType string, code int, value any)
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }
 
 // writeObject answers with one object.
@@ -141,8 +141,8 @@ func (f form) writeItem(out *buffer, r *Resource, e encoded) {
 	f.writeObject(out, e)
 }
 
-// buffer collects an answer. It keeps the first error and drops what comes after it, so that only
-// Flush has one to check.
+// buffer collects an answer. After its first error it drops all writes, so that callers check only
+// the error of Flush.
 type buffer struct {
 	*bufio.Writer
 }

@@ -4,8 +4,8 @@ package apitest
 
 import "strings"
 
-// builtins returns the kinds that every server has from the start: those of a kube-apiserver that
-// controllers meet most. Each call returns fresh values.
+// builtins returns the kinds that every server serves from the start: those of a kube-apiserver
+// that controllers use most. Each call returns new values.
 func builtins() []*Resource {
 	var all []*Resource
 	for _, line := range strings.Split(strings.TrimSpace(builtinTable), "\n") {
@@ -20,7 +20,7 @@ func builtins() []*Resource {
 	return all
 }
 
-// builtinTable has a line a kind: group/version, kind, plural, short names, traits. The traits:
+// builtinTable has one line per kind: group/version, kind, plural, short names, traits. The traits:
 //
 //	n namespaced        s status subresource     g counts generations    u updated unconditionally
 //	c created by PUT    d DELETE returns it      a in category "all"
@@ -65,7 +65,7 @@ const builtinTable = `
 	apiextensions.k8s.io/v1      CustomResourceDefinition customresourcedefinitions crd,crds sg
 `
 
-// builtinFields are the field selectors of the kinds that have some of their own.
+// builtinFields are the field selectors of the kinds that support more than name and namespace.
 var builtinFields = map[string][]string{
 	"pods.": {
 		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",

@@ -56,7 +56,7 @@ func (k *codecs) newObject(r *Resource) runtime.Object {
 	return obj
 }
 
-// bodyType returns the media type of the body, or 415 if it is none that can be read.
+// bodyType returns the media type of the body, or 415 if the server cannot read it.
 func (c *call) bodyType() (string, error) {
 	supported := []string{contentJSON, contentYAML}
 	if c.server.codecs != nil {
@@ -119,7 +119,7 @@ func missingKind(found *schema.GroupVersionKind, data []byte) error {
 	return runtime.NewMissingVersionErr(string(data))
 }
 
-// checkKind compares what the body says it is with what the path says it should be.
+// checkKind compares the type that the body states with the type that the path requires.
 func (c *call) checkKind(gvk schema.GroupVersionKind, name string) error {
 	want := c.resource.GroupVersionKind()
 	if gvk.Kind != want.Kind && !c.resource.builtin && gvk.GroupVersion() == want.GroupVersion() {
@@ -140,7 +140,7 @@ func (c *call) checkKind(gvk schema.GroupVersionKind, name string) error {
 	return nil
 }
 
-// goName is how the real server's message calls a Go type: v1.Pod, core.ConfigMap.
+// goName returns the name of a Go type in the real server's messages: v1.Pod, core.ConfigMap.
 func goName(pkg, kind string) string {
 	pkg, _, _ = strings.Cut(pkg, ".")
 	if pkg == "" {
@@ -149,7 +149,7 @@ func goName(pkg, kind string) string {
 	return pkg + "." + kind
 }
 
-// undecodable is the error for a body that is not what it should be.
+// undecodable is the error for a body that cannot be decoded.
 func (c *call) undecodable(gvk *schema.GroupVersionKind, cause error, data []byte) error {
 	if gvk != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
@@ -162,7 +162,7 @@ func (c *call) undecodable(gvk *schema.GroupVersionKind, cause error, data []byt
 
 const summaryLen = 30
 
-// summary is what an error shows of a body.
+// summary returns the part of a body that an error shows.
 func summary(data []byte) string {
 	if len(data) == 0 {
 		return "<empty>"
@@ -177,8 +177,8 @@ func summary(data []byte) string {
 	return hex.EncodeToString(data) + more
 }
 
-// parseAs reads JSON that says it is a gvk. If that is not the resource's type, nothing is checked
-// but its form.
+// parseAs reads JSON that states the type gvk. If that is not the resource's type, only its form is
+// checked.
 func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte,
 	fieldValidation string) (*object, error) {
 	if gvk != r.GroupVersionKind() {
@@ -188,7 +188,7 @@ func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte,
 }
 
 // parse reads JSON as an object of the resource. If the scheme has its type, values of the wrong
-// type are errors, and unknown fields are dropped, or errors too with strict validation.
+// type are errors, and unknown fields are dropped, or are errors with strict validation.
 func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*object, error) {
 	typed := s.codecs.newObject(r)
 	if typed == nil {
@@ -242,7 +242,7 @@ func (c *call) optionsJSON(data []byte) ([]byte, error) {
 			return nil, apierrors.NewBadRequest(
 				"provided data does not appear to be a protobuf message")
 		}
-		// behind the four bytes that mark Kubernetes' protobuf
+		// after the four bytes that mark Kubernetes' protobuf
 		if err = unknown.Unmarshal(data[4:]); err == nil {
 			err = o.Unmarshal(unknown.Raw)
 		}

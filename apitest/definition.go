@@ -64,10 +64,10 @@ func (d *definition) resources() []*Resource {
 	return all
 }
 
-// defineLocked starts to serve what a CustomResourceDefinition defines and says so in its status,
-// as the controllers in a real server do a moment later. Versions are served as separate stores:
-// there is no conversion. A change of a definition adds versions; what is served already stays as
-// it is.
+// defineLocked starts to serve the kind that a CustomResourceDefinition defines and reports that in
+// its status, as the controllers in a real server do a moment later. Each version is a separate
+// collection: there is no conversion. A change of a definition adds versions and leaves served ones
+// as they are.
 func (s *Server) defineLocked(obj *object) error {
 	var d definition
 	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
@@ -134,8 +134,8 @@ func (d *definition) established() (json.RawMessage, error) {
 	return canonical(raw)
 }
 
-// undefineLocked stops serving a kind whose definition is gone, and deletes its objects. Open
-// watches end after that.
+// undefineLocked stops serving a kind whose definition was deleted, and deletes its objects. Then
+// its open watches end.
 func (s *Server) undefineLocked(obj *object) {
 	var d definition
 	if json.Unmarshal(obj.fields["spec"], &d) != nil {

@@ -159,8 +159,8 @@ func TestServer_CloseEndsEveryGoroutine(t *testing.T) {
 	s.Close()
 	clients.Wait()
 	for _, function := range []string{"net/http.(*conn).serve", "apitest.(*Server).serve",
-		"apitest.(*front).serveLocked"} {
-		gone := func() bool { // a connection's goroutine tells that it ends just before it does
+		"apitest.(*frontend).serveLocked"} {
+		gone := func() bool { // a connection's goroutine reports its end just before it returns
 			buf := make([]byte, 1<<20)
 			return !strings.Contains(string(buf[:runtime.Stack(buf, true)]), function)
 		}

@@ -24,8 +24,7 @@ var (
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// serveDiscovery answers the paths that say what is served: /api, /apis, and those of groups and
-// versions.
+// serveDiscovery answers the discovery paths: /api, /apis, and those of groups and versions.
 func (c *call) serveDiscovery(path string) bool {
 	s := c.server
 	s.log.mu.RLock()
@@ -149,7 +148,7 @@ type (
 	}
 )
 
-// writeAggregated answers with everything that the chosen groups serve.
+// writeAggregated answers with all resources of the chosen groups.
 func (c *call) writeAggregated(chosen func(group string) bool) {
 	registry := &c.server.log.resources
 	list := discoveryList{

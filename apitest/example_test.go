@@ -77,7 +77,7 @@ func ExampleFaults_Fail() {
 	// list pods 200
 }
 
-// A kind of one's own.
+// A custom kind.
 func ExampleServer_Register() {
 	server := apitest.NewServer(apitest.Options{})
 	err := server.Register(apitest.Resource{
@@ -101,7 +101,7 @@ func labelPods(ctx context.Context, client kubernetes.Interface) {
 		}
 		pod = pod.DeepCopy()
 		pod.Labels = map[string]string{"node": pod.Spec.NodeName}
-		// the informer will tell again
+		// after a conflict, the informer delivers the newer pod
 		_, _ = client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	}
 	_, _ = factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -113,7 +113,7 @@ func labelPods(ctx context.Context, client kubernetes.Interface) {
 }
 
 // How to test a controller: everything in one bubble, so that hours take no time, and synctest.Wait
-// tells when nothing is left to do. No sleep waits for anything.
+// returns when nothing is left to do. No sleep waits for a condition.
 func TestExample_Controller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
@@ -132,13 +132,13 @@ func TestExample_Controller(t *testing.T) {
 		require.NoError(t, server.Get(pod))
 		require.Equal(t, "n1", pod.Labels["node"])
 
-		// The server goes away for ten minutes, and somebody else moves the pod meanwhile.
+		// The server goes away for ten minutes, and another client moves the pod meanwhile.
 		allow := server.Faults().RefuseConnections()
 		pod.Spec.NodeName = "n2"
 		require.NoError(t, server.Update(pod))
 		time.Sleep(10 * time.Minute)
 		require.NoError(t, allow())
-		// longer than the controller's longest pause between two attempts
+		// longer than the longest pause between two attempts of the controller
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		require.NoError(t, server.Get(pod))

@@ -130,8 +130,8 @@ func TestFault_DropDelayHandler(t *testing.T) {
 	})
 }
 
-// Refused connections look to client-go like a server that is down; at the same address it comes
-// back.
+// To client-go, refused connections look like a server that is down; it returns at the same
+// address.
 func TestFault_RefuseConnections(t *testing.T) {
 	check := func(t *testing.T, s *apitest.Server) {
 		client := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
@@ -284,8 +284,8 @@ func TestFault_RandomStreams(t *testing.T) {
 	})
 }
 
-// Compaction by time: after two intervals what was there before is gone, whether or not somebody
-// wrote in between.
+// Compaction by time: after two intervals the older states are compacted, whether or not there were
+// writes between.
 func TestCompactionByTime(t *testing.T) {
 	bubble(t, apitest.Options{CompactInterval: time.Minute}, func(t *testing.T, s *apitest.Server) {
 		require.NoError(t, s.Create(configMap("default", "a")))

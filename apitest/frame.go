@@ -66,7 +66,7 @@ func (s *stream) sendError(err error) {
 		return
 	}
 	s.frame(watch.Error, func() { s.out.Write(raw) })
-	_ = s.flush() // the stream ends here in any case
+	_ = s.flush() // the stream ends here anyway
 }
 
 func (s *stream) flush() error {

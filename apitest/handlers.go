@@ -214,7 +214,7 @@ func (c *call) patchType() string {
 func (c *call) patchTypeKnown() bool { return slices.Contains(c.patchTypes(), c.patchType()) }
 
 // unsupportedPatchType is 415. Built-in kinds are served by another router than custom ones, with
-// other words.
+// another message.
 func (c *call) unsupportedPatchType() error {
 	if c.resource.builtin {
 		return genericError(http.StatusUnsupportedMediaType)
@@ -231,7 +231,7 @@ func unsupportedMediaType(supported []string) error {
 	}}
 }
 
-// patch changes an object as the body says.
+// patch applies the patch in the body to an object.
 func (c *call) patch() error {
 	data, err := c.body()
 	if err != nil {

@@ -54,7 +54,7 @@ func TestScheme_ChecksFields(t *testing.T) {
 	assert.NotContains(t, got.body, "nodename")
 }
 
-// People get their answers indented, programs do not.
+// Browsers and curl get indented answers, programs do not.
 func TestPretty(t *testing.T) {
 	s := start(t, apitest.Options{})
 	plain := send(t, s, "GET", "/api/v1/nodes", "", "")

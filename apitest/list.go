@@ -64,7 +64,7 @@ func (c *call) listOptions() (internalversion.ListOptions, *selector, error) {
 	return options, sel, err
 }
 
-// page is the plan of one LIST request.
+// page holds the decisions about one LIST request.
 type page struct {
 	rv    int64 // of the state to show; 0 means the newest that may be shown
 	stale bool  // a replica's view is good enough
@@ -72,7 +72,7 @@ type page struct {
 	limit int64
 }
 
-// plan decides which state a list shows. It waits until that state exists.
+// plan decides which state a list shows, and waits until that state exists.
 func (c *call) plan(options internalversion.ListOptions) (page, error) {
 	p := page{limit: options.Limit}
 	if options.Continue != "" {
@@ -111,13 +111,13 @@ func (c *call) planContinue(options internalversion.ListOptions, p page) (page, 
 	}
 	p.start = token.start(c.prefix())
 	if token.ResourceVersion < 0 {
-		return p, nil // go on in the newest state
+		return p, nil // continue in the newest state
 	}
 	p.rv = token.ResourceVersion
 	return p, c.server.log.waitVisible(c.http.Context(), p.rv)
 }
 
-// prefix is what the keys of the listed objects begin with.
+// prefix is the common prefix of the keys of the listed objects.
 func (t target) prefix() string {
 	if t.namespace == "" {
 		return ""
@@ -170,7 +170,7 @@ func (c *call) snapshot(p page, sel *selector,
 	coll.stateLocked(c.prefix(), p.start, rv, func(v *version) bool {
 		if p.limit > 0 && int64(len(items)) >= p.limit {
 			remaining++
-			return sel.empty() // otherwise it is enough to know that there is more
+			return sel.empty() // otherwise it is enough to know that another page follows
 		}
 		if sel.matches(v) {
 			items = append(items, v)
@@ -191,7 +191,7 @@ func (c *call) snapshot(p page, sel *selector,
 }
 
 // listExpired is the error for a list of a state that is compacted. A client in the middle of a
-// list gets a token to go on with, in the newest state.
+// list gets a token with which it can continue in the newest state.
 func (c *call) listExpired(p page, continued bool) error {
 	if !continued {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
@@ -234,7 +234,7 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 	out.Flush()
 }
 
-// listHead is what comes before the items of a list.
+// listHead is the part of a list before its items.
 func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
 	var head struct {
 		Kind       string `json:"kind"`
@@ -257,8 +257,7 @@ func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
 	return append(raw[:len(raw)-1], `,"items":[`...), nil
 }
 
-// continueToken says where the next page of a list begins. It is the real server's, so that one
-// cannot tell them apart.
+// continueToken is the position of the next page of a list, in the format of the real server.
 type continueToken struct {
 	Version         string `json:"v"`
 	ResourceVersion int64  `json:"rv"` // less than 0: the newest

@@ -32,12 +32,12 @@ type revisionLog struct {
 	mu        sync.RWMutex
 	rv        int64 // of the last write
 	compacted int64 // states before this one are gone
-	// what lists and watches that accept an old state see; less than rv while a replica lags
+	// state shown to lists and watches that accept an old one; less than rv while a replica lags
 	visible     int64
 	lagging     bool
 	resources   registry
 	collections []*collection // in the order of resources.all
-	moved       chan struct{} // closed when visible moves; nil if nobody waits
+	moved       chan struct{} // closed when visible moves; nil without waiters
 	eventCount  int
 	marks       marks
 	historyLen  int
@@ -49,8 +49,8 @@ type collection struct {
 	byKey    map[string]*entry
 	entries  []*entry // sorted by key; those of deleted objects stay until compaction
 	events   []event
-	dropped  int           // how many events compaction has taken from the front
-	moved    chan struct{} // closed when there are new events to see; nil if nobody waits
+	dropped  int           // number of events that compaction has removed from the front
+	moved    chan struct{} // closed when new events are visible; nil without waiters
 	gone     bool          // the kind is not served any more
 }
 
@@ -61,8 +61,8 @@ type entry struct {
 }
 
 // version is an object at one resourceVersion. If deleted is set, the object is absent from then
-// on, and the encoding is the last state with the resourceVersion of the deletion: what a watch
-// sends.
+// on, and the encoding is the last state with the resourceVersion of the deletion, as a watch sends
+// it.
 type version struct {
 	encoded
 	rv              int64
@@ -90,8 +90,7 @@ func (l *revisionLog) registerLocked(r *Resource) *collection {
 	return c
 }
 
-// collectionLocked returns the objects of r: none, in a collection that nobody reads, if r is not
-// served any more.
+// collectionLocked returns the collection of r, or an empty one if r is not served any more.
 func (l *revisionLog) collectionLocked(r *Resource) *collection {
 	if i := slices.Index(l.resources.all, r); i >= 0 {
 		return l.collections[i]
@@ -182,7 +181,7 @@ func (c *collection) wakeLocked() {
 	}
 }
 
-// lag freezes what stale reads see, or lets it catch up.
+// lag freezes the state that stale reads see, or lets it catch up.
 func (l *revisionLog) lag(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +196,7 @@ func (l *revisionLog) lag(on bool) {
 	}
 }
 
-// freshness is how long a request waits for a resourceVersion that has not been written yet.
+// freshness is the time that a request waits for a resourceVersion that is not written yet.
 const freshness = 3 * time.Second
 
 // waitVisible blocks until stale reads see at least rv. After three seconds it gives up as the real
@@ -231,7 +230,7 @@ func (l *revisionLog) waitVisible(ctx context.Context, rv int64) error {
 	}
 }
 
-// tooLargeResourceVersion is the error for a request about the future.
+// tooLargeResourceVersion is the error for a request of a version that does not exist yet.
 func tooLargeResourceVersion(rv, current int64) error {
 	err := apierrors.NewTimeoutError(
 		fmt.Sprintf("Too large resource version: %d, current: %d", rv, current), 1)

@@ -64,13 +64,13 @@ func (m mergeKeys) rule(field string) strategicpatch.PatchMeta {
 // Name returns the path of the field.
 func (m mergeKeys) Name() string { return m.path }
 
-// LookupPatchMetadataForStruct says how the object at a field is merged.
+// LookupPatchMetadataForStruct returns the merge rule of a field that contains an object.
 func (m mergeKeys) LookupPatchMetadataForStruct(field string) (strategicpatch.LookupPatchMeta,
 	strategicpatch.PatchMeta, error) {
 	return mergeKeys{m.path + "." + field}, m.rule(field), nil
 }
 
-// LookupPatchMetadataForSlice says how the list at a field is merged.
+// LookupPatchMetadataForSlice returns the merge rule of a field that contains a list.
 func (m mergeKeys) LookupPatchMetadataForSlice(field string) (strategicpatch.LookupPatchMeta,
 	strategicpatch.PatchMeta, error) {
 	return mergeKeys{m.path + "." + field}, m.rule(field), nil

@@ -113,7 +113,7 @@ func (r *replay) run(ctx context.Context, s *apitest.Server) {
 }
 
 // Random writes, compactions and a replica that lags: a watch from any version, applied to the
-// state at that version, gives the state of now, or it fails with 410; and a list at any version
+// state at that version, gives the present state, or it fails with 410; and a list at any version
 // shows the state at that version, or fails with 410.
 func TestModel_WatchesReplayTheLog(t *testing.T) {
 	for seed := range uint64(5) {

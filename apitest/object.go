@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// object is an API object taken apart: its metadata as a struct, every other field as JSON.
+// object is a parsed API object: its metadata as a struct, every other field as JSON.
 type object struct {
 	gvk  schema.GroupVersionKind
 	meta metav1.ObjectMeta
@@ -23,7 +23,7 @@ type object struct {
 	fields map[string]json.RawMessage
 }
 
-// parseObject takes JSON apart. The error texts are those of Kubernetes' decoder.
+// parseObject parses JSON. The error texts are those of Kubernetes' decoder.
 func parseObject(data []byte) (*object, error) {
 	var typed struct {
 		Kind       string            `json:"kind"`
@@ -79,7 +79,7 @@ func (o *object) sameFields(other *object, except string) bool {
 }
 
 // copy returns an object whose metadata and fields may be changed without changing o. The JSON is
-// shared: nobody writes into it.
+// shared and never written to.
 func (o *object) copy() *object {
 	c := &object{gvk: o.gvk, fields: maps.Clone(o.fields)}
 	o.meta.DeepCopyInto(&c.meta)
@@ -121,7 +121,7 @@ func lookup(fields fieldMap, path string, seen map[string]fieldMap) string {
 		at := strings.TrimSuffix(path, "."+tail)
 		inner, ok := seen[at]
 		if !ok {
-			_ = json.Unmarshal(raw, &inner) // what is no object has no fields
+			_ = json.Unmarshal(raw, &inner) // only an object has fields
 			seen[at] = inner
 		}
 		fields, rest = inner, tail
@@ -145,14 +145,14 @@ func scalar(raw json.RawMessage) string {
 	return ""
 }
 
-// encoded is an object as the server sends it, and the places in it that differ from answer to
-// answer.
+// encoded is an object as the server sends it, and the offsets of the parts that differ between
+// answers.
 //
 //	{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"},"spec":{...}}
 //	                               ^item      ^metaStart                    ^rv ^metaEnd
 type encoded struct {
 	json []byte
-	// where "metadata" begins: what is left of it, a list of a built-in kind leaves out
+	// start of "metadata"; a list of a built-in kind leaves out the fields to its left
 	item      int
 	metaStart int // the metadata object is json[metaStart:metaEnd]
 	metaEnd   int
@@ -163,9 +163,9 @@ type encoded struct {
 const rvField = `"resourceVersion":"`
 
 // encode writes the object with the given resourceVersion; 0 leaves it out, as the answer to a
-// dry-run create does. The order of the fields is the one of the real server's answers: kind,
-// apiVersion, metadata, then the others by name. The object's fields become parts of the encoding,
-// so that an object in the log is not held twice.
+// dry-run create does. The fields have the order of the real server's answers: kind, apiVersion,
+// metadata, then the others by name. The object's fields become parts of the encoding, so that an
+// object in the log is not held twice.
 func (o *object) encode(rv int64) (encoded, error) {
 	o.meta.ResourceVersion = ""
 	if rv > 0 {
@@ -201,7 +201,7 @@ func (o *object) encode(rv int64) (encoded, error) {
 		buf = append(buf, o.fields[name]...)
 		ends[name] = len(buf)
 	}
-	e.json = bytes.Clone(append(buf, '}')) // without the room that was left
+	e.json = bytes.Clone(append(buf, '}')) // without spare capacity
 	for name, end := range ends {
 		start := end - len(o.fields[name])
 		o.fields[name] = json.RawMessage(e.json[start:end:end])

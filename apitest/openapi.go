@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serveOpenAPI answers the paths below /openapi/v3 with documents without schemas. They tell
-// kubectl that the server validates fields itself (the parameter fieldValidation), which it asks
-// before it creates or applies anything.
+// serveOpenAPI answers the paths below /openapi/v3 with documents without schemas. From them
+// kubectl learns, before it creates or applies an object, that the server validates fields itself
+// (the parameter fieldValidation).
 func (c *call) serveOpenAPI(path string) bool {
 	rest, ok := strings.CutPrefix(path, "openapi/v3")
 	if !ok {

@@ -19,7 +19,7 @@ import (
 
 const maxPatchOperations = 10000
 
-// applyPatch returns what the patch makes of an object.
+// applyPatch returns the object with the patch applied.
 func (c *call) applyPatch(before, patch []byte, fieldValidation string) (*object, error) {
 	var after []byte
 	var err error
@@ -74,7 +74,7 @@ func mergePatch(doc, patch []byte) ([]byte, error) {
 }
 
 // strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else
-// by what is known of the built-in kinds.
+// by mergeRules.
 func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	var original, changes map[string]any
 	if err := utiljson.Unmarshal(doc, &original); err != nil {

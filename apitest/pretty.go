@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// wantsPretty reports whether a person is likely to read the answer, by the rules of the real
+// wantsPretty reports whether the answer is to be indented for people, by the rules of the real
 // server.
 func wantsPretty(r *http.Request) bool {
 	if value := r.URL.Query().Get("pretty"); value != "" {
@@ -40,7 +40,7 @@ func (w *prettyWriter) finish() {
 	}
 	var indented bytes.Buffer
 	if json.Indent(&indented, w.body.Bytes(), "", "  ") != nil {
-		indented = w.body // it is text
+		indented = w.body // the answer is plain text
 	}
-	_, _ = w.ResponseWriter.Write(indented.Bytes()) // a client that is gone needs no answer
+	_, _ = w.ResponseWriter.Write(indented.Bytes()) // the client may be gone
 }

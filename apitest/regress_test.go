@@ -22,16 +22,16 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// What client-go's fake clientset got wrong, or gets wrong still.
+// The bugs of client-go's fake clientset, some of them still open.
 
-// kubernetes/kubernetes#87472, #95372: what is written between an informer's LIST and its WATCH is
-// not lost.
+// kubernetes/kubernetes#87472, #95372: a write between an informer's LIST and its WATCH is not
+// lost.
 func TestRegress_87472_NothingIsLostBetweenListAndWatch(t *testing.T) {
 	bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
 		s.Faults().Fail(1, apitest.Match{If: func(r apitest.Request) bool {
 			return r.Query.Has("sendInitialEvents")
 		}},
-			apierrors.NewInternalError(assert.AnError)) // so that it lists
+			apierrors.NewInternalError(assert.AnError)) // forces a LIST
 		s.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "watch"}, Delay: time.Minute})
 		factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config(s)), 0)
 		lister := factory.Core().V1().ConfigMaps().Lister()
@@ -41,7 +41,7 @@ func TestRegress_87472_NothingIsLostBetweenListAndWatch(t *testing.T) {
 		synctest.Wait()
 		require.NotEmpty(t, s.Requests(apitest.Match{Verb: "list"}))
 
-		require.NoError(t, s.Create(configMap("default", "late"))) // the watch waits for its minute
+		require.NoError(t, s.Create(configMap("default", "late"))) // the watch waits for its delay
 		time.Sleep(2 * time.Minute)
 		_, err := lister.ConfigMaps("default").Get("late")
 		assert.NoError(t, err)
@@ -65,8 +65,8 @@ func TestRegress_141528_DeletionsAreNotLost(t *testing.T) {
 	assert.Equal(t, watch.Deleted, (<-w.ResultChan()).Type)
 }
 
-// kubernetes/kubernetes#139716, #129408: a streaming list ends, and with the right annotation, also
-// if nothing is there.
+// kubernetes/kubernetes#139716, #129408: a streaming list of an empty collection ends too, with the
+// right annotation.
 func TestRegress_139716_StreamingListEnds(t *testing.T) {
 	s := start(t, apitest.Options{})
 	lines := openWatch(t, s, mapsPath+"?watch=true&sendInitialEvents=true"+
@@ -77,7 +77,7 @@ func TestRegress_139716_StreamingListEnds(t *testing.T) {
 	assert.Contains(t, line, `"k8s.io/initial-events-end":"true"`)
 }
 
-// A watch with a field selector gets no other object.
+// A watch with a field selector receives only objects that match.
 func TestWatchesHonourFieldSelectors(t *testing.T) {
 	s := start(t, apitest.Options{})
 	lines := openWatch(t, s, mapsPath+"?watch=true&fieldSelector=metadata.name%3Db")
@@ -88,8 +88,8 @@ func TestWatchesHonourFieldSelectors(t *testing.T) {
 	assert.Contains(t, line, `"name":"b"`)
 }
 
-// kubernetes/kubernetes#92537, #115093: a version from the future is refused in the form that
-// clients know, cause included.
+// kubernetes/kubernetes#92537, #115093: a version that does not exist yet is refused in the form
+// that clients know, cause included.
 func TestRegress_115093_TooLargeVersionHasItsCause(t *testing.T) {
 	bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
 		maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
@@ -118,8 +118,8 @@ func TestRegress_85221_TokenAndVersionExcludeEachOther(t *testing.T) {
 	assert.NoError(t, err, "but any version will do")
 }
 
-// kubernetes/kubernetes#83520: both forms of an expired version bring client-go's own informer back
-// to a good state.
+// kubernetes/kubernetes#83520: both forms of an expired version let client-go's own informer
+// recover.
 func TestRegress_83520_InformersRecoverFromExpiredVersions(t *testing.T) {
 	for name, fault := range map[string]apitest.Fault{
 		"status": {Err: apierrors.NewResourceExpired("too old resource version")},
@@ -148,7 +148,7 @@ func TestRegress_83520_InformersRecoverFromExpiredVersions(t *testing.T) {
 	}
 }
 
-// Selectors of every form choose what they say.
+// Selectors of every form select the right objects.
 func TestSelectorsOfEveryForm(t *testing.T) {
 	s := start(t, apitest.Options{})
 	for _, app := range []string{"x", "y"} {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Request is one request that the server got.
+// Request is one request that the server received.
 type Request struct {
 	Time time.Time
 	// get, list, watch, create, update, patch, delete, deletecollection; or the HTTP method in
@@ -19,17 +19,17 @@ type Request struct {
 	Path        string
 	Group       string
 	Version     string
-	Resource    string // the plural; "" for a path that is not about objects
+	Resource    string // the plural; "" for a path without objects
 	Subresource string
 	Namespace   string
 	Name        string
 	Query       url.Values
 	Header      http.Header
-	// the HTTP status that was answered; 0 before that, and if the connection was cut instead
+	// the HTTP status of the answer; 0 before the answer, and if the connection was cut
 	Code int
 }
 
-// requestLogLen bounds the log of requests; the older half goes when it is full.
+// requestLogLen bounds the log of requests; the older half is dropped when it is full.
 const requestLogLen = 100_000
 
 type requestLog struct {

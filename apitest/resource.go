@@ -22,12 +22,12 @@ type Resource struct {
 	Categories []string
 	Namespaced bool
 
-	// Status says that status is a subresource: writes of the object leave its status alone, and
-	// writes to .../status leave everything else alone.
+	// Status makes status a subresource: writes of the object ignore its status, and writes to
+	// .../status change nothing else.
 	Status bool
 
-	// Fields are the field selectors that the resource supports besides metadata.name and
-	// metadata.namespace, as paths: "spec.nodeName".
+	// Fields lists the field selectors besides metadata.name and metadata.namespace, as paths:
+	// "spec.nodeName".
 	Fields []string
 
 	traits
@@ -42,11 +42,12 @@ type traits struct {
 	unconditionalUpdate bool // a PUT without resourceVersion overwrites
 	createOnUpdate      bool // a PUT of an absent object creates it
 	returnsDeleted      bool // DELETE answers with the object, not with a Status
-	plainFieldErrors    bool // has no field selectors of its own, and says so in other words
-	name                nameRule
+	// supports no other field selectors, and its error says so in another message
+	plainFieldErrors bool
+	name             nameRule
 }
 
-// nameRule says which names a kind accepts.
+// nameRule defines the names that a kind accepts.
 type nameRule int
 
 const (

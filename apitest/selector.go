@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selector is what a list or watch asks for, besides the namespace.
+// selector holds the criteria of a list or watch besides the namespace.
 type selector struct {
 	prefix string // of the keys
 	labels labels.Selector
@@ -61,12 +61,12 @@ func (r *Resource) convertField(label, value string) (string, string, error) {
 
 func (s *selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
 
-// matches ignores the namespace: lists read only the keys that have it.
+// matches ignores the namespace: lists read only the keys in it.
 func (s *selector) matches(v *version) bool {
 	return s.labels.Matches(v.labels) && (s.fields.Empty() || s.fields.Matches(v.fieldView()))
 }
 
-// fieldView lets field selectors look at a version.
+// fieldView presents a version to field selectors.
 type fieldView struct{ v *version }
 
 func (v *version) fieldView() fields.Fields { return fieldView{v} }

@@ -39,7 +39,7 @@ func benchServer(b *testing.B, pods int) *apitest.Server {
 	return s
 }
 
-// How fast an object is stored, without a request.
+// Store an object without a request.
 func BenchmarkCreate(b *testing.B) {
 	s := apitest.NewServer(apitest.Options{})
 	b.ReportAllocs()
@@ -48,7 +48,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// How fast 50,000 pods are listed over loopback.
+// List 50,000 pods over loopback.
 func BenchmarkList(b *testing.B) {
 	s := benchServer(b, 50_000)
 	client := s.Client()
@@ -63,7 +63,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// How fast one write reaches each of many watches over loopback.
+// Deliver one write to each of many watches over loopback.
 func BenchmarkWatchFanOut(b *testing.B) {
 	for _, watches := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("watches=%d", watches), func(b *testing.B) {

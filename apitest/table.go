@@ -18,8 +18,8 @@ type column struct {
 	cell func(*object) any
 }
 
-// columns are those that kubectl prints of the kinds one looks at most. Other kinds have their name
-// and age.
+// columns are those that kubectl prints for the most common kinds. Other kinds have their name and
+// age.
 var columns = map[string][]column{
 	"configmaps.": {{"Data", "string",
 		func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
@@ -56,7 +56,7 @@ func (r *Resource) columns() []column {
 	return columns[r.Plural+"."+r.Group]
 }
 
-// newTable returns a table without rows. A watch sends the columns with its first one only.
+// newTable returns a table without rows. A watch sends the columns only with its first table.
 func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
@@ -82,7 +82,7 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	return t
 }
 
-// addRow adds an object. includeObject says how much of it comes with the row.
+// addRow adds an object. includeObject selects how much of it the row contains.
 func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
 	row := metav1.TableRow{Cells: []any{o.meta.Name}}
 	for _, col := range c.resource.columns() {

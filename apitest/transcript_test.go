@@ -24,7 +24,7 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// The transcripts are requests and answers on the wire, in a bubble with a clock of its own.
+// The transcripts are requests and answers on the wire, in a bubble with its own clock.
 //
 //	METHOD PATH [-H Name=value]... [BODY]  one request; $continue is the last list's token
 //	watch ID PATH [-H Name=value]...       opens a watch; its events are printed as they arrive
@@ -69,7 +69,7 @@ func (w *wire) exec(cmd transcript.Command) string {
 	defer w.mu.Unlock()
 	lines := w.events
 	w.events = nil
-	slices.SortStableFunc(lines, func(a, b string) int { // watches have no order among each other
+	slices.SortStableFunc(lines, func(a, b string) int { // the order among watches is not defined
 		idA, _, _ := strings.Cut(a, " ")
 		idB, _, _ := strings.Cut(b, " ")
 		return strings.Compare(idA, idB)
@@ -175,7 +175,7 @@ func (w *wire) request(cmd transcript.Command) string {
 	return strings.Join(append(out, mask(string(body))), "\n")
 }
 
-// mask hides what differs from run to run.
+// mask hides the values that differ between runs.
 func mask(body string) string {
 	body = uidPattern.ReplaceAllString(body, "UID")
 	body = tokenPattern.ReplaceAllString(body, `"continue":"TOKEN"`)

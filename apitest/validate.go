@@ -79,7 +79,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
 	//lint:ignore SA1019 old clients send it
 	m.SelfLink = ""
-	if !r.noGeneration { // where nobody counts, what the client says stays
+	if !r.noGeneration { // otherwise the client's value stays
 		m.Generation = 1
 	}
 	if r.Status && !keepStatus {
@@ -100,7 +100,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	}
 }
 
-// prepareForUpdate carries over what an update cannot change.
+// prepareForUpdate carries over the values that an update cannot change.
 func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	switch {
 	case subresource == "status":
@@ -158,8 +158,8 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
-// validateMeta checks an object's metadata, and against the old object's if that is not nil. The
-// real server does the latter twice, for all kinds and for each, and says so twice.
+// validateMeta checks an object's metadata, and compares it with the old object's if that is not
+// nil. The real server does the latter twice, for all kinds and for each, and reports errors twice.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
@@ -173,7 +173,7 @@ func (r *Resource) validateMeta(obj, old *object) error {
 	return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
 }
 
-// fieldSet returns what field selectors see of the object besides its name and namespace.
+// fieldSet returns the values that field selectors see besides name and namespace.
 func (r *Resource) fieldSet(obj *object) map[string]string {
 	if len(r.Fields) == 0 {
 		return nil
@@ -187,7 +187,8 @@ func (r *Resource) fieldSet(obj *object) map[string]string {
 	return set
 }
 
-// defaultFields fills in the values that Kubernetes selects by although the object leaves them out.
+// defaultFields fills in the defaults that Kubernetes uses for selection although the object leaves
+// them out.
 func (r *Resource) defaultFields(set map[string]string, obj *object) {
 	orDefault := func(path, value string) {
 		if set[path] == "" && slices.Contains(r.Fields, path) {

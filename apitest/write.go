@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// target is what a request is about.
+// target names the object of a request.
 type target struct {
 	resource        *Resource
 	subresource     string
@@ -30,15 +30,15 @@ func (t target) notFound() error {
 	return apierrors.NewNotFound(t.resource.GroupResource(), t.name)
 }
 
-// write says how a write is to be done.
+// write holds the options of a write.
 type write struct {
 	dryRun bool
-	direct bool // by the test itself, not through HTTP: no admission, status is kept
+	direct bool // called by the test, not through HTTP: no admission, status is kept
 }
 
 const generateNameAttempts = 8
 
-// create stores a new object, under a name that it makes if there is only a generateName.
+// create stores a new object, under a generated name if there is only a generateName.
 func (s *Server) create(t target, obj *object, w write) (*version, error) {
 	if obj.meta.Name != "" || obj.meta.GenerateName == "" {
 		return s.createNamed(t, obj, w)
@@ -96,7 +96,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	return s.storeLocked(c, obj)
 }
 
-// storeLocked commits obj, and lets the server follow what it says about the server.
+// storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
 		if err := s.defineLocked(obj); err != nil {
@@ -106,17 +106,17 @@ func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	return s.log.commitLocked(c, obj)
 }
 
-// dryVersion is the answer to a write that is not to be stored.
+// dryVersion is the answer to a dry run.
 func dryVersion(obj *object, rv int64) (*version, error) {
 	enc, err := obj.encode(rv)
 	return &version{encoded: enc, rv: rv, object: obj, namespace: obj.meta.Namespace,
 		name: obj.meta.Name}, err
 }
 
-// mutation computes the object to store from the one that is stored; old is nil if there is none.
+// mutation computes the object to store from the stored one; old is nil if it does not exist.
 type mutation func(old *version) (*object, error)
 
-// update replaces an object with what mutate makes of it. uid, if not empty, must be that of the
+// update replaces an object with the result of mutate. uid, if not empty, must be that of the
 // stored object. It reports whether the object was created.
 func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
 	s.log.mu.Lock()
@@ -154,8 +154,8 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	return v, false, err
 }
 
-// replaceLocked stores obj in place of old. An update that changes nothing is not stored, and one
-// that takes the last finalizer of an object that is to be deleted deletes it.
+// replaceLocked stores obj in place of old. An update that changes nothing is not stored. An update
+// that removes the last finalizer of an object marked as deleted deletes it.
 func (s *Server) replaceLocked(c *collection, t target, old *version, obj *object,
 	w write) (*version, error) {
 	before, after := &old.object.meta, &obj.meta
@@ -202,7 +202,7 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write,
 }
 
 // checkVersion compares the resourceVersion that the writer saw with the stored one. An object
-// without one gets the stored one if its kind may be overwritten.
+// without one gets the stored version if its kind may be overwritten.
 func checkVersion(t target, obj *object, current int64) error {
 	seen := obj.meta.ResourceVersion
 	if seen == "" || seen == "0" {
@@ -237,7 +237,7 @@ func (t target) storageKey() string {
 	return prefix + t.resource.Plural + "/" + t.key()
 }
 
-// checkPreconditions compares what a delete requires with the stored object.
+// checkPreconditions compares the preconditions of a delete with the stored object.
 func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.ObjectMeta) error {
 	if want == nil {
 		return nil
