@@ -104,8 +104,8 @@ type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-// A check that blocks holds up the answer to its own request only, and sees when the client gives
-// up.
+// A check that blocks delays only the answer to its own request, and its context ends when the
+// client disconnects.
 func TestHandler_ACheckBlocks(t *testing.T) {
 	h := health.New()
 	entered := make(chan struct{})
@@ -141,7 +141,7 @@ func TestHandler_WithoutChecksIsAliveAndReady(t *testing.T) {
 	}
 }
 
-// It only reads.
+// The endpoints are read-only.
 func TestHandler_RefusesWrites(t *testing.T) {
 	for _, target := range []string{"/healthz", "/readyz", "/readyz/ping", "/debug/informers"} {
 		code, _ := askBy(health.New(), http.MethodPost, target)

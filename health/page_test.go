@@ -58,7 +58,7 @@ func (s *server) WatchWithContext(context.Context, metav1.ListOptions) (watch.In
 	return watch.NewFake(), nil
 }
 
-// world is what the page shows: a controller whose keys are in every place that there is.
+// world is the content of the page: a controller with keys in every state.
 type world struct {
 	t       *testing.T
 	handler *health.Handler
@@ -167,7 +167,7 @@ controller volumes: running
 	})
 }
 
-// withoutID replaces what is random.
+// withoutID replaces the random part.
 func withoutID(page string) string {
 	before, rest, found := strings.Cut(page, "reconcileID ")
 	if !found {
@@ -241,7 +241,7 @@ func TestPage_BadInput(t *testing.T) {
 	assert.Contains(t, text, `"informers": []`)
 }
 
-// What waits for its caches says which, and why.
+// A controller that waits for its caches names them, with the reason.
 func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 	story(t, true, func(w *world) {
 		c := controller.New("waits", w.reconcile,

@@ -35,11 +35,11 @@ const (
 	Worker    Hop = "worker"
 )
 
-// Event is one thing that happened at one hop.
+// Event is one operation at one hop.
 type Event struct {
 	Time time.Time `json:"time"`
 	Hop  Hop       `json:"hop"`
-	// What happened, in the terms of the hop: LIST, ADDED, Pop, OnUpdate, AddRateLimited, ...
+	// The operation, in the terms of the hop: LIST, ADDED, Pop, OnUpdate, AddRateLimited, ...
 	What string `json:"what"`
 	// Key is the object's key, or "" if the event concerns the whole collection.
 	Key string `json:"key,omitempty"`

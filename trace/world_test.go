@@ -43,7 +43,7 @@ type world struct {
 	events []trace.Event
 }
 
-// options choose what a world is made of.
+// options select the pieces of a world.
 type options struct {
 	inOrder   bool // a RealFIFO
 	streaming bool // the first LIST is decoded item by item; otherwise it is a streaming watch
@@ -132,7 +132,7 @@ func (w *world) saw(event trace.Event) {
 	w.events = append(w.events, event)
 }
 
-// show prints the events since the last call of traced, for who runs the test to see it.
+// show prints the events since the last call of traced, for readers of the test's output.
 func (w *world) show() {
 	synctest.Wait()
 	w.mu.Lock()
@@ -190,7 +190,7 @@ func (w *world) annotate(ctx context.Context, name string) error {
 // after lets fake time pass.
 func (w *world) after(d time.Duration) { time.Sleep(d) }
 
-// jsonOf is what the JSON sink writes for an event.
+// jsonOf returns the output of the JSON sink for an event.
 func jsonOf(t *testing.T, event trace.Event) map[string]any {
 	var b strings.Builder
 	trace.JSON(&b)(event)

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quick makes an election that takes a second.
+// quick returns the arguments for an election that takes a second.
 func quick(args ...string) []string {
 	return append([]string{"run", "--leader-elect", "--leader-elect-lease-duration", "2s",
 		"--leader-elect-renew-deadline", "1s",
 		"--leader-elect-retry-period", "100ms"}, args...)
 }
 
-// Two take turns: one reconciles, the other watches, and takes over when the first is stopped.
+// Two processes: one reconciles, the other watches, and takes over when the first is stopped.
 func TestRun_LeadersTakeTurns(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
@@ -41,7 +41,7 @@ func TestRun_LeadersTakeTurns(t *testing.T) {
 	second.exits(t, exitOK)
 }
 
-// What is served says who leads, and fails if a leader does not step down.
+// The page names the leader, and /healthz fails if a leader does not step down.
 func TestRun_ServesTheElection(t *testing.T) {
 	_, kubeconfig := foreign(t)
 	p := start(t, quick("--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0",

@@ -28,7 +28,7 @@ import (
 	"example.com/informerstack/trace"
 )
 
-// console is what the program writes, to be read while it runs.
+// console holds the program's output, which can be read while it runs.
 type console struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -119,7 +119,7 @@ func TestRun_EmbeddedShowsEveryHopAndASummary(t *testing.T) {
 	assert.Contains(t, p.stdout.String(), "From arrival to reconciled: median")
 }
 
-// What the program reports at the end is what the server holds.
+// The summary at the end agrees with the content of the server.
 func TestRun_FaultsLoseNothing(t *testing.T) {
 	p := start(t, "run", "--faults", "--rate", "200", "--duration", "3s", "--output", "json")
 	p.exits(t, exitOK)
@@ -216,7 +216,7 @@ func TestRun_SelectorRestrictsWhatIsCached(t *testing.T) {
 	assert.NotContains(t, p.stdout.String(), "default/b")
 }
 
-// What is wrong is said before anything is started, with what to do.
+// Errors are reported before anything is started, with their remedy.
 func TestRun_BadInput(t *testing.T) {
 	_, kubeconfig := foreign(t)
 	refused := writeKubeconfig(t, "http://127.0.0.1:1")
@@ -275,8 +275,8 @@ func TestRun_Forbidden(t *testing.T) {
 	assert.Contains(t, p.stderr.String(), "forbidden")
 }
 
-// A server that goes away is waited for: the program says why nothing comes, and goes on when it is
-// back.
+// The program waits for a server that has stopped: it reports the reason, and continues when the
+// server is back.
 func TestRun_SaysWhyTheFirstListDoesNotCome(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	var listed atomic.Int32

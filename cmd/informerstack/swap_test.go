@@ -44,7 +44,8 @@ func TestSwap_SaysHowToUseAndHowToUndo(t *testing.T) {
 	assert.Contains(t, stdout.String(), "rm -r "+filepath.Join(dir, ".informerstack"))
 }
 
-// The command runs in the program's folder under the swap; its output and its exit code are ours.
+// The command runs in the program's folder with the swap; its output and exit code become those of
+// informerstack.
 func TestSwap_RunsACommand(t *testing.T) {
 	dir := queueProgram(t)
 	out := filepath.Join(t.TempDir(), "out")
@@ -62,7 +63,7 @@ func TestSwap_RunsACommand(t *testing.T) {
 	assert.Contains(t, stderr.String(), "there-is-no-such-command")
 }
 
-// The command runs in the folder that was named, and knows it by the name that the swap has for it.
+// The command runs in the named folder, and its working directory has the path that the swap uses.
 func TestSwap_RunsACommandWhereItWasTold(t *testing.T) {
 	dir := queueProgram(t)
 	below := filepath.Join(dir, "below")

@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// clientTests are what client-go's own clients must be able to do with a target.
+// clientTests are operations of client-go's own clients that must work on a target.
 var clientTests = []struct {
 	name    string
 	expires bool // calls Expire
@@ -48,7 +48,7 @@ var clientTests = []struct {
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// configMaps returns a typed client for a namespace of the test's own.
+// configMaps returns a typed client for a new namespace.
 func configMaps(t *testing.T,
 	target Target) (client typedcorev1.ConfigMapInterface, namespace string) {
 	clientset, err := kubernetes.NewForConfig(target.Config)
@@ -65,7 +65,7 @@ func configMap(name string) *corev1.ConfigMap {
 		Data: map[string]string{"k": "1"}}
 }
 
-// What kubectl asks first: which resources there are, and what short names mean.
+// The first requests of kubectl: the list of resources, and their short names.
 func testDiscovery(t *testing.T, target Target) {
 	client, err := discovery.NewDiscoveryClientForConfig(target.Config)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func testDynamic(t *testing.T, target Target) {
 	}
 }
 
-// Metadata of whatever there is, also of kinds without Go type.
+// Metadata of any kind, also without a Go type.
 func testMetadata(t *testing.T, target Target) {
 	typed, ns := configMaps(t, target)
 	client, err := metadata.NewForConfig(target.Config)
@@ -210,7 +210,7 @@ func testPager(t *testing.T, target Target) {
 	assert.Equal(t, 3, pages)
 }
 
-// Three megabytes are too much for any request.
+// A request of three megabytes is too large.
 func testTooLarge(t *testing.T, target Target) {
 	client, _ := configMaps(t, target)
 	large := configMap("large")
@@ -220,7 +220,7 @@ func testTooLarge(t *testing.T, target Target) {
 	assert.ErrorContains(t, err, "Request entity too large: limit is 3145728")
 }
 
-// An informer keeps up, also over a server that forgets its history while the informer watches.
+// An informer stays up to date, also if the server compacts its history while the informer watches.
 func testInformer(t *testing.T, target Target) {
 	client, ns := configMaps(t, target)
 	_, err := client.Create(t.Context(), configMap("before"), metav1.CreateOptions{})

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tests on a server run side by side, so the version of a list depends on what the others wrote:
-// its name must not.
+// Tests run in parallel on one server, so the version of a list depends on the writes of others;
+// its printed name must not.
 func TestNormalizer_NamesAListsVersionByTheObjectsOfThisTest(t *testing.T) {
 	n := newNormalizer(t, "ns")
 	for _, rv := range []string{"10", "20", "30"} {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout checks what a compiler does not: which package imports which, how files are laid
-// out, that every source line names something that exists in client-go, and that the docs point at
-// code and tests that are there.
+// Package layout checks rules that the compiler does not: the direction of imports, the layout of
+// files, the width of lines and the plainness of prose, that every Source line names a symbol of
+// client-go, and that the docs name code and tests that exist.
 package layout
 
 import (
@@ -14,16 +14,17 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// rule says what a package's code, tests aside, may import besides the standard library.
+// rule lists the imports that a package's code, except tests, may have besides the standard
+// library.
 type rule struct {
 	ours    []string // packages of this module
 	outside []string // path prefixes
 }
 
-// machinery is what every package may use: the types of the API and the logger.
+// machinery may be imported by every package: the types of the API and the logger.
 var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils/"}
 
-// rules is the dependency direction: a package imports only what stands left of it in the pipeline.
+// rules is the dependency direction: a package imports only packages to its left in the pipeline.
 var rules = map[string]rule{
 	"store":     {},
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
@@ -187,7 +188,7 @@ func undocumented(decl ast.Decl) []string {
 	return names
 }
 
-// A package says in one comment where it stands and how to read it.
+// A package has one comment, with its place in the pipeline and the order of reading.
 func TestPackages_HaveOnePackageComment(t *testing.T) {
 	comments := map[string]int{}
 	for _, f := range tree(t) {
@@ -205,7 +206,7 @@ func TestPackages_HaveOnePackageComment(t *testing.T) {
 }
 
 // Time in tests is fake: only tests in synctest bubbles, and the harness of a package that has such
-// tests, may sleep. Benchmarks live in real time.
+// tests, may sleep. Benchmarks run in real time.
 func TestTests_DoNotSleep(t *testing.T) {
 	bubbles := map[string]bool{}
 	for _, f := range tree(t) {

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sourceLine matches the tail of a comment line that names what a piece re-implements, and the
-// lines it goes on in: a line that ends in a comma is not the last.
+// sourceLine matches the tail of a comment line that names what a piece re-implements, and its
+// continuation lines: a line that ends in a comma is not the last.
 var sourceLine = regexp.MustCompile(`(?m)^//\s*Source:(?: |\n//\s*)((?:.+,\n//\s*)*.+)$`)
 
 var continued = regexp.MustCompile(`\n//\s*`)
@@ -44,7 +44,7 @@ func TestSourceLines_ExistInClientGo(t *testing.T) {
 	assert.Greater(t, found, 20, "Source lines")
 }
 
-// Each piece says what it re-implements.
+// Each piece names the source that it re-implements.
 func TestPieces_HaveASourceLine(t *testing.T) {
 	with := map[string]bool{}
 	for _, f := range tree(t) {

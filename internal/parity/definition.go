@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// definition compares what two types are made of: the underlying type and the methods.
+// definition compares the underlying types and the methods of two types.
 func (c *comparison) definition(name string, theirs, ours types.Type) {
 	switch their := theirs.Underlying().(type) {
 	case *types.Interface:
@@ -86,8 +86,8 @@ func implementable(i *types.Interface) bool {
 }
 
 // structs compares fields. A struct of which every field is exported can be written without the
-// fields' names, and must have the same ones in the same order. (What an unexported embedded struct
-// lends its fields to is not looked at: client-go has none.)
+// fields' names, and must have the same ones in the same order. (Fields promoted from an unexported
+// embedded struct are not compared: client-go has none.)
 func (c *comparison) structs(name string, theirs, ours *types.Struct) {
 	open := true
 	for their := range theirs.Fields() {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A package of client-go differs in nothing from itself, and much from another.
+// A package of client-go has no difference from itself, and many from another.
 func TestDifferences_OfCompiledPackages(t *testing.T) {
 	differences, err := Differences(clientGoModule+"/tools/cache", clientGoModule+"/tools/cache")
 	require.NoError(t, err)
@@ -36,21 +36,22 @@ func TestUnexpected(t *testing.T) {
 	differences := []Difference{{"Known", "is missing"}, {"News.Field", "is missing"}}
 	assert.Equal(t, []string{
 		"News.Field: is missing",
-		"Alike: is listed as different, and is not",
+		"Equal: is listed as different, and is not",
 	}, unexpected(differences,
-		map[string]string{"Known": "it has no use", "Alike": "it had no use"}))
+		map[string]string{"Known": "it has no use", "Equal": "it had no use"}))
 	assert.Equal(t, []string{"Known: is listed as different without a reason"},
 		unexpected(differences[:1], map[string]string{"Known": " "}))
 }
 
-// What is known of one version is expected of that one, and an older client-go may lack names.
+// A difference that is known for one version is expected for that version only, and an older
+// client-go may lack names.
 func TestCheck_OlderClientGo(t *testing.T) {
 	differences := []Difference{{"News", noSuchName}, {"Queue.Len", "is missing"}}
-	known := map[string]string{"v0.36 Queue.Len": "it came later", "Alike": "on both"}
+	known := map[string]string{"v0.36 Queue.Len": "it came later", "Equal": "on both"}
 	assert.Equal(t, differences, olderDifferences(slices.Clone(differences), "v0.37.9"))
 	assert.Equal(t, differences[1:], olderDifferences(slices.Clone(differences), "v0.36.3"))
-	assert.Equal(t, map[string]string{"Alike": "on both"}, knownAt(known, "v0.37.2"))
-	assert.Equal(t, map[string]string{"Alike": "on both", "Queue.Len": "it came later"},
+	assert.Equal(t, map[string]string{"Equal": "on both"}, knownAt(known, "v0.37.2"))
+	assert.Equal(t, map[string]string{"Equal": "on both", "Queue.Len": "it came later"},
 		knownAt(known, "v0.36.3"))
 
 	_, version, err := differencesAndVersion(clientGoModule+"/util/workqueue",
@@ -155,7 +156,8 @@ var comparisons = []struct {
 			"I.N: is func() string, client-go has func() int",
 			"Other.N: is func() string, client-go has func() int",
 		}},
-	{"interfaces that nobody else implements", `type I interface { M() }; type J interface { m() }`,
+	{"interfaces that only their package can implement",
+		`type I interface { M() }; type J interface { m() }`,
 		`type I interface { M(); m() }; type J interface { n() }`,
 		[]string{"I.m: client-go has no such method: what implements its interface does not " +
 			"implement ours"}},
@@ -233,7 +235,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A second package of client-go that ours has a counterpart of counts as that.
+// A second package of client-go that has a counterpart counts as that counterpart.
 func TestCompare_TwoPackages(t *testing.T) {
 	packages := importsOf{}
 	their := packages.check(t, "client-go/lock", `package lock; type Lock interface{}`)
@@ -249,7 +251,7 @@ func TestCompare_TwoPackages(t *testing.T) {
 		compare(theirs, ours, map[*types.Package]*types.Package{theirs: ours}))
 }
 
-// importsOf are packages that were checked, by path.
+// importsOf maps paths to packages that were checked.
 type importsOf map[string]*types.Package
 
 func (p importsOf) Import(path string) (*types.Package, error) {

@@ -33,13 +33,13 @@ type source struct {
 	info types.Info
 }
 
-// external is an external test package: it sees only what is exported.
+// external is an external test package: it sees only exported names.
 type external struct {
 	texts map[string][]byte
 	tests []Test
 }
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath, Dir, Export            string
 	GoFiles, TestGoFiles, XTestGoFiles []string
@@ -95,8 +95,8 @@ func load(folder, path string) (*source, error) {
 	return p, nil
 }
 
-// goList describes a package and all that it and its tests depend on. The go command compiles what
-// is not compiled.
+// goList describes a package and all dependencies of it and its tests. The go command compiles them
+// if necessary.
 func goList(folder, path string) (map[string]listed, error) {
 	var stdout, stderr bytes.Buffer
 	list := exec.Command("go", "list", "-export", "-deps", "-test",

@@ -42,7 +42,7 @@ type Pair[T any] struct{ Left, right T }
 func (p Pair[T]) swap() Pair[T] { return Pair[T]{p.right, p.Left} }
 `
 
-// Each test is named after what it mentions.
+// Each test is named after the name that it mentions.
 const insideTests = `package shelf
 
 import (
@@ -97,7 +97,7 @@ func TestHelpersHelper(t *testing.T) { full{New("a")}.check(t) }
 func TestHelperType(t *testing.T)    { _ = full{} }
 func TestInterface(t *testing.T)     { total(New("a")) }
 
-// Local names are nobody else's.
+// Local names belong to their function.
 func TestLocal(t *testing.T) {
 	books, isFull := 1, func() bool { return false }
 	_, _ = books, isFull
@@ -128,7 +128,7 @@ import (
 func TestExternal(t *testing.T) { shelf.New("a") }
 `
 
-// reexporting has the same exported names as ownFile and none of the others.
+// reexporting has the exported names of ownFile and no others.
 const reexporting = `package shelf
 
 import other "example.com/library/other"
@@ -197,7 +197,7 @@ func TestTests_AreCutForWhatTheyMention(t *testing.T) {
 	}, kept)
 }
 
-// What is left runs in a package that has nothing but the exported names.
+// The remaining tests run in a package that has only the exported names.
 func TestTests_RunOnTheExportedNames(t *testing.T) {
 	folder := library(t)
 	result, err := Tests(folder, "example.com/library/shelf")

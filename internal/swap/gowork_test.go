@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a go.work says, it says again in another folder.
+// A go.work that is read and written in another folder has the same meaning.
 func TestGoWork_CanMove(t *testing.T) {
 	root := t.TempDir()
 	text := `go 1.26.1

@@ -14,13 +14,13 @@ import (
 )
 
 // Piece is a part of client-go that can be swapped. Its packages are swapped together, since they
-// mention one another's types.
+// use each other's types.
 type Piece struct {
 	Name     string
 	packages []counterpart
 }
 
-// counterpart is a package below client-go, and the one below this module that has its names.
+// counterpart is a package of client-go and the package of this module that has its names.
 type counterpart struct{ clientGo, ours string }
 
 // Pieces are all that can be swapped.
@@ -49,7 +49,7 @@ func PieceNames() []string {
 	return names
 }
 
-// choose finds pieces by name; no names are all.
+// choose finds pieces by name; without names it returns all.
 func choose(names []string) ([]Piece, error) {
 	if len(names) == 0 {
 		return Pieces, nil
@@ -69,7 +69,7 @@ func choose(names []string) ([]Piece, error) {
 	return chosen, nil
 }
 
-// export is one package of ours that takes the place of one of client-go's.
+// export is one of our packages that replaces one of client-go's.
 type export struct {
 	counterpart
 	files map[string]*ast.File // by name; without tests
@@ -91,14 +91,13 @@ func load(stack string, pieces []Piece) ([]export, error) {
 	return exports, nil
 }
 
-// covered tells whether our packages have each name that the packages they take the place of
-// export.
+// covered reports whether our packages have every name that the replaced packages export.
 func (p *program) covered(exports []export) error {
 	var missing []string
 	for _, e := range exports {
 		dir := filepath.Join(p.clientGo.Dir, filepath.FromSlash(e.clientGo))
 		if !exists(dir) {
-			continue // an older client-go may not have had it
+			continue // an older client-go may lack it
 		}
 		theirs, err := parseFolder(dir, 0)
 		if err != nil {
@@ -118,7 +117,7 @@ func (p *program) covered(exports []export) error {
 	return nil
 }
 
-// parseFolder parses the Go files of a folder that the go command sees, without tests.
+// parseFolder parses the Go files of a folder that the go command would compile, without tests.
 func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

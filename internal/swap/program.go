@@ -16,18 +16,18 @@ import (
 
 const clientGoPath = "k8s.io/client-go"
 
-// program is what a build consists of before anything is swapped.
+// program describes a build before anything is swapped.
 type program struct {
-	dir      string             // the folder that was named
+	dir      string             // the folder named by the user
 	root     string             // the folder of its go.mod
 	mod      *modfile.File      // that go.mod
-	work     *goWork            // its go.work, or what would be the same
-	workPath string             // its go.work; "" without
+	work     *goWork            // its go.work, or an equivalent one
+	workPath string             // its go.work; "" if absent
 	modules  map[string]*module // the build list, by path
 	clientGo *module
 }
 
-// inspect asks the go command what the program in dir is built from.
+// inspect asks the go command for the modules of the program in dir.
 func inspect(ctx context.Context, dir string) (*program, error) {
 	dir, err := realFolder(dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	if err := p.supported(); err != nil {
 		return nil, err
 	}
-	if p.clientGo.Dir == "" { // in the build list, and nobody has needed its files so far
+	if p.clientGo.Dir == "" { // in the build list, but its files have not been needed yet
 		from := p.clientGo
 		if from.Replace != nil {
 			from = from.Replace
@@ -69,8 +69,8 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	return p, nil
 }
 
-// buildList lists the modules of the program's own build. In a workspace the go command may write
-// to go.work.sum as it does: so it works on a copy.
+// buildList lists the modules of the program's own build. In a workspace it uses a copy, because
+// the go command may write to go.work.sum.
 func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
 	if p.workPath == "" {
 		return buildList(ctx, p.root, "off")
@@ -130,7 +130,7 @@ func (p *program) locate(ctx context.Context) error {
 	return nil
 }
 
-// folders are those in which the program's go.mod and its go.work are.
+// folders are those of the program's go.mod and its go.work.
 func (p *program) folders() []string {
 	if p.workPath == "" {
 		return []string{p.root}
@@ -138,7 +138,7 @@ func (p *program) folders() []string {
 	return []string{p.root, filepath.Dir(p.workPath)}
 }
 
-// checkMode refuses the ways of building that a workspace cannot follow.
+// checkMode rejects build modes that a workspace does not support.
 func (p *program) checkMode(ctx context.Context) error {
 	for _, dir := range p.folders() {
 		if list := filepath.Join(dir, "vendor", "modules.txt"); exists(list) {
@@ -160,11 +160,11 @@ func (p *program) checkMode(ctx context.Context) error {
 	return nil
 }
 
-// supportedVersions are client-go's minor versions that our packages have the names of.
+// supportedVersions are client-go's minor versions whose names our packages have.
 var supportedVersions = []string{"v0.36", "v0.37"}
 
-// supported tells whether ours can stand for the client-go of the build. What comes from a folder,
-// or is a fork's commit, has no version to tell; covered tells about that.
+// supported reports whether ours can replace the client-go of the build. A folder or a commit of a
+// fork has no version; covered checks those.
 func (p *program) supported() error {
 	m := p.clientGo
 	version := m.Version

@@ -19,7 +19,8 @@ import (
 	"example.com/informerstack/internal/swap"
 )
 
-// What cannot be swapped is refused with an error that names it, before anything is written.
+// A program that cannot be swapped is refused with an error that names the reason, before anything
+// is written.
 func TestSwap_RefusesBadInput(t *testing.T) {
 	const goMod = "module example.org/program\n\ngo 1.26.0\n"
 	for _, test := range []struct {
@@ -27,7 +28,7 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 		program files
 		options func(*swap.Options) // of the program in its folder, all pieces
 		env     string              // NAME=value
-		want    []string            // what the error says
+		want    []string            // parts of the error
 	}{
 		{
 			name:    "an unknown piece",
@@ -56,7 +57,7 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{"go.mod has no module line"},
 		},
 		{
-			name:    "a go.mod that is none",
+			name:    "a go.mod that does not parse",
 			program: files{"go.mod": "module example.org/program\n\nplease\n"},
 			want:    []string{"go.mod:3", "please"},
 		},
@@ -133,7 +134,7 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{"out has other files in it"},
 		},
 		{
-			name: "a folder with somebody's go.work",
+			name: "a folder with a go.work of the user",
 			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
 				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
 				"out/go.work": "go 1.26.0\n"},
@@ -210,7 +211,7 @@ func TestSwap_LeavesNothingWhenItIsCancelled(t *testing.T) {
 	dir := program.write(t)
 	before := read(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
-	// the first thing that is said: the program was looked at
+	// the first output, after the program was inspected
 	log := writer(func(string) { cancel() })
 	out := filepath.Join(dir, "new", "and newer", "out")
 	_, err := swap.Swap(ctx, swap.Options{Program: dir, Out: out, Log: log})
@@ -220,8 +221,8 @@ func TestSwap_LeavesNothingWhenItIsCancelled(t *testing.T) {
 		"folders that were made on the way to the one to write")
 }
 
-// serveModules lets the go command find some versions of k8s.io/client-go that have nothing in
-// them, and no other module.
+// serveModules lets the go command find some empty versions of k8s.io/client-go, and no other
+// module.
 func serveModules(t *testing.T) {
 	t.Helper()
 	proxy := t.TempDir()
@@ -245,7 +246,7 @@ func serveModules(t *testing.T) {
 	t.Setenv("GOFLAGS", "-modcacherw") // so that the test can remove it
 }
 
-// files are the text of files by their slash-separated paths.
+// files maps slash-separated paths to the texts of files.
 type files map[string]string
 
 // write writes the files to a new folder.

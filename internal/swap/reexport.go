@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// stands is the name under which a re-exporting file imports the package that it stands for.
-const stands = "compat"
+// importAlias is the name under which a re-exporting file imports our package.
+const importAlias = "compat"
 
-// reexport writes the file that declares the same names as file, of the package ourPath, and hands
-// each on to it:
+// reexport writes the file that declares the same names as file, each of them as that of the
+// package ourPath:
 //
 //	type Interface = compat.Interface
 //	type Typed[T comparable] = compat.Typed[T]
@@ -58,7 +58,7 @@ func reexport(file *ast.File, ourPath string) ([]byte, error) {
 		}
 		fmt.Fprintln(&out, spec.Path.Value)
 	}
-	fmt.Fprintf(&out, "\n\t%s %q\n)\n", stands, ourPath)
+	fmt.Fprintf(&out, "\n\t%s %q\n)\n", importAlias, ourPath)
 	out.Write(body.Bytes())
 	return format.Source(out.Bytes())
 }
@@ -72,7 +72,7 @@ type declaration struct {
 	fn   *ast.FuncType // for FUNC
 }
 
-// declarations are the exported names of a file, in its order. Methods come with their types.
+// declarations returns the exported names of a file, in its order. Methods belong to their types.
 func declarations(file *ast.File) iter.Seq[declaration] {
 	return func(yield func(declaration) bool) {
 		for _, decl := range file.Decls {
@@ -110,7 +110,7 @@ func exportedOf(decl *ast.GenDecl, spec ast.Spec, yield func(declaration) bool) 
 	return true
 }
 
-// either is the comment of a spec, or that of a declaration which has this spec alone.
+// either returns the comment of a spec, or that of a declaration with this spec alone.
 func either(doc *ast.CommentGroup, decl *ast.GenDecl) *ast.CommentGroup {
 	if doc == nil && !decl.Lparen.IsValid() {
 		return decl.Doc
@@ -118,8 +118,7 @@ func either(doc *ast.CommentGroup, decl *ast.GenDecl) *ast.CommentGroup {
 	return doc
 }
 
-// write writes the declaration that hands the name on, and adds to used the packages that it
-// mentions.
+// write writes the re-exporting declaration, and adds to used the packages that it mentions.
 func (d declaration) write(out *bytes.Buffer, used map[string]bool) error {
 	out.WriteString("\n")
 	if d.doc != nil {
@@ -130,14 +129,14 @@ func (d declaration) write(out *bytes.Buffer, used map[string]bool) error {
 	switch {
 	case d.kind == token.TYPE:
 		params, args, err := typeParameters(d.typ.TypeParams, used)
-		fmt.Fprintf(out, "type %s%s = %s.%s%s\n", d.name, params, stands, d.name, args)
+		fmt.Fprintf(out, "type %s%s = %s.%s%s\n", d.name, params, importAlias, d.name, args)
 		return err
 	case d.kind == token.FUNC && !mentionsUnexported(d.fn):
 		return d.writeFunction(out, used)
 	case d.kind == token.CONST:
-		fmt.Fprintf(out, "const %s = %s.%s\n", d.name, stands, d.name)
+		fmt.Fprintf(out, "const %s = %s.%s\n", d.name, importAlias, d.name)
 	default:
-		fmt.Fprintf(out, "var %s = %s.%s\n", d.name, stands, d.name)
+		fmt.Fprintf(out, "var %s = %s.%s\n", d.name, importAlias, d.name)
 	}
 	return nil
 }
@@ -161,7 +160,7 @@ func (d declaration) writeFunction(out *bytes.Buffer, used map[string]bool) erro
 		comesBack = "return "
 	}
 	fmt.Fprintf(out, "func %s%s(%s)%s { %s%s.%s%s(%s) }\n", d.name, typeParams, params, results,
-		comesBack, stands, d.name, typeArgs, args)
+		comesBack, importAlias, d.name, typeArgs, args)
 	return nil
 }
 
@@ -190,7 +189,7 @@ func named(list *ast.FieldList, used map[string]bool) (declared, passed string, 
 		}
 		for _, ident := range names {
 			name := ident.Name
-			if name == "_" || name == stands {
+			if name == "_" || name == importAlias {
 				name = fmt.Sprintf("p%d", len(declare))
 			}
 			declare = append(declare, name+" "+typ)
@@ -203,8 +202,8 @@ func named(list *ast.FieldList, used map[string]bool) (declared, passed string, 
 	return strings.Join(declare, ", "), strings.Join(pass, ", "), nil
 }
 
-// mentionsUnexported tells whether a signature has a type of its package that other packages cannot
-// name.
+// mentionsUnexported reports whether a signature has a type of its package that other packages
+// cannot name.
 func mentionsUnexported(fn *ast.FuncType) bool {
 	typeParams := map[string]bool{}
 	if fn.TypeParams != nil {
@@ -248,7 +247,7 @@ func source(typ ast.Expr, used map[string]bool) (string, error) {
 	return out.String(), err
 }
 
-// importName is the name by which a file calls what it imports.
+// importName returns the name by which a file refers to an import.
 func importName(spec *ast.ImportSpec) (string, error) {
 	if spec.Name != nil {
 		return spec.Name.Name, nil

@@ -101,7 +101,7 @@ func TestReexport_SkipsAFileThatExportsNothing(t *testing.T) {
 		"type hidden struct{}\n\nfunc (hidden) Method() {}\n\nconst c = 1\n\nfunc f() {}"))
 }
 
-// reexported is the file that hands on the names of a file of package p.
+// reexported returns the file that re-exports the names of a file of package p.
 func reexported(t *testing.T, ours string) string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", "package p\n\n"+ours,

@@ -14,9 +14,9 @@ import (
 
 const stackPath = "example.com/informerstack"
 
-// findStack finds the source of this module: in dir, or else where the program p takes it from, or
-// else where this command was compiled from, or else, for a command that was installed by version,
-// in the module cache.
+// findStack finds the source of this module: in dir, or else in the build of the program p, or else
+// in the folder that this command was compiled from, or else, for a command that was installed by
+// version, in the module cache.
 func findStack(ctx context.Context, p *program, dir string) (string, error) {
 	own := p.modules[stackPath]
 	if dir != "" {
@@ -46,7 +46,7 @@ func findStack(ctx context.Context, p *program, dir string) (string, error) {
 		stackPath)
 }
 
-// checkStack tells whether dir is the root of this module.
+// checkStack reports whether dir is the root of this module.
 func checkStack(dir string) (string, error) {
 	dir, err := realFolder(dir)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"example.com/informerstack/internal/swap"
 )
 
-// program prints which packages declare what it takes from client-go. That is a small one of its
-// own, so that there is little to compile; the swaps of whole programs are in e2e/swapped.
+// program prints the packages that declare the names it imports from client-go. Its client-go is a
+// small fork, so that there is little to compile; the swaps of whole programs are in e2e/swapped.
 var program = files{
 	"go.mod": `module example.org/program
 
@@ -55,7 +55,7 @@ const (
 	ourQueue = "k8s.io/client-go/tools/cache example.com/informerstack/workqueue\n"
 )
 
-// One program through all that a user does: swap, run on the stack, swap again, undo.
+// One program through all steps of a user: swap, run on the stack, swap again, undo.
 func TestSwap_RunsAProgramOnThisStack(t *testing.T) {
 	dir := program.write(t)
 	before := read(t, dir)
@@ -77,7 +77,8 @@ func TestSwap_RunsAProgramOnThisStack(t *testing.T) {
 	assert.Equal(t, before, read(t, dir), "undone")
 }
 
-// The copy is client-go's, but for the swapped packages: those have only files that re-export ours.
+// The copy equals client-go except for the swapped packages, which have only files that re-export
+// ours.
 func TestSwap_CopiesWhatReplacesClientGo(t *testing.T) {
 	dir := program.write(t)
 	copied := read(t, filepath.Join(swapQueue(t, dir).Out, "client-go"))
@@ -92,7 +93,7 @@ func TestSwap_CopiesWhatReplacesClientGo(t *testing.T) {
 	assert.Contains(t, copied["go.mod"], "module k8s.io/client-go\n")
 }
 
-// The compiler follows links, and so must the copy, but never into itself.
+// The compiler follows links, so the copy must too, but never into itself.
 func TestSwap_CopiesWhatTheCompilerSees(t *testing.T) {
 	dir := program.write(t)
 	fork := filepath.Join(dir, "fork")
@@ -118,7 +119,7 @@ func TestSwap_CopiesWhatTheCompilerSees(t *testing.T) {
 	}
 }
 
-// Everybody who may read the program may build it.
+// All users with read access to the program can build it.
 func TestSwap_WritesAFolderThatOthersCanRead(t *testing.T) {
 	out, err := os.Stat(swapQueue(t, program.write(t)).Out)
 	require.NoError(t, err)
@@ -129,7 +130,7 @@ func TestSwap_WritesAFolderThatOthersCanRead(t *testing.T) {
 	assert.Equal(t, asUsual.Mode(), out.Mode())
 }
 
-// A program that is built with a checkout of this stack keeps that one.
+// A program that is built with a checkout of this stack keeps that checkout.
 func TestSwap_KeepsTheProgramsOwnStack(t *testing.T) {
 	dir := program.write(t)
 	own := copyStack(t, "go.mod", "go.sum", "compat/workqueue", "workqueue")
@@ -151,8 +152,8 @@ func TestSwap_WritesWhereItIsTold(t *testing.T) {
 	assert.Equal(t, before, read(t, dir))
 }
 
-// The program keeps its versions, though this stack asks for newer ones, and what only its go.mod
-// can say holds on.
+// The program keeps its versions although this stack requires newer ones, and the directives of its
+// go.mod stay in force.
 func TestSwap_KeepsTheProgramsBuild(t *testing.T) {
 	dir := program.write(t)
 	goInDir(t, dir, "off", "get", "golang.org/x/term@v0.45.0", "k8s.io/api@v0.37.1")
@@ -219,7 +220,7 @@ func TestSwap_CopiesTheClientGoOfAWorkspace(t *testing.T) {
 	assert.NotContains(t, copied, ".git/old")
 }
 
-// What does not compile is told in the compiler's words, and what an earlier swap wrote stays.
+// A compile error is reported in the compiler's words, and the folder of an earlier swap stays.
 func TestSwap_ReportsOnlyWhatCompiles(t *testing.T) {
 	dir := program.write(t)
 	good := swapQueue(t, dir)
@@ -273,14 +274,14 @@ func modules(t *testing.T, dir, goWork string) map[string]string {
 		"{{if not .Main}}{{.Path}} {{or .Replace .Version}}{{end}}", "all")) {
 		path, version, found := strings.Cut(strings.TrimSpace(line), " ")
 		if found && path != "k8s.io/client-go" {
-			// of "path version", where it is replaced
+			// path of "path version", if it is replaced
 			list[path] = version[strings.LastIndex(version, " ")+1:]
 		}
 	}
 	return list
 }
 
-// goInDir runs the go command in dir. goWork "" is none, or the one above dir.
+// goInDir runs the go command in dir. goWork "" means the go.work above dir, if there is one.
 func goInDir(t *testing.T, dir, goWork string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire keeps what a real API server said, and says it again.
+// Package wire records the answers of a real API server and replays them.
 //
 //	kube-apiserver -> e2e -> testdata/wire/*.json -> [wire] -> reflectors, ours and client-go's
 //
@@ -71,7 +71,7 @@ var (
 	moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 )
 
-// steady numbers the uids in order of appearance, and makes every moment the same.
+// steady numbers the uids in order of appearance, and sets every time to the same value.
 func steady(text []byte) []byte {
 	numbers := map[string]int{}
 	text = uid.ReplaceAllFunc(text, func(found []byte) []byte {
