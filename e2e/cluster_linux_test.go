@@ -50,7 +50,7 @@ func children(t *testing.T, pid int) []string {
 	return pids
 }
 
-// isRunning is false for a zombie too: nobody may be there to bury it.
+// isRunning is false for a zombie too: its parent may never collect it.
 func isRunning(pid string) bool {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(text), ") Z ")

@@ -15,8 +15,8 @@ import (
 	"example.com/informerstack/internal/conformance"
 )
 
-// The transcripts say what this server answers: with -update, it answers anew. What others write
-// has no part in it.
+// The transcripts contain the answers of this server; -update records them again. Writes of other
+// clients do not change them.
 func TestConformance(t *testing.T) {
 	writeOn(t)
 	conformance.Run(t, conformance.Target{
@@ -27,8 +27,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// writeOn moves the server's resourceVersion on, a hundred times a second, until the test has
-// ended. The server may be restarted.
+// writeOn advances the server's resourceVersion a hundred times a second, until the test has ended.
+// The server may be restarted.
 func writeOn(t *testing.T) {
 	config := shared.Config(cluster.AdminToken)
 	config.QPS, config.Burst = 100, 1

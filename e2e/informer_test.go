@@ -88,8 +88,8 @@ func metadataSource(t *testing.T, config *rest.Config, namespace string) reflect
 	}
 }
 
-// Whatever the form of the objects, by LIST or by streaming list: handlers hear what happened on
-// the server, in order.
+// For each form of objects, by LIST or by streaming list, handlers receive the changes on the
+// server in order.
 func TestInformer_FollowsTheServer(t *testing.T) {
 	for _, form := range forms {
 		for _, streaming := range []bool{true, false} {
@@ -118,8 +118,8 @@ func TestInformer_FollowsTheServer(t *testing.T) {
 	}
 }
 
-// After a lost connection the informer goes on where it was: nothing is listed again, nothing is
-// missed.
+// After a lost connection the informer continues from its last event: it lists nothing again and
+// misses nothing.
 func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	var way link
@@ -131,14 +131,14 @@ func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 	way.cut()
 	objects.create("b", nil)
 	objects.delete("a")
-	way.mend()
+	way.restore()
 	handler.saw("add a", "add b", "delete a")
 	assert.Equal(t, 1, way.asked("LIST"))
 	assert.Equal(t, 2, way.asked("WATCH"))
 }
 
 // The API server restarts and history is compacted while the informer is away: 410, a relist, and a
-// tombstone for the delete that nobody can tell any more.
+// tombstone for the delete whose event is lost.
 func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
 		t.Run(fmt.Sprintf("streaming=%t", streaming), func(t *testing.T) {
@@ -158,12 +158,12 @@ func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 			objects.delete("a")
 			objects.change("b", "2")
 			forget(t)
-			way.mend()
+			way.restore()
 			handler.sawInAnyOrder("add a", "add b", "add c", "update b", "update c", "tombstone a")
-			if streaming { // the watch was told 410
+			if streaming { // the watch got 410
 				assert.Equal(t, [3]int{2, 0, 1},
 					[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
-			} else { // the second of three was
+			} else { // the second of three got it
 				require.Eventually(t, func() bool { return way.asked("WATCH") == 3 }, patience,
 					10*time.Millisecond)
 				assert.Equal(t, [2]int{0, 2}, [2]int{way.asked("STREAM"), way.asked("LIST")})
@@ -172,8 +172,8 @@ func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 	}
 }
 
-// Without its cache the API server reads from etcd, and etcd forgets what is compacted: a watch
-// from before gets 410 with no restart.
+// Without its cache the API server reads from etcd, which drops compacted revisions: an older watch
+// gets 410 without a restart.
 func TestInformer_RelistsAfterCompaction(t *testing.T) {
 	c := cluster.New(t, cluster.Options{APIServerArgs: []string{"--watch-cache=false"}})
 	objects := newConfigMaps(t, c)
@@ -187,7 +187,7 @@ func TestInformer_RelistsAfterCompaction(t *testing.T) {
 	way.cut()
 	objects.delete("a")
 	require.NoError(t, c.Compact(t.Context()))
-	way.mend()
+	way.restore()
 	handler.sawInAnyOrder("add a", "add b", "update b", "tombstone a")
 }
 
@@ -203,7 +203,7 @@ func TestInformer_SurvivesACrash(t *testing.T) {
 	handler.sawAtLeast("add b")
 }
 
-// Whoever may not list is told so, and the informer goes on trying.
+// Without the permission to list, the informer reports the error and keeps trying.
 func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	source := typedSource(t, shared.Config(cluster.WeakToken), objects.namespace)
@@ -275,7 +275,7 @@ func TestStory_OneChangeEndToEnd(t *testing.T) {
 	isCopied("2")
 }
 
-// journal is a handler that writes down what it hears.
+// journal is a handler that records its notifications.
 type journal struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -333,7 +333,7 @@ func (j *journal) saw(want ...string) {
 		patience, 10*time.Millisecond)
 }
 
-// sawInAnyOrder is for what a relist tells: its order means nothing.
+// sawInAnyOrder checks the notifications of a relist, whose order is not defined.
 func (j *journal) sawInAnyOrder(want ...string) {
 	j.t.Helper()
 	require.EventuallyWithT(j.t, func(t *assert.CollectT) {

@@ -4,7 +4,7 @@
 // kube-apiserver and etcd.
 //
 // Read informer_test.go and program_test.go (the stack), conformance_test.go and record_test.go
-// (what the server says); cluster starts it. See README.md.
+// (the server's answers); package cluster starts it. See README.md.
 package e2e
 
 import (
@@ -25,7 +25,7 @@ import (
 // shared is the cluster of all tests, which run one after the other: some restart its API server.
 var shared *cluster.Cluster
 
-// scratch is a folder that lasts as long as the cluster.
+// scratch is a folder that exists as long as the cluster.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -61,14 +61,14 @@ func restart(t *testing.T) {
 	require.NoError(t, shared.StartAPIServer(t.Context()))
 }
 
-// forget makes the cluster forget all history: every older resourceVersion is expired.
+// forget compacts the whole history of the cluster: every older resourceVersion is expired.
 func forget(t *testing.T) {
 	t.Helper()
 	require.NoError(t, shared.Compact(t.Context()))
 	restart(t)
 }
 
-// configMaps is a namespace of a test's own, and what is done there.
+// configMaps is the namespace of one test, with the writes that the test makes in it.
 type configMaps struct {
 	t         *testing.T
 	namespace string
@@ -81,7 +81,7 @@ func newConfigMaps(t *testing.T, c *cluster.Cluster) *configMaps {
 
 func newConfigMapsAt(t *testing.T, config *rest.Config) *configMaps {
 	config = rest.CopyConfig(config)
-	config.ContentType = "application/json" // which apitest understands, too
+	config.ContentType = "application/json" // which apitest supports too
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(),

@@ -25,8 +25,7 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// checksumName is the label by which a ConfigMap asks the program for a checksum, and the
-// annotation that holds it.
+// checksumName is the label that requests a checksum, and the annotation that holds it.
 const checksumName = "informerstack.example.com/checksum"
 
 // The main job: the program keeps the checksums of the labelled ConfigMaps on a real server, and
@@ -72,7 +71,7 @@ func TestProgram_OnlyReadsUnlessAsked(t *testing.T) {
 	assert.Empty(t, objects.get("a").Annotations)
 }
 
-// What goes wrong has its exit code, and is said.
+// Each error is reported and has its exit code.
 func TestProgram_ExitCodes(t *testing.T) {
 	kubeconfig, err := os.ReadFile(shared.Kubeconfig())
 	require.NoError(t, err)
@@ -95,8 +94,8 @@ func TestProgram_ExitCodes(t *testing.T) {
 			4, "127.0.0.1:1"},
 		"unknown": {[]string{"--kubeconfig", shared.Kubeconfig(), "--resource", "nonsense"},
 			5, "nonsense"},
-		"not who we know": {[]string{"--kubeconfig",
-			write("stranger", cluster.AdminToken, "nobody")}, 6, "credentials"},
+		"unknown user": {[]string{"--kubeconfig",
+			write("stranger", cluster.AdminToken, "no-such-token")}, 6, "credentials"},
 		"forbidden": {[]string{"--kubeconfig",
 			write("weak", cluster.AdminToken, cluster.WeakToken)}, 6, "forbidden"},
 	} {
@@ -109,7 +108,7 @@ func TestProgram_ExitCodes(t *testing.T) {
 	}
 }
 
-// checksum is of a ConfigMap whose data is {"k": value}.
+// checksum returns the checksum of a ConfigMap with the data {"k": value}.
 func checksum(value string) string {
 	sum := sha256.Sum256([]byte(`[{"k":"` + value + `"},null]`))
 	return hex.EncodeToString(sum[:])
@@ -126,7 +125,7 @@ var buildProgram = sync.OnceValues(func() (file string, err error) {
 	return file, nil
 })
 
-// program is the running program, and what it printed.
+// program is the running program with its output.
 type program struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -173,7 +172,7 @@ func (p *program) read(stdout io.Reader) {
 	}
 }
 
-// firstHops are the first lines about key.
+// firstHops returns the first lines about key.
 func (p *program) firstHops(key string, count int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,7 @@ var record = flag.Bool("record", false, "record testdata/wire anew")
 
 const recorded = "/api/v1/namespaces/wire/configmaps"
 
-// TestRecord writes testdata/wire: what this server says to a reflector, and what it says when it
-// says no.
+// TestRecord writes testdata/wire: the answers of this server to a reflector, and its errors.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("needs -record")
@@ -54,7 +53,7 @@ func TestRecord(t *testing.T) {
 func listThenWatch(r *recorder) {
 	r.create("a")
 	r.create("b")
-	r.send("GET", recorded, "") // after this, the cache has both
+	r.send("GET", recorded, "") // from now on the cache has both
 	r.ask(recorded + "?limit=500&resourceVersion=0")
 	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+
 		r.version, func() {
@@ -117,12 +116,12 @@ func answers(r *recorder) {
 	r.stream(recorded+"?watch=true&resourceVersion="+old, nil)
 }
 
-// recorder asks the cluster, and keeps what it answers.
+// recorder sends requests to the cluster and keeps the answers.
 type recorder struct {
 	t         *testing.T
 	client    *http.Client
 	recording wire.Recording
-	version   string // the newest resourceVersion that a list or an event told
+	version   string // the newest resourceVersion of a list or an event
 	next      string // the last continue token
 }
 
@@ -144,18 +143,18 @@ func (r *recorder) change(name string) {
 	r.send("PUT", recorded+"/"+name, `{"metadata":{"name":"`+name+`"},"data":{"k":"2"}}`)
 }
 
-// send makes a request that is not kept.
+// send makes a request that is not recorded.
 func (r *recorder) send(method, path, body string) {
 	response, _ := r.open(method, path, "", body)
 	require.NoError(r.t, response.Body.Close())
 }
 
-// ask keeps a GET.
+// ask records a GET.
 func (r *recorder) ask(path string, accept ...string) {
 	r.keepExchange(r.open("GET", path, strings.Join(accept, ","), ""))
 }
 
-// keep keeps another request.
+// keep records any other request.
 func (r *recorder) keep(method, path, body string) {
 	r.keepExchange(r.open(method, path, "", body))
 }
@@ -169,7 +168,7 @@ func (r *recorder) keepExchange(response *http.Response, exchange wire.Exchange)
 	r.recording.Exchanges = append(r.recording.Exchanges, exchange)
 }
 
-// stream keeps a watch from its start until the server ends it. It is open while during runs.
+// stream records a watch from its start until the server ends it. It is open while during runs.
 func (r *recorder) stream(path string, during func()) {
 	response, exchange := r.open("GET", path, "", "")
 	defer response.Body.Close()
@@ -217,7 +216,7 @@ func (r *recorder) open(method, path, accept, body string) (*http.Response, wire
 	return response, exchange
 }
 
-// learn remembers where to go on.
+// learn stores the values that the next request needs.
 func (r *recorder) learn(body []byte) {
 	var object struct {
 		Metadata struct{ ResourceVersion, Continue string }

@@ -14,7 +14,7 @@ import (
 // StartAPIServer starts the API server again after a stop, at the same address, and returns when it
 // is ready.
 //
-// Its watch cache begins at this moment: a watch from any earlier resourceVersion gets 410 Gone.
+// Its watch cache begins at this time: a watch from any earlier resourceVersion gets 410 Gone.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	address, err := url.Parse(c.url)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// programs are the servers by file name: their packages, and the modules whose versions are theirs.
+// programs are the servers by file name: their packages, and the modules that define their
+// versions.
 var programs = []struct{ name, pkg, module string }{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"},
@@ -23,9 +24,9 @@ var programs = []struct{ name, pkg, module string }{
 // Build returns the folder that holds the programs etcd and kube-apiserver, in the versions of
 // servers/go.mod.
 //
-// It lies in the user's cache folder, and what is missing is compiled first: minutes, when Go's
-// build cache is cold too. progress gets a line before each compilation. Concurrent builders waste
-// time and harm nothing.
+// The folder is in the user's cache folder, and missing programs are compiled first, which takes
+// minutes if Go's build cache is cold too. progress gets a line before each compilation. Concurrent
+// builders waste time but do no harm.
 func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	servers, err := goOutput(ctx, ".", "list", "-m", "-f", "{{.Dir}}",
 		"example.com/informerstack/e2e")
@@ -62,7 +63,7 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	return dir, nil
 }
 
-// compile builds pkg beside file and moves it there once it is whole.
+// compile builds pkg beside file and renames it when it is complete.
 func compile(ctx context.Context, servers, pkg, version, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("make the cache folder: %w", err)
@@ -80,8 +81,8 @@ func compile(ctx context.Context, servers, pkg, version, file string) error {
 	return os.Rename(built, file)
 }
 
-// ldflags leave out the debugging tables, and tell Kubernetes its version, which no module knows of
-// itself. For etcd the named variables do not exist, and the linker does not mind.
+// ldflags omit the debugging tables, and set the version of Kubernetes, which its module does not
+// contain. etcd lacks the named variables, and the linker ignores them.
 func ldflags(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	const variable = " -X k8s.io/component-base/version."

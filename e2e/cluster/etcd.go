@@ -18,7 +18,7 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 		"--listen-client-urls=" + c.etcdURL,
 		"--advertise-client-urls=" + c.etcdURL,
 		"--listen-peer-urls=http://127.0.0.1:0",
-		"--unsafe-no-fsync", // a crash of the machine is not what is tested
+		"--unsafe-no-fsync", // crashes of the machine are not tested
 		"--log-level=warn",
 	}, c.options.EtcdArgs...)...)
 	if err != nil {
@@ -30,12 +30,12 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 	})
 }
 
-// Compact makes etcd forget every revision before now, and tells the API server so, as another API
+// Compact makes etcd forget every revision before now, and notifies the API server, as another API
 // server would.
 //
-// A LIST with resourceVersionMatch=Exact or a continue token from before then gets 410 Gone, once
-// the API server's cache has noticed (15 s) or the server has been restarted. A watch is served
-// from the cache's own window of events, which only a restart ends.
+// A LIST with resourceVersionMatch=Exact or an older continue token then gets 410 Gone, once the
+// API server's cache has noticed (15 s) or the server has been restarted. A watch is served from
+// the cache's own window of events, which only a restart ends.
 func (c *Cluster) Compact(ctx context.Context) error {
 	revision, err := c.etcdCall(ctx, "range", map[string]any{"key": compactKey})
 	if err != nil {
@@ -51,11 +51,11 @@ func (c *Cluster) Compact(ctx context.Context) error {
 	return err
 }
 
-// compactKey is where API servers tell each other the revision that was compacted last.
+// compactKey is the key under which API servers share the revision of the last compaction.
 var compactKey = []byte("compact_rev_key")
 
-// etcdCall uses etcd's JSON gateway and returns the revision etcd stands at. It encodes bytes in
-// base64, as json does.
+// etcdCall uses etcd's JSON gateway and returns etcd's current revision. The gateway encodes bytes
+// in base64, as encoding/json does.
 func (c *Cluster) etcdCall(ctx context.Context, method string,
 	request any) (revision int64, err error) {
 	body, err := json.Marshal(request)

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fault is something that goes wrong. strike returns when it is over, with the time from which the
-// server has answered the informers again.
+// fault is one kind of failure. strike returns when it is over, with the time from which the server
+// has answered the informers again.
 type fault struct {
 	name   string
 	strike func(w *world) (answered time.Time)

@@ -28,7 +28,7 @@ const controllerRuntime = "sigs.k8s.io/controller-runtime"
 // The library of most operators: caches, its own priority queue, sources and leader election, on
 // our servers.
 func TestSwapped_ControllerRuntime(t *testing.T) {
-	// where managers serve by default: one at a time, or their tests wait for ever
+	// the default port of managers: only one may run at a time, or their tests never end
 	const metrics = ":8080"
 	listener, err := net.Listen("tcp", metrics)
 	require.NoError(t, err, "controller-runtime's tests need this port")
@@ -36,8 +36,8 @@ func TestSwapped_ControllerRuntime(t *testing.T) {
 	servers := serversFor(t)
 	more := []string{
 		"KUBEBUILDER_ASSETS=" + servers,
-		"TMPDIR=" + servers,                         // the data of those that are left running
-		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m", // 20s is little for a busy machine
+		"TMPDIR=" + servers,                         // the data of servers that tests leave running
+		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m", // 20s is too short for a busy machine
 		"KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m",
 	}
 	const (
@@ -55,12 +55,12 @@ func TestSwapped_ControllerRuntime(t *testing.T) {
 	}, controllerRuntime, controllerRuntime+"/pkg/...")
 }
 
-// serversFor is a folder with our servers, of the test's own. Some of controller-runtime's tests
-// leave theirs running: on Linux, what was started from the folder ends with the test.
+// serversFor returns a new folder with our servers. Some of controller-runtime's tests leave theirs
+// running: on Linux, processes started from the folder end with the test.
 func serversFor(t *testing.T) (dir string) {
 	built, err := cluster.Build(t.Context(), os.Stderr)
 	require.NoError(t, err)
-	dir, err = os.MkdirTemp(scratch, "servers-") // which is removed when they have ended
+	dir, err = os.MkdirTemp(scratch, "servers-") // removed when they have ended
 	require.NoError(t, err)
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		require.NoError(t, os.Symlink(filepath.Join(built, name), filepath.Join(dir, name)))
@@ -70,7 +70,7 @@ func serversFor(t *testing.T) (dir string) {
 		require.NoError(t, err)
 		for _, file := range files {
 			command, err := os.ReadFile(file)
-			// many end in the meantime
+			// many end meanwhile
 			if err != nil || !strings.HasPrefix(string(command), dir+"/") {
 				continue
 			}
@@ -84,8 +84,8 @@ func serversFor(t *testing.T) (dir string) {
 	return dir
 }
 
-// An operator of our own keeps Secrets equal to ConfigMaps; a second one waits, and goes on when
-// the first is killed.
+// Our own operator keeps Secrets equal to ConfigMaps; a second one waits, and takes over when the
+// first is killed.
 func TestSwapped_ControllerRuntimeManager(t *testing.T) {
 	servers := cluster.New(t, cluster.Options{})
 	for _, on := range []string{"client-go", "informerstack"} {
@@ -129,7 +129,7 @@ func keepCopies(t *testing.T, servers *cluster.Cluster, program, on string) {
 	second.runsOn(on)
 }
 
-// copies are ConfigMaps and their Secrets in a namespace of a test's own.
+// copies are ConfigMaps and their Secrets in the namespace of one test.
 type copies struct {
 	t         *testing.T
 	servers   *cluster.Cluster
@@ -169,7 +169,7 @@ func configMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// deleteCopy deletes a Secret that the operator has made. It is to come back.
+// deleteCopy deletes a Secret of the operator, which must create it again.
 func (c *copies) deleteCopy(name string) {
 	c.t.Helper()
 	require.NoError(c.t,
@@ -210,7 +210,7 @@ func (c *copies) start(program, name string) *operator {
 	return &operator{c.t, process, address}
 }
 
-// leads waits until the operator says that it leads, or that another does.
+// leads waits until the operator reports that it leads, or that another does.
 func (o *operator) leads(want bool) {
 	o.t.Helper()
 	line := map[bool]string{true: `leader_election_master_status{name="copier"} 1`,
@@ -222,7 +222,7 @@ func (o *operator) leads(want bool) {
 	}, patience, 50*time.Millisecond)
 }
 
-// reconciles checks whether the operator has reconciled anything.
+// reconciles checks whether the operator has reconciled an object.
 func (o *operator) reconciles(want bool) {
 	o.t.Helper()
 	metrics, err := o.get("/metrics")
@@ -231,7 +231,7 @@ func (o *operator) reconciles(want bool) {
 		regexp.MustCompile(`controller_runtime_reconcile_total\{.*\} [1-9]`).MatchString(metrics))
 }
 
-// runsOn checks whose code the operator's goroutines are in.
+// runsOn checks which packages the operator's goroutines run.
 func (o *operator) runsOn(on string) {
 	o.t.Helper()
 	stacks, err := o.get("/goroutines?debug=1")

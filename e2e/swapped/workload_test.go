@@ -20,11 +20,11 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// patience bounds each wait. A step takes a second or two; a busy machine may need many.
+// patience bounds each wait. A step takes a second or two, and longer on a busy machine.
 const patience = 2 * time.Minute
 
-// workload is a Deployment "web" in a namespace of its own, whose pods become ready as if a kubelet
-// ran them.
+// workload is a Deployment "web" in a new namespace, whose pods become ready as if a kubelet ran
+// them.
 type workload struct {
 	t         testing.TB
 	client    kubernetes.Interface
@@ -53,7 +53,7 @@ func newWorkload(t testing.TB, servers *cluster.Cluster) *workload {
 	return w
 }
 
-// runPods is the kubelet: it says of every pod that it is ready. What fails is tried again.
+// runPods acts as the kubelet: it marks every pod as ready. It retries failed writes.
 func (w *workload) runPods(ctx context.Context) {
 	for ctx.Err() == nil {
 		pods, err := w.client.CoreV1().Pods(w.namespace).List(ctx,
@@ -113,7 +113,7 @@ func (w *workload) roll(image string) {
 	require.NoError(w.t, err)
 }
 
-// delete leaves what the Deployment owned to the garbage collector.
+// delete leaves the Deployment's dependents to the garbage collector.
 func (w *workload) delete() {
 	w.t.Helper()
 	background := metav1.DeletePropagationBackground
@@ -121,7 +121,8 @@ func (w *workload) delete() {
 		metav1.DeleteOptions{PropagationPolicy: &background}))
 }
 
-// runs waits until the Deployment says that all is rolled out, and its pods are those.
+// runs waits until the Deployment reports that the rollout is complete, and its pods have the
+// image.
 func (w *workload) runs(replicas int32, image string) {
 	w.t.Helper()
 	require.EventuallyWithT(w.t, func(t *assert.CollectT) {
@@ -149,7 +150,7 @@ func (w *workload) runs(replicas int32, image string) {
 	}, patience, 50*time.Millisecond)
 }
 
-// hasReplicaSets checks how many pods each image's ReplicaSet shall have.
+// hasReplicaSets checks the number of replicas of each image's ReplicaSet.
 func (w *workload) hasReplicaSets(want map[string]int32) {
 	w.t.Helper()
 	got := map[string]int32{}
@@ -159,7 +160,7 @@ func (w *workload) hasReplicaSets(want map[string]int32) {
 	assert.Equal(w.t, want, got)
 }
 
-// isGone waits until nothing is left of what the Deployment owned.
+// isGone waits until all dependents of the Deployment are deleted.
 func (w *workload) isGone() {
 	w.t.Helper()
 	require.EventuallyWithT(w.t, func(t *assert.CollectT) {
@@ -170,7 +171,7 @@ func (w *workload) isGone() {
 	}, patience, 50*time.Millisecond)
 }
 
-// deleteNamespace waits until the namespace is gone, and all that other controllers made in it.
+// deleteNamespace waits until the namespace is deleted with all its objects.
 func (w *workload) deleteNamespace() {
 	w.t.Helper()
 	_, err := w.client.CoreV1().ServiceAccounts(w.namespace).Get(w.t.Context(), "default",
@@ -185,7 +186,7 @@ func (w *workload) deleteNamespace() {
 	}, patience, 50*time.Millisecond)
 }
 
-// replicaSets are the namespace's, by image.
+// replicaSets returns those of the namespace, by image.
 func (w *workload) replicaSets(t require.TestingT) map[string]*appsv1.ReplicaSet {
 	list, err := w.client.AppsV1().ReplicaSets(w.namespace).List(w.t.Context(),
 		metav1.ListOptions{})

@@ -22,11 +22,10 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// resyncPeriod is how often every Foo is looked at though nothing has changed.
+// resyncPeriod is the time after which every Foo is synced again without a change.
 const resyncPeriod = 10 * time.Minute
 
-// Main is the program around the controller: it looks after the Foos of a namespace until ctx is
-// done.
+// Main is the program around the controller: it handles the Foos of a namespace until ctx is done.
 func Main(ctx context.Context, config *rest.Config, namespace string, threadiness int) error {
 	kubeclientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -56,8 +55,8 @@ func Main(ctx context.Context, config *rest.Config, namespace string, threadines
 	return controller.Run(ctx, threadiness)
 }
 
-// newInformer is what a generated factory does: an informer of one resource, with the index by
-// namespace that listers use.
+// newInformer does the work of a generated factory: it returns an informer of one resource, with
+// the index by namespace that listers use.
 func newInformer(client rest.Interface, resource, namespace string,
 	example runtime.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(
