@@ -11,9 +11,9 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// verifyStream compares what each streaming list brought with a LIST at the same resourceVersion,
-// and panics if they differ. It does so only if the environment says
-// KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true, and is for tests.
+// verifyStream compares each streaming list with a LIST at the same resourceVersion, and panics if
+// they differ. It does so only if the environment has KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true,
+// and is for tests.
 //
 // Source:
 // tools/cache/reflector_data_consistency_detector.go checkWatchListDataConsistencyIfRequested

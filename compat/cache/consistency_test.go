@@ -22,10 +22,10 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// streamServer is a collection that never changes, and its server, which has streaming lists.
+// streamServer is a server with streaming lists and a collection that never changes.
 type streamServer struct {
 	pods  []v1.Pod
-	lost  string // the name of a pod that streams leave out
+	lost  string // the name of a pod that is missing in streams
 	asked log
 	fails int // LISTs to refuse
 }
@@ -79,8 +79,8 @@ func (s *streamServer) WatchWithContext(_ context.Context,
 	return w, nil
 }
 
-// A streaming list is compared with a LIST of the same moment, which is asked for until it
-// succeeds. If they differ, the reflector panics.
+// A streaming list is compared with a LIST at the same version, which is retried until it succeeds.
+// If they differ, the reflector panics.
 func TestConsistency_OfReflector(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	for _, lost := range []string{"", "b"} {
@@ -120,7 +120,7 @@ func TestConsistency_OfReflector(t *testing.T) {
 	}
 }
 
-// An informer's objects are compared as its transform leaves them (kubernetes/kubernetes#135580).
+// An informer's objects are compared after its transform (kubernetes/kubernetes#135580).
 func TestConsistency_OfInformer(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	defer func(crash bool, handlers []func(context.Context, any)) {
@@ -150,7 +150,7 @@ func TestConsistency_OfInformer(t *testing.T) {
 	}
 }
 
-// Nothing is asked for unless the environment says so.
+// No LIST is made unless the environment enables it.
 func TestConsistency_Off(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(false)()
 	synctest.Test(t, func(t *testing.T) {

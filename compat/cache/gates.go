@@ -12,24 +12,24 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// The feature gates of client-go that informers heed are read where client-go reads them: most when
-// an informer begins to run, as a program may replace all gates until then, and is told so if
-// somebody has looked before.
+// The feature gates of client-go for informers are read at the same times as in client-go: most
+// when an informer starts to run. Until then a program may replace all gates; client-go reports an
+// error if a gate was read earlier.
 
-// enabled reads one gate. Like client-go it panics if the program replaced the gates and left this
-// one out.
+// enabled reads one gate. Like client-go it panics if the program replaced the gates without this
+// one.
 func enabled(gate clientfeatures.Feature) bool {
 	return clientfeatures.FeatureGates().Enabled(gate)
 }
 
-// useWatchList says whether a first list may be a stream.
+// useWatchList reports whether the first list may be a stream.
 func useWatchList() *bool {
 	use := enabled(clientfeatures.WatchListClient)
 	return &use
 }
 
-// hideResourceVersion says whether stores must not tell how far they are: without AtomicFIFO a list
-// comes object by object.
+// hideResourceVersion reports whether stores must not report their resourceVersion: without
+// AtomicFIFO a list arrives object by object.
 func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 
 // queueOptions makes the queue of an informer.
@@ -69,7 +69,7 @@ func queueOptions(exampleObject any, identifier InformerNameAndResource,
 	}}
 }
 
-// prepare completes what is known only when an informer runs.
+// prepare sets the options that are known only when an informer runs.
 func prepare(c *informer.Config) {
 	c.Reflector.Name = cmp.Or(callsite(), c.Reflector.Name)
 	c.Reflector.UseWatchList = useWatchList()
@@ -80,7 +80,7 @@ func prepare(c *informer.Config) {
 	}
 }
 
-// sharedController is what a shared informer's GetController returns.
+// sharedController is the result of a shared informer's GetController.
 type sharedController struct{ controller }
 
 // LastSyncResourceVersion implements Controller.

@@ -48,14 +48,14 @@ type subject struct {
 		LastStoreSyncResourceVersion() string
 	}
 	controller interface{ LastSyncResourceVersion() string }
-	queue      string // its name, if the informer tells
+	queue      string // its name, if the informer has the method
 	run        func(context.Context)
 }
 
 const resyncPeriod = 10 * time.Minute
 
-// subjects makes informers of both kinds on both sides: the simple one resyncs its handler, the
-// shared one does not.
+// subjects makes informers of both kinds for both implementations: the simple one resyncs its
+// handler, the shared one does not.
 var subjects = map[string][2]func(lw cache.ListerWatcher,
 	handler cache.ResourceEventHandler) subject{
 	"simple": {
@@ -84,7 +84,7 @@ var subjects = map[string][2]func(lw cache.ListerWatcher,
 	},
 }
 
-// describe is name for objects of both sides.
+// describe is name for objects of both implementations.
 func describe(obj any) string {
 	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
 		return "tombstone of " + name(tombstone.Obj)
@@ -92,8 +92,8 @@ func describe(obj any) string {
 	return name(obj)
 }
 
-// gatedStory is what a handler is told of a list, changes, a relist, a bookmark, a resync and
-// another relist, with what is stored at that moment.
+// gatedStory returns the notifications of a handler after a list, changes, a relist, a bookmark, a
+// resync and another relist, with the content of the store at each of them.
 func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()
@@ -185,10 +185,10 @@ func TestDifference_DeltaFIFOReportsWhatIsComplete(t *testing.T) {
 	}
 }
 
-// Whatever the gates say, an informer tells the same as client-go's, in the same order, of a store
-// that is in the same state.
+// For all gates, an informer delivers the same notifications as client-go's, in the same order and
+// with the same content of the store.
 func TestGates_AsInClientGo(t *testing.T) {
-	told := map[string]bool{}
+	distinct := map[string]bool{}
 	for settings := range 1 << len(gates) {
 		for kind := range subjects {
 			var off []string
@@ -210,7 +210,7 @@ func TestGates_AsInClientGo(t *testing.T) {
 					})
 				}
 				ours, theirs := strings.Join(stories[0], "\n"), strings.Join(stories[1], "\n")
-				told[ours] = true
+				distinct[ours] = true
 				if slices.Contains(off, string(clientfeatures.InOrderInformers)) {
 					// TestDifference_DeltaFIFOReportsWhatIsComplete has this difference.
 					ours, theirs = storeVersion.ReplaceAllString(ours, ""),
@@ -220,11 +220,11 @@ func TestGates_AsInClientGo(t *testing.T) {
 			})
 		}
 	}
-	assert.Len(t, told, 13, "the gates show, all but UnlockWhileProcessingFIFO")
+	assert.Len(t, distinct, 13, "the gates show, all but UnlockWhileProcessingFIFO")
 }
 
-// The reflector goes on while a handler is told only if three gates say so. Else it waits for a
-// lock, which a bubble does not take for waiting: so this runs in real time.
+// The reflector continues while a handler runs only if three gates are enabled. Otherwise it waits
+// for a lock, which a bubble does not count as blocked, so this test runs in real time.
 func TestGates_UnlockWhileProcessing(t *testing.T) {
 	for _, off := range []clientfeatures.Feature{
 		"", clientfeatures.UnlockWhileProcessingFIFO, clientfeatures.AtomicFIFO,
@@ -268,7 +268,7 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 	}
 }
 
-// A controller made by hand has its gate too, which is read when it runs.
+// A controller without an informer reads its gate when it runs.
 func TestGates_ProcessBatch(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestGates_ProcessBatch(t *testing.T) {
 	}
 }
 
-// Stores made by hand do not tell how far they are either, from the moment at which the gate is
+// Stores without an informer do not report their resourceVersion either, as soon as the gate is
 // off.
 func TestGates_StoreResourceVersion(t *testing.T) {
 	threadSafe := cache.NewThreadSafeStore(nil, nil)
@@ -317,8 +317,7 @@ func TestGates_StoreResourceVersion(t *testing.T) {
 	require.Equal(t, []string{"", "", ""}, at())
 }
 
-// Whether the first list may be a stream is asked when an informer runs, and when a reflector is
-// made.
+// The gate for a streaming first list is read when an informer runs, and when a reflector is made.
 func TestGates_WatchListClient(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		for _, kind := range []string{"shared", "simple", "reflector"} {

@@ -13,7 +13,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// What is the same here as in package reflector.
+// The names that package reflector has too.
 type (
 	// ListerWatcherWithContext knows how to list a collection and how to watch it.
 	ListerWatcherWithContext = reflector.ListerWatcher
@@ -45,8 +45,8 @@ type Watcher interface {
 	Watch(options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ListerWatcher knows how to list a collection and how to watch it. What is one should be a
-// ListerWatcherWithContext too; it is used as that if it is.
+// ListerWatcher knows how to list a collection and how to watch it. An implementation should be a
+// ListerWatcherWithContext too; then that is used.
 //
 // Source: tools/cache/listwatch.go ListerWatcher
 type ListerWatcher interface {
@@ -70,7 +70,7 @@ type WatcherWithContext interface {
 	WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ToListerWithContext returns l itself if it knows contexts, else what ignores them.
+// ToListerWithContext returns l itself if it supports contexts, else a wrapper that ignores them.
 //
 // Source: tools/cache/listwatch.go ToListerWithContext
 func ToListerWithContext(l Lister) ListerWithContext {
@@ -80,7 +80,7 @@ func ToListerWithContext(l Lister) ListerWithContext {
 	return contextLister{l}
 }
 
-// ToWatcherWithContext returns w itself if it knows contexts, else what ignores them.
+// ToWatcherWithContext returns w itself if it supports contexts, else a wrapper that ignores them.
 //
 // Source: tools/cache/listwatch.go ToWatcherWithContext
 func ToWatcherWithContext(w Watcher) WatcherWithContext {
@@ -90,7 +90,8 @@ func ToWatcherWithContext(w Watcher) WatcherWithContext {
 	return contextWatcher{w}
 }
 
-// ToListerWatcherWithContext returns lw itself if it knows contexts, else what ignores them.
+// ToListerWatcherWithContext returns lw itself if it supports contexts, else a wrapper that ignores
+// them.
 //
 // Source: tools/cache/listwatch.go ToListerWatcherWithContext
 func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
@@ -127,7 +128,7 @@ type contextListerWatcher struct {
 
 var _ reflector.WatchListRefuser = contextListerWatcher{}
 
-// IsWatchListSemanticsUnSupported passes on what inner says.
+// IsWatchListSemanticsUnSupported returns the answer of inner.
 func (lw contextListerWatcher) IsWatchListSemanticsUnSupported() bool {
 	return refusesWatchList(lw.inner)
 }
@@ -137,8 +138,8 @@ func refusesWatchList(client any) bool {
 	return ok && refuser.IsWatchListSemanticsUnSupported()
 }
 
-// ToListWatcherWithWatchListSemantics returns lw with the knowledge whether client, a clientset
-// usually, has a server with streaming lists: fake ones have not.
+// ToListWatcherWithWatchListSemantics returns lw with the information whether the server of client,
+// usually a clientset, supports streaming lists; fake clientsets do not.
 //
 // Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
@@ -159,9 +160,9 @@ type ListFunc func(options metav1.ListOptions) (runtime.Object, error)
 // WatchFunc is a Watcher's Watch as a function.
 type WatchFunc func(options metav1.ListOptions) (watch.Interface, error)
 
-// ListWatch makes a ListerWatcher of functions. For lists and for watches one of both kinds must be
-// set; each is used in place of the other where that is missing. The two older ones cannot be
-// cancelled: what calls them waits no longer than its context, and leaves them behind.
+// ListWatch makes a ListerWatcher from functions. One function for lists and one for watches must
+// be set, with or without a context. The functions without a context cannot be cancelled: their
+// caller stops waiting when its context ends, and leaves them running.
 //
 // Source: tools/cache/listwatch.go ListWatch
 type ListWatch struct {
@@ -177,12 +178,12 @@ type ListWatch struct {
 	ListWithContextFunc  ListWithContextFunc
 	WatchFuncWithContext WatchFuncWithContext
 
-	// DisableChunking makes each LIST ask for everything at once.
+	// DisableChunking makes each LIST request all objects at once.
 	DisableChunking bool
 }
 
-// NewListWatchFromClient returns a ListWatch of what fieldSelector selects of resource in
-// namespace, or in all for "".
+// NewListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in all for
+// "", that fieldSelector selects.
 //
 // Source: tools/cache/listwatch.go NewListWatchFromClient
 func NewListWatchFromClient(c Getter, resource string, namespace string,
@@ -200,7 +201,7 @@ func NewFilteredListWatchFromClient(c Getter, resource string, namespace string,
 		reflector.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier))
 }
 
-// listWatchOf sets all four functions, for callers that look at the older ones.
+// listWatchOf sets all four functions, for callers that use the older ones.
 func listWatchOf(lw *reflector.ListWatch) *ListWatch {
 	return &ListWatch{
 		ListFunc:             lw.List,

@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// noted is a client that notes the paths it is asked for, and answers none.
+// noted is a client that records the requested paths and answers none.
 type noted struct{ asked log }
 
 func (n *noted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -30,7 +30,7 @@ func (n *noted) Get() *rest.Request {
 		rest.ClientContentConfig{}, &http.Client{Transport: n}).Verb("GET")
 }
 
-// All four functions are set, as callers look at the older ones, and ask for the same as
+// All four functions are set, because callers may use the older ones, and make the same requests as
 // client-go's.
 func TestNewListWatchFromClient_AsInClientGo(t *testing.T) {
 	client := &noted{}

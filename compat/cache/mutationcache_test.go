@@ -32,8 +32,8 @@ func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
 
 func byNode(obj any) ([]string, error) { return []string{obj.(*v1.Pod).Spec.NodeName}, nil }
 
-// tellable is a mutation cache that can be told of the store: client-go's can since v0.37.
-type tellable interface {
+// notifiable is a mutation cache with notifications of the store: client-go's has them since v0.37.
+type notifiable interface {
 	GetByKey(key string) (any, bool, error)
 	ByIndex(indexName, indexedValue string) ([]any, error)
 	Mutation(obj any)
@@ -52,12 +52,13 @@ func TestModel_MutationCache(t *testing.T) {
 		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
 			includeAdds)
 		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
-			theirIndexer, theirIndexer, 0, includeAdds).(tellable)
+			theirIndexer, theirIndexer, 0, includeAdds).(notifiable)
 		if !ok {
-			t.Skip("client-go's cannot be told of the store")
+			t.Skip("client-go's has no notifications of the store")
 		}
 
-		server := map[string]*v1.Pod{} // what the API server has; the store is told later, in order
+		// the objects on the API server; the store receives changes later, in order
+		server := map[string]*v1.Pod{}
 		var unseen []func()
 		for step := range 40 {
 			name := string(rune('a' + random.IntN(3)))
@@ -69,7 +70,7 @@ func TestModel_MutationCache(t *testing.T) {
 			}
 			p := podOnNode(name, step+1, "node-"+strconv.Itoa(random.IntN(2)), uid)
 			switch op := random.IntN(8); {
-			case op <= 2: // a write of ours
+			case op <= 2: // the program's own write
 				server[name] = p
 				ours.Mutation(p)
 				theirs.Mutation(p)
@@ -79,7 +80,7 @@ func TestModel_MutationCache(t *testing.T) {
 					ours.OnAddOrUpdate(p)
 					theirs.OnAddOrUpdate(p)
 				})
-			case op == 3 && server[name] != nil: // somebody deletes
+			case op == 3 && server[name] != nil: // another client deletes
 				delete(server, name)
 				unseen = append(unseen, func() {
 					require.NoError(t, indexer.Delete(p))
@@ -98,7 +99,7 @@ func TestModel_MutationCache(t *testing.T) {
 			where := fmt.Sprintf("seed %d step %d", seed, step)
 			for _, name := range []string{"a", "b", "c"} {
 				if _, stored, _ := indexer.GetByKey("ns/" + name); includeAdds && !stored {
-					// client-go forgets what it returns:
+					// client-go drops a write when it returns it:
 					// TestDifference_MutationCacheKeepsWhatWasRead
 					continue
 				}
@@ -118,7 +119,7 @@ func TestModel_MutationCache(t *testing.T) {
 	}
 }
 
-// A write is read until the store has caught up, and is not read again afterwards.
+// A write is returned until the store has caught up, and not afterwards.
 func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer,
@@ -134,7 +135,7 @@ func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 }
 
 // An object that the store does not hold yet can be read more than once. client-go compares it with
-// itself, finds that the store has caught up, and forgets it.
+// itself, concludes that the store has caught up, and drops it.
 func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
 	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(),
 		cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
@@ -154,8 +155,8 @@ func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
 	}
 }
 
-// The store may still hold what its informer's handler was already told is gone. client-go returns
-// its own marker then.
+// The store may still hold an object after its informer's handler was notified of the deletion.
+// client-go returns its internal marker then.
 func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.NoError(t, store.Add(pod("a", 1)))
@@ -166,9 +167,9 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	theirStore := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
 	require.NoError(t, theirStore.Add(pod("a", 1)))
 	theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirStore,
-		nil, 0, true).(tellable)
+		nil, 0, true).(notifiable)
 	if !ok {
-		t.Skip("client-go's cannot be told of the store")
+		t.Skip("client-go's has no notifications of the store")
 	}
 	theirs.OnDelete(pod("a", 2))
 	got, _, err := theirs.GetByKey("ns/a")
@@ -176,7 +177,7 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	require.NotEqual(t, pod("a", 1), got)
 }
 
-// A resourceVersion that is no number matters only when it is compared.
+// A resourceVersion that is not a number matters only when it is compared.
 func TestMutationCache_ResourceVersionIsRead(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
 	c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, true)
@@ -199,7 +200,7 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 	return obj
 }
 
-// A write whose answer comes after the object was deleted does not bring the object back.
+// A write whose answer arrives after the object was deleted does not restore the object.
 func TestMutationCache_LateWriteOfWhatIsGone(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

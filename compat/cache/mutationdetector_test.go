@@ -28,7 +28,7 @@ func TestMutationDetector_FindsWhatWasChanged(t *testing.T) {
 	})
 }
 
-// An object is watched for two minutes at least, and for four at most.
+// An object is watched for at least two minutes and at most four.
 func TestMutationDetector_LetsGo(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,8 @@ func TestMutationDetector_IsOff(t *testing.T) {
 	d.Run(nil) // returns
 }
 
-// An informer shows every object that it stores to a detector, and works as it does without.
+// An informer passes every object that it stores to a detector, and otherwise behaves as without
+// one.
 func TestInformer_WithMutationDetector(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// later is done after a while.
+// later is done after a delay.
 type later struct {
 	name string
 	done chan struct{}
@@ -34,7 +34,7 @@ func after(name string, d time.Duration) later {
 func (l later) Name() string          { return l.name }
 func (l later) Done() <-chan struct{} { return l.done }
 
-// Each checker is logged when it is done, and as by the caller.
+// Each checker is logged when it is done, with the caller's source position.
 func TestWaitFor_LogsEachWhenItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

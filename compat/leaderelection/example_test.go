@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 )
 
-// Code as it is written for client-go: but for its import lines, nothing was changed.
+// Code written for client-go, of which only the import lines are changed.
 func Example() {
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -44,11 +44,10 @@ type program struct {
 	log []string
 }
 
-// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more
-// of it than the log.
+// HandleError sleeps with a clock that is shared between bubbles; these tests need only its log.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
-// elector is what the two packages' electors have in common.
+// elector has the methods that the electors of both packages share.
 type elector interface {
 	Run(ctx context.Context)
 	IsLeader() bool
@@ -93,7 +92,7 @@ func (p *program) started(ctx context.Context) {
 	p.note("work returned")
 }
 
-// holder is whom the Lease names.
+// holder returns the holder that the Lease names.
 func (p *program) holder() string {
 	lease, err := p.client.CoordinationV1().Leases("kube-system").Get(p.t.Context(), "lock",
 		metav1.GetOptions{})
@@ -137,5 +136,5 @@ func (p *program) elector(impl string) elector {
 	return e
 }
 
-// quiet is a context whose logger is silent.
+// quiet returns a context whose logger is silent.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }

@@ -23,8 +23,8 @@ import (
 	core "example.com/informerstack/leaderelection"
 )
 
-// kubernetes/kubernetes#139991: client-go's Run returns, and the lease is released, although the
-// work goes on. So it is here.
+// kubernetes/kubernetes#139991: client-go's Run returns and releases the lease while the work still
+// runs. compat does the same.
 func TestRegress139991_RunDoesNotWaitForTheWork(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		p.releaseOnCancel = true
@@ -41,8 +41,8 @@ func TestRegress139991_RunDoesNotWaitForTheWork(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#127743: client-go calls OnStoppedLeading whenever Run returns. So it is
-// here.
+// kubernetes/kubernetes#127743: client-go calls OnStoppedLeading whenever Run returns. compat does
+// the same.
 func TestRegress127743_StoppedWithoutHavingStarted(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		first := &program{name: "first", t: t, client: p.client, start: p.start}
@@ -62,13 +62,14 @@ func TestRegress127743_StoppedWithoutHavingStarted(t *testing.T) {
 	})
 }
 
-// Electors of the two packages take turns: what one has released, or let expire, is the other's.
+// Electors of both packages can share a lease: one takes it after the other has released it or let
+// it expire.
 func TestElectors_TakeTurnsWithClientGos(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		for _, test := range []struct {
 			release bool
-			// tries are up to 4.4 s apart: one saw the last renewal so late, one is the first after
-			// 15 s
+			// attempts are up to 4.4 s apart: one saw the last renewal that late, one is the first
+			// after 15 s
 			within time.Duration
 		}{{true, 5 * time.Second}, {false, 24 * time.Second}} {
 			p.releaseOnCancel = test.release
@@ -91,7 +92,7 @@ func TestElectors_TakeTurnsWithClientGos(t *testing.T) {
 	})
 }
 
-// A program can ask for the fencing token of this module's electors, client-go's lock or not.
+// A program can get the fencing token of this module's electors, also with client-go's lock.
 func TestFencingToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &program{name: "a", t: t, client: fake.NewClientset()}
@@ -112,8 +113,8 @@ func TestFencingToken(t *testing.T) {
 	})
 }
 
-// invalid are configs that both packages refuse, each for the reason that is checked first of those
-// that are left.
+// invalid are configs that both packages reject. They fail the checks in the order in which these
+// are made.
 func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
 	client := fake.NewClientset().CoordinationV1()
 	theirs := reference.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}
@@ -157,8 +158,8 @@ func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
 	assert.Equal(t, reference.JitterFactor, leaderelection.JitterFactor)
 }
 
-// RunOrDie ties the health check to its elector. The check fails once the leader should have been
-// ended for long.
+// RunOrDie connects the health check to its elector. The check fails if the leader still leads long
+// after the end of its lease.
 func TestRunOrDie_WatchDog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watchDog := leaderelection.NewLeaderHealthzAdaptor(20 * time.Second)

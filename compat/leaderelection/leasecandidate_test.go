@@ -25,13 +25,12 @@ import (
 	"example.com/informerstack/compat/leaderelection"
 )
 
-// waiter is what is common to the interfaces of the two packages.
+// waiter has the method that the interfaces of both packages share.
 type waiter interface {
 	WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 }
 
-// candidates runs test with a candidate of each package on a client that replays nothing, as fake
-// ones are.
+// candidates runs test with a candidate of each package on a fake client, which replays nothing.
 func candidates(t *testing.T,
 	test func(t *testing.T, run func(context.Context), w waiter, client *fake.Clientset)) {
 	const namespace, name, lease, binary, emulation = "kube-system", "a", "lock", "1.37.0", "1.36.0"
@@ -100,7 +99,7 @@ func TestNewCandidate_StandsAndAnswers(t *testing.T) {
 
 var leaseCandidate = reflect.TypeFor[*coordinationv1beta1.LeaseCandidate]()
 
-// What is not running is not waited for.
+// A candidate that does not run is not waited for.
 func TestNewCandidate_WaitForCacheSync(t *testing.T) {
 	candidates(t, func(t *testing.T, run func(context.Context), w waiter, _ *fake.Clientset) {
 		ctx, cancel := context.WithCancel(quiet())
@@ -122,7 +121,7 @@ func TestNewCandidate_WaitForCacheSync(t *testing.T) {
 	})
 }
 
-// A candidate that cannot watch would not hear of its coordinator.
+// A candidate that cannot watch would miss the requests of its coordinator.
 func TestNewCandidate_WaitForCacheSyncWithoutAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -152,7 +151,7 @@ func TestNewCandidate_WaitForCacheSyncWithoutAWatch(t *testing.T) {
 	})
 }
 
-// client-go lets the API server refuse the object, again and again.
+// client-go lets the API server refuse the object at each attempt.
 func TestDifference_NewCandidateRefusesEmptyNames(t *testing.T) {
 	client := fake.NewClientset()
 	_, _, err := reference.NewCandidate(client, "kube-system", "a", "", "1.37.0", "1.37.0",

@@ -19,7 +19,7 @@ func TestParity(t *testing.T) {
 		"example.com/informerstack/compat/leaderelection", nil)
 }
 
-// A client-go that uses these packages compiles only if nothing that they use of it leads back to
+// A client-go that uses these packages compiles only if they import nothing of it that imports
 // them.
 func TestImports_LeadNowhereBack(t *testing.T) {
 	deps, err := exec.Command("go", "list", "-deps", "./...").Output()

@@ -33,8 +33,8 @@ func failure(err *apierrors.StatusError) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
 }
 
-// script is a server whose watches bring the events of one line each, and end; an error is a watch
-// that cannot begin.
+// script is a server. Each line is one watch: its events, or the error with which it fails to
+// start.
 type script struct {
 	lines  []any // error or []watch.Event
 	starts []string
@@ -65,8 +65,8 @@ func (s *script) WatchWithContext(_ context.Context,
 	return w, nil
 }
 
-// play reads until the watcher ends, or for a minute, and returns what it saw and how the watches
-// began.
+// play reads until the watcher ends, or for a minute, and returns the events and the starts of the
+// watches.
 func play(t *testing.T, lines ...any) (events, starts []string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{lines: lines, begun: time.Now()}
@@ -90,8 +90,8 @@ func play(t *testing.T, lines ...any) (events, starts []string) {
 	return events, starts
 }
 
-// A watch that ends is begun again after what was seen, bookmarks included, a second after it began
-// at the earliest.
+// A watch that ends is restarted after the last event or bookmark, at the earliest a second after
+// its start.
 func TestStory_RetryWatcherContinues(t *testing.T) {
 	bookmark := watch.Event{Type: watch.Bookmark, Object: pod(9)}
 	events, starts := play(t,
@@ -106,12 +106,12 @@ func TestStory_RetryWatcherContinues(t *testing.T) {
 	require.Equal(t, []string{"ADDED 5", "ADDED 6", "ADDED 7", "ADDED 10"}, events)
 	require.Equal(t, []string{
 		"1 after 0s", "6 after 1s", "6 after 2s", "9 after 3s", "9 after 4s", "9 after 5s",
-		"9 after 10s", // when the server had asked
+		"9 after 10s", // the delay that the server asked for
 		"10 after 11s",
 	}, starts)
 }
 
-// What cannot be continued ends the watcher, with an error as its last event.
+// A watch that cannot be continued ends the watcher, with an error as its last event.
 func TestRetryWatcher_Ends(t *testing.T) {
 	forbidden := apierrors.NewForbidden(v1.Resource("pods"), "", nil)
 	for what, test := range map[string]struct {
@@ -140,7 +140,7 @@ func TestRetryWatcher_Ends(t *testing.T) {
 	}
 }
 
-// Every other failure is tried again: whoever waits has a deadline.
+// Every other failure is retried: callers have deadlines.
 func TestRetryWatcher_TriesAgain(t *testing.T) {
 	for what, line := range map[string]any{
 		"expired when it begins": apierrors.NewResourceExpired("too old"),

@@ -16,8 +16,8 @@ import (
 	compat "example.com/informerstack/compat/watch"
 )
 
-// A tombstone shows the last state that was seen. One of which no state is known has nothing to
-// show, and is left out; client-go panics.
+// A tombstone becomes an event with the last known state. A tombstone without a state is left out;
+// client-go panics.
 func TestDifference_TombstoneWithoutStateIsNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()

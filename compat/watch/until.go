@@ -2,14 +2,14 @@
 
 //lint:file-ignore SA1019 the names that client-go deprecates are the ones to serve here
 
-// Package watch waits for something to become true of a collection. It is client-go's tools/watch,
-// name for name, on the pieces of this module.
+// Package watch waits for a condition on a collection. It is client-go's tools/watch, name for
+// name, on the pieces of this module.
 //
 //	API server <- WATCH - [RetryWatcher] -> conditions
 //	API server <- LIST, WATCH - [informer as a watch] -> conditions
 //
 // Read until.go, retrywatcher.go, informerwatcher.go; then go test ./compat/watch. Goroutines: a
-// RetryWatcher has one; an informer as a watch has its informer's and one that hands events over.
+// RetryWatcher has one; an informer as a watch has its informer's and one that delivers events.
 // Both end after Stop. Locking: the hand-over has a mutex.
 //
 // Source: tools/watch/until.go Until, tools/watch/retrywatcher.go RetryWatcher
@@ -29,21 +29,19 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// ErrWatchClosed is returned where a watch ends before its conditions are met.
+// ErrWatchClosed is returned if a watch ends before its conditions are met.
 var ErrWatchClosed = errors.New("watch closed before UntilWithoutRetry timeout")
 
-// PreconditionFunc looks at the whole collection, once. True means that there is nothing to wait
-// for.
+// PreconditionFunc checks the whole collection, once. True means that there is nothing to wait for.
 type PreconditionFunc func(store cache.Store) (bool, error)
 
-// ConditionFunc looks at one event. True means that the condition is met, an error that it is
-// pointless to go on.
+// ConditionFunc checks one event. True means that the condition is met, an error ends the wait.
 type ConditionFunc func(event watch.Event) (bool, error)
 
-// UntilWithoutRetry reads events until the conditions were met one after the other, and returns the
-// last event, nil if there was none. The event that met one condition is the first that the next
-// one looks at. It fails with the error of a condition, with ErrWatchClosed, or, when ctx is done,
-// with an error for which wait.Interrupted is true. It stops the watch.
+// UntilWithoutRetry reads events until the conditions have been met one after the other, and
+// returns the last event, nil if there was none. The event that meets one condition is the first
+// one that the next condition checks. It fails with the error of a condition, with ErrWatchClosed,
+// or, when ctx is done, with an error for which wait.Interrupted is true. It stops the watch.
 //
 // Source: tools/watch/until.go UntilWithoutRetry
 func UntilWithoutRetry(ctx context.Context, watcher watch.Interface,
@@ -90,8 +88,8 @@ func Until(ctx context.Context, initialResourceVersion string, watcherClient cac
 }
 
 // UntilWithSync is UntilWithoutRetry on an informer: it lists again after every failure, and so may
-// miss states between. The precondition, if there is one, looks at the first list; if it is true,
-// the event is nil. UntilWithSync returns when the informer has ended.
+// miss intermediate states. The precondition, if there is one, checks the first list; if it is
+// true, the event is nil. UntilWithSync returns when the informer has ended.
 //
 // Source: tools/watch/until.go UntilWithSync
 func UntilWithSync(ctx context.Context, lw cache.ListerWatcher, objType runtime.Object,
@@ -113,7 +111,7 @@ func UntilWithSync(ctx context.Context, lw cache.ListerWatcher, objType runtime.
 	return UntilWithoutRetry(ctx, watcher, conditions...)
 }
 
-// ContextWithOptionalTimeout is context.WithTimeout, where 0 or less is no timeout.
+// ContextWithOptionalTimeout is context.WithTimeout, but 0 or less means no timeout.
 //
 // Source: tools/watch/until.go ContextWithOptionalTimeout
 func ContextWithOptionalTimeout(parent context.Context,

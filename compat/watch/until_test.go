@@ -74,7 +74,8 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// An informer as a watch: the first list is Added, and what a broken watch hid is seen.
+// An informer as a watch: the objects of the first list are Added, and changes during a broken
+// watch are delivered later.
 func TestUntilWithSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -118,7 +119,7 @@ func TestUntilWithSync_Precondition(t *testing.T) {
 	})
 }
 
-// A reader that stops ends the informer, though it has left events unread.
+// A reader that stops ends the informer, even with unread events.
 func TestNewIndexerInformerWatcher_Stop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -151,7 +152,7 @@ func TestContextWithOptionalTimeout(t *testing.T) {
 	require.True(t, limited)
 }
 
-// Events wait for their reader in the order in which they happened, however many there are.
+// Any number of events wait for their reader, in order.
 func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()

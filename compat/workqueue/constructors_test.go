@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 the deprecated constructors are what is tested
+//lint:file-ignore SA1019 this file tests the deprecated constructors
 
 package workqueue_test
 
@@ -18,11 +18,11 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// queue is what every constructor makes; some make more.
+// queue has the methods of the result of every constructor; some results have more.
 type queue = workqueue.TypedInterface[any]
 
-// constructors are every way to make a queue, in both packages, with what the provider of the
-// process hears of its life.
+// constructors are all ways to make a queue, in both packages, with the metrics that the provider
+// of the process receives.
 var constructors = []struct {
 	name    string
 	ours    func() queue
@@ -138,7 +138,7 @@ var constructors = []struct {
 	}, ""},
 }
 
-// The metrics of a life, of a queue that takes items now, and of one that takes them later too.
+// The metrics of a plain queue and of a delaying one.
 const (
 	now   = "q/adds q/depth q/latency q/longest q/unfinished q/work"
 	later = "q/adds q/depth q/latency q/longest q/retries q/unfinished q/work"
@@ -159,7 +159,7 @@ func TestConstructors(t *testing.T) {
 	}
 }
 
-// life does with a queue what it can do, and tells what came out of it when.
+// life calls every method of a queue, and returns the items that it delivered, with their times.
 func life(q queue) string {
 	start, story := time.Now(), ""
 	work := func() {
@@ -192,7 +192,7 @@ func life(q queue) string {
 	return story + fmt.Sprintf("shutdown: %v", shutdown)
 }
 
-// The first provider counts, for the queues that are made after it.
+// The first provider is used, for queues that are created after it is set.
 func TestSetProvider(t *testing.T) {
 	for impl, q := range early {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestSetProvider(t *testing.T) {
 	}
 }
 
-// A queue's own provider counts, and that of the process is told nothing.
+// A queue's own provider is used instead of that of the process.
 func TestSetProvider_OwnProviderWins(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 	}
 }
 
-// A clock of one's own decides when an item is due, in each kind of queue that can be given one.
+// A custom clock decides when an item is due, in each kind of queue with a clock option.
 func TestCustomClock(t *testing.T) {
 	type delaying = workqueue.DelayingInterface
 	type makeQueue func(*testingclock.FakeClock) delaying

@@ -121,7 +121,7 @@ func TestDrain_ShutDownEndsIt(t *testing.T) {
 	})
 }
 
-// Items that wait for their time do not keep a drain waiting.
+// A drain does not wait for delayed items.
 func TestDrain_Waiting(t *testing.T) {
 	onEachQueue(t, func(t *testing.T, q queue) {
 		if q, ok := q.(workqueue.DelayingInterface); ok {
@@ -133,8 +133,8 @@ func TestDrain_Waiting(t *testing.T) {
 	})
 }
 
-// A delaying queue registers with its clock what client-go's does, so that a test that waits until
-// a fake clock has waiters does not hang, and an item is added when the clock is stepped.
+// A delaying queue registers the same waiters with its clock as client-go's, so a test that waits
+// until a fake clock has waiters does not hang, and an item is added when the clock is stepped.
 func TestFakeClock_HasWaiters(t *testing.T) {
 	type delaying = workqueue.DelayingInterface
 	type makeQueue func(*testingclock.FakeClock) delaying

@@ -23,7 +23,7 @@ type full struct{ queue }
 func (full) Add(any) { panic("full") }
 
 // If an owner's queue panics when a due item is added, the crash handlers get the panic, with the
-// queue's logger. client-go then adds no other item; ours goes on.
+// queue's logger. After that client-go adds no other item; ours continues.
 func TestDifference_PanicOfTheOwnersQueue(t *testing.T) {
 	reallyCrash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	defer func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = reallyCrash, handlers }()

@@ -15,7 +15,7 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// A worker that takes a chunk keeps it: piece 1 waits for piece 0, which is slow.
+// A worker processes a whole chunk: piece 1 waits for piece 0, which is slow.
 func TestParallelizeUntil_WithChunkSize(t *testing.T) {
 	for impl, parallelize := range map[string]func(do func(int)){
 		ours: func(do func(int)) {

@@ -72,13 +72,8 @@ var mannered = []string{
 	"SECURITY.md",
 	"compat/adapt",
 	"compat/cache",
-	"compat/cache/synctrack",
-	"compat/cache/testing",
 	"compat/example",
 	"compat/example/README.md",
-	"compat/leaderelection",
-	"compat/leaderelection/resourcelock",
-	"compat/watch",
 	"compat/workqueue",
 	"controller",
 	"deltafifo",
@@ -102,7 +97,6 @@ var mannered = []string{
 	"metrics",
 	"reflector",
 	"store",
-	"testdata/conformance/README.md",
 	"workqueue",
 }
 

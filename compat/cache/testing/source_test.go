@@ -18,7 +18,7 @@ import (
 	framework "example.com/informerstack/compat/cache/testing"
 )
 
-// source is what both sources can do.
+// source has the methods of both sources.
 type source interface {
 	Add(obj runtime.Object)
 	Modify(obj runtime.Object)
@@ -45,7 +45,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s source)) {
 	t.Run("impl=client-go", func(t *testing.T) { test(t, clientgo.NewFakeControllerSource()) })
 }
 
-// next is the next event in one line.
+// next returns the next event as one line.
 func next(t *testing.T, w watch.Interface) string {
 	t.Helper()
 	e, ok := <-w.ResultChan()

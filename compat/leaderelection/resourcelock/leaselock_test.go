@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 what client-go deprecates is compared with ours
+//lint:file-ignore SA1019 deprecated names of client-go are compared with ours
 
 package resourcelock_test
 
@@ -29,7 +29,7 @@ var (
 	_ core.Identified        = (*resourcelock.LeaseLock)(nil)
 )
 
-// lock is one of the two LeaseLocks as client-go's, and its fields.
+// lock is one of the two LeaseLocks as client-go's interface, with its fields.
 type lock struct {
 	reference.Interface
 	labels   *map[string]string
@@ -58,7 +58,7 @@ func locks(t *testing.T, test func(t *testing.T, l lock, client kubernetes.Inter
 	})
 }
 
-// recorder keeps what it is told.
+// recorder records events.
 type recorder struct{ events []string }
 
 func (r *recorder) Eventf(obj runtime.Object, eventType, reason, message string, args ...any) {
@@ -120,8 +120,8 @@ func TestLeaseLock(t *testing.T) {
 	})
 }
 
-// The labels of the lock are put on the Lease, and the others that it has stay. The field may be
-// set at any time.
+// The labels of the lock are added to the Lease, and its other labels stay. The field may be set at
+// any time.
 func TestLeaseLock_Labels(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, client kubernetes.Interface) {
 		require.NoError(t, l.Create(t.Context(), record()))
@@ -150,7 +150,7 @@ func TestLeaseLock_Labels(t *testing.T) {
 func TestLeaseLock_RecordEvent(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, _ kubernetes.Interface) {
 		require.NoError(t, l.Create(t.Context(), record()))
-		l.RecordEvent("is told to nobody")
+		l.RecordEvent("is dropped")
 		r := &recorder{}
 		*l.recorder = r
 		l.RecordEvent("became leader")
@@ -168,7 +168,7 @@ func TestConversions(t *testing.T) {
 	assert.Equal(t, []byte("x,y"), resourcelock.ConcatRawRecord([]byte("x"), []byte("y")))
 }
 
-// A MultiLock of two Leases: two holders are none.
+// A MultiLock of two Leases: two different holders count as UnknownLeader.
 func TestMultiLock(t *testing.T) {
 	ctx, client := t.Context(), fake.NewClientset()
 	leaseLock := func(name, identity string) *resourcelock.LeaseLock {

@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 )
 
-// kinds are those that there once were, the one that is left, and one that never was.
+// kinds are the removed kinds of locks, the remaining one, and an unknown one.
 var kinds = []string{"endpoints", "configmaps", "leases", "endpointsleases", "configmapsleases",
 	"pods", ""}
 
@@ -48,7 +48,7 @@ func TestNewWithLabels(t *testing.T) {
 	assert.Equal(t, map[string]string{"leader": "a"}, leaseOn(t, client).Labels)
 }
 
-// wire answers no request, and remembers how long each was given, and who made it.
+// wire answers no request; it records the timeout and the user agent of each.
 type wire struct {
 	deadlines  []time.Duration
 	userAgents []string
@@ -61,7 +61,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no answer")
 }
 
-// The config is that of all else in the program: it stays as it is.
+// The program uses the config elsewhere: it must not change.
 func TestNewFromKubeconfig(t *testing.T) {
 	for _, test := range []struct{ renewDeadline, want time.Duration }{
 		{10 * time.Second, 5 * time.Second},
@@ -90,7 +90,7 @@ func TestNewFromKubeconfig(t *testing.T) {
 	}
 }
 
-// client-go panics over a config of which no client can be made.
+// client-go panics if no client can be made from the config.
 func TestDifference_NewFromKubeconfigReturnsAnError(t *testing.T) {
 	bad := &rest.Config{Host: "http://localhost", QPS: 1, Burst: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}
