@@ -35,7 +35,7 @@ func TestRecord(t *testing.T) {
 	}{
 		{"list_then_watch", "A LIST, a watch from its version until the timeout, a watch that " +
 			"has expired, a relist.", listThenWatch},
-		{"watchlist", "A streaming list that goes on as a watch, a watch that has expired, a " +
+		{"watchlist", "A streaming list that continues as a watch, a watch that has expired, a " +
 			"streaming list again.", watchList},
 		{"pages", "A LIST in pages of two, while the collection changes.", pages},
 		{"answers", "Everything but objects: errors, tables, metadata.", answers},
