@@ -60,31 +60,26 @@ func dynamicSource(t *testing.T, config *rest.Config, namespace string) reflecto
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	resource := client.Resource(configMapResource).Namespace(namespace)
-	return &reflector.ListWatch{
-		ListWithContextFunc: func(ctx context.Context,
-			options metav1.ListOptions) (runtime.Object, error) {
-			return resource.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context,
-			options metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, options)
-		},
-	}
+	return sourceOf(resource.List, resource.Watch)
 }
 
 func metadataSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
 	client, err := metadata.NewForConfig(config)
 	require.NoError(t, err)
 	resource := client.Resource(configMapResource).Namespace(namespace)
+	return sourceOf(resource.List, resource.Watch)
+}
+
+func sourceOf[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error), watch reflector.WatchFuncWithContext,
+) reflector.ListerWatcher {
 	return &reflector.ListWatch{
-		ListWithContextFunc: func(ctx context.Context,
-			options metav1.ListOptions) (runtime.Object, error) {
-			return resource.List(ctx, options)
+		ListWithContextFunc: func(
+			ctx context.Context, options metav1.ListOptions,
+		) (runtime.Object, error) {
+			return list(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context,
-			options metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, options)
-		},
+		WatchFuncWithContext: watch,
 	}
 }
 
@@ -207,16 +202,16 @@ func TestInformer_SurvivesACrash(t *testing.T) {
 func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	source := typedSource(t, shared.Config(cluster.WeakToken), objects.namespace)
-	told := make(chan error, 100)
+	reported := make(chan error, 100)
 	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{},
 		informer.SharedIndexInformerOptions{
 			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) {
-				told <- err
+				reported <- err
 			},
 		})
 	runInformer(t, inf)
 	select {
-	case err := <-told:
+	case err := <-reported:
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	case <-time.After(patience):
 		require.Fail(t, "no error")

@@ -248,25 +248,36 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 	}
 }
 
-// A custom clock decides when an item is due, in each kind of queue with a clock option.
+// clocked are the kinds of queues with a clock option, in both packages.
+var clocked = map[string]func(*testingclock.FakeClock) workqueue.DelayingInterface{
+	"NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewDelayingQueueWithCustomClock(c, "")
+	},
+	"DelayingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Clock: c})
+	},
+	"RateLimitingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewRateLimitingQueueWithConfig(nil,
+			workqueue.RateLimitingQueueConfig{Clock: c})
+	},
+	"TypedRateLimitingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewTypedRateLimitingQueueWithConfig(nil,
+			workqueue.TypedRateLimitingQueueConfig[any]{Clock: c})
+	},
+	"client-go's NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {
+		return reference.NewDelayingQueueWithCustomClock(c, "")
+	},
+	"client-go's TypedRateLimitingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return reference.NewTypedRateLimitingQueueWithConfig(nil,
+			reference.TypedRateLimitingQueueConfig[any]{Clock: c})
+	},
+}
+
+type delaying = workqueue.DelayingInterface
+
+// A custom clock decides when an item is due.
 func TestCustomClock(t *testing.T) {
-	type delaying = workqueue.DelayingInterface
-	type makeQueue func(*testingclock.FakeClock) delaying
-	for name, construct := range map[string]makeQueue{
-		"NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {
-			return workqueue.NewDelayingQueueWithCustomClock(c, "")
-		},
-		"client-go's": func(clock *testingclock.FakeClock) delaying {
-			return reference.NewDelayingQueueWithCustomClock(clock, "")
-		},
-		"DelayingQueueConfig": func(clock *testingclock.FakeClock) delaying {
-			return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Clock: clock})
-		},
-		"RateLimitingQueueConfig": func(clock *testingclock.FakeClock) delaying {
-			return workqueue.NewRateLimitingQueueWithConfig(nil,
-				workqueue.RateLimitingQueueConfig{Clock: clock})
-		},
-	} {
+	for name, construct := range clocked {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := testingclock.NewFakeClock(time.Now())

@@ -136,24 +136,7 @@ func TestDrain_Waiting(t *testing.T) {
 // A delaying queue registers the same waiters with its clock as client-go's, so a test that waits
 // until a fake clock has waiters does not hang, and an item is added when the clock is stepped.
 func TestFakeClock_HasWaiters(t *testing.T) {
-	type delaying = workqueue.DelayingInterface
-	type makeQueue func(*testingclock.FakeClock) delaying
-	for name, construct := range map[string]makeQueue{
-		"delaying/impl=ours": func(c *testingclock.FakeClock) delaying {
-			return workqueue.NewDelayingQueueWithCustomClock(c, "")
-		},
-		"delaying/impl=client-go": func(c *testingclock.FakeClock) delaying {
-			return reference.NewDelayingQueueWithCustomClock(c, "")
-		},
-		"rate limiting/impl=ours": func(c *testingclock.FakeClock) delaying {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(nil,
-				workqueue.TypedRateLimitingQueueConfig[any]{Clock: c})
-		},
-		"rate limiting/impl=client-go": func(c *testingclock.FakeClock) delaying {
-			return reference.NewTypedRateLimitingQueueWithConfig(nil,
-				reference.TypedRateLimitingQueueConfig[any]{Clock: c})
-		},
-	} {
+	for name, construct := range clocked {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := testingclock.NewFakeClock(time.Now())
