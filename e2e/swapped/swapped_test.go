@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package swapped_test runs other people's programs on this stack without changing a line of them.
+// Package swapped_test runs other programs on this stack without changing a line of them.
 //
 //	swapped/<program>/go.mod -> informerstack swap -> go test <the program's packages>
 //	swapped/<program>/go.mod ----------------------> go test <the program's packages>
