@@ -86,8 +86,6 @@ var mannered = []string{
 	"SECURITY.md",
 	"compat/adapt",
 	"compat/cache",
-	"compat/example",
-	"compat/example/README.md",
 	"compat/workqueue",
 	"controller",
 	"deltafifo",

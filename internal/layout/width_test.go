@@ -21,7 +21,6 @@ var wideFolders = []string{
 	"cmd/informerstack",
 	"compat/adapt",
 	"compat/cache",
-	"compat/example",
 	"compat/workqueue",
 	"controller",
 	"informer",
