@@ -21,7 +21,7 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-func TestDirect_WritesBackWhatWasStored(t *testing.T) {
+func TestDirect_WritesBackTheStoredObject(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "anywhere", GenerateName: "p-"},

@@ -126,7 +126,7 @@ func TestText_ColorsTheHop(t *testing.T) {
 	assert.Contains(t, b.String(), "\x1b[36mserver")
 }
 
-func TestJSON_LeavesOutWhatIsEmpty(t *testing.T) {
+func TestJSON_OmitsEmptyFields(t *testing.T) {
 	fields := jsonOf(t, trace.Event{Hop: trace.Store, What: "Add", Key: "default/a"})
 	assert.Equal(t, "store", fields["hop"])
 	assert.Equal(t, "Add", fields["what"])

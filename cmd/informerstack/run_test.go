@@ -205,7 +205,7 @@ func TestRun_FindsCustomResources(t *testing.T) {
 	}
 }
 
-func TestRun_SelectorRestrictsWhatIsCached(t *testing.T) {
+func TestRun_SelectorRestrictsTheCache(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
 	require.NoError(t, server.Create(configMap("b")))

@@ -38,7 +38,7 @@ func get(t *testing.T, url string) (code int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-func TestRun_ServesWhatItDoes(t *testing.T) {
+func TestRun_ServesItsState(t *testing.T) {
 	p := start(t, "run", "--listen", "127.0.0.1:0", "--rate", "100")
 	url := p.served(t)
 	p.prints(t, "reconciled")

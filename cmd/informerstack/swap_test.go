@@ -64,7 +64,7 @@ func TestSwap_RunsACommand(t *testing.T) {
 }
 
 // The command runs in the named folder, and its working directory has the path that the swap uses.
-func TestSwap_RunsACommandWhereItWasTold(t *testing.T) {
+func TestSwap_RunsACommandInTheNamedFolder(t *testing.T) {
 	dir := queueProgram(t)
 	below := filepath.Join(dir, "below")
 	require.NoError(t, os.Mkdir(below, 0o755))

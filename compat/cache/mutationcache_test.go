@@ -201,7 +201,7 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 }
 
 // A write whose answer arrives after the object was deleted does not restore the object.
-func TestMutationCache_LateWriteOfWhatIsGone(t *testing.T) {
+func TestMutationCache_LateWriteOfADeletedObject(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,

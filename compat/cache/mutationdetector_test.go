@@ -16,7 +16,7 @@ import (
 
 const detectorSwitch = "KUBE_CACHE_MUTATION_DETECTOR"
 
-func TestMutationDetector_FindsWhatWasChanged(t *testing.T) {
+func TestMutationDetector_FindsChanges(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
 		d := cache.NewCacheMutationDetector("pods")

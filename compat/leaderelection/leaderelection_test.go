@@ -115,7 +115,7 @@ func TestFencingToken(t *testing.T) {
 
 // invalid are configs that both packages reject. They fail the checks in the order in which these
 // are made.
-func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
+func TestNewLeaderElector_RejectsTheSameConfigs(t *testing.T) {
 	client := fake.NewClientset().CoordinationV1()
 	theirs := reference.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}
 	got := leaderelection.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3,

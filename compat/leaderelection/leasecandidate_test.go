@@ -61,7 +61,7 @@ func candidateOn(t *testing.T, client kubernetes.Interface) *coordinationv1beta1
 	return c
 }
 
-func TestNewCandidate_StandsAndAnswers(t *testing.T) {
+func TestNewCandidate_RegistersAndAnswers(t *testing.T) {
 	candidates(t, func(t *testing.T, run func(context.Context), _ waiter, client *fake.Clientset) {
 		ctx, cancel := context.WithCancel(quiet())
 		ended := make(chan struct{})

@@ -158,7 +158,7 @@ func TestRetryWatcher_TriesAgain(t *testing.T) {
 	}
 }
 
-func TestRetryWatcher_StopWhileNobodyReads(t *testing.T) {
+func TestRetryWatcher_StopWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, err := compat.NewRetryWatcherWithContext(t.Context(), "1",
 			&script{lines: []any{[]watch.Event{added(5)}}})

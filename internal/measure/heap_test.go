@@ -14,7 +14,7 @@ const mega = 1 << 20
 
 var sink []byte
 
-func TestLive_CountsWhatIsReachable(t *testing.T) {
+func TestLive_CountsReachableMemory(t *testing.T) {
 	before := Live()
 	kept := make([]byte, 20*mega)
 	assert.InDelta(t, 20*mega, Live()-before, mega)

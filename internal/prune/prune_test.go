@@ -164,7 +164,7 @@ func library(t *testing.T) string {
 	return folder
 }
 
-func TestTests_AreCutForWhatTheyMention(t *testing.T) {
+func TestTests_AreCutForTheNamesTheyMention(t *testing.T) {
 	result, err := Tests(library(t), "example.com/library/shelf")
 	require.NoError(t, err)
 	needs := map[string][]string{}
@@ -222,7 +222,7 @@ func TestTests_RunOnTheExportedNames(t *testing.T) {
 	assert.NoError(t, err, "%s", output)
 }
 
-func TestTests_SayWhatIsWrong(t *testing.T) {
+func TestTests_ReportErrors(t *testing.T) {
 	folder := library(t)
 	_, err := Tests(folder, "example.com/library/none")
 	assert.ErrorContains(t, err, "example.com/library/none")

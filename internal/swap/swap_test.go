@@ -79,7 +79,7 @@ func TestSwap_RunsAProgramOnThisStack(t *testing.T) {
 
 // The copy equals client-go except for the swapped packages, which have only files that re-export
 // ours.
-func TestSwap_CopiesWhatReplacesClientGo(t *testing.T) {
+func TestSwap_CopiesAReplacedClientGo(t *testing.T) {
 	dir := program.write(t)
 	copied := read(t, filepath.Join(swapQueue(t, dir).Out, "client-go"))
 	assert.Equal(t, program["fork/tools/cache/store.go"], copied["tools/cache/store.go"])
@@ -94,7 +94,7 @@ func TestSwap_CopiesWhatReplacesClientGo(t *testing.T) {
 }
 
 // The compiler follows links, so the copy must too, but never into itself.
-func TestSwap_CopiesWhatTheCompilerSees(t *testing.T) {
+func TestSwap_FollowsLinks(t *testing.T) {
 	dir := program.write(t)
 	fork := filepath.Join(dir, "fork")
 	require.NoError(t, os.Rename(fork, filepath.Join(dir, "real")))
@@ -140,7 +140,7 @@ func TestSwap_KeepsTheProgramsOwnStack(t *testing.T) {
 	assert.Contains(t, read(t, result.Out)["go.work"], own)
 }
 
-func TestSwap_WritesWhereItIsTold(t *testing.T) {
+func TestSwap_WritesTheNamedFolder(t *testing.T) {
 	dir := program.write(t)
 	before := read(t, dir)
 	out := filepath.Join(t.TempDir(), "deep", "below")
@@ -221,7 +221,7 @@ func TestSwap_CopiesTheClientGoOfAWorkspace(t *testing.T) {
 }
 
 // A compile error is reported in the compiler's words, and the folder of an earlier swap stays.
-func TestSwap_ReportsOnlyWhatCompiles(t *testing.T) {
+func TestSwap_ReportsCompileErrors(t *testing.T) {
 	dir := program.write(t)
 	good := swapQueue(t, dir)
 	before := read(t, dir)

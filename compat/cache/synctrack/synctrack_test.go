@@ -63,7 +63,7 @@ func TestModel_Trackers(t *testing.T) {
 	}
 }
 
-func TestTrackers_TellByChannel(t *testing.T) {
+func TestTrackers_NotifyByChannel(t *testing.T) {
 	a := synctrack.NewAsyncTracker[string]("workers")
 	require.Equal(t, "workers", a.Name())
 	a.Start("ns/a")

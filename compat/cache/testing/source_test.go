@@ -54,7 +54,7 @@ func next(t *testing.T, w watch.Interface) string {
 	return string(e.Type) + " " + p.Name + "@" + p.ResourceVersion
 }
 
-func TestSource_ReplaysWhatAWatchMissed(t *testing.T) {
+func TestSource_ReplaysMissedEvents(t *testing.T) {
 	onBoth(t, func(t *testing.T, s source) {
 		s.Add(pod("a"))
 		w, err := s.Watch(from("1"))
@@ -84,7 +84,7 @@ func TestSource_ReplaysWhatAWatchMissed(t *testing.T) {
 	})
 }
 
-func TestSource_ForgetsWhatWasReset(t *testing.T) {
+func TestSource_ResetDropsTheHistory(t *testing.T) {
 	onBoth(t, func(t *testing.T, s source) {
 		s.Add(pod("a"))
 		s.Add(pod("b"))
