@@ -3,7 +3,7 @@
 GO          ?= go
 COUNT       ?= 6
 BENCHTIME   ?= 200ms
-# A number of runs: where a time ends, the fuzzer itself can fail (golang/go#75804).
+# A number of runs: with a time limit, the fuzzer itself can fail (golang/go#75804).
 FUZZTIME    ?= 20000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
@@ -16,21 +16,21 @@ MODULES     := . e2e compat/example
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-run: ## the main job: an embedded API server, a living workload, and every hop of every change (Ctrl-C stops)
+run: ## the stack on an embedded API server: print every hop of every change (Ctrl-C stops)
 	$(GO) run ./cmd/informerstack run
 
 test: ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on ./...
 	$(GO) -C compat/example test -race ./...
 
-tour: ## the stories in reading order: follow one change from the wire to the worker
+tour: ## the stories in reading order, from the wire to the worker
 	$(GO) run ./internal/tour
 
 lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
-update: ## rewrite the recorded transcripts, the docs' quotes and docs/path.md from what the code does now
+update: ## rewrite the recorded transcripts, the quotes in the docs, and docs/path.md from the present code
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
 	$(GO) test -run 'QuoteTheSource' ./internal/layout -update
 	$(GO) test -run 'Path' ./internal/path -update
@@ -40,21 +40,21 @@ fuzz: ## each fuzz target for FUZZTIME
 		for target in $$(grep -hoE '^func Fuzz\w+' $$package/*_test.go | cut -c6-); do \
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x ./$$package || exit 1; done; done
 
-bench: ## ours beside client-go: COUNT whole runs, one after the other, so that both meet the same noise
+bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so that both meet the same noise
 	@mkdir -p bin && rm -f bin/bench.txt
 	@for run in $$(seq $(COUNT)); do \
 		echo "run $$run of $(COUNT)"; \
 		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
-e2e: ## build and start a real kube-apiserver and etcd, and run the same suites, and faults, against them
+e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
-older: ## compat's tests beside client-go v0.36
+older: ## compat's tests with client-go v0.36
 	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/parity/testdata/go-0.36.mod' $(GO) test ./compat/...
 
-swap-proof: ## build other people's programs on this stack, and require of them what they do without
+swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
-check: lint test older fuzz e2e ## all that CI runs: of the proofs, client-go's own tests
+check: lint test older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) swap-proof PROOFS=ClientGo

@@ -19,7 +19,7 @@ import (
 
 const contentJSON = "application/json"
 
-// form is what an answer's objects look like.
+// form is the representation of the objects in an answer.
 type form int
 
 const (
@@ -36,14 +36,16 @@ func negotiate(accept string) (form, error) {
 	understood := false
 	for _, clause := range strings.Split(accept, ",") {
 		mediaType, params, err := mime.ParseMediaType(strings.TrimSpace(clause))
-		if err != nil || (mediaType != contentJSON && mediaType != "*/*" && mediaType != "application/*") {
+		if err != nil ||
+			(mediaType != contentJSON && mediaType != "*/*" && mediaType != "application/*") {
 			continue
 		}
 		understood = true
 		if params["stream"] != "" && params["stream"] != "watch" {
 			continue
 		}
-		known := params["g"] == metav1.GroupName && (params["v"] == "v1" || params["v"] == "v1beta1")
+		known := params["g"] == metav1.GroupName &&
+			(params["v"] == "v1" || params["v"] == "v1beta1")
 		switch as := params["as"]; {
 		case as == "" && params["g"] == "":
 			return wholeForm, nil
@@ -57,15 +59,17 @@ func negotiate(accept string) (form, error) {
 		return wholeForm, genericError(http.StatusNotAcceptable)
 	}
 	return wholeForm, &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable,
+		Reason:  metav1.StatusReasonNotAcceptable,
 		Message: "only the following media types are accepted: " + contentJSON,
 	}}
 }
 
-// statusOf returns the Status that says err. An error that is none is an internal one without a reason, as in the real
-// server.
+// statusOf returns err as a Status. Any other error becomes an internal error without a reason, as
+// in the real server.
 func statusOf(err error) *metav1.Status {
-	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Message: err.Error()}
 	var carrier apierrors.APIStatus
 	if errors.As(err, &carrier) {
 		status = carrier.Status()
@@ -82,7 +86,9 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, int(status.Code), status)
 }
 
-func writeJSON(w http.ResponseWriter, code int, value any) { writeJSONAs(w, contentJSON, code, value) }
+func writeJSON(w http.ResponseWriter, code int, value any) {
+	writeJSONAs(w, contentJSON, code, value)
+}
 
 func writeJSONAs(w http.ResponseWriter, contentType string, code int, value any) {
 	body, err := json.Marshal(value)
@@ -92,13 +98,14 @@ func writeJSONAs(w http.ResponseWriter, contentType string, code int, value any)
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }
 
 // writeObject answers with one object.
 func (c *call) writeObject(code int, v *version) {
 	if c.form == tableForm {
-		writeJSON(c.w, code, c.table([]*version{v}, metav1.ListMeta{ResourceVersion: v.object.meta.ResourceVersion}))
+		writeJSON(c.w, code,
+			c.table([]*version{v}, metav1.ListMeta{ResourceVersion: v.object.meta.ResourceVersion}))
 		return
 	}
 	c.w.Header().Set("Content-Type", contentJSON)
@@ -123,7 +130,8 @@ func (f form) writeObject(out *buffer, e encoded) {
 	out.WriteByte('}')
 }
 
-// writeItem writes an object as an item of a list: there, built-in kinds do not repeat kind and apiVersion.
+// writeItem writes an object as an item of a list: there, built-in kinds do not repeat kind and
+// apiVersion.
 func (f form) writeItem(out *buffer, r *Resource, e encoded) {
 	if f == wholeForm && r.builtin {
 		out.WriteByte('{')
@@ -133,7 +141,8 @@ func (f form) writeItem(out *buffer, r *Resource, e encoded) {
 	f.writeObject(out, e)
 }
 
-// buffer collects an answer. It keeps the first error and drops what comes after it, so that only Flush has one to check.
+// buffer collects an answer. After its first error it drops all writes, so that callers check only
+// the error of Flush.
 type buffer struct {
 	*bufio.Writer
 }

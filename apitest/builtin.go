@@ -4,8 +4,8 @@ package apitest
 
 import "strings"
 
-// builtins returns the kinds that every server has from the start: those of a kube-apiserver that controllers meet most.
-// Each call returns fresh values.
+// builtins returns the kinds that every server serves from the start: those of a kube-apiserver
+// that controllers use most. Each call returns new values.
 func builtins() []*Resource {
 	var all []*Resource
 	for _, line := range strings.Split(strings.TrimSpace(builtinTable), "\n") {
@@ -20,55 +20,56 @@ func builtins() []*Resource {
 	return all
 }
 
-// builtinTable has a line a kind: group/version, kind, plural, short names, traits. The traits:
+// builtinTable has one line per kind: group/version, kind, plural, short names, traits. The traits:
 //
-//	n namespaced        s status subresource     g counts generations    u may be updated unconditionally
+//	n namespaced        s status subresource     g counts generations    u updated unconditionally
 //	c created by PUT    d DELETE returns it      a in category "all"
 //	L name is a label   S name is a DNS-1035 service name                P name is a path segment
 const builtinTable = `
-	v1                               Pod                      pods                      po       nsguda
-	v1                               ConfigMap                configmaps                cm       nu
-	v1                               Secret                   secrets                   -        nu
-	v1                               Service                  services                  svc      nsucdaS
-	v1                               Endpoints                endpoints                 ep       nuc
-	v1                               Namespace                namespaces                ns       sudL
-	v1                               Node                     nodes                     no       su
-	v1                               Event                    events                    ev       nuc
-	v1                               ServiceAccount           serviceaccounts           sa       nud
-	v1                               PersistentVolumeClaim    persistentvolumeclaims    pvc      nsud
-	v1                               PersistentVolume         persistentvolumes         pv       sud
-	v1                               ReplicationController    replicationcontrollers    rc       nsgua
-	v1                               ResourceQuota            resourcequotas            quota    nsud
-	v1                               LimitRange               limitranges               limits   nuc
-	v1                               PodTemplate              podtemplates              -        ngud
-	apps/v1                          Deployment               deployments               deploy   nsgua
-	apps/v1                          ReplicaSet               replicasets               rs       nsgua
-	apps/v1                          StatefulSet              statefulsets              sts      nsgua
-	apps/v1                          DaemonSet                daemonsets                ds       nsgua
-	apps/v1                          ControllerRevision       controllerrevisions       -        nu
-	batch/v1                         Job                      jobs                      -        nsgua
-	batch/v1                         CronJob                  cronjobs                  cj       nsgua
-	autoscaling/v2                   HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsua
-	coordination.k8s.io/v1           Lease                    leases                    -        nc
-	discovery.k8s.io/v1              EndpointSlice            endpointslices            -        ngu
-	events.k8s.io/v1                 Event                    events                    ev       nuc
-	networking.k8s.io/v1             Ingress                  ingresses                 ing      nsgu
-	networking.k8s.io/v1             IngressClass             ingressclasses            -        gu
-	networking.k8s.io/v1             NetworkPolicy            networkpolicies           netpol   ngu
-	policy/v1                        PodDisruptionBudget      poddisruptionbudgets      pdb      nsg
-	rbac.authorization.k8s.io/v1     Role                     roles                     -        nucP
-	rbac.authorization.k8s.io/v1     RoleBinding              rolebindings              -        nucP
-	rbac.authorization.k8s.io/v1     ClusterRole              clusterroles              -        ucP
-	rbac.authorization.k8s.io/v1     ClusterRoleBinding       clusterrolebindings       -        ucP
-	scheduling.k8s.io/v1             PriorityClass            priorityclasses           pc       gu
-	storage.k8s.io/v1                StorageClass             storageclasses            sc       ud
-	apiextensions.k8s.io/v1          CustomResourceDefinition customresourcedefinitions crd,crds sg
+	v1                           Pod                      pods                      po       nsguda
+	v1                           ConfigMap                configmaps                cm       nu
+	v1                           Secret                   secrets                   -        nu
+	v1                           Service                  services                  svc      nsucdaS
+	v1                           Endpoints                endpoints                 ep       nuc
+	v1                           Namespace                namespaces                ns       sudL
+	v1                           Node                     nodes                     no       su
+	v1                           Event                    events                    ev       nuc
+	v1                           ServiceAccount           serviceaccounts           sa       nud
+	v1                           PersistentVolumeClaim    persistentvolumeclaims    pvc      nsud
+	v1                           PersistentVolume         persistentvolumes         pv       sud
+	v1                           ReplicationController    replicationcontrollers    rc       nsgua
+	v1                           ResourceQuota            resourcequotas            quota    nsud
+	v1                           LimitRange               limitranges               limits   nuc
+	v1                           PodTemplate              podtemplates              -        ngud
+	apps/v1                      Deployment               deployments               deploy   nsgua
+	apps/v1                      ReplicaSet               replicasets               rs       nsgua
+	apps/v1                      StatefulSet              statefulsets              sts      nsgua
+	apps/v1                      DaemonSet                daemonsets                ds       nsgua
+	apps/v1                      ControllerRevision       controllerrevisions       -        nu
+	batch/v1                     Job                      jobs                      -        nsgua
+	batch/v1                     CronJob                  cronjobs                  cj       nsgua
+	autoscaling/v2               HorizontalPodAutoscaler  horizontalpodautoscalers  hpa      nsua
+	coordination.k8s.io/v1       Lease                    leases                    -        nc
+	discovery.k8s.io/v1          EndpointSlice            endpointslices            -        ngu
+	events.k8s.io/v1             Event                    events                    ev       nuc
+	networking.k8s.io/v1         Ingress                  ingresses                 ing      nsgu
+	networking.k8s.io/v1         IngressClass             ingressclasses            -        gu
+	networking.k8s.io/v1         NetworkPolicy            networkpolicies           netpol   ngu
+	policy/v1                    PodDisruptionBudget      poddisruptionbudgets      pdb      nsg
+	rbac.authorization.k8s.io/v1 Role                     roles                     -        nucP
+	rbac.authorization.k8s.io/v1 RoleBinding              rolebindings              -        nucP
+	rbac.authorization.k8s.io/v1 ClusterRole              clusterroles              -        ucP
+	rbac.authorization.k8s.io/v1 ClusterRoleBinding       clusterrolebindings       -        ucP
+	scheduling.k8s.io/v1         PriorityClass            priorityclasses           pc       gu
+	storage.k8s.io/v1            StorageClass             storageclasses            sc       ud
+	apiextensions.k8s.io/v1      CustomResourceDefinition customresourcedefinitions crd,crds sg
 `
 
-// builtinFields are the field selectors of the kinds that have some of their own.
+// builtinFields are the field selectors of the kinds that support more than name and namespace.
 var builtinFields = map[string][]string{
 	"pods.": {
-		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+		"spec.hostNetwork",
 		"status.phase", "status.podIP", "status.nominatedNodeName",
 	},
 	"nodes.":      {"spec.unschedulable"},
@@ -76,14 +77,16 @@ var builtinFields = map[string][]string{
 	"secrets.":    {"type"},
 	"services.":   {"spec.clusterIP", "spec.type"},
 	"events.": {
-		"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+		"involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+		"involvedObject.uid",
 		"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
 		"reason", "reportingComponent", "source", "type",
 	},
 	"replicationcontrollers.": {"status.replicas"},
 	"jobs.batch":              {"status.successful"},
 	"events.events.k8s.io": {
-		"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion",
+		"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
+		"regarding.apiVersion",
 		"regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",
 	},
 }

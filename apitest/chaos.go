@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Rates are the probabilities, from 0 to 1, with which a request fails in each way. Their sum over a kind of request should
-// not exceed 1.
+// Rates are the probabilities, from 0 to 1, with which a request fails in each way. Their sum over
+// a kind of request should not exceed 1.
 type Rates struct {
-	Match Match // which requests are in danger; the zero value means all
+	Match Match // the requests that may fail; the zero value means all
 
 	// For every request.
 	TooManyRequests float64 // 429, with Retry-After: 1
@@ -32,8 +32,8 @@ type Rates struct {
 	MaxDelay time.Duration // each request is delayed by a random time up to this
 }
 
-// Random makes requests fail at random until remove is called. The same seed lets the nth request of a verb and resource
-// fail in the same way. A second call replaces the first.
+// Random makes requests fail at random until remove is called. With the same seed, the nth request
+// of a verb and resource fails in the same way. A second call replaces the first.
 func (f *Faults) Random(seed uint64, rates Rates) (remove func()) {
 	c := &chaos{seed: seed, rates: rates, seen: map[string]uint64{}}
 	f.mu.Lock()
@@ -56,8 +56,8 @@ type chaos struct {
 	seen map[string]uint64 // requests so far, by verb and resource
 }
 
-// next returns the source of the decisions about one request. It depends on nothing but the seed, the verb, the resource and
-// how many such requests came before.
+// next returns the source of the decisions about one request. It depends only on the seed, the
+// verb, the resource and the number of earlier requests with them.
 func (c *chaos) next(r Request) *rand.Rand {
 	kind := r.Verb + " " + r.Resource + "." + r.Group
 	c.mu.Lock()
@@ -65,7 +65,7 @@ func (c *chaos) next(r Request) *rand.Rand {
 	n := c.seen[kind]
 	c.mu.Unlock()
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(kind)) // a hash does not fail
+	_, _ = h.Write([]byte(kind)) // writing to a hash never fails
 	return rand.New(rand.NewPCG(c.seed, h.Sum64()+n))
 }
 
@@ -93,7 +93,8 @@ func (c *chaos) roll(r Request) Fault {
 	case falls(c.rates.ServerError):
 		f.Err = apierrors.NewInternalError(errRandom)
 	case falls(c.rates.Unavailable):
-		f.Err = apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+		f.Err = apierrors.NewServiceUnavailable(
+			"the server is currently unable to handle the request")
 	case falls(c.rates.Drop):
 		f.Drop = true
 	case r.Verb != "watch":

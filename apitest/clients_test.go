@@ -65,7 +65,8 @@ func configMap(namespace, name string, data ...string) *corev1.ConfigMap {
 }
 
 func TestTypedClient(t *testing.T) {
-	for _, contentType := range []string{"", "application/json"} { // "" lets typed clients send protobuf
+	// "" lets typed clients send protobuf
+	for _, contentType := range []string{"", "application/json"} {
 		t.Run("contentType="+contentType, func(t *testing.T) {
 			ctx := t.Context()
 			s := start(t, apitest.Options{Scheme: scheme.Scheme})
@@ -87,7 +88,8 @@ func TestTypedClient(t *testing.T) {
 			_, err = maps.Update(ctx, stale, metav1.UpdateOptions{})
 			assert.True(t, apierrors.IsConflict(err))
 
-			patched, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"x":"y"}}`), metav1.PatchOptions{})
+			patched, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"x":"y"}}`),
+				metav1.PatchOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, map[string]string{"k": "w", "x": "y"}, patched.Data)
 
@@ -97,7 +99,8 @@ func TestTypedClient(t *testing.T) {
 			assert.Equal(t, s.ResourceVersion(), list.ResourceVersion)
 
 			uid := types.UID("other")
-			err = maps.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			err = maps.Delete(ctx, "a",
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 			assert.True(t, apierrors.IsConflict(err))
 			require.NoError(t, maps.Delete(ctx, "a", metav1.DeleteOptions{}))
 			_, err = maps.Get(ctx, "a", metav1.GetOptions{})
@@ -109,13 +112,16 @@ func TestTypedClient(t *testing.T) {
 func TestDynamicClient(t *testing.T) {
 	ctx := t.Context()
 	s := start(t, apitest.Options{Resources: []apitest.Resource{
-		{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true, Status: true},
+		{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
+			Status: true},
 	}})
 	client := dynamic.NewForConfigOrDie(config(s))
-	widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default")
+	widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: "widgets"}).Namespace("default")
 	w := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"generateName": "w-"},
-		"spec": map[string]any{"size": int64(1)}, "status": map[string]any{"ready": true},
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"generateName": "w-"},
+		"spec":     map[string]any{"size": int64(1)}, "status": map[string]any{"ready": true},
 	}}
 	made, err := widgets.Create(ctx, w, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -163,7 +169,8 @@ func TestDiscoveryAndMapper(t *testing.T) {
 func TestMetadataClient(t *testing.T) {
 	s := start(t, apitest.Options{})
 	require.NoError(t, s.Create(configMap("default", "a", "k", "v")))
-	client := metadata.NewForConfigOrDie(config(s)).Resource(corev1.SchemeGroupVersion.WithResource("configmaps"))
+	client := metadata.NewForConfigOrDie(config(s)).Resource(
+		corev1.SchemeGroupVersion.WithResource("configmaps"))
 	list, err := client.List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
@@ -183,19 +190,24 @@ func TestInformerInBubble(t *testing.T) {
 		maps := factory.Core().V1().ConfigMaps()
 		var seen []string
 		_, err := maps.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { seen = append(seen, "add "+o.(*corev1.ConfigMap).Name) },
-			UpdateFunc: func(_, o any) { seen = append(seen, "update "+o.(*corev1.ConfigMap).Name) },
+			AddFunc: func(o any) { seen = append(seen, "add "+o.(*corev1.ConfigMap).Name) },
+			UpdateFunc: func(_, o any) {
+				seen = append(seen, "update "+o.(*corev1.ConfigMap).Name)
+			},
 			DeleteFunc: func(o any) { seen = append(seen, "delete "+o.(*corev1.ConfigMap).Name) },
 		})
 		require.NoError(t, err)
 		factory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
 
-		_, err = client.CoreV1().ConfigMaps("default").Create(ctx, configMap("", "b"), metav1.CreateOptions{})
+		_, err = client.CoreV1().ConfigMaps("default").Create(ctx, configMap("", "b"),
+			metav1.CreateOptions{})
 		require.NoError(t, err)
-		_, err = client.CoreV1().ConfigMaps("default").Update(ctx, configMap("", "a", "k", "v"), metav1.UpdateOptions{})
+		_, err = client.CoreV1().ConfigMaps("default").Update(ctx, configMap("", "a", "k", "v"),
+			metav1.UpdateOptions{})
 		require.NoError(t, err)
-		require.NoError(t, client.CoreV1().ConfigMaps("default").Delete(ctx, "b", metav1.DeleteOptions{}))
+		require.NoError(t,
+			client.CoreV1().ConfigMaps("default").Delete(ctx, "b", metav1.DeleteOptions{}))
 		synctest.Wait()
 		assert.Equal(t, []string{"add a", "add b", "update a", "delete b"}, seen)
 		assert.Empty(t, s.Requests(apitest.Match{Verb: "list"}), "the watch streamed the list")
@@ -213,7 +225,8 @@ func TestLeaseIsCreatedByUpdate(t *testing.T) {
 	made, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
-	assert.True(t, apierrors.IsInvalid(err), "an update of a lease needs a resourceVersion: %v", err)
+	assert.True(t, apierrors.IsInvalid(err), "an update of a lease needs a resourceVersion: %v",
+		err)
 	_, err = leases.Update(t.Context(), made, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }

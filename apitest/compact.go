@@ -4,15 +4,15 @@ package apitest
 
 import "time"
 
-// marks remember where the log stood, so that compaction can keep a span of time.
+// marks remember past resourceVersions of the log, so that compaction can keep a span of time.
 type marks struct {
 	interval time.Duration // 0 or less: no compaction by time
 	at       time.Time
 	rv       int64
 }
 
-// tick compacts what is older than one to two intervals, as kube-apiserver's compactor does. There is no goroutine behind
-// it: requests and writes call it.
+// tick compacts states that are older than one to two intervals, as kube-apiserver's compactor
+// does. It has no goroutine: requests and writes call it.
 func (l *revisionLog) tickLocked(now time.Time) {
 	m := &l.marks
 	if m.interval <= 0 || now.Sub(m.at) < m.interval {
@@ -20,7 +20,7 @@ func (l *revisionLog) tickLocked(now time.Time) {
 	}
 	l.compactLocked(m.rv)
 	if now.Sub(m.at) >= 2*m.interval {
-		l.compactLocked(l.rv) // nobody wrote for a whole interval: both marks are due
+		l.compactLocked(l.rv) // no write for a whole interval: both marks are due
 	}
 	m.at, m.rv = now, l.rv
 }
@@ -44,7 +44,8 @@ func (l *revisionLog) compactLocked(rv int64) {
 	}
 }
 
-// compactLocked drops the events up to rv, cuts the versions that only they could show, and returns how many it dropped.
+// compactLocked drops the events up to rv, cuts the versions that only they could show, and returns
+// how many it dropped.
 func (c *collection) compactLocked(rv int64) int {
 	n := c.afterLocked(rv) - c.dropped
 	gone := false

@@ -35,10 +35,12 @@ type codecs struct {
 func newCodecs(scheme *runtime.Scheme) *codecs {
 	newJSON := func(strict bool) runtime.Serializer {
 		return jsonserializer.NewSerializerWithOptions(
-			jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: strict})
+			jsonserializer.DefaultMetaFactory, scheme, scheme,
+			jsonserializer.SerializerOptions{Strict: strict})
 	}
 	return &codecs{
-		scheme: scheme, lenient: newJSON(false), strict: newJSON(true), protobuf: protobuf.NewSerializer(scheme, scheme),
+		scheme: scheme, lenient: newJSON(false), strict: newJSON(true),
+		protobuf: protobuf.NewSerializer(scheme, scheme),
 	}
 }
 
@@ -54,7 +56,7 @@ func (k *codecs) newObject(r *Resource) runtime.Object {
 	return obj
 }
 
-// bodyType returns the media type of the body, or 415 if it is none that can be read.
+// bodyType returns the media type of the body, or 415 if the server cannot read it.
 func (c *call) bodyType() (string, error) {
 	supported := []string{contentJSON, contentYAML}
 	if c.server.codecs != nil {
@@ -117,7 +119,7 @@ func missingKind(found *schema.GroupVersionKind, data []byte) error {
 	return runtime.NewMissingVersionErr(string(data))
 }
 
-// checkKind compares what the body says it is with what the path says it should be.
+// checkKind compares the type that the body states with the type that the path requires.
 func (c *call) checkKind(gvk schema.GroupVersionKind, name string) error {
 	want := c.resource.GroupVersionKind()
 	if gvk.Kind != want.Kind && !c.resource.builtin && gvk.GroupVersion() == want.GroupVersion() {
@@ -125,17 +127,20 @@ func (c *call) checkKind(gvk schema.GroupVersionKind, name string) error {
 			field.Invalid(field.NewPath("kind"), gvk.Kind, "must be "+want.Kind)})
 	}
 	if gvk.Kind != want.Kind {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
-			gvk.Kind, gvk.Version, want.Kind, goName(gvk.Version, gvk.Kind), goName(want.Group, want.Kind)))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: "+
+			"converting (%s) to (%s): unknown conversion",
+			gvk.Kind, gvk.Version, want.Kind, goName(gvk.Version, gvk.Kind),
+			goName(want.Group, want.Kind)))
 	}
 	if gvk.GroupVersion() != want.GroupVersion() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)",
 			gvk.GroupVersion(), want.GroupVersion()))
 	}
 	return nil
 }
 
-// goName is how the real server's message calls a Go type: v1.Pod, core.ConfigMap.
+// goName returns the name of a Go type in the real server's messages: v1.Pod, core.ConfigMap.
 func goName(pkg, kind string) string {
 	pkg, _, _ = strings.Cut(pkg, ".")
 	if pkg == "" {
@@ -144,18 +149,20 @@ func goName(pkg, kind string) string {
 	return pkg + "." + kind
 }
 
-// undecodable is the error for a body that is not what it should be.
+// undecodable is the error for a body that cannot be decoded.
 func (c *call) undecodable(gvk *schema.GroupVersionKind, cause error, data []byte) error {
 	if gvk != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, c.resource.Kind, cause))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+			gvk.Kind, gvk.Version, c.resource.Kind, cause))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
-		c.resource.Kind, cause, summary(data)))
+	return apierrors.NewBadRequest(
+		fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+			c.resource.Kind, cause, summary(data)))
 }
 
 const summaryLen = 30
 
-// summary is what an error shows of a body.
+// summary returns the part of a body that an error shows.
 func summary(data []byte) string {
 	if len(data) == 0 {
 		return "<empty>"
@@ -170,16 +177,18 @@ func summary(data []byte) string {
 	return hex.EncodeToString(data) + more
 }
 
-// parseAs reads JSON that says it is a gvk. If that is not the resource's type, nothing is checked but its form.
-func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte, fieldValidation string) (*object, error) {
+// parseAs reads JSON that states the type gvk. If that is not the resource's type, only its form is
+// checked.
+func (s *Server) parseAs(r *Resource, gvk schema.GroupVersionKind, data []byte,
+	fieldValidation string) (*object, error) {
 	if gvk != r.GroupVersionKind() {
 		return parseObject(data)
 	}
 	return s.parse(r, data, fieldValidation)
 }
 
-// parse reads JSON as an object of the resource. If the scheme has its type, values of the wrong type are errors, and unknown
-// fields are dropped, or errors too with strict validation.
+// parse reads JSON as an object of the resource. If the scheme has its type, values of the wrong
+// type are errors, and unknown fields are dropped, or are errors with strict validation.
 func (s *Server) parse(r *Resource, data []byte, fieldValidation string) (*object, error) {
 	typed := s.codecs.newObject(r)
 	if typed == nil {
@@ -230,9 +239,11 @@ func (c *call) optionsJSON(data []byte) ([]byte, error) {
 		var o metav1.DeleteOptions
 		unknown := runtime.Unknown{}
 		if len(data) < 4 {
-			return nil, apierrors.NewBadRequest("provided data does not appear to be a protobuf message")
+			return nil, apierrors.NewBadRequest(
+				"provided data does not appear to be a protobuf message")
 		}
-		if err = unknown.Unmarshal(data[4:]); err == nil { // behind the four bytes that mark Kubernetes' protobuf
+		// after the four bytes that mark Kubernetes' protobuf
+		if err = unknown.Unmarshal(data[4:]); err == nil {
 			err = o.Unmarshal(unknown.Raw)
 		}
 		if err == nil {

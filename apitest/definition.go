@@ -49,7 +49,8 @@ func (d *definition) resources() []*Resource {
 			continue
 		}
 		r := &Resource{
-			Group: d.Group, Version: v.Name, Kind: d.Names.Kind, Plural: d.Names.Plural, Singular: d.Names.Singular,
+			Group: d.Group, Version: v.Name, Kind: d.Names.Kind, Plural: d.Names.Plural,
+			Singular:   d.Names.Singular,
 			ShortNames: d.Names.ShortNames, Categories: d.Names.Categories,
 			Namespaced: d.Scope == "Namespaced", Status: v.Subresources.Status != nil,
 		}
@@ -63,9 +64,10 @@ func (d *definition) resources() []*Resource {
 	return all
 }
 
-// defineLocked starts to serve what a CustomResourceDefinition defines and says so in its status, as the controllers in a
-// real server do a moment later. Versions are served as separate stores: there is no conversion. A change of a definition
-// adds versions; what is served already stays as it is.
+// defineLocked starts to serve the kind that a CustomResourceDefinition defines and reports that in
+// its status, as the controllers in a real server do a moment later. Each version is a separate
+// collection: there is no conversion. A change of a definition adds versions and leaves served ones
+// as they are.
 func (s *Server) defineLocked(obj *object) error {
 	var d definition
 	if err := json.Unmarshal(obj.fields["spec"], &d); err != nil {
@@ -74,7 +76,8 @@ func (s *Server) defineLocked(obj *object) error {
 	kind := s.definitions.GroupVersionKind().GroupKind()
 	if want := d.Names.Plural + "." + d.Group; obj.meta.Name != want {
 		return apierrors.NewInvalid(kind, obj.meta.Name, field.ErrorList{field.Invalid(
-			field.NewPath("metadata", "name"), obj.meta.Name, `must be spec.names.plural+"."+spec.group`)})
+			field.NewPath("metadata", "name"), obj.meta.Name,
+			`must be spec.names.plural+"."+spec.group`)})
 	}
 	if len(d.Versions) == 0 {
 		return apierrors.NewInvalid(kind, obj.meta.Name, field.ErrorList{field.Required(
@@ -82,13 +85,15 @@ func (s *Server) defineLocked(obj *object) error {
 	}
 	for _, r := range d.resources() {
 		if err := r.validate(); err != nil {
-			return apierrors.NewInvalid(kind, obj.meta.Name, field.ErrorList{field.Invalid(field.NewPath("spec"), r.Plural, err.Error())})
+			return apierrors.NewInvalid(kind, obj.meta.Name,
+				field.ErrorList{field.Invalid(field.NewPath("spec"), r.Plural, err.Error())})
 		}
 		if s.log.resources.find(r.Group, r.Version, r.Plural) == nil {
 			s.log.registerLocked(r)
 		}
 	}
-	if len(obj.fields["status"]) == 0 || !json.Valid(obj.fields["status"]) || string(obj.fields["status"]) == "{}" {
+	if len(obj.fields["status"]) == 0 || !json.Valid(obj.fields["status"]) ||
+		string(obj.fields["status"]) == "{}" {
 		status, err := d.established()
 		if err != nil {
 			return err
@@ -102,7 +107,8 @@ func (d *definition) established() (json.RawMessage, error) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	condition := func(kind, reason, message string) map[string]string {
 		return map[string]string{
-			"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now,
+			"type": kind, "status": "True", "reason": reason, "message": message,
+			"lastTransitionTime": now,
 		}
 	}
 	names := d.Names
@@ -118,7 +124,8 @@ func (d *definition) established() (json.RawMessage, error) {
 		"storedVersions": stored,
 		"conditions": []any{
 			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+			condition("Established", "InitialNamesAccepted",
+				"the initial names have been accepted"),
 		},
 	})
 	if err != nil {
@@ -127,7 +134,8 @@ func (d *definition) established() (json.RawMessage, error) {
 	return canonical(raw)
 }
 
-// undefineLocked stops serving a kind whose definition is gone, and deletes its objects. Open watches end after that.
+// undefineLocked stops serving a kind whose definition was deleted, and deletes its objects. Then
+// its open watches end.
 func (s *Server) undefineLocked(obj *object) {
 	var d definition
 	if json.Unmarshal(obj.fields["spec"], &d) != nil {

@@ -10,20 +10,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// delete removes an object, or marks it as deleted while it has finalizers. It returns what DELETE answers: the object
-// (with or without the mark), or nil and the details of a success.
+// delete removes an object, or marks it as deleted while it has finalizers. It returns the answer
+// to DELETE: the object (with or without the mark), or nil and the details of a success.
 //
-// The server does what a kubelet and the namespace controller do elsewhere: there is no grace period, and the content of a
-// namespace goes with it. It does not collect garbage: the finalizers for the foreground and orphan policies are added, and
-// stay until somebody takes them.
-func (s *Server) delete(t target, options *metav1.DeleteOptions, dryRun bool) (*version, *metav1.StatusDetails, error) {
+// The server does the work of the kubelet and of the namespace controller at once: there is no
+// grace period, and a namespace is deleted with its content. It does not collect garbage: the
+// finalizers for the foreground and orphan policies are added, and stay until a client removes
+// them.
+func (s *Server) delete(t target, options *metav1.DeleteOptions,
+	dryRun bool) (*version, *metav1.StatusDetails, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.tickLocked(time.Now())
 	return s.deleteLocked(t, options, dryRun)
 }
 
-func (s *Server) deleteLocked(t target, options *metav1.DeleteOptions, dryRun bool) (*version, *metav1.StatusDetails, error) {
+func (s *Server) deleteLocked(t target, options *metav1.DeleteOptions,
+	dryRun bool) (*version, *metav1.StatusDetails, error) {
 	c := s.log.collectionLocked(t.resource)
 	old := c.get(t.key())
 	if old == nil {
@@ -53,7 +56,8 @@ func (s *Server) deleteLocked(t target, options *metav1.DeleteOptions, dryRun bo
 }
 
 // markDeletedLocked sets the deletion timestamp of an object that waits for its finalizers.
-func (s *Server) markDeletedLocked(c *collection, t target, old *version, finalizers []string, dryRun bool) (*version, error) {
+func (s *Server) markDeletedLocked(c *collection, t target, old *version, finalizers []string,
+	dryRun bool) (*version, error) {
 	obj := old.object.copy()
 	m := &obj.meta
 	m.Finalizers = finalizers
@@ -91,13 +95,14 @@ func (s *Server) emptyNamespaceLocked(namespace string) {
 			return true
 		})
 		for _, name := range names {
-			// Nothing but a missing object can fail here, and the lock is held.
-			_, _, _ = s.deleteLocked(target{resource: c.resource, namespace: namespace, name: name}, &metav1.DeleteOptions{}, false)
+			// This fails only for a missing object, and the lock is held.
+			_, _, _ = s.deleteLocked(target{resource: c.resource, namespace: namespace, name: name},
+				&metav1.DeleteOptions{}, false)
 		}
 	}
 }
 
-// deletionFinalizers adds and removes the finalizers by which a propagation policy is carried out.
+// deletionFinalizers adds and removes the finalizers that implement a propagation policy.
 func deletionFinalizers(have []string, options *metav1.DeleteOptions) []string {
 	orphan, foreground := false, false
 	switch policy := options.PropagationPolicy; {

@@ -14,16 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is what the server's own methods take: a pointer to a typed object, or an *unstructured.Unstructured. A typed object
-// needs no apiVersion and kind if the server has a kind of that name.
+// Object is an argument of the server's own methods: a pointer to a typed object, or an
+// *unstructured.Unstructured. A typed object needs no apiVersion and kind if the server has a kind
+// of that name.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Create stores a new object without a request, for the set-up of a test, and overwrites obj with what was stored: name,
-// uid, resourceVersion and so on. Unlike a request, it keeps obj's status and needs no namespace. The errors are those of
-// a request.
+// Create stores a new object without a request, for the set-up of a test, and overwrites obj with
+// the stored object: name, uid, resourceVersion and so on. Unlike a request, it keeps obj's status
+// and needs no namespace. The errors are those of a request.
 func (s *Server) Create(obj Object) error {
 	t, parsed, err := s.take(obj)
 	if err != nil {
@@ -36,11 +37,12 @@ func (s *Server) Create(obj Object) error {
 	return give(v, obj)
 }
 
-// Update replaces the object, status included, and overwrites obj with what was stored. An empty resourceVersion overwrites
-// whatever is there, for kinds for which that is allowed.
+// Update replaces the object, status included, and overwrites obj with the stored object. An empty
+// resourceVersion overwrites any version, for kinds that allow it.
 func (s *Server) Update(obj Object) error { return s.replace(obj, directSubresource) }
 
-// UpdateStatus replaces the status of the object and nothing else, and overwrites obj with what was stored.
+// UpdateStatus replaces the status of the object and nothing else, and overwrites obj with the
+// stored object.
 func (s *Server) UpdateStatus(obj Object) error { return s.replace(obj, "status") }
 
 // directSubresource marks an update that replaces spec and status at once.
@@ -52,7 +54,8 @@ func (s *Server) replace(obj Object, subresource string) error {
 		return fmt.Errorf("update object: %w", err)
 	}
 	t.subresource = subresource
-	v, _, err := s.update(t, parsed.meta.UID, write{direct: true}, func(*version) (*object, error) { return parsed, nil })
+	v, _, err := s.update(t, parsed.meta.UID, write{direct: true},
+		func(*version) (*object, error) { return parsed, nil })
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,8 @@ func (s *Server) Get(obj Object) error {
 	return give(v, obj)
 }
 
-// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has finalizers.
+// Delete deletes the object with obj's namespace and name, or marks it as deleted while it has
+// finalizers.
 func (s *Server) Delete(obj Object) error {
 	t, _, err := s.take(obj)
 	if err != nil {
@@ -84,7 +88,8 @@ func (s *Server) Delete(obj Object) error {
 	return err
 }
 
-// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys; namespace "" means all.
+// List returns the objects of a resource ("pods", "deployments.apps") in the order of their keys;
+// namespace "" means all.
 func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, error) {
 	s.log.mu.RLock()
 	r := s.log.resources.findName(resource)
@@ -112,7 +117,7 @@ func (s *Server) List(resource, namespace string) ([]unstructured.Unstructured, 
 // ResourceVersion returns the version of the last write of any object.
 func (s *Server) ResourceVersion() string { return strconv.FormatInt(s.log.current(), 10) }
 
-// take finds out what obj is and takes it apart.
+// take finds the resource of obj and parses it.
 func (s *Server) take(obj Object) (target, *object, error) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || (v.Kind() == reflect.Pointer && v.IsNil()) {
 		return target{}, nil, fmt.Errorf("it is nil (%T)", obj)
@@ -135,7 +140,8 @@ func (s *Server) take(obj Object) (target, *object, error) {
 	}
 	parse := parseObject
 	if _, ok := obj.(*unstructured.Unstructured); ok {
-		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") } // as if it came in a request
+		// as in a request
+		parse = func(data []byte) (*object, error) { return s.parse(r, data, "") }
 	}
 	parsed, err := parse(data)
 	if err != nil {
@@ -148,7 +154,7 @@ func (s *Server) take(obj Object) (target, *object, error) {
 	return t, parsed, nil
 }
 
-// give overwrites obj with a stored version.
+// give overwrites obj with the stored version.
 func give(v *version, obj Object) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.UnmarshalJSON(v.json)

@@ -21,7 +21,7 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-func TestDirect_WritesBackWhatWasStored(t *testing.T) {
+func TestDirect_WritesBackTheStoredObject(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "anywhere", GenerateName: "p-"},
@@ -56,9 +56,12 @@ func TestDirect_WritesBackWhatWasStored(t *testing.T) {
 
 func TestDirect_FindsTheKind(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
-	require.NoError(t, s.Create(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "core"}}))
-	require.NoError(t, s.Create(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "new"}}))
-	require.NoError(t, s.Create(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"}}))
+	require.NoError(t,
+		s.Create(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "core"}}))
+	require.NoError(t,
+		s.Create(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "new"}}))
+	require.NoError(t, s.Create(
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"}}))
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("v1")
 	u.SetKind("Node")
@@ -78,20 +81,23 @@ func TestDirect_FindsTheKind(t *testing.T) {
 func TestDirect_BadInput(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
 	var typedNil *corev1.Pod
-	unknown := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Gadget"}}
+	unknown := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
+		"kind": "Gadget"}}
 	for name, obj := range map[string]apitest.Object{
 		"it is nil":                             nil,
 		"it is nil (*v1.Pod)":                   typedNil,
 		"no kind /v1, Kind=Gadget is served":    unknown,
 		"no kind /, Kind= is served (*v1.APIG)": &unstructured.Unstructured{},
 	} {
-		for _, do := range []func(apitest.Object) error{s.Create, s.Update, s.UpdateStatus, s.Get, s.Delete} {
+		calls := []func(apitest.Object) error{s.Create, s.Update, s.UpdateStatus, s.Get, s.Delete}
+		for _, do := range calls {
 			assert.Error(t, do(obj), name)
 		}
 	}
 	assert.EqualError(t, s.Create(nil), "create object: it is nil (<nil>)")
 	assert.EqualError(t, s.Create(typedNil), "create object: it is nil (*v1.Pod)")
-	assert.EqualError(t, s.Get(unknown), "get object: no kind /v1, Kind=Gadget is served (*unstructured.Unstructured)")
+	assert.EqualError(t, s.Get(unknown),
+		"get object: no kind /v1, Kind=Gadget is served (*unstructured.Unstructured)")
 	assert.True(t, apierrors.IsInvalid(s.Create(&corev1.Pod{})), "a name is needed")
 	_, err := s.List("gadgets", "")
 	assert.EqualError(t, err, `list objects: no resource "gadgets" is served`)
@@ -101,14 +107,17 @@ func TestDirect_BadInput(t *testing.T) {
 func TestRegister_BadInput(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
 	for _, r := range []apitest.Resource{
-		{}, {Version: "v1", Kind: "Widget"}, {Version: "v1", Plural: "widgets"}, {Kind: "Widget", Plural: "widgets"},
-		{Version: "v1", Kind: "Widget", Plural: "wid/gets"}, {Version: "v1", Kind: "Widget", Plural: "Widgets"},
+		{}, {Version: "v1", Kind: "Widget"}, {Version: "v1", Plural: "widgets"},
+		{Kind: "Widget", Plural: "widgets"},
+		{Version: "v1", Kind: "Widget", Plural: "wid/gets"},
+		{Version: "v1", Kind: "Widget", Plural: "Widgets"},
 		{Version: "v1", Kind: "Widget", Plural: "widgets", Group: "a/b"},
 		{Version: "v1", Kind: "Pod", Plural: "pods"},
 	} {
 		assert.Error(t, s.Register(r), "%+v", r)
 	}
-	assert.Panics(t, func() { apitest.NewServer(apitest.Options{Resources: []apitest.Resource{{}}}) })
+	assert.Panics(t,
+		func() { apitest.NewServer(apitest.Options{Resources: []apitest.Resource{{}}}) })
 }
 
 func TestServer_StartAndClose(t *testing.T) {
@@ -136,18 +145,22 @@ func TestServer_CloseEndsEveryGoroutine(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
 	require.NoError(t, s.Start())
 	s.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "list"}, Delay: time.Hour})
-	s.Faults().Add(apitest.Fault{Match: apitest.Match{Resource: "secrets"}, Stream: apitest.StallStream})
+	s.Faults().Add(
+		apitest.Fault{Match: apitest.Match{Resource: "secrets"}, Stream: apitest.StallStream})
 	var clients sync.WaitGroup
 	for _, path := range []string{
-		"/api/v1/pods", "/api/v1/pods?watch=true", "/api/v1/secrets?watch=true", "/api/v1/namespaces/default?resourceVersion=1000",
+		"/api/v1/pods", "/api/v1/pods?watch=true", "/api/v1/secrets?watch=true",
+		"/api/v1/namespaces/default?resourceVersion=1000",
 	} {
 		clients.Go(func() { status(t, s, path) })
 	}
-	require.Eventually(t, func() bool { return len(s.Requests(apitest.Match{})) == 4 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.Requests(apitest.Match{})) == 4 },
+		10*time.Second, time.Millisecond)
 	s.Close()
 	clients.Wait()
-	for _, function := range []string{"net/http.(*conn).serve", "apitest.(*Server).serve", "apitest.(*front).serveLocked"} {
-		gone := func() bool { // a connection's goroutine tells that it ends just before it does
+	for _, function := range []string{"net/http.(*conn).serve", "apitest.(*Server).serve",
+		"apitest.(*frontend).serveLocked"} {
+		gone := func() bool { // a connection's goroutine reports its end just before it returns
 			buf := make([]byte, 1<<20)
 			return !strings.Contains(string(buf[:runtime.Stack(buf, true)]), function)
 		}

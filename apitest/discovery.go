@@ -17,13 +17,14 @@ var serverVersion = apiversion.Info{
 }
 
 var (
-	objectVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	objectVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch",
+		"update", "watch"}
 	statusVerbs = metav1.Verbs{"get", "patch", "update"}
 )
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// serveDiscovery answers the paths that say what is served: /api, /apis, and those of groups and versions.
+// serveDiscovery answers the discovery paths: /api, /apis, and those of groups and versions.
 func (c *call) serveDiscovery(path string) bool {
 	s := c.server
 	s.log.mu.RLock()
@@ -38,12 +39,14 @@ func (c *call) serveDiscovery(path string) bool {
 		c.writeAggregated(func(group string) bool { return group != "" })
 	case path == "api":
 		writeJSON(c.w, http.StatusOK, metav1.APIVersions{
-			TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"},
-			Versions:                   s.log.resources.versions(""),
-			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: c.http.Host}},
+			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
+			Versions: s.log.resources.versions(""),
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0",
+				ServerAddress: c.http.Host}},
 		})
 	case path == "apis":
-		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList",
+			APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 		for _, group := range s.log.resources.groups() {
 			if group != "" {
 				list.Groups = append(list.Groups, s.log.resources.apiGroup(group))
@@ -98,7 +101,8 @@ func (c *call) writeResources(group, version string) bool {
 		})
 		if r.Status {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: statusVerbs,
+				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind,
+				Verbs: statusVerbs,
 			})
 		}
 	}
@@ -144,12 +148,13 @@ type (
 	}
 )
 
-// writeAggregated answers with everything that the chosen groups serve.
+// writeAggregated answers with all resources of the chosen groups.
 func (c *call) writeAggregated(chosen func(group string) bool) {
 	registry := &c.server.log.resources
 	list := discoveryList{
-		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
-		Items:    []discoveryGroup{},
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList",
+			APIVersion: "apidiscovery.k8s.io/v2"},
+		Items: []discoveryGroup{},
 	}
 	for _, group := range registry.groups() {
 		if !chosen(group) {
@@ -173,14 +178,16 @@ func (g *registry) discoveryVersion(group, version string) discoveryVersion {
 		}
 		kind := metav1.GroupVersionKind(r.GroupVersionKind())
 		res := discoveryResource{
-			Resource: r.Plural, ResponseKind: kind, Scope: "Cluster", SingularResource: r.singular(),
-			Verbs: objectVerbs, ShortNames: r.ShortNames, Categories: r.Categories,
+			Resource: r.Plural, ResponseKind: kind, Scope: "Cluster",
+			SingularResource: r.singular(),
+			Verbs:            objectVerbs, ShortNames: r.ShortNames, Categories: r.Categories,
 		}
 		if r.Namespaced {
 			res.Scope = "Namespaced"
 		}
 		if r.Status {
-			res.Subresources = []discoverySubresource{{Subresource: "status", ResponseKind: kind, Verbs: statusVerbs}}
+			res.Subresources = []discoverySubresource{{Subresource: "status", ResponseKind: kind,
+				Verbs: statusVerbs}}
 		}
 		v.Resources = append(v.Resources, res)
 	}

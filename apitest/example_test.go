@@ -31,10 +31,12 @@ func Example() {
 	}
 	defer server.Close()
 
-	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, Transport: server.Transport()})
+	client := kubernetes.NewForConfigOrDie(
+		&rest.Config{Host: server.URL, Transport: server.Transport()})
 	ctx := context.Background()
 	maps := client.CoreV1().ConfigMaps("default")
-	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		metav1.CreateOptions{})
 	fmt.Println(made.Name, made.ResourceVersion, err)
 	_, err = maps.Get(ctx, "b", metav1.GetOptions{})
 	fmt.Println(err)
@@ -51,7 +53,8 @@ func ExampleFaults_Fail() {
 		return
 	}
 	defer server.Close()
-	server.Faults().Fail(2, apitest.Match{Verb: "list", Resource: "pods"}, apierrors.NewTooManyRequests("later", 1))
+	server.Faults().Fail(2, apitest.Match{Verb: "list", Resource: "pods"},
+		apierrors.NewTooManyRequests("later", 1))
 
 	for range 3 {
 		resp, err := server.Client().Get(server.URL + "/api/v1/pods")
@@ -74,11 +77,12 @@ func ExampleFaults_Fail() {
 	// list pods 200
 }
 
-// A kind of one's own.
+// A custom kind.
 func ExampleServer_Register() {
 	server := apitest.NewServer(apitest.Options{})
 	err := server.Register(apitest.Resource{
-		Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true, Status: true,
+		Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
+		Status: true,
 	})
 	fmt.Println(err)
 	fmt.Println(server.Register(apitest.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}))
@@ -97,7 +101,8 @@ func labelPods(ctx context.Context, client kubernetes.Interface) {
 		}
 		pod = pod.DeepCopy()
 		pod.Labels = map[string]string{"node": pod.Spec.NodeName}
-		_, _ = client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{}) // the informer will tell again
+		// after a conflict, the informer delivers the newer pod
+		_, _ = client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	}
 	_, _ = factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: label, UpdateFunc: func(_, obj any) { label(obj) },
@@ -107,31 +112,34 @@ func labelPods(ctx context.Context, client kubernetes.Interface) {
 	factory.Shutdown()
 }
 
-// How to test a controller: everything in one bubble, so that hours take no time, and synctest.Wait tells when nothing is
-// left to do. No sleep waits for anything.
+// How to test a controller: everything in one bubble, so that hours take no time, and synctest.Wait
+// returns when nothing is left to do. No sleep waits for a condition.
 func TestExample_Controller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
 		require.NoError(t, server.StartPipe())
 		defer server.Close()
-		client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, Transport: server.Transport()})
+		client := kubernetes.NewForConfigOrDie(
+			&rest.Config{Host: server.URL, Transport: server.Transport()})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go labelPods(ctx, client)
 
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}, Spec: corev1.PodSpec{NodeName: "n1"}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"},
+			Spec: corev1.PodSpec{NodeName: "n1"}}
 		require.NoError(t, server.Create(pod))
 		synctest.Wait() // the controller has seen the pod and written it
 		require.NoError(t, server.Get(pod))
 		require.Equal(t, "n1", pod.Labels["node"])
 
-		// The server goes away for ten minutes, and somebody else moves the pod meanwhile.
+		// The server goes away for ten minutes, and another client moves the pod meanwhile.
 		allow := server.Faults().RefuseConnections()
 		pod.Spec.NodeName = "n2"
 		require.NoError(t, server.Update(pod))
 		time.Sleep(10 * time.Minute)
 		require.NoError(t, allow())
-		time.Sleep(2 * time.Minute) // longer than the controller's longest pause between two attempts
+		// longer than the longest pause between two attempts of the controller
+		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		require.NoError(t, server.Get(pod))
 		require.Equal(t, "n2", pod.Labels["node"])

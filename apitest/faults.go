@@ -31,41 +31,46 @@ func (m Match) matches(r Request) bool {
 		(m.If == nil || m.If(r))
 }
 
-// StreamFault is what goes wrong with a watch.
+// StreamFault is a way in which a watch fails.
 type StreamFault int
 
 // The ways in which a watch fails.
 const (
 	NoStreamFault StreamFault = iota
-	CloseStream               // it ends in order, as on a timeout
+	CloseStream               // it ends normally, as on a timeout
 	CutStream                 // the connection breaks in the middle of an event
-	StallStream               // nothing comes any more, and the connection stays open
+	StallStream               // nothing is sent any more, and the connection stays open
 	ErrorStream               // an ERROR event, then the end
 )
 
-// Fault is something that goes wrong with the requests that match. Of Err, Drop and Handler, the first that is set decides.
+// Fault is a failure of the requests that match. If several of Err, Drop and Handler are set, the
+// first one applies.
 type Fault struct {
 	Match
-	Times int           // how many requests it befalls; 0 means all
-	Delay time.Duration // before anything else happens to the request
+	Times int           // the number of requests that it affects; 0 means all
+	Delay time.Duration // the wait before the request is handled
 
-	Err     error        // answered instead, as a Status: what the constructors of apimachinery's errors package return
-	Drop    bool         // nothing is done, and the connection closes after the first line of the answer
-	Handler http.Handler // answers instead
+	// Err is the answer, as a Status. The constructors of apimachinery's errors package make one.
+	Err error
+	// Drop closes the connection after the first line of the answer; the request has no effect.
+	Drop bool
+	// Handler answers the request.
+	Handler http.Handler
 
-	// For watches that begin in order. After AfterEvents events, Stream happens. StreamErr is what ErrorStream sends;
-	// nil means 410 Expired.
+	// For watches that begin normally. After AfterEvents events, the watch fails as Stream says.
+	// ErrorStream sends StreamErr; nil means 410 Expired.
 	Stream      StreamFault
 	AfterEvents int
 	StreamErr   error
 
-	// For watches: bookmarks are left out, the one that ends the initial events included, or come that much later.
+	// For watches: bookmarks are left out, including the one that ends the initial events, or are
+	// sent that much later.
 	DropBookmarks  bool
 	DelayBookmarks time.Duration
 }
 
-// Faults make a server fail on demand. The methods may be called at any time, also while requests are served. A request is
-// befallen by the first fault in the order of Add that matches it.
+// Faults make a server fail on demand. The methods may be called at any time, also while requests
+// are served. The first matching fault, in the order of Add, applies to a request.
 type Faults struct {
 	server *Server
 
@@ -90,7 +95,8 @@ func (f *Faults) Add(fault Fault) (remove func()) {
 	return func() { f.remove(active) }
 }
 
-// Fail answers the next times requests that match with err; 0 means all of them, until remove is called.
+// Fail answers the next times requests that match with err; 0 means all of them, until remove is
+// called.
 func (f *Faults) Fail(times int, match Match, err error) (remove func()) {
 	return f.Add(Fault{Match: match, Times: times, Err: err})
 }
@@ -108,7 +114,7 @@ func (f *Faults) remove(active *activeFault) {
 	f.faults = slices.DeleteFunc(f.faults, func(a *activeFault) bool { return a == active })
 }
 
-// take returns the fault that befalls a request: the zero Fault if none.
+// take returns the fault that applies to a request, or the zero Fault.
 func (f *Faults) take(r Request) Fault {
 	f.mu.Lock()
 	candidates, chaos := slices.Clone(f.faults), f.chaos
@@ -141,8 +147,8 @@ func (f *Faults) use(active *activeFault) bool {
 	return true
 }
 
-// Break does kind to the open watches that match, now, and returns how many there are. StallStream lasts until the watch
-// ends; ErrorStream sends 410 Expired.
+// Break makes the open watches that match fail now, in the way of kind, and returns their number.
+// StallStream lasts until the watch ends; ErrorStream sends 410 Expired.
 func (f *Faults) Break(match Match, kind StreamFault) int {
 	broken := 0
 	for _, s := range f.server.openStreams() {
@@ -154,29 +160,32 @@ func (f *Faults) Break(match Match, kind StreamFault) int {
 	return broken
 }
 
-// RefuseConnections closes every connection and refuses new ones until allow is called, at the same address.
+// RefuseConnections closes every connection and refuses new ones until allow is called, at the same
+// address.
 func (f *Faults) RefuseConnections() (allow func() error) {
-	f.server.front.refuse()
-	return f.server.front.allow
+	f.server.frontend.refuse()
+	return f.server.frontend.allow
 }
 
-// Compact makes the server forget what it was before now: lists and watches of older versions get 410 Expired, lists as the
-// status, watches as an ERROR event. Open watches go on if they have seen everything.
+// Compact makes the server forget every state before now: lists and watches of older versions get
+// 410 Expired, lists as the status, watches as an ERROR event. Open watches continue if they have
+// sent every event.
 func (f *Faults) Compact() {
 	f.server.log.mu.Lock()
 	defer f.server.log.mu.Unlock()
 	f.server.log.compactLocked(f.server.log.rv)
 }
 
-// Lag makes the server a replica that falls behind: what accepts an old state (resourceVersion=0, watches) sees the state of
-// now, until catchUp is called. A get or list without resourceVersion is fresh all the same, and one of a version that the
-// replica has not seen yet waits for three seconds, then fails with 504.
+// Lag makes the server a replica that falls behind: until catchUp is called, requests that accept
+// an old state (resourceVersion=0, watches) see the present state. A get or list without
+// resourceVersion is still fresh, and a request for a version that the replica has not seen yet
+// waits for three seconds, then fails with 504.
 func (f *Faults) Lag() (catchUp func()) {
 	f.server.log.lag(true)
 	return func() { f.server.log.lag(false) }
 }
 
-// expired is the ERROR event of a watch that can go no further back.
+// expired is the ERROR event of a watch from a compacted version.
 func expired() error {
 	return apierrors.NewResourceExpired("The resourceVersion for the provided watch is too old.")
 }

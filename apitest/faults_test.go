@@ -48,8 +48,10 @@ func openWatch(t testing.TB, s *apitest.Server, path string) *bufio.Reader {
 
 func TestFault_Times(t *testing.T) {
 	s := start(t, apitest.Options{})
-	s.Faults().Fail(2, apitest.Match{Verb: "list", Resource: "configmaps"}, apierrors.NewServiceUnavailable("no"))
-	remove := s.Faults().Fail(0, apitest.Match{Resource: "secrets"}, apierrors.NewForbidden(metav1.SchemeGroupVersion.WithResource("secrets").GroupResource(), "", errors.New("no")))
+	s.Faults().Fail(2, apitest.Match{Verb: "list", Resource: "configmaps"},
+		apierrors.NewServiceUnavailable("no"))
+	remove := s.Faults().Fail(0, apitest.Match{Resource: "secrets"}, apierrors.NewForbidden(
+		metav1.SchemeGroupVersion.WithResource("secrets").GroupResource(), "", errors.New("no")))
 	assert.Equal(t, 503, status(t, s, mapsPath))
 	assert.Equal(t, 404, status(t, s, mapsPath+"/a"), "a get is no list")
 	assert.Equal(t, 503, status(t, s, mapsPath))
@@ -62,7 +64,8 @@ func TestFault_Times(t *testing.T) {
 }
 
 func TestFault_Match(t *testing.T) {
-	r := apitest.Request{Verb: "watch", Group: "apps", Resource: "deployments", Namespace: "ns", Name: "n"}
+	r := apitest.Request{Verb: "watch", Group: "apps", Resource: "deployments", Namespace: "ns",
+		Name: "n"}
 	for _, test := range []struct {
 		match apitest.Match
 		want  bool
@@ -83,13 +86,16 @@ func TestFault_Match(t *testing.T) {
 		s := apitest.NewServer(apitest.Options{})
 		s.Faults().Add(apitest.Fault{Match: test.match, Err: apierrors.NewServiceUnavailable("no")})
 		w := &recorder{header: http.Header{}}
-		req, err := http.NewRequest(http.MethodGet, "/apis/apps/v1/watch/namespaces/ns/deployments/n?timeoutSeconds=1&resourceVersion=99", nil)
+		req, err := http.NewRequest(http.MethodGet,
+			"/apis/apps/v1/watch/namespaces/ns/deployments/n?timeoutSeconds=1&resourceVersion=99",
+			nil)
 		require.NoError(t, err)
 		if !test.want { // the watch itself need not run
 			s.Faults().Add(apitest.Fault{Handler: http.NotFoundHandler()})
 		}
 		s.ServeHTTP(w, req)
-		assert.Equal(t, test.want, w.code == http.StatusServiceUnavailable, "%+v on %+v", test.match, r)
+		assert.Equal(t, test.want, w.code == http.StatusServiceUnavailable, "%+v on %+v",
+			test.match, r)
 	}
 }
 
@@ -105,7 +111,8 @@ func (r *recorder) WriteHeader(code int)        { r.code = code }
 func TestFault_DropDelayHandler(t *testing.T) {
 	bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
 		s.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "create"}, Times: 1, Drop: true})
-		_, err := s.Client().Post(s.URL+mapsPath, "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
+		_, err := s.Client().Post(s.URL+mapsPath, "application/json",
+			strings.NewReader(`{"metadata":{"name":"a"}}`))
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		items, err := s.List("configmaps", "")
 		require.NoError(t, err)
@@ -116,13 +123,15 @@ func TestFault_DropDelayHandler(t *testing.T) {
 		assert.Equal(t, 200, status(t, s, mapsPath))
 		assert.Equal(t, time.Minute, time.Since(begin))
 
-		s.Faults().Add(apitest.Fault{Times: 1, Handler: http.RedirectHandler("/healthz", http.StatusFound)})
+		s.Faults().Add(
+			apitest.Fault{Times: 1, Handler: http.RedirectHandler("/healthz", http.StatusFound)})
 		assert.Equal(t, 200, status(t, s, mapsPath))
 		assert.Equal(t, "/healthz", s.Requests(apitest.Match{})[3].Path)
 	})
 }
 
-// Refused connections look to client-go like a server that is down; at the same address it comes back.
+// To client-go, refused connections look like a server that is down; it returns at the same
+// address.
 func TestFault_RefuseConnections(t *testing.T) {
 	check := func(t *testing.T, s *apitest.Server) {
 		client := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
@@ -146,11 +155,15 @@ func TestFault_StreamAfterEvents(t *testing.T) {
 		fault apitest.Fault
 		want  []string
 	}{
-		{apitest.Fault{Stream: apitest.CloseStream, AfterEvents: 2}, []string{"ADDED", "ADDED", "end EOF"}},
-		{apitest.Fault{Stream: apitest.CutStream, AfterEvents: 1}, []string{"ADDED", "part", "end unexpected EOF"}},
+		{apitest.Fault{Stream: apitest.CloseStream, AfterEvents: 2},
+			[]string{"ADDED", "ADDED", "end EOF"}},
+		{apitest.Fault{Stream: apitest.CutStream, AfterEvents: 1},
+			[]string{"ADDED", "part", "end unexpected EOF"}},
 		{apitest.Fault{Stream: apitest.CutStream}, []string{"part", "end unexpected EOF"}},
-		{apitest.Fault{Stream: apitest.ErrorStream, AfterEvents: 1}, []string{"ADDED", "ERROR Expired", "end EOF"}},
-		{apitest.Fault{Stream: apitest.ErrorStream, StreamErr: apierrors.NewTooManyRequests("slow", 3)}, []string{"ERROR TooManyRequests", "end EOF"}},
+		{apitest.Fault{Stream: apitest.ErrorStream, AfterEvents: 1},
+			[]string{"ADDED", "ERROR Expired", "end EOF"}},
+		{apitest.Fault{Stream: apitest.ErrorStream, StreamErr: apierrors.NewTooManyRequests("slow",
+			3)}, []string{"ERROR TooManyRequests", "end EOF"}},
 		{apitest.Fault{Stream: apitest.StallStream, AfterEvents: 1}, []string{"ADDED"}},
 		{apitest.Fault{}, []string{"ADDED", "ADDED", "ADDED"}},
 	} {
@@ -166,7 +179,8 @@ func TestFault_StreamAfterEvents(t *testing.T) {
 					line, err := lines.ReadString('\n')
 					got = append(got, describe(line)...)
 					if err != nil {
-						if test.fault.Stream != apitest.StallStream && test.fault.Stream != apitest.NoStreamFault {
+						if test.fault.Stream != apitest.StallStream &&
+							test.fault.Stream != apitest.NoStreamFault {
 							got = append(got, "end "+err.Error())
 						}
 						return
@@ -197,7 +211,8 @@ func describe(line string) []string {
 }
 
 func TestFault_Bookmarks(t *testing.T) {
-	const stream = mapsPath + "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+	const stream = mapsPath + "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true" +
+		"&resourceVersionMatch=NotOlderThan"
 	read := func(t *testing.T, fault apitest.Fault, wait time.Duration) (got []string) {
 		bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
 			require.NoError(t, s.Create(configMap("default", "a")))
@@ -219,15 +234,18 @@ func TestFault_Bookmarks(t *testing.T) {
 	}
 	assert.Equal(t, []string{"ADDED", "BOOKMARK"}, read(t, apitest.Fault{}, time.Second))
 	assert.Equal(t, []string{"ADDED"}, read(t, apitest.Fault{DropBookmarks: true}, time.Hour))
-	assert.Equal(t, []string{"ADDED"}, read(t, apitest.Fault{DelayBookmarks: time.Minute}, 59*time.Second))
-	assert.Equal(t, []string{"ADDED", "BOOKMARK"}, read(t, apitest.Fault{DelayBookmarks: time.Minute}, time.Minute))
+	assert.Equal(t, []string{"ADDED"},
+		read(t, apitest.Fault{DelayBookmarks: time.Minute}, 59*time.Second))
+	assert.Equal(t, []string{"ADDED", "BOOKMARK"},
+		read(t, apitest.Fault{DelayBookmarks: time.Minute}, time.Minute))
 }
 
 // The same seed fails the same requests.
 func TestFault_RandomIsRepeatable(t *testing.T) {
 	codes := func(seed uint64) (got []int) {
 		s := start(t, apitest.Options{})
-		s.Faults().Random(seed, apitest.Rates{TooManyRequests: 0.1, ServerError: 0.1, Unavailable: 0.1, Drop: 0.1})
+		s.Faults().Random(seed,
+			apitest.Rates{TooManyRequests: 0.1, ServerError: 0.1, Unavailable: 0.1, Drop: 0.1})
 		for range 50 {
 			got = append(got, status(t, s, "/api/v1/nodes"))
 		}
@@ -246,7 +264,8 @@ func TestFault_RandomStreams(t *testing.T) {
 		for i := range 8 {
 			require.NoError(t, s.Create(configMap("default", fmt.Sprint("m", i))))
 		}
-		remove := s.Faults().Random(1, apitest.Rates{Match: apitest.Match{Verb: "watch"}, Close: 0.3, Cut: 0.3, Expire: 0.4, MaxDelay: time.Second})
+		remove := s.Faults().Random(1, apitest.Rates{Match: apitest.Match{Verb: "watch"},
+			Close: 0.3, Cut: 0.3, Expire: 0.4, MaxDelay: time.Second})
 		ends := map[string]int{}
 		for range 40 {
 			body, err := io.ReadAll(openWatch(t, s, mapsPath+"?watch=true"))
@@ -265,7 +284,8 @@ func TestFault_RandomStreams(t *testing.T) {
 	})
 }
 
-// Compaction by time: after two intervals what was there before is gone, whether or not somebody wrote in between.
+// Compaction by time: after two intervals the older states are compacted, whether or not there were
+// writes between.
 func TestCompactionByTime(t *testing.T) {
 	bubble(t, apitest.Options{CompactInterval: time.Minute}, func(t *testing.T, s *apitest.Server) {
 		require.NoError(t, s.Create(configMap("default", "a")))

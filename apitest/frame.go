@@ -34,7 +34,8 @@ func (s *stream) frame(kind watch.EventType, body func()) {
 
 const (
 	bookmarkMeta = `"metadata":{"resourceVersion":"%d"}}`
-	endMeta      = `"metadata":{"resourceVersion":"%d","annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
+	endMeta      = `"metadata":{"resourceVersion":"%d","annotations":{"` +
+		metav1.InitialEventsAnnotationKey + `":"true"}}}`
 )
 
 func (s *stream) sendBookmark() {
@@ -65,7 +66,7 @@ func (s *stream) sendError(err error) {
 		return
 	}
 	s.frame(watch.Error, func() { s.out.Write(raw) })
-	_ = s.flush() // the stream ends here in any case
+	_ = s.flush() // the stream ends here anyway
 }
 
 func (s *stream) flush() error {
@@ -89,7 +90,8 @@ func (s *stream) writeTableBookmark(raw []byte) {
 }
 
 func (s *stream) writeTableRow(e encoded, o *object) {
-	t := s.newTable(metav1.ListMeta{ResourceVersion: string(e.json[e.rvStart:e.rvEnd])}, !s.tableHead)
+	t := s.newTable(metav1.ListMeta{ResourceVersion: string(e.json[e.rvStart:e.rvEnd])},
+		!s.tableHead)
 	s.tableHead = true
 	s.addRow(t, e, o)
 	s.writeValue(t)

@@ -92,7 +92,8 @@ func (c *call) update() error {
 		return err
 	}
 	replace := func(*version) (*object, error) { return obj, nil }
-	v, created, err := c.server.update(c.target, obj.meta.UID, write{dryRun: isDryRun(o.DryRun)}, replace)
+	v, created, err := c.server.update(c.target, obj.meta.UID, write{dryRun: isDryRun(o.DryRun)},
+		replace)
 	if err != nil {
 		return err
 	}
@@ -106,11 +107,13 @@ func (c *call) update() error {
 
 func (c *call) checkName(obj *object) error {
 	if obj.meta.Name == "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was "+
+			"undeterminable: name must be provided", c.name))
 	}
 	if obj.meta.Name != c.name {
 		return apierrors.NewBadRequest(fmt.Sprintf(
-			"the name of the object (%s) does not match the name on the URL (%s)", obj.meta.Name, c.name))
+			"the name of the object (%s) does not match the name on the URL (%s)", obj.meta.Name,
+			c.name))
 	}
 	return nil
 }
@@ -138,7 +141,8 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 		return nil, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	}
 	if errs := validation.ValidateDeleteOptions(&o); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+		return nil, apierrors.NewInvalid(
+			schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
 	}
 	return &o, nil
 }
@@ -157,7 +161,8 @@ func (c *call) delete() error {
 		c.writeObject(http.StatusOK, v)
 	default:
 		writeJSON(c.w, http.StatusOK, metav1.Status{
-			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Details: details,
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status:   metav1.StatusSuccess, Details: details,
 		})
 	}
 	return nil
@@ -183,7 +188,8 @@ func (c *call) deleteCollection() error {
 	}
 	for _, v := range items {
 		t := target{resource: c.resource, namespace: v.namespace, name: v.name}
-		if _, _, err := c.server.delete(t, o, isDryRun(o.DryRun)); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := c.server.delete(t, o, isDryRun(o.DryRun)); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -207,7 +213,8 @@ func (c *call) patchType() string {
 
 func (c *call) patchTypeKnown() bool { return slices.Contains(c.patchTypes(), c.patchType()) }
 
-// unsupportedPatchType is 415. Built-in kinds are served by another router than custom ones, with other words.
+// unsupportedPatchType is 415. Built-in kinds are served by another router than custom ones, with
+// another message.
 func (c *call) unsupportedPatchType() error {
 	if c.resource.builtin {
 		return genericError(http.StatusUnsupportedMediaType)
@@ -217,12 +224,14 @@ func (c *call) unsupportedPatchType() error {
 
 func unsupportedMediaType(supported []string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(supported, ", "),
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
+		Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - " +
+			"accepted media types include: " + strings.Join(supported, ", "),
 	}}
 }
 
-// patch changes an object as the body says.
+// patch applies the patch in the body to an object.
 func (c *call) patch() error {
 	data, err := c.body()
 	if err != nil {

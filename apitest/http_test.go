@@ -36,14 +36,17 @@ func send(t testing.TB, s *apitest.Server, method, path, contentType, body strin
 	return answer{resp.StatusCode, string(raw), resp.Header}
 }
 
-// With a scheme, values of the wrong type are refused, and unknown fields dropped, or refused if the client wants that.
+// With a scheme, values of the wrong type are refused, and unknown fields dropped, or refused if
+// the client wants that.
 func TestScheme_ChecksFields(t *testing.T) {
 	s := start(t, apitest.Options{Scheme: scheme.Scheme})
 	const pods = "/api/v1/namespaces/default/pods"
 	got := send(t, s, "POST", pods, "", `{"metadata":{"name":"a"},"spec":{"containers":7}}`)
 	assert.Equal(t, 400, got.code)
-	assert.Contains(t, got.body, `Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal number into Go struct field PodSpec.spec.containers`)
-	got = send(t, s, "POST", pods+"?fieldValidation=Strict", "", `{"metadata":{"name":"a"},"spec":{"nodename":"n"}}`)
+	assert.Contains(t, got.body,
+		`Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal number into Go struct field PodSpec.spec.containers`)
+	got = send(t, s, "POST", pods+"?fieldValidation=Strict", "",
+		`{"metadata":{"name":"a"},"spec":{"nodename":"n"}}`)
 	assert.Equal(t, 400, got.code)
 	assert.Contains(t, got.body, `strict decoding error: unknown field \"spec.nodename\"`)
 	got = send(t, s, "POST", pods, "", `{"metadata":{"name":"a"},"spec":{"nodename":"n"}}`)
@@ -51,11 +54,13 @@ func TestScheme_ChecksFields(t *testing.T) {
 	assert.NotContains(t, got.body, "nodename")
 }
 
-// People get their answers indented, programs do not.
+// Browsers and curl get indented answers, programs do not.
 func TestPretty(t *testing.T) {
 	s := start(t, apitest.Options{})
 	plain := send(t, s, "GET", "/api/v1/nodes", "", "")
-	assert.Equal(t, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"4"},"items":[]}`+"\n", plain.body)
+	assert.Equal(t,
+		`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"4"},"items":[]}`+"\n",
+		plain.body)
 	assert.Equal(t, "no-cache, private", plain.head.Get("Cache-Control"))
 	pretty := send(t, s, "GET", "/api/v1/nodes?pretty=true", "", "")
 	assert.Equal(t, `{
@@ -71,7 +76,8 @@ func TestPretty(t *testing.T) {
 	assert.Equal(t, 404, send(t, s, "GET", "/api/v1/nodes/n?pretty=true", "", "").code)
 	req, err := http.NewRequest(http.MethodGet, s.URL+"/api/v1/nodes", nil)
 	require.NoError(t, err)
-	for agent, want := range map[string]bool{"curl/8.5.0": true, "Mozilla/5.0 (X11)": true, "kubectl/v1.36": false} {
+	for agent, want := range map[string]bool{"curl/8.5.0": true, "Mozilla/5.0 (X11)": true,
+		"kubectl/v1.36": false} {
 		req.Header.Set("User-Agent", agent)
 		resp, err := s.Client().Do(req)
 		require.NoError(t, err)
@@ -109,11 +115,13 @@ func TestNamespaceThatTerminates(t *testing.T) {
 	send(t, s, "DELETE", "/api/v1/namespaces/n", "", "")
 	got := send(t, s, "POST", "/api/v1/namespaces/n/configmaps", "", `{"metadata":{"name":"a"}}`)
 	assert.Equal(t, 403, got.code)
-	assert.Contains(t, got.body, "unable to create new content in namespace n because it is being terminated")
+	assert.Contains(t, got.body,
+		"unable to create new content in namespace n because it is being terminated")
 	assert.Contains(t, got.body, "NamespaceTerminating")
 
 	free := start(t, apitest.Options{AnyNamespace: true})
-	assert.Equal(t, 201, send(t, free, "POST", "/api/v1/namespaces/n/configmaps", "", `{"metadata":{"name":"a"}}`).code)
+	assert.Equal(t, 201, send(t, free, "POST", "/api/v1/namespaces/n/configmaps", "",
+		`{"metadata":{"name":"a"}}`).code)
 }
 
 func TestMaxBodyBytes(t *testing.T) {

@@ -31,7 +31,8 @@ func (s *Server) CheckLaws() error {
 	if events != l.eventCount {
 		return fmt.Errorf("L3: %d events are counted, %d are there", l.eventCount, events)
 	}
-	if gone := l.rv - l.compacted - int64(events); gone != 0 && len(l.collections) == len(builtins()) {
+	if gone := l.rv - l.compacted - int64(events); gone != 0 &&
+		len(l.collections) == len(builtins()) {
 		return fmt.Errorf("L3: %d of the versions after %d are in no collection", gone, l.compacted)
 	}
 	return nil
@@ -50,7 +51,8 @@ func (c *collection) checkLaws(l *revisionLog, seen map[int64]bool) error {
 			seen[rv] = true
 		}
 	}
-	if !slices.IsSortedFunc(c.entries, func(a, b *entry) int { return compare(a.key, b.key) }) || len(c.entries) != len(c.byKey) {
+	if !slices.IsSortedFunc(c.entries, func(a, b *entry) int { return compare(a.key, b.key) }) ||
+		len(c.entries) != len(c.byKey) {
 		return fmt.Errorf("entries are not the sorted keys")
 	}
 	for _, e := range c.entries {
@@ -82,7 +84,8 @@ func (e *entry) checkLaws(compacted int64) error {
 		if err := json.Unmarshal(v.json, &obj); err != nil {
 			return fmt.Errorf("version %d is no JSON: %w", v.rv, err)
 		}
-		if obj.Metadata.ResourceVersion != strconv.FormatInt(v.rv, 10) || string(v.json[v.rvStart:v.rvEnd]) != obj.Metadata.ResourceVersion {
+		if obj.Metadata.ResourceVersion != strconv.FormatInt(v.rv, 10) ||
+			string(v.json[v.rvStart:v.rvEnd]) != obj.Metadata.ResourceVersion {
 			return fmt.Errorf("L1: version %d says it is %s", v.rv, obj.Metadata.ResourceVersion)
 		}
 		if !json.Valid(v.metadata()) {
@@ -92,7 +95,8 @@ func (e *entry) checkLaws(compacted int64) error {
 			return fmt.Errorf("L4: version %d comes after %d", v.prev.rv, v.rv)
 		}
 		if v.rv <= compacted && v.prev != nil {
-			return fmt.Errorf("L4: version %d is older than the newest compacted one and still held", v.prev.rv)
+			return fmt.Errorf(
+				"L4: version %d is older than the newest compacted one and still held", v.prev.rv)
 		}
 	}
 	if e.head.deleted && e.head.rv <= compacted {
@@ -110,7 +114,8 @@ func (s *Server) BuiltinKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// MergeRule returns what a strategic merge patch does at a field: the tags patchStrategy and patchMergeKey.
+// MergeRule returns what a strategic merge patch does at a field: the tags patchStrategy and
+// patchMergeKey.
 func MergeRule(path, field string) string {
 	meta := mergeKeys{path}.rule(field)
 	return strings.Join(meta.GetPatchStrategies(), ",") + " " + meta.GetPatchMergeKey()

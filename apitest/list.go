@@ -27,20 +27,23 @@ import (
 
 // decodeQuery reads the parameters of a request into one of the option types.
 func decodeQuery(query url.Values, into runtime.Object) error {
-	if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
+	if err := internalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion,
+		into); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
 }
 
-// parseVersion reads a resourceVersion; "" is 0. Its error becomes a 500 in the real server, except where a list is asked for.
+// parseVersion reads a resourceVersion; "" is 0. Its error becomes a 500 in the real server, except
+// where a list is asked for.
 func parseVersion(rv string) (int64, error) {
 	if rv == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil {
-		return 0, field.ErrorList{field.Invalid(field.NewPath("resourceVersion"), rv, err.Error())}.ToAggregate()
+		return 0, field.ErrorList{field.Invalid(field.NewPath("resourceVersion"), rv,
+			err.Error())}.ToAggregate()
 	}
 	return int64(min(n, math.MaxInt64)), nil
 }
@@ -54,13 +57,14 @@ func (c *call) listOptions() (internalversion.ListOptions, *selector, error) {
 	options.Watch = c.Verb == "watch"
 	internalversion.SetListOptionsDefaults(&options, true)
 	if errs := internalvalidation.ValidateListOptions(&options, true); len(errs) > 0 {
-		return options, nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+		return options, nil, apierrors.NewInvalid(
+			schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
 	sel, err := newSelector(c.target, options.LabelSelector, options.FieldSelector)
 	return options, sel, err
 }
 
-// page is the plan of one LIST request.
+// page holds the decisions about one LIST request.
 type page struct {
 	rv    int64 // of the state to show; 0 means the newest that may be shown
 	stale bool  // a replica's view is good enough
@@ -68,7 +72,7 @@ type page struct {
 	limit int64
 }
 
-// plan decides which state a list shows. It waits until that state exists.
+// plan decides which state a list shows, and waits until that state exists.
 func (c *call) plan(options internalversion.ListOptions) (page, error) {
 	p := page{limit: options.Limit}
 	if options.Continue != "" {
@@ -83,7 +87,8 @@ func (c *call) plan(options internalversion.ListOptions) (page, error) {
 	}
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 	if options.ResourceVersionMatch == "" && p.limit > 0 && n > 0 {
-		exact = true // the meaning of limit and resourceVersion before there was resourceVersionMatch
+		// the meaning of limit and resourceVersion before there was resourceVersionMatch
+		exact = true
 	}
 	if n == 0 {
 		p.limit = 0 // a cache serves these whole
@@ -101,17 +106,18 @@ func (c *call) planContinue(options internalversion.ListOptions, p page) (page, 
 		return p, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
 	}
 	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
-		return p, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		return p, apierrors.NewBadRequest(
+			"specifying resource version is not allowed when using continue")
 	}
 	p.start = token.start(c.prefix())
 	if token.ResourceVersion < 0 {
-		return p, nil // go on in the newest state
+		return p, nil // continue in the newest state
 	}
 	p.rv = token.ResourceVersion
 	return p, c.server.log.waitVisible(c.http.Context(), p.rv)
 }
 
-// prefix is what the keys of the listed objects begin with.
+// prefix is the common prefix of the keys of the listed objects.
 func (t target) prefix() string {
 	if t.namespace == "" {
 		return ""
@@ -138,7 +144,8 @@ func (c *call) list() error {
 }
 
 // snapshot collects the objects of one page.
-func (c *call) snapshot(p page, sel *selector, continued bool) ([]*version, metav1.ListMeta, error) {
+func (c *call) snapshot(p page, sel *selector,
+	continued bool) ([]*version, metav1.ListMeta, error) {
 	l := c.server.log
 	l.mu.Lock()
 	l.tickLocked(time.Now())
@@ -163,7 +170,7 @@ func (c *call) snapshot(p page, sel *selector, continued bool) ([]*version, meta
 	coll.stateLocked(c.prefix(), p.start, rv, func(v *version) bool {
 		if p.limit > 0 && int64(len(items)) >= p.limit {
 			remaining++
-			return sel.empty() // otherwise it is enough to know that there is more
+			return sel.empty() // otherwise it is enough to know that another page follows
 		}
 		if sel.matches(v) {
 			items = append(items, v)
@@ -174,7 +181,8 @@ func (c *call) snapshot(p page, sel *selector, continued bool) ([]*version, meta
 	if remaining > 0 {
 		last := items[len(items)-1]
 		meta.Continue = continueToken{Version: continueVersion, ResourceVersion: rv,
-			Start: strings.TrimPrefix(objectKey(last.namespace, last.name), c.prefix()) + "\x00"}.String()
+			Start: strings.TrimPrefix(objectKey(last.namespace, last.name), c.prefix()) +
+				"\x00"}.String()
 		if sel.empty() {
 			meta.RemainingItemCount = &remaining
 		}
@@ -182,16 +190,20 @@ func (c *call) snapshot(p page, sel *selector, continued bool) ([]*version, meta
 	return items, meta, nil
 }
 
-// listExpired is the error for a list of a state that is compacted. A client in the middle of a list gets a token to go on
-// with, in the newest state.
+// listExpired is the error for a list of a state that is compacted. A client in the middle of a
+// list gets a token with which it can continue in the newest state.
 func (c *call) listExpired(p page, continued bool) error {
 	if !continued {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
-	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
-		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve the " +
-		"remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were " +
-		"created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	err := apierrors.NewResourceExpired(
+		"The provided continue parameter is too old to display a consistent list result. " +
+			"You can start a new list without the continue parameter, or use the continue token " +
+			"in this response to retrieve the " +
+			"remainder of the results. Continuing with the provided token results in an " +
+			"inconsistent list - objects that were " +
+			"created, modified, or deleted between the time the first chunk was returned and now " +
+			"may show up in the list.")
 	err.ErrStatus.ListMeta.Continue = continueToken{Version: continueVersion, ResourceVersion: -1,
 		Start: strings.TrimPrefix(p.start, c.prefix())}.String()
 	return err
@@ -222,19 +234,21 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 	out.Flush()
 }
 
-// listHead is what comes before the items of a list.
+// listHead is the part of a list before its items.
 func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
 	var head struct {
 		Kind       string `json:"kind"`
 		APIVersion string `json:"apiVersion"`
 		Metadata   any    `json:"metadata"`
 	}
-	head.Kind, head.APIVersion, head.Metadata = c.resource.Kind+"List", c.resource.apiVersion(), meta
+	head.Kind, head.APIVersion, head.Metadata = c.resource.Kind+"List", c.resource.apiVersion(),
+		meta
 	switch {
 	case c.form == partialForm:
 		head.Kind, head.APIVersion = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String()
 	case !c.resource.builtin && meta.Continue == "":
-		head.Metadata = map[string]string{"continue": "", "resourceVersion": meta.ResourceVersion} // real lists of custom kinds have it
+		// real lists of custom kinds have it
+		head.Metadata = map[string]string{"continue": "", "resourceVersion": meta.ResourceVersion}
 	}
 	raw, err := json.Marshal(head)
 	if err != nil {
@@ -243,7 +257,7 @@ func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
 	return append(raw[:len(raw)-1], `,"items":[`...), nil
 }
 
-// continueToken says where the next page of a list begins. It is the real server's, so that one cannot tell them apart.
+// continueToken is the position of the next page of a list, in the format of the real server.
 type continueToken struct {
 	Version         string `json:"v"`
 	ResourceVersion int64  `json:"rv"` // less than 0: the newest
@@ -261,7 +275,9 @@ func (t continueToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-func (t continueToken) start(prefix string) string { return prefix + strings.TrimPrefix(t.Start, "/") }
+func (t continueToken) start(prefix string) string {
+	return prefix + strings.TrimPrefix(t.Start, "/")
+}
 
 func parseContinue(text string) (continueToken, error) {
 	var t continueToken
@@ -274,11 +290,14 @@ func parseContinue(text string) (continueToken, error) {
 	}
 	switch {
 	case t.Version != continueVersion:
-		return t, fmt.Errorf("continue key is not valid: server does not recognize this encoded version %s", t.Version)
+		return t, fmt.Errorf("continue key is not valid: server does not recognize this encoded "+
+			"version %s", t.Version)
 	case t.ResourceVersion == 0:
-		return t, errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+		return t, errors.New("continue key is not valid: incorrect encoded start resourceVersion " +
+			"(version meta.k8s.io/v1)")
 	case t.Start == "":
-		return t, errors.New("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+		return t, errors.New(
+			"continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
 	}
 	if rooted := "/" + strings.TrimPrefix(t.Start, "/"); path.Clean(rooted) != rooted {
 		return t, fmt.Errorf("continue key is not valid: %s", t.Start)

@@ -19,21 +19,25 @@ import (
 
 // revisionLog is the one history of all resources, as in etcd.
 //
-//	L1  every write of an object takes the next resourceVersion: versions are strictly increasing over all resources
+//	L1  every write of an object takes the next resourceVersion: versions of all resources are
+//	    strictly increasing
 //	L2  compacted <= visible <= rv
-//	L3  collection.events holds every version newer than compacted, once, in the order of resourceVersion
-//	L4  the state at any N in [compacted, rv] can be read: for each key, the newest version not newer than N
+//	L3  collection.events holds every version newer than compacted, once, ordered by
+//	    resourceVersion
+//	L4  the state at any N in [compacted, rv] can be read: for each key, the newest version not
+//	    newer than N
 //
 // Its lock also guards the registry and the entries of every collection. Versions are immutable.
 type revisionLog struct {
-	mu          sync.RWMutex
-	rv          int64 // of the last write
-	compacted   int64 // states before this one are gone
-	visible     int64 // what lists and watches that accept an old state see; less than rv while a replica lags
+	mu        sync.RWMutex
+	rv        int64 // of the last write
+	compacted int64 // states before this one are gone
+	// state shown to lists and watches that accept an old one; less than rv while a replica lags
+	visible     int64
 	lagging     bool
 	resources   registry
 	collections []*collection // in the order of resources.all
-	moved       chan struct{} // closed when visible moves; nil if nobody waits
+	moved       chan struct{} // closed when visible moves; nil without waiters
 	eventCount  int
 	marks       marks
 	historyLen  int
@@ -45,8 +49,8 @@ type collection struct {
 	byKey    map[string]*entry
 	entries  []*entry // sorted by key; those of deleted objects stay until compaction
 	events   []event
-	dropped  int           // how many events compaction has taken from the front
-	moved    chan struct{} // closed when there are new events to see; nil if nobody waits
+	dropped  int           // number of events that compaction has removed from the front
+	moved    chan struct{} // closed when new events are visible; nil without waiters
 	gone     bool          // the kind is not served any more
 }
 
@@ -56,8 +60,9 @@ type entry struct {
 	head *version // the newest
 }
 
-// version is an object at one resourceVersion. If deleted is set, the object is absent from then on, and the encoding is
-// the last state with the resourceVersion of the deletion: what a watch sends.
+// version is an object at one resourceVersion. If deleted is set, the object is absent from then
+// on, and the encoding is the last state with the resourceVersion of the deletion, as a watch sends
+// it.
 type version struct {
 	encoded
 	rv              int64
@@ -85,7 +90,7 @@ func (l *revisionLog) registerLocked(r *Resource) *collection {
 	return c
 }
 
-// collectionLocked returns the objects of r: none, in a collection that nobody reads, if r is not served any more.
+// collectionLocked returns the collection of r, or an empty one if r is not served any more.
 func (l *revisionLog) collectionLocked(r *Resource) *collection {
 	if i := slices.Index(l.resources.all, r); i >= 0 {
 		return l.collections[i]
@@ -141,7 +146,8 @@ func (l *revisionLog) appendLocked(c *collection, v *version) {
 	if e == nil {
 		e = &entry{key: key}
 		c.byKey[key] = e
-		at, _ := slices.BinarySearchFunc(c.entries, key, func(e *entry, key string) int { return strings.Compare(e.key, key) })
+		at, _ := slices.BinarySearchFunc(c.entries, key,
+			func(e *entry, key string) int { return strings.Compare(e.key, key) })
 		c.entries = slices.Insert(c.entries, at, e)
 	}
 	step := event{now: v}
@@ -175,7 +181,7 @@ func (c *collection) wakeLocked() {
 	}
 }
 
-// lag freezes what stale reads see, or lets it catch up.
+// lag freezes the state that stale reads see, or lets it catch up.
 func (l *revisionLog) lag(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,11 +196,11 @@ func (l *revisionLog) lag(on bool) {
 	}
 }
 
-// freshness is how long a request waits for a resourceVersion that has not been written yet.
+// freshness is the time that a request waits for a resourceVersion that is not written yet.
 const freshness = 3 * time.Second
 
-// waitVisible blocks until stale reads see at least rv. After three seconds it gives up as the real server does: 504, with
-// the cause ResourceVersionTooLarge.
+// waitVisible blocks until stale reads see at least rv. After three seconds it gives up as the real
+// server does: 504, with the cause ResourceVersionTooLarge.
 func (l *revisionLog) waitVisible(ctx context.Context, rv int64) error {
 	var timeout <-chan time.Time
 	for {
@@ -224,20 +230,22 @@ func (l *revisionLog) waitVisible(ctx context.Context, rv int64) error {
 	}
 }
 
-// tooLargeResourceVersion is the error for a request about the future.
+// tooLargeResourceVersion is the error for a request of a version that does not exist yet.
 func tooLargeResourceVersion(rv, current int64) error {
-	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", rv, current), 1)
+	err := apierrors.NewTimeoutError(
+		fmt.Sprintf("Too large resource version: %d, current: %d", rv, current), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
 	}}
 	return err
 }
 
-// stateLocked calls yield for each object that exists at rv, in the order of keys, from the first key not less than start
-// that has the prefix. It stops when yield returns false.
+// stateLocked calls yield for each object that exists at rv, in the order of keys, from the first
+// key not less than start that has the prefix. It stops when yield returns false.
 func (c *collection) stateLocked(prefix, start string, rv int64, yield func(*version) bool) {
 	from := max(prefix, start)
-	at, _ := slices.BinarySearchFunc(c.entries, from, func(e *entry, key string) int { return cmp.Compare(e.key, key) })
+	at, _ := slices.BinarySearchFunc(c.entries, from,
+		func(e *entry, key string) int { return cmp.Compare(e.key, key) })
 	for _, e := range c.entries[at:] {
 		if !strings.HasPrefix(e.key, prefix) {
 			return
@@ -254,6 +262,7 @@ func (c *collection) stateLocked(prefix, start string, rv int64, yield func(*ver
 
 // after returns the absolute position of the first event newer than rv.
 func (c *collection) afterLocked(rv int64) int {
-	i, _ := slices.BinarySearchFunc(c.events, rv+1, func(e event, rv int64) int { return cmp.Compare(e.now.rv, rv) })
+	i, _ := slices.BinarySearchFunc(c.events, rv+1,
+		func(e event, rv int64) int { return cmp.Compare(e.now.rv, rv) })
 	return c.dropped + i
 }

@@ -8,30 +8,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// mergeKeys knows how strategic merge patches treat the fields of built-in kinds, without their Go types: by their paths.
+// mergeKeys knows how strategic merge patches treat the fields of built-in kinds, without their Go
+// types: by their paths.
 type mergeKeys struct {
 	path string // the kind and the fields above: Deployment.spec
 }
 
-// mergeRules are the patchStrategy and patchMergeKey of fields. The longest rule that ends a field's path decides: for
-// Pod.spec.containers.ports it is containers.ports. A test compares the rules with the tags of the types.
+// mergeRules are the patchStrategy and patchMergeKey of fields. The longest rule that ends a
+// field's path decides: for Pod.spec.containers.ports it is containers.ports. A test compares the
+// rules with the tags of the types.
 var mergeRules = map[string]string{
 	"containers": "merge name", "initContainers": "merge name", "ephemeralContainers": "merge name",
 	"containers.ports": "merge containerPort", "initContainers.ports": "merge containerPort",
 	"ephemeralContainers.ports": "merge containerPort", "spec.ports": "merge port",
 	"env": "merge name", "volumeMounts": "merge mountPath", "volumeDevices": "merge devicePath",
-	"volumes": "merge,retainKeys name", "spec.imagePullSecrets": "merge name", "hostAliases": "merge ip",
-	"topologySpreadConstraints": "merge topologyKey", "spec.resourceClaims": "merge,retainKeys name",
-	"schedulingGates": "merge name", "evictionResponders": "merge name",
+	"volumes": "merge,retainKeys name", "spec.imagePullSecrets": "merge name",
+	"hostAliases":               "merge ip",
+	"topologySpreadConstraints": "merge topologyKey",
+	"spec.resourceClaims":       "merge,retainKeys name",
+	"schedulingGates":           "merge name", "evictionResponders": "merge name",
 
-	"conditions": "merge type", "status.addresses": "merge type", "podIPs": "merge ip", "hostIPs": "merge ip",
-	"podCIDRs": "merge ", "allocatedResourcesStatus": "merge name", "resourceClaimStatuses": "merge,retainKeys name",
-	"healthConditions": "merge status", "nodeAllocatableResourceClaimStatuses": "merge resourceClaimName",
-	"nodeAllocatableResourceClaimStatuses.containers": "", "nodeAllocatableResourceClaimStatuses.mapping": "merge name",
-	"nodeAllocatableResourceClaimStatuses.overhead": "merge name",
+	"conditions": "merge type", "status.addresses": "merge type", "podIPs": "merge ip",
+	"hostIPs":  "merge ip",
+	"podCIDRs": "merge ", "allocatedResourcesStatus": "merge name",
+	"resourceClaimStatuses":                           "merge,retainKeys name",
+	"healthConditions":                                "merge status",
+	"nodeAllocatableResourceClaimStatuses":            "merge resourceClaimName",
+	"nodeAllocatableResourceClaimStatuses.containers": "",
+	"nodeAllocatableResourceClaimStatuses.mapping":    "merge name",
+	"nodeAllocatableResourceClaimStatuses.overhead":   "merge name",
 
-	"metadata.ownerReferences": "merge uid", "metadata.finalizers": "merge ", "ServiceAccount.secrets": "merge name",
-	"spec.strategy": "retainKeys ", "PodDisruptionBudget.spec.selector": "replace ", "endpoints.conditions": "",
+	"metadata.ownerReferences": "merge uid", "metadata.finalizers": "merge ",
+	"ServiceAccount.secrets": "merge name",
+	"spec.strategy":          "retainKeys ", "PodDisruptionBudget.spec.selector": "replace ",
+	"endpoints.conditions":      "",
 	"scheduling.resourceClaims": "merge name",
 }
 
@@ -54,12 +64,14 @@ func (m mergeKeys) rule(field string) strategicpatch.PatchMeta {
 // Name returns the path of the field.
 func (m mergeKeys) Name() string { return m.path }
 
-// LookupPatchMetadataForStruct says how the object at a field is merged.
-func (m mergeKeys) LookupPatchMetadataForStruct(field string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+// LookupPatchMetadataForStruct returns the merge rule of a field that contains an object.
+func (m mergeKeys) LookupPatchMetadataForStruct(field string) (strategicpatch.LookupPatchMeta,
+	strategicpatch.PatchMeta, error) {
 	return mergeKeys{m.path + "." + field}, m.rule(field), nil
 }
 
-// LookupPatchMetadataForSlice says how the list at a field is merged.
-func (m mergeKeys) LookupPatchMetadataForSlice(field string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+// LookupPatchMetadataForSlice returns the merge rule of a field that contains a list.
+func (m mergeKeys) LookupPatchMetadataForSlice(field string) (strategicpatch.LookupPatchMeta,
+	strategicpatch.PatchMeta, error) {
 	return mergeKeys{m.path + "." + field}, m.rule(field), nil
 }

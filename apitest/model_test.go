@@ -92,7 +92,8 @@ func (r *replay) apply(f frame) {
 }
 
 func (r *replay) run(ctx context.Context, s *apitest.Server) {
-	url := fmt.Sprintf("%s/api/v1/namespaces/default/configmaps?watch=true&allowWatchBookmarks=true&resourceVersion=%d", s.URL, r.from)
+	url := fmt.Sprintf("%s%s?watch=true&allowWatchBookmarks=true&resourceVersion=%d",
+		s.URL, mapsPath, r.from)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return
@@ -111,8 +112,9 @@ func (r *replay) run(ctx context.Context, s *apitest.Server) {
 	}
 }
 
-// Random writes, compactions and a replica that lags: a watch from any version, applied to the state at that version, gives
-// the state of now, or it fails with 410; and a list at any version shows the state at that version, or fails with 410.
+// Random writes, compactions and a replica that lags: a watch from any version, applied to the
+// state at that version, gives the present state, or it fails with 410; and a list at any version
+// shows the state at that version, or fails with 410.
 func TestModel_WatchesReplayTheLog(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -198,7 +200,8 @@ func (m *model) write(t *testing.T, s *apitest.Server, rng *rand.Rand, step int)
 
 func (m *model) checkLists(t *testing.T, s *apitest.Server, first int) {
 	for rv := first; rv <= m.rv; rv++ {
-		resp, err := s.Client().Get(fmt.Sprintf("%s/api/v1/configmaps?resourceVersionMatch=Exact&resourceVersion=%d", s.URL, rv))
+		resp, err := s.Client().Get(fmt.Sprintf(
+			"%s/api/v1/configmaps?resourceVersionMatch=Exact&resourceVersion=%d", s.URL, rv))
 		require.NoError(t, err)
 		var list corev1.ConfigMapList
 		err = json.NewDecoder(resp.Body).Decode(&list)

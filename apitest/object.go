@@ -15,14 +15,15 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// object is an API object taken apart: its metadata as a struct, every other field as JSON.
+// object is a parsed API object: its metadata as a struct, every other field as JSON.
 type object struct {
-	gvk    schema.GroupVersionKind
-	meta   metav1.ObjectMeta
-	fields map[string]json.RawMessage // by name; without kind, apiVersion and metadata; each in canonical form
+	gvk  schema.GroupVersionKind
+	meta metav1.ObjectMeta
+	// by name; without kind, apiVersion and metadata; each in canonical form
+	fields map[string]json.RawMessage
 }
 
-// parseObject takes JSON apart. The error texts are those of Kubernetes' decoder.
+// parseObject parses JSON. The error texts are those of Kubernetes' decoder.
 func parseObject(data []byte) (*object, error) {
 	var typed struct {
 		Kind       string            `json:"kind"`
@@ -63,7 +64,8 @@ func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// sameFields reports whether two objects are equal outside kind and metadata; the names in except are not compared.
+// sameFields reports whether two objects are equal outside kind and metadata; the names in except
+// are not compared.
 func (o *object) sameFields(other *object, except string) bool {
 	same := func(a, b *object) bool {
 		for name, raw := range a.fields {
@@ -76,8 +78,8 @@ func (o *object) sameFields(other *object, except string) bool {
 	return same(o, other) && same(other, o)
 }
 
-// copy returns an object whose metadata and fields may be changed without changing o. The JSON is shared: nobody writes
-// into it.
+// copy returns an object whose metadata and fields may be changed without changing o. The JSON is
+// shared and never written to.
 func (o *object) copy() *object {
 	c := &object{gvk: o.gvk, fields: maps.Clone(o.fields)}
 	o.meta.DeepCopyInto(&c.meta)
@@ -97,11 +99,14 @@ func (o *object) setField(name string, raw json.RawMessage) {
 }
 
 // fieldAt returns the value at a path like "spec.nodeName" as field selectors see it: "" if absent.
-func (o *object) fieldAt(path string) string { return lookup(o.fields, path, map[string]fieldMap{}) }
+func (o *object) fieldAt(path string) string {
+	return lookup(o.fields, path, map[string]fieldMap{})
+}
 
 type fieldMap = map[string]json.RawMessage
 
-// lookup walks down fields along path. Objects that were decoded on the way are kept in seen, by their path.
+// lookup walks down fields along path. Objects that were decoded on the way are kept in seen, by
+// their path.
 func lookup(fields fieldMap, path string, seen map[string]fieldMap) string {
 	rest := path
 	for {
@@ -116,7 +121,7 @@ func lookup(fields fieldMap, path string, seen map[string]fieldMap) string {
 		at := strings.TrimSuffix(path, "."+tail)
 		inner, ok := seen[at]
 		if !ok {
-			_ = json.Unmarshal(raw, &inner) // what is no object has no fields
+			_ = json.Unmarshal(raw, &inner) // only an object has fields
 			seen[at] = inner
 		}
 		fields, rest = inner, tail
@@ -140,13 +145,15 @@ func scalar(raw json.RawMessage) string {
 	return ""
 }
 
-// encoded is an object as the server sends it, and the places in it that differ from answer to answer.
+// encoded is an object as the server sends it, and the offsets of the parts that differ between
+// answers.
 //
 //	{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"},"spec":{...}}
 //	                               ^item      ^metaStart                    ^rv ^metaEnd
 type encoded struct {
-	json      []byte
-	item      int // where "metadata" begins: what is left of it, a list of a built-in kind leaves out
+	json []byte
+	// start of "metadata"; a list of a built-in kind leaves out the fields to its left
+	item      int
 	metaStart int // the metadata object is json[metaStart:metaEnd]
 	metaEnd   int
 	rvStart   int // the digits of the resourceVersion are json[rvStart:rvEnd]
@@ -155,9 +162,10 @@ type encoded struct {
 
 const rvField = `"resourceVersion":"`
 
-// encode writes the object with the given resourceVersion; 0 leaves it out, as the answer to a dry-run create does. The
-// order of the fields is the one of the real server's answers: kind, apiVersion, metadata, then the others by name. The
-// object's fields become parts of the encoding, so that an object in the log is not held twice.
+// encode writes the object with the given resourceVersion; 0 leaves it out, as the answer to a
+// dry-run create does. The fields have the order of the real server's answers: kind, apiVersion,
+// metadata, then the others by name. The object's fields become parts of the encoding, so that an
+// object in the log is not held twice.
 func (o *object) encode(rv int64) (encoded, error) {
 	o.meta.ResourceVersion = ""
 	if rv > 0 {
@@ -193,7 +201,7 @@ func (o *object) encode(rv int64) (encoded, error) {
 		buf = append(buf, o.fields[name]...)
 		ends[name] = len(buf)
 	}
-	e.json = bytes.Clone(append(buf, '}')) // without the room that was left
+	e.json = bytes.Clone(append(buf, '}')) // without spare capacity
 	for name, end := range ends {
 		start := end - len(o.fields[name])
 		o.fields[name] = json.RawMessage(e.json[start:end:end])

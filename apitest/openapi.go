@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serveOpenAPI answers the paths below /openapi/v3 with documents without schemas. They tell kubectl that the server
-// validates fields itself (the parameter fieldValidation), which it asks before it creates or applies anything.
+// serveOpenAPI answers the paths below /openapi/v3 with documents without schemas. From them
+// kubectl learns, before it creates or applies an object, that the server validates fields itself
+// (the parameter fieldValidation).
 func (c *call) serveOpenAPI(path string) bool {
 	rest, ok := strings.CutPrefix(path, "openapi/v3")
 	if !ok {
@@ -63,12 +64,15 @@ func (r *Resource) objectPath() string {
 
 func (r *Resource) patchOperation() map[string]any {
 	parameter := func(name string) map[string]any {
-		return map[string]any{"name": name, "in": "query", "schema": map[string]any{"type": "string", "uniqueItems": true}}
+		return map[string]any{"name": name, "in": "query",
+			"schema": map[string]any{"type": "string", "uniqueItems": true}}
 	}
 	return map[string]any{
-		"x-kubernetes-action":             "patch",
-		"x-kubernetes-group-version-kind": map[string]string{"group": r.Group, "version": r.Version, "kind": r.Kind},
-		"parameters":                      []any{parameter("dryRun"), parameter("fieldManager"), parameter("fieldValidation")},
-		"responses":                       map[string]any{"200": map[string]string{"description": "OK"}},
+		"x-kubernetes-action": "patch",
+		"x-kubernetes-group-version-kind": map[string]string{"group": r.Group, "version": r.Version,
+			"kind": r.Kind},
+		"parameters": []any{parameter("dryRun"), parameter("fieldManager"),
+			parameter("fieldValidation")},
+		"responses": map[string]any{"200": map[string]string{"description": "OK"}},
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// Without the Go types, a strategic merge patch does what it does with them.
+// A strategic merge patch has the same result with and without the Go types.
 func TestStrategicPatch_AsWithTypes(t *testing.T) {
 	const template = `{"metadata":{"labels":{"app":"a"}},"spec":{
 		"containers":[{"name":"c","image":"i:1","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],
@@ -45,7 +45,8 @@ func TestStrategicPatch_AsWithTypes(t *testing.T) {
 			`{"metadata":{"finalizers":["c/d"],"$deleteFromPrimitiveList/finalizers":["a/b"],"ownerReferences":[{"uid":"u","controller":true}]}}`},
 		{"/apis/apps/v1/namespaces/default/deployments/d", deployment,
 			`{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"new"},{"name":"c"}],"containers":[{"name":"new","image":"n"}]}}}}`},
-		{"/api/v1/namespaces/default/services/s", service, `{"spec":{"ports":[{"port":81,"targetPort":8081},{"port":82,"name":"third"}]}}`},
+		{"/api/v1/namespaces/default/services/s", service,
+			`{"spec":{"ports":[{"port":81,"targetPort":8081},{"port":82,"name":"third"}]}}`},
 		{"/api/v1/nodes/n", node, `{"spec":{"taints":[{"key":"l","effect":"NoExecute"}]}}`},
 	} {
 		var got [2]map[string]any
@@ -63,7 +64,7 @@ func TestStrategicPatch_AsWithTypes(t *testing.T) {
 	}
 }
 
-// What is known of fields without the Go types is what the types' tags say.
+// The merge rules that are used without the Go types equal the tags of the types.
 func TestStrategicPatch_KnowsTheTags(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{})
 	for _, gvk := range s.BuiltinKinds() {
@@ -102,8 +103,8 @@ func checkTags(t *testing.T, path string, typ reflect.Type) {
 	}
 }
 
-// patched applies a patch and returns what is left of the answer without what differs from run to run, and without the empty
-// values that typed objects have.
+// patched applies a patch and returns the answer without the values that differ between runs and
+// without the empty values that typed objects have.
 func patched(t *testing.T, s *apitest.Server, path, patch string) map[string]any {
 	resp := send(t, s, "PATCH", path, "application/strategic-merge-patch+json", patch)
 	require.Equal(t, 200, resp.code, resp.body)

@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// wantsPretty reports whether a person is likely to read the answer, by the rules of the real server.
+// wantsPretty reports whether the answer is to be indented for people, by the rules of the real
+// server.
 func wantsPretty(r *http.Request) bool {
 	if value := r.URL.Query().Get("pretty"); value != "" {
 		pretty, err := strconv.ParseBool(value)
 		return err == nil && pretty
 	}
 	agent := r.UserAgent()
-	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") ||
+		strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
 // prettyWriter holds an answer back until finish, which indents it if it is JSON.
@@ -38,7 +40,7 @@ func (w *prettyWriter) finish() {
 	}
 	var indented bytes.Buffer
 	if json.Indent(&indented, w.body.Bytes(), "", "  ") != nil {
-		indented = w.body // it is text
+		indented = w.body // the answer is plain text
 	}
-	_, _ = w.ResponseWriter.Write(indented.Bytes()) // a client that is gone needs no answer
+	_, _ = w.ResponseWriter.Write(indented.Bytes()) // the client may be gone
 }

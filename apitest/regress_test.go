@@ -22,13 +22,16 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// What client-go's fake clientset got wrong, or gets wrong still.
+// The bugs of client-go's fake clientset, some of them still open.
 
-// kubernetes/kubernetes#87472, #95372: what is written between an informer's LIST and its WATCH is not lost.
+// kubernetes/kubernetes#87472, #95372: a write between an informer's LIST and its WATCH is not
+// lost.
 func TestRegress_87472_NothingIsLostBetweenListAndWatch(t *testing.T) {
 	bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
-		s.Faults().Fail(1, apitest.Match{If: func(r apitest.Request) bool { return r.Query.Has("sendInitialEvents") }},
-			apierrors.NewInternalError(assert.AnError)) // so that it lists
+		s.Faults().Fail(1, apitest.Match{If: func(r apitest.Request) bool {
+			return r.Query.Has("sendInitialEvents")
+		}},
+			apierrors.NewInternalError(assert.AnError)) // forces a LIST
 		s.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "watch"}, Delay: time.Minute})
 		factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config(s)), 0)
 		lister := factory.Core().V1().ConfigMaps().Lister()
@@ -38,7 +41,7 @@ func TestRegress_87472_NothingIsLostBetweenListAndWatch(t *testing.T) {
 		synctest.Wait()
 		require.NotEmpty(t, s.Requests(apitest.Match{Verb: "list"}))
 
-		require.NoError(t, s.Create(configMap("default", "late"))) // the watch waits for its minute
+		require.NoError(t, s.Create(configMap("default", "late"))) // the watch waits for its delay
 		time.Sleep(2 * time.Minute)
 		_, err := lister.ConfigMaps("default").Get("late")
 		assert.NoError(t, err)
@@ -62,17 +65,19 @@ func TestRegress_141528_DeletionsAreNotLost(t *testing.T) {
 	assert.Equal(t, watch.Deleted, (<-w.ResultChan()).Type)
 }
 
-// kubernetes/kubernetes#139716, #129408: a streaming list ends, and with the right annotation, also if nothing is there.
+// kubernetes/kubernetes#139716, #129408: a streaming list of an empty collection ends too, with the
+// right annotation.
 func TestRegress_139716_StreamingListEnds(t *testing.T) {
 	s := start(t, apitest.Options{})
-	lines := openWatch(t, s, mapsPath+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+	lines := openWatch(t, s, mapsPath+"?watch=true&sendInitialEvents=true"+
+		"&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
 	line, err := lines.ReadString('\n')
 	require.NoError(t, err)
 	assert.Contains(t, line, `"type":"BOOKMARK"`)
 	assert.Contains(t, line, `"k8s.io/initial-events-end":"true"`)
 }
 
-// A watch with a field selector gets no other object.
+// A watch with a field selector receives only objects that match.
 func TestWatchesHonourFieldSelectors(t *testing.T) {
 	s := start(t, apitest.Options{})
 	lines := openWatch(t, s, mapsPath+"?watch=true&fieldSelector=metadata.name%3Db")
@@ -83,7 +88,8 @@ func TestWatchesHonourFieldSelectors(t *testing.T) {
 	assert.Contains(t, line, `"name":"b"`)
 }
 
-// kubernetes/kubernetes#92537, #115093: a version from the future is refused in the form that clients know, cause included.
+// kubernetes/kubernetes#92537, #115093: a version that does not exist yet is refused in the form
+// that clients know, cause included.
 func TestRegress_115093_TooLargeVersionHasItsCause(t *testing.T) {
 	bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
 		maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
@@ -104,40 +110,45 @@ func TestRegress_85221_TokenAndVersionExcludeEachOther(t *testing.T) {
 	maps := kubernetes.NewForConfigOrDie(config(s)).CoreV1().ConfigMaps("default")
 	page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
 	require.NoError(t, err)
-	_, err = maps.List(t.Context(), metav1.ListOptions{Continue: page.Continue, ResourceVersion: page.ResourceVersion})
+	_, err = maps.List(t.Context(),
+		metav1.ListOptions{Continue: page.Continue, ResourceVersion: page.ResourceVersion})
 	assert.True(t, apierrors.IsBadRequest(err), "%v", err)
-	_, err = maps.List(t.Context(), metav1.ListOptions{Continue: page.Continue, ResourceVersion: "0"})
+	_, err = maps.List(t.Context(),
+		metav1.ListOptions{Continue: page.Continue, ResourceVersion: "0"})
 	assert.NoError(t, err, "but any version will do")
 }
 
-// kubernetes/kubernetes#83520: both forms of an expired version bring client-go's own informer back to a good state.
+// kubernetes/kubernetes#83520: both forms of an expired version let client-go's own informer
+// recover.
 func TestRegress_83520_InformersRecoverFromExpiredVersions(t *testing.T) {
 	for name, fault := range map[string]apitest.Fault{
 		"status": {Err: apierrors.NewResourceExpired("too old resource version")},
 		"event":  {Stream: apitest.ErrorStream},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, apitest.Options{Scheme: scheme.Scheme}, func(t *testing.T, s *apitest.Server) {
-				factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config(s)), 0)
-				informer := factory.Core().V1().ConfigMaps().Informer()
-				stop := make(chan struct{})
-				factory.Start(stop)
-				cache.WaitForCacheSync(stop, informer.HasSynced)
-				fault.Match, fault.Times = apitest.Match{Verb: "watch"}, 1
-				s.Faults().Add(fault)
-				s.Faults().Break(apitest.Match{}, apitest.CloseStream)
-				require.NoError(t, s.Create(configMap("default", "a")))
-				s.Faults().Compact()
-				time.Sleep(time.Minute)
-				assert.Equal(t, []string{"default/a"}, informer.GetStore().ListKeys())
-				close(stop)
-				factory.Shutdown()
-			})
+			bubble(t, apitest.Options{Scheme: scheme.Scheme},
+				func(t *testing.T, s *apitest.Server) {
+					factory := informers.NewSharedInformerFactory(
+						kubernetes.NewForConfigOrDie(config(s)), 0)
+					informer := factory.Core().V1().ConfigMaps().Informer()
+					stop := make(chan struct{})
+					factory.Start(stop)
+					cache.WaitForCacheSync(stop, informer.HasSynced)
+					fault.Match, fault.Times = apitest.Match{Verb: "watch"}, 1
+					s.Faults().Add(fault)
+					s.Faults().Break(apitest.Match{}, apitest.CloseStream)
+					require.NoError(t, s.Create(configMap("default", "a")))
+					s.Faults().Compact()
+					time.Sleep(time.Minute)
+					assert.Equal(t, []string{"default/a"}, informer.GetStore().ListKeys())
+					close(stop)
+					factory.Shutdown()
+				})
 		})
 	}
 }
 
-// Selectors of every form choose what they say.
+// Selectors of every form select the right objects.
 func TestSelectorsOfEveryForm(t *testing.T) {
 	s := start(t, apitest.Options{})
 	for _, app := range []string{"x", "y"} {
@@ -145,11 +156,14 @@ func TestSelectorsOfEveryForm(t *testing.T) {
 		cm.Labels = map[string]string{"app": app}
 		require.NoError(t, s.Create(cm))
 	}
-	require.NoError(t, s.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "none"}}))
+	require.NoError(t, s.Create(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "none"}}))
 	for selector, want := range map[string]string{
-		"app": "x y", "!app": "none", "app=x": "x", "app!=x": "none y", "app in (x,y)": "x y", "app notin (x)": "none y", "other": "",
+		"app": "x y", "!app": "none", "app=x": "x", "app!=x": "none y", "app in (x,y)": "x y",
+		"app notin (x)": "none y", "other": "",
 	} {
-		got := send(t, s, "GET", mapsPath+"?labelSelector="+strings.ReplaceAll(strings.ReplaceAll(selector, " ", "%20"), "=", "%3D"), "", "")
+		got := send(t, s, "GET", mapsPath+"?labelSelector="+
+			strings.ReplaceAll(strings.ReplaceAll(selector, " ", "%20"), "=", "%3D"), "", "")
 		var names []string
 		for _, name := range []string{"none", "x", "y"} {
 			if strings.Contains(got.body, `"name":"`+name+`"`) {

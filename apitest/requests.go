@@ -10,23 +10,26 @@ import (
 	"time"
 )
 
-// Request is one request that the server got.
+// Request is one request that the server received.
 type Request struct {
-	Time        time.Time
-	Verb        string // get, list, watch, create, update, patch, delete, deletecollection; or the HTTP method in lower case
+	Time time.Time
+	// get, list, watch, create, update, patch, delete, deletecollection; or the HTTP method in
+	// lower case
+	Verb        string
 	Path        string
 	Group       string
 	Version     string
-	Resource    string // the plural; "" for a path that is not about objects
+	Resource    string // the plural; "" for a path without objects
 	Subresource string
 	Namespace   string
 	Name        string
 	Query       url.Values
 	Header      http.Header
-	Code        int // the HTTP status that was answered; 0 before that, and if the connection was cut instead
+	// the HTTP status of the answer; 0 before the answer, and if the connection was cut
+	Code int
 }
 
-// requestLogLen bounds the log of requests; the older half goes when it is full.
+// requestLogLen bounds the log of requests; the older half is dropped when it is full.
 const requestLogLen = 100_000
 
 type requestLog struct {
@@ -50,8 +53,9 @@ func (l *requestLog) answered(r *Request, code int) {
 	r.Code = code
 }
 
-// Requests returns the requests that match, in the order in which they arrived; open watches are among them. The zero Match
-// matches every request. The log is long, but bounded: the last 50,000 are always in it.
+// Requests returns the requests that match, in the order in which they arrived; open watches are
+// among them. The zero Match matches every request. The log is long, but bounded: the last 50,000
+// are always in it.
 func (s *Server) Requests(match Match) []Request {
 	s.requests.mu.Lock()
 	all := make([]Request, 0, len(s.requests.all))

@@ -22,30 +22,32 @@ type Resource struct {
 	Categories []string
 	Namespaced bool
 
-	// Status says that status is a subresource: writes of the object leave its status alone, and writes to
-	// .../status leave everything else alone.
+	// Status makes status a subresource: writes of the object ignore its status, and writes to
+	// .../status change nothing else.
 	Status bool
 
-	// Fields are the field selectors that the resource supports besides metadata.name and metadata.namespace, as
-	// paths: "spec.nodeName".
+	// Fields lists the field selectors besides metadata.name and metadata.namespace, as paths:
+	// "spec.nodeName".
 	Fields []string
 
 	traits
 }
 
-// traits are the ways in which kinds that Kubernetes itself serves differ from custom ones. Their zero value is a
-// custom resource.
+// traits are the ways in which kinds that Kubernetes itself serves differ from custom ones. Their
+// zero value is a custom resource.
 type traits struct {
-	builtin             bool // items of a list carry no kind; strategic merge patches are understood
+	// items of a list carry no kind; strategic merge patches are understood
+	builtin             bool
 	noGeneration        bool // metadata.generation stays unset
 	unconditionalUpdate bool // a PUT without resourceVersion overwrites
 	createOnUpdate      bool // a PUT of an absent object creates it
 	returnsDeleted      bool // DELETE answers with the object, not with a Status
-	plainFieldErrors    bool // has no field selectors of its own, and says so in other words
-	name                nameRule
+	// supports no other field selectors, and its error says so in another message
+	plainFieldErrors bool
+	name             nameRule
 }
 
-// nameRule says which names a kind accepts.
+// nameRule defines the names that a kind accepts.
 type nameRule int
 
 const (
@@ -118,8 +120,8 @@ func (g *registry) findName(name string) *Resource {
 	return nil
 }
 
-// findType resolves a Go type without apiVersion and kind by its name; where two groups have the kind, the type's import
-// path decides (k8s.io/api/events/v1).
+// findType resolves a Go type without apiVersion and kind by its name; where two groups have the
+// kind, the type's import path decides (k8s.io/api/events/v1).
 func (g *registry) findType(obj any) *Resource {
 	t := reflect.TypeOf(obj)
 	for t.Kind() == reflect.Pointer {

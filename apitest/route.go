@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// route reads from a request what it is about, as kube-apiserver does:
+// route parses the method and the path of a request as kube-apiserver does:
 //
 //	/api/v1/namespaces/{namespace}/{plural}/{name}/{subresource}
 //	/apis/{group}/{version}/{plural}/{name}
 //	/apis/{group}/{version}/watch/{plural}
 func route(r *http.Request) Request {
 	req := Request{
-		Time: time.Now(), Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header,
+		Time: time.Now(), Verb: strings.ToLower(r.Method), Path: r.URL.Path, Query: r.URL.Query(),
+		Header: r.Header,
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
@@ -30,7 +31,7 @@ func route(r *http.Request) Request {
 	if watchPath {
 		parts = parts[1:]
 	}
-	// A namespace's own path looks like the path of objects in it; its subresources do not make a plural.
+	// The path of a namespace's subresource looks like the path of objects in it, but is not one.
 	if parts[0] == "namespaces" && len(parts) > 2 && !isNamespaceSubresource(parts) {
 		req.Namespace, parts = parts[1], parts[2:]
 	}
@@ -54,7 +55,7 @@ func isNamespaceSubresource(parts []string) bool {
 
 func verb(method string, req Request, watchPath bool) string {
 	if watchPath && method != http.MethodGet {
-		return strings.ToLower(method) // no verb: it is not allowed
+		return strings.ToLower(method) // no verb: the method is not allowed
 	}
 	switch method {
 	case http.MethodGet, http.MethodHead:
@@ -82,7 +83,8 @@ func verb(method string, req Request, watchPath bool) string {
 	return strings.ToLower(method)
 }
 
-// isTrue reads a boolean parameter as Kubernetes does: anything but "false" and "0" is true, an empty value too.
+// isTrue reads a boolean parameter as Kubernetes does: anything but "false" and "0" is true, an
+// empty value too.
 func isTrue(value string, present bool) bool {
 	return present && !strings.EqualFold(value, "false") && value != "0"
 }

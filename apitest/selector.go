@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selector is what a list or watch asks for, besides the namespace.
+// selector holds the criteria of a list or watch besides the namespace.
 type selector struct {
 	prefix string // of the keys
 	labels labels.Selector
 	fields fields.Selector
 }
 
-// newSelector checks that the resource supports the fields. A name in the path, as in a watch of one object, is a field
-// selector of metadata.name.
+// newSelector checks that the resource supports the fields. A name in the path, as in a watch of
+// one object, is a field selector of metadata.name.
 func newSelector(t target, label labels.Selector, field fields.Selector) (*selector, error) {
 	s := &selector{prefix: t.prefix(), labels: label, fields: field}
 	if s.labels == nil {
@@ -37,7 +37,8 @@ func newSelector(t target, label labels.Selector, field fields.Selector) (*selec
 	}
 	if !s.fields.Empty() {
 		if name, ok := s.fields.RequiresExactMatch("metadata.name"); !ok || name != t.name {
-			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+			return nil, apierrors.NewBadRequest(
+				"fieldSelector metadata.name doesn't match requested name")
 		}
 		return s, nil
 	}
@@ -47,23 +48,25 @@ func newSelector(t target, label labels.Selector, field fields.Selector) (*selec
 
 func (r *Resource) convertField(label, value string) (string, string, error) {
 	switch {
-	case label == "metadata.name", label == "metadata.namespace" && (r.Namespaced || r.plainFieldErrors),
+	case label == "metadata.name",
+		label == "metadata.namespace" && (r.Namespaced || r.plainFieldErrors),
 		slices.Contains(r.Fields, label):
 		return label, value, nil
 	case r.plainFieldErrors:
-		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
+		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label,
+			"metadata.name", "metadata.namespace")
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
 func (s *selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
 
-// matches ignores the namespace: lists read only the keys that have it.
+// matches ignores the namespace: lists read only the keys in it.
 func (s *selector) matches(v *version) bool {
 	return s.labels.Matches(v.labels) && (s.fields.Empty() || s.fields.Matches(v.fieldView()))
 }
 
-// fieldView lets field selectors look at a version.
+// fieldView presents a version to field selectors.
 type fieldView struct{ v *version }
 
 func (v *version) fieldView() fields.Fields { return fieldView{v} }

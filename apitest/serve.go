@@ -52,13 +52,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drop closes the connection after the first line of the answer. Before that, net/http's client would try again unasked.
+// drop closes the connection after the first line of the answer. If it closed earlier, net/http's
+// client would retry by itself.
 func (c *call) drop() {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler) // net/http's way to close a connection
 	}
-	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n") // it is closed in any case
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n") // it is closed anyway
 	_ = conn.Close()
 }
 
@@ -77,8 +78,8 @@ func (c *call) sleep(d time.Duration) bool {
 
 func (c *call) error(err error) { writeError(c.w, err) }
 
-// resolve finds the resource of the request, and answers 404 as the real server does if there is none: a Status below a
-// version that is served, plain text elsewhere.
+// resolve finds the resource of the request. If it does not exist, the answer is the real server's
+// 404: a Status below a served version, plain text elsewhere.
 func (c *call) resolve() bool {
 	s := c.server
 	s.log.mu.RLock()
@@ -89,7 +90,8 @@ func (c *call) resolve() bool {
 	}
 	s.log.mu.RUnlock()
 	if r != nil && (c.Subresource == "" || (c.Subresource == "status" && r.Status)) {
-		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace, name: c.Name}
+		c.target = target{resource: r, subresource: c.Subresource, namespace: c.Namespace,
+			name: c.Name}
 		return true
 	}
 	if !known {
@@ -100,16 +102,18 @@ func (c *call) resolve() bool {
 	return false
 }
 
-// genericError is what the router of the real server says before any handler does.
+// genericError is an error of the real server's router, before any handler runs.
 func genericError(code int) error {
 	message := fmt.Sprintf("%d: %s", code, http.StatusText(code))
 	if code == http.StatusNotAcceptable {
 		message += "\n\nAvailable representations: " + contentJSON
 	}
-	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0,
+		false)
 }
 
-// allowed reports whether the path of the request has its method: objects are not made above their namespace, for example.
+// allowed reports whether the path supports the method: objects cannot be created without a
+// namespace in the path, for example.
 func (c *call) allowed() bool {
 	r, scoped := c.resource, c.Namespace != "" || !c.resource.Namespaced
 	switch c.Verb {
@@ -134,7 +138,8 @@ func (c *call) serveResource() {
 		return
 	}
 	if !c.resource.Namespaced && c.Namespace != "" && !c.resource.isNamespaces() {
-		c.error(genericError(http.StatusNotFound)) // a cluster-wide kind has no path below a namespace
+		// a cluster-wide kind has no path below a namespace
+		c.error(genericError(http.StatusNotFound))
 		return
 	}
 	if !c.resource.Namespaced {
@@ -154,7 +159,8 @@ func (c *call) serveResource() {
 		return
 	}
 	handler := map[string]func() error{
-		"get": c.get, "list": c.list, "watch": c.watch, "create": c.create, "update": c.update, "patch": c.patch,
+		"get": c.get, "list": c.list, "watch": c.watch, "create": c.create, "update": c.update,
+		"patch":  c.patch,
 		"delete": c.delete, "deletecollection": c.deleteCollection,
 	}[c.Verb]
 	if err := handler(); err != nil {
@@ -193,7 +199,7 @@ func (c *call) get() error {
 	return nil
 }
 
-// serveNonResource serves the paths that are not about objects.
+// serveNonResource serves the paths without objects.
 func (c *call) serveNonResource() {
 	if c.http.Method != http.MethodGet && c.http.Method != http.MethodHead {
 		c.error(genericError(http.StatusMethodNotAllowed))
@@ -204,7 +210,7 @@ func (c *call) serveNonResource() {
 	case "healthz", "livez", "readyz":
 		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		c.w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = c.w.Write([]byte("ok")) // a client that is gone needs no answer
+		_, _ = c.w.Write([]byte("ok")) // the client may be gone
 	case "version":
 		writeJSON(c.w, http.StatusOK, serverVersion)
 	default:

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apitest is a Kubernetes API server in memory: for tests of controllers, and to try things on.
+// Package apitest is a Kubernetes API server in memory, for tests and demonstrations.
 //
-//	[apitest] -> reflector -> deltafifo -> informer -> handlers -> workqueue -> controller -> [apitest]
+//	[apitest] -> reflector -> deltafifo -> informer -> handlers -> workqueue -> controller
+//	    ^-------------------------------- writes -----------------------------------'
 //
-// Its one idea is the revision log: every write of any object takes the next resourceVersion, a list shows the state at one
-// resourceVersion, and a watch from N is the log after N. What it answers is what kube-apiserver answers, the text of an
-// error included. Faults (failures, cut streams, expired versions, a replica that lags behind) come on demand or from a seed.
+// Its one idea is the revision log: every write of any object takes the next resourceVersion, a
+// list shows the state at one resourceVersion, and a watch from N is the log after N. Its answers
+// are those of kube-apiserver, including the texts of errors. Faults (failures, cut streams,
+// expired versions, a replica that lags behind) happen on demand or from a seed.
 //
-// Read resource.go and object.go (what is stored), log.go and compact.go (the log), write.go and delete.go (what a write
-// does), then server.go, route.go, serve.go, list.go and watch.go (how it is served), and faults.go.
+// Read resource.go and object.go (the data), log.go and compact.go (the log), write.go and
+// delete.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go (the
+// requests), and faults.go.
 //
-// What a cluster does around its API servers, this one does at once or not at all: pods are not scheduled, deleted objects
-// have no grace period, a namespace takes its objects with it, owners do not. There is no schema, so values are neither
-// defaulted nor validated beyond their metadata, and no admission beyond the existence of the namespace. Unknown fields are
-// kept, unless Options.Scheme knows the type. There are no managed fields and no server-side apply, no subresource but
-// status, no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind, and the two kinds
-// of events, are stored apart.
+// There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
+// period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
+// There is no schema, so values are neither defaulted nor validated beyond their metadata, and no
+// admission beyond the existence of the namespace. Unknown fields are kept, unless Options.Scheme
+// knows the type. There are no managed fields and no server-side apply, no subresource but status,
+// no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind,
+// and the two kinds of events, are stored apart.
 //
-// Goroutines: those of net/http, one a connection, from Start or StartPipe; Close ends them and waits for them. Locking: the
-// log's mutex guards all state, and no network call is made under it. A Server may be used by any number of goroutines.
+// Goroutines: those of net/http, one a connection, from Start or StartPipe; Close ends them and
+// waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
+// A Server may be used by any number of goroutines.
 //
 // To see it work: go test -v -run 'Story|Example' ./apitest
 package apitest
@@ -42,23 +47,27 @@ type Options struct {
 	// Resources are served besides the built-in kinds.
 	Resources []Resource
 
-	// Scheme, if set, teaches the server the Go types of kinds, usually k8s.io/client-go/kubernetes/scheme.Scheme. It
-	// then reads protobuf bodies, which client-go's typed clients send by default; reports unknown and mistyped fields
-	// and drops them; and applies strategic merge patches by the types' tags. It answers in JSON in any case.
+	// Scheme, if set, teaches the server the Go types of the kinds, usually
+	// k8s.io/client-go/kubernetes/scheme.Scheme. It then reads protobuf bodies, which client-go's
+	// typed clients send by default; reports unknown and mistyped fields and drops them; and
+	// applies strategic merge patches by the types' tags. It answers in JSON in any case.
 	Scheme *runtime.Scheme
 
-	// AnyNamespace allows objects in namespaces that do not exist. Otherwise there are default, kube-system, kube-public
-	// and kube-node-lease, and creating an object elsewhere is answered with 404, as by a real server.
+	// AnyNamespace allows objects in namespaces that do not exist. Otherwise there are default,
+	// kube-system, kube-public and kube-node-lease, and creating an object elsewhere is answered
+	// with 404, as by a real server.
 	AnyNamespace bool
 
-	// BookmarkInterval is the time between two bookmarks of a watch. 0 means a minute, as for a real server.
+	// BookmarkInterval is the time between two bookmarks of a watch. 0 means a minute, as for a
+	// real server.
 	BookmarkInterval time.Duration
 
-	// CompactInterval is how long old versions can be read at least; after twice that time they cannot. 0 means five
-	// minutes, as for a real server; less than 0 keeps them.
+	// CompactInterval is the least time for which old versions can be read; after twice that time
+	// they are gone. 0 means five minutes, as for a real server; less than 0 keeps them.
 	CompactInterval time.Duration
 
-	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than 0 means no bound.
+	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than
+	// 0 means no bound.
 	HistoryLen int
 
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.
@@ -74,7 +83,8 @@ const (
 
 // Server is a Kubernetes API server in memory. It is an http.Handler; Start and StartPipe serve it.
 type Server struct {
-	// URL is the base of the server's addresses, without a trailing slash. Start and StartPipe set it.
+	// URL is the base of the server's addresses, without a trailing slash. Start and StartPipe set
+	// it.
 	URL string
 
 	options     Options
@@ -85,17 +95,17 @@ type Server struct {
 	faults      *Faults
 	requests    requestLog
 
-	front front
-	wg    sync.WaitGroup // requests being served
-	done  chan struct{}  // closed by Close
+	frontend frontend
+	wg       sync.WaitGroup // requests being served
+	done     chan struct{}  // closed by Close
 
 	mu      sync.Mutex
 	closed  bool
 	streams map[*stream]struct{} // the open watches
 }
 
-// NewServer returns a server that is not reachable yet. It panics if Options.Resources has a resource without version,
-// kind or plural.
+// NewServer returns a server that is not reachable yet. It panics if Options.Resources has a
+// resource without version, kind or plural.
 func NewServer(options Options) *Server {
 	orDefault(&options.BookmarkInterval, defaultBookmarkInterval)
 	orDefault(&options.CompactInterval, defaultCompactInterval)
@@ -118,10 +128,13 @@ func NewServer(options Options) *Server {
 	s.namespaces = s.log.resources.find("", "v1", "namespaces")
 	s.definitions = s.log.resources.find(definitionGroup, "v1", "customresourcedefinitions")
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
-		obj := &object{fields: map[string]json.RawMessage{"spec": json.RawMessage(`{"finalizers":["kubernetes"]}`)}}
+		obj := &object{fields: map[string]json.RawMessage{"spec": json.RawMessage(
+			`{"finalizers":["kubernetes"]}`)}}
 		obj.meta.Name = name
-		if _, err := s.create(target{resource: s.namespaces, name: name}, obj, write{direct: true}); err != nil {
-			panic(fmt.Sprintf("create namespace %s: %v", name, err)) // a broken law of this package
+		if _, err := s.create(target{resource: s.namespaces, name: name}, obj,
+			write{direct: true}); err != nil {
+			// a broken invariant of this package
+			panic(fmt.Sprintf("create namespace %s: %v", name, err))
 		}
 	}
 	for _, r := range options.Resources {
@@ -138,7 +151,8 @@ func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Register serves one more kind. It fails if the resource is incomplete, or its group, version and plural are served already.
+// Register serves one more kind. It fails if the resource is incomplete, or its group, version and
+// plural are served already.
 func (s *Server) Register(r Resource) error {
 	r.traits = traits{}
 	if err := r.validate(); err != nil {
@@ -157,15 +171,16 @@ func (s *Server) Register(r Resource) error {
 func (s *Server) Faults() *Faults { return s.faults }
 
 // Start serves on a free port of the loopback interface until Close. It answers a request with 403
-// unless its Host is an IP address, localhost or a name under .localhost: otherwise a web page could
-// reach the server by DNS rebinding.
+// unless its Host is an IP address, localhost or a name under .localhost: without this check, a web
+// page could reach the server by DNS rebinding.
 func (s *Server) Start() error {
 	listen := func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 	return s.start(safeHosts(s), listen, (&net.Dialer{}).DialContext)
 }
 
-// StartPipe serves on connections that never leave the process, so that client, transport and server can live in one
-// testing/synctest bubble: it, Close, and every use of Client or Transport belong inside the bubble.
+// StartPipe serves on connections that never leave the process, so that client, transport and
+// server can live in one testing/synctest bubble: it, Close, and every use of Client or Transport
+// belong inside the bubble.
 func (s *Server) StartPipe() error {
 	pipe := newPipeListener()
 	return s.start(s, pipe.open, pipe.dial)
@@ -180,7 +195,7 @@ func (s *Server) start(
 	if closed {
 		return errors.New("start server: it is closed")
 	}
-	url, err := s.front.open(handler, listen, dial)
+	url, err := s.frontend.open(handler, listen, dial)
 	if err != nil {
 		return fmt.Errorf("start server: %w", err)
 	}
@@ -188,8 +203,8 @@ func (s *Server) start(
 	return nil
 }
 
-// Close ends every request and connection, and waits until they have ended. It may be called more than once. What is stored
-// can be read on.
+// Close ends every request and connection, and waits until they have ended. It may be called more
+// than once. The stored objects can still be read with Get and List.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -197,16 +212,16 @@ func (s *Server) Close() {
 		close(s.done)
 	}
 	s.mu.Unlock()
-	s.front.close()
+	s.frontend.close()
 	s.wg.Wait()
 }
 
 // Client returns an http.Client that reaches the server.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.Transport()} }
 
-// Transport returns the transport that reaches the server, for rest.Config.Transport. Every call returns the same one; it is
-// nil before Start or StartPipe. Close closes its idle connections.
-func (s *Server) Transport() *http.Transport { return s.front.transport() }
+// Transport returns the transport that reaches the server, for rest.Config.Transport. Every call
+// returns the same one; it is nil before Start or StartPipe. Close closes its idle connections.
+func (s *Server) Transport() *http.Transport { return s.frontend.transport() }
 
 // ServeHTTP serves one request. A closed server answers 503.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -23,8 +23,9 @@ func benchPod(i int) *corev1.Pod {
 			Labels: map[string]string{"app": "bench", "shard": fmt.Sprint(i % 10)},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:   fmt.Sprintf("node-%03d", i%100),
-			Containers: []corev1.Container{{Name: "c", Image: "registry.example/app:v1"}, {Name: "d", Image: "registry.example/side:v1"}},
+			NodeName: fmt.Sprintf("node-%03d", i%100),
+			Containers: []corev1.Container{{Name: "c", Image: "registry.example/app:v1"},
+				{Name: "d", Image: "registry.example/side:v1"}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1"},
 	}
@@ -38,7 +39,7 @@ func benchServer(b *testing.B, pods int) *apitest.Server {
 	return s
 }
 
-// How fast an object is stored, without a request.
+// Store an object without a request.
 func BenchmarkCreate(b *testing.B) {
 	s := apitest.NewServer(apitest.Options{})
 	b.ReportAllocs()
@@ -47,7 +48,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// How fast 50,000 pods are listed over loopback.
+// List 50,000 pods over loopback.
 func BenchmarkList(b *testing.B) {
 	s := benchServer(b, 50_000)
 	client := s.Client()
@@ -62,14 +63,15 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// How fast one write reaches each of many watches over loopback.
+// Deliver one write to each of many watches over loopback.
 func BenchmarkWatchFanOut(b *testing.B) {
 	for _, watches := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("watches=%d", watches), func(b *testing.B) {
 			s := benchServer(b, 1)
 			events := make(chan struct{}, watches)
 			for range watches {
-				resp, err := s.Client().Get(s.URL + "/api/v1/pods?watch=true&resourceVersion=" + s.ResourceVersion())
+				resp, err := s.Client().Get(s.URL + "/api/v1/pods?watch=true&resourceVersion=" +
+					s.ResourceVersion())
 				require.NoError(b, err)
 				b.Cleanup(func() { _ = resp.Body.Close() })
 				go countLines(resp, events)

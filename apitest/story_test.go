@@ -20,7 +20,7 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// world is a server with ConfigMaps in a bubble, and the verbs of the stories.
+// world is a server with ConfigMaps in a bubble; its methods are the verbs of the stories.
 type world struct {
 	t      *testing.T
 	server *apitest.Server
@@ -40,7 +40,7 @@ func story(t *testing.T, tell func(w *world)) {
 	})
 }
 
-// write makes an object, or changes it.
+// write creates or changes an object.
 func (w *world) write(name string) (version string) {
 	cm := configMap("default", name, "at", w.server.ResourceVersion())
 	if w.server.Create(cm) != nil {
@@ -71,9 +71,10 @@ func (w *world) list(query string) (names, version string) {
 	return strings.Join(all, " "), list.ResourceVersion
 }
 
-// watch follows the collection from a version; w.saw tells what came.
+// watch watches the collection from a version; w.saw checks the events.
 func (w *world) watch(query string) {
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, w.server.URL+mapsPath+"?watch=true&"+query, nil)
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet,
+		w.server.URL+mapsPath+"?watch=true&"+query, nil)
 	require.NoError(w.t, err)
 	go func() {
 		resp, err := w.server.Client().Do(req)
@@ -108,7 +109,8 @@ func (w *world) saw(want ...string) {
 	w.events = nil
 }
 
-// A list tells the version it shows; a watch from there misses nothing and repeats nothing, whatever happened in between.
+// A list reports its version; a watch from that version misses no event and repeats none, whatever
+// happened in between.
 func TestStory_ListThenWatchLosesNothing(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")
@@ -125,8 +127,8 @@ func TestStory_ListThenWatchLosesNothing(t *testing.T) {
 	})
 }
 
-// The log does not go back for ever. Who comes too late lists again.
-func TestStory_WhoComesTooLateListsAgain(t *testing.T) {
+// The log is bounded. A client that asks for a compacted version must list again.
+func TestStory_ACompactedVersionNeedsANewList(t *testing.T) {
 	story(t, func(w *world) {
 		version := w.write("a")
 		w.delete("a")
@@ -143,8 +145,8 @@ func TestStory_WhoComesTooLateListsAgain(t *testing.T) {
 	})
 }
 
-// A replica that lags behind takes a client that accepts old states back in time. One that asks for the version it has seen
-// waits, or is told that the future is not there yet.
+// A replica that lags behind shows old states to a client that accepts them. A client that asks for
+// the version it has seen waits, or gets an error if the replica does not reach it in time.
 func TestStory_ALaggingReplicaGoesBackInTime(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")
@@ -164,7 +166,7 @@ func TestStory_ALaggingReplicaGoesBackInTime(t *testing.T) {
 	})
 }
 
-// A streaming list is a watch that begins with the state, and says when that was all.
+// A streaming list is a watch that begins with the present state and marks its end.
 func TestStory_StreamingList(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")
@@ -176,7 +178,7 @@ func TestStory_StreamingList(t *testing.T) {
 	})
 }
 
-// Pages are cut from one state: what is written while a client turns them does not show.
+// All pages show one state: writes between two pages are not visible.
 func TestStory_PagesShowOneState(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")

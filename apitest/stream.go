@@ -38,32 +38,32 @@ func (s *Server) Watches(match Match) []Request {
 	return open
 }
 
-// fail makes the stream fail at the next moment it looks.
+// fail makes the stream fail as soon as it checks for faults.
 func (s *stream) fail(kind StreamFault) {
-	s.hurt.Store(&kind)
+	s.broken.Store(&kind)
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// faultDue returns how the stream is to fail before it sends anything more.
+// faultDue returns the fault that must be applied before anything else is sent.
 func (s *stream) faultDue() StreamFault {
 	if s.fault.Stream != NoStreamFault && s.sent >= s.fault.AfterEvents {
 		return s.fault.Stream
 	}
-	if hurt := s.hurt.Load(); hurt != nil {
-		return *hurt
+	if broken := s.broken.Load(); broken != nil {
+		return *broken
 	}
 	return NoStreamFault
 }
 
-// suffer fails in a way. The stream ends when it returns.
-func (s *stream) suffer(kind StreamFault) {
+// applyFault makes the stream fail as kind says. The stream ends when it returns.
+func (s *stream) applyFault(kind StreamFault) {
 	switch kind {
 	case CutStream:
 		s.out.WriteString(`{"type":"MODIFIED","object":{"kind":"` + s.resource.Kind + `","metad`)
-		_ = s.flush() // the connection is cut in any case
+		_ = s.flush() // the connection is cut anyway
 		panic(http.ErrAbortHandler)
 	case StallStream:
 		if s.flush() != nil {
@@ -79,7 +79,7 @@ func (s *stream) suffer(kind StreamFault) {
 			return
 		}
 		s.sendError(expired())
-	default: // CloseStream ends in order
-		_ = s.flush() // the stream ends in any case
+	default: // CloseStream ends normally
+		_ = s.flush() // the stream ends anyway
 	}
 }

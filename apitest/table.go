@@ -18,15 +18,20 @@ type column struct {
 	cell func(*object) any
 }
 
-// columns are those that kubectl prints of the kinds one looks at most. Other kinds have their name and age.
+// columns are those that kubectl prints for the most common kinds. Other kinds have their name and
+// age.
 var columns = map[string][]column{
-	"configmaps.":      {{"Data", "string", func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
-	"secrets.":         {at("Type", "type"), {"Data", "string", func(o *object) any { return countFields(o, "data") }}},
-	"namespaces.":      {at("Status", "status.phase")},
-	"pods.":            {at("Status", "status.phase"), at("Node", "spec.nodeName")},
-	"services.":        {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
-	"deployments.apps": {at("Ready", "status.readyReplicas"), at("Desired", "spec.replicas"), at("Available", "status.availableReplicas")},
-	"replicasets.apps": {at("Desired", "spec.replicas"), at("Current", "status.replicas"), at("Ready", "status.readyReplicas")},
+	"configmaps.": {{"Data", "string",
+		func(o *object) any { return countFields(o, "data") + countFields(o, "binaryData") }}},
+	"secrets.": {at("Type", "type"),
+		{"Data", "string", func(o *object) any { return countFields(o, "data") }}},
+	"namespaces.": {at("Status", "status.phase")},
+	"pods.":       {at("Status", "status.phase"), at("Node", "spec.nodeName")},
+	"services.":   {at("Type", "spec.type"), at("Cluster-IP", "spec.clusterIP")},
+	"deployments.apps": {at("Ready", "status.readyReplicas"), at("Desired", "spec.replicas"),
+		at("Available", "status.availableReplicas")},
+	"replicasets.apps": {at("Desired", "spec.replicas"), at("Current", "status.replicas"),
+		at("Ready", "status.readyReplicas")},
 	"leases.coordination.k8s.io": {
 		at("Holder", "spec.holderIdentity"),
 	},
@@ -51,7 +56,7 @@ func (r *Resource) columns() []column {
 	return columns[r.Plural+"."+r.Group]
 }
 
-// newTable returns a table without rows. A watch sends the columns with its first one only.
+// newTable returns a table without rows. A watch sends the columns only with its first table.
 func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
@@ -62,7 +67,8 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 		return t
 	}
 	add := func(name, kind, format string) {
-		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
+		t.ColumnDefinitions = append(t.ColumnDefinitions,
+			metav1.TableColumnDefinition{Name: name, Type: kind, Format: format})
 	}
 	add("Name", "string", "name")
 	for _, col := range c.resource.columns() {
@@ -76,7 +82,7 @@ func (c *call) newTable(meta metav1.ListMeta, withColumns bool) *metav1.Table {
 	return t
 }
 
-// addRow adds an object. includeObject says how much of it comes with the row.
+// addRow adds an object. includeObject selects how much of it the row contains.
 func (c *call) addRow(t *metav1.Table, e encoded, o *object) {
 	row := metav1.TableRow{Cells: []any{o.meta.Name}}
 	for _, col := range c.resource.columns() {

@@ -24,20 +24,22 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// The transcripts are requests and answers on the wire, in a bubble with a clock of its own.
+// The transcripts are requests and answers on the wire, in a bubble with its own clock.
 //
-//	GET|POST|PUT|PATCH|DELETE PATH [-H Name=value]... [BODY]   one request; $continue is the last list's token
-//	watch ID PATH [-H Name=value]...                           opens a watch; events are printed as they come
-//	sleep DURATION                                             lets time pass
-//	compact, lag, catch-up, close|cut|stall|expire             faults; the last four of every open watch
-//	fail N VERB CODE                                           the next N requests of the verb get the status
-//	requests                                                   the requests since the last such line
+//	METHOD PATH [-H Name=value]... [BODY]  one request; $continue is the last list's token
+//	watch ID PATH [-H Name=value]...       opens a watch; its events are printed as they arrive
+//	sleep DURATION                         lets time pass
+//	compact, lag, catch-up                 faults of the server
+//	close|cut|stall|expire                 faults of every open watch
+//	fail N VERB CODE                       the next N requests of the verb get the status
+//	requests                               the requests since the last such line
 func TestTranscripts(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/apitest/*.txt") {
 		t.Run(file.Name, func(t *testing.T) {
 			bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
 				require.NoError(t, s.Register(apitest.Resource{
-					Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true, Status: true,
+					Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets",
+					Namespaced: true, Status: true,
 				}))
 				w := &wire{t: t, server: s, client: s.Client()}
 				file.Play(t, transcript.Ours, w.exec)
@@ -67,7 +69,7 @@ func (w *wire) exec(cmd transcript.Command) string {
 	defer w.mu.Unlock()
 	lines := w.events
 	w.events = nil
-	slices.SortStableFunc(lines, func(a, b string) int { // watches have no order among each other
+	slices.SortStableFunc(lines, func(a, b string) int { // the order among watches is not defined
 		idA, _, _ := strings.Cut(a, " ")
 		idB, _, _ := strings.Cut(b, " ")
 		return strings.Compare(idA, idB)
@@ -121,7 +123,8 @@ func (w *wire) do(cmd transcript.Command) string {
 }
 
 var (
-	uidPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	uidPattern = regexp.MustCompile(
+		`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	tokenPattern = regexp.MustCompile(`"continue":"([^"]+)"`)
 )
 
@@ -172,7 +175,7 @@ func (w *wire) request(cmd transcript.Command) string {
 	return strings.Join(append(out, mask(string(body))), "\n")
 }
 
-// mask hides what differs from run to run.
+// mask hides the values that differ between runs.
 func mask(body string) string {
 	body = uidPattern.ReplaceAllString(body, "UID")
 	body = tokenPattern.ReplaceAllString(body, `"continue":"TOKEN"`)

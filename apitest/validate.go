@@ -32,7 +32,9 @@ func (s *Server) admitNamespaceLocked(r *Resource, namespace, name string) error
 	}
 	if ns.object.meta.DeletionTimestamp != nil {
 		err := apierrors.NewForbidden(r.GroupResource(), name,
-			fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+			fmt.Errorf(
+				"unable to create new content in namespace %s because it is being terminated",
+				namespace))
 		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 			Type:    "NamespaceTerminating",
 			Message: fmt.Sprintf("namespace %s is being terminated", namespace),
@@ -43,7 +45,8 @@ func (s *Server) admitNamespaceLocked(r *Resource, namespace, name string) error
 	return nil
 }
 
-// matchNamespace gives the object the namespace of the request, and refuses an object that names another.
+// matchNamespace gives the object the namespace of the request, and refuses an object that names
+// another.
 func matchNamespace(r *Resource, namespace string, meta *metav1.ObjectMeta) error {
 	if !r.Namespaced {
 		meta.Namespace = ""
@@ -53,7 +56,8 @@ func matchNamespace(r *Resource, namespace string, meta *metav1.ObjectMeta) erro
 		meta.Namespace = namespace
 	}
 	if meta.Namespace != namespace {
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		return apierrors.NewBadRequest(
+			"the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
 }
@@ -75,7 +79,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	m.DeletionTimestamp, m.DeletionGracePeriodSeconds = nil, nil
 	//lint:ignore SA1019 old clients send it
 	m.SelfLink = ""
-	if !r.noGeneration { // where nobody counts, what the client says stays
+	if !r.noGeneration { // otherwise the client's value stays
 		m.Generation = 1
 	}
 	if r.Status && !keepStatus {
@@ -96,7 +100,7 @@ func (r *Resource) prepareForCreate(obj *object, keepStatus bool) {
 	}
 }
 
-// prepareForUpdate carries over what an update cannot change.
+// prepareForUpdate carries over the values that an update cannot change.
 func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	switch {
 	case subresource == "status":
@@ -126,8 +130,8 @@ func (r *Resource) prepareForUpdate(obj, old *object, subresource string) {
 	}
 }
 
-// specChanged reports whether the object differs in what its generation counts: for a built-in kind the spec, for a custom
-// one everything but metadata, and but status where that is a subresource.
+// specChanged reports whether the object differs in what its generation counts: for a built-in kind
+// the spec, for a custom one everything but metadata, and but status where that is a subresource.
 func (r *Resource) specChanged(obj, old *object) bool {
 	if r.builtin {
 		if _, ok := old.fields["spec"]; ok {
@@ -154,8 +158,8 @@ func (r *Resource) validateName(name string, prefix bool) []string {
 	return validation.NameIsDNSSubdomain(name, prefix)
 }
 
-// validateMeta checks an object's metadata, and against the old object's if that is not nil. The real server does the latter
-// twice, for all kinds and for each, and says so twice.
+// validateMeta checks an object's metadata, and compares it with the old object's if that is not
+// nil. The real server does the latter twice, for all kinds and for each, and reports errors twice.
 func (r *Resource) validateMeta(obj, old *object) error {
 	at := field.NewPath("metadata")
 	errs := validation.ValidateObjectMeta(&obj.meta, r.Namespaced, r.validateName, at)
@@ -169,7 +173,7 @@ func (r *Resource) validateMeta(obj, old *object) error {
 	return apierrors.NewInvalid(r.GroupVersionKind().GroupKind(), obj.meta.Name, errs)
 }
 
-// fieldSet returns what field selectors see of the object besides its name and namespace.
+// fieldSet returns the values that field selectors see besides name and namespace.
 func (r *Resource) fieldSet(obj *object) map[string]string {
 	if len(r.Fields) == 0 {
 		return nil
@@ -183,7 +187,8 @@ func (r *Resource) fieldSet(obj *object) map[string]string {
 	return set
 }
 
-// defaultFields fills in the values that Kubernetes selects by although the object leaves them out.
+// defaultFields fills in the defaults that Kubernetes uses for selection although the object leaves
+// them out.
 func (r *Resource) defaultFields(set map[string]string, obj *object) {
 	orDefault := func(path, value string) {
 		if set[path] == "" && slices.Contains(r.Fields, path) {

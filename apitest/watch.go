@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	minWatchTimeout   = 30 * time.Minute // a watch without timeoutSeconds lasts this long, up to twice as long
-	bookmarkBeforeEnd = 2 * time.Second  // the last bookmark of a watch
+	// a watch without timeoutSeconds lasts this long, up to twice as long
+	minWatchTimeout   = 30 * time.Minute
+	bookmarkBeforeEnd = 2 * time.Second // the last bookmark of a watch
 )
 
 // stream is one open watch.
 //
-//	W1  a watch from N sends the events after N that it selects, in the order of the log, each once; or ERROR, and ends
-//	W2  a bookmark at N comes when every event up to N was sent
+//	W1  a watch from N sends the events after N that it selects, each once, in the order of the
+//	    log, or it sends ERROR and ends
+//	W2  a bookmark at N is sent after every event up to N
 type stream struct {
 	*call
 	selector  *selector
@@ -31,18 +33,19 @@ type stream struct {
 	coll      *collection
 	out       *buffer
 	from      int64 // events up to this resourceVersion are not to be sent
-	floor     int64 // of the newest event when the watch began: a bookmark up to it says nothing new
-	pos       int   // of the next event, counted from the first that the collection ever had
+	// resourceVersion of the newest event when the watch began; a bookmark up to it is redundant
+	floor     int64
+	pos       int   // of the next event, counted from the first event of the collection
 	sent      int   // events, without bookmarks
 	seen      int64 // every event up to this resourceVersion was sent
 	endDue    bool  // the bookmark that ends the initial events is still to be sent
 	tableHead bool  // the columns of a table were sent
 
-	wake chan struct{}               // a fault came
-	hurt atomic.Pointer[StreamFault] // what Faults.Break did to it
+	wake   chan struct{}               // there is a fault to apply
+	broken atomic.Pointer[StreamFault] // the fault of Faults.Break
 }
 
-// watch sends the events of the log as they come.
+// watch sends the events of the log as they are written.
 func (c *call) watch() error {
 	options, sel, err := c.listOptions()
 	if err != nil {
@@ -56,13 +59,13 @@ func (c *call) watch() error {
 		call: c, selector: sel, bookmarks: options.AllowWatchBookmarks && !c.fault.DropBookmarks,
 		wake: make(chan struct{}, 1),
 	}
-	began := c.server.log.current() // before the client can know that it watches
+	began := c.server.log.current() // before the client has the headers
 	c.w.Header().Set("Content-Type", contentJSON)
 	c.w.WriteHeader(http.StatusOK)
 	s.out = bufferFor(c.w)
 	defer s.out.free()
 	if s.flush() != nil {
-		return nil // the client is gone
+		return nil // the client has disconnected
 	}
 	c.server.openStream(s)
 	defer c.server.closeStream(s)
@@ -89,8 +92,8 @@ func watchTimeout(options internalversion.ListOptions) time.Duration {
 	return minWatchTimeout + rand.N(minWatchTimeout)
 }
 
-// begin finds where the watch starts, and returns the objects that it sends first. Its errors are sent as events: once
-// headers could be sent, so does the real server.
+// begin finds where the watch starts, and returns the objects that it sends first. Its errors are
+// sent as events, as the real server does once the headers are sent.
 func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]*version, error) {
 	l := s.server.log
 	wantsState := options.SendInitialEvents != nil && *options.SendInitialEvents
@@ -122,7 +125,8 @@ func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]
 	case rv == 0:
 		s.from = l.visible
 	case rv < l.compacted:
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", rv, l.compacted))
+		return nil, apierrors.NewResourceExpired(
+			fmt.Sprintf("too old resource version: %d (%d)", rv, l.compacted))
 	default:
 		s.from = rv
 	}
@@ -141,7 +145,8 @@ func (l *revisionLog) current() int64 {
 	return l.rv
 }
 
-// next returns the events that are to be sent now. If there are none, it returns a channel that is closed when there are.
+// next returns the events that are to be sent now, or else a channel that is closed when there are
+// new ones.
 func (s *stream) next() (events []event, moved <-chan struct{}, err error) {
 	l := s.server.log
 	l.mu.Lock()
@@ -178,7 +183,7 @@ func (s *stream) run(timeout time.Duration) {
 	bookmarkDue := s.endDue && s.fault.DelayBookmarks == 0
 	for {
 		if kind := s.faultDue(); kind != NoStreamFault {
-			s.suffer(kind)
+			s.applyFault(kind)
 			return
 		}
 		events, moved, err := s.next()
@@ -220,7 +225,7 @@ func (s *stream) run(timeout time.Duration) {
 	}
 }
 
-// untilBookmark is the time to the next bookmark: an interval, or what is left to shortly before the deadline.
+// untilBookmark is the time to the next bookmark: an interval, or less if the deadline is near.
 func (s *stream) untilBookmark(deadline time.Time) time.Duration {
 	if s.endDue && s.fault.DelayBookmarks > 0 {
 		return s.fault.DelayBookmarks
@@ -232,7 +237,8 @@ func (s *stream) untilBookmark(deadline time.Time) time.Duration {
 	return wait + s.fault.DelayBookmarks
 }
 
-// sendEvent sends what the event means to this watch: an object that comes to match is added, one that ceases to is deleted.
+// sendEvent sends the event as this watch sees it: an object that begins to match is added, and one
+// that ceases to match is deleted.
 func (s *stream) sendEvent(e event) {
 	if e.now.rv <= s.from || (s.namespace != "" && e.now.namespace != s.namespace) {
 		return

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// target is what a request is about.
+// target names the object of a request.
 type target struct {
 	resource        *Resource
 	subresource     string
@@ -26,17 +26,19 @@ type target struct {
 
 func (t target) key() string { return objectKey(t.namespace, t.name) }
 
-func (t target) notFound() error { return apierrors.NewNotFound(t.resource.GroupResource(), t.name) }
+func (t target) notFound() error {
+	return apierrors.NewNotFound(t.resource.GroupResource(), t.name)
+}
 
-// write says how a write is to be done.
+// write holds the options of a write.
 type write struct {
 	dryRun bool
-	direct bool // by the test itself, not through HTTP: no admission, status is kept
+	direct bool // called by the test, not through HTTP: no admission, status is kept
 }
 
 const generateNameAttempts = 8
 
-// create stores a new object, under a name that it makes if there is only a generateName.
+// create stores a new object, under a generated name if there is only a generateName.
 func (s *Server) create(t target, obj *object, w write) (*version, error) {
 	if obj.meta.Name != "" || obj.meta.GenerateName == "" {
 		return s.createNamed(t, obj, w)
@@ -59,7 +61,8 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	if err := matchNamespace(r, t.namespace, &obj.meta); err != nil {
 		return nil, err
 	}
-	hasVersion := strings.Trim(obj.meta.ResourceVersion, "0123456789") == "" && strings.Trim(obj.meta.ResourceVersion, "0") != ""
+	hasVersion := strings.Trim(obj.meta.ResourceVersion, "0123456789") == "" &&
+		strings.Trim(obj.meta.ResourceVersion, "0") != ""
 	r.prepareForCreate(obj, w.direct)
 
 	s.log.mu.Lock()
@@ -93,7 +96,7 @@ func (s *Server) createNamed(t target, obj *object, w write) (*version, error) {
 	return s.storeLocked(c, obj)
 }
 
-// storeLocked commits obj, and lets the server follow what it says about the server.
+// storeLocked commits obj, and serves the kind that it defines if it is a CustomResourceDefinition.
 func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	if c.resource.isDefinitions() {
 		if err := s.defineLocked(obj); err != nil {
@@ -103,17 +106,18 @@ func (s *Server) storeLocked(c *collection, obj *object) (*version, error) {
 	return s.log.commitLocked(c, obj)
 }
 
-// dryVersion is the answer to a write that is not to be stored.
+// dryVersion is the answer to a dry run.
 func dryVersion(obj *object, rv int64) (*version, error) {
 	enc, err := obj.encode(rv)
-	return &version{encoded: enc, rv: rv, object: obj, namespace: obj.meta.Namespace, name: obj.meta.Name}, err
+	return &version{encoded: enc, rv: rv, object: obj, namespace: obj.meta.Namespace,
+		name: obj.meta.Name}, err
 }
 
-// mutation computes the object to store from the one that is stored; old is nil if there is none.
+// mutation computes the object to store from the stored one; old is nil if it does not exist.
 type mutation func(old *version) (*object, error)
 
-// update replaces an object with what mutate makes of it. uid, if not empty, must be that of the stored object.
-// It reports whether the object was created.
+// update replaces an object with the result of mutate. uid, if not empty, must be that of the
+// stored object. It reports whether the object was created.
 func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*version, bool, error) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -129,8 +133,10 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	}
 	if uid != "" && uid != old.object.meta.UID {
 		return nil, false, apierrors.NewConflict(t.resource.GroupResource(), t.name, fmt.Errorf(
-			"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
-				"Precondition failed: UID in precondition: %s, UID in object meta: %s", t.storageKey(), uid, old.object.meta.UID))
+			"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "+
+				"AdditionalErrorMsg: "+
+				"Precondition failed: UID in precondition: %s, UID in object meta: %s",
+			t.storageKey(), uid, old.object.meta.UID))
 	}
 	obj, err := mutate(old)
 	if err != nil {
@@ -148,12 +154,14 @@ func (s *Server) update(t target, uid types.UID, w write, mutate mutation) (*ver
 	return v, false, err
 }
 
-// replaceLocked stores obj in place of old. An update that changes nothing is not stored, and one that takes the last
-// finalizer of an object that is to be deleted deletes it.
-func (s *Server) replaceLocked(c *collection, t target, old *version, obj *object, w write) (*version, error) {
+// replaceLocked stores obj in place of old. An update that changes nothing is not stored. An update
+// that removes the last finalizer of an object marked as deleted deletes it.
+func (s *Server) replaceLocked(c *collection, t target, old *version, obj *object,
+	w write) (*version, error) {
 	before, after := &old.object.meta, &obj.meta
 	grace := before.DeletionGracePeriodSeconds
-	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 && (grace == nil || *grace == 0)
+	finished := before.DeletionTimestamp != nil && len(after.Finalizers) == 0 &&
+		(grace == nil || *grace == 0)
 	answer, err := dryVersion(obj, old.rv)
 	if err != nil {
 		return nil, err
@@ -170,7 +178,8 @@ func (s *Server) replaceLocked(c *collection, t target, old *version, obj *objec
 	return s.storeLocked(c, obj)
 }
 
-func (s *Server) createByUpdateLocked(c *collection, t target, w write, mutate mutation) (*version, error) {
+func (s *Server) createByUpdateLocked(c *collection, t target, w write,
+	mutate mutation) (*version, error) {
 	obj, err := mutate(nil)
 	if err != nil {
 		return nil, err
@@ -192,8 +201,8 @@ func (s *Server) createByUpdateLocked(c *collection, t target, w write, mutate m
 	return s.storeLocked(c, obj)
 }
 
-// checkVersion compares the resourceVersion that the writer saw with the stored one. An object without one gets the stored one
-// if its kind may be overwritten.
+// checkVersion compares the resourceVersion that the writer saw with the stored one. An object
+// without one gets the stored version if its kind may be overwritten.
 func checkVersion(t target, obj *object, current int64) error {
 	seen := obj.meta.ResourceVersion
 	if seen == "" || seen == "0" {
@@ -203,7 +212,8 @@ func checkVersion(t target, obj *object, current int64) error {
 		}
 		kind := schema.GroupKind{Group: t.resource.Group, Kind: t.resource.Plural}
 		return apierrors.NewInvalid(kind, t.name, field.ErrorList{field.Invalid(
-			field.NewPath("metadata", "resourceVersion"), uint64(0), "must be specified for an update")})
+			field.NewPath("metadata", "resourceVersion"), uint64(0),
+			"must be specified for an update")})
 	}
 	n, err := strconv.ParseUint(seen, 10, 64)
 	if err != nil {
@@ -215,7 +225,8 @@ func checkVersion(t target, obj *object, current int64) error {
 	return nil
 }
 
-var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+var errModified = errors.New(
+	"the object has been modified; please apply your changes to the latest version and try again")
 
 // storageKey is the object's key in etcd, which some error texts show.
 func (t target) storageKey() string {
@@ -226,19 +237,22 @@ func (t target) storageKey() string {
 	return prefix + t.resource.Plural + "/" + t.key()
 }
 
-// checkPreconditions compares what a delete requires with the stored object.
+// checkPreconditions compares the preconditions of a delete with the stored object.
 func checkPreconditions(t target, want *metav1.Preconditions, have *metav1.ObjectMeta) error {
 	if want == nil {
 		return nil
 	}
 	kind := schema.GroupResource{Group: t.resource.Group, Resource: t.resource.Kind}
 	if want.UID != nil && *want.UID != have.UID {
-		return apierrors.NewConflict(kind, t.name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record "+
-			"(%s). The object might have been deleted and then recreated", *want.UID, have.UID))
+		return apierrors.NewConflict(kind, t.name,
+			fmt.Errorf("the UID in the precondition (%s) does not match the UID in record "+
+				"(%s). The object might have been deleted and then recreated", *want.UID, have.UID))
 	}
 	if want.ResourceVersion != nil && *want.ResourceVersion != have.ResourceVersion {
-		return apierrors.NewConflict(kind, t.name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the "+
-			"ResourceVersion in record (%s). The object might have been modified", *want.ResourceVersion, have.ResourceVersion))
+		return apierrors.NewConflict(kind, t.name,
+			fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the "+
+				"ResourceVersion in record (%s). The object might have been modified",
+				*want.ResourceVersion, have.ResourceVersion))
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ func TestCluster_DiesWithItsOwner(t *testing.T) {
 	require.Len(t, servers, 2)
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
-	require.Eventually(t, func() bool { return !isRunning(servers[0]) && !isRunning(servers[1]) }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !isRunning(servers[0]) && !isRunning(servers[1]) },
+		patience, 10*time.Millisecond)
 }
 
 // children are the processes that pid has started.
@@ -49,7 +50,7 @@ func children(t *testing.T, pid int) []string {
 	return pids
 }
 
-// isRunning is false for a zombie too: nobody may be there to bury it.
+// isRunning is false for a zombie too: its parent may never collect it.
 func isRunning(pid string) bool {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(text), ") Z ")

@@ -15,7 +15,8 @@ import (
 	"example.com/informerstack/internal/conformance"
 )
 
-// The transcripts say what this server answers: with -update, it answers anew. What others write has no part in it.
+// The transcripts contain the answers of this server; -update records them again. Writes of other
+// clients do not change them.
 func TestConformance(t *testing.T) {
 	writeOn(t)
 	conformance.Run(t, conformance.Target{
@@ -26,7 +27,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// writeOn moves the server's resourceVersion on, a hundred times a second, until the test has ended. The server may be restarted.
+// writeOn advances the server's resourceVersion a hundred times a second, until the test has ended.
+// The server may be restarted.
 func writeOn(t *testing.T) {
 	config := shared.Config(cluster.AdminToken)
 	config.QPS, config.Burst = 100, 1
@@ -38,7 +40,8 @@ func writeOn(t *testing.T) {
 		n := 0
 		for ctx.Err() == nil {
 			noise := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "noise-"}}
-			if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, noise, metav1.CreateOptions{}); err == nil {
+			if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, noise,
+				metav1.CreateOptions{}); err == nil {
 				n++
 			}
 		}

@@ -28,8 +28,8 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// Two processes take turns. When the leader is killed, the other takes over once the lease has expired; when it is asked to
-// end, at once, because it gives the lease back.
+// Two processes take turns. When the leader is killed, the other takes over once the lease has
+// expired; when it is asked to end, at once, because it gives the lease back.
 func TestProgram_LeadersTakeTurns(t *testing.T) {
 	t.Run("server=apitest", func(t *testing.T) {
 		server := apitest.NewServer(apitest.Options{})
@@ -51,9 +51,12 @@ func takeTurns(t *testing.T, kubeconfig string) {
 	require.NoError(t, err)
 	objects := newConfigMapsAt(t, config)
 	candidate := func(identity string) *program {
-		return startProgram(t, "run", "--kubeconfig", kubeconfig, "--namespace", objects.namespace, "--reconcile", "--output", "json",
-			"--leader-elect", "--leader-elect-identity", identity, "--leader-elect-resource-namespace", objects.namespace,
-			"--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s", "--leader-elect-retry-period", "200ms")
+		return startProgram(t, "run", "--kubeconfig", kubeconfig, "--namespace", objects.namespace,
+			"--reconcile", "--output", "json",
+			"--leader-elect", "--leader-elect-identity", identity,
+			"--leader-elect-resource-namespace", objects.namespace,
+			"--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s",
+			"--leader-elect-retry-period", "200ms")
 	}
 	labelled := map[string]string{checksumName: "true"}
 	key := func(name string) string { return objects.namespace + "/" + name }
@@ -87,8 +90,8 @@ func takeTurns(t *testing.T, kubeconfig string) {
 }
 
 // Once another process leads, no reconcile of the former leader has a live context and none starts,
-// although its grace period is longer: when it is cut off while it shuts down, and when it shuts down
-// because it has lost the lease.
+// although its grace period is longer: when it is cut off while it shuts down, and when it shuts
+// down because it has lost the lease.
 func TestLead_ReconcilesEndBeforeTheNextLeader(t *testing.T) {
 	stop := func(t *testing.T, p *process) {
 		p.stop()
@@ -161,7 +164,8 @@ func newProcess(t *testing.T, name, namespace string, drain bool, other *process
 	}
 	p.ctx, p.stop = context.WithCancel(t.Context())
 	config := p.link.config(shared.Config(cluster.AdminToken))
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, leaseName,
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace,
+		leaseName,
 		resourcelock.ResourceLockConfig{Identity: name}, config, 2*time.Second)
 	require.NoError(t, err)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

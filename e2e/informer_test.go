@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -52,38 +51,39 @@ var configMapResource = corev1.SchemeGroupVersion.WithResource("configmaps")
 func typedSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	return reflector.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
+	return reflector.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace,
+		fields.Everything())
 }
 
 func dynamicSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	resource := client.Resource(configMapResource).Namespace(namespace)
-	return &reflector.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return resource.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, options)
-		},
-	}
+	return sourceOf(resource.List, resource.Watch)
 }
 
 func metadataSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
 	client, err := metadata.NewForConfig(config)
 	require.NoError(t, err)
 	resource := client.Resource(configMapResource).Namespace(namespace)
+	return sourceOf(resource.List, resource.Watch)
+}
+
+func sourceOf[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error), watch reflector.WatchFuncWithContext,
+) reflector.ListerWatcher {
 	return &reflector.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return resource.List(ctx, options)
+		ListWithContextFunc: func(
+			ctx context.Context, options metav1.ListOptions,
+		) (runtime.Object, error) {
+			return list(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, options)
-		},
+		WatchFuncWithContext: watch,
 	}
 }
 
-// Whatever the form of the objects, by LIST or by streaming list: handlers hear what happened on the server, in order.
+// For each form of objects, by LIST or by streaming list, handlers receive the changes on the
+// server in order.
 func TestInformer_FollowsTheServer(t *testing.T) {
 	for _, form := range forms {
 		for _, streaming := range []bool{true, false} {
@@ -91,24 +91,29 @@ func TestInformer_FollowsTheServer(t *testing.T) {
 				objects := newConfigMaps(t, shared)
 				objects.create("before", nil)
 				var way link
-				source := form.source(t, way.config(shared.Config(cluster.AdminToken)), objects.namespace)
-				handler := startInformer(t, source, form.example, reflector.Options{UseWatchList: &streaming})
+				source := form.source(t, way.config(shared.Config(cluster.AdminToken)),
+					objects.namespace)
+				handler := startInformer(t, source, form.example,
+					reflector.Options{UseWatchList: &streaming})
 				handler.saw("add before")
 				objects.create("a", nil)
 				objects.change("a", "2")
 				objects.delete("a")
 				handler.saw("add before", "add a", "update a", "delete a")
 				if streaming { // one stream is both
-					assert.Equal(t, [3]int{1, 0, 0}, [3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
+					assert.Equal(t, [3]int{1, 0, 0},
+						[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
 				} else {
-					assert.Equal(t, [3]int{0, 1, 1}, [3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
+					assert.Equal(t, [3]int{0, 1, 1},
+						[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
 				}
 			})
 		}
 	}
 }
 
-// After a lost connection the informer goes on where it was: nothing is listed again, nothing is missed.
+// After a lost connection the informer continues from its last event: it lists nothing again and
+// misses nothing.
 func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	var way link
@@ -120,14 +125,14 @@ func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 	way.cut()
 	objects.create("b", nil)
 	objects.delete("a")
-	way.mend()
+	way.restore()
 	handler.saw("add a", "add b", "delete a")
 	assert.Equal(t, 1, way.asked("LIST"))
 	assert.Equal(t, 2, way.asked("WATCH"))
 }
 
-// The API server restarts and history is compacted while the informer is away: 410, a relist, and a tombstone for the
-// delete that nobody can tell any more.
+// The API server restarts and history is compacted while the informer is away: 410, a relist, and a
+// tombstone for the delete whose event is lost.
 func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
 		t.Run(fmt.Sprintf("streaming=%t", streaming), func(t *testing.T) {
@@ -135,7 +140,8 @@ func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 			objects.create("a", nil)
 			objects.create("b", nil)
 			var way link
-			source := typedSource(t, way.config(shared.Config(cluster.AdminToken)), objects.namespace)
+			source := typedSource(t, way.config(shared.Config(cluster.AdminToken)),
+				objects.namespace)
 			handler := startInformer(t, source, &corev1.ConfigMap{}, reflector.Options{
 				UseWatchList: &streaming,
 				Backoff:      &wait.Backoff{Duration: 100 * time.Millisecond},
@@ -146,40 +152,44 @@ func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 			objects.delete("a")
 			objects.change("b", "2")
 			forget(t)
-			way.mend()
+			way.restore()
 			handler.sawInAnyOrder("add a", "add b", "add c", "update b", "update c", "tombstone a")
-			if streaming { // the watch was told 410
-				assert.Equal(t, [3]int{2, 0, 1}, [3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
-			} else { // the second of three was
-				require.Eventually(t, func() bool { return way.asked("WATCH") == 3 }, patience, 10*time.Millisecond)
+			if streaming { // the watch got 410
+				assert.Equal(t, [3]int{2, 0, 1},
+					[3]int{way.asked("STREAM"), way.asked("LIST"), way.asked("WATCH")})
+			} else { // the second of three got it
+				require.Eventually(t, func() bool { return way.asked("WATCH") == 3 }, patience,
+					10*time.Millisecond)
 				assert.Equal(t, [2]int{0, 2}, [2]int{way.asked("STREAM"), way.asked("LIST")})
 			}
 		})
 	}
 }
 
-// Without its cache the API server reads from etcd, and etcd forgets what is compacted: a watch from before gets 410 with
-// no restart.
+// Without its cache the API server reads from etcd, which drops compacted revisions: an older watch
+// gets 410 without a restart.
 func TestInformer_RelistsAfterCompaction(t *testing.T) {
 	c := cluster.New(t, cluster.Options{APIServerArgs: []string{"--watch-cache=false"}})
 	objects := newConfigMaps(t, c)
 	objects.create("a", nil)
 	var way link
 	source := typedSource(t, way.config(c.Config(cluster.AdminToken)), objects.namespace)
-	handler := startInformer(t, source, &corev1.ConfigMap{}, reflector.Options{Backoff: &wait.Backoff{Duration: 100 * time.Millisecond}})
+	handler := startInformer(t, source, &corev1.ConfigMap{},
+		reflector.Options{Backoff: &wait.Backoff{Duration: 100 * time.Millisecond}})
 	objects.create("b", nil)
 	handler.saw("add a", "add b")
 	way.cut()
 	objects.delete("a")
 	require.NoError(t, c.Compact(t.Context()))
-	way.mend()
+	way.restore()
 	handler.sawInAnyOrder("add a", "add b", "update b", "tombstone a")
 }
 
 // The API server crashes and comes back while the informer watches: changes from then on arrive.
 func TestInformer_SurvivesACrash(t *testing.T) {
 	objects := newConfigMaps(t, shared)
-	handler := startInformer(t, typedSource(t, shared.Config(cluster.AdminToken), objects.namespace), &corev1.ConfigMap{}, reflector.Options{})
+	handler := startInformer(t, typedSource(t, shared.Config(cluster.AdminToken),
+		objects.namespace), &corev1.ConfigMap{}, reflector.Options{})
 	objects.create("a", nil)
 	handler.saw("add a")
 	restart(t)
@@ -187,17 +197,20 @@ func TestInformer_SurvivesACrash(t *testing.T) {
 	handler.sawAtLeast("add b")
 }
 
-// Whoever may not list is told so, and the informer goes on trying.
+// Without the permission to list, the informer reports the error and keeps trying.
 func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	source := typedSource(t, shared.Config(cluster.WeakToken), objects.namespace)
-	told := make(chan error, 100)
-	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{
-		WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) { told <- err },
-	})
+	reported := make(chan error, 100)
+	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{},
+		informer.SharedIndexInformerOptions{
+			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) {
+				reported <- err
+			},
+		})
 	runInformer(t, inf)
 	select {
-	case err := <-told:
+	case err := <-reported:
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	case <-time.After(patience):
 		require.Fail(t, "no error")
@@ -206,10 +219,12 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(inf.Err()), "%v", inf.Err())
 }
 
-// One change, from the server to the worker and back: server, store, handler, queue, worker, server, store.
+// One change, from the server to the worker and back: server, store, handler, queue, worker,
+// server, store.
 func TestStory_OneChangeEndToEnd(t *testing.T) {
 	objects := newConfigMaps(t, shared)
-	inf := informer.NewSharedIndexInformer(typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
+	inf := informer.NewSharedIndexInformer(
+		typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
 		&corev1.ConfigMap{}, informer.SharedIndexInformerOptions{})
 	configMaps := objects.client.CoreV1().ConfigMaps(objects.namespace)
 	reconcile := func(ctx context.Context, name store.ObjectName) (controller.Result, error) {
@@ -221,8 +236,10 @@ func TestStory_OneChangeEndToEnd(t *testing.T) {
 		if configMap.Annotations["copy"] == configMap.Data["k"] {
 			return controller.Result{}, nil
 		}
-		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"copy":%q}}}`, configMap.ResourceVersion, configMap.Data["k"])
-		_, err = configMaps.Patch(ctx, name.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"copy":%q}}}`,
+			configMap.ResourceVersion, configMap.Data["k"])
+		_, err = configMaps.Patch(ctx, name.Name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		return controller.Result{}, err
 	}
 	ctrl := controller.New("copy", reconcile, controller.Options[store.ObjectName]{
@@ -252,7 +269,7 @@ func TestStory_OneChangeEndToEnd(t *testing.T) {
 	isCopied("2")
 }
 
-// journal is a handler that writes down what it hears.
+// journal is a handler that records its notifications.
 type journal struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -260,9 +277,11 @@ type journal struct {
 }
 
 // startInformer runs an informer with a journal until the test ends.
-func startInformer(t *testing.T, source reflector.ListerWatcher, example runtime.Object, options reflector.Options) *journal {
+func startInformer(t *testing.T, source reflector.ListerWatcher, example runtime.Object,
+	options reflector.Options) *journal {
 	j := &journal{t: t}
-	inf := informer.NewSharedIndexInformer(source, example, informer.SharedIndexInformerOptions{Reflector: options})
+	inf := informer.NewSharedIndexInformer(source, example,
+		informer.SharedIndexInformerOptions{Reflector: options})
 	_, err := inf.AddEventHandler(j)
 	require.NoError(t, err)
 	runInformer(t, inf)
@@ -304,16 +323,20 @@ func (j *journal) read() []string {
 
 func (j *journal) saw(want ...string) {
 	j.t.Helper()
-	require.EventuallyWithT(j.t, func(t *assert.CollectT) { assert.Equal(t, want, j.read()) }, patience, 10*time.Millisecond)
+	require.EventuallyWithT(j.t, func(t *assert.CollectT) { assert.Equal(t, want, j.read()) },
+		patience, 10*time.Millisecond)
 }
 
-// sawInAnyOrder is for what a relist tells: its order means nothing.
+// sawInAnyOrder checks the notifications of a relist, whose order is not defined.
 func (j *journal) sawInAnyOrder(want ...string) {
 	j.t.Helper()
-	require.EventuallyWithT(j.t, func(t *assert.CollectT) { assert.ElementsMatch(t, want, j.read()) }, patience, 10*time.Millisecond)
+	require.EventuallyWithT(j.t, func(t *assert.CollectT) {
+		assert.ElementsMatch(t, want, j.read())
+	}, patience, 10*time.Millisecond)
 }
 
 func (j *journal) sawAtLeast(want ...string) {
 	j.t.Helper()
-	require.EventuallyWithT(j.t, func(t *assert.CollectT) { assert.Subset(t, j.read(), want) }, patience, 10*time.Millisecond)
+	require.EventuallyWithT(j.t, func(t *assert.CollectT) { assert.Subset(t, j.read(), want) },
+		patience, 10*time.Millisecond)
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// link is a client's way to the server: it can be cut, and it counts what is asked.
+// link carries a client's connections to the server: it can be cut, and it counts requests.
 type link struct {
 	mu       sync.Mutex
 	down     bool
@@ -29,7 +29,7 @@ func (l *link) config(config *rest.Config) *rest.Config {
 	return config
 }
 
-// cut ends every connection; until mend there is no new one.
+// cut ends every connection; until restore there is no new one.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *link) cut() {
 	l.open = nil
 }
 
-func (l *link) mend() {
+func (l *link) restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = false
@@ -63,11 +63,13 @@ func (l *link) dial(ctx context.Context, network, address string) (net.Conn, err
 	return conn, nil
 }
 
-// asked is how many requests of a kind reached the server: LIST, WATCH, or STREAM, a watch with the initial events.
+// asked returns the number of requests of a kind that reached the server: LIST, WATCH, or STREAM, a
+// watch with the initial events.
 func (l *link) asked(kind string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(l.requests), func(k string) bool { return k != kind }))
+	return len(slices.DeleteFunc(slices.Clone(l.requests),
+		func(k string) bool { return k != kind }))
 }
 
 // counted counts the requests that are answered.

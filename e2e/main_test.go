@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the informer stack, and the suites that apitest passes, against a real kube-apiserver and etcd.
+// Package e2e runs the informer stack, and the suites that apitest passes, against a real
+// kube-apiserver and etcd.
 //
-// Read informer_test.go and program_test.go (the stack), conformance_test.go and record_test.go (what the server says);
-// cluster starts it. See README.md.
+// Read informer_test.go and program_test.go (the stack), conformance_test.go and record_test.go
+// (the server's answers); package cluster starts it. See README.md.
 package e2e
 
 import (
@@ -24,7 +25,7 @@ import (
 // shared is the cluster of all tests, which run one after the other: some restart its API server.
 var shared *cluster.Cluster
 
-// scratch is a folder that lasts as long as the cluster.
+// scratch is a folder that exists as long as the cluster.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -60,14 +61,14 @@ func restart(t *testing.T) {
 	require.NoError(t, shared.StartAPIServer(t.Context()))
 }
 
-// forget makes the cluster forget all history: every older resourceVersion is expired.
+// forget compacts the whole history of the cluster: every older resourceVersion is expired.
 func forget(t *testing.T) {
 	t.Helper()
 	require.NoError(t, shared.Compact(t.Context()))
 	restart(t)
 }
 
-// configMaps is a namespace of a test's own, and what is done there.
+// configMaps is the namespace of one test, with the writes that the test makes in it.
 type configMaps struct {
 	t         *testing.T
 	namespace string
@@ -80,19 +81,22 @@ func newConfigMaps(t *testing.T, c *cluster.Cluster) *configMaps {
 
 func newConfigMapsAt(t *testing.T, config *rest.Config) *configMaps {
 	config = rest.CopyConfig(config)
-	config.ContentType = "application/json" // which apitest understands, too
+	config.ContentType = "application/json" // which apitest supports too
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	return &configMaps{t, ns.Name, client}
 }
 
 func (c *configMaps) create(name string, labels map[string]string) {
 	c.t.Helper()
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: map[string]string{"k": "1"}}
-	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), configMap, metav1.CreateOptions{})
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Data: map[string]string{"k": "1"}}
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), configMap,
+		metav1.CreateOptions{})
 	require.NoError(c.t, err)
 }
 
@@ -100,18 +104,21 @@ func (c *configMaps) change(name, value string) {
 	c.t.Helper()
 	configMap := c.get(name)
 	configMap.Data = map[string]string{"k": value}
-	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(c.t.Context(), configMap, metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(c.t.Context(), configMap,
+		metav1.UpdateOptions{})
 	require.NoError(c.t, err)
 }
 
 func (c *configMaps) get(name string) *corev1.ConfigMap {
 	c.t.Helper()
-	configMap, err := c.client.CoreV1().ConfigMaps(c.namespace).Get(c.t.Context(), name, metav1.GetOptions{})
+	configMap, err := c.client.CoreV1().ConfigMaps(c.namespace).Get(c.t.Context(), name,
+		metav1.GetOptions{})
 	require.NoError(c.t, err)
 	return configMap
 }
 
 func (c *configMaps) delete(name string) {
 	c.t.Helper()
-	require.NoError(c.t, c.client.CoreV1().ConfigMaps(c.namespace).Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+	require.NoError(c.t, c.client.CoreV1().ConfigMaps(c.namespace).Delete(c.t.Context(), name,
+		metav1.DeleteOptions{}))
 }

@@ -25,16 +25,18 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// checksumName is the label by which a ConfigMap asks the program for a checksum, and the annotation that holds it.
+// checksumName is the label that requests a checksum, and the annotation that holds it.
 const checksumName = "informerstack.example.com/checksum"
 
-// The main job: the program keeps the checksums of the labelled ConfigMaps on a real server, and shows every hop.
+// The main job: the program keeps the checksums of the labelled ConfigMaps on a real server, and
+// shows every hop.
 func TestProgram_KeepsChecksums(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	labelled := map[string]string{checksumName: "true"}
 	objects.create("before", labelled)
 	objects.create("unlabelled", nil)
-	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace", objects.namespace, "--reconcile", "--output", "json")
+	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace",
+		objects.namespace, "--reconcile", "--output", "json")
 	hasChecksum := func(name, value string) {
 		t.Helper()
 		require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -51,7 +53,8 @@ func TestProgram_KeepsChecksums(t *testing.T) {
 	assert.Equal(t, 0, program.interrupt())
 	assert.Empty(t, objects.get("unlabelled").Annotations)
 	assert.Equal(t, []string{
-		"server ADDED", "deltafifo Add", "deltafifo Pop", "store Add", "handler OnAdd", "workqueue Add", "workqueue Get",
+		"server ADDED", "deltafifo Add", "deltafifo Pop", "store Add", "handler OnAdd",
+		"workqueue Add", "workqueue Get",
 		"worker reconcile",
 	}, program.firstHops(objects.namespace+"/during", 8))
 	program.printed("server PATCH /api/v1/namespaces/" + objects.namespace + "/configmaps/during")
@@ -61,20 +64,22 @@ func TestProgram_KeepsChecksums(t *testing.T) {
 func TestProgram_OnlyReadsUnlessAsked(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	objects.create("a", map[string]string{checksumName: "true"})
-	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace", objects.namespace, "--output", "json")
+	program := startProgram(t, "run", "--kubeconfig", shared.Kubeconfig(), "--namespace",
+		objects.namespace, "--output", "json")
 	program.printed("worker reconciled " + objects.namespace + "/a")
 	assert.Equal(t, 0, program.interrupt())
 	assert.Empty(t, objects.get("a").Annotations)
 }
 
-// What goes wrong has its exit code, and is said.
+// Each error is reported and has its exit code.
 func TestProgram_ExitCodes(t *testing.T) {
 	kubeconfig, err := os.ReadFile(shared.Kubeconfig())
 	require.NoError(t, err)
 	write := func(name, replace, with string) string {
 		file := filepath.Join(t.TempDir(), name)
 		require.Contains(t, string(kubeconfig), replace)
-		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(kubeconfig), replace, with)), 0o600))
+		require.NoError(t, os.WriteFile(file,
+			[]byte(strings.ReplaceAll(string(kubeconfig), replace, with)), 0o600))
 		return file
 	}
 	address := strings.TrimPrefix(shared.Config("").Host, "https://")
@@ -83,22 +88,27 @@ func TestProgram_ExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		"bad selector":    {[]string{"--selector", "a b"}, 2, "selector"},
-		"no kubeconfig":   {[]string{"--kubeconfig", "no/such/file"}, 3, "no/such/file"},
-		"unreachable":     {[]string{"--kubeconfig", write("unreachable", address, "127.0.0.1:1")}, 4, "127.0.0.1:1"},
-		"unknown":         {[]string{"--kubeconfig", shared.Kubeconfig(), "--resource", "nonsense"}, 5, "nonsense"},
-		"not who we know": {[]string{"--kubeconfig", write("stranger", cluster.AdminToken, "nobody")}, 6, "credentials"},
-		"forbidden":       {[]string{"--kubeconfig", write("weak", cluster.AdminToken, cluster.WeakToken)}, 6, "forbidden"},
+		"bad selector":  {[]string{"--selector", "a b"}, 2, "selector"},
+		"no kubeconfig": {[]string{"--kubeconfig", "no/such/file"}, 3, "no/such/file"},
+		"unreachable": {[]string{"--kubeconfig", write("unreachable", address, "127.0.0.1:1")},
+			4, "127.0.0.1:1"},
+		"unknown": {[]string{"--kubeconfig", shared.Kubeconfig(), "--resource", "nonsense"},
+			5, "nonsense"},
+		"unknown user": {[]string{"--kubeconfig",
+			write("stranger", cluster.AdminToken, "no-such-token")}, 6, "credentials"},
+		"forbidden": {[]string{"--kubeconfig",
+			write("weak", cluster.AdminToken, cluster.WeakToken)}, 6, "forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program := startProgram(t, append([]string{"run", "--duration", "30s"}, test.args...)...)
+			program := startProgram(t,
+				append([]string{"run", "--duration", "30s"}, test.args...)...)
 			assert.Equal(t, test.code, program.wait())
 			assert.Contains(t, program.stderr.String(), test.says)
 		})
 	}
 }
 
-// checksum is of a ConfigMap whose data is {"k": value}.
+// checksum returns the checksum of a ConfigMap with the data {"k": value}.
 func checksum(value string) string {
 	sum := sha256.Sum256([]byte(`[{"k":"` + value + `"},null]`))
 	return hex.EncodeToString(sum[:])
@@ -115,7 +125,7 @@ var buildProgram = sync.OnceValues(func() (file string, err error) {
 	return file, nil
 })
 
-// program is the running program, and what it printed.
+// program is the running program with its output.
 type program struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -162,7 +172,7 @@ func (p *program) read(stdout io.Reader) {
 	}
 }
 
-// firstHops are the first lines about key.
+// firstHops returns the first lines about key.
 func (p *program) firstHops(key string, count int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

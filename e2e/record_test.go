@@ -24,7 +24,7 @@ var record = flag.Bool("record", false, "record testdata/wire anew")
 
 const recorded = "/api/v1/namespaces/wire/configmaps"
 
-// TestRecord writes testdata/wire: what this server says to a reflector, and what it says when it says no.
+// TestRecord writes testdata/wire: the answers of this server to a reflector, and its errors.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("needs -record")
@@ -33,8 +33,10 @@ func TestRecord(t *testing.T) {
 		file, about string
 		play        func(r *recorder)
 	}{
-		{"list_then_watch", "A LIST, a watch from its version until the timeout, a watch that has expired, a relist.", listThenWatch},
-		{"watchlist", "A streaming list that goes on as a watch, a watch that has expired, a streaming list again.", watchList},
+		{"list_then_watch", "A LIST, a watch from its version until the timeout, a watch that " +
+			"has expired, a relist.", listThenWatch},
+		{"watchlist", "A streaming list that continues as a watch, a watch that has expired, a " +
+			"streaming list again.", watchList},
 		{"pages", "A LIST in pages of two, while the collection changes.", pages},
 		{"answers", "Everything but objects: errors, tables, metadata.", answers},
 	}
@@ -51,9 +53,10 @@ func TestRecord(t *testing.T) {
 func listThenWatch(r *recorder) {
 	r.create("a")
 	r.create("b")
-	r.send("GET", recorded, "") // after this, the cache has both
+	r.send("GET", recorded, "") // from now on the cache has both
 	r.ask(recorded + "?limit=500&resourceVersion=0")
-	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+r.version, func() {
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+
+		r.version, func() {
 		r.create("c")
 		r.change("a")
 		r.send("DELETE", recorded+"/b", "")
@@ -61,12 +64,14 @@ func listThenWatch(r *recorder) {
 	last := r.version
 	r.create("d")
 	forget(r.t)
-	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last,
+		nil)
 	r.ask(recorded + "?resourceVersion=" + last)
 }
 
 func watchList(r *recorder) {
-	const path = recorded + "?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true" +
+	const path = recorded +
+		"?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true" +
 		"&timeoutSeconds=4&watch=true"
 	r.create("a")
 	r.create("b")
@@ -78,7 +83,8 @@ func watchList(r *recorder) {
 	last := r.version
 	r.create("d")
 	forget(r.t)
-	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last, nil)
+	r.stream(recorded+"?allowWatchBookmarks=true&timeoutSeconds=4&watch=true&resourceVersion="+last,
+		nil)
 	r.stream(path+"&resourceVersion="+last, nil)
 }
 
@@ -110,12 +116,12 @@ func answers(r *recorder) {
 	r.stream(recorded+"?watch=true&resourceVersion="+old, nil)
 }
 
-// recorder asks the cluster, and keeps what it answers.
+// recorder sends requests to the cluster and keeps the answers.
 type recorder struct {
 	t         *testing.T
 	client    *http.Client
 	recording wire.Recording
-	version   string // the newest resourceVersion that a list or an event told
+	version   string // the newest resourceVersion of a list or an event
 	next      string // the last continue token
 }
 
@@ -125,7 +131,8 @@ func newRecorder(t *testing.T, about string) *recorder {
 	require.NoError(t, err)
 	version, err := kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion()
 	require.NoError(t, err)
-	return &recorder{t: t, client: client, recording: wire.Recording{About: about, Server: version.GitVersion}}
+	return &recorder{t: t, client: client,
+		recording: wire.Recording{About: about, Server: version.GitVersion}}
 }
 
 func (r *recorder) create(name string) {
@@ -136,18 +143,18 @@ func (r *recorder) change(name string) {
 	r.send("PUT", recorded+"/"+name, `{"metadata":{"name":"`+name+`"},"data":{"k":"2"}}`)
 }
 
-// send makes a request that is not kept.
+// send makes a request that is not recorded.
 func (r *recorder) send(method, path, body string) {
 	response, _ := r.open(method, path, "", body)
 	require.NoError(r.t, response.Body.Close())
 }
 
-// ask keeps a GET.
+// ask records a GET.
 func (r *recorder) ask(path string, accept ...string) {
 	r.keepExchange(r.open("GET", path, strings.Join(accept, ","), ""))
 }
 
-// keep keeps another request.
+// keep records any other request.
 func (r *recorder) keep(method, path, body string) {
 	r.keepExchange(r.open(method, path, "", body))
 }
@@ -161,7 +168,7 @@ func (r *recorder) keepExchange(response *http.Response, exchange wire.Exchange)
 	r.recording.Exchanges = append(r.recording.Exchanges, exchange)
 }
 
-// stream keeps a watch from its start until the server ends it. It is open while during runs.
+// stream records a watch from its start until the server ends it. It is open while during runs.
 func (r *recorder) stream(path string, during func()) {
 	response, exchange := r.open("GET", path, "", "")
 	defer response.Body.Close()
@@ -185,9 +192,11 @@ func (r *recorder) stream(path string, during func()) {
 }
 
 func (r *recorder) open(method, path, accept, body string) (*http.Response, wire.Exchange) {
-	exchange := wire.Exchange{Method: method, Path: path, Accept: accept, Header: map[string]string{}}
+	exchange := wire.Exchange{Method: method, Path: path, Accept: accept,
+		Header: map[string]string{}}
 	host := shared.Config("").Host
-	request, err := http.NewRequestWithContext(r.t.Context(), method, host+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), method, host+path,
+		strings.NewReader(body))
 	require.NoError(r.t, err)
 	if accept != "" {
 		request.Header.Set("Accept", accept)
@@ -207,7 +216,7 @@ func (r *recorder) open(method, path, accept, body string) (*http.Response, wire
 	return response, exchange
 }
 
-// learn remembers where to go on.
+// learn stores the values that the next request needs.
 func (r *recorder) learn(body []byte) {
 	var object struct {
 		Metadata struct{ ResourceVersion, Continue string }

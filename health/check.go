@@ -42,10 +42,11 @@ type namedCheck struct {
 func (c namedCheck) Name() string                { return c.name }
 func (c namedCheck) Check(r *http.Request) error { return c.check(r) }
 
-// Fresh checks that an informer is fresh within d: see informer.Health.Fresh, also for the choice of
-// d.
+// Fresh checks that an informer is fresh within d: see informer.Health.Fresh, also for the choice
+// of d.
 func Fresh(name string, d time.Duration, subject interface{ Health() informer.Health }) Checker {
-	return NewCheck(name, func(*http.Request) error { return subject.Health().Fresh(time.Now(), d) })
+	return NewCheck(name,
+		func(*http.Request) error { return subject.Health().Fresh(time.Now(), d) })
 }
 
 // serveAll makes all checks that are not excluded. It answers "ok", or one line per check if the
@@ -66,7 +67,8 @@ func (h *Handler) serveAll(endpoint string, checks func() []*Checker) http.Handl
 			}
 			if err := run(check, r); err != nil {
 				failed = true
-				fmt.Fprintf(&lines, "[-]%s failed: %s\n", printable.Text(name), printable.Line(errorText(err)))
+				fmt.Fprintf(&lines, "[-]%s failed: %s\n", printable.Text(name),
+					printable.Line(errorText(err)))
 				continue
 			}
 			fmt.Fprintf(&lines, "[+]%s ok\n", printable.Text(name))
@@ -112,12 +114,14 @@ func (h *Handler) serveOne(checks func() []*Checker) http.HandlerFunc {
 			}
 			found = true
 			if err := run(*check, r); err != nil {
-				fmt.Fprintf(&failures, "%s failed: %s\n", printable.Text(name), printable.Line(errorText(err)))
+				fmt.Fprintf(&failures, "%s failed: %s\n", printable.Text(name),
+					printable.Line(errorText(err)))
 			}
 		}
 		switch refusal := h.refusal(r); {
 		case !found:
-			answer(w, http.StatusNotFound, fmt.Sprintf("there is no check %q\n", printable.Short(name)))
+			answer(w, http.StatusNotFound,
+				fmt.Sprintf("there is no check %q\n", printable.Short(name)))
 		case failures.Len() == 0:
 			answer(w, http.StatusOK, "ok")
 		case refusal != "":

@@ -41,7 +41,8 @@ func fails(*http.Request) error { return errors.New("out of paper") }
 func TestHandler_Checks(t *testing.T) {
 	h := health.New()
 	h.AddLive(health.NewCheck("ping", passes))
-	h.AddReady(health.NewCheck("ping", passes), health.NewCheck("printer", fails), health.NewCheck("informer/pods", passes))
+	h.AddReady(health.NewCheck("ping", passes), health.NewCheck("printer", fails),
+		health.NewCheck("informer/pods", passes))
 	for _, c := range []struct {
 		target string
 		code   int
@@ -49,13 +50,16 @@ func TestHandler_Checks(t *testing.T) {
 	}{
 		{"/healthz", 200, "ok"},
 		{"/healthz?verbose", 200, "[+]ping ok\nhealthz check passed\n"},
-		{"/readyz", 500, "[+]ping ok\n[-]printer failed: out of paper\n[+]informer/pods ok\nreadyz check failed\n"},
+		{"/readyz", 500, "[+]ping ok\n[-]printer failed: out of paper\n[+]informer/pods " +
+			"ok\nreadyz check failed\n"},
 		{"/readyz?exclude=printer", 200, "ok"},
-		{"/readyz?exclude=printer&verbose=1", 200, "[+]ping ok\n[+]printer excluded: ok\n[+]informer/pods ok\nreadyz check passed\n"},
+		{"/readyz?exclude=printer&verbose=1", 200,
+			"[+]ping ok\n[+]printer excluded: ok\n[+]informer/pods ok\nreadyz check passed\n"},
 		{
 			"/readyz?exclude=printer&exclude=b&exclude=a&verbose", 200,
 			"[+]ping ok\n[+]printer excluded: ok\n[+]informer/pods ok\n" +
-				"warn: some health checks cannot be excluded: no matches for \"b\", \"a\"\nreadyz check passed\n",
+				"warn: some health checks cannot be excluded: no matches for \"b\", " +
+				"\"a\"\nreadyz check passed\n",
 		},
 		{"/readyz/ping", 200, "ok"},
 		{"/readyz/informer/pods", 200, "ok"},
@@ -100,8 +104,8 @@ type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-// A check that blocks holds up the answer to its own request only, and sees when the client gives
-// up.
+// A check that blocks delays only the answer to its own request, and its context ends when the
+// client disconnects.
 func TestHandler_ACheckBlocks(t *testing.T) {
 	h := health.New()
 	entered := make(chan struct{})
@@ -137,7 +141,7 @@ func TestHandler_WithoutChecksIsAliveAndReady(t *testing.T) {
 	}
 }
 
-// It only reads.
+// The endpoints are read-only.
 func TestHandler_RefusesWrites(t *testing.T) {
 	for _, target := range []string{"/healthz", "/readyz", "/readyz/ping", "/debug/informers"} {
 		code, _ := askBy(health.New(), http.MethodPost, target)
@@ -153,7 +157,9 @@ func TestHandler_RefusesWrites(t *testing.T) {
 
 func TestHandler_ServesMore(t *testing.T) {
 	h := health.New()
-	h.Handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("numbers")) }))
+	h.Handle("GET /metrics", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("numbers"))
+	}))
 	code, text := ask(h, "/metrics")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Equal(t, "numbers", text)

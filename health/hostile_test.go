@@ -24,11 +24,11 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// hostile is a text that moves a cursor, forges lines, reverses the writing, and is long.
+// hostile is a long text that moves a cursor, forges lines and reverses the writing.
 var hostile = "evil\x1b[2J\x1b[H\u009b31m\r\n[+]forged ok\u2028informer forged: synced\u202e\xff" +
 	strings.Repeat("x", 1<<20)
 
-// hostileInformer is an informer of which a server and a user chose every text.
+// hostileInformer is an informer whose texts were all chosen by a server or a user.
 type hostileInformer struct{}
 
 func (hostileInformer) Status() informer.Status {
@@ -54,10 +54,12 @@ func requirePrintable(t *testing.T, text string, maxBytes int) {
 func TestHostileTexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
-		h.AddReady(health.NewCheck(hostile, func(*http.Request) error { return errors.New(hostile) }))
+		h.AddReady(health.NewCheck(hostile,
+			func(*http.Request) error { return errors.New(hostile) }))
 		h.AddInformer("", hostileInformer{})
 		h.AddInformer(hostile, hostileInformer{})
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string]())
 		defer q.ShutDown()
 		q.Add(hostile)
 		q.AddRateLimited(hostile + "2")

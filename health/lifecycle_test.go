@@ -58,7 +58,7 @@ func TestPage_WhileEverythingStartsAndStops(t *testing.T) {
 	})
 }
 
-// live is the life of an informer and its controller. All have one name.
+// live starts and stops an informer and its controller. All of them have the same name.
 func live(t *testing.T, h *health.Handler) {
 	options := informer.SharedIndexInformerOptions{
 		ObjectDescription: "configmaps", ResyncPeriod: 3 * time.Millisecond,

@@ -161,7 +161,8 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		var err error
 		if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
-			answer(w, http.StatusBadRequest, fmt.Sprintf("limit=%q: want a number, 0 or more\n", text))
+			answer(w, http.StatusBadRequest,
+				fmt.Sprintf("limit=%q: want a number, 0 or more\n", text))
 			return
 		}
 	}

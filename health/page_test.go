@@ -44,7 +44,9 @@ func (s *server) IsWatchListSemanticsUnSupported() bool { return true }
 func (s *server) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
 	for _, name := range []string{"a", "b"} {
-		list.Items = append(list.Items, corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: "5"}})
+		list.Items = append(list.Items,
+			corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+				ResourceVersion: "5"}})
 	}
 	if s.forbids {
 		return nil, errors.New("configmaps is forbidden")
@@ -56,7 +58,7 @@ func (s *server) WatchWithContext(context.Context, metav1.ListOptions) (watch.In
 	return watch.NewFake(), nil
 }
 
-// world is what the page shows: a controller whose keys are in every place that there is.
+// world is the content of the page: a controller with keys in every state.
 type world struct {
 	t       *testing.T
 	handler *health.Handler
@@ -67,7 +69,8 @@ type world struct {
 func story(t *testing.T, forbids bool, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, handler: health.New(), server: &server{forbids}}
-		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{ObjectDescription: "configmaps"})
+		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{},
+			informer.SharedIndexInformerOptions{ObjectDescription: "configmaps"})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go w.maps.Run(ctx)
@@ -98,25 +101,30 @@ func (w *world) reconcile(ctx context.Context, key string) (controller.Result, e
 
 func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 	story(t, false, func(w *world) {
-		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{}, informer.SharedIndexInformerOptions{ObjectDescription: "secrets"})
-		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps), health.Fresh("informer-secrets", time.Minute, other))
+		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{},
+			informer.SharedIndexInformerOptions{ObjectDescription: "secrets"})
+		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps),
+			health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
 		code, text := ask(w.handler, "/readyz")
 		assert.Equal(t, http.StatusInternalServerError, code)
 		assert.Equal(t, "[+]informer-configmaps ok\n"+
-			"[-]informer-secrets failed: SharedIndexInformer secrets is not fresh: it was not started\n"+
+			"[-]informer-secrets failed: SharedIndexInformer secrets is not fresh: it was not "+
+			"started\n"+
 			"readyz check failed\n", text)
 
 		time.Sleep(2 * time.Minute) // and no bookmark
 		_, text = ask(w.handler, "/readyz/informer-configmaps")
 		assert.Equal(t, "informer-configmaps failed: SharedIndexInformer configmaps is not fresh: "+
-			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n", text)
+			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n",
+			text)
 	})
 }
 
 func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
 	story(t, false, func(w *world) {
-		c := controller.New("volumes", w.reconcile, controller.Options[string]{Workers: 2, NewQueue: nil})
+		c := controller.New("volumes", w.reconcile,
+			controller.Options[string]{Workers: 2, NewQueue: nil})
 		_, err := w.maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 		require.NoError(t, err)
 		w.handler.AddInformer("", w.maps)
@@ -159,7 +167,7 @@ controller volumes: running
 	})
 }
 
-// withoutID replaces what is random.
+// withoutID replaces the random part.
 func withoutID(page string) string {
 	before, rest, found := strings.Cut(page, "reconcileID ")
 	if !found {
@@ -171,7 +179,8 @@ func withoutID(page string) string {
 func TestPage_Queue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour))
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour))
 		defer q.ShutDown()
 		health.AddQueue(h, "numbers", q)
 		for i := range 4 {
@@ -183,12 +192,14 @@ func TestPage_Queue(t *testing.T) {
 		q.Add(item)
 
 		_, text := ask(h, "/debug/informers")
-		assert.Equal(t, "queue numbers\n  ready: 3\n    1\n    2\n    3\n  processing: 1\n    0\n  again: 1\n    0\n"+
+		assert.Equal(t, "queue numbers\n  ready: 3\n    1\n    2\n    3\n  processing: 1\n    "+
+			"0\n  again: 1\n    0\n"+
 			"  waiting: 1\n    7 due in 1s, failures: 2\n", text)
 		_, text = ask(h, "/debug/informers?limit=2")
 		assert.Contains(t, text, "  ready: 3\n    1\n    2\n    and 1 more\n")
 		_, text = ask(h, "/debug/informers?limit=0")
-		assert.Equal(t, "queue numbers\n  ready: 3\n  processing: 1\n  again: 1\n  waiting: 1\n", text)
+		assert.Equal(t, "queue numbers\n  ready: 3\n  processing: 1\n  again: 1\n  waiting: 1\n",
+			text)
 
 		for _, c := range [][]string{
 			{"/debug/informers?format=json"},
@@ -205,7 +216,9 @@ func TestPage_Queue(t *testing.T) {
 				Ready:      health.List[string]{Total: 3, Items: []string{"1", "2", "3"}},
 				Processing: health.List[string]{Total: 1, Items: []string{"0"}},
 				Again:      health.List[string]{Total: 1, Items: []string{"0"}},
-				Waiting:    health.List[health.WaitingKey]{Total: 1, Items: []health.WaitingKey{{Key: "7", Due: page.Time.Add(time.Second), Attempts: 2}}},
+				Waiting: health.List[health.WaitingKey]{Total: 1,
+					Items: []health.WaitingKey{{Key: "7", Due: page.Time.Add(time.Second),
+						Attempts: 2}}},
 			}}, page.Queues)
 		}
 		_, text = ask(h, "/debug/informers?format=text", "Accept", "application/json")
@@ -214,7 +227,8 @@ func TestPage_Queue(t *testing.T) {
 }
 
 func TestPage_BadInput(t *testing.T) {
-	for _, query := range []string{"limit=-1", "limit=many", "limit=1.5", "format=xml", "limit=99999999999999999999"} {
+	for _, query := range []string{"limit=-1", "limit=many", "limit=1.5", "format=xml",
+		"limit=99999999999999999999"} {
 		code, text := ask(health.New(), "/debug/informers?"+query)
 		assert.Equal(t, http.StatusBadRequest, code, query)
 		name, _, _ := strings.Cut(query, "=")
@@ -227,19 +241,23 @@ func TestPage_BadInput(t *testing.T) {
 	assert.Contains(t, text, `"informers": []`)
 }
 
-// What waits for its caches says which, and why.
+// A controller that waits for its caches names them, with the reason.
 func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 	story(t, true, func(w *world) {
-		c := controller.New("waits", w.reconcile, controller.Options[string]{WaitFor: []controller.Synced{controller.CacheOf(w.maps)}})
+		c := controller.New("waits", w.reconcile,
+			controller.Options[string]{WaitFor: []controller.Synced{controller.CacheOf(w.maps)}})
 		health.AddController(w.handler, c)
 		w.handler.AddInformer("maps", w.maps)
 		ctx, cancel := context.WithCancel(w.t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		page := w.get("/debug/informers")
-		assert.Contains(t, page, "controller waits: waiting for caches\n  waits for cache SharedIndexInformer configmaps: failed to list configmaps: configmaps is forbidden\n")
-		assert.Contains(t, page, "informer maps: not synced, 0 objects\n  reflector: backing off at resourceVersion \"\"\n")
-		assert.Contains(t, page, "  last error 0s ago: failed to list configmaps: configmaps is forbidden\n")
+		assert.Contains(t, page, "controller waits: waiting for caches\n  waits for cache "+
+			"SharedIndexInformer configmaps: failed to list configmaps: configmaps is forbidden\n")
+		assert.Contains(t, page, "informer maps: not synced, 0 objects\n  reflector: backing off "+
+			"at resourceVersion \"\"\n")
+		assert.Contains(t, page,
+			"  last error 0s ago: failed to list configmaps: configmaps is forbidden\n")
 		cancel()
 		require.NoError(t, <-ended)
 	})

@@ -97,11 +97,13 @@ func (t *text) controller(c Controller) {
 		t.line("  reconciled: %s", strings.Join(outcomes, ", "))
 	}
 	if c.Evicted > 0 || c.KeyErrors > 0 {
-		t.line("  dead letters dropped: %d, notifications without a key: %d", c.Evicted, c.KeyErrors)
+		t.line("  dead letters dropped: %d, notifications without a key: %d", c.Evicted,
+			c.KeyErrors)
 	}
 	keys(t, "ready", c.Ready, func(key string) string { return key })
 	keys(t, "running", c.Running, func(k RunningKey) string {
-		return fmt.Sprintf("%s since %s (reconcileID %s)", k.Key, short(t.now.Sub(k.Since)), k.ReconcileID)
+		return fmt.Sprintf("%s since %s (reconcileID %s)", k.Key, short(t.now.Sub(k.Since)),
+			k.ReconcileID)
 	})
 	t.waiting(c.Waiting)
 	keys(t, "failing", c.Failing, func(k FailingKey) string {

@@ -88,7 +88,8 @@ type tracedWatch struct {
 }
 
 func newTracedWatch(inner watch.Interface, trace func(watch.Event)) *tracedWatch {
-	w := &tracedWatch{Interface: inner, events: make(chan watch.Event), stopped: make(chan struct{})}
+	w := &tracedWatch{Interface: inner, events: make(chan watch.Event),
+		stopped: make(chan struct{})}
 	go w.forward(trace)
 	return w
 }

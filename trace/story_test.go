@@ -111,8 +111,10 @@ func TestText_IsAStaircase(t *testing.T) {
 	var b strings.Builder
 	sink := trace.Text(&b, trace.TextOptions{})
 	at := time.Date(2000, 1, 1, 15, 4, 5, 0, time.UTC)
-	sink(trace.Event{Time: at, Hop: trace.Server, What: "MODIFIED", Key: "default/a", ResourceVersion: "7"})
-	sink(trace.Event{Time: at, Hop: trace.Queue, What: "Update", Key: "default/a", ResourceVersion: "7", Detail: "why", Error: "broken"})
+	sink(trace.Event{Time: at, Hop: trace.Server, What: "MODIFIED", Key: "default/a",
+		ResourceVersion: "7"})
+	sink(trace.Event{Time: at, Hop: trace.Queue, What: "Update", Key: "default/a",
+		ResourceVersion: "7", Detail: "why", Error: "broken"})
 	assert.Equal(t, ""+
 		"15:04:05.000 server           MODIFIED default/a @7\n"+
 		"15:04:05.000  deltafifo       Update default/a @7 (why) error: broken\n", b.String())
@@ -124,7 +126,7 @@ func TestText_ColorsTheHop(t *testing.T) {
 	assert.Contains(t, b.String(), "\x1b[36mserver")
 }
 
-func TestJSON_LeavesOutWhatIsEmpty(t *testing.T) {
+func TestJSON_OmitsEmptyFields(t *testing.T) {
 	fields := jsonOf(t, trace.Event{Hop: trace.Store, What: "Add", Key: "default/a"})
 	assert.Equal(t, "store", fields["hop"])
 	assert.Equal(t, "Add", fields["what"])
@@ -133,7 +135,9 @@ func TestJSON_LeavesOutWhatIsEmpty(t *testing.T) {
 
 func TestWrites_LeavesReadsAlone(t *testing.T) {
 	var seen []string
-	wrapped := trace.Writes(func(event trace.Event) { seen = append(seen, event.What+" "+event.Error) })(failing{})
+	wrapped := trace.Writes(func(event trace.Event) {
+		seen = append(seen, event.What+" "+event.Error)
+	})(failing{})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		request, _ := http.NewRequest(method, "http://server/", nil)
 		_, _ = wrapped.RoundTrip(request)
@@ -143,4 +147,6 @@ func TestWrites_LeavesReadsAlone(t *testing.T) {
 
 type failing struct{}
 
-func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("refused") }
+func (failing) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("refused")
+}

@@ -20,7 +20,7 @@ import (
 	"example.com/informerstack/trace"
 )
 
-// hostile is a text that moves a cursor, forges lines, reverses the writing, and is long.
+// hostile is a long text that moves a cursor, forges lines and reverses the writing.
 var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" +
 	strings.Repeat("x", 1<<20)
 
@@ -37,7 +37,7 @@ type refusing struct{ store.Indexer }
 
 func (refusing) Update(any) error { return errors.New(hostile) }
 
-// An event stays on its line, whatever a server puts in it, and is bounded.
+// An event is one line of bounded length, whatever a server puts in it.
 func TestText_HostileTexts(t *testing.T) {
 	var out bytes.Buffer
 	send(trace.Text(&out, trace.TextOptions{}))

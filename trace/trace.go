@@ -35,11 +35,11 @@ const (
 	Worker    Hop = "worker"
 )
 
-// Event is one thing that happened at one hop.
+// Event is one operation at one hop.
 type Event struct {
 	Time time.Time `json:"time"`
 	Hop  Hop       `json:"hop"`
-	// What happened, in the terms of the hop: LIST, ADDED, Pop, OnUpdate, AddRateLimited, ...
+	// The operation, in the terms of the hop: LIST, ADDED, Pop, OnUpdate, AddRateLimited, ...
 	What string `json:"what"`
 	// Key is the object's key, or "" if the event concerns the whole collection.
 	Key string `json:"key,omitempty"`
@@ -59,7 +59,8 @@ type Sink func(Event)
 // about sends an event for an object, which may be a tombstone.
 func (s Sink) about(hop Hop, what string, obj any, detail string, err error) {
 	key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	s.send(Event{Hop: hop, What: what, Key: key, ResourceVersion: version(obj), Detail: detail}, err)
+	s.send(Event{Hop: hop, What: what, Key: key, ResourceVersion: version(obj), Detail: detail},
+		err)
 }
 
 // collection sends an event for the whole collection.

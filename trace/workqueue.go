@@ -10,9 +10,9 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// RateLimitingQueue traces the keys that enter and leave a workqueue. The result has every method of
-// a workqueue.TypedRateLimitingQueue. If queue lacks one that its interface does not require, the
-// result does what it can without it.
+// RateLimitingQueue traces the keys that enter and leave a workqueue. The result has every method
+// of a workqueue.TypedRateLimitingQueue. If queue lacks one that its interface does not require,
+// the result works without it as far as possible.
 func RateLimitingQueue[T comparable](
 	queue workqueue.TypedRateLimitingInterface[T], sink Sink,
 ) workqueue.TypedRateLimitingInterface[T] {

@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// A traced queue does what the queue does: no method is lost in the decorator.
+// A traced queue behaves like the queue: no method is lost in the decorator.
 func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
 	var whats []string
 	sink := func(e trace.Event) { whats = append(whats, e.What) }
@@ -36,7 +36,7 @@ func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
 	assert.Equal(t, []string{"AddRateLimited", "CancelDelayed"}, whats)
 }
 
-// A queue of client-go lacks methods: the traced queue does without.
+// A queue of client-go lacks methods: the traced queue works without them.
 func TestRateLimitingQueue_OfClientGo(t *testing.T) {
 	queue := reference.NewTypedRateLimitingQueue(
 		reference.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour))

@@ -43,7 +43,7 @@ type world struct {
 	events []trace.Event
 }
 
-// options choose what a world is made of.
+// options select the pieces of a world.
 type options struct {
 	inOrder   bool // a RealFIFO
 	streaming bool // the first LIST is decoded item by item; otherwise it is a streaming watch
@@ -54,7 +54,9 @@ type options struct {
 func story(t *testing.T, o options, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, server: apitest.NewServer(apitest.Options{})}
-		w.reconcile = func(context.Context, string) (controller.Result, error) { return controller.Result{}, nil }
+		w.reconcile = func(context.Context, string) (controller.Result, error) {
+			return controller.Result{}, nil
+		}
 		require.NoError(t, w.server.StartPipe())
 		defer w.server.Close()
 		for _, name := range o.objects {
@@ -78,27 +80,39 @@ func (w *world) run(o options) {
 	var lw reflector.ListerWatcher
 	rest := clientset.CoreV1().RESTClient()
 	if o.streaming {
-		lw = reflector.NewStreamingListWatch(rest, "configmaps", "default", func() runtime.Object { return &corev1.ConfigMap{} }, func(*metav1.ListOptions) {})
+		lw = reflector.NewStreamingListWatch(rest, "configmaps", "default",
+			func() runtime.Object { return &corev1.ConfigMap{} }, func(*metav1.ListOptions) {})
 	} else {
-		lw = reflector.NewFilteredListWatchFromClient(rest, "configmaps", "default", func(*metav1.ListOptions) {})
+		lw = reflector.NewFilteredListWatchFromClient(rest, "configmaps", "default",
+			func(*metav1.ListOptions) {})
 	}
 	useWatchList := !o.streaming
-	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{
-		Reflector: reflector.Options{UseWatchList: &useWatchList},
-		QueueOptions: informer.QueueOptions{
-			InOrder:   o.inOrder,
-			WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, w.saw) },
-		},
-		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, w.saw) },
-	})
-	ctrl := controller.New("story", trace.Reconcile(func(ctx context.Context, key string) (controller.Result, error) {
-		return w.reconcile(ctx, key)
-	}, w.saw), controller.Options[string]{
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name}), w.saw)
-		},
-	})
-	_, err := maps.AddEventHandler(trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw))
+	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{},
+		informer.SharedIndexInformerOptions{
+			Reflector: reflector.Options{UseWatchList: &useWatchList},
+			QueueOptions: informer.QueueOptions{
+				InOrder: o.inOrder,
+				WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
+					return trace.DeltaQueue(queue, w.saw)
+				},
+			},
+			WrapIndexer: func(indexer store.Indexer) store.Indexer {
+				return trace.Indexer(indexer, w.saw)
+			},
+		})
+	ctrl := controller.New("story",
+		trace.Reconcile(func(ctx context.Context, key string) (controller.Result, error) {
+			return w.reconcile(ctx, key)
+		}, w.saw), controller.Options[string]{
+			NewQueue: func(
+				name string, limiter workqueue.TypedRateLimiter[string],
+			) workqueue.TypedRateLimitingInterface[string] {
+				return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueueWithConfig(
+					limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name}), w.saw)
+			},
+		})
+	_, err := maps.AddEventHandler(
+		trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw))
 	require.NoError(w.t, err)
 
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -118,7 +132,7 @@ func (w *world) saw(event trace.Event) {
 	w.events = append(w.events, event)
 }
 
-// show prints the events since the last call of traced, for who runs the test to see it.
+// show prints the events since the last call of traced, for readers of the test's output.
 func (w *world) show() {
 	synctest.Wait()
 	w.mu.Lock()
@@ -132,7 +146,8 @@ func (w *world) show() {
 	}
 }
 
-// traced returns the events since the last call as lines "hop what key detail", versions and times left out.
+// traced returns the events since the last call as lines "hop what key detail", versions and times
+// left out.
 func (w *world) traced() []string {
 	synctest.Wait()
 	w.mu.Lock()
@@ -150,7 +165,8 @@ func (w *world) traced() []string {
 }
 
 func (w *world) create(name string) {
-	require.NoError(w.t, w.server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
+	require.NoError(w.t, w.server.Create(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
 }
 
 func (w *world) update(name string) {
@@ -161,7 +177,8 @@ func (w *world) update(name string) {
 }
 
 func (w *world) delete(name string) {
-	require.NoError(w.t, w.server.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
+	require.NoError(w.t, w.server.Delete(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
 }
 
 func (w *world) annotate(ctx context.Context, name string) error {
@@ -173,7 +190,7 @@ func (w *world) annotate(ctx context.Context, name string) error {
 // after lets fake time pass.
 func (w *world) after(d time.Duration) { time.Sleep(d) }
 
-// jsonOf is what the JSON sink writes for an event.
+// jsonOf returns the output of the JSON sink for an event.
 func jsonOf(t *testing.T, event trace.Event) map[string]any {
 	var b strings.Builder
 	trace.JSON(&b)(event)

@@ -68,7 +68,8 @@ func (k checksumKeeper) reconcile(ctx context.Context, key string) (controller.R
 	if err != nil {
 		return controller.Result{}, fmt.Errorf("patch configmap %s: %w", key, err)
 	}
-	err = k.client.Patch(types.MergePatchType).Namespace(namespace).Resource("configmaps").Name(name).
+	err = k.client.Patch(types.MergePatchType).Namespace(namespace).Resource("configmaps").Name(
+		name).
 		Body(patch).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil // deleted meanwhile

@@ -47,7 +47,8 @@ func (o *options) connect() (*cluster, error) {
 func (o *options) locate() (*cluster, error) {
 	switch {
 	case o.embedded():
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme}) // lets kubectl write to it
+		// lets kubectl write to it
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
 		if err := server.Start(); err != nil {
 			return nil, fmt.Errorf("start embedded server: %w", err)
 		}

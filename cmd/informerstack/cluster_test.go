@@ -36,14 +36,16 @@ func TestEmbedded_RefusesOtherHosts(t *testing.T) {
 		require.NoError(t, err)
 		return response.StatusCode, string(body)
 	}
-	for _, host := range []string{"evil.example.org", "evil.example.org" + port, "127.0.0.1.evil.example.org"} {
+	for _, host := range []string{"evil.example.org", "evil.example.org" + port,
+		"127.0.0.1.evil.example.org"} {
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
 			code, text := send(method, host)
 			assert.Equal(t, http.StatusForbidden, code, "%s %s", method, host)
 			assert.Contains(t, text, "is not allowed: use an IP address or localhost")
 		}
 	}
-	for _, host := range []string{"", "127.0.0.1" + port, "localhost" + port, "[::1]" + port, "demo.localhost"} {
+	for _, host := range []string{"", "127.0.0.1" + port, "localhost" + port, "[::1]" + port,
+		"demo.localhost"} {
 		code, _ := send(http.MethodGet, host)
 		assert.Equal(t, http.StatusOK, code, host)
 	}
@@ -53,7 +55,9 @@ func TestEmbedded_RefusesOtherHosts(t *testing.T) {
 func TestRun_KubeconfigNamesAMissingFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, change := range map[string]func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo){
-		"CA":    func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthority = missing },
+		"CA": func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.CertificateAuthority = missing
+		},
 		"token": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.TokenFile = missing },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,14 +111,19 @@ func TestRun_PasswordInURLIsNotPrinted(t *testing.T) {
 			"Watching configmaps in all namespaces of http://" + address},
 		{"without scheme", "admin:s3cret%2Fx@" + address, nil, exitOK, "http://" + address},
 		{"unauthorized", "http://admin:s3cret@" + address, nil, exitForbidden, "http://" + address},
-		{"unknown resource", "http://admin:s3cret%2Fx@" + address, []string{"--resource", "unicorns"},
+		{"unknown resource", "http://admin:s3cret%2Fx@" + address,
+			[]string{"--resource", "unicorns"},
 			exitUnknown, "http://" + address},
-		{"unreachable", "http://admin:s3cret@127.0.0.1:1", nil, exitUnreachable, "http://127.0.0.1:1 is not"},
-		{"not a URL", "http://admin:s3cret@ho st", nil, exitConfig, "the server is not a valid URL"},
-		{"not escaped", "http://admin:s3cret#x@" + address, nil, exitConfig, "the server is not a valid URL"},
+		{"unreachable", "http://admin:s3cret@127.0.0.1:1", nil, exitUnreachable,
+			"http://127.0.0.1:1 is not"},
+		{"not a URL", "http://admin:s3cret@ho st", nil, exitConfig,
+			"the server is not a valid URL"},
+		{"not escaped", "http://admin:s3cret#x@" + address, nil, exitConfig,
+			"the server is not a valid URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url)}, test.args...)...)
+			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url)},
+				test.args...)...)
 			if test.code == exitOK {
 				p.prints(t, "reconciled default/a")
 				p.interrupt()

@@ -91,7 +91,8 @@ func (e *election) elector(
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {},
 			OnStoppedLeading: func() {
-				fmt.Fprintf(out, "%s (this process) has stopped leading.\n", printable.Text(identity))
+				fmt.Fprintf(out, "%s (this process) has stopped leading.\n",
+					printable.Text(identity))
 			},
 			OnNewLeader: func(leader string) {
 				switch leader {
@@ -100,7 +101,8 @@ func (e *election) elector(
 				case identity:
 					fmt.Fprintf(out, "%s (this process) is the leader.\n", printable.Text(leader))
 				default:
-					fmt.Fprintf(out, "%s is the leader, this process is on standby.\n", printable.Text(leader))
+					fmt.Fprintf(out, "%s is the leader, this process is on standby.\n",
+						printable.Text(leader))
 				}
 			},
 		},

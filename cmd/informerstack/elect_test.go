@@ -10,21 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quick makes an election that takes a second.
+// quick returns the arguments for an election that takes a second.
 func quick(args ...string) []string {
-	return append([]string{"run", "--leader-elect", "--leader-elect-lease-duration", "2s", "--leader-elect-renew-deadline", "1s",
+	return append([]string{"run", "--leader-elect", "--leader-elect-lease-duration", "2s",
+		"--leader-elect-renew-deadline", "1s",
 		"--leader-elect-retry-period", "100ms"}, args...)
 }
 
-// Two take turns: one reconciles, the other watches, and takes over when the first is stopped.
+// Two processes: one reconciles, the other watches, and takes over when the first is stopped.
 func TestRun_LeadersTakeTurns(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
-	first := start(t, quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "first")...)
+	first := start(t,
+		quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "first")...)
 	first.prints(t, "first (this process) is the leader.")
 	first.prints(t, "reconciled default/a")
 
-	second := start(t, quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "second")...)
+	second := start(t,
+		quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "second")...)
 	second.prints(t, "first is the leader, this process is on standby.")
 	second.prints(t, "OnAdd default/a")
 	assert.NotContains(t, second.stdout.String(), "reconcile default/a")
@@ -38,10 +41,11 @@ func TestRun_LeadersTakeTurns(t *testing.T) {
 	second.exits(t, exitOK)
 }
 
-// What is served says who leads, and fails if a leader does not step down.
+// The page names the leader, and /healthz fails if a leader does not step down.
 func TestRun_ServesTheElection(t *testing.T) {
 	_, kubeconfig := foreign(t)
-	p := start(t, quick("--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--leader-elect-identity", "me")...)
+	p := start(t, quick("--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0",
+		"--leader-elect-identity", "me")...)
 	p.prints(t, "me (this process) is the leader.")
 	url := p.served(t)
 	_, text := get(t, url+"/metrics")
@@ -56,12 +60,17 @@ func TestRun_ServesTheElection(t *testing.T) {
 func TestRun_BadElection(t *testing.T) {
 	_, kubeconfig := foreign(t)
 	for says, args := range map[string][]string{
-		"--leader-elect-resource-lock: Invalid lock-type pods":                            {"--leader-elect-resource-lock", "pods"},
-		"--leader-elect: leaseDuration must be greater than renewDeadline":                {"--leader-elect-lease-duration", time.Second.String()},
-		"--leader-elect: renewDeadline must be greater than retryPeriod*JitterFactor":     {"--leader-elect-renew-deadline", "2s"},
-		`invalid argument "soon" for "--leader-elect-retry-period" flag: time: invalid d`: {"--leader-elect-retry-period", "soon"},
+		"--leader-elect-resource-lock: Invalid lock-type pods": {
+			"--leader-elect-resource-lock", "pods"},
+		"--leader-elect: leaseDuration must be greater than renewDeadline": {
+			"--leader-elect-lease-duration", time.Second.String()},
+		"--leader-elect: renewDeadline must be greater than retryPeriod*JitterFactor": {
+			"--leader-elect-renew-deadline", "2s"},
+		`invalid argument "soon" for "--leader-elect-retry-period" flag: time: invalid d`: {
+			"--leader-elect-retry-period", "soon"},
 	} {
-		p := start(t, append([]string{"run", "--kubeconfig", kubeconfig, "--leader-elect"}, args...)...)
+		p := start(t,
+			append([]string{"run", "--kubeconfig", kubeconfig, "--leader-elect"}, args...)...)
 		p.exits(t, exitUsage)
 		assert.Contains(t, p.stderr.String(), says)
 	}

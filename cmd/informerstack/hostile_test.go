@@ -19,8 +19,7 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// hostile is a text of a server that clears the screen, forges lines, reverses the writing, and is
-// long.
+// hostile is a long text of a server that clears the screen, forges lines and reverses the writing.
 var hostile = "evil\x1b[2J\u009b31m\r\nWatching forged\u2028\u202e" + strings.Repeat("x", 1<<20)
 
 func requirePrintable(t *testing.T, text string) {
@@ -36,14 +35,15 @@ func requirePrintable(t *testing.T, text string) {
 func TestRun_HostileErrorAtTheStart(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	server.Faults().Fail(0, apitest.Match{Verb: "list"},
-		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New(hostile)))
+		apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "",
+			errors.New(hostile)))
 	p := start(t, "run", "--kubeconfig", kubeconfig)
 	p.exits(t, exitForbidden)
 	assert.Contains(t, p.stderr.String(), `evil\x1b[2J\u009b31m\r`)
 	requirePrintable(t, p.stderr.String())
 }
 
-// So are the errors while it runs.
+// Errors during the run are printed without them too.
 func TestRun_HostileErrorWhileRunning(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	var listed atomic.Int32
@@ -68,14 +68,15 @@ func TestRun_HostileErrorWhileRunning(t *testing.T) {
 	requirePrintable(t, p.stdout.String())
 }
 
-// So is the name of the leader.
+// The name of the leader is printed without them too.
 func TestRun_HostileLeader(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	seconds, now := int32(3600), metav1.NowMicro()
 	require.NoError(t, server.Create(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "informerstack"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &hostile, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
+			HolderIdentity: &hostile, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+			RenewTime: &now,
 		},
 	}))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--leader-elect")

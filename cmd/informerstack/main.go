@@ -3,10 +3,10 @@
 // Informerstack runs the informer stack and prints every hop of every change, from the API server
 // to the worker and back. It can also build other programs on this stack.
 //
-// Read run.go (flags and order of steps), cluster.go and resource.go (the server and the resource
-// to watch), pipeline.go (how the pieces are connected), checksum.go (the controller's work),
-// workload.go (the changes on the embedded server), serve.go (metrics and health), progress.go and
-// summary.go. swap.go is independent of the others: see internal/swap.
+// Read run.go (flags and the order of the steps), cluster.go and resource.go (the server and the
+// resource to watch), pipeline.go (how the pieces are connected), checksum.go (the controller's
+// work), workload.go (the changes on the embedded server), serve.go (metrics and health),
+// progress.go and summary.go. swap.go is independent of the others: see internal/swap.
 package main
 
 import (
@@ -63,8 +63,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Use:   "informerstack",
 		Short: "Run the Kubernetes informer stack, or build a program on it",
 		Long: "informerstack shows how a change travels from a Kubernetes API server through\n" +
-			"reflector, DeltaFIFO, store, handlers and workqueue to the workers of a controller, and\n" +
-			"how their writes return. It can also build a program that uses client-go on this stack.",
+			"reflector, DeltaFIFO, store, handlers and workqueue to the workers of a controller,\n" +
+			"and how their writes return. It can also build a program that uses client-go on\n" +
+			"this stack.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

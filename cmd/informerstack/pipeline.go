@@ -52,7 +52,8 @@ func (o *options) build(
 
 	// reflector
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
-	lw := reflector.NewStreamingListWatch(client, t.resource.Resource, t.namespace, newItem, t.modify)
+	lw := reflector.NewStreamingListWatch(client, t.resource.Resource, t.namespace, newItem,
+		t.modify)
 
 	// metrics, health and leader election
 	interesting := everything
@@ -120,7 +121,9 @@ func (o *options) informerOptions(
 				return trace.DeltaQueue(queue, sink)
 			},
 		},
-		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, sink) },
+		WrapIndexer: func(indexer store.Indexer) store.Indexer {
+			return trace.Indexer(indexer, sink)
+		},
 	}
 }
 
@@ -131,7 +134,8 @@ func newQueue(
 	return func(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
-		config := workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: provider}
+		config := workqueue.TypedRateLimitingQueueConfig[string]{Name: name,
+			MetricsProvider: provider}
 		queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
 		return trace.RateLimitingQueue(queue, sink)
 	}

@@ -56,7 +56,8 @@ func (o *options) find(ctx context.Context, config *rest.Config) (target, error)
 	}
 	if o.reconcile && t.resource.GroupResource() != (schema.GroupResource{Resource: "configmaps"}) {
 		return t, fail(exitUsage,
-			"--reconcile keeps checksums of configmaps: it cannot be used with --resource %s", o.resource)
+			"--reconcile keeps checksums of configmaps: it cannot be used with --resource %s",
+			o.resource)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -91,7 +92,8 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 			return fail(exitForbidden, "%s: the server refuses: %w", config.Host, err)
 		}
 		return fail(exitUnreachable,
-			"%s is not reachable: %w (is it running, and is the address in the kubeconfig correct?)",
+			"%s is not reachable: %w "+
+				"(is it running, and is the address in the kubeconfig correct?)",
 			config.Host, err)
 	}
 	cached := memory.NewMemCacheClient(client)
@@ -108,7 +110,8 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 	if err != nil {
 		if meta.IsNoMatchError(err) {
 			return fail(exitUnknown,
-				"--resource %s: %s has no such resource (see kubectl api-resources)", o.resource, config.Host)
+				"--resource %s: %s has no such resource (see kubectl api-resources)", o.resource,
+				config.Host)
 		}
 		return fail(exitFailed, "find resource %s: %w", o.resource, err)
 	}

@@ -104,13 +104,16 @@ func newRunCommand() *cobra.Command {
 	flags.BoolVar(&o.inCluster, "in-cluster", false,
 		"watch the cluster that this process runs in, as its service account")
 	flags.StringVar(&o.resource, "resource", "configmaps",
-		"the `resource` to watch, also a custom one, as for kubectl: pods, deploy, foos.example.com, ...")
+		"the `resource` to watch, also a custom one, as for kubectl: pods, deploy, "+
+			"foos.example.com, ...")
 	flags.StringVar(&o.namespace, "namespace", "", "watch this `namespace` only")
-	flags.StringVar(&o.selector, "selector", "", "watch only objects that match this label `selector`")
+	flags.StringVar(&o.selector, "selector", "",
+		"watch only objects that match this label `selector`")
 	flags.StringVar(&o.fieldSelector, "field-selector", "",
 		"watch only objects that match this field `selector`")
 	flags.BoolVar(&o.reconcile, "reconcile", false,
-		"keep the checksums of labelled ConfigMaps on a cluster too (always done on the embedded server)")
+		"keep the checksums of labelled ConfigMaps on a cluster too (always done on the embedded "+
+			"server)")
 	flags.IntVar(&o.workers, "workers", 2, "number of keys that are reconciled at the same time")
 	flags.StringVar(&o.queue, "queue", "deltafifo",
 		"the queue between reflector and store: deltafifo or realfifo")
@@ -122,7 +125,8 @@ func newRunCommand() *cobra.Command {
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false,
 		"also write the logs of the pieces, to standard error")
-	flags.DurationVar(&o.duration, "duration", 0, "stop after this time (default: run until Ctrl-C)")
+	flags.DurationVar(&o.duration, "duration", 0,
+		"stop after this time (default: run until Ctrl-C)")
 	flags.StringVar(&o.listen, "listen", "",
 		"serve /metrics, /healthz, /readyz and /debug/informers on this loopback `address`, "+
 			"such as 127.0.0.1:8080; port 0 takes a free one and prints it")
@@ -224,8 +228,8 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return err
 }
 
-// logger returns the logger of the pieces. Without --verbose it is silent: the hops have the errors,
-// too.
+// logger returns the logger of the pieces. Without --verbose it is silent: the hops have the
+// errors, too.
 func (o *options) logger(stderr io.Writer) klog.Logger {
 	if !o.verbose {
 		return logr.Discard()

@@ -28,7 +28,7 @@ import (
 	"example.com/informerstack/trace"
 )
 
-// console is what the program writes, to be read while it runs.
+// console holds the program's output, which can be read while it runs.
 type console struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -65,7 +65,8 @@ func start(t *testing.T, args ...string) *process {
 // prints waits until the program has written text.
 func (p *process) prints(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(p.stdout.String()+p.stderr.String(), text) },
+	require.Eventually(t,
+		func() bool { return strings.Contains(p.stdout.String()+p.stderr.String(), text) },
 		20*time.Second, time.Millisecond, "%q in\n%s%s", text, &p.stdout, &p.stderr)
 }
 
@@ -109,7 +110,8 @@ func labelled(name string) *corev1.ConfigMap {
 
 func TestRun_EmbeddedShowsEveryHopAndASummary(t *testing.T) {
 	p := start(t, "run", "--rate", "50", "--queue", "realfifo", "--watch-list=false")
-	for _, text := range []string{"LIST", "MODIFIED", "Pop", "store", "OnUpdate", "Get", "reconciled", "PATCH", "Loaded "} {
+	for _, text := range []string{"LIST", "MODIFIED", "Pop", "store", "OnUpdate", "Get",
+		"reconciled", "PATCH", "Loaded "} {
 		p.prints(t, text)
 	}
 	p.interrupt()
@@ -117,7 +119,7 @@ func TestRun_EmbeddedShowsEveryHopAndASummary(t *testing.T) {
 	assert.Contains(t, p.stdout.String(), "From arrival to reconciled: median")
 }
 
-// What the program reports at the end is what the server holds.
+// The summary at the end agrees with the content of the server.
 func TestRun_FaultsLoseNothing(t *testing.T) {
 	p := start(t, "run", "--faults", "--rate", "200", "--duration", "3s", "--output", "json")
 	p.exits(t, exitOK)
@@ -162,19 +164,22 @@ func TestRun_ReconcileKeepsChecksums(t *testing.T) {
 		require.NoError(t, server.Get(m))
 		return m.Annotations[checksumName]
 	}
-	require.Eventually(t, func() bool { return annotation("a") != "" }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return annotation("a") != "" }, 20*time.Second,
+		time.Millisecond)
 	first := annotation("a")
 
 	changed := labelled("a")
 	changed.Data["color"] = "blue"
 	changed.Annotations = map[string]string{checksumName: first}
 	require.NoError(t, server.Update(changed))
-	require.Eventually(t, func() bool { return annotation("a") != first }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return annotation("a") != first }, 20*time.Second,
+		time.Millisecond)
 
 	changed.Labels = nil
 	changed.ResourceVersion = ""
 	require.NoError(t, server.Update(changed))
-	require.Eventually(t, func() bool { return annotation("a") == "" }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return annotation("a") == "" }, 20*time.Second,
+		time.Millisecond)
 
 	p.interrupt()
 	p.exits(t, exitOK)
@@ -183,21 +188,24 @@ func TestRun_ReconcileKeepsChecksums(t *testing.T) {
 
 func TestRun_FindsCustomResources(t *testing.T) {
 	server, kubeconfig := foreign(t)
-	require.NoError(t, server.Register(apitest.Resource{Group: "example.com", Version: "v1", Kind: "Foo", Plural: "foos", Namespaced: true}))
+	require.NoError(t, server.Register(apitest.Resource{Group: "example.com", Version: "v1",
+		Kind: "Foo", Plural: "foos", Namespaced: true}))
 	foo := &unstructured.Unstructured{}
-	foo.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Foo"})
+	foo.SetGroupVersionKind(
+		schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Foo"})
 	foo.SetNamespace("default")
 	foo.SetName("f")
 	require.NoError(t, server.Create(foo))
 	for _, spelling := range []string{"foos", "foo", "foos.example.com", "foos.v1.example.com"} {
-		p := start(t, "run", "--kubeconfig", kubeconfig, "--resource", spelling, "--namespace", "default")
+		p := start(t, "run", "--kubeconfig", kubeconfig, "--resource", spelling, "--namespace",
+			"default")
 		p.prints(t, "reconciled default/f")
 		p.interrupt()
 		p.exits(t, exitOK)
 	}
 }
 
-func TestRun_SelectorRestrictsWhatIsCached(t *testing.T) {
+func TestRun_SelectorRestrictsTheCache(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
 	require.NoError(t, server.Create(configMap("b")))
@@ -208,7 +216,7 @@ func TestRun_SelectorRestrictsWhatIsCached(t *testing.T) {
 	assert.NotContains(t, p.stdout.String(), "default/b")
 }
 
-// What is wrong is said before anything is started, with what to do.
+// Errors are reported before anything is started, with their remedy.
 func TestRun_BadInput(t *testing.T) {
 	_, kubeconfig := foreign(t)
 	refused := writeKubeconfig(t, "http://127.0.0.1:1")
@@ -220,23 +228,32 @@ func TestRun_BadInput(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no such kubeconfig", []string{"--kubeconfig", "/none"}, exitConfig, "--kubeconfig /none: stat /none: no such file"},
+		{"no such kubeconfig", []string{"--kubeconfig", "/none"}, exitConfig,
+			"--kubeconfig /none: stat /none: no such file"},
 		{"broken kubeconfig", []string{"--kubeconfig", broken}, exitConfig, broken},
-		{"no such context", []string{"--kubeconfig", kubeconfig, "--context", "prod"}, exitConfig, `"prod"`},
+		{"no such context", []string{"--kubeconfig", kubeconfig, "--context", "prod"}, exitConfig,
+			`"prod"`},
 		{"not in a cluster", []string{"--in-cluster"}, exitConfig, "--in-cluster"},
-		{"two clusters", []string{"--in-cluster", "--kubeconfig", kubeconfig}, exitUsage, "choose one"},
-		{"unreachable", []string{"--kubeconfig", refused}, exitUnreachable, "http://127.0.0.1:1 is not reachable"},
-		{"unknown resource", []string{"--kubeconfig", kubeconfig, "--resource", "unicorns"}, exitUnknown, "--resource unicorns"},
+		{"two clusters", []string{"--in-cluster", "--kubeconfig", kubeconfig}, exitUsage,
+			"choose one"},
+		{"unreachable", []string{"--kubeconfig", refused}, exitUnreachable,
+			"http://127.0.0.1:1 is not reachable"},
+		{"unknown resource", []string{"--kubeconfig", kubeconfig, "--resource", "unicorns"},
+			exitUnknown, "--resource unicorns"},
 		{"bad selector", []string{"--selector", "a in b"}, exitUsage, `--selector "a in b"`},
-		{"bad field selector", []string{"--field-selector", "a"}, exitUsage, `--field-selector "a"`},
-		{"unsupported field", []string{"--kubeconfig", kubeconfig, "--field-selector", "data.x=1"}, exitUsage, "the server refuses"},
-		{"bad output", []string{"--output", "yaml"}, exitUsage, `--output "yaml": want text or json`},
+		{"bad field selector", []string{"--field-selector", "a"}, exitUsage,
+			`--field-selector "a"`},
+		{"unsupported field", []string{"--kubeconfig", kubeconfig, "--field-selector", "data.x=1"},
+			exitUsage, "the server refuses"},
+		{"bad output", []string{"--output", "yaml"}, exitUsage,
+			`--output "yaml": want text or json`},
 		{"bad workers", []string{"--workers", "0"}, exitUsage, "--workers: want at least 1"},
 		{"bad rate", []string{"--rate", "-1"}, exitUsage, "--rate: want 0 to"},
 		{"bad number", []string{"--workers", "many"}, exitUsage, "many"},
 		{"unknown flag", []string{"--unicorns"}, exitUsage, "--unicorns"},
 		{"an argument", []string{"pods"}, exitUsage, "pods"},
-		{"checksums of pods", []string{"--kubeconfig", kubeconfig, "--resource", "pods", "--reconcile"}, exitUsage, "--resource pods"},
+		{"checksums of pods", []string{"--kubeconfig", kubeconfig, "--resource", "pods",
+			"--reconcile"}, exitUsage, "--resource pods"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := start(t, append([]string{"run"}, test.args...)...)
@@ -258,14 +275,16 @@ func TestRun_Forbidden(t *testing.T) {
 	assert.Contains(t, p.stderr.String(), "forbidden")
 }
 
-// A server that goes away is waited for: the program says why nothing comes, and goes on when it is back.
+// The program waits for a server that has stopped: it reports the reason, and continues when the
+// server is back.
 func TestRun_SaysWhyTheFirstListDoesNotCome(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	var listed atomic.Int32
 	server.Faults().Add(apitest.Fault{
-		Match: apitest.Match{Verb: "list,watch", Resource: "configmaps", If: func(request apitest.Request) bool {
-			return listed.Add(1) > 1 // the first one is the check for permission
-		}},
+		Match: apitest.Match{Verb: "list,watch", Resource: "configmaps",
+			If: func(request apitest.Request) bool {
+				return listed.Add(1) > 1 // the first one is the check for permission
+			}},
 		Err: apierrors.NewServiceUnavailable("down for maintenance"),
 	})
 	p := start(t, "run", "--kubeconfig", kubeconfig)
@@ -277,7 +296,8 @@ func TestRun_SaysWhyTheFirstListDoesNotCome(t *testing.T) {
 func TestHelp_NamesEveryFlagAndExitCode(t *testing.T) {
 	p := start(t, "run", "--help")
 	p.exits(t, exitOK)
-	for _, text := range []string{"--kubeconfig file", "--resource resource", "--selector selector", "--reconcile", "--output", "Exit codes: 0"} {
+	for _, text := range []string{"--kubeconfig file", "--resource resource", "--selector selector",
+		"--reconcile", "--output", "Exit codes: 0"} {
 		assert.Contains(t, p.stdout.String(), text)
 	}
 }

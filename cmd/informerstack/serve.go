@@ -31,8 +31,8 @@ const (
 	freshWithin = 2 * time.Minute
 	// programName is the label name of the informer's metrics.
 	programName = "informerstack"
-	// headerTimeout bounds the time for a request's header, finishAnswers the time to finish answers
-	// at the end.
+	// headerTimeout bounds the time for a request's header, finishAnswers the time to finish
+	// answers at the end.
 	headerTimeout = 5 * time.Second
 	finishAnswers = time.Second
 	// leaseGrace is the time after the end of its lease at which a leader that has not stepped down
@@ -169,7 +169,8 @@ func (o *observation) follow(s *stack, resource string) {
 		health.Fresh("informer-"+resource, freshWithin, s.informer),
 		health.NewCheck("controller-"+s.controller.Name(), func(*http.Request) error {
 			switch phase := s.controller.Status().Phase; phase {
-			case controller.PhaseRunning, controller.PhaseStandby: // on standby it is ready to take over
+			case controller.PhaseRunning, controller.PhaseStandby:
+				// on standby it is ready to take over
 				return nil
 			default:
 				return fmt.Errorf("the controller is %s", phase)

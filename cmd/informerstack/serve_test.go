@@ -20,7 +20,7 @@ import (
 
 var servedOn = regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)\n`)
 
-// served returns where the program serves.
+// served returns the address at which the program serves.
 func (p *process) served(t *testing.T) string {
 	t.Helper()
 	p.prints(t, "Serving /metrics")
@@ -38,7 +38,7 @@ func get(t *testing.T, url string) (code int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-func TestRun_ServesWhatItDoes(t *testing.T) {
+func TestRun_ServesItsState(t *testing.T) {
 	p := start(t, "run", "--listen", "127.0.0.1:0", "--rate", "100")
 	url := p.served(t)
 	p.prints(t, "reconciled")
@@ -49,7 +49,8 @@ func TestRun_ServesWhatItDoes(t *testing.T) {
 
 	code, text := get(t, url+"/readyz?verbose")
 	assert.Equal(t, http.StatusOK, code)
-	assert.Equal(t, "[+]informer-configmaps ok\n[+]controller-checksum ok\nreadyz check passed\n", text)
+	assert.Equal(t, "[+]informer-configmaps ok\n[+]controller-checksum ok\nreadyz check passed\n",
+		text)
 	code, text = get(t, url+"/healthz")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Equal(t, "ok", text)
@@ -87,7 +88,8 @@ func TestRun_ServesWhatItDoes(t *testing.T) {
 // While the server cannot be reached, the page says why.
 func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 	server, kubeconfig := foreign(t)
-	p := start(t, "run", "--kubeconfig", kubeconfig, "--listen", "localhost:0", "--watch-list=false")
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--listen", "localhost:0",
+		"--watch-list=false")
 	url := p.served(t)
 	p.prints(t, "Loaded 0 objects")
 	server.Close()

@@ -79,7 +79,8 @@ func (s *summary) record(event trace.Event, write trace.Sink) {
 func (s *summary) followLocked(event trace.Event) {
 	key := event.Key
 	switch {
-	case event.Hop == trace.Queue && slices.Contains([]string{"Add", "Update", "Delete"}, event.What):
+	case event.Hop == trace.Queue &&
+		slices.Contains([]string{"Add", "Update", "Delete"}, event.What):
 		s.arrived[key] = event.Time
 	case event.Hop == trace.Handler && event.What == "OnDelete":
 		s.deleted.key, s.deleted.arrived = key, s.arrived[key]
@@ -170,7 +171,8 @@ func (s *summary) print(out io.Writer, format string, stack *stack) {
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out,
-		"From arrival to reconciled: median %v, longest %v. Errors on the way: %d. Dead letters: %d.\n",
+		"From arrival to reconciled: median %v, longest %v. Errors on the way: %d. Dead letters: "+
+			"%d.\n",
 		r.TravelMedian.Round(time.Microsecond), r.TravelMax.Round(time.Microsecond),
 		r.Errors, r.DeadLetters)
 }

@@ -23,7 +23,8 @@ func TestSummary_IsTheLastWord(t *testing.T) {
 	event := trace.Event{Hop: trace.Server, What: "LIST"}
 	s.record(event, write)
 	idle := &stack{
-		informer:   informer.NewSharedIndexInformer(nil, nil, informer.SharedIndexInformerOptions{}),
+		informer: informer.NewSharedIndexInformer(nil, nil,
+			informer.SharedIndexInformerOptions{}),
 		controller: controller.New("c", observe, controller.Options[string]{}),
 	}
 	defer idle.controller.Queue().ShutDown()
@@ -74,6 +75,7 @@ func TestSummary_Travels(t *testing.T) {
 	for range travelsLen/2 + 1 {
 		s.addTravelLocked(time.Second)
 	}
-	assert.Equal(t, time.Second, s.medianLocked(), "of %d seconds and %d minutes", travelsLen/2+1, travelsLen/2-1)
+	assert.Equal(t, time.Second, s.medianLocked(), "of %d seconds and %d minutes", travelsLen/2+1,
+		travelsLen/2-1)
 	assert.Equal(t, time.Hour, s.longest)
 }

@@ -130,7 +130,8 @@ func swapProgram(
 		fmt.Fprintf(stdout, "%d other modules keep the program's versions, listed in %s\n",
 			n, result.GoWork)
 	}
-	fmt.Fprintf(stdout, "\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n",
+	fmt.Fprintf(stdout,
+		"\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n",
 		quoted(result.Program), quoted(result.GoWork), quoted(result.Out))
 	return nil
 }

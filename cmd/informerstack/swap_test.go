@@ -12,14 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queueProgram writes a program whose client-go is a folder with a queue in it, and returns its folder.
+// queueProgram writes a program whose client-go is a folder with a queue in it, and returns its
+// folder.
 func queueProgram(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	for path, text := range map[string]string{
-		"go.mod":                     "module example.org/program\n\ngo 1.26.0\n\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n",
-		"main.go":                    "package main\n\nimport \"k8s.io/client-go/util/workqueue\"\n\nvar _ workqueue.Interface\n\nfunc main() {}\n",
+		"go.mod": "module example.org/program\n\ngo 1.26.0\n\nrequire " +
+			"k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n",
+		"main.go": "package main\n\nimport " +
+			"\"k8s.io/client-go/util/workqueue\"\n\nvar _ workqueue.Interface\n\nfunc main() {}\n",
 		"fork/go.mod":                "module k8s.io/client-go\n\ngo 1.26.0\n",
 		"fork/util/workqueue/one.go": "package workqueue\n\ntype Interface interface{}\n",
 	} {
@@ -33,28 +36,35 @@ func queueProgram(t *testing.T) string {
 func TestSwap_SaysHowToUseAndHowToUndo(t *testing.T) {
 	dir := queueProgram(t)
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir}, &stdout, &stderr), stderr.String())
+	require.Equal(t, exitOK, execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir},
+		&stdout, &stderr), stderr.String())
 	assert.Contains(t, stdout.String(), "k8s.io/client-go from "+filepath.Join(dir, "fork"))
-	assert.Contains(t, stdout.String(), "GOWORK="+filepath.Join(dir, ".informerstack", "go.work")+" go build ./...")
+	assert.Contains(t, stdout.String(),
+		"GOWORK="+filepath.Join(dir, ".informerstack", "go.work")+" go build ./...")
 	assert.Contains(t, stdout.String(), "rm -r "+filepath.Join(dir, ".informerstack"))
 }
 
-// The command runs in the program's folder under the swap; its output and its exit code are ours.
+// The command runs in the program's folder with the swap; its output and exit code become those of
+// informerstack.
 func TestSwap_RunsACommand(t *testing.T) {
 	dir := queueProgram(t)
 	out := filepath.Join(t.TempDir(), "out")
 	swapped := []string{"swap", "--pieces", "workqueue", "--out", out, dir, "--"}
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, execute(t.Context(), append(swapped, "go", "env", "GOWORK", "GOMOD"), &stdout, &stderr), stderr.String())
-	assert.Equal(t, filepath.Join(out, "go.work")+"\n"+filepath.Join(dir, "go.mod")+"\n", stdout.String())
+	require.Equal(t, exitOK, execute(t.Context(), append(swapped, "go", "env", "GOWORK", "GOMOD"),
+		&stdout, &stderr), stderr.String())
+	assert.Equal(t, filepath.Join(out, "go.work")+"\n"+filepath.Join(dir, "go.mod")+"\n",
+		stdout.String())
 
-	require.Equal(t, exitUsage, execute(t.Context(), append(swapped, "go", "tool", "there-is-none"), &stdout, &stderr), stderr.String())
-	require.Equal(t, exitFailed, execute(t.Context(), append(swapped, "./there-is-no-such-command"), &stdout, &stderr))
+	require.Equal(t, exitUsage, execute(t.Context(), append(swapped, "go", "tool", "there-is-none"),
+		&stdout, &stderr), stderr.String())
+	require.Equal(t, exitFailed,
+		execute(t.Context(), append(swapped, "./there-is-no-such-command"), &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "there-is-no-such-command")
 }
 
-// The command runs in the folder that was named, and knows it by the name that the swap has for it.
-func TestSwap_RunsACommandWhereItWasTold(t *testing.T) {
+// The command runs in the named folder, and its working directory has the path that the swap uses.
+func TestSwap_RunsACommandInTheNamedFolder(t *testing.T) {
 	dir := queueProgram(t)
 	below := filepath.Join(dir, "below")
 	require.NoError(t, os.Mkdir(below, 0o755))
@@ -62,8 +72,10 @@ func TestSwap_RunsACommandWhereItWasTold(t *testing.T) {
 	require.NoError(t, os.Symlink(below, link))
 	t.Chdir(link)
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, execute(t.Context(), []string{"swap", "--pieces", "workqueue", "--", "printenv", "PWD", "GOWORK"}, &stdout, &stderr), stderr.String())
-	assert.Equal(t, below+"\n"+filepath.Join(dir, ".informerstack", "go.work")+"\n", stdout.String())
+	require.Equal(t, exitOK, execute(t.Context(), []string{"swap", "--pieces", "workqueue", "--",
+		"printenv", "PWD", "GOWORK"}, &stdout, &stderr), stderr.String())
+	assert.Equal(t, below+"\n"+filepath.Join(dir, ".informerstack", "go.work")+"\n",
+		stdout.String())
 	work, err := os.ReadFile(filepath.Join(dir, ".informerstack", "go.work"))
 	require.NoError(t, err)
 	assert.Contains(t, string(work), "\t..\n", "the program, from where the swap is")
@@ -91,7 +103,8 @@ func TestSwap_RefusesBadUsage(t *testing.T) {
 		{[]string{"--no-such-flag"}, "no-such-flag"},
 	} {
 		var stdout, stderr bytes.Buffer
-		assert.Equal(t, exitUsage, execute(t.Context(), append([]string{"swap"}, test.args...), &stdout, &stderr))
+		assert.Equal(t, exitUsage,
+			execute(t.Context(), append([]string{"swap"}, test.args...), &stdout, &stderr))
 		assert.Contains(t, stderr.String(), test.want)
 		assert.Empty(t, stdout.String())
 	}

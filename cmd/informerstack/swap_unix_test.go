@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A terminal sends Ctrl-C to the command as well: it must not come twice. SIGTERM comes to us alone, and is handed on. We end
-// when the command has ended, and as it did.
+// A terminal sends Ctrl-C to the command too: it must not arrive twice. SIGTERM arrives only at
+// informerstack, which forwards it. informerstack ends after the command, with its exit code.
 func TestSwap_EndsAsItsCommandEnds(t *testing.T) {
 	dir := queueProgram(t)
 	const patient = `trap 'echo interrupted' INT; trap 'echo terminated; kill $!; exit 7' TERM; sleep 60 & echo ready; wait; wait`
@@ -34,13 +34,14 @@ func TestSwap_EndsAsItsCommandEnds(t *testing.T) {
 			assert.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 		}}
 		var stderr bytes.Buffer
-		code := execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir, "--", "sh", "-c", test.script}, stdout, &stderr)
+		code := execute(t.Context(), []string{"swap", "--pieces", "workqueue", dir, "--", "sh",
+			"-c", test.script}, stdout, &stderr)
 		require.Equal(t, test.code, code, stderr.String())
 		assert.Equal(t, test.stdout, stdout.String())
 	}
 }
 
-// onReady is a buffer that does something when ready is written.
+// onReady is a buffer that calls a function when ready is written.
 type onReady struct {
 	strings.Builder
 	then func()

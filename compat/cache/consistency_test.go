@@ -22,16 +22,17 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// streamServer is a collection that never changes, and its server, which has streaming lists.
+// streamServer is a server with streaming lists and a collection that never changes.
 type streamServer struct {
 	pods  []v1.Pod
-	lost  string // the name of a pod that streams leave out
+	lost  string // the name of a pod that is missing in streams
 	asked log
 	fails int // LISTs to refuse
 }
 
 func (s *streamServer) create(name string) {
-	p := podOnNode(name, len(s.pods)+1, "node", types.UID("uid-"+strconv.Itoa(9-len(s.pods)))) // in another order than names
+	// in another order than names
+	p := podOnNode(name, len(s.pods)+1, "node", types.UID("uid-"+strconv.Itoa(9-len(s.pods))))
 	s.pods = append(s.pods, *p)
 }
 
@@ -43,7 +44,8 @@ func (s *streamServer) Watch(options metav1.ListOptions) (watch.Interface, error
 	return s.WatchWithContext(context.Background(), options)
 }
 
-func (s *streamServer) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s *streamServer) ListWithContext(_ context.Context,
+	options metav1.ListOptions) (runtime.Object, error) {
 	what := "list at " + strconv.Quote(options.ResourceVersion)
 	if options.ResourceVersionMatch != "" {
 		what += " " + string(options.ResourceVersionMatch)
@@ -53,11 +55,13 @@ func (s *streamServer) ListWithContext(_ context.Context, options metav1.ListOpt
 		s.fails--
 		return nil, context.DeadlineExceeded
 	}
-	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))}, Items: s.pods}
+	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))},
+		Items: s.pods}
 	return list.DeepCopy(), nil
 }
 
-func (s *streamServer) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *streamServer) WatchWithContext(_ context.Context,
+	options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents == nil {
 		s.asked.note("watch")
 		return watch.NewFake(), nil
@@ -75,8 +79,8 @@ func (s *streamServer) WatchWithContext(_ context.Context, options metav1.ListOp
 	return w, nil
 }
 
-// A streaming list is compared with a LIST of the same moment, which is asked for until it succeeds. If they differ, the
-// reflector panics.
+// A streaming list is compared with a LIST at the same version, which is retried until it succeeds.
+// If they differ, the reflector panics.
 func TestConsistency_OfReflector(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	for _, lost := range []string{"", "b"} {
@@ -87,27 +91,36 @@ func TestConsistency_OfReflector(t *testing.T) {
 					server.create("a")
 					server.create("b")
 					replaced := false
-					store := &cache.FakeCustomStore{ReplaceFunc: func([]any, string) error { replaced = true; return nil }}
+					store := &cache.FakeCustomStore{ReplaceFunc: func([]any, string) error {
+						replaced = true
+						return nil
+					}}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					listAndWatch := cache.NewNamedReflector("pods", server, &v1.Pod{}, store, 0).ListAndWatchWithContext
+					listAndWatch := cache.NewNamedReflector("pods", server, &v1.Pod{}, store,
+						0).ListAndWatchWithContext
 					if impl == "client-go" {
-						listAndWatch = clientgo.NewNamedReflector("pods", server, &v1.Pod{}, store, 0).ListAndWatchWithContext
+						listAndWatch = clientgo.NewNamedReflector("pods", server, &v1.Pod{}, store,
+							0).ListAndWatchWithContext
 					}
 					if lost == "" {
 						require.NoError(t, listAndWatch(ctx))
 					} else {
-						require.PanicsWithValue(t, "data inconsistency detected for pods, panicking!", func() { _ = listAndWatch(ctx) })
+						require.PanicsWithValue(t,
+							"data inconsistency detected for pods, panicking!", func() {
+								_ = listAndWatch(ctx)
+							})
 					}
 					require.Equal(t, lost == "", replaced)
-					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`}, server.asked.take())
+					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`},
+						server.asked.take())
 				})
 			})
 		}
 	}
 }
 
-// An informer's objects are compared as its transform leaves them (kubernetes/kubernetes#135580).
+// An informer's objects are compared after its transform (kubernetes/kubernetes#135580).
 func TestConsistency_OfInformer(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	defer func(crash bool, handlers []func(context.Context, any)) {
@@ -117,7 +130,8 @@ func TestConsistency_OfInformer(t *testing.T) {
 	for _, lost := range []string{"", "b"} {
 		synctest.Test(t, func(t *testing.T) {
 			var panics log
-			utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, r any) { panics.note("%v", r) }}
+			utilruntime.PanicHandlers = []func(context.Context,
+				any){func(_ context.Context, r any) { panics.note("%v", r) }}
 			server := &streamServer{lost: lost}
 			server.create("a")
 			server.create("b")
@@ -136,7 +150,7 @@ func TestConsistency_OfInformer(t *testing.T) {
 	}
 }
 
-// Nothing is asked for unless the environment says so.
+// No LIST is made unless the environment enables it.
 func TestConsistency_Off(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(false)()
 	synctest.Test(t, func(t *testing.T) {

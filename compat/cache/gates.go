@@ -12,29 +12,35 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// The feature gates of client-go that informers heed are read where client-go reads them: most when an informer begins to
-// run, as a program may replace all gates until then, and is told so if somebody has looked before.
+// The feature gates of client-go for informers are read at the same times as in client-go: most
+// when an informer starts to run. Until then a program may replace all gates; client-go reports an
+// error if a gate was read earlier.
 
-// enabled reads one gate. Like client-go it panics if the program replaced the gates and left this one out.
-func enabled(gate clientfeatures.Feature) bool { return clientfeatures.FeatureGates().Enabled(gate) }
+// enabled reads one gate. Like client-go it panics if the program replaced the gates without this
+// one.
+func enabled(gate clientfeatures.Feature) bool {
+	return clientfeatures.FeatureGates().Enabled(gate)
+}
 
-// useWatchList says whether a first list may be a stream.
+// useWatchList reports whether the first list may be a stream.
 func useWatchList() *bool {
 	use := enabled(clientfeatures.WatchListClient)
 	return &use
 }
 
-// hideResourceVersion says whether stores must not tell how far they are: without AtomicFIFO a list comes object by object.
+// hideResourceVersion reports whether stores must not report their resourceVersion: without
+// AtomicFIFO a list arrives object by object.
 func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 
 // queueOptions makes the queue of an informer.
 //
 //	InOrderInformers           a RealFIFO; else a DeltaFIFO, which the other two say nothing about
 //	AtomicFIFO                 a list, and a resync, is one delta; else it is one for each object
-//	UnlockWhileProcessingFIFO  the reflector goes on while the handler is told; for an atomic queue only
+//	UnlockWhileProcessingFIFO  the reflector writes while the handler runs; only with AtomicFIFO
 //
 // Source: tools/cache/controller.go newQueueFIFO
-func queueOptions(exampleObject any, identifier InformerNameAndResource, provider InformerMetricsProvider) informer.QueueOptions {
+func queueOptions(exampleObject any, identifier InformerNameAndResource,
+	provider InformerMetricsProvider) informer.QueueOptions {
 	return informer.QueueOptions{NewQueue: func(
 		logger klog.Logger, known Store, reached informer.ReachedFunc,
 	) informer.VersionedQueue {
@@ -63,7 +69,7 @@ func queueOptions(exampleObject any, identifier InformerNameAndResource, provide
 	}}
 }
 
-// prepare completes what is known only when an informer runs.
+// prepare sets the options that are known only when an informer runs.
 func prepare(c *informer.Config) {
 	c.Reflector.Name = cmp.Or(callsite(), c.Reflector.Name)
 	c.Reflector.UseWatchList = useWatchList()
@@ -74,7 +80,7 @@ func prepare(c *informer.Config) {
 	}
 }
 
-// sharedController is what a shared informer's GetController returns.
+// sharedController is the result of a shared informer's GetController.
 type sharedController struct{ controller }
 
 // LastSyncResourceVersion implements Controller.

@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// heapLike is what both heaps can do.
+// heapLike has the methods of both heaps.
 type heapLike interface {
 	Add(obj any) error
 	AddIfNotPresent(obj any) error
@@ -37,7 +37,7 @@ func TestModel_Heap(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		impls := []heapLike{cache.NewHeap(itemKey, older), clientgo.NewHeap(itemKey, older)}
-		revs := random.Perm(1000) // no two objects are equally old
+		revs := random.Perm(1000) // no two objects have the same age
 		for step := range 60 {
 			obj := item{name: string(rune('a' + random.IntN(8))), rev: revs[step]}
 			op := random.IntN(7)
@@ -90,7 +90,7 @@ func TestHeap_CloseWakesPop(t *testing.T) {
 	})
 }
 
-// A closed heap still hands out what it has.
+// The objects of a closed heap can still be popped.
 func TestHeap_ClosedIsEmptied(t *testing.T) {
 	h := cache.NewHeap(itemKey, older)
 	require.NoError(t, h.Add(item{"a", 1}))

@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InformerName is a name under which a program's informers appear in metrics, once in a process until it is released. A
-// nil *InformerName has no name and no metrics.
+// InformerName is a name of a program's informers in metrics, unique in the process until it is
+// released. A nil *InformerName has no name and no metrics.
 //
-// Of the informers of one resource under one name, the first has metrics; the others have none, so that no two write to
-// the same one.
+// If a name has several informers of one resource, only the first has metrics, so that no two
+// informers write to the same ones.
 //
 //	N1  names[n.name] == n  <=>  n is not released
 //	N2  resources[r] is true  =>  n is not released
@@ -30,13 +30,13 @@ type InformerName struct {
 	resources map[schema.GroupVersionResource]*atomic.Bool // true while the first of it has metrics
 }
 
-// informerNames is locked before any of its names.
+// The lock of informerNames is taken before that of a name.
 var informerNames = struct {
 	mu    sync.Mutex
 	names map[string]*InformerName
 }{names: map[string]*InformerName{}}
 
-// NewInformerName reserves a name. The error says that it is empty, or taken.
+// NewInformerName reserves a name. It returns an error if the name is empty or taken.
 //
 // Source: tools/cache/identity.go NewInformerName
 func NewInformerName(name string) (*InformerName, error) {
@@ -61,7 +61,8 @@ func (n *InformerName) Name() string {
 	return n.name
 }
 
-// WithResource returns the identity of an informer of gvr. Only the first of each gvr is reserved.
+// WithResource returns the identity of an informer of gvr. Only the first one of each gvr is
+// reserved.
 func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNameAndResource {
 	id := InformerNameAndResource{name: n.Name(), gvr: gvr}
 	if n == nil {
@@ -72,7 +73,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	switch {
 	case n.released:
 	case n.resources[gvr] != nil:
-		klog.Background().Error(nil, "A second informer of this name and resource has no metrics", "informerName", n.name, "resource", gvr)
+		klog.Background().Error(nil, "A second informer of this name and resource has no metrics",
+			"informerName", n.name, "resource", gvr)
 	default:
 		id.reserved = new(atomic.Bool)
 		id.reserved.Store(true)
@@ -81,7 +83,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	return id
 }
 
-// Release gives the name back: no identity that was made of it is reserved any more. A second call does nothing.
+// Release frees the name: no identity made from it is reserved any more. A second call does
+// nothing.
 func (n *InformerName) Release() {
 	if n == nil {
 		return
@@ -101,7 +104,8 @@ func (n *InformerName) Release() {
 	delete(informerNames.names, n.name)
 }
 
-// InformerNameAndResource is the identity of one informer. The zero value has no name and no metrics.
+// InformerNameAndResource is the identity of one informer. The zero value has no name and no
+// metrics.
 //
 // Source: tools/cache/identity.go InformerNameAndResource
 type InformerNameAndResource struct {
@@ -110,13 +114,13 @@ type InformerNameAndResource struct {
 	reserved *atomic.Bool // nil: never
 }
 
-// Reserved says whether the informer has metrics. It takes no lock.
+// Reserved reports whether the informer has metrics. It takes no lock.
 func (n InformerNameAndResource) Reserved() bool { return n.reserved != nil && n.reserved.Load() }
 
 // Name returns the informer's name.
 func (n InformerNameAndResource) Name() string { return n.name }
 
-// GroupVersionResource returns what the informer lists.
+// GroupVersionResource returns the resource of the informer.
 func (n InformerNameAndResource) GroupVersionResource() schema.GroupVersionResource { return n.gvr }
 
 // ResetInformerNamesForTesting releases every name of the process.

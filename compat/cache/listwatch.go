@@ -13,7 +13,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// What is the same here as in package reflector.
+// The names that package reflector has too.
 type (
 	// ListerWatcherWithContext knows how to list a collection and how to watch it.
 	ListerWatcherWithContext = reflector.ListerWatcher
@@ -45,8 +45,8 @@ type Watcher interface {
 	Watch(options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ListerWatcher knows how to list a collection and how to watch it. What is one should be a ListerWatcherWithContext too;
-// it is used as that if it is.
+// ListerWatcher knows how to list a collection and how to watch it. An implementation should be a
+// ListerWatcherWithContext too; then that is used.
 //
 // Source: tools/cache/listwatch.go ListerWatcher
 type ListerWatcher interface {
@@ -70,7 +70,7 @@ type WatcherWithContext interface {
 	WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ToListerWithContext returns l itself if it knows contexts, else what ignores them.
+// ToListerWithContext returns l itself if it supports contexts, else a wrapper that ignores them.
 //
 // Source: tools/cache/listwatch.go ToListerWithContext
 func ToListerWithContext(l Lister) ListerWithContext {
@@ -80,7 +80,7 @@ func ToListerWithContext(l Lister) ListerWithContext {
 	return contextLister{l}
 }
 
-// ToWatcherWithContext returns w itself if it knows contexts, else what ignores them.
+// ToWatcherWithContext returns w itself if it supports contexts, else a wrapper that ignores them.
 //
 // Source: tools/cache/listwatch.go ToWatcherWithContext
 func ToWatcherWithContext(w Watcher) WatcherWithContext {
@@ -90,7 +90,8 @@ func ToWatcherWithContext(w Watcher) WatcherWithContext {
 	return contextWatcher{w}
 }
 
-// ToListerWatcherWithContext returns lw itself if it knows contexts, else what ignores them.
+// ToListerWatcherWithContext returns lw itself if it supports contexts, else a wrapper that ignores
+// them.
 //
 // Source: tools/cache/listwatch.go ToListerWatcherWithContext
 func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
@@ -106,14 +107,16 @@ func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
 type contextLister struct{ lister Lister }
 
 // ListWithContext implements ListerWithContext.
-func (l contextLister) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (l contextLister) ListWithContext(_ context.Context,
+	options metav1.ListOptions) (runtime.Object, error) {
 	return l.lister.List(options)
 }
 
 type contextWatcher struct{ watcher Watcher }
 
 // WatchWithContext implements WatcherWithContext.
-func (w contextWatcher) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (w contextWatcher) WatchWithContext(_ context.Context,
+	options metav1.ListOptions) (watch.Interface, error) {
 	return w.watcher.Watch(options)
 }
 
@@ -125,7 +128,7 @@ type contextListerWatcher struct {
 
 var _ reflector.WatchListRefuser = contextListerWatcher{}
 
-// IsWatchListSemanticsUnSupported passes on what inner says.
+// IsWatchListSemanticsUnSupported returns the answer of inner.
 func (lw contextListerWatcher) IsWatchListSemanticsUnSupported() bool {
 	return refusesWatchList(lw.inner)
 }
@@ -135,8 +138,8 @@ func refusesWatchList(client any) bool {
 	return ok && refuser.IsWatchListSemanticsUnSupported()
 }
 
-// ToListWatcherWithWatchListSemantics returns lw with the knowledge whether client, a clientset usually, has a server with
-// streaming lists: fake ones have not.
+// ToListWatcherWithWatchListSemantics returns lw with the information whether the server of client,
+// usually a clientset, supports streaming lists; fake clientsets do not.
 //
 // Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
@@ -157,9 +160,9 @@ type ListFunc func(options metav1.ListOptions) (runtime.Object, error)
 // WatchFunc is a Watcher's Watch as a function.
 type WatchFunc func(options metav1.ListOptions) (watch.Interface, error)
 
-// ListWatch makes a ListerWatcher of functions. For lists and for watches one of both kinds must be set; each is used in
-// place of the other where that is missing. The two older ones cannot be cancelled: what calls them waits no longer than
-// its context, and leaves them behind.
+// ListWatch makes a ListerWatcher from functions. One function for lists and one for watches must
+// be set, with or without a context. The functions without a context cannot be cancelled: their
+// caller stops waiting when its context ends, and leaves them running.
 //
 // Source: tools/cache/listwatch.go ListWatch
 type ListWatch struct {
@@ -175,26 +178,30 @@ type ListWatch struct {
 	ListWithContextFunc  ListWithContextFunc
 	WatchFuncWithContext WatchFuncWithContext
 
-	// DisableChunking makes each LIST ask for everything at once.
+	// DisableChunking makes each LIST request all objects at once.
 	DisableChunking bool
 }
 
-// NewListWatchFromClient returns a ListWatch of what fieldSelector selects of resource in namespace, or in all for "".
+// NewListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in all for
+// "", that fieldSelector selects.
 //
 // Source: tools/cache/listwatch.go NewListWatchFromClient
-func NewListWatchFromClient(c Getter, resource string, namespace string, fieldSelector fields.Selector) *ListWatch {
+func NewListWatchFromClient(c Getter, resource string, namespace string,
+	fieldSelector fields.Selector) *ListWatch {
 	return listWatchOf(reflector.NewListWatchFromClient(c, resource, namespace, fieldSelector))
 }
 
-// NewFilteredListWatchFromClient returns a ListWatch of resource in namespace, or in all for "". optionsModifier may change
-// the options of each request.
+// NewFilteredListWatchFromClient returns a ListWatch of resource in namespace, or in all for "".
+// optionsModifier may change the options of each request.
 //
 // Source: tools/cache/listwatch.go NewFilteredListWatchFromClient
-func NewFilteredListWatchFromClient(c Getter, resource string, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
-	return listWatchOf(reflector.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier))
+func NewFilteredListWatchFromClient(c Getter, resource string, namespace string,
+	optionsModifier func(options *metav1.ListOptions)) *ListWatch {
+	return listWatchOf(
+		reflector.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier))
 }
 
-// listWatchOf sets all four functions, for callers that look at the older ones.
+// listWatchOf sets all four functions, for callers that use the older ones.
 func listWatchOf(lw *reflector.ListWatch) *ListWatch {
 	return &ListWatch{
 		ListFunc:             lw.List,
@@ -213,7 +220,8 @@ func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 }
 
 // ListWithContext calls ListWithContextFunc, or else ListFunc.
-func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (lw *ListWatch) ListWithContext(ctx context.Context,
+	options metav1.ListOptions) (runtime.Object, error) {
 	if lw.ListWithContextFunc == nil {
 		return lw.ListFunc(lw.unpaged(options))
 	}
@@ -236,7 +244,8 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 }
 
 // WatchWithContext calls WatchFuncWithContext, or else WatchFunc.
-func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (lw *ListWatch) WatchWithContext(ctx context.Context,
+	options metav1.ListOptions) (watch.Interface, error) {
 	if lw.WatchFuncWithContext == nil {
 		return lw.WatchFunc(options)
 	}

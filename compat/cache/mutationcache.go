@@ -18,27 +18,30 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// MutationCache lays a program's own writes over a store that has not seen them yet: of an object that is in both, reads
-// return the newer one. A write may be forgotten, when there are many or when it is old; then reads return the store's.
+// MutationCache combines a store with the program's own writes that the store has not seen yet:
+// reads return the newer state of an object. A write is dropped when it is old or when there are
+// many; then reads return the store's state.
 //
 // Source: tools/cache/mutation_cache.go MutationCache
 type MutationCache interface {
-	// GetByKey finds the object that has the key.
+	// GetByKey finds the object with the key.
 	GetByKey(key string) (any, bool, error)
 	// ByIndex returns the objects that have indexKey under indexName. It fails without an Indexer.
 	ByIndex(indexName, indexKey string) ([]any, error)
-	// Mutation lays obj, what a write returned, over the store, unless something newer lies there.
+	// Mutation records obj, the result of a write, unless a newer state is recorded.
 	Mutation(any)
-	// OnAddOrUpdate tells that the store has obj. An informer's handler may call it, so that what is not needed goes early.
+	// OnAddOrUpdate reports that the store has obj. An informer's handler may call it, so that
+	// writes are dropped early.
 	OnAddOrUpdate(obj runtime.Object)
-	// OnDelete tells that obj has left the store. An informer's handler may call it, so that no later Mutation brings back
-	// what is gone.
+	// OnDelete reports that obj was deleted from the store. An informer's handler may call it, so
+	// that no later Mutation restores the deleted object.
 	OnDelete(obj runtime.Object)
 
 	internal() // methods may be added
 }
 
-// ResourceVersionComparator compares the age of objects: negative if lhs is older, 0 if they are the same.
+// ResourceVersionComparator compares the age of objects: negative if lhs is older, 0 if they are
+// the same.
 type ResourceVersionComparator interface {
 	CompareResourceVersion(lhs, rhs runtime.Object) int
 }
@@ -47,22 +50,23 @@ type ResourceVersionComparator interface {
 //
 // Source: tools/cache/mutation_cache.go MutationCacheOptions
 type MutationCacheOptions struct {
-	// Indexer is where ByIndex looks.
+	// Indexer is the index that ByIndex uses.
 	Indexer Indexer
-	// TTL is how long a write is kept. Default: five minutes.
+	// TTL is the time for which a write is kept. Default: five minutes.
 	TTL time.Duration
-	// IncludeAdds returns a write of an object that the store does not hold. An object that was deleted soon after it was
-	// written may so be returned for as long as the TTL; OnDelete makes that rare.
+	// IncludeAdds returns a written object that the store does not hold. An object that was deleted
+	// soon after the write may be returned until its TTL ends; OnDelete makes that rare.
 	IncludeAdds bool
-	// MaxCacheSize is how many writes are kept. Default: 100.
+	// MaxCacheSize is the number of writes that are kept. Default: 100.
 	MaxCacheSize int
 }
 
-// NewIntegerResourceVersionMutationCacheWithOptions returns a MutationCache over backingCache. resourceVersions must be
-// numbers, as those of every API server are; it panics over one that is not.
+// NewIntegerResourceVersionMutationCacheWithOptions returns a MutationCache over backingCache.
+// resourceVersions must be numbers, as those of every API server are; it panics if one is not.
 //
 // Source: tools/cache/mutation_cache.go NewIntegerResourceVersionMutationCacheWithOptions
-func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store, options MutationCacheOptions) MutationCache {
+func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store,
+	options MutationCacheOptions) MutationCache {
 	return &mutationCache{
 		logger:      logger,
 		backing:     backingCache,
@@ -73,16 +77,19 @@ func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backi
 	}
 }
 
-// NewIntegerResourceVersionMutationCache is NewIntegerResourceVersionMutationCacheWithOptions in another form.
+// NewIntegerResourceVersionMutationCache is NewIntegerResourceVersionMutationCacheWithOptions in
+// another form.
 //
 // Source: tools/cache/mutation_cache.go NewIntegerResourceVersionMutationCache
-func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool) MutationCache {
-	return NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, MutationCacheOptions{
-		Indexer: indexer, TTL: ttl, IncludeAdds: includeAdds,
-	})
+func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer,
+	ttl time.Duration, includeAdds bool) MutationCache {
+	return NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache,
+		MutationCacheOptions{
+			Indexer: indexer, TTL: ttl, IncludeAdds: includeAdds,
+		})
 }
 
-// mutationCache keeps under each key the newest that is known of the object beyond the store.
+// mutationCache keeps under each key the newest known state of the object that is not in the store.
 //
 //	U1  writes[key] is never replaced by an older state
 //	U2  after OnDelete of an object, no write of it (by UID) is kept
@@ -97,9 +104,9 @@ type mutationCache struct {
 	writes *lru.LRUExpireCache // values are write
 }
 
-// write is an object that was written, or what is known of one that is gone.
+// write is an object that was written, or the record of a deleted one.
 type write struct {
-	obj             any // nil: it is gone
+	obj             any // nil: it is deleted
 	resourceVersion string
 	uid             types.UID
 	known           bool // whether obj has a version
@@ -117,7 +124,8 @@ func newWrite(obj any) write {
 	return write{obj: obj, resourceVersion: m.GetResourceVersion(), uid: m.GetUID(), known: true}
 }
 
-// version is the number by which writes are compared. It panics if the resourceVersion is none.
+// version returns the number by which writes are compared. It panics if the resourceVersion is not
+// a number.
 func (w write) version() uint64 {
 	if w.resourceVersion == "" {
 		return 0
@@ -129,7 +137,7 @@ func (w write) version() uint64 {
 	return v
 }
 
-// at returns what is kept under key.
+// at returns the write under key.
 func (c *mutationCache) at(key string) (write, bool) {
 	value, ok := c.writes.Get(key)
 	if !ok {
@@ -149,13 +157,13 @@ func (c *mutationCache) GetByKey(key string) (any, bool, error) {
 	case exists:
 		return c.newer(key, stored), true, nil
 	case !c.includeAdds:
-		return nil, false, nil // created a moment ago or gone a moment ago, who knows
+		return nil, false, nil // created or deleted a moment ago, which is unknown
 	}
 	w, ok := c.at(key)
 	return w.obj, ok && w.obj != nil, nil
 }
 
-// newer returns stored, or what was written since. It lets go of what the store has caught up with.
+// newer returns stored or a newer write. It drops a write that the store has caught up with.
 func (c *mutationCache) newer(key string, stored any) any {
 	w, ok := c.at(key)
 	if !ok || !w.known {
@@ -169,7 +177,7 @@ func (c *mutationCache) newer(key string, stored any) any {
 		c.writes.Remove(key)
 		return stored
 	case w.obj == nil:
-		return stored // it is gone, and the store will see that too
+		return stored // it is deleted, and the store will see that too
 	}
 	return w.obj
 }
@@ -201,11 +209,13 @@ func (c *mutationCache) ByIndex(indexName, indexKey string) ([]any, error) {
 	return found, nil
 }
 
-// addsByIndex returns the writes that have indexKey under indexName, less those that the store has under keys.
+// addsByIndex returns the writes that have indexKey under indexName, less those that the store has
+// under keys.
 func (c *mutationCache) addsByIndex(indexName, indexKey string, keys []string) []any {
 	var found []any
 	indexFunc := c.indexer.GetIndexers()[indexName]
-	for _, k := range c.writes.Keys() { // from the oldest on: looking at all of them leaves their order as it is
+	// from the oldest: reading all of them does not change their order
+	for _, k := range c.writes.Keys() {
 		key := k.(string)
 		w, ok := c.at(key)
 		if _, stored := slices.BinarySearch(keys, key); !ok || stored || w.obj == nil {
@@ -234,7 +244,8 @@ func (c *mutationCache) Mutation(obj any) {
 	w := newWrite(obj)
 	if kept, ok := c.at(key); ok && kept.known && w.known {
 		gone := kept.obj == nil
-		if w.version() < kept.version() || gone && (w.version() == kept.version() || w.uid == kept.uid) {
+		if w.version() < kept.version() || gone &&
+			(w.version() == kept.version() || w.uid == kept.uid) {
 			return
 		}
 	}
@@ -264,8 +275,9 @@ func (c *mutationCache) OnDelete(obj runtime.Object) {
 	defer c.mu.Unlock()
 	gone := newWrite(obj)
 	gone.obj = nil
-	if kept, ok := c.at(key); ok && kept.known && gone.version() < kept.version() && gone.uid != kept.uid {
-		return // a newer object of that name, which may live
+	if kept, ok := c.at(key); ok && kept.known && gone.version() < kept.version() &&
+		gone.uid != kept.uid {
+		return // a newer object of that name, which may exist
 	}
 	c.writes.Add(key, gone, c.ttl)
 }

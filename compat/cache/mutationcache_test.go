@@ -20,7 +20,8 @@ import (
 )
 
 func pod(name string, version int) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: strconv.Itoa(version)}}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+		ResourceVersion: strconv.Itoa(version)}}
 }
 
 func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
@@ -31,8 +32,8 @@ func podOnNode(name string, version int, node string, uid types.UID) *v1.Pod {
 
 func byNode(obj any) ([]string, error) { return []string{obj.(*v1.Pod).Spec.NodeName}, nil }
 
-// tellable is a mutation cache that can be told of the store: client-go's can since v0.37.
-type tellable interface {
+// notifiable is a mutation cache with notifications of the store: client-go's has them since v0.37.
+type notifiable interface {
 	GetByKey(key string) (any, bool, error)
 	ByIndex(indexName, indexedValue string) ([]any, error)
 	Mutation(obj any)
@@ -46,14 +47,18 @@ func TestModel_MutationCache(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		includeAdds := seed%2 == 0
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
-		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{"node": byNode})
-		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, includeAdds)
-		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirIndexer, theirIndexer, 0, includeAdds).(tellable)
+		theirIndexer := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc,
+			clientgo.Indexers{"node": byNode})
+		ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
+			includeAdds)
+		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
+			theirIndexer, theirIndexer, 0, includeAdds).(notifiable)
 		if !ok {
-			t.Skip("client-go's cannot be told of the store")
+			t.Skip("client-go's has no notifications of the store")
 		}
 
-		server := map[string]*v1.Pod{} // what the API server has; the store is told later, in order
+		// the objects on the API server; the store receives changes later, in order
+		server := map[string]*v1.Pod{}
 		var unseen []func()
 		for step := range 40 {
 			name := string(rune('a' + random.IntN(3)))
@@ -65,7 +70,7 @@ func TestModel_MutationCache(t *testing.T) {
 			}
 			p := podOnNode(name, step+1, "node-"+strconv.Itoa(random.IntN(2)), uid)
 			switch op := random.IntN(8); {
-			case op <= 2: // a write of ours
+			case op <= 2: // the program's own write
 				server[name] = p
 				ours.Mutation(p)
 				theirs.Mutation(p)
@@ -75,7 +80,7 @@ func TestModel_MutationCache(t *testing.T) {
 					ours.OnAddOrUpdate(p)
 					theirs.OnAddOrUpdate(p)
 				})
-			case op == 3 && server[name] != nil: // somebody deletes
+			case op == 3 && server[name] != nil: // another client deletes
 				delete(server, name)
 				unseen = append(unseen, func() {
 					require.NoError(t, indexer.Delete(p))
@@ -94,7 +99,9 @@ func TestModel_MutationCache(t *testing.T) {
 			where := fmt.Sprintf("seed %d step %d", seed, step)
 			for _, name := range []string{"a", "b", "c"} {
 				if _, stored, _ := indexer.GetByKey("ns/" + name); includeAdds && !stored {
-					continue // client-go forgets what it returns: TestDifference_MutationCacheKeepsWhatWasRead
+					// client-go drops a write when it returns it:
+					// TestDifference_MutationCacheKeepsWhatWasRead
+					continue
 				}
 				got, exists, err := ours.GetByKey("ns/" + name)
 				require.NoError(t, err)
@@ -112,10 +119,11 @@ func TestModel_MutationCache(t *testing.T) {
 	}
 }
 
-// A write is read until the store has caught up, and is not read again afterwards.
+// A write is returned until the store has caught up, and not afterwards.
 func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer, cache.MutationCacheOptions{})
+	c := cache.NewIntegerResourceVersionMutationCacheWithOptions(klog.Background(), indexer,
+		cache.MutationCacheOptions{})
 	require.NoError(t, indexer.Add(pod("a", 1)))
 	c.Mutation(pod("a", 2))
 	require.Equal(t, pod("a", 2), get(t, c, "ns/a"))
@@ -126,11 +134,13 @@ func TestMutationCache_ReadsOwnWrites(t *testing.T) {
 	require.EqualError(t, err, "no indexer has been provided to the mutation cache")
 }
 
-// An object that the store does not hold yet can be read more than once. client-go compares it with itself, finds that the
-// store has caught up, and forgets it.
+// An object that the store does not hold yet can be read more than once. client-go compares it with
+// itself, concludes that the store has caught up, and drops it.
 func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
-	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(), cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
-	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
+	ours := cache.NewIntegerResourceVersionMutationCache(klog.Background(),
+		cache.NewStore(cache.MetaNamespaceKeyFunc), nil, 0, true)
+	theirs := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(),
+		clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), nil, 0, true)
 	for i, c := range []interface {
 		Mutation(any)
 		GetByKey(key string) (any, bool, error)
@@ -145,7 +155,8 @@ func TestDifference_MutationCacheKeepsWhatWasRead(t *testing.T) {
 	}
 }
 
-// The store may still hold what its informer's handler was already told is gone. client-go returns its own marker then.
+// The store may still hold an object after its informer's handler was notified of the deletion.
+// client-go returns its internal marker then.
 func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.NoError(t, store.Add(pod("a", 1)))
@@ -155,9 +166,10 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 
 	theirStore := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
 	require.NoError(t, theirStore.Add(pod("a", 1)))
-	theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirStore, nil, 0, true).(tellable)
+	theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirStore,
+		nil, 0, true).(notifiable)
 	if !ok {
-		t.Skip("client-go's cannot be told of the store")
+		t.Skip("client-go's has no notifications of the store")
 	}
 	theirs.OnDelete(pod("a", 2))
 	got, _, err := theirs.GetByKey("ns/a")
@@ -165,7 +177,7 @@ func TestDifference_MutationCacheReturnsNoTombstone(t *testing.T) {
 	require.NotEqual(t, pod("a", 1), got)
 }
 
-// A resourceVersion that is no number matters only when it is compared.
+// A resourceVersion that is not a number matters only when it is compared.
 func TestMutationCache_ResourceVersionIsRead(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": byNode})
 	c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, true)
@@ -188,11 +200,12 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 	return obj
 }
 
-// A write whose answer comes after the object was deleted does not bring the object back.
-func TestMutationCache_LateWriteOfWhatIsGone(t *testing.T) {
+// A write whose answer arrives after the object was deleted does not restore the object.
+func TestMutationCache_LateWriteOfADeletedObject(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-		c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0, true)
+		c := cache.NewIntegerResourceVersionMutationCache(klog.Background(), indexer, indexer, 0,
+			true)
 		written := podOnNode("a", 2, "", "first")
 		c.OnAddOrUpdate(written)
 		c.OnDelete(written)

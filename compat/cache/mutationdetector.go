@@ -15,31 +15,34 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// How often a detector compares, and for how long it watches an object: between one and two times detectFor.
+// The interval between comparisons, and the time for which an object is watched: between one and
+// two times detectFor.
 const (
 	detectEvery = time.Second
 	detectFor   = 2 * time.Minute
 )
 
-// MutationDetector finds out who changes objects that informers share.
+// MutationDetector finds changes of objects that informers share.
 //
 // Source: tools/cache/mutation_detector.go MutationDetector
 type MutationDetector interface {
-	// AddObject watches obj for a while from now on.
+	// AddObject watches obj for a limited time.
 	AddObject(obj any)
 	// Run compares every second until stopCh is closed, and panics if an object was changed.
 	Run(stopCh <-chan struct{})
 }
 
-// NewCacheMutationDetector returns a detector, or one that does nothing unless the environment says
-// KUBE_CACHE_MUTATION_DETECTOR=true. It costs a copy of every object, and is for tests.
+// NewCacheMutationDetector returns a detector if the environment has
+// KUBE_CACHE_MUTATION_DETECTOR=true, otherwise one that does nothing. A detector copies every
+// object, and is for tests.
 //
 // Source: tools/cache/mutation_detector.go NewCacheMutationDetector
 func NewCacheMutationDetector(name string) MutationDetector {
 	if on, _ := strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR")); !on {
 		return noDetector{}
 	}
-	klog.Background().Info("Warning: the mutation detector copies every cached object", "cache", name)
+	klog.Background().Info("Warning: the mutation detector copies every cached object", "cache",
+		name)
 	return &mutationDetector{name: name}
 }
 
@@ -51,15 +54,15 @@ func (noDetector) AddObject(any) {}
 // Run implements MutationDetector.
 func (noDetector) Run(<-chan struct{}) {}
 
-// mutationDetector holds what is watched, and what it was when it was added.
+// mutationDetector holds the watched objects and copies of their original states.
 type mutationDetector struct {
 	name string
 
 	mu      sync.Mutex
-	since   time.Time  // when young was begun
+	since   time.Time  // when young was started
 	young   []snapshot // added since
 	old     []snapshot // added in the period before
-	stopped bool       // nobody compares any more
+	stopped bool       // Run has ended
 }
 
 type snapshot struct{ cached, copied runtime.Object }
@@ -98,7 +101,7 @@ func (d *mutationDetector) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// compare tells of the objects that were changed, and lets go of those that were watched for long enough.
+// compare reports changed objects, and drops those that were watched for long enough.
 func (d *mutationDetector) compare(now time.Time) string {
 	d.mu.Lock()
 	switch {
@@ -114,20 +117,21 @@ func (d *mutationDetector) compare(now time.Time) string {
 	for _, snapshots := range watched {
 		for _, s := range snapshots {
 			if !reflect.DeepEqual(s.cached, s.copied) {
-				report += fmt.Sprintf("CACHE %s ALTERED!\n%s\n", d.name, diff.Diff(s.copied, s.cached))
+				report += fmt.Sprintf("CACHE %s ALTERED!\n%s\n", d.name,
+					diff.Diff(s.copied, s.cached))
 			}
 		}
 	}
 	return report
 }
 
-// watchedIndexer shows a detector every object that is stored, before anybody else can have it.
+// watchedIndexer passes every stored object to a detector before readers can get it.
 type watchedIndexer struct {
 	Indexer
 	detector MutationDetector
 }
 
-// newWatchedIndexer wraps what NewIndexer made.
+// newWatchedIndexer wraps the result of NewIndexer.
 func newWatchedIndexer(indexer Indexer, detector MutationDetector) Indexer {
 	watched := watchedIndexer{indexer, detector}
 	if transactions, ok := indexer.(TransactionStore); ok {

@@ -16,7 +16,7 @@ import (
 
 const detectorSwitch = "KUBE_CACHE_MUTATION_DETECTOR"
 
-func TestMutationDetector_FindsWhatWasChanged(t *testing.T) {
+func TestMutationDetector_FindsChanges(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
 		d := cache.NewCacheMutationDetector("pods")
@@ -28,7 +28,7 @@ func TestMutationDetector_FindsWhatWasChanged(t *testing.T) {
 	})
 }
 
-// An object is watched for two minutes at least, and for four at most.
+// An object is watched for at least two minutes and at most four.
 func TestMutationDetector_LetsGo(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,8 @@ func TestMutationDetector_IsOff(t *testing.T) {
 	d.Run(nil) // returns
 }
 
-// An informer shows every object that it stores to a detector, and works as it does without.
+// An informer passes every object that it stores to a detector, and otherwise behaves as without
+// one.
 func TestInformer_WithMutationDetector(t *testing.T) {
 	t.Setenv(detectorSwitch, "true")
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestInformer_WithMutationDetector(t *testing.T) {
 		source.Modify(pod("b", 0))
 		source.Delete(pod("a", 0))
 		time.Sleep(5 * time.Minute)
-		require.Equal(t, []string{"add a@1 initial=true", "add b@2 initial=false", "update b@3", "delete a@4"}, seen.take())
+		require.Equal(t, []string{"add a@1 initial=true", "add b@2 initial=false", "update b@3",
+			"delete a@4"}, seen.take())
 		require.Equal(t, []string{"ns/b"}, i.GetIndexer().ListKeys())
 	})
 }

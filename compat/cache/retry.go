@@ -8,22 +8,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// RetryWithDeadline bounds for how long something that keeps failing is tried again at once. It is for one goroutine.
+// RetryWithDeadline bounds the time for which a failing operation is retried at once. It is not
+// safe for concurrent use.
 //
 // Source: tools/cache/retry_with_deadline.go RetryWithDeadline
 type RetryWithDeadline interface {
-	// After notes that an attempt failed with err.
+	// After records that an attempt failed with err.
 	After(err error)
-	// ShouldRetry says whether it may be tried again.
+	// ShouldRetry reports whether another attempt may be made.
 	ShouldRetry() bool
 }
 
-// NewRetryWithDeadline lets tries go on for maxRetryDuration after the first error that isRetryable; 0 or less is never.
-// minResetPeriod without such an error, or a refusal, and the time begins anew with the next one.
+// NewRetryWithDeadline allows attempts for maxRetryDuration after the first error that isRetryable;
+// 0 or less allows none. After minResetPeriod without such an error, or after a refusal, the next
+// error starts a new period.
 //
 // Source: tools/cache/retry_with_deadline.go NewRetryWithDeadline
-func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
-	return &retryWithDeadline{max: maxRetryDuration, reset: minResetPeriod, isRetryable: isRetryable, clock: clock}
+func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration,
+	isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
+	return &retryWithDeadline{max: maxRetryDuration, reset: minResetPeriod,
+		isRetryable: isRetryable, clock: clock}
 }
 
 type retryWithDeadline struct {
@@ -31,7 +35,7 @@ type retryWithDeadline struct {
 	isRetryable func(error) bool
 	clock       clock.Clock
 
-	first, last time.Time // errors of the present row; zero if there is none
+	first, last time.Time // errors of the present period; zero if there is none
 }
 
 // After implements RetryWithDeadline.

@@ -19,7 +19,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// later is done after a while.
+// later is done after a delay.
 type later struct {
 	name string
 	done chan struct{}
@@ -34,14 +34,16 @@ func after(name string, d time.Duration) later {
 func (l later) Name() string          { return l.name }
 func (l later) Done() <-chan struct{} { return l.done }
 
-// Each checker is logged when it is done, and as by the caller.
+// Each checker is logged when it is done, with the caller's source position.
 func TestWaitFor_LogsEachWhenItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))
+		ctx := klog.NewContext(t.Context(),
+			textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))
 		ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("enough"))
 		defer cancel()
-		checkers := []cache.DoneChecker{after("slow", 2*time.Second), after("never", time.Hour), after("fast", time.Second)}
+		checkers := []cache.DoneChecker{after("slow", 2*time.Second), after("never", time.Hour),
+			after("fast", time.Second)}
 		require.False(t, cache.WaitFor(ctx, "caches", checkers...))
 		var got []string
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {

@@ -18,11 +18,13 @@ import (
 // checksumAnnotation holds the checksum of a ConfigMap's data.
 const checksumAnnotation = "example.com/checksum"
 
-// checksumKeeper keeps the annotation equal to the checksum of the data. Its client reads from the manager's cache.
+// checksumKeeper keeps the annotation equal to the checksum of the data. Its client reads from the
+// manager's cache.
 type checksumKeeper struct{ client client.Client }
 
 // Reconcile implements reconcile.Reconciler.
-func (k checksumKeeper) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (k checksumKeeper) Reconcile(ctx context.Context,
+	request reconcile.Request) (reconcile.Result, error) {
 	var configMap corev1.ConfigMap
 	if err := k.client.Get(ctx, request.NamespacedName, &configMap); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -45,7 +47,8 @@ func (k checksumKeeper) Reconcile(ctx context.Context, request reconcile.Request
 
 // checksum is the SHA-256 of the data.
 func checksum(configMap *corev1.ConfigMap) string {
-	content, err := json.Marshal([]any{configMap.Data, configMap.BinaryData}) // maps are marshalled sorted
+	// maps are marshalled sorted
+	content, err := json.Marshal([]any{configMap.Data, configMap.BinaryData})
 	if err != nil {
 		panic(fmt.Sprintf("maps of strings do not encode: %v", err))
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Example is a controller-runtime manager whose informers, queue and leader-election lock are those of this module: the rest
-// of it is as any program that uses controller-runtime. It keeps on each ConfigMap an annotation with the checksum of its
-// data.
+// Example is a controller-runtime manager whose informers, queue and leader-election lock are those
+// of this module: the rest is like any program on controller-runtime. It keeps an annotation with
+// the checksum of its data on each ConfigMap.
 //
-// Read manager.go (the three places), checksum.go (the reconciler), main.go (flags, and the server if there is no cluster),
-// workload.go (what happens on that server).
+// Read manager.go (the three places), checksum.go (the reconciler), main.go (flags, and the server
+// if there is no cluster), workload.go (the changes on that server).
 package main
 
 import (
@@ -28,10 +28,12 @@ import (
 
 func main() {
 	// controller-runtime's config package has registered --kubeconfig.
-	inCluster := flag.Bool("in-cluster", false, "use the service account of the pod that this runs in")
+	inCluster := flag.Bool("in-cluster", false,
+		"use the service account of the pod that this runs in")
 	namespace := flag.String("leader-election-namespace", "default", "where the Lease is")
 	metrics := flag.String("metrics-bind-address", "0", "where metrics are served; 0 is nowhere")
-	probes := flag.String("health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 is nowhere")
+	probes := flag.String("health-probe-bind-address", "0",
+		"where /healthz and /readyz are served; 0 is nowhere")
 	flag.Parse()
 
 	ctrl.SetLogger(klog.Background())
@@ -47,7 +49,8 @@ func main() {
 	}
 }
 
-// run runs the manager until ctx is done, against a cluster or a server of its own on which something happens.
+// run runs the manager until ctx is done, against a cluster or against its own server with a
+// workload.
 func run(ctx context.Context, cluster bool, options manager.Options) (err error) {
 	var restConfig *rest.Config
 	if cluster {
@@ -67,7 +70,8 @@ func run(ctx context.Context, cluster bool, options manager.Options) (err error)
 	if err != nil {
 		return fmt.Errorf("choose identity: %w", err)
 	}
-	lock, err := newLock(restConfig, options.LeaderElectionNamespace, fmt.Sprintf("%s_%d", hostname, os.Getpid()))
+	lock, err := newLock(restConfig, options.LeaderElectionNamespace,
+		fmt.Sprintf("%s_%d", hostname, os.Getpid()))
 	if err != nil {
 		return err
 	}

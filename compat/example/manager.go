@@ -22,17 +22,20 @@ import (
 // controllerName names the controller, its queue and its Lease.
 const controllerName = "configmap-checksum"
 
-// renewDeadline is for how long the leader tries to renew: the default of manager.Options.
+// renewDeadline is the time for which the leader tries to renew: the default of manager.Options.
 const renewDeadline = 10 * time.Second
 
 // newLock returns a lock of this module on a Lease.
 func newLock(config *rest.Config, namespace, identity string) (resourcelock.Interface, error) {
-	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, controllerName,
+	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace,
+		controllerName,
 		resourcelock.ResourceLockConfig{Identity: identity}, config, renewDeadline)
 }
 
-// newManager returns a manager in which three pieces are this module's: NewInformer, NewQueue, and the lock.
-func newManager(config *rest.Config, lock resourcelock.Interface, options manager.Options) (manager.Manager, error) {
+// newManager returns a manager in which three pieces are this module's: NewInformer, NewQueue, and
+// the lock.
+func newManager(config *rest.Config, lock resourcelock.Interface,
+	options manager.Options) (manager.Manager, error) {
 	options.Cache.NewInformer = adapt.NewSharedIndexInformer
 	options.LeaderElection = true
 	options.LeaderElectionResourceLockInterface = adapt.Lock(lock)
@@ -54,11 +57,13 @@ func newManager(config *rest.Config, lock resourcelock.Interface, options manage
 	return m, nil
 }
 
-// quietFor is longer than a server lets a watch be silent: without bookmarks, that is until the watch ends.
+// quietFor is longer than the silence of any healthy watch: without bookmarks, a watch may be
+// silent until it ends.
 const quietFor = 11 * time.Minute
 
-// freshCache is a check that fails if the informer of the ConfigMaps has not heard of its server: a cache that serves old
-// objects without a word. controller-runtime has none like it; the informer inside of the adapter knows.
+// freshCache returns a check that fails if the informer of the ConfigMaps has had no contact with
+// its server, so that its cache may silently be old. controller-runtime has no such check; the
+// informer inside the adapter has the data.
 func freshCache(m manager.Manager) func(*http.Request) error {
 	return func(request *http.Request) error {
 		ctx, cancel := context.WithTimeout(request.Context(), time.Second)
@@ -69,7 +74,7 @@ func freshCache(m manager.Manager) func(*http.Request) error {
 		}
 		informer, ok := adapt.CoreInformer(configMaps)
 		if !ok {
-			return fmt.Errorf("%T is none of this module's informers", configMaps)
+			return fmt.Errorf("%T is not an informer of this module", configMaps)
 		}
 		return informer.Health().Fresh(time.Now(), quietFor)
 	}

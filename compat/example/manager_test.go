@@ -66,7 +66,8 @@ func (w *world) annotated() {
 }
 
 func (w *world) leader() string {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: controllerName}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: controllerName}}
 	require.NoError(w.t, w.Get(lease))
 	return *lease.Spec.HolderIdentity
 }
@@ -83,7 +84,7 @@ func (w *world) start(identity string) *replica {
 	lock, err := newLock(restConfig, "default", identity)
 	require.NoError(w.t, err)
 	r := &replica{lock: &countedLock{Interface: lock}}
-	yes := true // a process has one controller of a name, these tests have more
+	yes := true // names of controllers are unique in a process, but these tests run several
 	r.Manager, err = newManager(restConfig, r.lock, manager.Options{
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &yes},
@@ -100,8 +101,8 @@ func (w *world) start(identity string) *replica {
 	return r
 }
 
-// A change goes from the server through the informer, the queue and the reconciler back to the server, and each of the three
-// pieces is this module's.
+// A change goes from the server through the informer, the queue and the reconciler back to the
+// server, and each of the three pieces is this module's.
 func TestStory_AChangeGoesThroughOurPieces(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		adds := queues.of(controllerName).count.Load()
@@ -113,16 +114,18 @@ func TestStory_AChangeGoesThroughOurPieces(t *testing.T) {
 
 		require.Equal(t, "only", w.leader())
 		require.Positive(t, only.lock.writes.Load(), "the lock")
-		require.GreaterOrEqual(t, queues.of(controllerName).count.Load()-adds, int64(2), "the queue")
+		require.GreaterOrEqual(t, queues.of(controllerName).count.Load()-adds, int64(2),
+			"the queue")
 		configMaps, err := only.GetCache().GetInformer(t.Context(), &corev1.ConfigMap{})
 		require.NoError(t, err)
 		informer, ours := adapt.CoreInformer(configMaps)
 		require.True(t, ours, "the informer is a %T", configMaps)
-		require.Equal(t, 4, informer.Status().Handlers[0].Calls, "an add, our change, and an annotation after each")
+		require.Equal(t, 4, informer.Status().Handlers[0].Calls,
+			"an add, our change, and an annotation after each")
 	})
 }
 
-// Of two replicas one works. When it stops, the other takes over.
+// One of two replicas works. When it stops, the other takes over.
 func TestStory_TheOtherReplicaTakesOver(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		first := w.start("first")
@@ -134,14 +137,14 @@ func TestStory_TheOtherReplicaTakesOver(t *testing.T) {
 		require.Equal(t, "first", w.leader())
 		require.Zero(t, second.lock.writes.Load())
 		first.stop()
-		w.change("while nobody leads")
+		w.change("while there is no leader")
 		time.Sleep(time.Minute)
 		require.Equal(t, "second", w.leader())
 		w.annotated()
 	})
 }
 
-// A replica whose cache has not heard of its server for long is not ready.
+// A replica whose cache has had no contact with its server for long is not ready.
 func TestStory_AStaleCacheIsNotReady(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		only := w.start("only")
@@ -153,7 +156,8 @@ func TestStory_AStaleCacheIsNotReady(t *testing.T) {
 		require.NoError(t, ready(request), "nothing happened, but the server says so")
 
 		reads := apitest.Match{Verb: "list,watch", Resource: "configmaps"}
-		w.Faults().Add(apitest.Fault{Match: reads, Err: apierrors.NewServiceUnavailable("not today")})
+		w.Faults().Add(
+			apitest.Fault{Match: reads, Err: apierrors.NewServiceUnavailable("not today")})
 		time.Sleep(2 * quietFor)
 		require.ErrorContains(t, ready(request), "not today")
 		w.Faults().Clear()

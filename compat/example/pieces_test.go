@@ -17,17 +17,19 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// queues counts what was added to queues of this module: of another, it would count nothing.
+// queues counts the adds to queues of this module; it would not count those of another
+// implementation.
 var queues provider
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(klog.Logger{})
 	workqueue.SetProvider(&queues)
-	utilruntime.ErrorHandlers = nil // one of them waits until a time of the world outside of the bubbles
+	// one of them waits for a time outside the bubbles
+	utilruntime.ErrorHandlers = nil
 	os.Exit(m.Run())
 }
 
-// provider counts adds by the queue's name; no other metric does anything.
+// provider counts adds by the queue's name; its other metrics are no-ops.
 type provider struct{ adds sync.Map }
 
 func (p *provider) of(queue string) *metric {

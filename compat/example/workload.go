@@ -13,14 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// workload is the life of the embedded server: a ConfigMap that is changed every few seconds.
+// workload changes a ConfigMap on the embedded server every few seconds.
 type workload struct{ client client.Client }
 
 // Start implements manager.Runnable.
 func (w workload) Start(ctx context.Context) error {
 	ticker := time.NewTicker(3 * time.Second)
 	defer ticker.Stop()
-	greeting := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "greeting"}}
+	greeting := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: "greeting"}}
 	if err := w.client.Create(ctx, greeting); err != nil {
 		return fmt.Errorf("create configmap: %w", err)
 	}
@@ -33,7 +34,8 @@ func (w workload) Start(ctx context.Context) error {
 			}
 			return fmt.Errorf("patch configmap: %w", err)
 		}
-		klog.FromContext(ctx).Info("Changed", "configMap", klog.KObj(greeting), "text", greeting.Data["text"])
+		klog.FromContext(ctx).Info("Changed", "configMap", klog.KObj(greeting), "text",
+			greeting.Data["text"])
 		select {
 		case <-ctx.Done():
 			return nil

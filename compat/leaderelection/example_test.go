@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 )
 
-// Code as it is written for client-go: but for its import lines, nothing was changed.
+// Code written for client-go, of which only the import lines are changed.
 func Example() {
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -38,7 +38,8 @@ func Example() {
 			OnStoppedLeading: func() { fmt.Println("stopped") },
 		},
 	})
-	lease, _ := client.CoordinationV1().Leases("kube-system").Get(context.Background(), "my-controller", metav1.GetOptions{})
+	lease, _ := client.CoordinationV1().Leases("kube-system").Get(context.Background(),
+		"my-controller", metav1.GetOptions{})
 	fmt.Printf("the lease is held by %q\n", *lease.Spec.HolderIdentity)
 	// Output:
 	// leading

@@ -44,10 +44,10 @@ type program struct {
 	log []string
 }
 
-// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more of it than the log.
+// HandleError sleeps with a clock that is shared between bubbles; these tests need only its log.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
-// elector is what the two packages' electors have in common.
+// elector has the methods that the electors of both packages share.
 type elector interface {
 	Run(ctx context.Context)
 	IsLeader() bool
@@ -55,12 +55,14 @@ type elector interface {
 	Check(maxTolerableExpiredLease time.Duration) error
 }
 
-// each runs test with both packages, in a bubble. make makes an elector of a program of the package.
+// each runs test with both packages, in a bubble. make makes an elector of a program of the
+// package.
 func each(t *testing.T, test func(t *testing.T, impl string, p *program)) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				test(t, impl, &program{name: "a", t: t, client: fake.NewClientset(), start: time.Now()})
+				test(t, impl,
+					&program{name: "a", t: t, client: fake.NewClientset(), start: time.Now()})
 			})
 		})
 	}
@@ -90,24 +92,30 @@ func (p *program) started(ctx context.Context) {
 	p.note("work returned")
 }
 
-// holder is whom the Lease names.
+// holder returns the holder that the Lease names.
 func (p *program) holder() string {
-	lease, err := p.client.CoordinationV1().Leases("kube-system").Get(p.t.Context(), "lock", metav1.GetOptions{})
+	lease, err := p.client.CoordinationV1().Leases("kube-system").Get(p.t.Context(), "lock",
+		metav1.GetOptions{})
 	require.NoError(p.t, err)
 	return *lease.Spec.HolderIdentity
 }
 
-func (p *program) stopped() { p.note("stopped, the holder is " + strings.Trim(p.holder()+"?", "?")) }
+func (p *program) stopped() {
+	p.note("stopped, the holder is " + strings.Trim(p.holder()+"?", "?"))
+}
 
 func (p *program) elector(impl string) elector {
 	meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
 	if impl == clientGo {
 		e, err := reference.NewLeaderElector(reference.LeaderElectionConfig{
 			Lock: &referencelock.LeaseLock{
-				LeaseMeta: meta, Client: p.client.CoordinationV1(), LockConfig: referencelock.ResourceLockConfig{Identity: p.name},
+				LeaseMeta: meta, Client: p.client.CoordinationV1(),
+				LockConfig: referencelock.ResourceLockConfig{Identity: p.name},
 			},
-			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lock",
-			Callbacks:       reference.LeaderCallbacks{OnStartedLeading: p.started, OnStoppedLeading: p.stopped},
+			LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+			RetryPeriod: 2 * time.Second, Name: "lock",
+			Callbacks: reference.LeaderCallbacks{OnStartedLeading: p.started,
+				OnStoppedLeading: p.stopped},
 			ReleaseOnCancel: p.releaseOnCancel,
 		})
 		require.NoError(p.t, err)
@@ -115,15 +123,18 @@ func (p *program) elector(impl string) elector {
 	}
 	e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: meta, Client: p.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: p.name},
+			LeaseMeta: meta, Client: p.client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: p.name},
 		},
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lock",
-		Callbacks:       leaderelection.LeaderCallbacks{OnStartedLeading: p.started, OnStoppedLeading: p.stopped},
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 2 * time.Second, Name: "lock",
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: p.started,
+			OnStoppedLeading: p.stopped},
 		ReleaseOnCancel: p.releaseOnCancel,
 	})
 	require.NoError(p.t, err)
 	return e
 }
 
-// quiet is a context whose logger is silent.
+// quiet returns a context whose logger is silent.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }

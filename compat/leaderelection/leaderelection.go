@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderelection is client-go's tools/leaderelection, name for name, on the elector of this module: where an import
-// of k8s.io/client-go/tools/leaderelection is changed to this one, nothing else need change.
+// Package leaderelection is client-go's tools/leaderelection, name for name, on the elector of this
+// module: a program that imports k8s.io/client-go/tools/leaderelection only has to change the
+// import.
 //
 //	leaderelection <- [compat/leaderelection] <- programs written for client-go
 //
-// Electors, callbacks and health checks are aliases of the same names in example.com/informerstack/leaderelection: read that
-// package for what they do, and docs/differences.md for what they do otherwise. Only here are the config with client-go's
-// fields and rules (Run returns although the work goes on, OnStoppedLeading is called in any case), the metrics provider of
-// the process, and the candidate of coordinated elections that is made from a clientset.
+// Electors, callbacks and health checks are aliases of the same names in
+// example.com/informerstack/leaderelection: see that package for their behaviour, and
+// docs/differences.md for the differences. This package adds the config with client-go's fields and
+// rules (Run does not wait for the work, OnStoppedLeading is always called), the metrics provider
+// of the process, and the constructor of candidates of coordinated elections from a clientset.
 //
-// Read leaderelection.go, metrics.go, leasecandidate.go. Then go test ./compat/leaderelection. Goroutines: those of the
-// elector. Locking: none; what is set once is set atomically.
+// Read leaderelection.go, metrics.go, leasecandidate.go. Then go test ./compat/leaderelection.
+// Goroutines: those of the elector. Locking: none; the metrics provider is set atomically.
 //
-// Source: tools/leaderelection/leaderelection.go LeaderElector, tools/leaderelection/healthzadaptor.go HealthzAdaptor
+// Source: tools/leaderelection/leaderelection.go LeaderElector,
+// tools/leaderelection/healthzadaptor.go HealthzAdaptor
 package leaderelection
 
 import (
@@ -24,37 +27,41 @@ import (
 	"example.com/informerstack/leaderelection"
 )
 
-// JitterFactor spreads candidates: they wait RetryPeriod after a try, and up to JitterFactor times as long on top.
+// JitterFactor spreads the candidates: after an attempt they wait RetryPeriod, and in addition up
+// to JitterFactor times as long.
 const JitterFactor = leaderelection.JitterFactor
 
 type (
 	// LeaderElector is one candidate.
 	LeaderElector = leaderelection.LeaderElector
-	// LeaderCallbacks are what an elector calls. For one made here, OnStoppedLeading is called whenever Run ends, also
-	// without having led, and OnStartedLeading may not have returned by then.
+	// LeaderCallbacks are the callbacks of an elector. An elector of this package calls
+	// OnStoppedLeading whenever Run ends, also without having led, possibly before OnStartedLeading
+	// has returned.
 	LeaderCallbacks = leaderelection.LeaderCallbacks
-	// HealthzAdaptor is a health check that fails when an elector leads longer than it may.
+	// HealthzAdaptor is a health check that fails while an elector leads beyond the end of its
+	// lease.
 	HealthzAdaptor = leaderelection.HealthzAdaptor
 )
 
-// LeaderElectionConfig says who runs for what, and how patiently. 15 s, 10 s and 2 s are usual for the three durations.
+// LeaderElectionConfig names the lease and the candidate, and sets the timing. 15 s, 10 s and 2 s
+// are usual for the three durations.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElectionConfig
 type LeaderElectionConfig struct {
-	// Lock is the lease, and knows this candidate's identity.
+	// Lock is the lease, and has the identity of this candidate.
 	Lock resourcelock.Interface
 
-	// LeaseDuration is how long candidates wait for a sign of life of the holder before they take the lease.
+	// LeaseDuration is the time after the last observed renewal at which candidates take the lease.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long a leader goes on trying to renew before it stops leading. It must be less than
-	// LeaseDuration.
+	// RenewDeadline is the time for which a leader tries to renew before it stops leading. It must
+	// be less than LeaseDuration.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between two tries.
+	// RetryPeriod is the time between two attempts.
 	RetryPeriod time.Duration
 
 	Callbacks LeaderCallbacks
 
-	// WatchDog, if not nil, is tied to the elector by RunOrDie.
+	// WatchDog, if not nil, is connected to the elector by RunOrDie.
 	WatchDog *HealthzAdaptor
 
 	// ReleaseOnCancel releases the lease when Run ends. All work must have ended before its context
@@ -62,14 +69,15 @@ type LeaderElectionConfig struct {
 	// leaderelection of this module does.)
 	ReleaseOnCancel bool
 
-	// Name of the lease, for metrics and Check.
+	// Name is the name of the lease in metrics and in the error of Check.
 	Name string
 
-	// Coordinated leaves it to the cluster's coordinator to whom the lease goes (an alpha feature of Kubernetes).
+	// Coordinated lets the cluster's coordinator choose the holder of the lease (an alpha feature
+	// of Kubernetes).
 	Coordinated bool
 }
 
-// ours is lec with client-go's rules.
+// ours converts lec to the config of our elector, with client-go's rules.
 func (lec LeaderElectionConfig) ours() leaderelection.LeaderElectionConfig {
 	return leaderelection.LeaderElectionConfig{
 		Lock:            lec.Lock,
@@ -95,14 +103,16 @@ func NewLeaderElector(lec LeaderElectionConfig) (*LeaderElector, error) {
 	return leaderelection.NewLeaderElector(lec.ours())
 }
 
-// RunOrDie runs a candidate until it has lost the lease or ctx is done, and panics if lec is invalid.
+// RunOrDie runs a candidate until it has lost the lease or ctx is done, and panics if lec is
+// invalid.
 //
 // Source: tools/leaderelection/leaderelection.go RunOrDie
 func RunOrDie(ctx context.Context, lec LeaderElectionConfig) {
 	leaderelection.RunOrDie(ctx, lec.ours())
 }
 
-// NewLeaderHealthzAdaptor returns a check that lets the lease be expired for timeout before it fails.
+// NewLeaderHealthzAdaptor returns a check that fails when the lease has been expired for longer
+// than timeout.
 //
 // Source: tools/leaderelection/healthzadaptor.go NewLeaderHealthzAdaptor
 func NewLeaderHealthzAdaptor(timeout time.Duration) *HealthzAdaptor {

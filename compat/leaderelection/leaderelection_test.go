@@ -23,7 +23,8 @@ import (
 	core "example.com/informerstack/leaderelection"
 )
 
-// kubernetes/kubernetes#139991: client-go's Run returns, and the lease is released, although the work goes on. So it is here.
+// kubernetes/kubernetes#139991: client-go's Run returns and releases the lease while the work still
+// runs. compat does the same.
 func TestRegress139991_RunDoesNotWaitForTheWork(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		p.releaseOnCancel = true
@@ -40,7 +41,8 @@ func TestRegress139991_RunDoesNotWaitForTheWork(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#127743: client-go calls OnStoppedLeading whenever Run returns. So it is here.
+// kubernetes/kubernetes#127743: client-go calls OnStoppedLeading whenever Run returns. compat does
+// the same.
 func TestRegress127743_StoppedWithoutHavingStarted(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		first := &program{name: "first", t: t, client: p.client, start: p.start}
@@ -60,12 +62,15 @@ func TestRegress127743_StoppedWithoutHavingStarted(t *testing.T) {
 	})
 }
 
-// Electors of the two packages take turns: what one has released, or let expire, is the other's.
+// Electors of both packages can share a lease: one takes it after the other has released it or let
+// it expire.
 func TestElectors_TakeTurnsWithClientGos(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		for _, test := range []struct {
 			release bool
-			within  time.Duration // tries are up to 4.4 s apart: one saw the last renewal so late, one is the first after 15 s
+			// attempts are up to 4.4 s apart: one saw the last renewal that late, one is the first
+			// after 15 s
+			within time.Duration
 		}{{true, 5 * time.Second}, {false, 24 * time.Second}} {
 			p.releaseOnCancel = test.release
 			ctx, cancel := context.WithTimeout(quiet(), time.Hour)
@@ -87,14 +92,16 @@ func TestElectors_TakeTurnsWithClientGos(t *testing.T) {
 	})
 }
 
-// A program can ask for the fencing token of this module's electors, client-go's lock or not.
+// A program can get the fencing token of this module's electors, also with client-go's lock.
 func TestFencingToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &program{name: "a", t: t, client: fake.NewClientset()}
-		p.client.(*fake.Clientset).PrependReactor("create", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
-			a.(clienttesting.CreateAction).GetObject().(*coordinationv1.Lease).UID = "uid" // as an API server does
-			return false, nil, nil
-		})
+		p.client.(*fake.Clientset).PrependReactor("create", "leases",
+			func(a clienttesting.Action) (bool, runtime.Object, error) {
+				// as an API server does
+				a.(clienttesting.CreateAction).GetObject().(*coordinationv1.Lease).UID = "uid"
+				return false, nil, nil
+			})
 		p.work = func(ctx context.Context) {
 			token, ok := core.FencingTokenFromContext(ctx)
 			assert.True(t, ok)
@@ -106,11 +113,13 @@ func TestFencingToken(t *testing.T) {
 	})
 }
 
-// invalid are configs that both packages refuse, each for the reason that is checked first of those that are left.
-func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
+// invalid are configs that both packages reject. They fail the checks in the order in which these
+// are made.
+func TestNewLeaderElector_RejectsTheSameConfigs(t *testing.T) {
 	client := fake.NewClientset().CoordinationV1()
 	theirs := reference.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}
-	got := leaderelection.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}
+	got := leaderelection.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3,
+		RetryPeriod: -3}
 	steps := []func(){
 		func() { theirs.LeaseDuration, got.LeaseDuration = -1, -1 },
 		func() { theirs.RenewDeadline, got.RenewDeadline = -2, -2 },
@@ -127,7 +136,8 @@ func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
 			theirs.Callbacks.OnStoppedLeading, got.Callbacks.OnStoppedLeading = stopped, stopped
 		},
 		func() {
-			theirs.Lock, got.Lock = &referencelock.LeaseLock{Client: client}, &resourcelock.LeaseLock{Client: client}
+			theirs.Lock, got.Lock = &referencelock.LeaseLock{Client: client},
+				&resourcelock.LeaseLock{Client: client}
 		},
 		func() {
 			theirs.Lock.(*referencelock.LeaseLock).LockConfig.Identity = "a"
@@ -139,7 +149,8 @@ func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
 		require.Error(t, want, "step %d", i)
 		_, err := leaderelection.NewLeaderElector(got)
 		assert.EqualError(t, err, want.Error())
-		assert.PanicsWithError(t, want.Error(), func() { leaderelection.RunOrDie(t.Context(), got) })
+		assert.PanicsWithError(t, want.Error(),
+			func() { leaderelection.RunOrDie(t.Context(), got) })
 		step()
 	}
 	_, err := leaderelection.NewLeaderElector(got)
@@ -147,7 +158,8 @@ func TestNewLeaderElector_RefusesWhatClientGoDoes(t *testing.T) {
 	assert.Equal(t, reference.JitterFactor, leaderelection.JitterFactor)
 }
 
-// RunOrDie ties the health check to its elector. The check fails once the leader should have been ended for long.
+// RunOrDie connects the health check to its elector. The check fails if the leader still leads long
+// after the end of its lease.
 func TestRunOrDie_WatchDog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watchDog := leaderelection.NewLeaderHealthzAdaptor(20 * time.Second)
@@ -162,10 +174,12 @@ func TestRunOrDie_WatchDog(t *testing.T) {
 			defer close(ended)
 			leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 				Lock: &resourcelock.LeaseLock{
-					LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}, Client: fake.NewClientset().CoordinationV1(),
+					LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
+					Client:     fake.NewClientset().CoordinationV1(),
 					LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
 				},
-				LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lock",
+				LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+				RetryPeriod: 2 * time.Second, Name: "lock",
 				Callbacks: leaderelection.LeaderCallbacks{
 					OnStartedLeading: func(context.Context) {},
 					OnStoppedLeading: func() { <-stuck },
@@ -179,7 +193,8 @@ func TestRunOrDie_WatchDog(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		assert.NoError(t, watchDog.Check(nil))
 		time.Sleep(10 * time.Second)
-		assert.EqualError(t, watchDog.Check(nil), "failed election to renew leadership on lease lock")
+		assert.EqualError(t, watchDog.Check(nil),
+			"failed election to renew leadership on lease lock")
 		close(stuck)
 		<-ended
 	})

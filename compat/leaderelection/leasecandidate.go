@@ -16,25 +16,27 @@ import (
 	"example.com/informerstack/leaderelection"
 )
 
-// CacheSyncWaiter can be asked whether something has come into contact with the API server.
+// CacheSyncWaiter reports whether a client has opened its watches on the API server.
 //
 // Source: tools/leaderelection/leasecandidate.go CacheSyncWaiter
 type CacheSyncWaiter interface {
-	// WaitForCacheSync waits until it has, or stopCh is closed, and returns the kinds of objects with whether it has. What
-	// has not been started is not waited for, and left out.
+	// WaitForCacheSync waits until the watches are open or stopCh is closed, and returns for each
+	// kind of object whether its watch is. It leaves out, and does not wait for, candidates that
+	// have not been started.
 	WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 }
 
-// LeaseCandidate stands for a lease in a coordinated election (an alpha feature of Kubernetes).
+// LeaseCandidate is a candidate in a coordinated election (an alpha feature of Kubernetes).
 //
 // Source: tools/leaderelection/leasecandidate.go LeaseCandidate
 type LeaseCandidate struct {
 	candidate *leaderelection.LeaseCandidate
-	contact   *contact
+	watched   *watchTracker
 }
 
-// NewCandidate returns a candidate that does nothing before Run, and what waits until it hears from its coordinator. Names
-// and versions that are empty but must not be are an error here; client-go lets the API server refuse them.
+// NewCandidate returns a candidate that does nothing before Run, and a waiter for its watch. Empty
+// names and versions are an error here if they are required; client-go lets the API server refuse
+// them.
 //
 // Source: tools/leaderelection/leasecandidate.go NewCandidate
 func NewCandidate(clientset kubernetes.Interface,
@@ -44,10 +46,11 @@ func NewCandidate(clientset kubernetes.Interface,
 	binaryVersion, emulationVersion string,
 	strategy coordinationv1.CoordinatedLeaseStrategy,
 ) (*LeaseCandidate, CacheSyncWaiter, error) {
-	contact := &contact{CandidateClient: clientset.CoordinationV1beta1().LeaseCandidates(candidateNamespace)}
-	contact.made, contact.make = context.WithCancel(context.Background())
+	watched := &watchTracker{CandidateClient: clientset.CoordinationV1beta1().LeaseCandidates(
+		candidateNamespace)}
+	watched.made, watched.make = context.WithCancel(context.Background())
 	candidate, err := leaderelection.NewLeaseCandidate(leaderelection.LeaseCandidateConfig{
-		Client:           contact,
+		Client:           watched,
 		Namespace:        candidateNamespace,
 		Name:             candidateName,
 		LeaseName:        targetLease,
@@ -58,25 +61,26 @@ func NewCandidate(clientset kubernetes.Interface,
 	if err != nil {
 		return nil, nil, err
 	}
-	return &LeaseCandidate{candidate, contact}, contact, nil
+	return &LeaseCandidate{candidate, watched}, watched, nil
 }
 
-// Run keeps an object of the candidate's name on the API server, and answers the coordinator, until ctx is done. The object
-// stays.
+// Run maintains the candidate's object on the API server, and answers the coordinator, until ctx is
+// done. It does not delete the object.
 func (c *LeaseCandidate) Run(ctx context.Context) {
-	c.contact.started.Store(true)
+	c.watched.started.Store(true)
 	c.candidate.Run(ctx)
 }
 
-// contact is a client that notes whether a watch has been opened.
-type contact struct {
+// watchTracker is a client that records whether a watch has been opened.
+type watchTracker struct {
 	leaderelection.CandidateClient
 	started atomic.Bool
-	made    context.Context // done once there was a watch
+	made    context.Context // done when a watch has been opened
 	make    context.CancelFunc
 }
 
-func (c *contact) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (c *watchTracker) Watch(ctx context.Context,
+	opts metav1.ListOptions) (watch.Interface, error) {
 	stream, err := c.CandidateClient.Watch(ctx, opts)
 	if err == nil {
 		c.make()
@@ -84,7 +88,7 @@ func (c *contact) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Int
 	return stream, err
 }
 
-func (c *contact) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
+func (c *watchTracker) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
 	if !c.started.Load() {
 		return map[reflect.Type]bool{}
 	}
@@ -92,5 +96,6 @@ func (c *contact) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 	case <-c.made.Done():
 	case <-stopCh:
 	}
-	return map[reflect.Type]bool{reflect.TypeFor[*coordinationv1beta1.LeaseCandidate](): c.made.Err() != nil}
+	candidate := reflect.TypeFor[*coordinationv1beta1.LeaseCandidate]()
+	return map[reflect.Type]bool{candidate: c.made.Err() != nil}
 }

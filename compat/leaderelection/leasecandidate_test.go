@@ -25,25 +25,28 @@ import (
 	"example.com/informerstack/compat/leaderelection"
 )
 
-// waiter is what is common to the interfaces of the two packages.
+// waiter has the method that the interfaces of both packages share.
 type waiter interface {
 	WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 }
 
-// candidates runs test with a candidate of each package on a client that replays nothing, as fake ones are.
-func candidates(t *testing.T, test func(t *testing.T, run func(context.Context), w waiter, client *fake.Clientset)) {
+// candidates runs test with a candidate of each package on a fake client, which replays nothing.
+func candidates(t *testing.T,
+	test func(t *testing.T, run func(context.Context), w waiter, client *fake.Clientset)) {
 	const namespace, name, lease, binary, emulation = "kube-system", "a", "lock", "1.37.0", "1.36.0"
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := fake.NewClientset()
 				if impl == clientGo {
-					c, w, err := reference.NewCandidate(client, namespace, name, lease, binary, emulation, coordinationv1.OldestEmulationVersion)
+					c, w, err := reference.NewCandidate(client, namespace, name, lease, binary,
+						emulation, coordinationv1.OldestEmulationVersion)
 					require.NoError(t, err)
 					test(t, c.Run, w, client)
 					return
 				}
-				c, w, err := leaderelection.NewCandidate(client, namespace, name, lease, binary, emulation, coordinationv1.OldestEmulationVersion)
+				c, w, err := leaderelection.NewCandidate(client, namespace, name, lease, binary,
+					emulation, coordinationv1.OldestEmulationVersion)
 				require.NoError(t, err)
 				test(t, c.Run, w, client)
 			})
@@ -52,12 +55,13 @@ func candidates(t *testing.T, test func(t *testing.T, run func(context.Context),
 }
 
 func candidateOn(t *testing.T, client kubernetes.Interface) *coordinationv1beta1.LeaseCandidate {
-	c, err := client.CoordinationV1beta1().LeaseCandidates("kube-system").Get(t.Context(), "a", metav1.GetOptions{})
+	c, err := client.CoordinationV1beta1().LeaseCandidates("kube-system").Get(t.Context(), "a",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	return c
 }
 
-func TestNewCandidate_StandsAndAnswers(t *testing.T) {
+func TestNewCandidate_RegistersAndAnswers(t *testing.T) {
 	candidates(t, func(t *testing.T, run func(context.Context), _ waiter, client *fake.Clientset) {
 		ctx, cancel := context.WithCancel(quiet())
 		ended := make(chan struct{})
@@ -70,20 +74,23 @@ func TestNewCandidate_StandsAndAnswers(t *testing.T) {
 		assert.Less(t, time.Since(got.RenewTime.Time), 2*time.Second)
 		got.RenewTime = nil
 		assert.Equal(t, coordinationv1beta1.LeaseCandidateSpec{
-			LeaseName: "lock", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0", Strategy: coordinationv1.OldestEmulationVersion,
+			LeaseName: "lock", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
+			Strategy: coordinationv1.OldestEmulationVersion,
 		}, got)
 
 		for range 3 {
 			time.Sleep(time.Minute)
 			asked := candidateOn(t, client)
 			asked.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
-			_, err := client.CoordinationV1beta1().LeaseCandidates("kube-system").Update(ctx, asked, metav1.UpdateOptions{})
+			_, err := client.CoordinationV1beta1().LeaseCandidates("kube-system").Update(ctx, asked,
+				metav1.UpdateOptions{})
 			require.NoError(t, err)
 			time.Sleep(time.Second)
 			assert.Less(t, time.Since(candidateOn(t, client).Spec.RenewTime.Time), 2*time.Second)
 		}
 		time.Sleep(6 * time.Minute)
-		assert.Less(t, time.Since(candidateOn(t, client).Spec.RenewTime.Time), 5*time.Minute, "unasked, every five minutes")
+		assert.Less(t, time.Since(candidateOn(t, client).Spec.RenewTime.Time), 5*time.Minute,
+			"unasked, every five minutes")
 		cancel()
 		<-ended
 		candidateOn(t, client) // it stays
@@ -92,7 +99,7 @@ func TestNewCandidate_StandsAndAnswers(t *testing.T) {
 
 var leaseCandidate = reflect.TypeFor[*coordinationv1beta1.LeaseCandidate]()
 
-// What is not running is not waited for.
+// A candidate that does not run is not waited for.
 func TestNewCandidate_WaitForCacheSync(t *testing.T) {
 	candidates(t, func(t *testing.T, run func(context.Context), w waiter, _ *fake.Clientset) {
 		ctx, cancel := context.WithCancel(quiet())
@@ -107,21 +114,24 @@ func TestNewCandidate_WaitForCacheSync(t *testing.T) {
 		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true}, w.WaitForCacheSync(ctx.Done()))
 		cancel()
 		for range 20 {
-			assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true}, w.WaitForCacheSync(ctx.Done()), "and then for ever")
+			assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true},
+				w.WaitForCacheSync(ctx.Done()), "and then for ever")
 		}
 		<-ended
 	})
 }
 
-// A candidate that cannot watch would not hear of its coordinator.
+// A candidate that cannot watch would miss the requests of its coordinator.
 func TestNewCandidate_WaitForCacheSyncWithoutAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		var allowed atomic.Bool
 		client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
-			return !allowed.Load(), nil, apierrors.NewForbidden(coordinationv1beta1.Resource("leasecandidates"), "a", assert.AnError)
+			return !allowed.Load(), nil, apierrors.NewForbidden(
+				coordinationv1beta1.Resource("leasecandidates"), "a", assert.AnError)
 		})
-		c, w, err := leaderelection.NewCandidate(client, "kube-system", "a", "lock", "1.37.0", "1.36.0", coordinationv1.OldestEmulationVersion)
+		c, w, err := leaderelection.NewCandidate(client, "kube-system", "a", "lock", "1.37.0",
+			"1.36.0", coordinationv1.OldestEmulationVersion)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(quiet())
 		ended := make(chan struct{})
@@ -132,7 +142,8 @@ func TestNewCandidate_WaitForCacheSyncWithoutAWatch(t *testing.T) {
 		time.Sleep(time.Second)
 		short, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
-		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: false}, w.WaitForCacheSync(short.Done()))
+		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: false},
+			w.WaitForCacheSync(short.Done()))
 		allowed.Store(true)
 		assert.Equal(t, map[reflect.Type]bool{leaseCandidate: true}, w.WaitForCacheSync(ctx.Done()))
 		cancel()
@@ -140,11 +151,13 @@ func TestNewCandidate_WaitForCacheSyncWithoutAWatch(t *testing.T) {
 	})
 }
 
-// client-go lets the API server refuse the object, again and again.
+// client-go lets the API server refuse the object at each attempt.
 func TestDifference_NewCandidateRefusesEmptyNames(t *testing.T) {
 	client := fake.NewClientset()
-	_, _, err := reference.NewCandidate(client, "kube-system", "a", "", "1.37.0", "1.37.0", coordinationv1.OldestEmulationVersion)
+	_, _, err := reference.NewCandidate(client, "kube-system", "a", "", "1.37.0", "1.37.0",
+		coordinationv1.OldestEmulationVersion)
 	assert.NoError(t, err)
-	_, _, err = leaderelection.NewCandidate(client, "kube-system", "a", "", "1.37.0", "1.37.0", coordinationv1.OldestEmulationVersion)
+	_, _, err = leaderelection.NewCandidate(client, "kube-system", "a", "", "1.37.0", "1.37.0",
+		coordinationv1.OldestEmulationVersion)
 	assert.EqualError(t, err, "make lease candidate: LeaseName is empty")
 }

@@ -8,7 +8,7 @@ import (
 	"example.com/informerstack/leaderelection"
 )
 
-// LeaderMetric is told whether an elector leads.
+// LeaderMetric receives whether an elector leads.
 type LeaderMetric = leaderelection.LeaderMetric
 
 // MetricsProvider makes the metric of an elector.
@@ -18,11 +18,11 @@ type MetricsProvider interface {
 	NewLeaderMetric() LeaderMetric
 }
 
-// global is what SetProvider was given.
+// global is the provider of the process, set by SetProvider.
 var global atomic.Pointer[MetricsProvider]
 
-// SetProvider sets who makes the metrics of the electors that are made from now on. Only the first call counts. It may be
-// called from any goroutine.
+// SetProvider sets the provider of the metrics of electors that are created from now on. Only the
+// first call has an effect. It may be called from any goroutine.
 //
 // Source: tools/leaderelection/metrics.go SetProvider
 func SetProvider(metricsProvider MetricsProvider) {

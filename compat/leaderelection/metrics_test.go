@@ -18,28 +18,28 @@ import (
 	"example.com/informerstack/compat/leaderelection"
 )
 
-// metric remembers what it was told.
+// metric records its calls.
 type metric struct {
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	calls []string
 }
 
-func (m *metric) tell(what string) {
+func (m *metric) note(what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = append(m.told, what)
+	m.calls = append(m.calls, what)
 }
 
-func (m *metric) On(name string)                { m.tell("on " + name) }
-func (m *metric) Off(name string)               { m.tell("off " + name) }
-func (m *metric) SlowpathExercised(name string) { m.tell("slow " + name) }
+func (m *metric) On(name string)                { m.note("on " + name) }
+func (m *metric) Off(name string)               { m.note("off " + name) }
+func (m *metric) SlowpathExercised(name string) { m.note("slow " + name) }
 
 func (m *metric) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told := m.told
-	m.told = nil
-	return told
+	calls := m.calls
+	m.calls = nil
+	return calls
 }
 
 type ourProvider struct{ *metric }
@@ -50,18 +50,19 @@ type clientGosProvider struct{ *metric }
 
 func (p clientGosProvider) NewLeaderMetric() reference.LeaderMetric { return p.metric }
 
-// The providers are the process's, and so are these metrics, however often the test runs.
+// Providers are global, so these metrics are too: the test may run several times.
 var (
 	first, second metric
 	provided      bool
 )
 
-// All there is to say of providers is said by one test. client-go does not always say that it has stopped leading.
+// One test covers the providers, which are global. client-go does not always report that it has
+// stopped leading.
 func TestDifference_AStoppedLeadersMetricIsOff(t *testing.T) {
 	each(t, func(t *testing.T, impl string, p *program) {
 		p.elector(impl)
 		if !provided {
-			assert.Empty(t, first.take(), "nobody has called SetProvider yet")
+			assert.Empty(t, first.take(), "SetProvider has not been called yet")
 		}
 		provided = true
 		leaderelection.SetProvider(ourProvider{&first})
@@ -70,24 +71,26 @@ func TestDifference_AStoppedLeadersMetricIsOff(t *testing.T) {
 		reference.SetProvider(clientGosProvider{&second})
 
 		refused := false
-		p.client.(*fake.Clientset).PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if refused || time.Since(p.start) < 3*time.Second {
-				return false, nil, nil
-			}
-			refused = true
-			return true, nil, apierrors.NewInternalError(assert.AnError)
-		})
+		p.client.(*fake.Clientset).PrependReactor("update", "leases",
+			func(clienttesting.Action) (bool, runtime.Object, error) {
+				if refused || time.Since(p.start) < 3*time.Second {
+					return false, nil, nil
+				}
+				refused = true
+				return true, nil, apierrors.NewInternalError(assert.AnError)
+			})
 		first.take()
 		e := p.elector(impl)
 		assert.Equal(t, []string{"off lock"}, first.take())
 		ctx, cancel := context.WithTimeout(quiet(), 9*time.Second)
 		defer cancel()
 		e.Run(ctx)
-		told := first.take()
+		calls := first.take()
 		if impl == ours {
-			assert.Equal(t, []string{"on lock", "slow lock", "off lock"}, told)
+			assert.Equal(t, []string{"on lock", "slow lock", "off lock"}, calls)
 		} else {
-			assert.Equal(t, []string{"on lock", "slow lock"}, told, "a leader for ever, for it was stopped between two renewals")
+			assert.Equal(t, []string{"on lock", "slow lock"}, calls,
+				"it stays a leader, because it was stopped between two renewals")
 		}
 		assert.Empty(t, second.take(), "only the first call counts")
 	})

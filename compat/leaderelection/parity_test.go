@@ -15,15 +15,18 @@ import (
 
 // A program that compiles against client-go's package compiles against this one.
 func TestParity(t *testing.T) {
-	parity.Check(t, "k8s.io/client-go/tools/leaderelection", "example.com/informerstack/compat/leaderelection", nil)
+	parity.Check(t, "k8s.io/client-go/tools/leaderelection",
+		"example.com/informerstack/compat/leaderelection", nil)
 }
 
-// A client-go that uses these packages compiles only if nothing that they use of it leads back to them.
+// A client-go that uses these packages compiles only if they import nothing of it that imports
+// them.
 func TestImports_LeadNowhereBack(t *testing.T) {
 	deps, err := exec.Command("go", "list", "-deps", "./...").Output()
 	require.NoError(t, err)
 	for path := range strings.SplitSeq(string(deps), "\n") {
-		for _, forbidden := range []string{"tools/leaderelection", "tools/cache", "tools/watch", "informers"} {
+		for _, forbidden := range []string{"tools/leaderelection", "tools/cache", "tools/watch",
+			"informers"} {
 			assert.False(t, strings.HasPrefix(path, "k8s.io/client-go/"+forbidden), path)
 		}
 	}

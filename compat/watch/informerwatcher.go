@@ -15,18 +15,21 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// NewIndexerInformerWatcher runs an informer and shows what it sees as a watch. Stop ends both; the channel closes when
-// the informer has ended. A tombstone shows as Deleted with the last state that was seen.
+// NewIndexerInformerWatcher runs an informer and presents its notifications as a watch. Stop ends
+// both; the channel closes when the informer has ended. A tombstone becomes a Deleted event with
+// the last known state.
 //
 // Source: tools/watch/informerwatcher.go NewIndexerInformerWatcher
-func NewIndexerInformerWatcher(lw cache.ListerWatcher, objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
+func NewIndexerInformerWatcher(lw cache.ListerWatcher,
+	objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
 	return NewIndexerInformerWatcherWithLogger(klog.Background(), lw, objType)
 }
 
 // NewIndexerInformerWatcherWithLogger is NewIndexerInformerWatcher with a logger.
 //
 // Source: tools/watch/informerwatcher.go NewIndexerInformerWatcherWithLogger
-func NewIndexerInformerWatcherWithLogger(logger klog.Logger, lw cache.ListerWatcher, objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
+func NewIndexerInformerWatcherWithLogger(logger klog.Logger, lw cache.ListerWatcher,
+	objType runtime.Object) (cache.Indexer, cache.Controller, watch.Interface, <-chan struct{}) {
 	out, ended := make(chan watch.Event), make(chan struct{})
 	w := watch.NewProxyWatcher(out)
 	h := &handover{out: out, ended: ended, wake: make(chan struct{}, 1)}
@@ -48,19 +51,20 @@ func NewIndexerInformerWatcherWithLogger(logger klog.Logger, lw cache.ListerWatc
 	return indexer, informer, w, ended
 }
 
-// handover keeps events until somebody reads them, without bound: the informer must not wait for the reader.
+// handover stores events until they are read, without bound: the informer must not wait for the
+// reader.
 //
-//	V1  waiting is not empty  =>  wake is full, or run is about to look
+//	V1  waiting is not empty  =>  wake is full, or run is about to check
 type handover struct {
 	out   chan<- watch.Event
 	ended <-chan struct{}
-	wake  chan struct{} // of one
+	wake  chan struct{} // capacity 1
 
 	mu      sync.Mutex
 	waiting []watch.Event
 }
 
-// push queues an event. A tombstone without a state has none.
+// push queues an event, unless it is that of a tombstone without a state.
 func (h *handover) push(what watch.EventType, obj any) {
 	object, ok := obj.(runtime.Object)
 	if !ok {
@@ -75,7 +79,7 @@ func (h *handover) push(what watch.EventType, obj any) {
 	}
 }
 
-// run hands events over until the informer has ended.
+// run delivers events until the informer has ended.
 func (h *handover) run() {
 	for {
 		select {

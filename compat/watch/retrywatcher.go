@@ -19,14 +19,15 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// minRestartDelay is the least time between two beginnings of a watch.
+// minRestartDelay is the least time between two starts of a watch.
 const minRestartDelay = time.Second
 
-// RetryWatcher is a watch that is begun again where it ended, so that its reader sees every event once, in order. What
-// cannot be continued ends it after an Error event: a resourceVersion that the server has forgotten, missing permission or
-// credentials, an object without a resourceVersion, an unknown event.
+// RetryWatcher is a watch that restarts where it ended, so that its reader sees every event once,
+// in order. It ends with an Error event if it cannot be continued: after a resourceVersion that the
+// server has compacted, missing permission or credentials, an object without a resourceVersion, or
+// an unknown event.
 //
-//	W1  resourceVersion is that of the last event that was handed over, or of a bookmark after it
+//	W1  resourceVersion is that of the last event that was delivered, or of a bookmark after it
 //	W2  two watches begin at least minRestartDelay apart, and later where the server asks for it
 //
 // Source: tools/watch/retrywatcher.go RetryWatcher
@@ -45,17 +46,22 @@ var _ watch.Interface = (*RetryWatcher)(nil)
 // Deprecated: use NewRetryWatcherWithContext.
 //
 // Source: tools/watch/retrywatcher.go NewRetryWatcher
-func NewRetryWatcher(initialResourceVersion string, watcherClient cache.Watcher) (*RetryWatcher, error) {
-	return NewRetryWatcherWithContext(context.Background(), initialResourceVersion, cache.ToWatcherWithContext(watcherClient))
+func NewRetryWatcher(initialResourceVersion string,
+	watcherClient cache.Watcher) (*RetryWatcher, error) {
+	return NewRetryWatcherWithContext(context.Background(), initialResourceVersion,
+		cache.ToWatcherWithContext(watcherClient))
 }
 
-// NewRetryWatcherWithContext returns a RetryWatcher that runs until ctx is done or Stop is called. The error says that a
-// watch from initialResourceVersion, "" or "0", does not begin at a known state.
+// NewRetryWatcherWithContext returns a RetryWatcher that runs until ctx is done or Stop is called.
+// It returns an error if initialResourceVersion is "" or "0", because a watch from there does not
+// begin at a known state.
 //
 // Source: tools/watch/retrywatcher.go NewRetryWatcherWithContext
-func NewRetryWatcherWithContext(ctx context.Context, initialResourceVersion string, watcherClient cache.WatcherWithContext) (*RetryWatcher, error) {
+func NewRetryWatcherWithContext(ctx context.Context, initialResourceVersion string,
+	watcherClient cache.WatcherWithContext) (*RetryWatcher, error) {
 	if initialResourceVersion == "" || initialResourceVersion == "0" {
-		return nil, fmt.Errorf("initial RV %q is not supported due to issues with underlying WATCH", initialResourceVersion)
+		return nil, fmt.Errorf("initial RV %q is not supported due to issues with underlying WATCH",
+			initialResourceVersion)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &RetryWatcher{
@@ -72,22 +78,22 @@ func NewRetryWatcherWithContext(ctx context.Context, initialResourceVersion stri
 // ResultChan returns the events. It is closed when the watcher has ended.
 func (w *RetryWatcher) ResultChan() <-chan watch.Event { return w.results }
 
-// Stop ends the watcher. It does not wait; Done tells.
+// Stop ends the watcher without waiting; see Done.
 func (w *RetryWatcher) Stop() { w.stop() }
 
 // Done returns a channel that closes when the watcher has ended.
 func (w *RetryWatcher) Done() <-chan struct{} { return w.done }
 
-// verdict is what an event, or the end of a watch, means.
+// verdict is the next step after an event or the end of a watch.
 type verdict int
 
 const (
 	proceed verdict = iota // read the next event
-	restart                // begin a new watch
-	end                    // nothing more can come
+	restart                // start a new watch
+	end                    // end the watcher
 )
 
-// run watches again and again until the verdict is end.
+// run starts watches until the verdict is end.
 func (w *RetryWatcher) run(ctx context.Context) {
 	defer close(w.done)
 	defer close(w.results)
@@ -109,8 +115,8 @@ func (w *RetryWatcher) run(ctx context.Context) {
 	}
 }
 
-// watch hands over the events of one watch. It says how to go on when it is over, and how long the server wants to be left
-// alone.
+// watch delivers the events of one watch. It returns the next step, and the delay that the server
+// asked for.
 func (w *RetryWatcher) watch(ctx context.Context) (next verdict, pause time.Duration) {
 	one, err := w.watcher.WatchWithContext(ctx, metav1.ListOptions{
 		ResourceVersion:     w.resourceVersion,
@@ -139,17 +145,18 @@ func (w *RetryWatcher) watch(ctx context.Context) (next verdict, pause time.Dura
 	}
 }
 
-// refused judges why no watch could begin.
+// refused returns the verdict on a watch that could not start.
 func (w *RetryWatcher) refused(ctx context.Context, err error) verdict {
 	logger := klog.FromContext(ctx)
 	switch {
-	case errors.Is(err, io.EOF): // the server is going down
+	case errors.Is(err, io.EOF): // the server is shutting down
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		logger.V(1).Info("Watch was cut", "err", err)
 	case utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 		logger.V(5).Info("Watch failed", "err", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		logger.Error(err, "Watch failed: the client needs valid credentials and the permission to watch")
+		logger.Error(err,
+			"Watch failed: the client needs valid credentials and the permission to watch")
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
 			s := status.Status()
@@ -164,19 +171,21 @@ func (w *RetryWatcher) refused(ctx context.Context, err error) verdict {
 	return restart
 }
 
-// take hands an event over, and judges what it means.
-func (w *RetryWatcher) take(ctx context.Context, event watch.Event) (next verdict, pause time.Duration) {
+// take delivers an event and returns the verdict on it.
+func (w *RetryWatcher) take(ctx context.Context,
+	event watch.Event) (next verdict, pause time.Duration) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 		return w.pass(ctx, event), 0
 	case watch.Error:
 		return w.failed(ctx, event)
 	}
-	klog.FromContext(ctx).Error(nil, "Watch brought an event of an unknown type", "type", event.Type)
+	klog.FromContext(ctx).Error(nil, "Watch brought an event of an unknown type", "type",
+		event.Type)
 	return w.fail(ctx, fmt.Errorf("retryWatcher failed to recognize Event type %q", event.Type)), 0
 }
 
-// pass hands over an event, unless it is a bookmark, and moves on to its resourceVersion.
+// pass delivers an event, unless it is a bookmark, and stores its resourceVersion.
 func (w *RetryWatcher) pass(ctx context.Context, event watch.Event) verdict {
 	object, ok := event.Object.(interface{ GetResourceVersion() string })
 	if !ok {
@@ -184,7 +193,8 @@ func (w *RetryWatcher) pass(ctx context.Context, event watch.Event) verdict {
 	}
 	resourceVersion := object.GetResourceVersion()
 	if resourceVersion == "" {
-		return w.fail(ctx, fmt.Errorf("retryWatcher: object %#v doesn't support resourceVersion", event.Object))
+		return w.fail(ctx,
+			fmt.Errorf("retryWatcher: object %#v doesn't support resourceVersion", event.Object))
 	}
 	if event.Type != watch.Bookmark && !w.send(ctx, event) {
 		return end
@@ -193,8 +203,9 @@ func (w *RetryWatcher) pass(ctx context.Context, event watch.Event) verdict {
 	return proceed
 }
 
-// failed judges an Error event.
-func (w *RetryWatcher) failed(ctx context.Context, event watch.Event) (next verdict, pause time.Duration) {
+// failed returns the verdict on an Error event.
+func (w *RetryWatcher) failed(ctx context.Context,
+	event watch.Event) (next verdict, pause time.Duration) {
 	var status *apierrors.StatusError
 	if err := apierrors.FromObject(event.Object); !errors.As(err, &status) {
 		klog.FromContext(ctx).Error(err, "Watch brought an error that is no Status")
@@ -211,7 +222,7 @@ func (w *RetryWatcher) failed(ctx context.Context, event watch.Event) (next verd
 	return restart, pause
 }
 
-// fail ends the watcher with err as an Error event: to go on might be to miss something.
+// fail ends the watcher with err as an Error event: if it continued, it could miss events.
 func (w *RetryWatcher) fail(ctx context.Context, err error) verdict {
 	w.send(ctx, watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(err).ErrStatus})
 	return end

@@ -23,7 +23,8 @@ import (
 )
 
 func pod(version int) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: strconv.Itoa(version)}}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a",
+		ResourceVersion: strconv.Itoa(version)}}
 }
 
 func added(version int) watch.Event { return watch.Event{Type: watch.Added, Object: pod(version)} }
@@ -32,15 +33,18 @@ func failure(err *apierrors.StatusError) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
 }
 
-// script is a server whose watches bring the events of one line each, and end; an error is a watch that cannot begin.
+// script is a server. Each line is one watch: its events, or the error with which it fails to
+// start.
 type script struct {
 	lines  []any // error or []watch.Event
 	starts []string
 	begun  time.Time
 }
 
-func (s *script) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	s.starts = append(s.starts, fmt.Sprintf("%s after %v", options.ResourceVersion, time.Since(s.begun)))
+func (s *script) WatchWithContext(_ context.Context,
+	options metav1.ListOptions) (watch.Interface, error) {
+	s.starts = append(s.starts,
+		fmt.Sprintf("%s after %v", options.ResourceVersion, time.Since(s.begun)))
 	if len(s.lines) == 0 {
 		return watch.NewFake(), nil
 	}
@@ -61,7 +65,8 @@ func (s *script) WatchWithContext(_ context.Context, options metav1.ListOptions)
 	return w, nil
 }
 
-// play reads until the watcher ends, or for a minute, and returns what it saw and how the watches began.
+// play reads until the watcher ends, or for a minute, and returns the events and the starts of the
+// watches.
 func play(t *testing.T, lines ...any) (events, starts []string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{lines: lines, begun: time.Now()}
@@ -85,7 +90,8 @@ func play(t *testing.T, lines ...any) (events, starts []string) {
 	return events, starts
 }
 
-// A watch that ends is begun again after what was seen, bookmarks included, a second after it began at the earliest.
+// A watch that ends is restarted after the last event or bookmark, at the earliest a second after
+// its start.
 func TestStory_RetryWatcherContinues(t *testing.T) {
 	bookmark := watch.Event{Type: watch.Bookmark, Object: pod(9)}
 	events, starts := play(t,
@@ -100,25 +106,31 @@ func TestStory_RetryWatcherContinues(t *testing.T) {
 	require.Equal(t, []string{"ADDED 5", "ADDED 6", "ADDED 7", "ADDED 10"}, events)
 	require.Equal(t, []string{
 		"1 after 0s", "6 after 1s", "6 after 2s", "9 after 3s", "9 after 4s", "9 after 5s",
-		"9 after 10s", // when the server had asked
+		"9 after 10s", // the delay that the server asked for
 		"10 after 11s",
 	}, starts)
 }
 
-// What cannot be continued ends the watcher, with an error as its last event.
+// A watch that cannot be continued ends the watcher, with an error as its last event.
 func TestRetryWatcher_Ends(t *testing.T) {
 	forbidden := apierrors.NewForbidden(v1.Resource("pods"), "", nil)
 	for what, test := range map[string]struct {
 		line any
 		want []string
 	}{
-		"expired in the stream":       {[]watch.Event{added(5), failure(apierrors.NewResourceExpired("too old"))}, []string{"ADDED 5", "ERROR 410"}},
-		"no permission":               {forbidden, []string{"ERROR 403"}},
-		"no credentials":              {fmt.Errorf("wrapped: %w", apierrors.NewUnauthorized("who?")), []string{"ERROR 401"}},
-		"an object without metadata":  {[]watch.Event{{Type: watch.Added, Object: &metav1.Status{}}}, []string{"ERROR 500"}},
-		"an object of no version":     {[]watch.Event{{Type: watch.Added, Object: &v1.Pod{}}}, []string{"ERROR 500"}},
-		"an object of no kind at all": {[]watch.Event{{Type: watch.Added, Object: &runtime.Unknown{}}}, []string{"ERROR 500"}},
-		"an event of unknown type":    {[]watch.Event{{Type: "MOVED", Object: pod(2)}}, []string{"ERROR 500"}},
+		"expired in the stream": {[]watch.Event{added(5),
+			failure(apierrors.NewResourceExpired("too old"))}, []string{"ADDED 5", "ERROR 410"}},
+		"no permission": {forbidden, []string{"ERROR 403"}},
+		"no credentials": {fmt.Errorf("wrapped: %w",
+			apierrors.NewUnauthorized("who?")), []string{"ERROR 401"}},
+		"an object without metadata": {[]watch.Event{{Type: watch.Added,
+			Object: &metav1.Status{}}}, []string{"ERROR 500"}},
+		"an object of no version": {[]watch.Event{{Type: watch.Added, Object: &v1.Pod{}}},
+			[]string{"ERROR 500"}},
+		"an object of no kind at all": {[]watch.Event{{Type: watch.Added,
+			Object: &runtime.Unknown{}}}, []string{"ERROR 500"}},
+		"an event of unknown type": {[]watch.Event{{Type: "MOVED", Object: pod(2)}},
+			[]string{"ERROR 500"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			events, starts := play(t, test.line)
@@ -128,12 +140,13 @@ func TestRetryWatcher_Ends(t *testing.T) {
 	}
 }
 
-// Every other failure is tried again: whoever waits has a deadline.
+// Every other failure is retried: callers have deadlines.
 func TestRetryWatcher_TriesAgain(t *testing.T) {
 	for what, line := range map[string]any{
-		"expired when it begins":     apierrors.NewResourceExpired("too old"),
-		"cut":                        io.ErrUnexpectedEOF,
-		"internal error":             []watch.Event{failure(apierrors.NewInternalError(errors.New("oops")))},
+		"expired when it begins": apierrors.NewResourceExpired("too old"),
+		"cut":                    io.ErrUnexpectedEOF,
+		"internal error": []watch.Event{failure(
+			apierrors.NewInternalError(errors.New("oops")))},
 		"timeout":                    []watch.Event{failure(apierrors.NewTimeoutError("slow", 0))},
 		"an error that is no Status": []watch.Event{{Type: watch.Error, Object: pod(3)}},
 	} {
@@ -145,9 +158,10 @@ func TestRetryWatcher_TriesAgain(t *testing.T) {
 	}
 }
 
-func TestRetryWatcher_StopWhileNobodyReads(t *testing.T) {
+func TestRetryWatcher_StopWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := compat.NewRetryWatcherWithContext(t.Context(), "1", &script{lines: []any{[]watch.Event{added(5)}}})
+		w, err := compat.NewRetryWatcherWithContext(t.Context(), "1",
+			&script{lines: []any{[]watch.Event{added(5)}}})
 		require.NoError(t, err)
 		synctest.Wait() // it waits for a reader
 		w.Stop()

@@ -16,7 +16,7 @@ import (
 	compat "example.com/informerstack/compat/watch"
 )
 
-// A tombstone shows the last state that was seen. One of which no state is known has nothing to show, and is left out;
+// A tombstone becomes an event with the last known state. A tombstone without a state is left out;
 // client-go panics.
 func TestDifference_TombstoneWithoutStateIsNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,8 @@ func TestDifference_TombstoneWithoutStateIsNoEvent(t *testing.T) {
 		source.Add(pod(0))
 		indexer, _, w, ended := compat.NewIndexerInformerWatcher(source, &v1.Pod{})
 		require.Equal(t, watch.Event{Type: watch.Added, Object: pod(1)}, <-w.ResultChan())
-		require.NoError(t, indexer.Add(cache.ExplicitKey("ns/ghost"))) // a key that stands for an object
+		// a key that stands for an object
+		require.NoError(t, indexer.Add(cache.ExplicitKey("ns/ghost")))
 		source.DeleteDropWatch(pod(0))
 		source.ResetWatch()
 		time.Sleep(time.Minute)

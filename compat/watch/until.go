@@ -2,15 +2,15 @@
 
 //lint:file-ignore SA1019 the names that client-go deprecates are the ones to serve here
 
-// Package watch waits for something to become true of a collection. It is client-go's tools/watch, name for name, on the
-// pieces of this module.
+// Package watch waits for a condition on a collection. It is client-go's tools/watch, name for
+// name, on the pieces of this module.
 //
 //	API server <- WATCH - [RetryWatcher] -> conditions
 //	API server <- LIST, WATCH - [informer as a watch] -> conditions
 //
-// Read until.go, retrywatcher.go, informerwatcher.go; then go test ./compat/watch. Goroutines: a RetryWatcher has one; an
-// informer as a watch has its informer's and one that hands events over. Both end after Stop. Locking: the hand-over has a
-// mutex.
+// Read until.go, retrywatcher.go, informerwatcher.go; then go test ./compat/watch. Goroutines: a
+// RetryWatcher has one; an informer as a watch has its informer's and one that delivers events.
+// Both end after Stop. Locking: the hand-over has a mutex.
 //
 // Source: tools/watch/until.go Until, tools/watch/retrywatcher.go RetryWatcher
 package watch
@@ -29,22 +29,23 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// ErrWatchClosed is returned where a watch ends before its conditions are met.
+// ErrWatchClosed is returned if a watch ends before its conditions are met.
 var ErrWatchClosed = errors.New("watch closed before UntilWithoutRetry timeout")
 
-// PreconditionFunc looks at the whole collection, once. True means that there is nothing to wait for.
+// PreconditionFunc checks the whole collection, once. True means that there is nothing to wait for.
 type PreconditionFunc func(store cache.Store) (bool, error)
 
-// ConditionFunc looks at one event. True means that the condition is met, an error that it is pointless to go on.
+// ConditionFunc checks one event. True means that the condition is met, an error ends the wait.
 type ConditionFunc func(event watch.Event) (bool, error)
 
-// UntilWithoutRetry reads events until the conditions were met one after the other, and returns the last event, nil if
-// there was none. The event that met one condition is the first that the next one looks at. It fails with the error of a
-// condition, with ErrWatchClosed, or, when ctx is done, with an error for which wait.Interrupted is true. It stops the
-// watch.
+// UntilWithoutRetry reads events until the conditions have been met one after the other, and
+// returns the last event, nil if there was none. The event that meets one condition is the first
+// one that the next condition checks. It fails with the error of a condition, with ErrWatchClosed,
+// or, when ctx is done, with an error for which wait.Interrupted is true. It stops the watch.
 //
 // Source: tools/watch/until.go UntilWithoutRetry
-func UntilWithoutRetry(ctx context.Context, watcher watch.Interface, conditions ...ConditionFunc) (*watch.Event, error) {
+func UntilWithoutRetry(ctx context.Context, watcher watch.Interface,
+	conditions ...ConditionFunc) (*watch.Event, error) {
 	defer watcher.Stop()
 	var last *watch.Event
 	for _, condition := range conditions {
@@ -72,25 +73,29 @@ func UntilWithoutRetry(ctx context.Context, watcher watch.Interface, conditions 
 	return last, nil
 }
 
-// Until is UntilWithoutRetry on a RetryWatcher from initialResourceVersion: no event is missed, and a resourceVersion that
-// is too old ends it.
+// Until is UntilWithoutRetry on a RetryWatcher from initialResourceVersion: no event is missed, and
+// a resourceVersion that is too old ends it.
 //
 // Source: tools/watch/until.go Until
-func Until(ctx context.Context, initialResourceVersion string, watcherClient cache.Watcher, conditions ...ConditionFunc) (*watch.Event, error) {
-	w, err := NewRetryWatcherWithContext(ctx, initialResourceVersion, cache.ToWatcherWithContext(watcherClient))
+func Until(ctx context.Context, initialResourceVersion string, watcherClient cache.Watcher,
+	conditions ...ConditionFunc) (*watch.Event, error) {
+	w, err := NewRetryWatcherWithContext(ctx, initialResourceVersion,
+		cache.ToWatcherWithContext(watcherClient))
 	if err != nil {
 		return nil, err
 	}
 	return UntilWithoutRetry(ctx, w, conditions...)
 }
 
-// UntilWithSync is UntilWithoutRetry on an informer: it lists again after every failure, and so may miss states between.
-// The precondition, if there is one, looks at the first list; if it is true, the event is nil. UntilWithSync returns when
-// the informer has ended.
+// UntilWithSync is UntilWithoutRetry on an informer: it lists again after every failure, and so may
+// miss intermediate states. The precondition, if there is one, checks the first list; if it is
+// true, the event is nil. UntilWithSync returns when the informer has ended.
 //
 // Source: tools/watch/until.go UntilWithSync
-func UntilWithSync(ctx context.Context, lw cache.ListerWatcher, objType runtime.Object, precondition PreconditionFunc, conditions ...ConditionFunc) (*watch.Event, error) {
-	indexer, informer, watcher, ended := NewIndexerInformerWatcherWithLogger(klog.FromContext(ctx), lw, objType)
+func UntilWithSync(ctx context.Context, lw cache.ListerWatcher, objType runtime.Object,
+	precondition PreconditionFunc, conditions ...ConditionFunc) (*watch.Event, error) {
+	indexer, informer, watcher, ended := NewIndexerInformerWatcherWithLogger(klog.FromContext(ctx),
+		lw, objType)
 	defer func() {
 		watcher.Stop()
 		<-ended
@@ -106,12 +111,14 @@ func UntilWithSync(ctx context.Context, lw cache.ListerWatcher, objType runtime.
 	return UntilWithoutRetry(ctx, watcher, conditions...)
 }
 
-// ContextWithOptionalTimeout is context.WithTimeout, where 0 or less is no timeout.
+// ContextWithOptionalTimeout is context.WithTimeout, but 0 or less means no timeout.
 //
 // Source: tools/watch/until.go ContextWithOptionalTimeout
-func ContextWithOptionalTimeout(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func ContextWithOptionalTimeout(parent context.Context,
+	timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout < 0 {
-		klog.FromContext(parent).Error(nil, "A negative timeout is taken for none", "timeout", timeout)
+		klog.FromContext(parent).Error(nil, "A negative timeout is taken for none", "timeout",
+			timeout)
 	}
 	if timeout <= 0 {
 		return context.WithCancel(parent)

@@ -36,12 +36,14 @@ func TestUntilWithoutRetry(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, last, "without a condition there is nothing to read")
 
-	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Modified), isType(watch.Modified), isType(watch.Deleted))
+	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Modified),
+		isType(watch.Modified), isType(watch.Deleted))
 	require.NoError(t, err)
 	require.Equal(t, pod(3), last.Object, "one event meets two conditions")
 
 	oops := errors.New("oops")
-	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Added), func(watch.Event) (bool, error) { return true, oops })
+	last, err = compat.UntilWithoutRetry(t.Context(), events(), isType(watch.Added),
+		func(watch.Event) (bool, error) { return true, oops })
 	require.ErrorIs(t, err, oops)
 	require.Equal(t, watch.Added, last.Type)
 
@@ -72,7 +74,8 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// An informer as a watch: the first list is Added, and what a broken watch hid is seen.
+// An informer as a watch: the objects of the first list are Added, and changes during a broken
+// watch are delivered later.
 func TestUntilWithSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -82,7 +85,8 @@ func TestUntilWithSync(t *testing.T) {
 			source.DeleteDropWatch(pod(0))
 			source.ResetWatch()
 		})
-		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, nil, isType(watch.Added), isType(watch.Deleted))
+		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, nil, isType(watch.Added),
+			isType(watch.Deleted))
 		require.NoError(t, err)
 		require.Equal(t, pod(1), last.Object, "the last state that was seen")
 	})
@@ -97,12 +101,14 @@ func TestUntilWithSync_Precondition(t *testing.T) {
 			_, exists, err := store.GetByKey("ns/a")
 			return exists, err
 		}
-		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, exists, isType(watch.Deleted))
+		last, err := compat.UntilWithSync(t.Context(), source, &v1.Pod{}, exists,
+			isType(watch.Deleted))
 		require.NoError(t, err)
 		require.Nil(t, last)
 
 		oops := errors.New("oops")
-		_, err = compat.UntilWithSync(t.Context(), source, &v1.Pod{}, func(cache.Store) (bool, error) { return false, oops })
+		_, err = compat.UntilWithSync(t.Context(), source, &v1.Pod{},
+			func(cache.Store) (bool, error) { return false, oops })
 		require.ErrorIs(t, err, oops)
 
 		source.ListError = oops
@@ -113,7 +119,7 @@ func TestUntilWithSync_Precondition(t *testing.T) {
 	})
 }
 
-// A reader that stops ends the informer, though it has left events unread.
+// A reader that stops ends the informer, even with unread events.
 func TestNewIndexerInformerWatcher_Stop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -146,7 +152,7 @@ func TestContextWithOptionalTimeout(t *testing.T) {
 	require.True(t, limited)
 }
 
-// Events wait for their reader in the order in which they happened, however many there are.
+// Any number of events wait for their reader, in order.
 func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -162,7 +168,8 @@ func TestNewIndexerInformerWatcher_KeepsTheOrder(t *testing.T) {
 		}
 		require.Equal(t, watch.Event{Type: watch.Added, Object: pod(1)}, <-w.ResultChan())
 		for version := 2; version <= last; version++ {
-			require.Equal(t, watch.Event{Type: watch.Modified, Object: pod(version)}, <-w.ResultChan())
+			require.Equal(t, watch.Event{Type: watch.Modified, Object: pod(version)},
+				<-w.ResultChan())
 		}
 		w.Stop()
 		<-ended

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 the deprecated constructors are what is tested
+//lint:file-ignore SA1019 this file tests the deprecated constructors
 
 package workqueue_test
 
@@ -18,11 +18,11 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// queue is what every constructor makes; some make more.
+// queue has the methods of the result of every constructor; some results have more.
 type queue = workqueue.TypedInterface[any]
 
-// constructors are every way to make a queue, in both packages, with what the provider of the
-// process hears of its life.
+// constructors are all ways to make a queue, in both packages, with the metrics that the provider
+// of the process receives.
 var constructors = []struct {
 	name    string
 	ours    func() queue
@@ -33,16 +33,23 @@ var constructors = []struct {
 		func() queue { return reference.New() }, ""},
 	{"NewNamed", func() queue { return workqueue.NewNamed("q") },
 		func() queue { return reference.NewNamed("q") }, now},
-	{"NewWithConfig", func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
+	{"NewWithConfig",
+		func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
 		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) }, now},
 	{"NewTyped", func() queue { return workqueue.NewTyped[any]() },
 		func() queue { return reference.NewTyped[any]() }, ""},
-	{"NewTypedWithConfig", func() queue { return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"}) },
-		func() queue { return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"}) }, now},
+	{"NewTypedWithConfig", func() queue {
+		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"})
+	},
+		func() queue {
+			return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"})
+		}, now},
 	{"an order", func() queue {
-		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()})
+		return workqueue.NewTypedWithConfig(
+			workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()})
 	}, func() queue {
-		return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()})
+		return reference.NewTypedWithConfig(
+			reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()})
 	}, ""},
 
 	{"NewDelayingQueue", func() queue { return workqueue.NewDelayingQueue() },
@@ -66,56 +73,72 @@ var constructors = []struct {
 	{"TypedNewDelayingQueue", func() queue { return workqueue.TypedNewDelayingQueue[any]() },
 		func() queue { return reference.TypedNewDelayingQueue[any]() }, ""},
 	{"NewTypedDelayingQueueWithConfig", func() queue {
-		return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{Name: "q"})
+		return workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[any]{Name: "q"})
 	}, func() queue {
-		return reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[any]{Name: "q"})
+		return reference.NewTypedDelayingQueueWithConfig(
+			reference.TypedDelayingQueueConfig[any]{Name: "q"})
 	}, later},
 
-	{"NewRateLimitingQueue", func() queue { return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter()) },
-		func() queue { return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter()) }, ""},
+	{"NewRateLimitingQueue", func() queue {
+		return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter())
+	},
+		func() queue {
+			return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter())
+		}, ""},
 	{"NewNamedRateLimitingQueue", func() queue {
 		return workqueue.NewNamedRateLimitingQueue(workqueue.DefaultItemBasedRateLimiter(), "q")
 	}, func() queue {
 		return reference.NewNamedRateLimitingQueue(reference.DefaultItemBasedRateLimiter(), "q")
 	}, later},
 	{"NewRateLimitingQueueWithConfig", func() queue {
-		return workqueue.NewRateLimitingQueueWithConfig(workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
+		return workqueue.NewRateLimitingQueueWithConfig(
+			workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
 			workqueue.RateLimitingQueueConfig{Name: "q"})
 	}, func() queue {
-		return reference.NewRateLimitingQueueWithConfig(reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
+		return reference.NewRateLimitingQueueWithConfig(
+			reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
 			reference.RateLimitingQueueConfig{Name: "q"})
 	}, later},
 	{"NewRateLimitingQueueWithDelayingInterface", func() queue {
-		return workqueue.NewRateLimitingQueueWithDelayingInterface(workqueue.NewNamedDelayingQueue("inner"),
+		return workqueue.NewRateLimitingQueueWithDelayingInterface(
+			workqueue.NewNamedDelayingQueue("inner"),
 			workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
 	}, func() queue {
-		return reference.NewRateLimitingQueueWithDelayingInterface(reference.NewNamedDelayingQueue("inner"),
+		return reference.NewRateLimitingQueueWithDelayingInterface(
+			reference.NewNamedDelayingQueue("inner"),
 			reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
 	}, strings.ReplaceAll(later, "q/", "inner/")},
 	{"NewTypedRateLimitingQueue", func() queue {
-		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[any]())
+		return workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[any]())
 	}, func() queue {
-		return reference.NewTypedRateLimitingQueue(reference.DefaultTypedControllerRateLimiter[any]())
+		return reference.NewTypedRateLimitingQueue(
+			reference.DefaultTypedControllerRateLimiter[any]())
 	}, ""},
 	{"NewTypedRateLimitingQueueWithConfig", func() queue {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1), &workqueue.MaxOfRateLimiter{}),
+			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
+				&workqueue.MaxOfRateLimiter{}),
 			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"})
 	}, func() queue {
 		return reference.NewTypedRateLimitingQueueWithConfig(
-			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1), &reference.MaxOfRateLimiter{}),
+			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1),
+				&reference.MaxOfRateLimiter{}),
 			reference.TypedRateLimitingQueueConfig[any]{Name: "q"})
 	}, later},
 	{"a delay that is cut", func() queue {
 		return workqueue.NewRateLimitingQueue(
-			workqueue.NewWithMaxWaitRateLimiter(workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+			workqueue.NewWithMaxWaitRateLimiter(
+				workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
 	}, func() queue {
 		return reference.NewRateLimitingQueue(
-			reference.NewWithMaxWaitRateLimiter(reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+			reference.NewWithMaxWaitRateLimiter(
+				reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
 	}, ""},
 }
 
-// The metrics of a life, of a queue that takes items now, and of one that takes them later too.
+// The metrics of a plain queue and of a delaying one.
 const (
 	now   = "q/adds q/depth q/latency q/longest q/unfinished q/work"
 	later = "q/adds q/depth q/latency q/longest q/retries q/unfinished q/work"
@@ -136,7 +159,7 @@ func TestConstructors(t *testing.T) {
 	}
 }
 
-// life does with a queue what it can do, and tells what came out of it when.
+// life calls every method of a queue, and returns the items that it delivered, with their times.
 func life(q queue) string {
 	start, story := time.Now(), ""
 	work := func() {
@@ -169,7 +192,7 @@ func life(q queue) string {
 	return story + fmt.Sprintf("shutdown: %v", shutdown)
 }
 
-// The first provider counts, for the queues that are made after it.
+// The first provider is used, for queues that are created after it is set.
 func TestSetProvider(t *testing.T) {
 	for impl, q := range early {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -183,7 +206,7 @@ func TestSetProvider(t *testing.T) {
 	}
 }
 
-// A queue's own provider counts, and that of the process is told nothing.
+// A queue's own provider is used instead of that of the process.
 func TestSetProvider_OwnProviderWins(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
@@ -192,19 +215,27 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 				var queues []queue
 				if impl == ours {
 					queues = []queue{
-						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q",
+							MetricsProvider: oursProvider{own}}),
 						workqueue.NewTypedDelayingQueueWithConfig(
-							workqueue.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
-						workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[any](),
-							workqueue.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: oursProvider{own}}),
+							workqueue.TypedDelayingQueueConfig[any]{Name: "q",
+								MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedRateLimitingQueueWithConfig(
+							workqueue.DefaultTypedItemBasedRateLimiter[any](),
+							workqueue.TypedRateLimitingQueueConfig[any]{Name: "q",
+								MetricsProvider: oursProvider{own}}),
 					}
 				} else {
 					queues = []queue{
-						reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+						reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q",
+							MetricsProvider: referenceProvider{own}}),
 						reference.NewTypedDelayingQueueWithConfig(
-							reference.TypedDelayingQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
-						reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[any](),
-							reference.TypedRateLimitingQueueConfig[any]{Name: "q", MetricsProvider: referenceProvider{own}}),
+							reference.TypedDelayingQueueConfig[any]{Name: "q",
+								MetricsProvider: referenceProvider{own}}),
+						reference.NewTypedRateLimitingQueueWithConfig(
+							reference.DefaultTypedItemBasedRateLimiter[any](),
+							reference.TypedRateLimitingQueueConfig[any]{Name: "q",
+								MetricsProvider: referenceProvider{own}}),
 					}
 				}
 				for i, q := range queues {
@@ -217,22 +248,36 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 	}
 }
 
-// A clock of one's own decides when an item is due, in each kind of queue that can be given one.
+// clocked are the kinds of queues with a clock option, in both packages.
+var clocked = map[string]func(*testingclock.FakeClock) workqueue.DelayingInterface{
+	"NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewDelayingQueueWithCustomClock(c, "")
+	},
+	"DelayingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Clock: c})
+	},
+	"RateLimitingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewRateLimitingQueueWithConfig(nil,
+			workqueue.RateLimitingQueueConfig{Clock: c})
+	},
+	"TypedRateLimitingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return workqueue.NewTypedRateLimitingQueueWithConfig(nil,
+			workqueue.TypedRateLimitingQueueConfig[any]{Clock: c})
+	},
+	"client-go's NewDelayingQueueWithCustomClock": func(c *testingclock.FakeClock) delaying {
+		return reference.NewDelayingQueueWithCustomClock(c, "")
+	},
+	"client-go's TypedRateLimitingQueueConfig": func(c *testingclock.FakeClock) delaying {
+		return reference.NewTypedRateLimitingQueueWithConfig(nil,
+			reference.TypedRateLimitingQueueConfig[any]{Clock: c})
+	},
+}
+
+type delaying = workqueue.DelayingInterface
+
+// A custom clock decides when an item is due.
 func TestCustomClock(t *testing.T) {
-	for name, construct := range map[string]func(*testingclock.FakeClock) workqueue.DelayingInterface{
-		"NewDelayingQueueWithCustomClock": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewDelayingQueueWithCustomClock(clock, "")
-		},
-		"client-go's": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
-			return reference.NewDelayingQueueWithCustomClock(clock, "")
-		},
-		"DelayingQueueConfig": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewDelayingQueueWithConfig(workqueue.DelayingQueueConfig{Clock: clock})
-		},
-		"RateLimitingQueueConfig": func(clock *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewRateLimitingQueueWithConfig(nil, workqueue.RateLimitingQueueConfig{Clock: clock})
-		},
-	} {
+	for name, construct := range clocked {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := testingclock.NewFakeClock(time.Now())

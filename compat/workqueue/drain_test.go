@@ -34,10 +34,12 @@ func onEachQueue(t *testing.T, f func(t *testing.T, q queue)) {
 				reference.DefaultTypedControllerRateLimiter[any]())
 		},
 		"with a clock/impl=ours": func() queue {
-			return workqueue.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()), "")
+			return workqueue.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()),
+				"")
 		},
 		"with a clock/impl=client-go": func() queue {
-			return reference.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()), "")
+			return reference.NewDelayingQueueWithCustomClock(testingclock.NewFakeClock(time.Now()),
+				"")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +121,7 @@ func TestDrain_ShutDownEndsIt(t *testing.T) {
 	})
 }
 
-// Items that wait for their time do not keep a drain waiting.
+// A drain does not wait for delayed items.
 func TestDrain_Waiting(t *testing.T) {
 	onEachQueue(t, func(t *testing.T, q queue) {
 		if q, ok := q.(workqueue.DelayingInterface); ok {
@@ -131,26 +133,10 @@ func TestDrain_Waiting(t *testing.T) {
 	})
 }
 
-// A delaying queue registers with its clock what client-go's does, so that a test that waits until
-// a fake clock has waiters does not hang, and an item is added when the clock is stepped.
+// A delaying queue registers the same waiters with its clock as client-go's, so a test that waits
+// until a fake clock has waiters does not hang, and an item is added when the clock is stepped.
 func TestFakeClock_HasWaiters(t *testing.T) {
-	type makeQueue func(*testingclock.FakeClock) workqueue.DelayingInterface
-	for name, construct := range map[string]makeQueue{
-		"delaying/impl=ours": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewDelayingQueueWithCustomClock(c, "")
-		},
-		"delaying/impl=client-go": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
-			return reference.NewDelayingQueueWithCustomClock(c, "")
-		},
-		"rate limiting/impl=ours": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(nil,
-				workqueue.TypedRateLimitingQueueConfig[any]{Clock: c})
-		},
-		"rate limiting/impl=client-go": func(c *testingclock.FakeClock) workqueue.DelayingInterface {
-			return reference.NewTypedRateLimitingQueueWithConfig(nil,
-				reference.TypedRateLimitingQueueConfig[any]{Clock: c})
-		},
-	} {
+	for name, construct := range clocked {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clock := testingclock.NewFakeClock(time.Now())

@@ -9,10 +9,10 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// The worker that every tutorial about controllers has. But for the import of workqueue it is as it
-// is there.
+// The worker of every tutorial about controllers. Only the import of workqueue is changed.
 func Example() {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string]())
 	queue.Add("default/good")
 	queue.Add("default/bad")
 

@@ -20,21 +20,21 @@ const (
 	clientGo = "client-go"
 )
 
-// recorder remembers which metrics of which queues were told something, as queue/metric.
+// recorder records which metrics of which queues were called, as queue/metric.
 type recorder struct {
 	mu   sync.Mutex
-	told map[string]bool
+	seen map[string]bool
 }
 
 func (r *recorder) metric(name, queue string) metric { return metric{r, queue + "/" + name} }
 
-// take lists what was told since the last take, and forgets it.
+// take returns the metrics that were called since the last take.
 func (r *recorder) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := slices.Sorted(maps.Keys(r.told))
-	r.told = nil
-	return strings.Join(told, " ")
+	seen := slices.Sorted(maps.Keys(r.seen))
+	r.seen = nil
+	return strings.Join(seen, " ")
 }
 
 type metric struct {
@@ -42,19 +42,19 @@ type metric struct {
 	name string
 }
 
-func (m metric) tell() {
+func (m metric) note() {
 	m.r.mu.Lock()
 	defer m.r.mu.Unlock()
-	if m.r.told == nil {
-		m.r.told = map[string]bool{}
+	if m.r.seen == nil {
+		m.r.seen = map[string]bool{}
 	}
-	m.r.told[m.name] = true
+	m.r.seen[m.name] = true
 }
 
-func (m metric) Inc()            { m.tell() }
-func (m metric) Dec()            { m.tell() }
-func (m metric) Set(float64)     { m.tell() }
-func (m metric) Observe(float64) { m.tell() }
+func (m metric) Inc()            { m.note() }
+func (m metric) Dec()            { m.note() }
+func (m metric) Set(float64)     { m.note() }
+func (m metric) Observe(float64) { m.note() }
 
 // provider makes the metrics of a recorder: G to H are the interfaces that one of the two packages
 // has for them.
@@ -62,10 +62,18 @@ type provider[G, S, C, H any] struct{ *recorder }
 
 func as[T any](m metric) T { return any(m).(T) }
 
-func (p provider[G, S, C, H]) NewDepthMetric(q string) G        { return as[G](p.metric("depth", q)) }
-func (p provider[G, S, C, H]) NewAddsMetric(q string) C         { return as[C](p.metric("adds", q)) }
-func (p provider[G, S, C, H]) NewLatencyMetric(q string) H      { return as[H](p.metric("latency", q)) }
-func (p provider[G, S, C, H]) NewWorkDurationMetric(q string) H { return as[H](p.metric("work", q)) }
+func (p provider[G, S, C, H]) NewDepthMetric(q string) G {
+	return as[G](p.metric("depth", q))
+}
+func (p provider[G, S, C, H]) NewAddsMetric(q string) C {
+	return as[C](p.metric("adds", q))
+}
+func (p provider[G, S, C, H]) NewLatencyMetric(q string) H {
+	return as[H](p.metric("latency", q))
+}
+func (p provider[G, S, C, H]) NewWorkDurationMetric(q string) H {
+	return as[H](p.metric("work", q))
+}
 func (p provider[G, S, C, H]) NewUnfinishedWorkSecondsMetric(q string) S {
 	return as[S](p.metric("unfinished", q))
 }
@@ -81,11 +89,11 @@ type (
 		reference.CounterMetric, reference.HistogramMetric]
 )
 
-// The process has one provider, and so have these tests.
+// The process has one provider, so these tests share it.
 var (
 	early  = map[string]queue{} // made before SetProvider
 	global = map[string]*recorder{ours: {}, clientGo: {}}
-	second = map[string]*recorder{ours: {}, clientGo: {}} // of the second SetProvider
+	second = map[string]*recorder{ours: {}, clientGo: {}} // of the second call of SetProvider
 )
 
 func TestMain(m *testing.M) {

@@ -23,7 +23,7 @@ type full struct{ queue }
 func (full) Add(any) { panic("full") }
 
 // If an owner's queue panics when a due item is added, the crash handlers get the panic, with the
-// queue's logger. client-go then adds no other item; ours goes on.
+// queue's logger. After that client-go adds no other item; ours continues.
 func TestDifference_PanicOfTheOwnersQueue(t *testing.T) {
 	reallyCrash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	defer func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = reallyCrash, handlers }()
@@ -32,12 +32,14 @@ func TestDifference_PanicOfTheOwnersQueue(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.DefaultConfig)
 	for impl, construct := range map[string]func() workqueue.DelayingInterface{
 		ours: func() workqueue.DelayingInterface {
-			return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[any]{
-				Logger: &logger, Queue: full{workqueue.NewTyped[any]()}})
+			return workqueue.NewTypedDelayingQueueWithConfig(
+				workqueue.TypedDelayingQueueConfig[any]{
+					Logger: &logger, Queue: full{workqueue.NewTyped[any]()}})
 		},
 		clientGo: func() workqueue.DelayingInterface {
-			return reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[any]{
-				Logger: &logger, Queue: full{reference.NewTyped[any]()}})
+			return reference.NewTypedDelayingQueueWithConfig(
+				reference.TypedDelayingQueueConfig[any]{
+					Logger: &logger, Queue: full{reference.NewTyped[any]()}})
 		},
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {

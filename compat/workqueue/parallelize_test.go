@@ -15,7 +15,7 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// A worker that takes a chunk keeps it: piece 1 waits for piece 0, which is slow.
+// A worker processes a whole chunk: piece 1 waits for piece 0, which is slow.
 func TestParallelizeUntil_WithChunkSize(t *testing.T) {
 	for impl, parallelize := range map[string]func(do func(int)){
 		ours: func(do func(int)) {
@@ -47,7 +47,8 @@ func TestParallelizeUntil_WithChunkSize(t *testing.T) {
 func TestParallelizeUntil_WithoutOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []int
-		workqueue.ParallelizeUntil(t.Context(), 1, 3, func(piece int) { ended = append(ended, piece) })
+		workqueue.ParallelizeUntil(t.Context(), 1, 3,
+			func(piece int) { ended = append(ended, piece) })
 		assert.Equal(t, []int{0, 1, 2}, ended)
 	})
 }

@@ -11,9 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// StartAPIServer starts the API server again after a stop, at the same address, and returns when it is ready.
+// StartAPIServer starts the API server again after a stop, at the same address, and returns when it
+// is ready.
 //
-// Its watch cache begins at this moment: a watch from any earlier resourceVersion gets 410 Gone.
+// Its watch cache begins at this time: a watch from any earlier resourceVersion gets 410 Gone.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	address, err := url.Parse(c.url)
 	if err != nil {
@@ -31,9 +32,11 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--token-auth-file=" + c.path("tokens.csv"),
 		"--authorization-mode=RBAC",
 		"--service-cluster-ip-range=10.0.0.0/24",
-		"--endpoint-reconciler-type=none",            // nobody needs the kubernetes service's endpoints
-		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that pods would need
-		"--etcd-compaction-interval=0",               // Compact decides when history ends
+		// The kubernetes service has no endpoints: they are not needed.
+		"--endpoint-reconciler-type=none",
+		// No controller creates the accounts that this plugin demands of pods.
+		"--disable-admission-plugins=ServiceAccount",
+		"--etcd-compaction-interval=0", // Compact decides when history ends
 	}, c.options.APIServerArgs...)
 	c.apiserver, err = startProcess(c.dir, "kube-apiserver", c.programs+"/kube-apiserver", args...)
 	if err != nil {

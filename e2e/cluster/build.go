@@ -14,18 +14,22 @@ import (
 	"time"
 )
 
-// programs are the servers by file name: their packages, and the modules whose versions are theirs.
+// programs are the servers by file name: their packages, and the modules that define their
+// versions.
 var programs = []struct{ name, pkg, module string }{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"},
 }
 
-// Build returns the folder that holds the programs etcd and kube-apiserver, in the versions of servers/go.mod.
+// Build returns the folder that holds the programs etcd and kube-apiserver, in the versions of
+// servers/go.mod.
 //
-// It lies in the user's cache folder, and what is missing is compiled first: minutes, when Go's build cache is cold too.
-// progress gets a line before each compilation. Concurrent builders waste time and harm nothing.
+// The folder is in the user's cache folder, and missing programs are compiled first, which takes
+// minutes if Go's build cache is cold too. progress gets a line before each compilation. Concurrent
+// builders waste time but do no harm.
 func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
-	servers, err := goOutput(ctx, ".", "list", "-m", "-f", "{{.Dir}}", "example.com/informerstack/e2e")
+	servers, err := goOutput(ctx, ".", "list", "-m", "-f", "{{.Dir}}",
+		"example.com/informerstack/e2e")
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +41,8 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	folder := "servers"
 	versions := make([]string, len(programs))
 	for i, p := range programs {
-		if versions[i], err = goOutput(ctx, servers, "list", "-m", "-f", "{{.Version}}", p.module); err != nil {
+		if versions[i], err = goOutput(ctx, servers, "list", "-m", "-f", "{{.Version}}",
+			p.module); err != nil {
 			return "", err
 		}
 		folder += "_" + p.name + "-" + versions[i]
@@ -49,7 +54,8 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 		}
 		fmt.Fprintf(progress, "building %s %s (kept in %s)\n", p.name, versions[i], dir)
 		start := time.Now()
-		if err := compile(ctx, servers, p.pkg, versions[i], filepath.Join(dir, p.name)); err != nil {
+		if err := compile(ctx, servers, p.pkg, versions[i],
+			filepath.Join(dir, p.name)); err != nil {
 			return "", err
 		}
 		fmt.Fprintf(progress, "built %s in %s\n", p.name, time.Since(start).Round(time.Second))
@@ -57,7 +63,7 @@ func Build(ctx context.Context, progress io.Writer) (dir string, err error) {
 	return dir, nil
 }
 
-// compile builds pkg beside file and moves it there once it is whole.
+// compile builds pkg beside file and renames it when it is complete.
 func compile(ctx context.Context, servers, pkg, version, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("make the cache folder: %w", err)
@@ -68,18 +74,20 @@ func compile(ctx context.Context, servers, pkg, version, file string) error {
 	}
 	defer os.RemoveAll(temp)
 	built := filepath.Join(temp, "program")
-	if _, err := goOutput(ctx, servers, "build", "-trimpath", "-ldflags", ldflags(version), "-o", built, pkg); err != nil {
+	if _, err := goOutput(ctx, servers, "build", "-trimpath", "-ldflags", ldflags(version), "-o",
+		built, pkg); err != nil {
 		return err
 	}
 	return os.Rename(built, file)
 }
 
-// ldflags leave out the debugging tables, and tell Kubernetes its version, which no module knows of itself. For etcd the
-// named variables do not exist, and the linker does not mind.
+// ldflags omit the debugging tables, and set the version of Kubernetes, which its module does not
+// contain. etcd lacks the named variables, and the linker ignores them.
 func ldflags(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	const variable = " -X k8s.io/component-base/version."
-	return "-s -w" + variable + "gitVersion=" + version + variable + "gitMajor=" + parts[0] + variable + "gitMinor=" + parts[1]
+	return "-s -w" + variable + "gitVersion=" + version + variable + "gitMajor=" + parts[0] +
+		variable + "gitMinor=" + parts[1]
 }
 
 // goOutput runs the go command in dir and returns its trimmed output.

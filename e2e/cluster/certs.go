@@ -18,14 +18,15 @@ import (
 	"time"
 )
 
-// The files that writeCerts makes. The serving certificate is its own authority, so it is also what clients trust.
+// The files that writeCerts writes. The serving certificate is its own authority, so clients trust
+// it directly.
 const (
 	certFile = "apiserver.crt"
 	keyFile  = "apiserver.key"
 )
 
-// writeCerts writes a certificate for 127.0.0.1 and its key, good for a day. The API server signs service account tokens
-// with the same key: nothing outlives the cluster.
+// writeCerts writes a certificate for 127.0.0.1 and its key, valid for a day. The API server signs
+// service account tokens with the same key: nothing outlives the cluster.
 func writeCerts(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -58,7 +59,8 @@ func writeCerts(dir string) error {
 	return writePEM(filepath.Join(dir, keyFile), "EC PRIVATE KEY", keyDER)
 }
 
-// Certificate returns the API server's certificate and key, for a stand-in that clients take for it.
+// Certificate returns the API server's certificate and key, for a stand-in that clients accept in
+// its place.
 func (c *Cluster) Certificate() (tls.Certificate, error) {
 	return tls.LoadX509KeyPair(c.path(certFile), c.path(keyFile))
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster runs a real kube-apiserver and its etcd from Go alone: no container, no download but Go modules.
+// Package cluster runs a real kube-apiserver and its etcd with Go alone, without containers or
+// downloads other than Go modules.
 //
 //	cluster.Start -> etcd, kube-apiserver (processes on loopback) <- rest.Config
 //
-// There is no controller manager, scheduler or kubelet: objects stay as they are written, namespaces are never emptied,
-// garbage is not collected.
+// There is no controller manager, scheduler or kubelet: objects stay as they are written,
+// namespaces are never emptied, garbage is not collected.
 //
-// Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them from outliving the tests.
-// Goroutines: one for each process, until it ends. Locking: none; a Cluster is used by one goroutine at a time, what it
-// hands out by any.
+// Read cluster.go, apiserver.go, etcd.go; build.go compiles the programs, process.go keeps them
+// from outliving the tests. Goroutines: one for each process, until it ends. Locking: none; a
+// Cluster is used by one goroutine at a time, its Configs and Processes by any.
 //
 // Run go test -v -run TestConformance ./... in e2e.
 package cluster
@@ -31,20 +32,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// startTimeout bounds the wait until a program is ready. It takes seconds; a busy machine may need many.
+// startTimeout bounds the wait until a program is ready. It takes seconds, and longer on a busy
+// machine.
 const startTimeout = 3 * time.Minute
 
-// The bearer tokens of the two users that a cluster knows.
+// The bearer tokens of the two users of a cluster.
 const (
-	AdminToken = "admin-token" // may do everything
-	WeakToken  = "weak-token"  // may do what every authenticated user may: discovery
+	AdminToken = "admin-token" // has full access
+	WeakToken  = "weak-token"  // has the rights of every authenticated user: discovery
 )
 
 const tokens = AdminToken + `,admin,1,"system:masters"` + "\n" + WeakToken + `,weak,2,""` + "\n"
 
-// Options change what Start starts. The zero value is good.
+// Options configure Start. The zero value is usable.
 type Options struct {
-	// Progress gets a line for each program that has to be compiled first. Default: os.Stderr.
+	// Progress receives a line for each program that has to be compiled first. Default: os.Stderr.
 	Progress io.Writer
 	// APIServerArgs are more flags for kube-apiserver, such as "--watch-cache=false".
 	APIServerArgs []string
@@ -63,7 +65,7 @@ type Cluster struct {
 	apiserver *Process // nil while stopped
 }
 
-// Start builds the programs if that has not happened before, starts them on free ports and returns when the API server
+// Start builds the programs if necessary, starts them on free ports and returns when the API server
 // is ready. Stop ends them. An error carries the end of the failed program's log.
 func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	if options.Progress == nil {
@@ -88,7 +90,8 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// New starts a cluster for a test, stops it when the test ends, and shows both logs if the test failed.
+// New starts a cluster for a test, stops it when the test ends, and shows both logs if the test
+// failed.
 func New(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c, err := Start(t.Context(), options)
@@ -102,7 +105,7 @@ func New(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// prepare chooses the ports and writes what the programs read.
+// prepare chooses the ports and writes the files that the programs read.
 func (c *Cluster) prepare() error {
 	for _, url := range []struct {
 		to     *string
@@ -126,7 +129,7 @@ func (c *Cluster) prepare() error {
 	return nil
 }
 
-// Config is a new configuration for the user of token.
+// Config returns a new configuration for the user of token.
 func (c *Cluster) Config(token string) *rest.Config {
 	return &rest.Config{
 		Host:            c.url,
@@ -136,12 +139,13 @@ func (c *Cluster) Config(token string) *rest.Config {
 	}
 }
 
-// Kubeconfig is the path of a kubeconfig file for the admin.
+// Kubeconfig returns the path of a kubeconfig file for the admin.
 func (c *Cluster) Kubeconfig() string { return c.path("kubeconfig") }
 
 func (c *Cluster) kubeconfig() clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
-	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.url, CertificateAuthority: c.path(certFile)}
+	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: c.url,
+		CertificateAuthority: c.path(certFile)}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: AdminToken}
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "admin"}
 	config.CurrentContext = "e2e"
@@ -159,9 +163,10 @@ func (c *Cluster) Logs() string {
 	return text
 }
 
-// Stop ends both programs and removes everything they wrote. It is safe after a failed Start, and twice.
+// Stop ends both programs and removes everything they wrote. It may be called after a failed Start,
+// and more than once.
 func (c *Cluster) Stop() error {
-	c.KillAPIServer() // its graceful end takes long, and nothing outlives it
+	c.KillAPIServer() // a graceful end takes long, and its state is removed anyway
 	if c.etcd != nil {
 		c.etcd.Kill()
 		c.etcd = nil
@@ -171,7 +176,7 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// freeAddress returns a loopback address that nobody listens on.
+// freeAddress returns a loopback address without a listener.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -18,7 +18,7 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 		"--listen-client-urls=" + c.etcdURL,
 		"--advertise-client-urls=" + c.etcdURL,
 		"--listen-peer-urls=http://127.0.0.1:0",
-		"--unsafe-no-fsync", // a crash of the machine is not what is tested
+		"--unsafe-no-fsync", // crashes of the machine are not tested
 		"--log-level=warn",
 	}, c.options.EtcdArgs...)...)
 	if err != nil {
@@ -30,11 +30,12 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 	})
 }
 
-// Compact makes etcd forget every revision before now, and tells the API server so, as another API server would.
+// Compact makes etcd forget every revision before now, and notifies the API server, as another API
+// server would.
 //
-// A LIST with resourceVersionMatch=Exact or a continue token from before then gets 410 Gone, once the API server's cache
-// has noticed (15 s) or the server has been restarted. A watch is served from the cache's own window of events, which
-// only a restart ends.
+// A LIST with resourceVersionMatch=Exact or an older continue token then gets 410 Gone, once the
+// API server's cache has noticed (15 s) or the server has been restarted. A watch is served from
+// the cache's own window of events, which only a restart ends.
 func (c *Cluster) Compact(ctx context.Context) error {
 	revision, err := c.etcdCall(ctx, "range", map[string]any{"key": compactKey})
 	if err != nil {
@@ -42,18 +43,21 @@ func (c *Cluster) Compact(ctx context.Context) error {
 	}
 	revision++ // the next call's own revision, or an older one
 	value := []byte(strconv.FormatInt(revision, 10))
-	if _, err := c.etcdCall(ctx, "put", map[string]any{"key": compactKey, "value": value}); err != nil {
+	if _, err := c.etcdCall(ctx, "put",
+		map[string]any{"key": compactKey, "value": value}); err != nil {
 		return err
 	}
 	_, err = c.etcdCall(ctx, "compaction", map[string]any{"revision": revision, "physical": true})
 	return err
 }
 
-// compactKey is where API servers tell each other the revision that was compacted last.
+// compactKey is the key under which API servers share the revision of the last compaction.
 var compactKey = []byte("compact_rev_key")
 
-// etcdCall uses etcd's JSON gateway and returns the revision etcd stands at. It encodes bytes in base64, as json does.
-func (c *Cluster) etcdCall(ctx context.Context, method string, request any) (revision int64, err error) {
+// etcdCall uses etcd's JSON gateway and returns etcd's current revision. The gateway encodes bytes
+// in base64, as encoding/json does.
+func (c *Cluster) etcdCall(ctx context.Context, method string,
+	request any) (revision int64, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return 0, fmt.Errorf("encode %s: %w", method, err)
@@ -74,7 +78,8 @@ func (c *Cluster) etcdCall(ctx context.Context, method string, request any) (rev
 }
 
 // call makes one HTTP request and returns the body of a 200.
-func call(ctx context.Context, client *http.Client, method, url string, body []byte) ([]byte, error) {
+func call(ctx context.Context, client *http.Client, method, url string,
+	body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)

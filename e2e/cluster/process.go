@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patience is how long a program may take to end after it was asked to.
+// patience bounds the time that a program takes to end after Stop.
 const patience = 10 * time.Second
 
 // Process is a running program whose output goes to a file.
@@ -21,18 +21,18 @@ type Process struct {
 	cmd     *exec.Cmd
 	logFile string
 	done    chan struct{} // closed when the program has ended
-	err     error         // how it ended; read after done
+	err     error         // its result; read after done is closed
 }
 
-// Run starts one more program beside the servers. Its output goes to NAME.log in the cluster's folder, which is also the
-// folder it runs in. Whoever started it ends it.
+// Run starts one more program beside the servers. Its output goes to NAME.log in the cluster's
+// folder, which is also its working directory. The caller must end it.
 func (c *Cluster) Run(name, program string, args ...string) (*Process, error) {
 	return startProcess(c.dir, name, program, args...)
 }
 
 // startProcess starts a program whose output is appended to dir/NAME.log.
 //
-// Where the system can (Linux), the program dies with this one, however this one ends. The kernel ties it to the thread
+// On Linux the program dies with this process, however that ends. The kernel ties it to the thread
 // that started it, so one goroutine keeps that thread until the program has ended.
 func startProcess(dir, name, program string, args ...string) (*Process, error) {
 	p := &Process{
@@ -66,7 +66,8 @@ func startProcess(dir, name, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Stop asks the program to end, waits, and kills it when it does not. Afterwards it is gone.
+// Stop asks the program to end, waits, and kills it when it does not. When Stop returns, it has
+// ended.
 func (p *Process) Stop() {
 	if p.cmd.Process.Signal(syscall.SIGTERM) == nil {
 		select {

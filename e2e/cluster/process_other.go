@@ -6,5 +6,5 @@ package cluster
 
 import "syscall"
 
-// dieWithParent has no equivalent here: a killed test binary leaves the servers to be ended by hand.
+// dieWithParent has no equivalent here: after a killed test binary, end the servers by hand.
 func dieWithParent() *syscall.SysProcAttr { return nil }

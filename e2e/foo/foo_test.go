@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foo_test shows that a controller is the same with client-go's imports and with compat's: its text, and what it
-// does to a server.
+// Package foo_test shows that a controller is the same with client-go's imports and with compat's:
+// its text, and its effect on a server.
 //
-// Read clientgo/controller.go, which is the controller, then foo_test.go, which is what it does, and imports_test.go.
+// Read clientgo/controller.go, the controller, then foo_test.go, its behaviour, and
+// imports_test.go.
 package foo_test
 
 import (
@@ -19,7 +20,7 @@ import (
 	compat "example.com/informerstack/e2e/foo/compat"
 )
 
-// variants are the controller, twice.
+// variants are the two copies of the controller.
 var variants = []struct {
 	name string
 	main func(ctx context.Context, config *rest.Config, namespace string, threadiness int) error
@@ -28,7 +29,8 @@ var variants = []struct {
 	{"compat", compat.Main},
 }
 
-// The same story on each server, with each controller: what a Foo wants, the server comes to have.
+// The same story on each server, with each controller: the server reaches the state that each Foo
+// specifies.
 func TestFoo(t *testing.T) {
 	for _, server := range servers {
 		t.Run("server="+server.name, func(t *testing.T) {
@@ -40,7 +42,7 @@ func TestFoo(t *testing.T) {
 					before := goroutines()
 					stop := w.start(variant.main)
 					for _, chapter := range chapters {
-						t.Run(chapter.name, func(t *testing.T) { chapter.tell(w.in(t)) })
+						t.Run(chapter.name, func(t *testing.T) { chapter.play(w.in(t)) })
 					}
 					stop()
 					w.noGoroutinesBut(before)
@@ -50,10 +52,10 @@ func TestFoo(t *testing.T) {
 	}
 }
 
-// chapters are told one after the other, to one controller. Each has Foos of its own.
+// chapters are played one after the other, on one controller. Each has its own Foos.
 var chapters = []struct {
 	name string
-	tell func(w *world)
+	play func(w *world)
 }{
 	{"a Foo gets a Deployment", func(w *world) {
 		w.createFoo("a", "web-a", 1)
@@ -89,7 +91,8 @@ var chapters = []struct {
 		now := w.hasDeployment("web-e", 5, "")
 		assert.Equal(w.t, theirs.UID, now.UID)
 		assert.Equal(w.t, theirs.Generation, now.Generation)
-		w.deleteDeployment("web-e") // nothing tells the controller whose that was: it is the retry that finds out
+		// the delete does not lead the controller to its Foo: a retry finds the change
+		w.deleteDeployment("web-e")
 		w.hasDeployment("web-e", 1, "e")
 	}},
 	{"a Foo that names no Deployment waits until it does", func(w *world) {
@@ -103,21 +106,24 @@ var chapters = []struct {
 		w.createFoo("i", "web-i", 1)
 		w.hasDeployment("web-i", 1, "i")
 		w.makeAvailable("web-i", 1)
-		w.fooHasAvailable("i", 1) // so the Deployment is in the controller's cache
-		mend := w.way.cut()
+		w.fooHasAvailable("i", 1) // now the Deployment is in the controller's cache
+		restore := w.way.cut()
 		w.deleteDeployment("web-i")
-		mend() // the watch has expired, and the list says what is missing: handleObject gets a tombstone
+		// the watch has expired, and the object is missing in the list: handleObject gets a
+		// tombstone
+		restore()
 		w.hasDeployment("web-i", 1, "i")
 	}},
 	{"a deleted Foo wants nothing any more", func(w *world) {
 		w.createFoo("g", "web-g", 1)
 		w.hasDeployment("web-g", 1, "g")
-		w.deleteFoo("g") // its Deployment stays: a garbage collector is not there
+		w.deleteFoo("g") // its Deployment stays: there is no garbage collector
 		w.createFoo("h", "web-h", 1)
-		w.hasDeployment("web-h", 1, "h") // so the controller, which hears of Foos in order, knows that g is gone
+		// Foos arrive in order, so the controller knows that g is deleted
+		w.hasDeployment("web-h", 1, "h")
 		w.deleteDeployment("web-g")
 		w.scaleDeployment("web-h", 9)
-		w.hasDeployment("web-h", 1, "h") // so it has heard of that, too
+		w.hasDeployment("web-h", 1, "h") // the controller has received that change too
 		w.hasNoDeployment("web-g")
 	}},
 }

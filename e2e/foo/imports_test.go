@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// swapped has the import lines that change, and what they change into.
+// swapped maps the import lines that change to their replacements.
 var swapped = map[string]string{
 	`"k8s.io/client-go/tools/cache"`:    `"example.com/informerstack/compat/cache"`,
 	`"k8s.io/client-go/util/workqueue"`: `"example.com/informerstack/compat/workqueue"`,
 }
 
-// Who changes the import lines has changed everything: line by line, the two controllers are the same.
+// The import lines are the only difference: line by line, the two controllers are the same.
 func TestOnlyImportsDiffer(t *testing.T) {
 	files := goFiles(t, "clientgo")
 	require.Equal(t, files, goFiles(t, "compat"))
@@ -40,11 +40,12 @@ func TestOnlyImportsDiffer(t *testing.T) {
 	assert.Len(t, seen, len(swapped), "imports of client-go's")
 }
 
-// With compat's imports the program contains no other informers: client-go's are not even linked. (Its work queue is, with any
-// client of client-go's: it reloads certificates.)
+// With compat's imports the program contains no other informers: client-go's are not even linked.
+// (Its work queue is, with any client of client-go's: it reloads certificates.)
 func TestCompat_LinksNoOtherInformers(t *testing.T) {
 	const ours, theirs = "example.com/informerstack/compat/cache", "k8s.io/client-go/tools/cache"
-	for folder, want := range map[string][2]string{"./clientgo": {theirs, ours}, "./compat": {ours, theirs}} {
+	for folder, want := range map[string][2]string{"./clientgo": {theirs, ours},
+		"./compat": {ours, theirs}} {
 		out, err := exec.Command("go", "list", "-deps", folder).Output()
 		require.NoError(t, err)
 		deps := strings.Fields(string(out))
@@ -69,7 +70,7 @@ func read(t *testing.T, file string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// importLines are the indexes of the lines that import something.
+// importLines returns the indexes of the import lines.
 func importLines(t *testing.T, file string) []int {
 	fset := token.NewFileSet()
 	parsed, err := parser.ParseFile(fset, file, nil, parser.ImportsOnly)

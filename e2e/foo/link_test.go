@@ -15,11 +15,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// link is the way on which a controller hears of Deployments. It can be cut.
+// link carries the controller's requests for Deployments. It can be cut.
 type link struct {
-	mu      sync.Mutex
-	mended  chan struct{} // nil while the link is up
-	expired bool          // the next watch is told 410: what happened meanwhile is not known any more
+	mu       sync.Mutex
+	restored chan struct{} // nil while the link is up
+	// the next watch gets 410: the events in between are compacted
+	expired bool
 	open    []*cutBody
 }
 
@@ -30,12 +31,12 @@ func (l *link) config(config *rest.Config) *rest.Config {
 	return config
 }
 
-// cut ends the watches. Until mend, whoever lists or watches waits.
-func (l *link) cut() (mend func()) {
+// cut ends the watches. Lists and watches wait until restore.
+func (l *link) cut() (restore func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	mended := make(chan struct{})
-	l.mended, l.expired = mended, true
+	restored := make(chan struct{})
+	l.restored, l.expired = restored, true
 	for _, body := range l.open {
 		body.end()
 	}
@@ -43,8 +44,8 @@ func (l *link) cut() (mend func()) {
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.mended = nil
-		close(mended)
+		l.restored = nil
+		close(restored)
 	}
 }
 
@@ -75,34 +76,34 @@ func (l linked) RoundTrip(r *http.Request) (*http.Response, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, body)
-	if l.mended != nil {
-		body.end() // cut while the answer was on its way
+	if l.restored != nil {
+		body.end() // cut before the answer arrived
 	}
 	return response, nil
 }
 
-// enter waits until the link is up. It is true for the first watch after that.
+// enter waits until the link is up. It returns true for the first watch after a cut.
 func (l *link) enter(ctx context.Context, watch bool) (expired bool, err error) {
 	for {
 		l.mu.Lock()
-		mended := l.mended
-		if mended == nil {
+		restored := l.restored
+		if restored == nil {
 			expired = l.expired && watch
 			l.expired = l.expired && !watch
 		}
 		l.mu.Unlock()
-		if mended == nil {
+		if restored == nil {
 			return expired, nil
 		}
 		select {
-		case <-mended:
+		case <-restored:
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
 	}
 }
 
-// gone answers as a server does that has forgotten the resourceVersion which the watch starts from.
+// gone answers like a server that has compacted the resourceVersion of the watch.
 func gone(r *http.Request) (*http.Response, error) {
 	status := apierrors.NewResourceExpired("too old resource version").Status()
 	status.Kind, status.APIVersion = "Status", "v1"
@@ -114,7 +115,7 @@ func gone(r *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// cutBody is a stream that ends at will, as one does whose time is over.
+// cutBody is a stream that can be ended, like one that times out.
 type cutBody struct {
 	io.ReadCloser
 	cut atomic.Bool
@@ -122,7 +123,7 @@ type cutBody struct {
 
 func (b *cutBody) end() {
 	b.cut.Store(true)
-	_ = b.Close() // its reader is told
+	_ = b.Close() // its reader gets EOF
 }
 
 // Read implements io.Reader.

@@ -22,7 +22,7 @@ import (
 	"example.com/informerstack/e2e/foo/api"
 )
 
-// servers are where a controller must work.
+// servers are the servers on which a controller must work.
 var servers = []struct {
 	name  string
 	start func(t *testing.T) *rest.Config
@@ -63,7 +63,8 @@ func define(t *testing.T, config *rest.Config) {
 	})
 	foos, err := api.NewForConfig(config)
 	require.NoError(t, err)
-	eventually(t, func(t *assert.CollectT, ctx context.Context) { // established is a little before served
+	// a kind is established a little before it is served
+	eventually(t, func(t *assert.CollectT, ctx context.Context) {
 		_, err := foos.Foos("").List(ctx, metav1.ListOptions{})
 		require.NoError(t, err)
 	})

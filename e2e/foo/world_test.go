@@ -28,13 +28,14 @@ import (
 
 const patience = 30 * time.Second
 
-// eventually waits for what the controller, or the server, will have done.
+// eventually waits for an effect of the controller or of the server.
 func eventually(t *testing.T, check func(t *assert.CollectT, ctx context.Context)) {
 	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) { check(c, t.Context()) }, patience, 10*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { check(c, t.Context()) }, patience,
+		10*time.Millisecond)
 }
 
-// world is a namespace with a controller, and what is done and seen there.
+// world is a namespace with a controller; its methods write to it and check it.
 type world struct {
 	t           *testing.T
 	ctx         context.Context
@@ -52,7 +53,8 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	foos, err := api.NewForConfig(config)
 	require.NoError(t, err)
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "foo-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "foo-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	return &world{
 		t: t, ctx: t.Context(), config: config, way: &link{}, namespace: ns.Name,
@@ -116,7 +118,7 @@ func (w *world) fooHasAvailable(name string, replicas int32) {
 	})
 }
 
-// createDeployment makes one that is no Foo's.
+// createDeployment creates a Deployment without an owner.
 func (w *world) createDeployment(name string, replicas int32) *appsv1.Deployment {
 	w.t.Helper()
 	labels := map[string]string{"app": name}
@@ -142,11 +144,13 @@ func (w *world) scaleDeployment(name string, replicas int32) {
 	require.NoError(w.t, err)
 }
 
-// makeAvailable says what the deployment controller of a cluster with nodes would say.
+// makeAvailable sets the status that the deployment controller of a cluster with nodes would set.
 func (w *world) makeAvailable(name string, replicas int32) {
 	w.t.Helper()
-	patch := fmt.Appendf(nil, `{"status":{"replicas":%[1]d,"readyReplicas":%[1]d,"availableReplicas":%[1]d}}`, replicas)
-	_, err := w.deployments.Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	patch := fmt.Appendf(nil,
+		`{"status":{"replicas":%[1]d,"readyReplicas":%[1]d,"availableReplicas":%[1]d}}`, replicas)
+	_, err := w.deployments.Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{},
+		"status")
 	require.NoError(w.t, err)
 }
 
@@ -155,7 +159,8 @@ func (w *world) deleteDeployment(name string) {
 	require.NoError(w.t, w.deployments.Delete(w.ctx, name, metav1.DeleteOptions{}))
 }
 
-// hasDeployment waits for a Deployment of that size that owner, a Foo's name, controls; "" is for none.
+// hasDeployment waits for a Deployment with that many replicas and with owner, a Foo's name, as its
+// controller; "" means no owner.
 func (w *world) hasDeployment(name string, replicas int32, owner string) *appsv1.Deployment {
 	w.t.Helper()
 	var deployment *appsv1.Deployment
@@ -198,7 +203,7 @@ func (w *world) hasEvent(foo, reason string) {
 	})
 }
 
-// noGoroutinesBut waits until all others have ended, those of kept connections too.
+// noGoroutinesBut waits until all other goroutines have ended, including those of idle connections.
 func (w *world) noGoroutinesBut(before map[string]string) {
 	w.t.Helper()
 	transport, err := rest.TransportFor(w.config)
@@ -213,11 +218,11 @@ func (w *world) noGoroutinesBut(before map[string]string) {
 			return
 		}
 		require.True(w.t, time.Now().Before(giveUp), "left behind: %q", left)
-		<-tick.C // not require.Eventually, which has goroutines of its own
+		<-tick.C // not require.Eventually, which starts goroutines
 	}
 }
 
-// goroutines are the stacks of all of them, by number.
+// goroutines returns the stacks of all goroutines, by number.
 func goroutines() map[string]string {
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fault is something that goes wrong. strike returns when it is over, with the time from which the
-// server has answered the informers again.
+// fault is one kind of failure. strike returns when it is over, with the time from which the server
+// has answered the informers again.
 type fault struct {
 	name   string
 	strike func(w *world) (answered time.Time)
@@ -73,7 +73,8 @@ func (w *world) createRole() {
 	_, err := w.admin.RbacV1().Roles(w.namespace).Create(w.t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: informerRole},
 		Rules: []rbacv1.PolicyRule{
-			{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}},
+			{Verbs: []string{"list", "watch"}, APIGroups: []string{""},
+				Resources: []string{"configmaps"}},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(w.t, err)
@@ -84,7 +85,8 @@ func (w *world) grant() {
 	_, err := w.admin.RbacV1().RoleBindings(w.namespace).Create(w.t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: informerRole},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: informerRole},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "weak"}},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind,
+			Name: "weak"}},
 	}, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 }

@@ -17,7 +17,7 @@ import (
 // history is an event handler, for client-go's informers and for ours, that checks the order of the
 // notifications about each object:
 //
-//	H1  an object is added, then updated any number of times, then deleted, then perhaps added again
+//	H1  an object is added, updated any number of times, then deleted, then perhaps added again
 //	H2  the old object of an update is the one that was delivered last
 //	H3  versions do not go back
 type history struct {

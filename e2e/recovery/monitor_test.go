@@ -18,7 +18,8 @@ const (
 	sampleEvery = 50 * time.Millisecond
 	// slack bounds the delay that a busy machine adds between a change on the server and a sample.
 	slack = 2 * time.Second
-	// A store that lags by less than current is current. One that has been for settle must be fresh.
+	// A store that lags by less than current is current. One that has been for settle must be
+	// fresh.
 	current = 2 * time.Second
 	settle  = 5 * time.Second
 	// A store has recovered when it lags by less than recoveredLag.
@@ -94,7 +95,8 @@ func (m *monitor) sample(t *testing.T) {
 	for i, s := range m.subjects {
 		w := &m.watched[i]
 		now := time.Now()
-		stale := make([]error, len(bounds)) // asked before the store is read, which only becomes newer
+		// asked before the store is read, which only becomes newer
+		stale := make([]error, len(bounds))
 		if s.ours != nil {
 			for j, d := range bounds {
 				stale[j] = informer.AllFresh(d, s.ours)
@@ -117,7 +119,8 @@ func (m *monitor) sample(t *testing.T) {
 		for j, d := range bounds {
 			fresh, since := stale[j] == nil, now.Sub(w.currentSince)
 			m.law(i, fmt.Sprintf("M1, fresh within %v while old", d), fresh && lag > d+slack, lag)
-			m.law(i, fmt.Sprintf("M2, stale within %v while current", d), !fresh && since > settle, since)
+			m.law(i, fmt.Sprintf("M2, stale within %v while current", d), !fresh && since > settle,
+				since)
 		}
 	}
 }
@@ -184,7 +187,8 @@ func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 		if m.watched[i].recovered.IsZero() {
 			return nil, false
 		}
-		took[s.implementation] = append(took[s.implementation], m.watched[i].recovered.Sub(m.answered))
+		took[s.implementation] = append(took[s.implementation],
+			m.watched[i].recovered.Sub(m.answered))
 	}
 	return took, true
 }
@@ -195,7 +199,8 @@ func (m *monitor) report(t *testing.T) {
 		for law, b := range m.watched[i].breaches {
 			if b.count > 0 {
 				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law,
-					time.Duration(b.count+lasting)*sampleEvery, b.worst.Round(100*time.Millisecond), b.first)
+					time.Duration(b.count+lasting)*sampleEvery, b.worst.Round(100*time.Millisecond),
+					b.first)
 			}
 		}
 	}

@@ -54,7 +54,8 @@ func newWorld(t *testing.T) *world {
 	for _, implementation := range implementations {
 		for i := range informersEach {
 			w.subjects = append(w.subjects,
-				startSubject(t, implementation, i+1, w.cluster.Config(cluster.WeakToken), w.namespace))
+				startSubject(t, implementation, i+1, w.cluster.Config(cluster.WeakToken),
+					w.namespace))
 		}
 	}
 	w.monitor = startMonitor(t, &w.writer.timeline, w.subjects)

@@ -24,8 +24,8 @@ const (
 	nameCount = 30                     // of the other objects
 )
 
-// writer changes a collection all the time, over a connection that no fault of the network hits.
-// Beside each change it writes the next number into the heartbeat object.
+// writer changes a collection all the time, over a connection without network faults. Beside each
+// change it writes the next number into the heartbeat object.
 type writer struct {
 	configMaps typedcorev1.ConfigMapInterface
 	timeline   timeline

@@ -21,17 +21,18 @@ import (
 
 const clientGo = "k8s.io/client-go/"
 
-// clientGoSwapped are the packages that are replaced, and clientGoBeside those that stand beside them, whose code and tests
-// stay client-go's.
+// clientGoSwapped are the replaced packages, and clientGoBeside other packages, whose code and
+// tests stay client-go's.
 var (
 	clientGoSwapped = []string{
-		"tools/cache", "tools/cache/synctrack", "tools/cache/testing", "tools/leaderelection", "tools/leaderelection/resourcelock",
+		"tools/cache", "tools/cache/synctrack", "tools/cache/testing", "tools/leaderelection",
+		"tools/leaderelection/resourcelock",
 		"tools/watch", "util/workqueue",
 	}
 	clientGoBeside = []string{"dynamic/dynamicinformer", "metadata/metadatainformer"}
 )
 
-// clientGoPruned is what internal/prune makes of the tests of a package.
+// clientGoPruned is the result of internal/prune for the tests of a package.
 func clientGoPruned(t *testing.T, path string) prune.Result {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
@@ -40,7 +41,8 @@ func clientGoPruned(t *testing.T, path string) prune.Result {
 	return result
 }
 
-// client-go's own tests: all that use only exported names pass on this stack, and so do those of the packages that use it.
+// All of client-go's own tests that use only exported names pass on this stack, and so do the tests
+// of the packages that use it.
 func TestSwapped_ClientGo(t *testing.T) {
 	goWork := swap(t, "clientgo")
 	var packages []string
@@ -60,12 +62,14 @@ func TestSwapped_ClientGo(t *testing.T) {
 		}
 	}
 	excused := map[string]string{
-		clientGo + "tools/cache TestNewReflectorWithCustomBackoff": "waits 250 ms of real time and must end within 300: on a busy machine it fails on client-go, too",
+		clientGo +
+			"tools/cache TestNewReflectorWithCustomBackoff": "waits 250 ms of real time and " +
+			"must end within 300 ms: on a busy machine it fails on client-go too",
 	}
 	plain := testUntilPassed(t, "clientgo", "off", nil, excused, packages)
 	maps.DeleteFunc(plain, func(name, _ string) bool {
 		path, test, _ := strings.Cut(name, " ")
-		test, _, _ = strings.Cut(test, "/") // a subtest goes with its test
+		test, _, _ = strings.Cut(test, "/") // a subtest counts as its test
 		return excluded[path+" "+test]
 	})
 	swapped := testUntilPassed(t, "clientgo", goWork, nil, excused, packages)
@@ -140,7 +144,8 @@ func findTest(ref string) error {
 		return err
 	}
 	if transcript != "" {
-		if _, err := os.Stat(filepath.Join("../../testdata", folder, transcript+".txt")); err != nil {
+		if _, err := os.Stat(
+			filepath.Join("../../testdata", folder, transcript+".txt")); err != nil {
 			return err
 		}
 	}

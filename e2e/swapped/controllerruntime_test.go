@@ -25,37 +25,42 @@ import (
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
-// The library of most operators: caches, its own priority queue, sources and leader election, on our servers.
+// The library of most operators: caches, its own priority queue, sources and leader election, on
+// our servers.
 func TestSwapped_ControllerRuntime(t *testing.T) {
-	const metrics = ":8080" // where managers serve by default: one at a time, or their tests wait for ever
+	// the default port of managers: only one may run at a time, or their tests never end
+	const metrics = ":8080"
 	listener, err := net.Listen("tcp", metrics)
 	require.NoError(t, err, "controller-runtime's tests need this port")
 	require.NoError(t, listener.Close())
 	servers := serversFor(t)
 	more := []string{
 		"KUBEBUILDER_ASSETS=" + servers,
-		"TMPDIR=" + servers,                         // the data of those that are left running
-		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m", // 20s is little for a busy machine
+		"TMPDIR=" + servers,                         // the data of servers that tests leave running
+		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m", // 20s is too short for a busy machine
 		"KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m",
 	}
 	const (
 		downloads = "starts a server of another version, which it downloads"
-		scripts   = "runs a script from its testdata, and no file in the module cache may be executed"
+		scripts   = "runs a script from its testdata, and no file in the module cache may be " +
+			"executed"
 	)
-	const mapper, plane = controllerRuntime + "/pkg/client/apiutil ", controllerRuntime + "/pkg/internal/testing/controlplane "
+	const mapper, plane = controllerRuntime + "/pkg/client/apiutil ",
+		controllerRuntime + "/pkg/internal/testing/controlplane "
 	samePasses(t, "controllerruntime", more, map[string]string{
-		mapper + "TestLazyRestMapperProvider/aggregatedDiscovery=false":                         downloads,
-		mapper + "TestApiMachinery/aggregatedDiscovery=false":                                   downloads,
-		plane + "TestIntegration: APIServer [JustBeforeEach] argument defaulting when insecure": scripts,
+		mapper + "TestLazyRestMapperProvider/aggregatedDiscovery=false": downloads,
+		mapper + "TestApiMachinery/aggregatedDiscovery=false":           downloads,
+		plane + "TestIntegration: APIServer [JustBeforeEach] " +
+			"argument defaulting when insecure": scripts,
 	}, controllerRuntime, controllerRuntime+"/pkg/...")
 }
 
-// serversFor is a folder with our servers, of the test's own. Some of controller-runtime's tests leave theirs running: on Linux,
-// what was started from the folder ends with the test.
+// serversFor returns a new folder with our servers. Some of controller-runtime's tests leave theirs
+// running: on Linux, processes started from the folder end with the test.
 func serversFor(t *testing.T) (dir string) {
 	built, err := cluster.Build(t.Context(), os.Stderr)
 	require.NoError(t, err)
-	dir, err = os.MkdirTemp(scratch, "servers-") // which is removed when they have ended
+	dir, err = os.MkdirTemp(scratch, "servers-") // removed when they have ended
 	require.NoError(t, err)
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		require.NoError(t, os.Symlink(filepath.Join(built, name), filepath.Join(dir, name)))
@@ -65,7 +70,8 @@ func serversFor(t *testing.T) (dir string) {
 		require.NoError(t, err)
 		for _, file := range files {
 			command, err := os.ReadFile(file)
-			if err != nil || !strings.HasPrefix(string(command), dir+"/") { // many end in the meantime
+			// many end meanwhile
+			if err != nil || !strings.HasPrefix(string(command), dir+"/") {
 				continue
 			}
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
@@ -78,7 +84,8 @@ func serversFor(t *testing.T) (dir string) {
 	return dir
 }
 
-// An operator of our own keeps Secrets equal to ConfigMaps; a second one waits, and goes on when the first is killed.
+// Our own operator keeps Secrets equal to ConfigMaps; a second one waits, and takes over when the
+// first is killed.
 func TestSwapped_ControllerRuntimeManager(t *testing.T) {
 	servers := cluster.New(t, cluster.Options{})
 	for _, on := range []string{"client-go", "informerstack"} {
@@ -111,7 +118,8 @@ func keepCopies(t *testing.T, servers *cluster.Cluster, program, on string) {
 	killed := time.Now()
 	c.update("b", "2")
 	c.isCopied("b", "2")
-	t.Logf("taken over and copied %s after the kill", time.Since(killed).Round(100*time.Millisecond))
+	t.Logf("taken over and copied %s after the kill",
+		time.Since(killed).Round(100*time.Millisecond))
 	second.leads(true)
 	second.reconciles(true)
 	c.create("c", "1")
@@ -121,7 +129,7 @@ func keepCopies(t *testing.T, servers *cluster.Cluster, program, on string) {
 	second.runsOn(on)
 }
 
-// copies are ConfigMaps and their Secrets in a namespace of a test's own.
+// copies are ConfigMaps and their Secrets in the namespace of one test.
 type copies struct {
 	t         *testing.T
 	servers   *cluster.Cluster
@@ -133,40 +141,46 @@ func newCopies(t *testing.T, servers *cluster.Cluster) *copies {
 	client, err := kubernetes.NewForConfig(servers.Config(cluster.AdminToken))
 	require.NoError(t, err)
 	namespace, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "copies-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "copies-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	return &copies{t, servers, client, namespace.Name}
 }
 
 func (c *copies) create(name, value string) {
 	c.t.Helper()
-	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), configMap(name, value), metav1.CreateOptions{})
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(),
+		configMap(name, value), metav1.CreateOptions{})
 	require.NoError(c.t, err)
 }
 
 func (c *copies) update(name, value string) {
 	c.t.Helper()
-	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(c.t.Context(), configMap(name, value), metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Update(c.t.Context(),
+		configMap(name, value), metav1.UpdateOptions{})
 	require.NoError(c.t, err)
 }
 
 func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"copy-to-secret": "yes"}},
-		Data:       map[string]string{"key": value},
+		ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"copy-to-secret": "yes"}},
+		Data: map[string]string{"key": value},
 	}
 }
 
-// deleteCopy deletes a Secret that the operator has made. It is to come back.
+// deleteCopy deletes a Secret of the operator, which must create it again.
 func (c *copies) deleteCopy(name string) {
 	c.t.Helper()
-	require.NoError(c.t, c.client.CoreV1().Secrets(c.namespace).Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+	require.NoError(c.t,
+		c.client.CoreV1().Secrets(c.namespace).Delete(c.t.Context(), name, metav1.DeleteOptions{}))
 }
 
 func (c *copies) isCopied(name, value string) {
 	c.t.Helper()
 	require.EventuallyWithT(c.t, func(t *assert.CollectT) {
-		secret, err := c.client.CoreV1().Secrets(c.namespace).Get(c.t.Context(), name, metav1.GetOptions{})
+		secret, err := c.client.CoreV1().Secrets(c.namespace).Get(c.t.Context(), name,
+			metav1.GetOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, value, string(secret.Data["key"]))
 	}, patience, 20*time.Millisecond)
@@ -182,8 +196,10 @@ type operator struct {
 func (c *copies) start(program, name string) *operator {
 	c.t.Helper()
 	address := freeAddress(c.t)
-	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, "--kubeconfig", c.servers.Kubeconfig(),
-		"--namespace", c.namespace, "--address", address, "--lease-duration", leaseDuration.String())
+	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, "--kubeconfig",
+		c.servers.Kubeconfig(),
+		"--namespace", c.namespace, "--address", address, "--lease-duration",
+		leaseDuration.String())
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() {
 		process.Kill()
@@ -194,10 +210,11 @@ func (c *copies) start(program, name string) *operator {
 	return &operator{c.t, process, address}
 }
 
-// leads waits until the operator says that it leads, or that another does.
+// leads waits until the operator reports that it leads, or that another does.
 func (o *operator) leads(want bool) {
 	o.t.Helper()
-	line := map[bool]string{true: `leader_election_master_status{name="copier"} 1`, false: `leader_election_master_status{name="copier"} 0`}[want]
+	line := map[bool]string{true: `leader_election_master_status{name="copier"} 1`,
+		false: `leader_election_master_status{name="copier"} 0`}[want]
 	require.EventuallyWithT(o.t, func(t *assert.CollectT) {
 		metrics, err := o.get("/metrics")
 		require.NoError(t, err)
@@ -205,15 +222,16 @@ func (o *operator) leads(want bool) {
 	}, patience, 50*time.Millisecond)
 }
 
-// reconciles checks whether the operator has reconciled anything.
+// reconciles checks whether the operator has reconciled an object.
 func (o *operator) reconciles(want bool) {
 	o.t.Helper()
 	metrics, err := o.get("/metrics")
 	require.NoError(o.t, err)
-	assert.Equal(o.t, want, regexp.MustCompile(`controller_runtime_reconcile_total\{.*\} [1-9]`).MatchString(metrics))
+	assert.Equal(o.t, want,
+		regexp.MustCompile(`controller_runtime_reconcile_total\{.*\} [1-9]`).MatchString(metrics))
 }
 
-// runsOn checks whose code the operator's goroutines are in.
+// runsOn checks which packages the operator's goroutines run.
 func (o *operator) runsOn(on string) {
 	o.t.Helper()
 	stacks, err := o.get("/goroutines?debug=1")

@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// What a manager costs that finds 5,000 ConfigMaps and a new Deployment of 1,000 pods.
+// The costs of a manager that starts with 5,000 ConfigMaps and a new Deployment of 1,000 pods.
 func BenchmarkSwapped_KubeControllerManager(b *testing.B) {
 	const configMaps, pods = 5000, 1000
 	for _, on := range []string{"client-go", "informerstack"} {
@@ -44,12 +44,12 @@ func BenchmarkSwapped_KubeControllerManager(b *testing.B) {
 				b.ReportMetric(m.cost("go_goroutines"), "goroutines")
 				m.process.Kill()
 			}
-			b.ReportMetric(0, "ns/op") // it includes the servers'
+			b.ReportMetric(0, "ns/op") // it includes the cost of the servers
 		})
 	}
 }
 
-// cost is the value of a metric without labels.
+// cost returns the value of a metric without labels.
 func (m *manager) cost(name string) float64 {
 	metrics, err := m.get("/metrics")
 	require.NoError(m.t, err)
@@ -64,7 +64,7 @@ func (m *manager) cost(name string) float64 {
 	return 0
 }
 
-// createConfigMaps creates many of 1 kB, some at a time.
+// createConfigMaps creates many ConfigMaps of 1 kB, several at a time.
 func (w *workload) createConfigMaps(count int) {
 	const writers = 8
 	var wait sync.WaitGroup
@@ -76,7 +76,8 @@ func (w *workload) createConfigMaps(count int) {
 					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)},
 					Data:       map[string]string{"k": strings.Repeat("x", 1000)},
 				}
-				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap, metav1.CreateOptions{})
+				_, err := w.client.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), configMap,
+					metav1.CreateOptions{})
 				errs <- err
 			}
 		})
@@ -88,8 +89,9 @@ func (w *workload) createConfigMaps(count int) {
 	}
 }
 
-// hasReplicaSet waits until there is one with the image.
+// hasReplicaSet waits for a ReplicaSet with the image.
 func (w *workload) hasReplicaSet(image string) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return w.replicaSets(w.t)[image] != nil }, patience, 20*time.Millisecond)
+	require.Eventually(w.t, func() bool { return w.replicaSets(w.t)[image] != nil }, patience,
+		20*time.Millisecond)
 }

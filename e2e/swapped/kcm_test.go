@@ -20,24 +20,25 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// A leader that is killed is missed after leaseDuration; whoever waits looks every retryPeriod.
+// The lease of a killed leader expires after leaseDuration; the waiting candidate checks every
+// retryPeriod.
 const (
 	leaseDuration = 3 * time.Second
 	renewDeadline = 2 * time.Second
 	retryPeriod   = 500 * time.Millisecond
 )
 
-// kube-controller-manager, with every controller that it has, keeps a Deployment on this stack as it does on client-go,
-// through the death of the one that led, and what it tells Prometheus has the same names.
+// kube-controller-manager, with all its controllers, keeps a Deployment on this stack as it does on
+// client-go, also after the leader is killed, and its Prometheus series have the same names.
 func TestSwapped_KubeControllerManager(t *testing.T) {
 	series := map[string][]string{}
 	for _, on := range []string{"client-go", "informerstack"} {
 		t.Run("on="+on, func(t *testing.T) { series[on] = keepDeployment(t, on) })
 	}
 	if len(series) < 2 {
-		return // one was not asked for, or failed
+		return // one was disabled, or failed
 	}
-	// component-base registers a gauge that client-go 0.36 never sets; 0.37 does, as this stack.
+	// component-base registers a gauge that client-go 0.36 never sets; 0.37 and this stack do.
 	ours := slices.DeleteFunc(slices.Clone(series["informerstack"]), func(s string) bool {
 		return strings.HasPrefix(s, "informer_store_resource_version{")
 	})
@@ -45,8 +46,8 @@ func TestSwapped_KubeControllerManager(t *testing.T) {
 	assert.Less(t, len(ours), len(series["informerstack"]))
 }
 
-// keepDeployment is the life of a Deployment under two managers, of which the first is killed. It returns the names of the
-// second's series.
+// keepDeployment changes and deletes a Deployment under two managers, the first of which is killed.
+// It returns the names of the second's series.
 func keepDeployment(t *testing.T, on string) []string {
 	program := buildManager(t, on)
 	servers := cluster.New(t, cluster.Options{})
@@ -70,7 +71,8 @@ func keepDeployment(t *testing.T, on string) []string {
 	killed := time.Now()
 	w.scale(4)
 	w.runs(4, "v2")
-	t.Logf("taken over and scaled %s after the kill", time.Since(killed).Round(100*time.Millisecond))
+	t.Logf("taken over and scaled %s after the kill",
+		time.Since(killed).Round(100*time.Millisecond))
 	second.leads(true)
 
 	w.delete()
@@ -80,8 +82,8 @@ func keepDeployment(t *testing.T, on string) []string {
 	return second.series("workqueue_", "leader_election_", "informer_", "reflector_")
 }
 
-// buildManager compiles kube-controller-manager on one or the other. Without cgo, like the API server, with which it shares
-// most packages.
+// buildManager compiles kube-controller-manager on this stack or on client-go. It does so without
+// cgo, like the API server, with which it shares most packages.
 func buildManager(t testing.TB, on string) (program string) {
 	t.Helper()
 	t.Setenv("CGO_ENABLED", "0")
@@ -110,18 +112,21 @@ func startManager(t testing.TB, servers *cluster.Cluster, program, name string) 
 	require.NoError(t, err)
 	process, err := servers.Run("kube-controller-manager-"+name, program,
 		"--kubeconfig="+servers.Kubeconfig(),
-		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller,token-cleaner-controller",
+		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller,"+
+			"token-cleaner-controller",
 		"--leader-elect-lease-duration="+leaseDuration.String(),
 		"--leader-elect-renew-deadline="+renewDeadline.String(),
 		"--leader-elect-retry-period="+retryPeriod.String(),
 		"--kube-api-qps=1000", "--kube-api-burst=2000", // the API server is the limit
 		"--bind-address=127.0.0.1", "--secure-port="+port,
-		"--authentication-skip-lookup", "--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
-		"--flex-volume-plugin-dir="+t.TempDir(), // it makes the folder that it does not find
+		"--authentication-skip-lookup",
+		"--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
+		"--flex-volume-plugin-dir="+t.TempDir(), // it creates the folder if necessary
 	)
 	require.NoError(t, err)
 	m := &manager{t, process, "https://" + address, &http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // it signs for itself
+		// it creates its own certificate
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	}}
 	t.Cleanup(func() {
 		process.Kill()
@@ -133,18 +138,19 @@ func startManager(t testing.TB, servers *cluster.Cluster, program, name string) 
 	return m
 }
 
-// leads waits until the manager says that it leads, or that another does.
+// leads waits until the manager reports that it leads, or that another does.
 func (m *manager) leads(want bool) {
 	m.t.Helper()
 	status := map[bool]string{true: "1", false: "0"}[want]
 	require.EventuallyWithT(m.t, func(t *assert.CollectT) {
 		metrics, err := m.get("/metrics")
 		require.NoError(t, err)
-		assert.Contains(t, metrics, `leader_election_master_status{name="kube-controller-manager"} `+status+"\n")
+		assert.Contains(t, metrics,
+			`leader_election_master_status{name="kube-controller-manager"} `+status+"\n")
 	}, patience, 50*time.Millisecond)
 }
 
-// runsOn checks whose methods the manager's goroutines are in.
+// runsOn checks which packages the manager's goroutines run.
 func (m *manager) runsOn(on string) {
 	m.t.Helper()
 	stacks, err := m.get("/debug/pprof/goroutine?debug=1")
@@ -165,14 +171,16 @@ func (m *manager) runsOn(on string) {
 // bucket is the label that distinguishes the buckets of one histogram.
 var bucket = regexp.MustCompile(`,?le="[^"]*"`)
 
-// series are the series whose names have one of the prefixes, without their values; sorted, a histogram's buckets once.
+// series returns the series whose names have one of the prefixes, without their values, sorted; the
+// buckets of a histogram appear once.
 func (m *manager) series(prefixes ...string) []string {
 	metrics, err := m.get("/metrics")
 	require.NoError(m.t, err)
 	var series []string
 	for line := range strings.Lines(metrics) {
 		name, _, _ := strings.Cut(line, " ")
-		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		if slices.ContainsFunc(prefixes,
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			series = append(series, bucket.ReplaceAllString(name, ""))
 		}
 	}
@@ -193,7 +201,7 @@ func (m *manager) get(path string) (string, error) {
 	return string(body), err
 }
 
-// freeAddress is one of this machine that nobody listens on.
+// freeAddress returns a loopback address without a listener.
 func freeAddress(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

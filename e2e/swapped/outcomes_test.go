@@ -18,21 +18,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outcomes are of tests: "pass", "fail" or "skip" by "package", "package Test", "package Test/subtest", for Ginkgo's suites
-// also "package Test: specs that ran: count" and, of those that failed, "package Test: spec".
+// outcomes maps "package", "package Test" and "package Test/subtest" to "pass", "fail" or "skip".
+// For Ginkgo's suites it also has "package Test: specs that ran: count", and "package Test: spec"
+// for each spec that failed.
 type outcomes map[string]string
 
-// testJSON runs go test with args, packages among them, in the module in dir: one package at a time, for they compete for
-// time, and some for ports. more is of the environment.
+// testJSON runs go test with args, including the packages, in the module in dir: one package at a
+// time, because they compete for time and some for ports. more is added to the environment.
 func testJSON(t testing.TB, dir, goWork string, more []string, args ...string) outcomes {
 	t.Helper()
 	start := time.Now()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-json", "-count=1", "-p=1"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go",
+		append([]string{"test", "-json", "-count=1", "-p=1"}, args...)...)
 	cmd.Dir, cmd.Env = dir, environ(goWork, more...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // a failed test is an exit code
+	// a failed test sets the exit code
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
 	result, said := read(out)
@@ -44,7 +47,8 @@ func testJSON(t testing.TB, dir, goWork string, more []string, args ...string) o
 	}
 	require.NotEmpty(t, result, "no test ran: %s", stderr.String())
 	t.Logf("go test %s, GOWORK=%s: %d tests and subtests in %s, failed: %d",
-		strings.Join(args, " "), goWork, len(result), time.Since(start).Round(time.Second), len(failed))
+		strings.Join(args, " "), goWork, len(result), time.Since(start).Round(time.Second),
+		len(failed))
 	return result
 }
 
@@ -54,7 +58,7 @@ var (
 	badSpec = regexp.MustCompile(`^\s*\[(?:FAIL|PANICKED!|TIMEDOUT|INTERRUPTED)\] (.*)`)
 )
 
-// read reads what go test -json prints: the outcomes, and what each test said.
+// read parses the output of go test -json: the outcomes, and the output of each test.
 func read(out []byte) (result outcomes, said map[string]string) {
 	result, said = outcomes{}, map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(out))
@@ -84,13 +88,14 @@ func read(out []byte) (result outcomes, said map[string]string) {
 	return result, said
 }
 
-// testOf is the package and test of a name.
+// testOf returns the package and test of a name.
 func testOf(name string) string {
 	test, _, _ := strings.Cut(name, ": ")
 	return test
 }
 
-// failed are the names that failed by themselves, not because of what is below them, and are not excused; in order.
+// failed returns the names that failed by themselves, not because of a subtest, and are not
+// excused, sorted.
 func (o outcomes) failed(excused map[string]string) []string {
 	var all []string
 	for name, outcome := range o {
@@ -107,7 +112,8 @@ func (o outcomes) failed(excused map[string]string) []string {
 	})
 }
 
-// others are the names that did not fail, with their outcomes and without the excused, in order.
+// others returns the names that did not fail, with their outcomes and without the excused ones,
+// sorted.
 func (o outcomes) others(excused map[string]string) []string {
 	var names []string
 	for name, outcome := range o {
@@ -119,7 +125,7 @@ func (o outcomes) others(excused map[string]string) []string {
 	return names
 }
 
-// isBelow tells whether name is excused.
+// isBelow reports whether name is excused.
 func isBelow(name string, excused map[string]string) bool {
 	for excuse := range excused {
 		if strings.HasPrefix(name, excuse) {
@@ -129,7 +135,7 @@ func isBelow(name string, excused map[string]string) bool {
 	return false
 }
 
-// isAbove tells whether name fails if what is excused does.
+// isAbove reports whether name fails if an excused test fails.
 func isAbove(name string, excused map[string]string) bool {
 	for excuse := range excused {
 		if strings.HasPrefix(excuse, name) {
@@ -139,7 +145,7 @@ func isAbove(name string, excused map[string]string) bool {
 	return false
 }
 
-// A failure is that of what is lowest: a subtest, or one of Ginkgo's specs.
+// A failure belongs to the innermost test: a subtest, or one of Ginkgo's specs.
 func TestOutcomes(t *testing.T) {
 	result, said := read([]byte(`
 {"Action":"start","Package":"p"}
@@ -156,8 +162,10 @@ func TestOutcomes(t *testing.T) {
 {"ImportPath":"q [q.test]","Action":"build-fail"}
 {"Action":"fail","Package":"q"}
 `))
-	assert.Equal(t, []string{"p TestA/y", "p TestSuite: A thing [It] works", "q [q.test]"}, result.failed(nil))
-	assert.Equal(t, []string{"p TestA/x pass", "p TestB skip", "p TestSuite: specs that ran: 7 pass"}, result.others(nil))
+	assert.Equal(t, []string{"p TestA/y", "p TestSuite: A thing [It] works", "q [q.test]"},
+		result.failed(nil))
+	assert.Equal(t, []string{"p TestA/x pass", "p TestB skip",
+		"p TestSuite: specs that ran: 7 pass"}, result.others(nil))
 	assert.Equal(t, "=== RUN   TestA\n", said["p TestA"])
 	assert.Equal(t, "does not compile\n", said["q [q.test]"])
 

@@ -4,7 +4,7 @@ package swapped_test
 
 import "testing"
 
-// Prometheus finds what to scrape with shared informers, and has a queue of its own for each role.
+// Prometheus finds its targets with shared informers, and has a queue for each role.
 func TestSwapped_Prometheus(t *testing.T) {
 	samePasses(t, "prometheus", nil, nil, "github.com/prometheus/prometheus/discovery/kubernetes")
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package swapped_test runs other people's programs on this stack, not a line of them changed.
+// Package swapped_test runs other programs on this stack without changing a line of them.
 //
-//	swapped/<program>/go.mod -> informerstack swap -> go test <the program's packages>, and the same without swap
+//	swapped/<program>/go.mod -> informerstack swap -> go test <the program's packages>
+//	swapped/<program>/go.mod ----------------------> go test <the program's packages>
 //
-// Each folder below is a module with one program as an ordinary dependency; the test of the same name swaps it and says
-// what it must do. Every test of the program's own that passes on client-go must pass on this stack.
-// Read swapped_test.go and outcomes_test.go, then any other. Goroutines and locking: none.
+// Each folder below is a module with one program as an ordinary dependency; the test of the same
+// name swaps it and checks its behaviour. Every own test of the program that passes on client-go
+// must pass on this stack. Read swapped_test.go and outcomes_test.go, then any other. Goroutines
+// and locking: none.
 //
 // Run go -C e2e test -count=1 -v -timeout 60m ./swapped/...
 package swapped_test
@@ -27,7 +29,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scratch is a folder that lasts as long as the tests.
+// scratch is a folder that exists as long as the tests run.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -55,7 +57,8 @@ var buildInformerstack = sync.OnceValues(func() (file string, err error) {
 	return file, nil
 })
 
-// swap swaps pieces, or all of them, in the program of the module in dir. It returns the go.work to run it with.
+// swap swaps pieces, or all of them, in the program of the module in dir. It returns the go.work to
+// run it with.
 func swap(t testing.TB, dir string, pieces ...string) (goWork string) {
 	t.Helper()
 	informerstack, err := buildInformerstack()
@@ -85,17 +88,19 @@ func compile(t testing.TB, dir, goWork, pkg string) (program string) {
 	return program
 }
 
-// environ is ours with another GOWORK. -trimpath lets the builds of all copies of client-go, wherever they lie, share what
-// they compile.
+// environ returns our environment with another GOWORK. With -trimpath, the builds of all copies of
+// client-go share their results, whatever their folders.
 func environ(goWork string, more ...string) []string {
 	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -trimpath")
 	return append(os.Environ(), append(more, "GOWORK="+goWork, "GOFLAGS="+flags)...)
 }
 
-// samePasses runs the tests of packages in the module in dir without and with swap, and requires that what passes and what
-// is skipped is the same. Tests that may fail on client-go too are the keys of excused, with the reason; what is below them is
-// excused with them. Such programs wait for real time, which a busy machine lacks: a package that fails is run again.
-func samePasses(t *testing.T, dir string, more []string, excused map[string]string, packages ...string) {
+// samePasses runs the tests of packages in the module in dir without and with swap, and requires
+// that the same tests pass and the same are skipped. The keys of excused are tests that may fail on
+// client-go too, with the reason; their subtests are excused with them. The tests of such programs
+// depend on real time, so on a busy machine a package that fails is run again.
+func samePasses(t *testing.T, dir string, more []string, excused map[string]string,
+	packages ...string) {
 	t.Helper()
 	goWork := swap(t, dir)
 	assert.Empty(t, stackIn(t, dir, "off", packages), "without swap")
@@ -107,10 +112,11 @@ func samePasses(t *testing.T, dir string, more []string, excused map[string]stri
 	assert.Equal(t, plain.others(excused), swapped.others(excused))
 }
 
-// stackIn are the packages of ours that the tests of packages are built with.
+// stackIn returns our packages in the build of the tests of packages.
 func stackIn(t *testing.T, dir, goWork string, packages []string) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-test"}, packages...)...)
+	cmd := exec.CommandContext(t.Context(), "go",
+		append([]string{"list", "-deps", "-test"}, packages...)...)
 	cmd.Dir, cmd.Env = dir, environ(goWork)
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -119,10 +125,11 @@ func stackIn(t *testing.T, dir, goWork string, packages []string) []string {
 	})
 }
 
-// attempts is how often a package may fail before that counts.
+// attempts is the number of runs after which a package has failed.
 const attempts = 3
 
-func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused map[string]string, packages []string) outcomes {
+func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused map[string]string,
+	packages []string) outcomes {
 	t.Helper()
 	result := testJSON(t, dir, goWork, more, packages...)
 	for range attempts - 1 {
@@ -130,7 +137,9 @@ func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused ma
 		for _, name := range result.failed(excused) {
 			pkg, _, _ := strings.Cut(name, " ")
 			again = append(again, pkg)
-			maps.DeleteFunc(result, func(name, _ string) bool { return name == pkg || strings.HasPrefix(name, pkg+" ") })
+			maps.DeleteFunc(result, func(name, _ string) bool {
+				return name == pkg || strings.HasPrefix(name, pkg+" ")
+			})
 		}
 		if len(again) == 0 {
 			break

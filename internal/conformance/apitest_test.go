@@ -16,7 +16,7 @@ import (
 	"example.com/informerstack/internal/conformance"
 )
 
-// apitest answers what the real server answered.
+// apitest gives the answers of the real server.
 func TestApitest(t *testing.T) {
 	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
 	require.NoError(t, s.Start())
@@ -29,7 +29,7 @@ func TestApitest(t *testing.T) {
 	})
 }
 
-// Were apitest to answer anything else, -update would write it down under a heading of its own.
+// If apitest's answers differed, -update would record them under a separate heading.
 func TestTranscripts_HoldNoDeviation(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/conformance/*.txt")
 	require.NoError(t, err)

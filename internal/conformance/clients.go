@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// clientTests are what client-go's own clients must be able to do with a target.
+// clientTests are operations of client-go's own clients that must work on a target.
 var clientTests = []struct {
 	name    string
 	expires bool // calls Expire
@@ -48,21 +48,24 @@ var clientTests = []struct {
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// configMaps returns a typed client for a namespace of the test's own.
-func configMaps(t *testing.T, target Target) (client typedcorev1.ConfigMapInterface, namespace string) {
+// configMaps returns a typed client for a new namespace.
+func configMaps(t *testing.T,
+	target Target) (client typedcorev1.ConfigMapInterface, namespace string) {
 	clientset, err := kubernetes.NewForConfig(target.Config)
 	require.NoError(t, err)
 	ns, err := clientset.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "clients-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "clients-"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	return clientset.CoreV1().ConfigMaps(ns.Name), ns.Name
 }
 
 func configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"k": "1"}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Data: map[string]string{"k": "1"}}
 }
 
-// What kubectl asks first: which resources there are, and what short names mean.
+// The first requests of kubectl: the list of resources, and their short names.
 func testDiscovery(t *testing.T, target Target) {
 	client, err := discovery.NewDiscoveryClientForConfig(target.Config)
 	require.NoError(t, err)
@@ -79,7 +82,8 @@ func testDiscovery(t *testing.T, target Target) {
 	assert.True(t, found["configmaps"].Namespaced)
 	assert.Equal(t, []string{"cm"}, found["configmaps"].ShortNames)
 	assert.Equal(t, "configmap", found["configmaps"].SingularName)
-	assert.ElementsMatch(t, []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+	assert.ElementsMatch(t,
+		[]string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		found["configmaps"].Verbs)
 	assert.False(t, found["namespaces"].Namespaced)
 	groups, err := restmapper.GetAPIGroupResources(client)
@@ -104,7 +108,8 @@ func testTyped(t *testing.T, target Target) {
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 	_, err = client.Create(ctx, configMap("Bad_Name"), metav1.CreateOptions{})
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
-	_, err = client.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"l":"1"}}`), metav1.PatchOptions{})
+	_, err = client.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"l":"1"}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	_, err = client.Update(ctx, stale, metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
@@ -122,7 +127,8 @@ func testTyped(t *testing.T, target Target) {
 	got, err := client.Get(ctx, "a", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"k": "2", "l": "1"}, got.Data)
-	require.NoError(t, client.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(got.UID))}))
+	require.NoError(t, client.Delete(ctx, "a",
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(got.UID))}))
 }
 
 // A custom resource needs no Go type.
@@ -138,7 +144,8 @@ func testDynamic(t *testing.T, target Target) {
 	}}
 	created, err := client.Create(ctx, widget, metav1.CreateOptions{})
 	require.NoError(t, err)
-	events, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion()})
+	events, err := client.Watch(ctx,
+		metav1.ListOptions{ResourceVersion: created.GetResourceVersion()})
 	require.NoError(t, err)
 	defer events.Stop()
 	require.NoError(t, unstructured.SetNestedField(created.Object, true, "status", "ready"))
@@ -156,7 +163,7 @@ func testDynamic(t *testing.T, target Target) {
 	}
 }
 
-// Metadata of whatever there is, also of kinds without Go type.
+// Metadata of any kind, also without a Go type.
 func testMetadata(t *testing.T, target Target) {
 	typed, ns := configMaps(t, target)
 	client, err := metadata.NewForConfig(target.Config)
@@ -194,15 +201,16 @@ func testPager(t *testing.T, target Target) {
 		return client.List(ctx, options)
 	})
 	p.PageSize = 3
-	require.NoError(t, p.EachListItem(t.Context(), metav1.ListOptions{}, func(obj runtime.Object) error {
-		got = append(got, obj.(*corev1.ConfigMap).Name)
-		return nil
-	}))
+	require.NoError(t,
+		p.EachListItem(t.Context(), metav1.ListOptions{}, func(obj runtime.Object) error {
+			got = append(got, obj.(*corev1.ConfigMap).Name)
+			return nil
+		}))
 	assert.Equal(t, want, got)
 	assert.Equal(t, 3, pages)
 }
 
-// Three megabytes are too much for any request.
+// A request of three megabytes is too large.
 func testTooLarge(t *testing.T, target Target) {
 	client, _ := configMaps(t, target)
 	large := configMap("large")
@@ -212,14 +220,15 @@ func testTooLarge(t *testing.T, target Target) {
 	assert.ErrorContains(t, err, "Request entity too large: limit is 3145728")
 }
 
-// An informer keeps up, also over a server that forgets its history while the informer watches.
+// An informer stays up to date, also if the server compacts its history while the informer watches.
 func testInformer(t *testing.T, target Target) {
 	client, ns := configMaps(t, target)
 	_, err := client.Create(t.Context(), configMap("before"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	clientset, err := kubernetes.NewForConfig(target.Config)
 	require.NoError(t, err)
-	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithNamespace(ns))
+	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0,
+		informers.WithNamespace(ns))
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	factory.Start(t.Context().Done())
 	require.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance says what a Kubernetes API server answers, and asks any server whether it does.
+// Package conformance checks that a server answers as a Kubernetes API server does.
 //
 //	testdata/conformance/*.txt -> [conformance] -> a real kube-apiserver, or apitest
 //
-// The transcripts are recorded from a real kube-apiserver (see e2e) and replayed on every other target: one truth, found
-// by asking. What cannot be said in HTTP is in clients.go: client-go's own clients must work.
+// The transcripts are recorded from a real kube-apiserver (see e2e) and replayed on every other
+// target. clients.go adds tests that cannot be written as HTTP requests: client-go's own clients
+// must work.
 //
-// Read a transcript first, then player.go (its commands) and normalize.go (what is not compared); then
-// go test -v ./internal/conformance.
-// Goroutines: one for each open watch, until it is closed. Locking: none; one transcript, one goroutine.
+// Read a transcript first, then player.go (its commands) and normalize.go (what is not compared);
+// then go test -v ./internal/conformance. Goroutines: one for each open watch, until it is closed.
+// Locking: none; one transcript, one goroutine.
 package conformance
 
 import (
@@ -27,23 +28,23 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// Recorded is the variant whose answers stand in the transcripts: the real server's.
+// Recorded is the variant whose answers the transcripts contain: the real server's.
 const Recorded = transcript.Ours
 
-// Target is a server to ask.
+// Target is a server to test.
 type Target struct {
-	// Variant names the target in transcripts: Recorded, or the heading under which its deviations would stand.
+	// Variant names the target in transcripts: Recorded, or the heading for its deviations.
 	Variant string
-	// Config reaches the server as somebody who may do everything.
+	// Config connects to the server with full access.
 	Config *rest.Config
-	// Expire makes the server forget its history: every watch, exact list and continue token from before gets 410 Gone.
-	// It may restart the server. It is not called while another test runs.
+	// Expire makes the server forget its history: every earlier watch, exact list and continue
+	// token gets 410 Gone. It may restart the server. It is not called while another test runs.
 	Expire func(t *testing.T)
-	// Folder is where the transcripts are, and widgets.json, the custom resource that they use.
+	// Folder contains the transcripts, and widgets.json, the custom resource that they use.
 	Folder string
 }
 
-// Run plays every transcript on the target, then tries client-go's clients on it.
+// Run plays every transcript on the target, then runs the tests of client-go's clients on it.
 func Run(t *testing.T, target Target) {
 	client, err := rest.HTTPClientFor(target.Config)
 	require.NoError(t, err)
@@ -53,7 +54,8 @@ func Run(t *testing.T, target Target) {
 	t.Run("alone", func(t *testing.T) { run(t, target, client, files, true) })
 }
 
-// run runs what needs the server alone, because it calls Expire, one after the other; or all else in parallel.
+// run runs the tests that call Expire, one after the other because they need the server alone; or
+// all others, in parallel.
 func run(t *testing.T, target Target, client *http.Client, files []*transcript.File, alone bool) {
 	each := func(name string, needsItAlone bool, test func(t *testing.T)) {
 		if needsItAlone == alone {

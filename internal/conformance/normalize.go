@@ -14,15 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// normalizer prints JSON without what differs from run to run:
+// normalizer prints JSON without the values that differ between runs:
 //
 //   - uid, creationTimestamp and managedFields are checked for form and left out;
 //   - an object's resourceVersion is rv1, rv2, ... in the order in which they first appear;
-//   - a list's or bookmark's is now, if no object seen so far is newer, else that of the newest object that it is not
-//     older than: what others wrote to the server in between does not count;
-//   - in messages, the server's own counters are now, and what tells how it is built is <why>;
-//   - tokens are <continue>, ages <age>, moments <time>, uids <uid>; columns of tables have no description;
-//   - the test's namespace is ns; what generateName appended is <random>.
+//   - a list's or bookmark's is now, if no object seen so far is newer, else that of the newest
+//     object that it is not older than: writes of other tests do not count;
+//   - in messages, the server's own counters are now, and parts that depend on its implementation
+//     are <why>;
+//   - tokens are <continue>, ages <age>, times <time>, uids <uid>; columns of tables have no
+//     description;
+//   - the test's namespace is ns; the suffix of generateName is <random>.
 type normalizer struct {
 	t        *testing.T
 	ns       string
@@ -46,7 +48,8 @@ func (n *normalizer) normalize(value any) string {
 	return n.print(n.clean(value))
 }
 
-// normalizeEvent prints the object of a watch event. A bookmark's metadata tells about the collection, as a list's does.
+// normalizeEvent prints the object of a watch event. A bookmark's metadata describes the
+// collection, as a list's does.
 func (n *normalizer) normalizeEvent(event map[string]any) string {
 	object, ok := event["object"].(map[string]any)
 	require.True(n.t, ok, "an event has an object: %v", event)
@@ -123,13 +126,14 @@ func (n *normalizer) cleanObjectMeta(metadata map[string]any) {
 		metadata["resourceVersion"] = n.objectVersion(rv)
 	}
 	if prefix, ok := metadata["generateName"].(string); ok {
-		if rest, ok := strings.CutPrefix(fmt.Sprint(metadata["name"]), prefix); ok && suffix.MatchString(rest) {
+		if rest, ok := strings.CutPrefix(fmt.Sprint(metadata["name"]), prefix); ok &&
+			suffix.MatchString(rest) {
 			metadata["name"] = prefix + "<random>"
 		}
 	}
 }
 
-// cleanStatus cleans the token to go on with that an expired list may carry.
+// cleanStatus cleans the continue token that the Status of an expired list may contain.
 func (n *normalizer) cleanStatus(status map[string]any) {
 	if metadata, ok := status["metadata"].(map[string]any); ok {
 		n.cleanListMeta(metadata)
@@ -148,7 +152,7 @@ func (n *normalizer) objectVersion(rv string) string {
 	}
 	number, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil || number == 0 {
-		return rv // not a version: let it be seen; a bookmark's is a word already
+		return rv // not a version: print it; that of a bookmark is replaced already
 	}
 	n.newest = max(n.newest, number)
 	symbol := fmt.Sprint("rv", len(n.symbols)+1)
@@ -156,8 +160,8 @@ func (n *normalizer) objectVersion(rv string) string {
 	return symbol
 }
 
-// collectionVersion names a version of the whole collection. Others write to the server too, so it may have moved on
-// since the newest object here, or be between two of them.
+// collectionVersion names a version of the whole collection. Other tests write to the server too,
+// so it may be newer than the newest object here, or between two of them.
 func (n *normalizer) collectionVersion(value any) string {
 	rv := fmt.Sprint(value)
 	number, err := strconv.ParseUint(rv, 10, 64)
@@ -176,9 +180,11 @@ func (n *normalizer) collectionVersion(value any) string {
 	return symbol
 }
 
-// reasons are the parts of messages that tell how a server is built, not what it refuses.
-var reasons = regexp.MustCompile(`((cannot be handled as a \w+|json parse error|error decoding patch|continue key is not valid|` +
-	`accepted media types include|media types are accepted|Available representations): ).*`)
+// reasons are the parts of messages that depend on the server's implementation.
+var reasons = regexp.MustCompile(
+	`((cannot be handled as a \w+|json parse error|error decoding patch|` +
+		`continue key is not valid|accepted media types include|` +
+		`media types are accepted|Available representations): ).*`)
 
 var (
 	age      = regexp.MustCompile(`^\d+[sm]$`)
@@ -186,7 +192,7 @@ var (
 	number   = regexp.MustCompile(`\d+`)
 )
 
-// cleanString replaces ages, uids, and what a message tells of resourceVersions.
+// cleanString replaces ages, uids, and the resourceVersions in a message.
 func (n *normalizer) cleanString(text string) string {
 	if age.MatchString(text) {
 		return "<age>"

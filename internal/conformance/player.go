@@ -22,21 +22,22 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// patience is how long an answer or an event may take. Only a failing test waits that long.
+// patience bounds the wait for an answer or an event. Only a failing test waits that long.
 const patience = 30 * time.Second
 
-// player executes the commands of one transcript, in a namespace of its own ($ns):
+// player executes the commands of one transcript in a separate namespace ($ns):
 //
 //	METHOD PATH [BODY]    make a request; prints the status code and the normalized body
 //	with HEADER VALUE     send a header with the next request or watch
 //	set NAME FIELD...     let $NAME be a field of the last body: set next metadata continue
-//	watch NAME PATH       open a watch; prints the answer if that is none
+//	watch NAME PATH       open a watch; prints the answer if it is not a stream
 //	next NAME N           print the next N events of a watch
-//	rest NAME             print its events until the server ends it, repeated bookmarks once
-//	close NAME            end it from here
+//	rest NAME             print its events until the server ends it; repeated bookmarks once
+//	close NAME            close it
 //	expire                Target.Expire
 //
-// $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was printed as rv1.
+// $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was
+// printed as rv1.
 type player struct {
 	*normalizer
 	t       *testing.T
@@ -121,7 +122,7 @@ func (p *player) request(method, path, body string) *http.Response {
 	return response
 }
 
-// answer prints code and body of a response that is no stream.
+// answer prints the code and body of a response that is not a stream.
 func (p *player) answer(response *http.Response) string {
 	body, err := io.ReadAll(response.Body)
 	require.NoError(p.t, err)
@@ -161,11 +162,11 @@ func (p *player) substitute(line string) string {
 	})
 }
 
-// watch is an open watch whose events are decoded by a goroutine of its own.
+// watch is an open watch; its goroutine decodes the events.
 type watch struct {
 	close  func()
 	events chan json.RawMessage // closed at the stream's end
-	err    error                // why it ended, if not by EOF; read after events is closed
+	err    error                // the error that ended it, nil for EOF; read after events is closed
 }
 
 func (p *player) openWatch(name, path string) string {
@@ -252,7 +253,7 @@ func (w *watch) event(p *player) (line string, ok bool) {
 	}
 }
 
-// decode keeps numbers as they are written.
+// decode keeps the spelling of numbers.
 func decode(t *testing.T, body []byte) any {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

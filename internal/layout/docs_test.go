@@ -20,12 +20,13 @@ import (
 
 var (
 	inlineCode = regexp.MustCompile("`([^`\n]+)`")
-	reference  = regexp.MustCompile(`^([a-z]+(?:/[a-z]+)*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)(?:\[[^\]]*\])?(?:\(\))?$`)
-	testName   = regexp.MustCompile(`\b(?:Test|Example|Benchmark|Fuzz)[A-Z]?\w*\b`)
-	link       = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
-	goFence    = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z.]+) -->\n```go\n(.*?)```")
-	fenced     = regexp.MustCompile("(?s)```.*?```")
-	command    = regexp.MustCompile(`^go (?:-C (\S+) )?test .*?((?: \./?[a-z/]*)+)$`)
+	reference  = regexp.MustCompile(
+		`^([a-z]+(?:/[a-z]+)*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)(?:\[[^\]]*\])?(?:\(\))?$`)
+	testName = regexp.MustCompile(`\b(?:Test|Example|Benchmark|Fuzz)[A-Z]?\w*\b`)
+	link     = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	goFence  = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z.]+) -->\n```go\n(.*?)```")
+	fenced   = regexp.MustCompile("(?s)```.*?```")
+	command  = regexp.MustCompile(`^go (?:-C (\S+) )?test .*?((?: \./?[a-z/]*)+)$`)
 )
 
 // documents are the Markdown files by path relative to the root.
@@ -44,7 +45,8 @@ func documents(t *testing.T) map[string]string {
 	return docs
 }
 
-// Every `package.Symbol` and every test name in the docs exists. Packages are named by their folder.
+// Every `package.Symbol` and every test name in the docs exists. Packages are named by their
+// folder.
 func TestDocs_PointAtCodeThatExists(t *testing.T) {
 	folders := declarations(tree(t))
 	tests := map[string]bool{}
@@ -54,16 +56,19 @@ func TestDocs_PointAtCodeThatExists(t *testing.T) {
 		}
 	}
 	for file, text := range documents(t) {
-		for _, code := range inlineCode.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		for _, code := range inlineCode.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""),
+			-1) {
 			if ref := reference.FindStringSubmatch(code[1]); ref != nil {
 				if d, ours := folders[ref[1]]; ours {
-					assert.True(t, d.symbols[ref[2]] || d.tests[ref[2]], "%s: `%s` does not exist", file, code[1])
+					assert.True(t, d.symbols[ref[2]] || d.tests[ref[2]], "%s: `%s` does not exist",
+						file, code[1])
 					continue
 				}
 			}
 			for _, name := range testName.FindAllString(code[1], -1) {
 				if !strings.ContainsAny(code[1], "/ ") || strings.HasPrefix(code[1], "go test") {
-					assert.True(t, tests[name] || isTestPattern(name, tests), "%s: `%s` names no test of this module", file, code[1])
+					assert.True(t, tests[name] || isTestPattern(name, tests),
+						"%s: `%s` names no test of this module", file, code[1])
 				}
 			}
 		}
@@ -122,7 +127,8 @@ func TestDocs_QuoteTheSource(t *testing.T) {
 		updated := goFence.ReplaceAllStringFunc(text, func(quoted string) string {
 			fence := goFence.FindStringSubmatch(quoted)
 			want, ok := declaration(files, fence[1], fence[2])
-			if !assert.True(t, ok, "%s quotes %s.%s, which does not exist", file, fence[1], fence[2]) {
+			if !assert.True(t, ok, "%s quotes %s.%s, which does not exist", file, fence[1],
+				fence[2]) {
 				return quoted
 			}
 			if !*update {
@@ -152,7 +158,8 @@ func declaration(files []goFile, folder, name string) (string, bool) {
 					return sourceText(f, fn), true
 				}
 			}
-			if gen, ok := decl.(*ast.GenDecl); ok && len(gen.Specs) == 1 && len(specNames(gen.Specs[0])) > 0 &&
+			if gen, ok := decl.(*ast.GenDecl); ok && len(gen.Specs) == 1 &&
+				len(specNames(gen.Specs[0])) > 0 &&
 				specNames(gen.Specs[0])[0] == name {
 				return sourceText(f, gen), true
 			}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout checks what a compiler does not: which package imports which, how files are laid out, that every source
-// line names something that exists in client-go, and that the docs point at code and tests that are there.
+// Package layout checks rules that the compiler does not: the direction of imports, the layout of
+// files, the width of lines and the plainness of prose, that every Source line names a symbol of
+// client-go, and that the docs name code and tests that exist.
 package layout
 
 import (
@@ -13,21 +14,23 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// rule says what a package's code, tests aside, may import besides the standard library.
+// rule lists the imports that a package's code, except tests, may have besides the standard
+// library.
 type rule struct {
 	ours    []string // packages of this module
 	outside []string // path prefixes
 }
 
-// machinery is what every package may use: the types of the API and the logger.
+// machinery may be imported by every package: the types of the API and the logger.
 var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils/"}
 
-// rules is the dependency direction: a package imports only what stands left of it in the pipeline.
+// rules is the dependency direction: a package imports only packages to its left in the pipeline.
 var rules = map[string]rule{
-	"store":      {},
-	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
-	"deltafifo":  {ours: []string{"store"}},
-	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
+	"store":     {},
+	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
+	"deltafifo": {ours: []string{"store"}},
+	"reflector": {ours: []string{"store", "internal/jsonlist"},
+		outside: []string{"k8s.io/client-go/rest"}},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
 	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
 	"leaderelection": {
@@ -43,23 +46,30 @@ var rules = map[string]rule{
 		outside: []string{"gopkg.in/evanphx/json-patch.v4"},
 	},
 	"trace": {
-		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "internal/printable"},
+		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"internal/printable"},
 	},
 	"metrics": {
-		ours:    []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection"},
+		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"leaderelection"},
 		outside: []string{"github.com/prometheus/"},
 	},
 	"health": {
-		ours: []string{"reflector", "informer", "workqueue", "controller", "internal/hostheader", "internal/printable"},
+		ours: []string{"reflector", "informer", "workqueue", "controller", "internal/hostheader",
+			"internal/printable"},
 	},
 
 	"compat/adapt": {
-		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock", "compat/cache", "compat/workqueue"},
+		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",
+			"compat/cache", "compat/workqueue"},
 		outside: []string{
-			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/tools/leaderelection/resourcelock",
+			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
+			"k8s.io/client-go/tools/leaderelection/resourcelock",
 		},
 	},
-	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector"}},
+	"compat/cache": {ours: []string{"store", "deltafifo", "reflector", "informer"},
+		outside: []string{"k8s.io/client-go/features",
+			"k8s.io/client-go/util/consistencydetector"}},
 	"compat/cache/synctrack": {},
 	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
@@ -67,8 +77,9 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/client-go/kubernetes", "k8s.io/api/"},
 	},
 	"compat/leaderelection/resourcelock": {
-		ours:    []string{"leaderelection/resourcelock"},
-		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest", "k8s.io/api/"},
+		ours: []string{"leaderelection/resourcelock"},
+		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest",
+			"k8s.io/api/"},
 	},
 	"compat/watch":     {ours: []string{"compat/cache"}},
 	"compat/workqueue": {ours: []string{"workqueue"}},
@@ -107,7 +118,8 @@ const header = "// SPDX-License-Identifier: Apache-2.0\n"
 
 func TestFiles_StartWithTheLicence(t *testing.T) {
 	for _, f := range tree(t) {
-		assert.True(t, strings.HasPrefix(f.text, header), "%s does not start with %q", f.path, strings.TrimSpace(header))
+		assert.True(t, strings.HasPrefix(f.text, header), "%s does not start with %q", f.path,
+			strings.TrimSpace(header))
 	}
 }
 
@@ -119,7 +131,8 @@ const (
 // A file is one noun and a function fits a screen. Tests are tables and stories, and may be longer.
 func TestFiles_FitTheReader(t *testing.T) {
 	for _, f := range tree(t) {
-		assert.NotContains(t, []string{"util.go", "utils.go", "helpers.go", "common.go"}, f.path[strings.LastIndex(f.path, "/")+1:])
+		assert.NotContains(t, []string{"util.go", "utils.go", "helpers.go", "common.go"},
+			f.path[strings.LastIndex(f.path, "/")+1:])
 		if f.isTest() {
 			continue
 		}
@@ -127,7 +140,8 @@ func TestFiles_FitTheReader(t *testing.T) {
 		for _, decl := range f.ast.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok {
 				lines := f.fset.Position(fn.End()).Line - f.fset.Position(fn.Pos()).Line + 1
-				assert.LessOrEqual(t, lines, maxFunctionLines, "%s: %s is too long", f.path, fn.Name.Name)
+				assert.LessOrEqual(t, lines, maxFunctionLines, "%s: %s is too long", f.path,
+					fn.Name.Name)
 			}
 		}
 	}
@@ -146,12 +160,14 @@ func TestExportedNames_AreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented lists the exported names of a declaration that have no comment. A group's comment covers its constants.
+// undocumented lists the exported names of a declaration that have no comment. A group's comment
+// covers its constants.
 func undocumented(decl ast.Decl) []string {
 	var names []string
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		if decl.Name.IsExported() && decl.Doc == nil && (decl.Recv == nil || ast.IsExported(receiver(decl))) {
+		if decl.Name.IsExported() && decl.Doc == nil &&
+			(decl.Recv == nil || ast.IsExported(receiver(decl))) {
 			names = append(names, decl.Name.Name)
 		}
 	case *ast.GenDecl:
@@ -162,7 +178,8 @@ func undocumented(decl ast.Decl) []string {
 					names = append(names, spec.Name.Name)
 				}
 			case *ast.ValueSpec:
-				if spec.Names[0].IsExported() && decl.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+				if spec.Names[0].IsExported() && decl.Doc == nil && spec.Doc == nil &&
+					spec.Comment == nil {
 					names = append(names, spec.Names[0].Name)
 				}
 			}
@@ -171,7 +188,7 @@ func undocumented(decl ast.Decl) []string {
 	return names
 }
 
-// A package says in one comment where it stands and how to read it.
+// A package has one comment, with its place in the pipeline and the order of reading.
 func TestPackages_HaveOnePackageComment(t *testing.T) {
 	comments := map[string]int{}
 	for _, f := range tree(t) {
@@ -188,8 +205,8 @@ func TestPackages_HaveOnePackageComment(t *testing.T) {
 	}
 }
 
-// Time in tests is fake: only tests in synctest bubbles, and the harness of a package that has such tests, may sleep.
-// Benchmarks live in real time.
+// Time in tests is fake: only tests in synctest bubbles, and the harness of a package that has such
+// tests, may sleep. Benchmarks run in real time.
 func TestTests_DoNotSleep(t *testing.T) {
 	bubbles := map[string]bool{}
 	for _, f := range tree(t) {
@@ -198,7 +215,8 @@ func TestTests_DoNotSleep(t *testing.T) {
 		}
 	}
 	for _, f := range tree(t) {
-		if f.isTest() && !strings.HasSuffix(f.path, "_bench_test.go") && strings.Contains(f.text, "time"+".Sleep(") {
+		if f.isTest() && !strings.HasSuffix(f.path, "_bench_test.go") &&
+			strings.Contains(f.text, "time"+".Sleep(") {
 			assert.True(t, bubbles[f.folder()], "%s sleeps outside a synctest bubble", f.path)
 		}
 	}

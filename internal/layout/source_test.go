@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sourceLine matches the tail of a comment line that names what a piece re-implements, and the lines it goes on in: a line
-// that ends in a comma is not the last.
-var sourceLine = regexp.MustCompile(`(?m)^//\s*Source: ((?:.+,\n//\s*)*.+)$`)
+// sourceLine matches the tail of a comment line that names what a piece re-implements, and its
+// continuation lines: a line that ends in a comma is not the last.
+var sourceLine = regexp.MustCompile(`(?m)^//\s*Source:(?: |\n//\s*)((?:.+,\n//\s*)*.+)$`)
 
 var continued = regexp.MustCompile(`\n//\s*`)
 
-// TestSourceLines_ExistInClientGo reads every "Source: FILE SYMBOL[, FILE SYMBOL]" line. A file is relative to client-go's
-// root.
+// TestSourceLines_ExistInClientGo reads every "Source: FILE SYMBOL[, FILE SYMBOL]" line. A file is
+// relative to client-go's root.
 func TestSourceLines_ExistInClientGo(t *testing.T) {
 	clientGo := moduleDir(t, "k8s.io/client-go")
 	found := 0
@@ -35,7 +35,8 @@ func TestSourceLines_ExistInClientGo(t *testing.T) {
 					continue
 				}
 				found++
-				assert.True(t, clientGoDeclares(t, filepath.Join(clientGo, file), strings.TrimSpace(symbol)),
+				assert.True(t,
+					clientGoDeclares(t, filepath.Join(clientGo, file), strings.TrimSpace(symbol)),
 					"%s: client-go's %s declares no %s", f.path, file, symbol)
 			}
 		}
@@ -43,7 +44,7 @@ func TestSourceLines_ExistInClientGo(t *testing.T) {
 	assert.Greater(t, found, 20, "Source lines")
 }
 
-// Each piece says what it re-implements.
+// Each piece names the source that it re-implements.
 func TestPieces_HaveASourceLine(t *testing.T) {
 	with := map[string]bool{}
 	for _, f := range tree(t) {

@@ -21,7 +21,8 @@ const (
 	root   = "../.."
 )
 
-// goFile is one parsed file of this module; its path is relative to the root and has forward slashes.
+// goFile is one parsed file of this module; its path is relative to the root and has forward
+// slashes.
 type goFile struct {
 	path string
 	text string
@@ -32,6 +33,9 @@ type goFile struct {
 func (f goFile) folder() string { return filepath.ToSlash(filepath.Dir(f.path)) }
 func (f goFile) isTest() bool   { return strings.HasSuffix(f.path, "_test.go") }
 func (f goFile) lines() int     { return strings.Count(f.text, "\n") }
+
+// position is a place in the file itself: line directives are ignored.
+func (f goFile) position(pos token.Pos) token.Position { return f.fset.PositionFor(pos, false) }
 
 // imports lists the paths that the file imports.
 func (f goFile) imports() []string {
@@ -57,13 +61,15 @@ var parseTree = sync.OnceValues(func() ([]goFile, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, goFile{path: filepath.ToSlash(path), text: string(text), ast: parsed, fset: fset})
+		files = append(files,
+			goFile{path: filepath.ToSlash(path), text: string(text), ast: parsed, fset: fset})
 		return nil
 	})
 	return files, err
 })
 
-// walk visits every file below the root, hidden folders and build output left out, by its path relative to the root.
+// walk visits every file below the root, hidden folders and build output left out, by its path
+// relative to the root.
 func walk(visit func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

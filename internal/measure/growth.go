@@ -10,8 +10,8 @@ import (
 )
 
 // Growth fails if run takes more than about linear time in n. It compares n with 8n: linear growth
-// makes that 8 times as long, quadratic growth 64 times. One of several rounds has to be below a
-// limit between both, so that a busy machine does not decide.
+// makes that 8 times as long, quadratic growth 64 times. At least one of several rounds must be
+// below a limit between both, so that a busy machine does not fail the test.
 func Growth(t testing.TB, n int, run func(n int)) {
 	t.Helper()
 	const factor, limit, rounds = 8, 24, 20

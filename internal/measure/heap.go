@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure tells benchmarks how much memory something takes.
+// Package measure measures the memory that a benchmark's data takes.
 //
-// Live is what is reachable: the heap without garbage. Live and Peak set the pace of the garbage collector, so they belong
-// in a pass of their own, not in what is timed.
+// Live is the reachable part of the heap, without garbage. Live and Peak change the pace of the
+// garbage collector, so call them in a separate pass and not in timed code.
 //
 // Goroutines: one in Peak and one in HeapInUse, until f has returned. Locking: none.
 package measure
@@ -16,20 +16,23 @@ import (
 )
 
 const (
-	foundLive = "/gc/heap/live:bytes"                // what the last garbage collection found reachable
-	inUse     = "/memory/classes/heap/objects:bytes" // reachable objects and garbage that was not swept yet
+	// bytes that the last garbage collection found reachable
+	foundLive = "/gc/heap/live:bytes"
+	// bytes of reachable objects and of garbage that is not swept yet
+	inUse = "/memory/classes/heap/objects:bytes"
 )
 
 // Live returns the bytes of all reachable objects.
 func Live() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and sync.Pools held
+	runtime.GC() // memory held by finalizers and sync.Pools
 	return read(foundLive)
 }
 
-// Peak calls f and returns the most bytes that a garbage collection found reachable meanwhile or right after. One is made
-// whenever the heap has grown by a tenth, so that no higher peak is missed by more than that. What is allocated while a
-// collection looks counts as reachable: who allocates quickly appears to keep more than it does.
+// Peak calls f and returns the most bytes that a garbage collection found reachable meanwhile or
+// right after. A collection starts whenever the heap has grown by a tenth, so a higher peak is
+// missed by at most that much. Memory that is allocated during a collection counts as reachable:
+// for a fast allocator the result is too high.
 func Peak(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()
@@ -39,8 +42,8 @@ func Peak(f func()) int64 {
 	})
 }
 
-// HeapInUse calls f and returns the most bytes that reachable objects and garbage took together, looked at every 5 ms.
-// How much of it is garbage depends on GOGC.
+// HeapInUse calls f and returns the most bytes that reachable objects and garbage took together,
+// sampled every 5 ms. The share of garbage depends on GOGC.
 func HeapInUse(f func()) int64 {
 	return most(inUse, f)
 }

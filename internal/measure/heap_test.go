@@ -14,7 +14,7 @@ const mega = 1 << 20
 
 var sink []byte
 
-func TestLive_CountsWhatIsReachable(t *testing.T) {
+func TestLive_CountsReachableMemory(t *testing.T) {
 	before := Live()
 	kept := make([]byte, 20*mega)
 	assert.InDelta(t, 20*mega, Live()-before, mega)
@@ -22,14 +22,14 @@ func TestLive_CountsWhatIsReachable(t *testing.T) {
 	assert.InDelta(t, 0, Live()-before, mega)
 }
 
-// Garbage does not count, what was reachable at one moment does.
+// Garbage does not count; memory that was reachable at some time does.
 func TestPeak_IsOfReachableObjects(t *testing.T) {
 	before := Live()
 	peak := Peak(func() {
 		kept := make([]byte, 50*mega)
 		for range 40 {
 			sink = make([]byte, mega)
-			runtime.GC() // so that none runs by itself: what is allocated meanwhile would count
+			runtime.GC() // no collection by itself: memory allocated during one would count
 		}
 		runtime.KeepAlive(kept)
 		sink = nil
@@ -39,7 +39,7 @@ func TestPeak_IsOfReachableObjects(t *testing.T) {
 
 func TestHeapInUse_CountsGarbageToo(t *testing.T) {
 	before := Live()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it stays until it was seen
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // stay until it has been sampled
 	used := HeapInUse(func() {
 		for range 100 {
 			sink = make([]byte, mega)

@@ -11,18 +11,18 @@ import (
 	"slices"
 )
 
-// comparison is of one package of client-go with ours.
+// comparison compares one package of client-go with ours.
 type comparison struct {
 	pairs map[*types.Package]*types.Package // client-go's to ours, these two among them
-	// params are pairs of type parameters: those of the declarations that are being compared.
+	// params pairs the type parameters of the declarations that are being compared.
 	params map[*types.TypeParam]*types.TypeParam
-	// hidden are pairs of types that have no exported name, as they were met.
+	// hidden pairs the types without an exported name, as they are found.
 	hidden map[*types.TypeName]*types.TypeName
 
 	differences []Difference
 }
 
-// compare lists what a program can tell between theirs and ours, by name.
+// compare lists the differences between theirs and ours that a program can observe, by name.
 func compare(theirs, ours *types.Package, pairs map[*types.Package]*types.Package) []Difference {
 	c := &comparison{
 		pairs:  pairs,
@@ -40,17 +40,20 @@ func compare(theirs, ours *types.Package, pairs map[*types.Package]*types.Packag
 		}
 	}
 	c.distinct(theirs, ours)
-	slices.SortStableFunc(c.differences, func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(c.differences,
+		func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
 	return c.differences
 }
 
 const noSuchName = "client-go has no such name"
 
 func (c *comparison) differs(name, format string, args ...any) {
-	c.differences = append(c.differences, Difference{Name: name, What: fmt.Sprintf(format, args...)})
+	c.differences = append(c.differences,
+		Difference{Name: name, What: fmt.Sprintf(format, args...)})
 }
 
-// differsFrom prints two types. If it takes the full paths of packages to tell them apart, it prints those.
+// differsFrom prints two types. If they are equal without the full paths of packages, it prints
+// those.
 func (c *comparison) differsFrom(name string, theirs, ours types.Type) {
 	want, got := text(theirs), text(ours)
 	if want == got {
@@ -59,12 +62,12 @@ func (c *comparison) differsFrom(name string, theirs, ours types.Type) {
 	c.differs(name, "is %s, client-go has %s", got, want)
 }
 
-// text is a type with packages by name: full paths hide what matters.
+// text prints a type with the names of packages: full paths hide the difference.
 func text(t types.Type) string {
 	return types.TypeString(t, (*types.Package).Name)
 }
 
-// object compares what one name stands for. ours is nil if it stands for nothing.
+// object compares the declarations of one name. ours is nil if it has none.
 func (c *comparison) object(theirs, ours types.Object) {
 	name := theirs.Name()
 	if ours == nil {
@@ -103,8 +106,8 @@ func kind(o types.Object) string {
 	return "type"
 }
 
-// typeName compares two types of one name. An alias of client-go's says which type it is, and that is compared where it
-// is declared; a declaration says what the type is made of.
+// typeName compares two types of one name. An alias of client-go names another type, which is
+// compared where it is declared; a declaration defines the type.
 func (c *comparison) typeName(theirs, ours *types.TypeName) {
 	name := theirs.Name()
 	if !c.bind(typeParams(theirs.Type()), typeParams(ours.Type())) {
@@ -121,7 +124,7 @@ func (c *comparison) typeName(theirs, ours *types.TypeName) {
 	c.definition(name, bound(theirs.Type()), bound(ours.Type()))
 }
 
-// typeParams are those that a generic type or alias declares.
+// typeParams returns the type parameters that a generic type or alias declares.
 func typeParams(t types.Type) *types.TypeParamList {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -143,8 +146,9 @@ func paramsText(list *types.TypeParamList) string {
 	return s
 }
 
-// bound is a generic type with its own parameters as arguments, so that its methods mention those and not parameters of
-// their own. Any other type is as it is, an alias is what it stands for.
+// bound is a generic type with its own parameters as arguments, so that its methods mention those
+// and not their own parameters. Any other type is returned as it is, and an alias as the type that
+// it stands for.
 func bound(t types.Type) types.Type {
 	t = types.Unalias(t)
 	named, ok := t.(*types.Named)
@@ -162,7 +166,8 @@ func bound(t types.Type) types.Type {
 	return instance
 }
 
-// distinct finds types that client-go tells apart and ours does not: a type switch may not list one type twice.
+// distinct finds different types of client-go that are the same type in ours: a type switch may not
+// list one type twice.
 func (c *comparison) distinct(theirs, ours *types.Package) {
 	first := map[string]string{}
 	for _, name := range theirs.Scope().Names() {

@@ -6,7 +6,8 @@ import (
 	"go/types"
 )
 
-// same reports whether two types are the same to a program: equal but for client-go's names, which stand for ours.
+// same reports whether two types are the same to a program: equal except for client-go's names,
+// which stand for ours.
 func (c *comparison) same(theirs, ours types.Type) bool {
 	theirs, ours = types.Unalias(theirs), types.Unalias(ours)
 	switch their := theirs.(type) {
@@ -46,8 +47,8 @@ func (c *comparison) same(theirs, ours types.Type) bool {
 	return types.Identical(theirs, ours)
 }
 
-// sameNamed looks client-go's name up in our package. What stands there is, for a generic type, the pattern of its
-// instances.
+// sameNamed looks up client-go's name in our package. For a generic type, the declaration there is
+// the pattern of its instances.
 func (c *comparison) sameNamed(theirs *types.Named, ours types.Type) bool {
 	our, ok := ours.(*types.Named)
 	if !ok {
@@ -70,9 +71,10 @@ func (c *comparison) sameNamed(theirs *types.Named, ours types.Type) bool {
 		c.sameInstance(theirs, our, pattern, params)
 }
 
-// sameInstance compares the arguments of theirs with what ours has in the places where the pattern has its parameters.
-// What else the pattern has must be in ours as it is.
-func (c *comparison) sameInstance(theirs, ours, pattern *types.Named, params *types.TypeParamList) bool {
+// sameInstance compares the type arguments of theirs with the types that ours has at the places of
+// the pattern's parameters. The rest of the pattern must be the same in ours.
+func (c *comparison) sameInstance(theirs, ours, pattern *types.Named,
+	params *types.TypeParamList) bool {
 	for i := range pattern.TypeArgs().Len() {
 		part, arg := pattern.TypeArgs().At(i), ours.TypeArgs().At(i)
 		param, ok := part.(*types.TypeParam)
@@ -101,8 +103,8 @@ func (c *comparison) sameArgs(theirs, ours *types.Named) bool {
 	return true
 }
 
-// sameHidden pairs an unexported type of client-go with the first unexported one that stands in its place. A program has
-// no use for it but to hand it on, and to call its methods, which are compared.
+// sameHidden pairs an unexported type of client-go with the first unexported one in its place. A
+// program can only pass it on and call its methods, which are compared.
 func (c *comparison) sameHidden(theirs, ours *types.Named) bool {
 	if other, ok := c.hidden[theirs.Obj()]; ok {
 		return other == ours.Obj() && c.sameArgs(theirs, ours)
@@ -161,7 +163,7 @@ func (c *comparison) sameInterface(theirs, ours *types.Interface) bool {
 	return c.sameElements(theirs, ours)
 }
 
-// sameElements compares what a constraint has besides methods.
+// sameElements compares the elements of a constraint other than methods.
 func (c *comparison) sameElements(theirs, ours *types.Interface) bool {
 	if theirs.IsMethodSet() && ours.IsMethodSet() {
 		return true
@@ -182,7 +184,8 @@ func (c *comparison) sameUnion(theirs, ours *types.Union) bool {
 		return false
 	}
 	for i := range theirs.Len() {
-		if theirs.Term(i).Tilde() != ours.Term(i).Tilde() || !c.same(theirs.Term(i).Type(), ours.Term(i).Type()) {
+		if theirs.Term(i).Tilde() != ours.Term(i).Tilde() ||
+			!c.same(theirs.Term(i).Type(), ours.Term(i).Type()) {
 			return false
 		}
 	}
@@ -195,7 +198,8 @@ func (c *comparison) sameStruct(theirs, ours *types.Struct) bool {
 	}
 	for i := range theirs.NumFields() {
 		their, our := theirs.Field(i), ours.Field(i)
-		if their.Name() != our.Name() || their.Embedded() != our.Embedded() || theirs.Tag(i) != ours.Tag(i) ||
+		if their.Name() != our.Name() || their.Embedded() != our.Embedded() ||
+			theirs.Tag(i) != ours.Tag(i) ||
 			!c.same(their.Type(), our.Type()) {
 			return false
 		}

@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// definition compares what two types are made of: the underlying type and the methods.
+// definition compares the underlying types and the methods of two types.
 func (c *comparison) definition(name string, theirs, ours types.Type) {
 	switch their := theirs.Underlying().(type) {
 	case *types.Interface:
@@ -35,7 +35,8 @@ func (c *comparison) definition(name string, theirs, ours types.Type) {
 	c.methods(name, theirs, ours)
 }
 
-// interfaces compares method by method. A program may implement the interface, so ours has no more methods.
+// interfaces compares method by method. A program may implement the interface, so ours has no more
+// methods.
 func (c *comparison) interfaces(name string, theirs, ours *types.Interface) {
 	wanted := map[string]bool{}
 	for their := range theirs.Methods() {
@@ -56,7 +57,8 @@ func (c *comparison) interfaces(name string, theirs, ours *types.Interface) {
 			continue
 		}
 		if !wanted[our.Name()] {
-			c.differs(name+"."+our.Name(), "client-go has no such method: what implements its interface does not implement ours")
+			c.differs(name+"."+our.Name(), "client-go has no such method: what implements its "+
+				"interface does not implement ours")
 		}
 	}
 	if !c.sameElements(theirs, ours) {
@@ -83,9 +85,9 @@ func implementable(i *types.Interface) bool {
 	return true
 }
 
-// structs compares fields. A struct of which every field is exported can be written without the fields' names, and must
-// have the same ones in the same order. (What an unexported embedded struct lends its fields to is not looked at: client-go
-// has none.)
+// structs compares fields. A struct of which every field is exported can be written without the
+// fields' names, and must have the same ones in the same order. (Fields promoted from an unexported
+// embedded struct are not compared: client-go has none.)
 func (c *comparison) structs(name string, theirs, ours *types.Struct) {
 	open := true
 	for their := range theirs.Fields() {
@@ -110,7 +112,8 @@ func (c *comparison) structs(name string, theirs, ours *types.Struct) {
 	for our := range ours.Fields() {
 		if fieldOf(theirs, our.Name()) == nil {
 			open = false
-			c.differs(name+"."+our.Name(), "client-go has no such field: a literal without field names does not compile")
+			c.differs(name+"."+our.Name(),
+				"client-go has no such field: a literal without field names does not compile")
 		}
 	}
 	if !open || ours.NumFields() != theirs.NumFields() {
@@ -148,7 +151,8 @@ func (c *comparison) methods(name string, theirs, ours types.Type) {
 			c.differs(full, "is missing, client-go has %s", text(their.Type()))
 		case !c.same(their.Type(), our.Type()):
 			c.differsFrom(full, their.Type(), our.Type())
-		case theirValue.Lookup(nil, method.Name()) != nil && onValue.Lookup(nil, method.Name()) == nil:
+		case theirValue.Lookup(nil, method.Name()) != nil &&
+			onValue.Lookup(nil, method.Name()) == nil:
 			c.differs(full, "is a method of *%s alone, client-go's is one of %s too", name, name)
 		}
 	}

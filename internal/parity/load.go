@@ -16,17 +16,20 @@ import (
 	"strings"
 )
 
-// loader imports packages from what the go command compiled, so that a package that two others mention is one.
+// loader imports packages from the output of the go command, so that a package that two others
+// mention is loaded once.
 type loader struct {
 	types.Importer
 	exports  map[string]string // the file with a package's types, by its path
 	clientGo string            // the version of client-go, if one of the packages is of it
 }
 
-// newLoader makes a loader of packages and of all they depend on. It runs go list, which compiles what is not compiled.
+// newLoader returns a loader of packages and all their dependencies. It runs go list, which
+// compiles them if necessary.
 func newLoader(paths ...string) (*loader, error) {
 	var stdout, stderr bytes.Buffer
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Module"}, paths...)...)
+	list := exec.Command("go",
+		append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Module"}, paths...)...)
 	list.Stdout, list.Stderr = &stdout, &stderr
 	if err := list.Run(); err != nil {
 		return nil, fmt.Errorf("go list %s: %w: %s", strings.Join(paths, " "), err, stderr.String())

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parity measures whether a program that compiles against a package of client-go compiles against ours.
+// Package parity measures whether a program that compiles against a package of client-go compiles
+// against ours.
 //
-// It compares exported names: kinds, values of constants, signatures, type parameters, fields, and the methods of types
-// and of pointers to them. A type of client-go and the type that has its name in our package count as the same, wherever
-// they are mentioned; it does not matter where ours is declared, so that an alias is as good as a declaration. Types of
-// packages that are not ours must be the very same.
+// It compares exported names: kinds, values of constants, signatures, type parameters, fields, and
+// the methods of types and of pointers to them. A type of client-go and the type that has its name
+// in our package count as the same, wherever they are mentioned; it does not matter where ours is
+// declared, so that an alias is as good as a declaration. Types of packages that are not ours must
+// be identical.
 //
-// What a program cannot tell is no difference: our types may have more methods and, where client-go's has unexported
-// fields, more fields. Our interfaces may not have more methods, since programs implement them.
+// Only differences that a program can observe count: our types may have more methods and, where
+// client-go's has unexported fields, more fields. Our interfaces may not have more methods, since
+// programs implement them.
 //
-// Read parity.go, load.go, compare.go, definition.go, correspond.go; then go test -v ./internal/parity.
-// Goroutines and locking: none.
+// Read parity.go, load.go, compare.go, definition.go, correspond.go; then go test -v
+// ./internal/parity. Goroutines and locking: none.
 package parity
 
 import (
@@ -30,48 +33,52 @@ const (
 	compatFolder   = "example.com/informerstack/compat"
 )
 
-// counterparts are our packages by the path of client-go's.
+// counterparts maps the paths of client-go's packages to ours.
 var counterparts = map[string]string{
-	clientGoModule + "/tools/cache":                       compatFolder + "/cache",
-	clientGoModule + "/tools/cache/synctrack":             compatFolder + "/cache/synctrack",
-	clientGoModule + "/tools/cache/testing":               compatFolder + "/cache/testing",
-	clientGoModule + "/tools/leaderelection":              compatFolder + "/leaderelection",
-	clientGoModule + "/tools/leaderelection/resourcelock": compatFolder + "/leaderelection/resourcelock",
-	clientGoModule + "/tools/watch":                       compatFolder + "/watch",
-	clientGoModule + "/util/workqueue":                    compatFolder + "/workqueue",
+	clientGoModule + "/tools/cache":           compatFolder + "/cache",
+	clientGoModule + "/tools/cache/synctrack": compatFolder + "/cache/synctrack",
+	clientGoModule + "/tools/cache/testing":   compatFolder + "/cache/testing",
+	clientGoModule + "/tools/leaderelection":  compatFolder + "/leaderelection",
+	clientGoModule + "/tools/leaderelection/resourcelock": compatFolder +
+		"/leaderelection/resourcelock",
+	clientGoModule + "/tools/watch":    compatFolder + "/watch",
+	clientGoModule + "/util/workqueue": compatFolder + "/workqueue",
 }
 
-// Difference is one thing that a program can tell.
+// Difference is one difference that a program can observe.
 type Difference struct {
-	// Name is that of the constant, variable, function or type, or Type.Method, or Type.Field.
+	// Name is the constant, variable, function or type, or Type.Method, or Type.Field.
 	Name string
-	// What says how ours differs.
+	// The difference in words.
 	What string
 }
 
 // String is the difference in one line.
 func (d Difference) String() string { return d.Name + ": " + d.What }
 
-// newest is the client-go whose names ours are. One that is older lacks some of them, and no program for it is the worse.
+// newest is the version of client-go whose names we have. An older one lacks some of them, which
+// does no harm to programs for it.
 const newest = "v0.37"
 
-// Check fails t for each difference between client-go's package and ours that known does not have, and for each that it
-// has and that is none. known maps a Difference.Name to the reason; a name after a version, as in "v0.36 Queue.Len", is
-// about that client-go alone. Both packages are import paths; they must compile.
+// Check fails t for each difference between client-go's package and ours that known does not
+// contain, and for each entry of known that does not occur. known maps a Difference.Name to the
+// reason; a name after a version, as in "v0.36 Queue.Len", concerns only that version of client-go.
+// Both packages are import paths; they must compile.
 //
-// The client-go is that of the module, or of another go.mod that GOFLAGS names:
+// The version of client-go is that of the module, or of another go.mod that GOFLAGS names:
 //
 //	GOFLAGS=-modfile=$PWD/internal/parity/testdata/go-0.36.mod go test ./compat/...
 func Check(t testing.TB, clientGo, compat string, known map[string]string) {
 	t.Helper()
 	differences, version, err := differencesAndVersion(clientGo, compat)
 	require.NoError(t, err)
-	for _, problem := range unexpected(olderDifferences(differences, version), knownAt(known, version)) {
+	for _, problem := range unexpected(olderDifferences(differences, version),
+		knownAt(known, version)) {
 		t.Error(problem)
 	}
 }
 
-// olderDifferences leaves out the names that an older client-go has not got yet.
+// olderDifferences leaves out the names that an older client-go does not have yet.
 func olderDifferences(differences []Difference, version string) []Difference {
 	if strings.HasPrefix(version, newest+".") {
 		return differences
@@ -79,7 +86,7 @@ func olderDifferences(differences []Difference, version string) []Difference {
 	return slices.DeleteFunc(differences, func(d Difference) bool { return d.What == noSuchName })
 }
 
-// knownAt are those of known that are about a version.
+// knownAt returns the entries of known that concern a version.
 func knownAt(known map[string]string, version string) map[string]string {
 	about := map[string]string{}
 	for name, reason := range known {
@@ -115,15 +122,17 @@ func unexpected(differences []Difference, known map[string]string) []string {
 	return problems
 }
 
-// Differences lists what a program can tell between two packages, by name. Where they mention types of other packages of
-// client-go that we have counterparts of, and ours depends on those, the counterparts' types are expected.
+// Differences lists the differences between two packages that a program can observe, by name. If
+// they mention types of other packages of client-go that have counterparts, and ours depends on
+// those, the counterparts' types are expected.
 func Differences(clientGo, compat string) ([]Difference, error) {
 	differences, _, err := differencesAndVersion(clientGo, compat)
 	return differences, err
 }
 
-// differencesAndVersion also tells which client-go it was.
-func differencesAndVersion(clientGo, compat string) (differences []Difference, version string, err error) {
+// differencesAndVersion also returns the version of client-go.
+func differencesAndVersion(clientGo,
+	compat string) (differences []Difference, version string, err error) {
 	load, err := newLoader(clientGo, compat)
 	if err != nil {
 		return nil, "", err

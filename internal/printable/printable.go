@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printable makes texts that others chose safe to print: errors from a server, names of
+// Package printable makes texts from other sources safe to print: errors from a server, names of
 // objects, keys, resource versions, names of handlers and checks.
 //
 //	server, object, user -> [printable] -> terminal, /readyz, /debug/informers, log

@@ -12,7 +12,7 @@ import (
 
 type set[T comparable] map[T]bool
 
-// graph says of each declaration of the test files what it mentions.
+// graph records the names that each declaration of the test files mentions.
 //
 //	G1  a declaration that needs anything is cut
 //	G2  a declaration that mentions one that is cut needs what that one needs
@@ -36,7 +36,8 @@ func newGraph(p *source) (*graph, error) {
 	for _, file := range p.tests {
 		for _, decl := range file.Decls {
 			if !isImport(decl) {
-				g.nodes[decl] = &node{needs: set[string]{}, mentions: set[ast.Decl]{}, types: set[*types.TypeName]{}}
+				g.nodes[decl] = &node{needs: set[string]{}, mentions: set[ast.Decl]{},
+					types: set[*types.TypeName]{}}
 				g.order = append(g.order, decl)
 			}
 		}
@@ -48,7 +49,7 @@ func newGraph(p *source) (*graph, error) {
 	return g, g.checkInterfaces()
 }
 
-// cut returns what is cut, and the names each needs.
+// cut returns the declarations that are cut, and the names that each needs.
 func (g *graph) cut() map[ast.Decl]set[string] {
 	cut := map[ast.Decl]set[string]{}
 	for decl, n := range g.nodes {
@@ -59,7 +60,7 @@ func (g *graph) cut() map[ast.Decl]set[string] {
 	return cut
 }
 
-// look notes what a declaration mentions by name.
+// look records the names that a declaration mentions.
 func (g *graph) look(decl ast.Decl) {
 	n := g.nodes[decl]
 	if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
@@ -85,7 +86,7 @@ func (g *graph) look(decl ast.Decl) {
 	})
 }
 
-// use notes one object that a declaration mentions.
+// use records one object that a declaration mentions.
 func (g *graph) use(n *node, obj types.Object) {
 	if _, isImport := obj.(*types.PkgName); isImport || obj == nil || obj.Pkg() != g.pkg {
 		return
@@ -102,7 +103,7 @@ func (g *graph) use(n *node, obj types.Object) {
 	}
 }
 
-// useFields notes the fields that a composite literal sets without naming them.
+// useFields records the fields that a composite literal sets without naming them.
 func (g *graph) useFields(n *node, lit *ast.CompositeLit) {
 	if len(lit.Elts) == 0 {
 		return
@@ -131,8 +132,9 @@ func (g *graph) spread() {
 	}
 }
 
-// checkInterfaces finds those for whom a type of the package satisfies an interface only by methods that the tests add. No
-// identifier says so, but without these methods the declaration has a type error.
+// checkInterfaces finds declarations that need methods which the tests add, because only with these
+// a type of the package satisfies an interface. They mention no such method by name, but would not
+// compile without it.
 func (g *graph) checkInterfaces() error {
 	for {
 		wrong, err := g.errors()
@@ -156,13 +158,13 @@ func (g *graph) checkInterfaces() error {
 	}
 }
 
-// errors type-checks what is left and returns the declarations that no longer compile.
+// errors type-checks the remaining declarations and returns those that no longer compile.
 func (g *graph) errors() (map[ast.Decl]error, error) {
 	wrong := map[ast.Decl]error{}
 	var elsewhere error
 	config := types.Config{Importer: g.importer, Error: func(err error) {
 		var found types.Error
-		if !errors.As(err, &found) || found.Soft { // an unused import is no matter
+		if !errors.As(err, &found) || found.Soft { // unused imports are allowed
 			return
 		}
 		if decl := g.declaring(found.Pos); decl != nil {
@@ -182,11 +184,12 @@ func (g *graph) errors() (map[ast.Decl]error, error) {
 		}
 		files = append(files, &left)
 	}
-	_, _ = config.Check(g.path, g.fset, files, nil) // its error is the first of those that Error was told
+	// its error is the first that was passed to Error
+	_, _ = config.Check(g.path, g.fset, files, nil)
 	return wrong, elsewhere
 }
 
-// declaring returns the declaration of a test file in which pos lies, if any.
+// declaring returns the declaration of a test file that contains pos, if any.
 func (g *graph) declaring(pos token.Pos) ast.Decl {
 	for _, file := range g.tests {
 		if pos < file.FileStart || pos > file.FileEnd {
@@ -251,7 +254,7 @@ func named(typ types.Type) *types.TypeName {
 	return nil
 }
 
-// origin returns what a field or method of a generic type's instance was declared as.
+// origin returns the declaration of a field or method of a generic type's instance.
 func origin(obj types.Object) types.Object {
 	switch obj := obj.(type) {
 	case *types.Var:

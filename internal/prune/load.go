@@ -18,7 +18,8 @@ import (
 	"path/filepath"
 )
 
-// source is a package with its tests, parsed and type-checked as one, as the go command builds them.
+// source is a package with its tests, parsed and type-checked as one, as the go command builds
+// them.
 type source struct {
 	fset     *token.FileSet
 	own      []*ast.File       // the package's own files
@@ -32,31 +33,34 @@ type source struct {
 	info types.Info
 }
 
-// external is an external test package: it sees only what is exported.
+// external is an external test package: it sees only exported names.
 type external struct {
 	texts map[string][]byte
 	tests []Test
 }
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath, Dir, Export            string
 	GoFiles, TestGoFiles, XTestGoFiles []string
 }
 
-// load finds, parses and type-checks the package of an import path as the module in folder builds it.
+// load finds, parses and type-checks the package of an import path as the module in folder builds
+// it.
 func load(folder, path string) (*source, error) {
 	list, err := goList(folder, path)
 	if err != nil {
 		return nil, err
 	}
-	p := &source{fset: token.NewFileSet(), path: path, texts: map[string][]byte{}, external: external{texts: map[string][]byte{}}}
-	p.importer = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		if list[path].Export == "" {
-			return nil, fmt.Errorf("open the types of %s: not listed", path)
-		}
-		return os.Open(list[path].Export)
-	})
+	p := &source{fset: token.NewFileSet(), path: path, texts: map[string][]byte{},
+		external: external{texts: map[string][]byte{}}}
+	p.importer = importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) {
+			if list[path].Export == "" {
+				return nil, fmt.Errorf("open the types of %s: not listed", path)
+			}
+			return os.Open(list[path].Export)
+		})
 	found := list[path]
 	if p.own, err = p.parse(found.Dir, found.GoFiles, map[string][]byte{}); err != nil {
 		return nil, err
@@ -71,7 +75,8 @@ func load(folder, path string) (*source, error) {
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			if isTest(decl) {
-				p.external.tests = append(p.external.tests, Test{Name: decl.(*ast.FuncDecl).Name.Name, File: p.name(file)})
+				p.external.tests = append(p.external.tests,
+					Test{Name: decl.(*ast.FuncDecl).Name.Name, File: p.name(file)})
 			}
 		}
 	}
@@ -82,14 +87,16 @@ func load(folder, path string) (*source, error) {
 		Implicits: map[ast.Node]types.Object{},
 	}
 	config := types.Config{Importer: p.importer}
-	p.pkg, err = config.Check(path, p.fset, append(p.own[:len(p.own):len(p.own)], p.tests...), &p.info)
+	p.pkg, err = config.Check(path, p.fset, append(p.own[:len(p.own):len(p.own)], p.tests...),
+		&p.info)
 	if err != nil {
 		return nil, fmt.Errorf("type-check the tests of %s: %w", path, err)
 	}
 	return p, nil
 }
 
-// goList describes a package and all that it and its tests depend on. The go command compiles what is not compiled.
+// goList describes a package and all dependencies of it and its tests. The go command compiles them
+// if necessary.
 func goList(folder, path string) (map[string]listed, error) {
 	var stdout, stderr bytes.Buffer
 	list := exec.Command("go", "list", "-export", "-deps", "-test",
@@ -114,14 +121,16 @@ func goList(folder, path string) (map[string]listed, error) {
 }
 
 // parse parses files and keeps their texts.
-func (p *source) parse(folder string, names []string, texts map[string][]byte) ([]*ast.File, error) {
+func (p *source) parse(folder string, names []string,
+	texts map[string][]byte) ([]*ast.File, error) {
 	var files []*ast.File
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			return nil, err
 		}
-		file, err := parser.ParseFile(p.fset, filepath.Join(folder, name), text, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(p.fset, filepath.Join(folder, name), text,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}

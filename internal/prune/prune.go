@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prune takes from a package's own tests those that a package of the same exported names can run, too.
+// Package prune selects those of a package's own tests that also run on another package with the
+// same exported names.
 //
-//	go list -> [types] -> declarations and what each mentions -> what is left
+//	go list -> [types] -> declarations and what each mentions -> remaining tests
 //
-// A test inside a package may use what the package does not export, and then it tests one implementation. All others test
-// what every implementation must do. prune tells them apart by types, not by names: a declaration of a test file is cut
-// when it mentions an unexported name that the package's own files declare (a function, variable, constant, type, field or
-// method), when it adds a method to one of the package's types, or when it mentions a declaration that is cut. What is left
-// compiles in the same package against nothing but the exported names.
+// A test inside a package that uses unexported names tests one implementation. All others test what
+// every implementation must do. prune distinguishes them by types, not by names: a declaration of a
+// test file is cut when it mentions an unexported name that the package's own files declare (a
+// function, variable, constant, type, field or method), when it adds a method to one of the
+// package's types, or when it mentions a declaration that is cut. The remaining files compile in
+// the same package against its exported names alone.
 //
 // Read prune.go, graph.go, load.go; then go test -v ./internal/prune. Goroutines and locking: none.
 package prune
@@ -26,22 +28,26 @@ import (
 	"strings"
 )
 
-// Result is what became of a package's tests.
+// Result lists the remaining and the cut tests of a package.
 type Result struct {
-	Files map[string][]byte // what is left, by file name; files of which nothing is left are not here
-	Kept  []Test            // the test functions that are left
-	Cut   []Test            // those that are not
+	// the remaining text by file name, without the files that became empty
+	Files map[string][]byte
+	Kept  []Test // the test functions that remain
+	Cut   []Test // those that are not
 }
 
 // Test is a function that go test runs: a test, a benchmark, a fuzz target or an example.
 type Test struct {
-	Name  string
-	File  string   // the name of the file that declares it
-	Needs []string // why it was cut: each unexported name that it needs, itself or through others, as name or Type.name
+	Name string
+	File string // the name of the file that declares it
+	// the reason for the cut: each unexported name that it needs, directly or through others, as
+	// name or Type.name
+	Needs []string
 }
 
-// Tests prunes the test files of a package, which the go command finds from folder by its import path. Nothing is written.
-// Files of an external test package see only what is exported, and are left as they are.
+// Tests prunes the test files of a package, which the go command finds from folder by its import
+// path. Nothing is written. Files of an external test package see only exported names, and stay
+// unchanged.
 func Tests(folder, path string) (Result, error) {
 	p, err := load(folder, path)
 	if err != nil {
@@ -95,8 +101,8 @@ func (p *source) name(file *ast.File) string {
 	return filepath.Base(p.fset.Position(file.Package).Filename)
 }
 
-// rest returns a file's text without the declarations in cut and without the imports that only they used, or nil when no
-// declaration is left.
+// rest returns a file's text without the declarations in cut and the imports that only they used,
+// or nil if no declaration remains.
 func (p *source) rest(file *ast.File, cut map[ast.Decl]set[string]) ([]byte, error) {
 	var gone []ast.Node
 	used := set[types.Object]{}

@@ -42,7 +42,7 @@ type Pair[T any] struct{ Left, right T }
 func (p Pair[T]) swap() Pair[T] { return Pair[T]{p.right, p.Left} }
 `
 
-// Each test is named after what it mentions.
+// Each test is named after the name that it mentions.
 const insideTests = `package shelf
 
 import (
@@ -97,7 +97,7 @@ func TestHelpersHelper(t *testing.T) { full{New("a")}.check(t) }
 func TestHelperType(t *testing.T)    { _ = full{} }
 func TestInterface(t *testing.T)     { total(New("a")) }
 
-// Local names are nobody else's.
+// Local names belong to their function.
 func TestLocal(t *testing.T) {
 	books, isFull := 1, func() bool { return false }
 	_, _ = books, isFull
@@ -128,7 +128,7 @@ import (
 func TestExternal(t *testing.T) { shelf.New("a") }
 `
 
-// reexporting has the same exported names as ownFile and none of the others.
+// reexporting has the exported names of ownFile and no others.
 const reexporting = `package shelf
 
 import other "example.com/library/other"
@@ -164,7 +164,7 @@ func library(t *testing.T) string {
 	return folder
 }
 
-func TestTests_AreCutForWhatTheyMention(t *testing.T) {
+func TestTests_AreCutForTheNamesTheyMention(t *testing.T) {
 	result, err := Tests(library(t), "example.com/library/shelf")
 	require.NoError(t, err)
 	needs := map[string][]string{}
@@ -191,12 +191,13 @@ func TestTests_AreCutForWhatTheyMention(t *testing.T) {
 		kept = append(kept, test.File+" "+test.Name)
 	}
 	assert.ElementsMatch(t, []string{
-		"external_test.go TestExternal", "shelf_test.go TestExported", "shelf_test.go TestKeyedFields",
+		"external_test.go TestExternal", "shelf_test.go TestExported",
+		"shelf_test.go TestKeyedFields",
 		"shelf_test.go TestHelperType", "shelf_test.go TestLocal",
 	}, kept)
 }
 
-// What is left runs in a package that has nothing but the exported names.
+// The remaining tests run in a package that has only the exported names.
 func TestTests_RunOnTheExportedNames(t *testing.T) {
 	folder := library(t)
 	result, err := Tests(folder, "example.com/library/shelf")
@@ -208,7 +209,8 @@ func TestTests_RunOnTheExportedNames(t *testing.T) {
 	assert.Equal(t, outsideTests, string(result.Files["external_test.go"]))
 
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "other"), 0o755))
-	require.NoError(t, os.Rename(filepath.Join(folder, "shelf/shelf.go"), filepath.Join(folder, "other/shelf.go")))
+	require.NoError(t,
+		os.Rename(filepath.Join(folder, "shelf/shelf.go"), filepath.Join(folder, "other/shelf.go")))
 	require.NoError(t, os.Remove(filepath.Join(folder, "shelf/alone_test.go")))
 	write(t, folder, map[string]string{"shelf/shelf.go": reexporting})
 	for name, text := range result.Files {
@@ -220,11 +222,12 @@ func TestTests_RunOnTheExportedNames(t *testing.T) {
 	assert.NoError(t, err, "%s", output)
 }
 
-func TestTests_SayWhatIsWrong(t *testing.T) {
+func TestTests_ReportErrors(t *testing.T) {
 	folder := library(t)
 	_, err := Tests(folder, "example.com/library/none")
 	assert.ErrorContains(t, err, "example.com/library/none")
-	write(t, folder, map[string]string{"shelf/shelf_test.go": "package shelf\n\nvar x = undefined\n"})
+	write(t, folder,
+		map[string]string{"shelf/shelf_test.go": "package shelf\n\nvar x = undefined\n"})
 	_, err = Tests(folder, "example.com/library/shelf")
 	assert.ErrorContains(t, err, "undefined")
 	write(t, folder, map[string]string{"shelf/shelf_test.go": "package"})

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// copyClientGo copies client-go's files, with files that re-export ours for those of the swapped packages and their tests.
+// copyClientGo copies client-go's files; the files of the swapped packages are replaced by files
+// that re-export ours, and their tests are left out.
 func (f *folder) copyClientGo(from string, exports []export) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -41,8 +42,8 @@ func (f *folder) copyClientGo(from string, exports []export) error {
 	return f.editMod(bareModule)
 }
 
-// copyTree copies a folder but for what skip names. Links are followed, as the compiler does: the copy has none. Those that
-// lead nowhere are left out, and those that lead back to where they are.
+// copyTree copies a folder except what skip names. Links are followed, as the compiler does: the
+// copy has none. Broken links and links to a folder above them are left out.
 func copyTree(from, to string, skip func(path string, isDir bool) bool) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -74,7 +75,7 @@ func copyTree(from, to string, skip func(path string, isDir bool) bool) error {
 	return nil
 }
 
-// leadsBack tells whether a link leads to a folder that it is in.
+// leadsBack reports whether a link leads to a folder that contains it.
 func leadsBack(link string) bool {
 	real, err := filepath.EvalSymlinks(link)
 	return err != nil || within(real, link)
@@ -100,8 +101,9 @@ func (e export) writeTo(dir string) error {
 	return nil
 }
 
-// bareModule makes a dependency's go.mod one that a workspace can use: the right name, and no lines that hold only where
-// the module is the main one, such as a folder beside it in place of a dependency.
+// bareModule changes a dependency's go.mod so that a workspace can use it: it sets the right name,
+// and removes lines that apply only to a main module, such as the replacement of a dependency by a
+// folder.
 func bareModule(mod *modfile.File) error {
 	if err := mod.AddModuleStmt(clientGoPath); err != nil {
 		return err
@@ -119,7 +121,7 @@ func bareModule(mod *modfile.File) error {
 	return nil
 }
 
-// require lets the copy of client-go require modules in these versions.
+// require adds requirements to the go.mod of the copy of client-go.
 func (f *folder) require(modules []*module) error {
 	return f.editMod(func(mod *modfile.File) error {
 		for _, m := range modules {
@@ -152,7 +154,7 @@ func (f *folder) editMod(edit func(*modfile.File) error) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// copyFile copies what a path leads to. The copy can be written.
+// copyFile copies the file that a path leads to. The copy is writable.
 func copyFile(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {

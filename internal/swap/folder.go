@@ -12,24 +12,26 @@ import (
 	"slices"
 )
 
-// FolderName is the folder that Swap writes in the program's module, unless told otherwise. The go command skips it.
+// FolderName is the folder that Swap writes in the program's module by default. The go command
+// skips it.
 const FolderName = ".informerstack"
 
-// What lies in the folder.
+// The content of the folder.
 const (
 	copyName   = "client-go"
-	workFile   = "go.work" // its first line tells that the folder may be written again
+	workFile   = "go.work" // its first line marks a folder that may be replaced
 	ignoreFile = ".gitignore"
 )
 
-// folder is the folder to write. Everything goes to a new one beside it, which takes its place at the end.
+// folder is the folder to write. Everything is written to a new folder beside it, which replaces it
+// at the end.
 type folder struct {
 	path    string
 	new     string
-	parents []string // that were made for it, the outermost first
+	parents []string // created for it, the outermost first
 }
 
-// openFolder makes the new folder, empty. out "" is FolderName in the program's module.
+// openFolder creates the new, empty folder. out "" is FolderName in the program's module.
 func openFolder(p *program, stack, out string) (*folder, error) {
 	if out == "" {
 		out = filepath.Join(p.root, FolderName)
@@ -43,7 +45,8 @@ func openFolder(p *program, stack, out string) (*folder, error) {
 	}
 	for _, dir := range append(p.folders(), p.clientGo.Dir, stack) {
 		if within(out, dir) {
-			return nil, bad("the folder to write: %s is needed, and %s is in it: name another one with --out", out, dir)
+			return nil, bad("the folder to write: %s is needed, and %s is in it: name another "+
+				"one with --out", out, dir)
 		}
 	}
 	entries, err := os.ReadDir(out)
@@ -61,7 +64,7 @@ func openFolder(p *program, stack, out string) (*folder, error) {
 	return f, nil
 }
 
-// make makes the new folder beside out, and the folders above it.
+// make creates the new folder beside out, and the folders above it.
 func (f *folder) make(out string) error {
 	parent := filepath.Dir(out)
 	for dir := parent; missing(dir); dir = filepath.Dir(dir) {
@@ -71,7 +74,8 @@ func (f *folder) make(out string) error {
 	if err != nil {
 		return err
 	}
-	if parent, err = filepath.EvalSymlinks(parent); err != nil { // go.work leads back to the program by a relative path
+	// go.work leads back to the program by a relative path
+	if parent, err = filepath.EvalSymlinks(parent); err != nil {
 		return err
 	}
 	f.path = filepath.Join(parent, filepath.Base(out))
@@ -87,19 +91,19 @@ func (f *folder) make(out string) error {
 	}
 }
 
-// missing tells whether nothing is at path: no link that leads nowhere, either.
+// missing reports whether nothing exists at path, not even a broken link.
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// isSwapFolder tells whether an earlier swap wrote dir.
+// isSwapFolder reports whether an earlier swap wrote dir.
 func isSwapFolder(dir string) bool {
 	text, err := os.ReadFile(filepath.Join(dir, workFile))
 	return err == nil && bytes.HasPrefix(text, []byte(generated))
 }
 
-// commit puts the folder in its place.
+// commit moves the folder to its place.
 func (f *folder) commit() error {
 	old := f.new + ".old"
 	if err := os.Rename(f.path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +115,7 @@ func (f *folder) commit() error {
 	return os.RemoveAll(old)
 }
 
-// abandon removes what was not committed, and the folders that were made for it and are empty.
+// abandon removes a folder that was not committed, and the empty folders that were created for it.
 func (f *folder) abandon() {
 	os.RemoveAll(f.new)
 	for _, dir := range slices.Backward(f.parents) {

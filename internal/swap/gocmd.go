@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// goCommand runs the go command in dir and returns what it prints, also when it fails. goWork "" leaves GOWORK as the
-// program's shell has it. Its error is what the go command says.
+// goCommand runs the go command in dir and returns its output, also when it fails. goWork "" leaves
+// GOWORK unchanged. The error contains the message of the go command.
 func goCommand(ctx context.Context, dir, goWork string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -50,7 +50,7 @@ type module struct {
 	Replace                   *module
 }
 
-// String is what the build takes for the module: path@version, or a folder.
+// String returns the source of the module in the build: path@version, or a folder.
 func (m *module) String() string {
 	switch {
 	case m.Replace != nil && m.Replace.Version == "":
@@ -63,7 +63,8 @@ func (m *module) String() string {
 	return m.Path + "@" + m.Version
 }
 
-// source is where the module's files come from: the same for the same files, however the build came to choose them.
+// source identifies the origin of the module's files: it is the same for the same files, whatever
+// selected them.
 func (m *module) source() string {
 	if m.Replace == nil {
 		return m.Path + "@" + m.Version
@@ -76,7 +77,8 @@ func (m *module) source() string {
 
 // buildList lists the modules of the build in dir, by path.
 func buildList(ctx context.Context, dir, goWork string) (map[string]*module, error) {
-	out, err := goCommand(ctx, dir, goWork, "list", "-m", "-json=Path,Version,Dir,GoMod,Main,Replace", "all")
+	out, err := goCommand(ctx, dir, goWork, "list", "-m",
+		"-json=Path,Version,Dir,GoMod,Main,Replace", "all")
 	if err != nil {
 		return nil, err
 	}

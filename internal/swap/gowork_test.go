@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a go.work says, it says again in another folder.
+// A go.work that is read and written in another folder has the same meaning.
 func TestGoWork_CanMove(t *testing.T) {
 	root := t.TempDir()
 	text := `go 1.26.1
@@ -37,10 +37,12 @@ replace (
 
 	out := filepath.Join(root, "out")
 	require.NoError(t, os.MkdirAll(filepath.Join(out, "newer"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(out, "newer", "go.mod"), []byte("module example.org/newer\n\ngo 1.26.2\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "newer", "go.mod"),
+		[]byte("module example.org/newer\n\ngo 1.26.2\n"), 0o644))
 	require.NoError(t, work.add(filepath.Join(out, "newer")))
 	work.pin(&module{Path: "example.org/c", Version: "v1.0.0"})
-	work.pin(&module{Path: "example.org/f", Dir: filepath.Join(root, "f"), Replace: &module{Path: "./f"}})
+	work.pin(&module{Path: "example.org/f", Dir: filepath.Join(root, "f"),
+		Replace: &module{Path: "./f"}})
 	require.NoError(t, work.write(filepath.Join(out, "go.work"), root))
 
 	moved, err := os.ReadFile(filepath.Join(out, "go.work"))

@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// Piece is a part of client-go that can be swapped. Its packages are swapped together, since they mention one another's types.
+// Piece is a part of client-go that can be swapped. Its packages are swapped together, since they
+// use each other's types.
 type Piece struct {
 	Name     string
 	packages []counterpart
 }
 
-// counterpart is a package below client-go, and the one below this module that has its names.
+// counterpart is a package of client-go and the package of this module that has its names.
 type counterpart struct{ clientGo, ours string }
 
 // Pieces are all that can be swapped.
@@ -48,14 +49,15 @@ func PieceNames() []string {
 	return names
 }
 
-// choose finds pieces by name; no names are all.
+// choose finds pieces by name; without names it returns all.
 func choose(names []string) ([]Piece, error) {
 	if len(names) == 0 {
 		return Pieces, nil
 	}
 	for _, name := range names {
 		if !slices.Contains(PieceNames(), name) {
-			return nil, bad("there is no piece %q: there are %s", name, strings.Join(PieceNames(), ", "))
+			return nil, bad("there is no piece %q: there are %s", name,
+				strings.Join(PieceNames(), ", "))
 		}
 	}
 	var chosen []Piece
@@ -67,7 +69,7 @@ func choose(names []string) ([]Piece, error) {
 	return chosen, nil
 }
 
-// export is one package of ours that takes the place of one of client-go's.
+// export is one of our packages that replaces one of client-go's.
 type export struct {
 	counterpart
 	files map[string]*ast.File // by name; without tests
@@ -78,7 +80,8 @@ func load(stack string, pieces []Piece) ([]export, error) {
 	var exports []export
 	for _, piece := range pieces {
 		for _, c := range piece.packages {
-			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)), parser.ParseComments)
+			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)),
+				parser.ParseComments)
 			if err != nil {
 				return nil, bad("the source of %s: %v", path.Join(stackPath, c.ours), err)
 			}
@@ -88,13 +91,13 @@ func load(stack string, pieces []Piece) ([]export, error) {
 	return exports, nil
 }
 
-// covered tells whether our packages have each name that the packages they take the place of export.
+// covered reports whether our packages have every name that the replaced packages export.
 func (p *program) covered(exports []export) error {
 	var missing []string
 	for _, e := range exports {
 		dir := filepath.Join(p.clientGo.Dir, filepath.FromSlash(e.clientGo))
 		if !exists(dir) {
-			continue // an older client-go may not have had it
+			continue // an older client-go may lack it
 		}
 		theirs, err := parseFolder(dir, 0)
 		if err != nil {
@@ -108,12 +111,13 @@ func (p *program) covered(exports []export) error {
 		}
 	}
 	if len(missing) > 0 {
-		return bad("%s exports what %s does not have: %s. Leave that piece out with --pieces", p.clientGo, stackPath, strings.Join(missing, ", "))
+		return bad("%s exports what %s does not have: %s. Leave that piece out with --pieces",
+			p.clientGo, stackPath, strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// parseFolder parses the Go files of a folder that the go command sees, without tests.
+// parseFolder parses the Go files of a folder that the go command would compile, without tests.
 func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -122,10 +126,12 @@ func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
 	files := map[string]*ast.File{}
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || strings.ContainsAny(name[:1], "._") || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if entry.IsDir() || strings.ContainsAny(name[:1], "._") ||
+			!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, mode|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil,
+			mode|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}

@@ -16,18 +16,18 @@ import (
 
 const clientGoPath = "k8s.io/client-go"
 
-// program is what a build consists of before anything is swapped.
+// program describes a build before anything is swapped.
 type program struct {
-	dir      string             // the folder that was named
+	dir      string             // the folder named by the user
 	root     string             // the folder of its go.mod
 	mod      *modfile.File      // that go.mod
-	work     *goWork            // its go.work, or what would be the same
-	workPath string             // its go.work; "" without
+	work     *goWork            // its go.work, or an equivalent one
+	workPath string             // its go.work; "" if absent
 	modules  map[string]*module // the build list, by path
 	clientGo *module
 }
 
-// inspect asks the go command what the program in dir is built from.
+// inspect asks the go command for the modules of the program in dir.
 func inspect(ctx context.Context, dir string) (*program, error) {
 	dir, err := realFolder(dir)
 	if err != nil {
@@ -51,12 +51,13 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	}
 	p.clientGo = p.modules[clientGoPath]
 	if p.clientGo == nil {
-		return nil, bad("%s is not in the build of %s (%s): there is nothing to swap", clientGoPath, p.mod.Module.Mod.Path, p.root)
+		return nil, bad("%s is not in the build of %s (%s): there is nothing to swap", clientGoPath,
+			p.mod.Module.Mod.Path, p.root)
 	}
 	if err := p.supported(); err != nil {
 		return nil, err
 	}
-	if p.clientGo.Dir == "" { // in the build list, and nobody has needed its files so far
+	if p.clientGo.Dir == "" { // in the build list, but its files have not been needed yet
 		from := p.clientGo
 		if from.Replace != nil {
 			from = from.Replace
@@ -68,8 +69,8 @@ func inspect(ctx context.Context, dir string) (*program, error) {
 	return p, nil
 }
 
-// buildList lists the modules of the program's own build. In a workspace the go command may write to go.work.sum as it does:
-// so it works on a copy.
+// buildList lists the modules of the program's own build. In a workspace it uses a copy, because
+// the go command may write to go.work.sum.
 func (p *program) buildList(ctx context.Context) (map[string]*module, error) {
 	if p.workPath == "" {
 		return buildList(ctx, p.root, "off")
@@ -98,7 +99,8 @@ func (p *program) locate(ctx context.Context) error {
 		return err
 	}
 	if goMod == "" || goMod == os.DevNull {
-		return bad("%s is in no Go module (there is no go.mod in it or above it): give the folder of the program's module", p.dir)
+		return bad("%s is in no Go module (there is no go.mod in it or above it): give the "+
+			"folder of the program's module", p.dir)
 	}
 	p.root = filepath.Dir(goMod)
 	text, err := os.ReadFile(goMod)
@@ -128,7 +130,7 @@ func (p *program) locate(ctx context.Context) error {
 	return nil
 }
 
-// folders are those in which the program's go.mod and its go.work are.
+// folders are those of the program's go.mod and its go.work.
 func (p *program) folders() []string {
 	if p.workPath == "" {
 		return []string{p.root}
@@ -136,11 +138,12 @@ func (p *program) folders() []string {
 	return []string{p.root, filepath.Dir(p.workPath)}
 }
 
-// checkMode refuses the ways of building that a workspace cannot follow.
+// checkMode rejects build modes that a workspace does not support.
 func (p *program) checkMode(ctx context.Context) error {
 	for _, dir := range p.folders() {
 		if list := filepath.Join(dir, "vendor", "modules.txt"); exists(list) {
-			return bad("the program is vendored (%s): a build that takes client-go from there cannot be swapped; swap a copy without that folder", list)
+			return bad("the program is vendored (%s): a build that takes client-go from there "+
+				"cannot be swapped; swap a copy without that folder", list)
 		}
 	}
 	flags, err := goCommand(ctx, p.root, "", "env", "GOFLAGS")
@@ -149,18 +152,19 @@ func (p *program) checkMode(ctx context.Context) error {
 	}
 	for flag := range strings.FieldsSeq(flags) {
 		name := strings.TrimLeft(strings.Trim(flag, `"'`), "-")
-		if strings.HasPrefix(name, "modfile=") || strings.HasPrefix(name, "mod=") && name != "mod=readonly" {
+		if strings.HasPrefix(name, "modfile=") || strings.HasPrefix(name, "mod=") &&
+			name != "mod=readonly" {
 			return bad("GOFLAGS has %s, and Go does not allow that in a workspace: unset it", flag)
 		}
 	}
 	return nil
 }
 
-// supportedVersions are client-go's minor versions that our packages have the names of.
+// supportedVersions are client-go's minor versions whose names our packages have.
 var supportedVersions = []string{"v0.36", "v0.37"}
 
-// supported tells whether ours can stand for the client-go of the build. What comes from a folder, or is a fork's commit,
-// has no version to tell; covered tells about that.
+// supported reports whether ours can replace the client-go of the build. A folder or a commit of a
+// fork has no version; covered checks those.
 func (p *program) supported() error {
 	m := p.clientGo
 	version := m.Version
@@ -171,7 +175,8 @@ func (p *program) supported() error {
 	if minor == "" || minor == "v0.0" || slices.Contains(supportedVersions, minor) {
 		return nil
 	}
-	return bad("the program is built with %s, which is not supported: %s are", m, strings.Join(supportedVersions, ".x and ")+".x")
+	return bad("the program is built with %s, which is not supported: %s are", m,
+		strings.Join(supportedVersions, ".x and ")+".x")
 }
 
 // realFolder is the absolute path of a folder that exists, without symbolic links.

@@ -19,7 +19,8 @@ import (
 	"example.com/informerstack/internal/swap"
 )
 
-// What cannot be swapped is refused with an error that names it, before anything is written.
+// A program that cannot be swapped is refused with an error that names the reason, before anything
+// is written.
 func TestSwap_RefusesBadInput(t *testing.T) {
 	const goMod = "module example.org/program\n\ngo 1.26.0\n"
 	for _, test := range []struct {
@@ -27,7 +28,7 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 		program files
 		options func(*swap.Options) // of the program in its folder, all pieces
 		env     string              // NAME=value
-		want    []string            // what the error says
+		want    []string            // parts of the error
 	}{
 		{
 			name:    "an unknown piece",
@@ -56,7 +57,7 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{"go.mod has no module line"},
 		},
 		{
-			name:    "a go.mod that is none",
+			name:    "a go.mod that does not parse",
 			program: files{"go.mod": "module example.org/program\n\nplease\n"},
 			want:    []string{"go.mod:3", "please"},
 		},
@@ -66,9 +67,10 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{"is vendored", filepath.Join("vendor", "modules.txt")},
 		},
 		{
-			name:    "a vendored workspace",
-			program: files{"go.mod": goMod, "go.work": "go 1.26.0\n\nuse .\n", "vendor/modules.txt": ""},
-			want:    []string{"is vendored"},
+			name: "a vendored workspace",
+			program: files{"go.mod": goMod, "go.work": "go 1.26.0\n\nuse .\n",
+				"vendor/modules.txt": ""},
+			want: []string{"is vendored"},
 		},
 		{
 			name:    "no client-go",
@@ -83,25 +85,31 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 		{
 			name:    "an unsupported version",
 			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.35.4\n"},
-			want:    []string{"k8s.io/client-go@v0.35.4, which is not supported", "v0.36.x and v0.37.x are"},
+			want: []string{"k8s.io/client-go@v0.35.4, which is not supported",
+				"v0.36.x and v0.37.x are"},
 		},
 		{
-			name:    "an unsupported version that replaces a supported one",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => k8s.io/client-go v0.35.4\n"},
-			want:    []string{"k8s.io/client-go@v0.35.4, which is not supported"},
+			name: "an unsupported version that replaces a supported one",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => k8s.io/client-go v0.35.4\n"},
+			want: []string{"k8s.io/client-go@v0.35.4, which is not supported"},
 		},
 		{
 			name: "a fork that exports more",
 			program: files{
-				"go.mod":                       goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n",
-				"fork/go.mod":                  "module k8s.io/client-go\n\ngo 1.26.0\n",
-				"fork/util/workqueue/queue.go": "package workqueue\n\nfunc NewFairQueue() {}\n\ntype Interface interface{}\n",
+				"go.mod": goMod +
+					"\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n",
+				"fork/go.mod": "module k8s.io/client-go\n\ngo 1.26.0\n",
+				"fork/util/workqueue/queue.go": "package workqueue\n\nfunc NewFairQueue() " +
+					"{}\n\ntype Interface interface{}\n",
 			},
-			want: []string{"fork exports what example.com/informerstack does not have: util/workqueue.NewFairQueue", "--pieces"},
+			want: []string{"fork exports what example.com/informerstack does not have: " +
+				"util/workqueue.NewFairQueue", "--pieces"},
 		},
 		{
-			name:    "a go.work that uses others",
-			program: files{"program/go.mod": goMod, "other/go.mod": "module example.org/other\n", "go.work": "go 1.26.0\n\nuse ./other\n"},
+			name: "a go.work that uses others",
+			program: files{"program/go.mod": goMod, "other/go.mod": "module example.org/other\n",
+				"go.work": "go 1.26.0\n\nuse ./other\n"},
 			options: func(o *swap.Options) { o.Program = filepath.Join(o.Program, "program") },
 			want:    []string{"go.work does not use", "program: add it there, or set GOWORK=off"},
 		},
@@ -118,45 +126,58 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{"GOFLAGS has -mod=mod", "unset it"},
 		},
 		{
-			name:    "a folder with other files",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n", "out/mine": ""},
+			name: "a folder with other files",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
+				"out/mine": ""},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "out") },
 			want:    []string{"out has other files in it"},
 		},
 		{
-			name:    "a folder with somebody's go.work",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n", "out/go.work": "go 1.26.0\n"},
+			name: "a folder with a go.work of the user",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
+				"out/go.work": "go 1.26.0\n"},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "out") },
 			want:    []string{"out has other files in it"},
 		},
 		{
-			name:    "the program's own folder",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
+			name: "the program's own folder",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Out = o.Program },
 			want:    []string{"is needed, and ", "is in it", "--out"},
 		},
 		{
-			name:    "a folder with client-go in it",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./forks/one\n", "forks/one/go.mod": "module k8s.io/client-go\n"},
+			name: "a folder with client-go in it",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => ./forks/one\n",
+				"forks/one/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "forks") },
 			want:    []string{filepath.Join("forks", "one"), "is in it"},
 		},
 		{
-			name:    "a folder that cannot be made",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n", "file": ""},
+			name: "a folder that cannot be made",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n",
+				"file": ""},
 			options: func(o *swap.Options) { o.Out = filepath.Join(o.Program, "file", "out") },
 			want:    []string{"the folder to write", "file"},
 		},
 		{
-			name:    "a swap within a swap",
-			program: files{"go.mod": goMod, "go.work": "// Code generated by informerstack swap. DO NOT EDIT.\n\ngo 1.26.0\n\nuse .\n"},
-			want:    []string{"is what an earlier swap wrote", "unset GOWORK"},
+			name: "a swap within a swap",
+			program: files{"go.mod": goMod, "go.work": "// Code generated by informerstack swap. " +
+				"DO NOT EDIT.\n\ngo 1.26.0\n\nuse .\n"},
+			want: []string{"is what an earlier swap wrote", "unset GOWORK"},
 		},
 		{
-			name:    "a stack that is another module",
-			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
+			name: "a stack that is another module",
+			program: files{"go.mod": goMod + "\nrequire k8s.io/client-go v0.37.2\n\nreplace " +
+				"k8s.io/client-go => ./fork\n", "fork/go.mod": "module k8s.io/client-go\n"},
 			options: func(o *swap.Options) { o.Stack = o.Program },
-			want:    []string{"is the module example.org/program, and not example.com/informerstack"},
+			want: []string{
+				"is the module example.org/program, and not example.com/informerstack",
+			},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -190,15 +211,18 @@ func TestSwap_LeavesNothingWhenItIsCancelled(t *testing.T) {
 	dir := program.write(t)
 	before := read(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
-	log := writer(func(string) { cancel() }) // the first thing that is said: the program was looked at
+	// the first output, after the program was inspected
+	log := writer(func(string) { cancel() })
 	out := filepath.Join(dir, "new", "and newer", "out")
 	_, err := swap.Swap(ctx, swap.Options{Program: dir, Out: out, Log: log})
 	require.Error(t, err)
 	assert.Equal(t, before, read(t, dir))
-	assert.NoDirExists(t, filepath.Join(dir, "new"), "folders that were made on the way to the one to write")
+	assert.NoDirExists(t, filepath.Join(dir, "new"),
+		"folders that were made on the way to the one to write")
 }
 
-// serveModules lets the go command find some versions of k8s.io/client-go that have nothing in them, and no other module.
+// serveModules lets the go command find some empty versions of k8s.io/client-go, and no other
+// module.
 func serveModules(t *testing.T) {
 	t.Helper()
 	proxy := t.TempDir()
@@ -206,11 +230,14 @@ func serveModules(t *testing.T) {
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	for _, version := range []string{"v0.35.4", "v0.37.2"} {
 		source := files{"go.mod": "module k8s.io/client-go\n\ngo 1.26.0\n"}.write(t)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, version+".info"), []byte(`{"Version":"`+version+`"}`), 0o644))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, version+".mod"), []byte("module k8s.io/client-go\n\ngo 1.26.0\n"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, version+".info"),
+			[]byte(`{"Version":"`+version+`"}`), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, version+".mod"),
+			[]byte("module k8s.io/client-go\n\ngo 1.26.0\n"), 0o644))
 		zip, err := os.Create(filepath.Join(dir, version+".zip"))
 		require.NoError(t, err)
-		require.NoError(t, modzip.CreateFromDir(zip, module.Version{Path: "k8s.io/client-go", Version: version}, source))
+		require.NoError(t, modzip.CreateFromDir(zip,
+			module.Version{Path: "k8s.io/client-go", Version: version}, source))
 		require.NoError(t, zip.Close())
 	}
 	t.Setenv("GOPROXY", "file://"+proxy)
@@ -219,7 +246,7 @@ func serveModules(t *testing.T) {
 	t.Setenv("GOFLAGS", "-modcacherw") // so that the test can remove it
 }
 
-// files are the text of files by their slash-separated paths.
+// files maps slash-separated paths to the texts of files.
 type files map[string]string
 
 // write writes the files to a new folder.

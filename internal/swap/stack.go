@@ -14,8 +14,9 @@ import (
 
 const stackPath = "example.com/informerstack"
 
-// findStack finds the source of this module: in dir, or else where the program p takes it from, or else where this
-// command was compiled from, or else, for a command that was installed by version, in the module cache.
+// findStack finds the source of this module: in dir, or else in the build of the program p, or else
+// in the folder that this command was compiled from, or else, for a command that was installed by
+// version, in the module cache.
 func findStack(ctx context.Context, p *program, dir string) (string, error) {
 	own := p.modules[stackPath]
 	if dir != "" {
@@ -33,17 +34,19 @@ func findStack(ctx context.Context, p *program, dir string) (string, error) {
 			return found, nil
 		}
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == stackPath && info.Main.Version != "" && info.Main.Version != "(devel)" {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == stackPath &&
+		info.Main.Version != "" && info.Main.Version != "(devel)" {
 		dir, err := download(ctx, stackPath, info.Main.Version)
 		if err != nil {
 			return "", bad("the source of %s: %v: say with --stack where it is", stackPath, err)
 		}
 		return checkStack(dir)
 	}
-	return "", bad("this command does not know where the source of %s is: say so with --stack", stackPath)
+	return "", bad("this command does not know where the source of %s is: say so with --stack",
+		stackPath)
 }
 
-// checkStack tells whether dir is the root of this module.
+// checkStack reports whether dir is the root of this module.
 func checkStack(dir string) (string, error) {
 	dir, err := realFolder(dir)
 	if err != nil {

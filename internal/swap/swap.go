@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package swap builds a program on this stack without touching a line of it.
+// Package swap builds a program on this stack without changing a line of it.
 //
-// It writes a folder with two things: a copy of the client-go that the program's build uses, in which the chosen packages
-// re-export ours (reexport.go), and a go.work that uses the program, that copy and this module (workspace.go). Under that
-// go.work the go command takes the copy for k8s.io/client-go, in the program and in everything it imports, and takes every
-// other module in the version that the program's own build has. To undo is to delete the folder.
+// It writes a folder with two things: a copy of the client-go that the program's build uses, in
+// which the chosen packages re-export ours (reexport.go), and a go.work that uses the program, that
+// copy and this module (workspace.go). Under that go.work the go command takes the copy for
+// k8s.io/client-go, in the program and in everything it imports, and takes every other module in
+// the version that the program's own build has. To undo the swap, delete the folder.
 //
 // Laws:
 //  1. The program's files are only read.
-//  2. The folder is whole or it is not there: what goes wrong leaves what was there before.
+//  2. The folder is complete or absent: an error leaves an earlier folder unchanged.
 //  3. The same program, pieces and stack give the same files.
-//  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work tells.
+//  4. A folder is replaced only if an earlier swap wrote it, as the first line of its go.work
+//     shows.
 //
-// Read swap.go, program.go (what the build uses), pieces.go (what can be swapped), stack.go, folder.go, copy.go, reexport.go,
-// workspace.go, gowork.go and gocmd.go; then go test -v ./internal/swap. Goroutines and locking: none.
+// Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
+// stack.go, folder.go, copy.go, reexport.go, workspace.go, gowork.go and gocmd.go; then go test -v
+// ./internal/swap. Goroutines and locking: none.
 package swap
 
 import (
@@ -25,28 +28,32 @@ import (
 	"strings"
 )
 
-// Options say what is swapped, and where to.
+// Options select the pieces to swap and the folder to write.
 type Options struct {
 	Program string   // a folder in the program's module
 	Out     string   // the folder to write; "" is FolderName in the folder of the program's module
-	Pieces  []string // names of Pieces; none is all of them
-	Stack   string   // the folder of this module's source; "" is the program's own, if it has one, or looks for it
-	Log     io.Writer
+	Pieces  []string // names of Pieces; empty means all
+	// the folder of this module's source; "" means the one in the program's build, else see
+	// findStack
+	Stack string
+	Log   io.Writer
 }
 
-// Result says what was written.
+// Result describes the written folder.
 type Result struct {
-	Dir      string   // the folder that Options.Program named, without symbolic links
+	Dir      string   // Options.Program without symbolic links
 	Program  string   // the root folder of the program's module
 	Out      string   // the folder
 	GoWork   string   // the file in it that GOWORK names
 	ClientGo string   // the client-go that was copied: path@version, or its folder
 	Packages []string // the swapped packages, below k8s.io/client-go
-	Pinned   []string // modules that this stack asks for in other versions than the program: path@version of the program
+	// modules that this stack requires in other versions than the program: path@version of the
+	// program
+	Pinned []string
 }
 
-// Swap writes the folder, compiles the swapped packages under it, and only then puts it in its place.
-// What is wrong with the options or the program is a *BadInputError, and nothing is written.
+// Swap writes the folder, compiles the swapped packages under it, and only then moves it to its
+// place. An error in the options or the program is a *BadInputError, and nothing is written.
 func Swap(ctx context.Context, options Options) (*Result, error) {
 	pieces, err := choose(options.Pieces)
 	if err != nil {
@@ -73,7 +80,8 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	}
 	defer f.abandon()
 
-	fmt.Fprintf(options.Log, "copying %s to %s\n", program.clientGo, filepath.Join(f.path, copyName))
+	fmt.Fprintf(options.Log, "copying %s to %s\n", program.clientGo,
+		filepath.Join(f.path, copyName))
 	if err := f.copyClientGo(program.clientGo.Dir, exports); err != nil {
 		return nil, err
 	}
@@ -86,7 +94,8 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		return nil, err
 	}
 	result := &Result{
-		Dir: program.dir, Program: program.root, Out: f.path, GoWork: filepath.Join(f.path, workFile),
+		Dir: program.dir, Program: program.root, Out: f.path,
+		GoWork:   filepath.Join(f.path, workFile),
 		ClientGo: program.clientGo.String(), Pinned: pinned,
 	}
 	for _, e := range exports {
@@ -99,7 +108,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	return result, f.commit()
 }
 
-// BadInputError says what about the options or the program cannot be served, and what to do.
+// BadInputError is an error in the options or the program, with its remedy.
 type BadInputError struct{ message string }
 
 // Error is the message.

@@ -13,9 +13,10 @@ import (
 
 // workspace is the swapped program: its own modules, this one, and the copy of client-go.
 //
-// Law: every module of the program's own build list, client-go aside, has the same files in the workspace's. This module's
-// requirements would raise some: those are pinned, by a replace line, to what the program has. And in a workspace the go
-// command looks less far into requirements of requirements: what it would lose so, the copy of client-go requires.
+// Law: every module of the program's own build list, client-go aside, has the same files in the
+// workspace's. This module's requirements would raise some: those are pinned by a replace line to
+// the program's version. Also, in a workspace the go command follows fewer indirect requirements:
+// the copy of client-go requires those that would be lost.
 type workspace struct {
 	program *program
 	folder  *folder
@@ -38,7 +39,7 @@ func newWorkspace(p *program, stack string, f *folder) (*workspace, error) {
 	return w, errors.Join(w.work.add(stack), w.work.add(filepath.Join(f.new, copyName)))
 }
 
-// write writes go.work and go.work.sum, checks the law, and returns what had to be pinned, sorted.
+// write writes go.work and go.work.sum, checks the law, and returns the pinned modules, sorted.
 func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
 	for before := 0; ; {
 		if err := w.work.write(filepath.Join(w.folder.new, workFile), w.base()); err != nil {
@@ -54,7 +55,8 @@ func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
 			return pinned, nil
 		}
 		if before > 0 && differ >= before {
-			return nil, fmt.Errorf("the workspace does not take the program's %s", append(raised, lost...)[0])
+			return nil, fmt.Errorf("the workspace does not take the program's %s",
+				append(raised, lost...)[0])
 		}
 		before = differ
 		for _, m := range raised {
@@ -67,7 +69,8 @@ func (w *workspace) write(ctx context.Context) (pinned []string, err error) {
 	}
 }
 
-// base is the folder that the swap moves with: the program's workspace or module, if the swap is in it, and else the swap.
+// base is the folder that is moved together with the swap: the program's workspace or module if it
+// contains the swap, else the swap.
 func (w *workspace) base() string {
 	for _, dir := range slices.Backward(w.program.folders()) {
 		if within(dir, w.folder.path) {
@@ -77,8 +80,8 @@ func (w *workspace) base() string {
 	return w.folder.new
 }
 
-// others lists the modules of the program whose files the workspace takes from elsewhere, and those that it does not have;
-// both sorted.
+// others lists the modules of the program whose files the workspace takes from elsewhere, and those
+// that it does not have; both sorted.
 func (w *workspace) others(ctx context.Context) (raised, lost []*module, err error) {
 	now, err := buildList(ctx, w.program.root, filepath.Join(w.folder.new, workFile))
 	if err != nil {
@@ -99,7 +102,8 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 
 // compile builds the packages below client-go.
 func (w *workspace) compile(ctx context.Context, packages []string) error {
-	args := []string{"build", "-trimpath"} // so that it is cached for the next swap, whose folder has another name at first
+	// so that it is cached for the next swap, whose folder has another name at first
+	args := []string{"build", "-trimpath"}
 	for _, pkg := range packages {
 		args = append(args, clientGoPath+"/"+pkg)
 	}

@@ -6,11 +6,11 @@
 //
 // Work under a lease has two ends. Its context is done when the work is asked to stop: the process
 // shuts down, or the term is over. The right to act ends later, when the term is over: the lease is
-// lost or about to be released. A shutdown may grant the work time to wind up between the two, but
+// lost or about to be released. A shutdown may grant the work time to finish between the two, but
 // never beyond the second.
 //
 // Package leaderelection puts the second end into the first context, and package controller, which
-// does not import leaderelection, finds it there. Then go test ./internal/termcontext. Goroutines:
+// does not import leaderelection, finds it there. Run go test ./internal/termcontext. Goroutines:
 // none. Locking: none.
 package termcontext
 
@@ -40,8 +40,8 @@ func Lasting(ctx context.Context) context.Context {
 }
 
 // lastingContext ends with one context and has the values of another, which does not end. Contexts
-// that are made from it are done as soon as it is: package context finds the cancellation that they
-// hang on, which is no value of values, in the first.
+// derived from it are done as soon as it is: package context looks up their parent's cancellation
+// by a key, which the first context answers.
 type lastingContext struct {
 	context.Context
 	values context.Context

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tour tells the stories of the pieces in reading order: first one change with all its hops, then, piece by piece, what
-// each story and example shows, in the words above it. It runs the tests it tells of, and fails if one of them fails.
+// Tour prints the stories of the pieces in reading order: first one change with all its hops, then,
+// piece by piece, every story and example with the comment above it. It runs these tests, and fails
+// if one of them fails.
 //
 //	go run ./internal/tour [PIECE ...]
 package main
@@ -25,13 +26,14 @@ import (
 	"unicode"
 )
 
-// pieces are the packages on a change's way, in its order, and the one that decides who works.
-var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue", "controller", "leaderelection"}
+// pieces are the packages that a change passes, in order, and leaderelection.
+var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue",
+	"controller", "leaderelection"}
 
-// tells matches the names of the tests that tell a story, and of the examples.
-const tells = "^(TestStory_|Example)"
+// storyNames matches the names of stories and examples.
+const storyNames = "^(TestStory_|Example)"
 
-var isStory = regexp.MustCompile(tells)
+var isStory = regexp.MustCompile(storyNames)
 
 func main() {
 	chosen := pieces
@@ -39,15 +41,15 @@ func main() {
 		chosen = os.Args[1:]
 	}
 	for _, piece := range chosen {
-		if err := tell(piece); err != nil {
+		if err := show(piece); err != nil {
 			fmt.Fprintf(os.Stderr, "tour: %s: %v\n", piece, err)
 			os.Exit(1)
 		}
 	}
 }
 
-// tell runs the stories of one piece and prints what they show.
-func tell(piece string) error {
+// show runs the stories of one piece and prints their output.
+func show(piece string) error {
 	stories, synopsis, err := read(piece)
 	if err != nil {
 		return err
@@ -61,7 +63,8 @@ func tell(piece string) error {
 	for _, s := range stories {
 		result := results[s.name]
 		failed = failed || result.outcome != "pass"
-		fmt.Printf("  %s  %s\n", mark(result.outcome), strings.ReplaceAll(s.shows, "\n", "\n      "))
+		fmt.Printf("  %s  %s\n", mark(result.outcome),
+			strings.ReplaceAll(s.shows, "\n", "\n      "))
 		fmt.Printf("      go test -v -run '^%s$' ./%s\n", s.name, piece)
 		for _, line := range result.logged {
 			fmt.Printf("        %s\n", line)
@@ -80,13 +83,14 @@ func mark(outcome string) string {
 	return "BAD"
 }
 
-// story is a test that tells one.
+// story is a test or example with its description.
 type story struct {
 	name  string
 	shows string // the comment above it, or its name in words
 }
 
-// read finds the stories of a piece in the order of its files, and what its package comment says first.
+// read finds the stories of a piece in the order of its files, and the synopsis of its package
+// comment.
 func read(piece string) (stories []story, synopsis string, err error) {
 	paths, err := filepath.Glob(filepath.Join(piece, "*.go"))
 	if err != nil {
@@ -122,7 +126,8 @@ func comment(fn *ast.FuncDecl) string {
 	if story, ok := strings.CutPrefix(fn.Name.Name, "TestStory_"); ok {
 		return words(story) + "."
 	}
-	return "An example of " + cmp.Or(strings.TrimPrefix(fn.Name.Name, "Example"), "the package") + "."
+	return "An example of " + cmp.Or(strings.TrimPrefix(fn.Name.Name, "Example"), "the package") +
+		"."
 }
 
 // words splits a name at its capitals: LateHandlerGetsReplay is "Late handler gets replay".
@@ -142,15 +147,15 @@ func words(name string) string {
 	return b.String()
 }
 
-// result is what came of a test.
+// result is the outcome of a test.
 type result struct {
 	outcome string
 	logged  []string
 }
 
-// run runs the stories of a piece. A failing one is no error.
+// run runs the stories of a piece. A failing story is not an error.
 func run(piece string) (map[string]result, error) {
-	cmd := exec.Command("go", "test", "-json", "-count=1", "-run", tells, "./"+piece)
+	cmd := exec.Command("go", "test", "-json", "-count=1", "-run", storyNames, "./"+piece)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -168,7 +173,8 @@ func run(piece string) (map[string]result, error) {
 		r := results[event.Test]
 		switch {
 		case event.Action == "output" && strings.HasPrefix(event.Output, hopMark):
-			r.logged = append(r.logged, strings.TrimRight(strings.TrimPrefix(event.Output, hopMark), "\n"))
+			r.logged = append(r.logged,
+				strings.TrimRight(strings.TrimPrefix(event.Output, hopMark), "\n"))
 		case slices.Contains([]string{"pass", "fail", "skip"}, event.Action):
 			r.outcome = event.Action
 		}
@@ -180,5 +186,5 @@ func run(piece string) (map[string]result, error) {
 	return results, nil
 }
 
-// hopMark begins each line that a story wants to be shown; see package trace's stories.
+// hopMark begins each line that a story prints for readers; see package trace's stories.
 const hopMark = "hop: "

@@ -19,7 +19,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Every piece has stories, and a synopsis to begin with.
+// Every piece has stories and a synopsis.
 func TestRead(t *testing.T) {
 	t.Chdir("../..")
 	for _, piece := range pieces {

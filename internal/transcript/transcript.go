@@ -12,10 +12,11 @@
 //	----
 //	ns/a: added@1 deleted@3 added@4
 //
-// Lines that start with # narrate, the lines above ---- are commands, those below it what they printed. Where client-go
-// prints something else, the section ends with a second block, under "---- client-go".
+// Lines that start with # are narration, the lines above ---- are commands, and those below it are
+// their output. If client-go's output differs, the section ends with a second block, under "----
+// client-go".
 //
-// go test -update rewrites what is below the commands.
+// go test -update rewrites the output.
 package transcript
 
 import (
@@ -32,7 +33,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the recorded output of transcripts")
 
-// Ours is the variant whose output stands under "----". Any other variant's stands under "---- VARIANT", where it differs.
+// Ours is the variant whose output is recorded under "----". That of any other variant is recorded
+// under "---- VARIANT" if it differs.
 const Ours = "ours"
 
 const divider = "----"
@@ -64,7 +66,8 @@ type section struct {
 	output map[string][]string
 }
 
-// Glob reads the files that match pattern, which is relative to the package's folder. No match fails the test.
+// Glob reads the files that match pattern, which is relative to the package's folder. No match
+// fails the test.
 func Glob(t testing.TB, pattern string) []*File {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
@@ -80,8 +83,8 @@ func Glob(t testing.TB, pattern string) []*File {
 	return files
 }
 
-// Play runs every command of the file in order and compares what each section printed with what is recorded for variant.
-// exec returns what a command prints: "" or lines.
+// Play runs every command of the file in order and compares the output of each section with the one
+// recorded for variant. exec returns the output of a command: "" or lines.
 func (f *File) Play(t *testing.T, variant string, exec func(Command) string) {
 	t.Helper()
 	for i := range f.sections {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire keeps what a real API server said, and says it again.
+// Package wire records the answers of a real API server and replays them.
 //
 //	kube-apiserver -> e2e -> testdata/wire/*.json -> [wire] -> reflectors, ours and client-go's
 //
-// Read recording.go (the files), replay.go (the server that repeats them); then go test -v ./internal/wire.
-// Goroutines: those of the HTTP server that serves a Replay. Locking: one mutex, held for a look-up.
+// Read recording.go (the files), replay.go (the server that repeats them); then go test -v
+// ./internal/wire. Goroutines: those of the HTTP server that serves a Replay. Locking: one mutex,
+// held for a look-up.
 package wire
 
 import (
@@ -52,8 +53,8 @@ func Load(file string) (*Recording, error) {
 	return &r, nil
 }
 
-// Save writes a recording, with uids and times that do not differ from one recording to the next. All else is the
-// server's, byte by byte but for white space.
+// Save writes a recording, with uids and times that do not differ from one recording to the next.
+// All else is the server's, byte by byte but for white space.
 func (r *Recording) Save(file string) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -70,7 +71,7 @@ var (
 	moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 )
 
-// steady numbers the uids in order of appearance, and makes every moment the same.
+// steady numbers the uids in order of appearance, and sets every time to the same value.
 func steady(text []byte) []byte {
 	numbers := map[string]int{}
 	text = uid.ReplaceAllFunc(text, func(found []byte) []byte {
@@ -82,7 +83,8 @@ func steady(text []byte) []byte {
 	return moment.ReplaceAll(text, []byte("2026-01-01T00:00:00Z"))
 }
 
-// write sends the answer as the server did: compact JSON, one line for a body and one for each event.
+// write sends the answer as the server did: compact JSON, one line for a body and one for each
+// event.
 func (e *Exchange) write(w http.ResponseWriter) error {
 	for name, value := range e.Header {
 		w.Header().Set(name, value)

@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Replay is an http.Handler that answers as recorded: each exchange once, in the order of the recording among those that
-// fit a request. It is safe for concurrent use.
+// Replay is an http.Handler that answers as recorded: each exchange once, in the order of the
+// recording among those that fit a request. It is safe for concurrent use.
 //
-// A request fits if method, path and what decides about the answer are the recorded ones (see deciding); a client is free
-// to choose limits and timeouts. A watch that was not recorded is silent until its client leaves, as one on a collection
-// in which nothing happens. Any other request that was not recorded gets 501.
+// A request fits if its method, path and deciding parameters are the recorded ones (see deciding);
+// limits and timeouts may differ. A watch that was not recorded is silent until its client leaves,
+// like one on a collection without changes. Any other request that was not recorded gets 501.
 type Replay struct {
 	mu     sync.Mutex
 	left   []Exchange
@@ -28,16 +28,18 @@ func NewReplay(r *Recording) *Replay {
 }
 
 // deciding are the query parameters that must be as recorded.
-var deciding = []string{"watch", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "continue", "labelSelector"}
+var deciding = []string{"watch", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
+	"continue", "labelSelector"}
 
-// Left is how many exchanges nobody has asked for yet.
+// Left is the number of exchanges that have not been requested yet.
 func (p *Replay) Left() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.left)
 }
 
-// Served lists the requests so far, those that were not recorded too: method, path and the deciding parameters.
+// Served lists the requests so far, those that were not recorded too: method, path and the deciding
+// parameters.
 func (p *Replay) Served() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +52,7 @@ func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case exchange != nil:
 		if err := exchange.write(w); err != nil {
-			panic(http.ErrAbortHandler) // the client sees a cut stream, as it would
+			panic(http.ErrAbortHandler) // the client sees a cut stream, as from the server
 		}
 	case r.URL.Query().Get("watch") != "":
 		w.Header().Set("Content-Type", "application/json")
@@ -58,7 +60,8 @@ func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 		}
 	default:
-		http.Error(w, fmt.Sprintf("not recorded: %s %s", r.Method, r.URL), http.StatusNotImplemented)
+		http.Error(w, fmt.Sprintf("not recorded: %s %s", r.Method, r.URL),
+			http.StatusNotImplemented)
 	}
 }
 

@@ -29,8 +29,8 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// A reflector that talks to the recording does to its store what the server said, in order and with the server's
-// versions: ours and client-go's the same.
+// A reflector that talks to the recording writes the server's changes to its store, in order and
+// with the server's versions; ours and client-go's do the same.
 func TestReplay_ReflectorFollowsTheServer(t *testing.T) {
 	want := []string{"replace a b", "add c", "update a", "delete b", "replace a c d"}
 	for recording, streaming := range map[string]bool{"list_then_watch": false, "watchlist": true} {
@@ -49,7 +49,8 @@ func TestReplay_ReflectorFollowsTheServer(t *testing.T) {
 
 var version = regexp.MustCompile(` ?@\d+`)
 
-// follow runs a reflector on a recording until it has asked everything and done as much as wanted to its store.
+// follow runs a reflector on a recording until it has made every request and the wanted number of
+// writes to its store.
 func follow(t *testing.T, recording string, streaming bool, wanted int, run runFunc) []string {
 	replay, client := serve(t, recording)
 	s := &journal{}
@@ -72,11 +73,13 @@ func runOurs(ctx context.Context, client rest.Interface, s reflector.Store, stre
 }
 
 func runClientGo(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool) {
-	lw := lister{cache.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything()), !streaming}
-	cache.NewReflectorWithOptions(lw, &corev1.ConfigMap{}, s, cache.ReflectorOptions{}).RunWithContext(ctx)
+	lw := lister{cache.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything()),
+		!streaming}
+	cache.NewReflectorWithOptions(lw, &corev1.ConfigMap{}, s,
+		cache.ReflectorOptions{}).RunWithContext(ctx)
 }
 
-// lister tells client-go's reflector whether to ask for a streaming list.
+// lister declares to client-go's reflector whether the server supports streaming lists.
 type lister struct {
 	*cache.ListWatch
 	refuse bool
@@ -84,7 +87,7 @@ type lister struct {
 
 func (l lister) IsWatchListSemanticsUnSupported() bool { return l.refuse }
 
-// The replay repeats the recorded bytes, and nothing twice.
+// The replay repeats the recorded bytes, each exchange once.
 func TestReplay_AnswersOnce(t *testing.T) {
 	recording := load(t, "pages")
 	server := httptest.NewServer(wire.NewReplay(recording))
@@ -105,7 +108,7 @@ func TestReplay_AnswersOnce(t *testing.T) {
 	assert.Equal(t, http.StatusNotImplemented, response.StatusCode)
 }
 
-// Every recording tells the code of each answer, as the API's conventions have it.
+// Every recording has the code of each answer, as the API's conventions require.
 func TestRecordings_HoldEveryKindOfAnswer(t *testing.T) {
 	codes := map[int]bool{}
 	events := map[string]bool{}
@@ -139,13 +142,14 @@ func serve(t *testing.T, name string) (*wire.Replay, rest.Interface) {
 	replay := wire.NewReplay(load(t, name))
 	server := httptest.NewServer(replay)
 	t.Cleanup(server.CloseClientConnections)
-	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	config := &rest.Config{Host: server.URL,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 	clientset, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return replay, clientset.CoreV1().RESTClient()
 }
 
-// journal is a reflector's store that writes down what is done to it, with every resourceVersion it is told.
+// journal is a reflector's store that records every write and every resourceVersion.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -178,5 +182,6 @@ func (j *journal) Update(obj any) error { return j.write("update", obj) }
 func (j *journal) Delete(obj any) error { return j.write("delete", obj) }
 func (j *journal) Resync() error        { return nil }
 func (j *journal) Replace(list []any, resourceVersion string) error {
-	return j.write("replace", append(slices.Clone(list), &metav1.ObjectMeta{ResourceVersion: resourceVersion})...)
+	return j.write("replace",
+		append(slices.Clone(list), &metav1.ObjectMeta{ResourceVersion: resourceVersion})...)
 }

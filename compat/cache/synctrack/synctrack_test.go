@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/compat/cache/synctrack"
 )
 
-// The same calls in the same order answer the same on both.
+// The same calls in the same order return the same results on both.
 func TestModel_Trackers(t *testing.T) {
 	type async interface {
 		Start(key int)
@@ -63,7 +63,7 @@ func TestModel_Trackers(t *testing.T) {
 	}
 }
 
-func TestTrackers_TellByChannel(t *testing.T) {
+func TestTrackers_NotifyByChannel(t *testing.T) {
 	a := synctrack.NewAsyncTracker[string]("workers")
 	require.Equal(t, "workers", a.Name())
 	a.Start("ns/a")
@@ -82,7 +82,7 @@ func TestTrackers_TellByChannel(t *testing.T) {
 	<-s.Done()
 }
 
-// Whoever asks while a value is computed waits for it; after a Notify nobody gets the old one.
+// A Get during an evaluation waits for its result; after a Notify no Get returns the old value.
 func TestLazy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var evaluations atomic.Int32

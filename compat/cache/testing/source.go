@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package framework has sources of objects for tests: in-memory ListerWatchers whose content a test changes.
+// Package framework has sources of objects for tests: in-memory ListerWatchers whose content a test
+// changes.
 //
 //	[source] <- List, Watch - reflector
 //
-// Read source.go. The package has client-go's name, and package apitest more faithful servers. Goroutines: the
-// broadcaster's, until Shutdown. Locking: mu guards a source.
+// Read source.go. The package has client-go's name; package apitest has a more faithful server.
+// Goroutines: the broadcaster's, until Shutdown. Locking: mu guards a source.
 //
 // Source: tools/cache/testing/fake_controller_source.go FakeControllerSource
 package framework
@@ -26,18 +27,18 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// FakeControllerSource is a collection that can be listed and watched. Objects that are put in get a resourceVersion, and
-// must not be changed afterwards; those that come out of List are copies.
+// FakeControllerSource is a collection that can be listed and watched. Added objects get a
+// resourceVersion, and must not be changed afterwards; List returns copies.
 //
 //	C1  log[i] was the change with resourceVersion version-len(log)+1+i
 //
 // Source: tools/cache/testing/fake_controller_source.go FakeControllerSource
 type FakeControllerSource struct {
-	// Items holds the objects. It is for tests that are alone with the source.
+	// Items holds the objects. It may be used only without concurrent calls.
 	Items map[identity]runtime.Object
 	// Broadcaster hands events to watchers. ResetWatch replaces it.
 	Broadcaster *watch.Broadcaster
-	// ListError, if set, is what List returns.
+	// ListError, if set, is the error that List returns.
 	ListError error
 
 	mu       sync.RWMutex
@@ -46,7 +47,8 @@ type FakeControllerSource struct {
 	version  int
 }
 
-// identity tells apart objects of one name, of which one was deleted before the other was made.
+// identity distinguishes objects of one name, the first of which was deleted before the next was
+// created.
 type identity struct {
 	namespace, name string
 	uid             types.UID
@@ -68,56 +70,66 @@ type FakePVCControllerSource struct {
 
 // NewFakeControllerSource returns an empty source.
 func NewFakeControllerSource() *FakeControllerSource {
-	return &FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}
+	return &FakeControllerSource{Items: map[identity]runtime.Object{},
+		Broadcaster: newBroadcaster()}
 }
 
 // NewFakePVControllerSource returns an empty source.
 func NewFakePVControllerSource() *FakePVControllerSource {
-	return &FakePVControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}}
+	return &FakePVControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{},
+		Broadcaster: newBroadcaster()}}
 }
 
 // NewFakePVCControllerSource returns an empty source.
 func NewFakePVCControllerSource() *FakePVCControllerSource {
-	return &FakePVCControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{}, Broadcaster: newBroadcaster()}}
+	return &FakePVCControllerSource{FakeControllerSource{Items: map[identity]runtime.Object{},
+		Broadcaster: newBroadcaster()}}
 }
 
-// newBroadcaster makes writers wait for watchers that are 100 events behind.
-func newBroadcaster() *watch.Broadcaster { return watch.NewBroadcaster(100, watch.WaitIfChannelFull) }
+// newBroadcaster returns a Broadcaster whose writers wait for watchers that are 100 events behind.
+func newBroadcaster() *watch.Broadcaster {
+	return watch.NewBroadcaster(100, watch.WaitIfChannelFull)
+}
 
-// Add puts obj in, and tells watchers.
-func (f *FakeControllerSource) Add(obj runtime.Object) { f.tell(watch.Added, obj) }
+// Add adds obj and notifies watchers.
+func (f *FakeControllerSource) Add(obj runtime.Object) { f.change(watch.Added, obj) }
 
-// Modify replaces obj, and tells watchers.
-func (f *FakeControllerSource) Modify(obj runtime.Object) { f.tell(watch.Modified, obj) }
+// Modify replaces obj and notifies watchers.
+func (f *FakeControllerSource) Modify(obj runtime.Object) { f.change(watch.Modified, obj) }
 
-// Delete takes out the object called as lastValue is, and tells watchers.
+// Delete removes the object with lastValue's name and notifies watchers.
 func (f *FakeControllerSource) Delete(lastValue runtime.Object) {
-	f.tell(watch.Deleted, lastValue)
+	f.change(watch.Deleted, lastValue)
 }
 
-// AddDropWatch is Add that no present watcher hears of.
-func (f *FakeControllerSource) AddDropWatch(obj runtime.Object) { f.hide(watch.Added, obj) }
+// AddDropWatch is Add without a notification of present watchers.
+func (f *FakeControllerSource) AddDropWatch(obj runtime.Object) {
+	f.changeUnwatched(watch.Added, obj)
+}
 
-// ModifyDropWatch is Modify that no present watcher hears of.
-func (f *FakeControllerSource) ModifyDropWatch(obj runtime.Object) { f.hide(watch.Modified, obj) }
+// ModifyDropWatch is Modify without a notification of present watchers.
+func (f *FakeControllerSource) ModifyDropWatch(obj runtime.Object) {
+	f.changeUnwatched(watch.Modified, obj)
+}
 
-// DeleteDropWatch is Delete that no present watcher hears of.
+// DeleteDropWatch is Delete without a notification of present watchers.
 func (f *FakeControllerSource) DeleteDropWatch(lastValue runtime.Object) {
-	f.hide(watch.Deleted, lastValue)
+	f.changeUnwatched(watch.Deleted, lastValue)
 }
 
-// tell changes the collection, and tells watchers.
-func (f *FakeControllerSource) tell(what watch.EventType, obj runtime.Object) {
+// change changes the collection and notifies watchers.
+func (f *FakeControllerSource) change(what watch.EventType, obj runtime.Object) {
 	f.Change(watch.Event{Type: what, Object: obj}, 1)
 }
 
-// hide changes the collection, and tells only who watches from an older resourceVersion.
-func (f *FakeControllerSource) hide(what watch.EventType, obj runtime.Object) {
+// changeUnwatched changes the collection; only later watches from an older resourceVersion get the
+// event.
+func (f *FakeControllerSource) changeUnwatched(what watch.EventType, obj runtime.Object) {
 	f.Change(watch.Event{Type: what, Object: obj}, 0)
 }
 
-// Change applies e and sets its object's resourceVersion. Present watchers hear of it with watchProbability, from 0 to 1.
-// It panics over an object without metadata.
+// Change applies e and sets its object's resourceVersion. Present watchers get the event with
+// watchProbability, from 0 to 1. It panics if an object has no metadata.
 func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 	object, err := meta.Accessor(e.Object)
 	if err != nil {
@@ -142,7 +154,7 @@ func (f *FakeControllerSource) Change(e watch.Event, watchProbability float64) {
 	}
 }
 
-// ResetWatch ends every watch and forgets what happened, so that watchers must list again.
+// ResetWatch ends every watch and drops the history, so that watchers must list again.
 func (f *FakeControllerSource) ResetWatch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,8 +206,8 @@ func (f *FakeControllerSource) listAs(list runtime.Object) (runtime.Object, erro
 	return list, nil
 }
 
-// Watch returns a watch that begins with what happened since options.ResourceVersion, or an expiry where that is
-// forgotten.
+// Watch returns a watch that begins with the events since options.ResourceVersion, or an expiry if
+// they were dropped.
 func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	from, err := strconv.Atoi(options.ResourceVersion)
 	if err != nil {
@@ -213,7 +225,8 @@ func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interfac
 	case from == f.version:
 		return f.Broadcaster.Watch()
 	case from < oldest:
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, oldest))
+		return nil, apierrors.NewResourceExpired(
+			fmt.Sprintf("too old resource version: %d (%d)", from, oldest))
 	}
 	var missed []watch.Event
 	for _, e := range f.log[from-oldest+1:] {
@@ -222,7 +235,8 @@ func (f *FakeControllerSource) Watch(options metav1.ListOptions) (watch.Interfac
 	return f.Broadcaster.WatchWithPrefix(missed)
 }
 
-// IsWatchListSemanticsUnSupported says that a source has no streaming lists, so that nobody tries.
+// IsWatchListSemanticsUnSupported reports that a source has no streaming lists, so that reflectors
+// do not request one.
 func (f *FakeControllerSource) IsWatchListSemanticsUnSupported() bool { return true }
 
 var errShutDown = errors.New("the source was shut down")

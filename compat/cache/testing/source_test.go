@@ -18,7 +18,7 @@ import (
 	framework "example.com/informerstack/compat/cache/testing"
 )
 
-// source is what both sources can do.
+// source has the methods of both sources.
 type source interface {
 	Add(obj runtime.Object)
 	Modify(obj runtime.Object)
@@ -45,7 +45,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s source)) {
 	t.Run("impl=client-go", func(t *testing.T) { test(t, clientgo.NewFakeControllerSource()) })
 }
 
-// next is the next event in one line.
+// next returns the next event as one line.
 func next(t *testing.T, w watch.Interface) string {
 	t.Helper()
 	e, ok := <-w.ResultChan()
@@ -54,7 +54,7 @@ func next(t *testing.T, w watch.Interface) string {
 	return string(e.Type) + " " + p.Name + "@" + p.ResourceVersion
 }
 
-func TestSource_ReplaysWhatAWatchMissed(t *testing.T) {
+func TestSource_ReplaysMissedEvents(t *testing.T) {
 	onBoth(t, func(t *testing.T, s source) {
 		s.Add(pod("a"))
 		w, err := s.Watch(from("1"))
@@ -84,7 +84,7 @@ func TestSource_ReplaysWhatAWatchMissed(t *testing.T) {
 	})
 }
 
-func TestSource_ForgetsWhatWasReset(t *testing.T) {
+func TestSource_ResetDropsTheHistory(t *testing.T) {
 	onBoth(t, func(t *testing.T, s source) {
 		s.Add(pod("a"))
 		s.Add(pod("b"))

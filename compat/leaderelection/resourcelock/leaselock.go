@@ -13,8 +13,8 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// LeaseLock keeps the record in the spec of a Lease. It is for one goroutine at a time, which may set the fields between two
-// calls; Identity and Describe only read them.
+// LeaseLock keeps the record in the spec of a Lease. One goroutine at a time may use it, and may
+// set the fields between two calls; Identity and Describe only read them.
 //
 // Source: tools/leaderelection/resourcelock/leaselock.go LeaseLock
 type LeaseLock struct {
@@ -22,13 +22,13 @@ type LeaseLock struct {
 	LeaseMeta  metav1.ObjectMeta
 	Client     coordinationv1client.LeasesGetter
 	LockConfig ResourceLockConfig
-	// Labels are put on the Lease by whoever writes it; other labels stay.
+	// Labels are added to the Lease by each write; other labels stay.
 	Labels map[string]string
 
 	lock resourcelock.LeaseLock // holds the version that was last read or written
 }
 
-// ours is the lock that does the work, with the fields as they are now.
+// ours returns the underlying lock, with the present values of the fields.
 func (l *LeaseLock) ours() *resourcelock.LeaseLock {
 	l.lock.LeaseMeta, l.lock.LockConfig, l.lock.Labels = l.LeaseMeta, l.LockConfig, l.Labels
 	if l.Client != nil {
@@ -42,7 +42,7 @@ func (l *LeaseLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, err
 	return l.ours().Get(ctx)
 }
 
-// Create makes the Lease.
+// Create creates the Lease.
 func (l *LeaseLock) Create(ctx context.Context, ler LeaderElectionRecord) error {
 	return l.ours().Create(ctx, ler)
 }
@@ -64,12 +64,12 @@ func (l *LeaseLock) Identity() string { return l.LockConfig.Identity }
 // UID returns the UID of the Lease as it was last read or written. Fencing tokens carry it.
 func (l *LeaseLock) UID() types.UID { return l.lock.UID() }
 
-// LeaseSpecToLeaderElectionRecord returns what spec says, with zero values for what it leaves out.
+// LeaseSpecToLeaderElectionRecord converts spec to a record, with zero values for absent fields.
 func LeaseSpecToLeaderElectionRecord(spec *coordinationv1.LeaseSpec) *LeaderElectionRecord {
 	return resourcelock.LeaseSpecToLeaderElectionRecord(spec)
 }
 
-// LeaderElectionRecordToLeaseSpec returns a spec that says the same as ler.
+// LeaderElectionRecordToLeaseSpec converts ler to a spec.
 func LeaderElectionRecordToLeaseSpec(ler *LeaderElectionRecord) coordinationv1.LeaseSpec {
 	return resourcelock.LeaderElectionRecordToLeaseSpec(ler)
 }

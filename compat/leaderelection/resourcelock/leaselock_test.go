@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 what client-go deprecates is compared with ours
+//lint:file-ignore SA1019 deprecated names of client-go are compared with ours
 
 package resourcelock_test
 
@@ -29,7 +29,7 @@ var (
 	_ core.Identified        = (*resourcelock.LeaseLock)(nil)
 )
 
-// lock is one of the two LeaseLocks as client-go's, and its fields.
+// lock is one of the two LeaseLocks as client-go's interface, with its fields.
 type lock struct {
 	reference.Interface
 	labels   *map[string]string
@@ -42,38 +42,44 @@ func locks(t *testing.T, test func(t *testing.T, l lock, client kubernetes.Inter
 	t.Run("impl=ours", func(t *testing.T) {
 		client := fake.NewClientset()
 		l := &resourcelock.LeaseLock{
-			LeaseMeta: meta, Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
+			LeaseMeta: meta, Client: client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: "a"},
 		}
-		test(t, lock{adapt.Lock(l), &l.Labels, (*reference.EventRecorder)(&l.LockConfig.EventRecorder)}, client)
+		test(t, lock{adapt.Lock(l), &l.Labels,
+			(*reference.EventRecorder)(&l.LockConfig.EventRecorder)}, client)
 	})
 	t.Run("impl=client-go", func(t *testing.T) {
 		client := fake.NewClientset()
 		l := &reference.LeaseLock{
-			LeaseMeta: meta, Client: client.CoordinationV1(), LockConfig: reference.ResourceLockConfig{Identity: "a"},
+			LeaseMeta: meta, Client: client.CoordinationV1(),
+			LockConfig: reference.ResourceLockConfig{Identity: "a"},
 		}
 		test(t, lock{l, &l.Labels, &l.LockConfig.EventRecorder}, client)
 	})
 }
 
-// recorder keeps what it is told.
+// recorder records events.
 type recorder struct{ events []string }
 
 func (r *recorder) Eventf(obj runtime.Object, eventType, reason, message string, args ...any) {
 	lease := obj.(*coordinationv1.Lease)
-	r.events = append(r.events, eventType+" "+reason+" "+lease.APIVersion+" "+lease.Kind+" "+lease.Namespace+"/"+lease.Name+": "+args[0].(string))
+	r.events = append(r.events, eventType+" "+reason+" "+lease.APIVersion+" "+lease.Kind+" "+
+		lease.Namespace+"/"+lease.Name+": "+args[0].(string))
 }
 
 // record is a's, renewed a whole number of seconds ago.
 func record() reference.LeaderElectionRecord {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local))
 	return reference.LeaderElectionRecord{
-		HolderIdentity: "a", LeaseDurationSeconds: 15, AcquireTime: at, RenewTime: at, LeaderTransitions: 3,
-		Strategy: coordinationv1.OldestEmulationVersion, PreferredHolder: "b",
+		HolderIdentity: "a", LeaseDurationSeconds: 15, AcquireTime: at, RenewTime: at,
+		LeaderTransitions: 3,
+		Strategy:          coordinationv1.OldestEmulationVersion, PreferredHolder: "b",
 	}
 }
 
 func leaseOn(t *testing.T, client kubernetes.Interface) *coordinationv1.Lease {
-	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "lock", metav1.GetOptions{})
+	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "lock",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	return lease
 }
@@ -81,7 +87,8 @@ func leaseOn(t *testing.T, client kubernetes.Interface) *coordinationv1.Lease {
 func relabel(t *testing.T, client kubernetes.Interface, labels map[string]string) {
 	lease := leaseOn(t, client)
 	lease.Labels = labels
-	_, err := client.CoordinationV1().Leases("kube-system").Update(t.Context(), lease, metav1.UpdateOptions{})
+	_, err := client.CoordinationV1().Leases("kube-system").Update(t.Context(), lease,
+		metav1.UpdateOptions{})
 	require.NoError(t, err)
 }
 
@@ -91,7 +98,8 @@ func TestLeaseLock(t *testing.T) {
 		assert.Equal(t, "a", l.Identity())
 		_, _, err := l.Get(t.Context())
 		assert.True(t, apierrors.IsNotFound(err))
-		assert.EqualError(t, l.Update(t.Context(), record()), "lease not initialized, call get or create first")
+		assert.EqualError(t, l.Update(t.Context(), record()),
+			"lease not initialized, call get or create first")
 
 		require.NoError(t, l.Create(t.Context(), record()))
 		assert.True(t, apierrors.IsAlreadyExists(l.Create(t.Context(), record())))
@@ -112,7 +120,8 @@ func TestLeaseLock(t *testing.T) {
 	})
 }
 
-// The labels of the lock are put on the Lease, and the others that it has stay. The field may be set at any time.
+// The labels of the lock are added to the Lease, and its other labels stay. The field may be set at
+// any time.
 func TestLeaseLock_Labels(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, client kubernetes.Interface) {
 		require.NoError(t, l.Create(t.Context(), record()))
@@ -120,7 +129,8 @@ func TestLeaseLock_Labels(t *testing.T) {
 
 		*l.labels = map[string]string{"leader": "a"}
 		require.NoError(t, l.Update(t.Context(), record()))
-		assert.Equal(t, map[string]string{"leader": "a"}, leaseOn(t, client).Labels, "on a Lease that had none")
+		assert.Equal(t, map[string]string{"leader": "a"}, leaseOn(t, client).Labels,
+			"on a Lease that had none")
 
 		relabel(t, client, map[string]string{"leader": "b", "other": "x"})
 		_, _, err := l.Get(t.Context())
@@ -140,11 +150,12 @@ func TestLeaseLock_Labels(t *testing.T) {
 func TestLeaseLock_RecordEvent(t *testing.T) {
 	locks(t, func(t *testing.T, l lock, _ kubernetes.Interface) {
 		require.NoError(t, l.Create(t.Context(), record()))
-		l.RecordEvent("is told to nobody")
+		l.RecordEvent("is dropped")
 		r := &recorder{}
 		*l.recorder = r
 		l.RecordEvent("became leader")
-		assert.Equal(t, []string{"Normal LeaderElection coordination.k8s.io/v1 Lease kube-system/lock: a became leader"}, r.events)
+		assert.Equal(t, []string{"Normal LeaderElection coordination.k8s.io/v1 Lease " +
+			"kube-system/lock: a became leader"}, r.events)
 	})
 }
 
@@ -157,12 +168,13 @@ func TestConversions(t *testing.T) {
 	assert.Equal(t, []byte("x,y"), resourcelock.ConcatRawRecord([]byte("x"), []byte("y")))
 }
 
-// A MultiLock of two Leases: two holders are none.
+// A MultiLock of two Leases: two different holders count as UnknownLeader.
 func TestMultiLock(t *testing.T) {
 	ctx, client := t.Context(), fake.NewClientset()
 	leaseLock := func(name, identity string) *resourcelock.LeaseLock {
 		return &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}, Client: client.CoordinationV1(),
+			LeaseMeta:  metav1.ObjectMeta{Namespace: "kube-system", Name: name},
+			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		}
 	}

@@ -12,17 +12,22 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// New returns a lock on the Lease ns/name; lockType must be LeasesResourceLock. coreClient is not used.
+// New returns a lock on the Lease ns/name; lockType must be LeasesResourceLock. coreClient is not
+// used.
 //
 // Source: tools/leaderelection/resourcelock/interface.go New
-func New(lockType string, ns string, name string, coreClient corev1.CoreV1Interface, coordinationClient coordinationv1.CoordinationV1Interface, rlc ResourceLockConfig) (Interface, error) {
+func New(lockType string, ns string, name string, coreClient corev1.CoreV1Interface,
+	coordinationClient coordinationv1.CoordinationV1Interface,
+	rlc ResourceLockConfig) (Interface, error) {
 	return NewWithLabels(lockType, ns, name, coreClient, coordinationClient, rlc, nil)
 }
 
-// NewWithLabels is New for a lock whose holder puts labels on the Lease.
+// NewWithLabels is New for a lock whose holder adds labels to the Lease.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewWithLabels
-func NewWithLabels(lockType string, ns string, name string, coreClient corev1.CoreV1Interface, coordinationClient coordinationv1.CoordinationV1Interface, rlc ResourceLockConfig, labels map[string]string) (Interface, error) {
+func NewWithLabels(lockType string, ns string, name string, coreClient corev1.CoreV1Interface,
+	coordinationClient coordinationv1.CoordinationV1Interface, rlc ResourceLockConfig,
+	labels map[string]string) (Interface, error) {
 	if err := checkType(lockType); err != nil {
 		return nil, err
 	}
@@ -48,12 +53,13 @@ func checkType(lockType string) error {
 	return fmt.Errorf("Invalid lock-type %s", lockType)
 }
 
-// NewFromKubeconfig is New with a client made from kubeconfig, which is not changed. A request takes half of renewDeadline at
-// most, but never less than a second of time, so that a single one that hangs does not cost the lease. An invalid kubeconfig
-// is an error; client-go panics.
+// NewFromKubeconfig is New with a client made from kubeconfig, which is not changed. The timeout of
+// a request is half of renewDeadline, but at least a second, so that one hanging request does not
+// lose the lease. An invalid kubeconfig is an error; client-go panics.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewFromKubeconfig
-func NewFromKubeconfig(lockType string, ns string, name string, rlc ResourceLockConfig, kubeconfig *restclient.Config, renewDeadline time.Duration) (Interface, error) {
+func NewFromKubeconfig(lockType string, ns string, name string, rlc ResourceLockConfig,
+	kubeconfig *restclient.Config, renewDeadline time.Duration) (Interface, error) {
 	own := restclient.AddUserAgent(restclient.CopyConfig(kubeconfig), "leader-election")
 	own.Timeout = max(renewDeadline/2, time.Second)
 	coordinationClient, err := coordinationv1.NewForConfig(own)

@@ -17,14 +17,17 @@ import (
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 )
 
-// kinds are those that there once were, the one that is left, and one that never was.
-var kinds = []string{"endpoints", "configmaps", "leases", "endpointsleases", "configmapsleases", "pods", ""}
+// kinds are the removed kinds of locks, the remaining one, and an unknown one.
+var kinds = []string{"endpoints", "configmaps", "leases", "endpointsleases", "configmapsleases",
+	"pods", ""}
 
 func TestNew_KnowsClientGosKinds(t *testing.T) {
 	client := fake.NewClientset()
 	for _, kind := range kinds {
-		_, want := reference.New(kind, "kube-system", "lock", client.CoreV1(), client.CoordinationV1(), reference.ResourceLockConfig{})
-		_, got := resourcelock.New(kind, "kube-system", "lock", client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{})
+		_, want := reference.New(kind, "kube-system", "lock", client.CoreV1(),
+			client.CoordinationV1(), reference.ResourceLockConfig{})
+		_, got := resourcelock.New(kind, "kube-system", "lock", client.CoreV1(),
+			client.CoordinationV1(), resourcelock.ResourceLockConfig{})
 		if want == nil {
 			assert.NoError(t, got, kind)
 			continue
@@ -35,7 +38,8 @@ func TestNew_KnowsClientGosKinds(t *testing.T) {
 
 func TestNewWithLabels(t *testing.T) {
 	client := fake.NewClientset()
-	l, err := resourcelock.NewWithLabels(resourcelock.LeasesResourceLock, "kube-system", "lock", nil, client.CoordinationV1(),
+	l, err := resourcelock.NewWithLabels(resourcelock.LeasesResourceLock, "kube-system", "lock",
+		nil, client.CoordinationV1(),
 		resourcelock.ResourceLockConfig{Identity: "a"}, map[string]string{"leader": "a"})
 	require.NoError(t, err)
 	assert.Equal(t, "a", l.Identity())
@@ -44,7 +48,7 @@ func TestNewWithLabels(t *testing.T) {
 	assert.Equal(t, map[string]string{"leader": "a"}, leaseOn(t, client).Labels)
 }
 
-// wire answers no request, and remembers how long each was given, and who made it.
+// wire answers no request; it records the timeout and the user agent of each.
 type wire struct {
 	deadlines  []time.Duration
 	userAgents []string
@@ -57,20 +61,23 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no answer")
 }
 
-// The config is that of all else in the program: it stays as it is.
+// The program uses the config elsewhere: it must not change.
 func TestNewFromKubeconfig(t *testing.T) {
 	for _, test := range []struct{ renewDeadline, want time.Duration }{
 		{10 * time.Second, 5 * time.Second},
 		{time.Second, time.Second},
 	} {
 		w := &wire{}
-		kubeconfig := &rest.Config{Host: "http://localhost", UserAgent: "program", Transport: w, QPS: -1}
-		theirs, err := reference.NewFromKubeconfig("leases", "kube-system", "lock", reference.ResourceLockConfig{Identity: "a"},
+		kubeconfig := &rest.Config{Host: "http://localhost", UserAgent: "program", Transport: w,
+			QPS: -1}
+		theirs, err := reference.NewFromKubeconfig("leases", "kube-system", "lock",
+			reference.ResourceLockConfig{Identity: "a"},
 			kubeconfig, test.renewDeadline)
 		require.NoError(t, err)
 		_, _, err = theirs.Get(t.Context())
 		require.Error(t, err)
-		ours, err := resourcelock.NewFromKubeconfig("leases", "kube-system", "lock", resourcelock.ResourceLockConfig{Identity: "a"},
+		ours, err := resourcelock.NewFromKubeconfig("leases", "kube-system", "lock",
+			resourcelock.ResourceLockConfig{Identity: "a"},
 			kubeconfig, test.renewDeadline)
 		require.NoError(t, err)
 		_, _, err = ours.Get(t.Context())
@@ -83,12 +90,15 @@ func TestNewFromKubeconfig(t *testing.T) {
 	}
 }
 
-// client-go panics over a config of which no client can be made.
+// client-go panics if no client can be made from the config.
 func TestDifference_NewFromKubeconfigReturnsAnError(t *testing.T) {
-	bad := &rest.Config{Host: "http://localhost", QPS: 1, Burst: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}
-	_, err := resourcelock.NewFromKubeconfig("leases", "kube-system", "lock", resourcelock.ResourceLockConfig{}, bad, time.Second)
+	bad := &rest.Config{Host: "http://localhost", QPS: 1, Burst: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}
+	_, err := resourcelock.NewFromKubeconfig("leases", "kube-system", "lock",
+		resourcelock.ResourceLockConfig{}, bad, time.Second)
 	assert.ErrorContains(t, err, "make lock kube-system/lock: ")
 	assert.Panics(t, func() {
-		_, _ = reference.NewFromKubeconfig("leases", "kube-system", "lock", reference.ResourceLockConfig{}, bad, time.Second)
+		_, _ = reference.NewFromKubeconfig("leases", "kube-system", "lock",
+			reference.ResourceLockConfig{}, bad, time.Second)
 	})
 }

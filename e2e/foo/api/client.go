@@ -46,5 +46,5 @@ func (c *Clientset) Foos(namespace string) FooInterface {
 	)
 }
 
-// RESTClient returns what the clients of the set send their requests with.
+// RESTClient returns the client that sends the requests of the set.
 func (c *Clientset) RESTClient() rest.Interface { return c.client }

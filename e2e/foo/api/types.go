@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api is the post's custom resource: a Foo names a Deployment and says how many replicas it has.
+// Package api is the post's custom resource: a Foo names a Deployment and its number of replicas.
 //
-// In a project of its own all of this but the types would be generated. Read types.go, crd.yaml, client.go.
+// In a real project, everything but the types would be generated. Read types.go, crd.yaml,
+// client.go.
 package api
 
 import (
@@ -15,10 +16,10 @@ import (
 // GroupVersion is the API that Foos belong to.
 var GroupVersion = schema.GroupVersion{Group: "samples.example.com", Version: "v1alpha1"}
 
-// FooKind is what a Foo is, in an owner reference for example.
+// FooKind is the kind of a Foo, used in owner references.
 var FooKind = GroupVersion.WithKind("Foo")
 
-// Scheme knows Foos.
+// Scheme contains Foo and FooList.
 var Scheme = runtime.NewScheme()
 
 func init() {
@@ -27,7 +28,7 @@ func init() {
 	utilruntime.Must(metav1.AddMetaToScheme(Scheme))
 }
 
-// Foo wants a Deployment.
+// Foo specifies a Deployment.
 type Foo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -36,21 +37,21 @@ type Foo struct {
 	Status FooStatus `json:"status,omitzero"`
 }
 
-// FooSpec is what is wanted.
+// FooSpec is the desired state.
 type FooSpec struct {
 	// DeploymentName is the Deployment's name, in the Foo's namespace.
 	DeploymentName string `json:"deploymentName"`
-	// Replicas is how many replicas it has. nil leaves that to others.
+	// Replicas is its number of replicas. nil leaves the number to others.
 	Replicas *int32 `json:"replicas,omitempty"`
 }
 
-// FooStatus is what there is.
+// FooStatus is the observed state.
 type FooStatus struct {
-	// AvailableReplicas is how many of the Deployment's replicas are available.
+	// AvailableReplicas is the number of available replicas of the Deployment.
 	AvailableReplicas int32 `json:"availableReplicas"`
 }
 
-// FooList is what a LIST of Foos answers.
+// FooList is the answer to a LIST of Foos.
 type FooList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
@@ -58,7 +59,7 @@ type FooList struct {
 	Items []Foo `json:"items"`
 }
 
-// DeepCopyInto makes out a copy that shares nothing with f.
+// DeepCopyInto makes out a copy that shares no memory with f.
 func (f *Foo) DeepCopyInto(out *Foo) {
 	*out = *f
 	f.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -67,7 +68,7 @@ func (f *Foo) DeepCopyInto(out *Foo) {
 	}
 }
 
-// DeepCopy returns a copy that shares nothing with f.
+// DeepCopy returns a copy that shares no memory with f.
 func (f *Foo) DeepCopy() *Foo {
 	out := new(Foo)
 	f.DeepCopyInto(out)

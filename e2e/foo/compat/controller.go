@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foo is the controller of "Client-go code breakdown (4): Work Queue", whole: it gives each Foo its Deployment.
+// Package foo is the controller of "Client-go code breakdown (4): Work Queue", whole: it gives each
+// Foo its Deployment.
 //
-//	Foo, Deployment -> informers -> enqueueFoo, handleObject -> [queue] -> processNextWorkItem -> syncHandler -> Deployment, Foo
+//	Foo, Deployment -> informers -> enqueueFoo, handleObject -> [queue]
+//	[queue] -> processNextWorkItem -> syncHandler -> Deployment, Foo
 //
-// It is there twice. One copy imports cache and workqueue from client-go, the other from compat, and nothing else differs:
-// those imports stand last in each file, in a group of their own.
+// There are two copies of it. One imports cache and workqueue from client-go, the other from
+// compat, and nothing else differs: those imports are the last group of each file.
 //
-// Since the post, queues have got types and Run a context. What the post's listing leaves out or does otherwise is said where
-// it is done. Foos, for which its project has a generated client, informer and lister, have package api and main.go here.
+// Since the post was written, queues have become typed and Run takes a context. Comments mark other
+// changes to the post's listing. Package api and main.go replace the generated client, informer and
+// lister of the post's project.
 //
 // Read controller.go, whose numbers are the post's, then sync.go and main.go.
 // Goroutines: Main's, which ends them. Locking: none; the caches and the queue have their own.
@@ -42,17 +45,18 @@ type Controller struct {
 	kubeclientset   kubernetes.Interface // writes Deployments
 	sampleclientset *api.Clientset       // writes Foos
 
-	// What is read comes from the informers' caches; Synced says that a cache is complete.
+	// Objects are read from the informers' caches; Synced reports that a cache is complete.
 	deploymentsLister cache.GenericLister
 	deploymentsSynced cache.InformerSynced
 	foosLister        cache.GenericLister
 	foosSynced        cache.InformerSynced
 
-	workqueue workqueue.TypedRateLimitingInterface[string] // keys of Foos that may need something
+	workqueue workqueue.TypedRateLimitingInterface[string] // keys of Foos that may need a change
 	recorder  record.EventRecorder
 }
 
-// NewController returns a controller that follows both informers, which the caller runs. (2. Its start.)
+// NewController returns a controller that follows both informers, which the caller runs. (2. Its
+// start.)
 func NewController(
 	kubeclientset kubernetes.Interface,
 	sampleclientset *api.Clientset,
@@ -60,12 +64,14 @@ func NewController(
 	recorder record.EventRecorder,
 ) (*Controller, error) {
 	c := &Controller{
-		kubeclientset:     kubeclientset,
-		sampleclientset:   sampleclientset,
-		deploymentsLister: cache.NewGenericLister(deploymentInformer.GetIndexer(), appsv1.Resource("deployments")),
+		kubeclientset:   kubeclientset,
+		sampleclientset: sampleclientset,
+		deploymentsLister: cache.NewGenericLister(deploymentInformer.GetIndexer(),
+			appsv1.Resource("deployments")),
 		deploymentsSynced: deploymentInformer.HasSynced,
-		foosLister:        cache.NewGenericLister(fooInformer.GetIndexer(), api.GroupVersion.WithResource("foos").GroupResource()),
-		foosSynced:        fooInformer.HasSynced,
+		foosLister: cache.NewGenericLister(fooInformer.GetIndexer(),
+			api.GroupVersion.WithResource("foos").GroupResource()),
+		foosSynced: fooInformer.HasSynced,
 		workqueue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.DefaultTypedControllerRateLimiter[string](),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "Foos"},
@@ -78,13 +84,14 @@ func NewController(
 	}); err != nil {
 		return nil, fmt.Errorf("follow Foos: %w", err)
 	}
-	// A Foo is also looked at when its Deployment changes, whoever changed it.
+	// A Foo is also synced when its Deployment changes, by any client.
 	if _, err := deploymentInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: c.handleObject,
 		UpdateFunc: func(oldObj, newObj any) {
-			if oldObj.(*appsv1.Deployment).ResourceVersion != newObj.(*appsv1.Deployment).ResourceVersion {
+			before, after := oldObj.(*appsv1.Deployment), newObj.(*appsv1.Deployment)
+			if before.ResourceVersion != after.ResourceVersion {
 				c.handleObject(newObj)
-			} // else a resync: Foos have their own
+			} // otherwise it is a resync: Foos have their own
 		},
 		DeleteFunc: c.handleObject,
 	}); err != nil {
@@ -93,7 +100,7 @@ func NewController(
 	return c, nil
 }
 
-// enqueueFoo puts a Foo's key into the queue, once however often it changes. (3. Enqueue.)
+// enqueueFoo puts a Foo's key into the queue, once for any number of changes. (3. Enqueue.)
 func (c *Controller) enqueueFoo(obj any) {
 	key, err := cache.MetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -106,7 +113,7 @@ func (c *Controller) enqueueFoo(obj any) {
 // handleObject finds the Foo that owns an object.
 func (c *Controller) handleObject(obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj // the watch missed the delete: this is the last state that it knew
+		obj = tombstone.Obj // the watch missed the delete: this is the last known state
 	}
 	object, err := meta.Accessor(obj)
 	if err != nil {
@@ -119,7 +126,7 @@ func (c *Controller) handleObject(obj any) {
 	}
 	foo, err := c.foosLister.ByNamespace(object.GetNamespace()).Get(owner.Name)
 	if err != nil {
-		return // it is deleted, and the object will be, as garbage
+		return // the Foo is deleted; the object will be collected as garbage
 	}
 	c.enqueueFoo(foo)
 }
@@ -128,7 +135,7 @@ func (c *Controller) handleObject(obj any) {
 func (c *Controller) Run(ctx context.Context, threadiness int) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	defer c.workqueue.ShutDown() // ends the workers, once they have looked at what is queued
+	defer c.workqueue.ShutDown() // ends the workers when they have processed the queued keys
 
 	if !cache.WaitForNamedCacheSync("foo", ctx.Done(), c.deploymentsSynced, c.foosSynced) {
 		return fmt.Errorf("wait for the caches: %w", context.Cause(ctx))
@@ -140,13 +147,13 @@ func (c *Controller) Run(ctx context.Context, threadiness int) error {
 	return nil
 }
 
-// runWorker works until the queue is shut down. (5. One key after the other.)
+// runWorker processes keys until the queue is shut down. (5. One key after the other.)
 func (c *Controller) runWorker(ctx context.Context) {
 	for c.processNextWorkItem(ctx) {
 	}
 }
 
-// processNextWorkItem waits for a key and looks at its Foo. It is false when there will be none.
+// processNextWorkItem waits for a key and syncs its Foo. It returns false after the shutdown.
 func (c *Controller) processNextWorkItem(ctx context.Context) bool {
 	key, shutdown := c.workqueue.Get()
 	if shutdown {
@@ -156,9 +163,9 @@ func (c *Controller) processNextWorkItem(ctx context.Context) bool {
 
 	if err := c.syncHandler(ctx, key); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Will try again", "foo", key)
-		c.workqueue.AddRateLimited(key) // later and later; the post leaves this line out
+		c.workqueue.AddRateLimited(key) // with growing delays; the post leaves this line out
 		return true
 	}
-	c.workqueue.Forget(key) // the next failure is a first one again
+	c.workqueue.Forget(key) // the next failure counts as the first again
 	return true
 }

@@ -22,10 +22,10 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// resyncPeriod is how often every Foo is looked at though nothing has changed.
+// resyncPeriod is the time after which every Foo is synced again without a change.
 const resyncPeriod = 10 * time.Minute
 
-// Main is the program around the controller: it looks after the Foos of a namespace until ctx is done.
+// Main is the program around the controller: it handles the Foos of a namespace until ctx is done.
 func Main(ctx context.Context, config *rest.Config, namespace string, threadiness int) error {
 	kubeclientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -36,12 +36,15 @@ func Main(ctx context.Context, config *rest.Config, namespace string, threadines
 		return fmt.Errorf("make a clientset for Foos: %w", err)
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx)) // ends with ctx
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kubeclientset.CoreV1().Events("")})
+	broadcaster.StartRecordingToSink(
+		&typedcorev1.EventSinkImpl{Interface: kubeclientset.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(api.Scheme, corev1.EventSource{Component: "foo-controller"})
 
-	deploymentInformer := newInformer(kubeclientset.AppsV1().RESTClient(), "deployments", namespace, &appsv1.Deployment{})
+	deploymentInformer := newInformer(kubeclientset.AppsV1().RESTClient(), "deployments", namespace,
+		&appsv1.Deployment{})
 	fooInformer := newInformer(sampleclientset.RESTClient(), "foos", namespace, &api.Foo{})
-	controller, err := NewController(kubeclientset, sampleclientset, deploymentInformer, fooInformer, recorder)
+	controller, err := NewController(kubeclientset, sampleclientset, deploymentInformer,
+		fooInformer, recorder)
 	if err != nil {
 		return err
 	}
@@ -52,8 +55,10 @@ func Main(ctx context.Context, config *rest.Config, namespace string, threadines
 	return controller.Run(ctx, threadiness)
 }
 
-// newInformer is what a generated factory does: an informer of one resource, with the index by namespace that listers use.
-func newInformer(client rest.Interface, resource, namespace string, example runtime.Object) cache.SharedIndexInformer {
+// newInformer does the work of a generated factory: it returns an informer of one resource, with
+// the index by namespace that listers use.
+func newInformer(client rest.Interface, resource, namespace string,
+	example runtime.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(
 		cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()),
 		example,

@@ -18,11 +18,12 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// ErrResourceExists is the reason of the event that says that a Deployment is someone else's.
+// ErrResourceExists is the reason of the event for a Deployment that belongs to another owner.
 const ErrResourceExists = "ErrResourceExists"
 
-// syncHandler makes what is there what the Foo wants. It looks at the whole state, not at what changed, so it does not
-// matter how often, or because of what, it is called. An error means: try again. (6. The core logic.)
+// syncHandler makes the Deployment match the Foo. It compares whole states, not changes, so it may
+// be called any number of times, for any reason. The key is retried after an error. (6. The core
+// logic.)
 func (c *Controller) syncHandler(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -39,7 +40,7 @@ func (c *Controller) syncHandler(ctx context.Context, key string) error {
 	foo := obj.(*api.Foo)
 	if foo.Spec.DeploymentName == "" {
 		utilruntime.HandleErrorWithContext(ctx, nil, "A Foo must name its Deployment", "foo", key)
-		return nil // its next change may help, another try would not
+		return nil // only its next change may help, a retry would not
 	}
 	deployment, err := c.syncDeployment(ctx, foo)
 	if err != nil {
@@ -51,7 +52,7 @@ func (c *Controller) syncHandler(ctx context.Context, key string) error {
 	return nil
 }
 
-// syncDeployment returns the Foo's Deployment, which it creates or scales if need be.
+// syncDeployment returns the Foo's Deployment, after creating or scaling it if necessary.
 func (c *Controller) syncDeployment(ctx context.Context, foo *api.Foo) (*appsv1.Deployment, error) {
 	client := c.kubeclientset.AppsV1().Deployments(foo.Namespace)
 	obj, err := c.deploymentsLister.ByNamespace(foo.Namespace).Get(foo.Spec.DeploymentName)
@@ -63,20 +64,22 @@ func (c *Controller) syncDeployment(ctx context.Context, foo *api.Foo) (*appsv1.
 	}
 	deployment := obj.(*appsv1.Deployment)
 	if !metav1.IsControlledBy(deployment, foo) {
-		c.recorder.Eventf(foo, corev1.EventTypeWarning, ErrResourceExists, "Deployment %s is not this Foo's", deployment.Name)
+		c.recorder.Eventf(foo, corev1.EventTypeWarning, ErrResourceExists,
+			"Deployment %s is not this Foo's", deployment.Name)
 		return nil, errors.New("it exists and is not this Foo's")
 	}
 	want, got := foo.Spec.Replicas, deployment.Spec.Replicas
 	if want == nil || got != nil && *got == *want {
 		return deployment, nil
 	}
-	deployment = deployment.DeepCopy() // what a cache holds is everyone's
+	deployment = deployment.DeepCopy() // objects in a cache are shared: copy before writing
 	deployment.Spec.Replicas = want
 	return client.Update(ctx, deployment, metav1.UpdateOptions{})
 }
 
-// updateFooStatus tells in the Foo what the Deployment tells.
-func (c *Controller) updateFooStatus(ctx context.Context, foo *api.Foo, deployment *appsv1.Deployment) error {
+// updateFooStatus copies the Deployment's number of available replicas into the Foo's status.
+func (c *Controller) updateFooStatus(ctx context.Context, foo *api.Foo,
+	deployment *appsv1.Deployment) error {
 	if foo.Status.AvailableReplicas == deployment.Status.AvailableReplicas {
 		return nil
 	}
@@ -86,8 +89,8 @@ func (c *Controller) updateFooStatus(ctx context.Context, foo *api.Foo, deployme
 	return err
 }
 
-// newDeployment returns the Deployment of a Foo. Its owner reference is how handleObject finds the way back, and what has
-// the garbage collector delete it after the Foo.
+// newDeployment returns the Deployment of a Foo. By its owner reference handleObject finds the Foo,
+// and the garbage collector deletes it after the Foo.
 func newDeployment(foo *api.Foo) *appsv1.Deployment {
 	labels := map[string]string{"app": "nginx", "foo": foo.Name}
 	return &appsv1.Deployment{
@@ -101,7 +104,8 @@ func newDeployment(foo *api.Foo) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx"}}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx",
+					Image: "nginx"}}},
 			},
 		},
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllerruntime depends on the library that most operators are written with, so that ../controllerruntime_test.go
-// can run its tests; manager is an operator of our own.
+// Package controllerruntime depends on the library of most operators, so that
+// ../controllerruntime_test.go can run its tests; manager is our own operator.
 package controllerruntime
 
 import (

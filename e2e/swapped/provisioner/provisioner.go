@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provisioner depends on the library of external provisioners, a controller of a blog's example, so that
-// ../provisioner_test.go can run its tests.
+// Package provisioner depends on the library of external provisioners, the controller of a blog
+// post's example, so that ../provisioner_test.go can run its tests.
 package provisioner
 
 import (

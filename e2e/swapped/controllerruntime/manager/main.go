@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Manager is an operator as the users of controller-runtime write them: for each ConfigMap that asks for it, it keeps a Secret
-// with the same data, and one of several processes does so at a time. It knows nothing of the stack that it may run on.
+// Manager is an operator as users of controller-runtime write them: for each ConfigMap with a label
+// it keeps a Secret with the same data, and only one of several processes does so at a time.
+// Nothing in it depends on the stack that it may run on.
 package main
 
 import (
@@ -25,13 +26,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// copyLabel is how a ConfigMap asks for a copy.
+// copyLabel is the label by which a ConfigMap requests a copy.
 const copyLabel = "copy-to-secret"
 
 func main() {
 	namespace := flag.String("namespace", "default", "where to look")
 	address := flag.String("address", "127.0.0.1:8080", "where to serve metrics and goroutines")
-	leaseDuration := flag.Duration("lease-duration", 15*time.Second, "how long others wait for a leader that is gone")
+	leaseDuration := flag.Duration("lease-duration", 15*time.Second,
+		"how long others wait for a leader that is gone")
 	flag.Parse() // controller-runtime has the flag --kubeconfig
 	ctrl.SetLogger(klog.Background())
 	if err := run(*namespace, *address, *leaseDuration); err != nil {
@@ -46,8 +48,9 @@ func run(namespace, address string, leaseDuration time.Duration) error {
 		return err
 	}
 	renewDeadline, retryPeriod := leaseDuration*2/3, leaseDuration/6
+	namespaces := map[string]cache.Config{namespace: {}}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Cache:                   cache.Options{DefaultNamespaces: namespaces},
 		LeaderElection:          true,
 		LeaderElectionID:        "copier",
 		LeaderElectionNamespace: namespace,
@@ -62,7 +65,9 @@ func run(namespace, address string, leaseDuration time.Duration) error {
 	if err != nil {
 		return err
 	}
-	wants := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()[copyLabel] != "" })
+	wants := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return obj.GetLabels()[copyLabel] != ""
+	})
 	err = ctrl.NewControllerManagedBy(manager).
 		For(&corev1.ConfigMap{}, builder.WithPredicates(wants)).
 		Owns(&corev1.Secret{}).
@@ -73,11 +78,11 @@ func run(namespace, address string, leaseDuration time.Duration) error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// copier makes the Secret of a ConfigMap what it should be.
+// copier keeps the Secret of a ConfigMap equal to it.
 type copier struct{ client client.Client }
 
-// Reconcile reads the ConfigMap from the cache and creates or updates its Secret. It does nothing for one that is gone: the
-// garbage collector takes the Secret.
+// Reconcile reads the ConfigMap from the cache and creates or updates its Secret. It does nothing
+// for a deleted one: the garbage collector deletes the Secret.
 func (c *copier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var from corev1.ConfigMap
 	if err := c.client.Get(ctx, request.NamespacedName, &from); err != nil {

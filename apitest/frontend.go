@@ -21,9 +21,9 @@ import (
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// front is where connections come in: a listener, the http.Server behind it and the transport that leads to it. Refusing
-// connections closes the first two for a while.
-type front struct {
+// frontend accepts connections: it is a listener, its http.Server, and the transport that dials it.
+// Refusing connections closes the first two for a while.
+type frontend struct {
 	serving sync.WaitGroup // the goroutines of net/http
 
 	mu      sync.Mutex
@@ -35,7 +35,8 @@ type front struct {
 	isOpen  bool
 }
 
-func (f *front) open(handler http.Handler, listen func() (net.Listener, error), dial dialFunc) (string, error) {
+func (f *frontend) open(handler http.Handler, listen func() (net.Listener, error),
+	dial dialFunc) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.isOpen {
@@ -47,23 +48,25 @@ func (f *front) open(handler http.Handler, listen func() (net.Listener, error), 
 	}
 	f.handler = handler
 	f.address = listener.Addr().String()
-	f.client = &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100, DisableCompression: true}
+	f.client = &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100,
+		DisableCompression: true}
 	f.listen = listen
 	if _, isTCP := listener.Addr().(*net.TCPAddr); isTCP {
-		f.listen = func() (net.Listener, error) { return net.Listen("tcp", f.address) } // the port stays the same
+		// the port does not change
+		f.listen = func() (net.Listener, error) { return net.Listen("tcp", f.address) }
 	}
 	f.isOpen = true
 	f.serveLocked(listener)
 	return "http://" + f.address, nil
 }
 
-func (f *front) serveLocked(listener net.Listener) {
+func (f *frontend) serveLocked(listener net.Listener) {
 	base, cancel := context.WithCancel(context.Background())
 	server := &http.Server{
 		Handler:     f.handler,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnState:   f.track,
-		ErrorLog:    log.New(io.Discard, "", 0), // cut connections are wanted
+		ErrorLog:    log.New(io.Discard, "", 0), // connections are cut on purpose
 	}
 	f.server = server
 	f.serving.Add(1)
@@ -75,7 +78,7 @@ func (f *front) serveLocked(listener net.Listener) {
 }
 
 // track counts the goroutines that net/http runs for connections.
-func (f *front) track(conn net.Conn, state http.ConnState) {
+func (f *frontend) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.serving.Add(1)
@@ -85,19 +88,19 @@ func (f *front) track(conn net.Conn, state http.ConnState) {
 }
 
 // refuse closes the listener and every connection; allow listens again at the same address.
-func (f *front) refuse() {
+func (f *frontend) refuse() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.server == nil {
 		return
 	}
-	_ = f.server.Close() // of a listener: nothing to learn from its error
+	_ = f.server.Close() // the error of closing a listener is of no use
 	f.server = nil
 	f.serving.Wait()
 	f.client.CloseIdleConnections()
 }
 
-func (f *front) allow() error {
+func (f *frontend) allow() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.server != nil || !f.isOpen {
@@ -111,14 +114,14 @@ func (f *front) allow() error {
 	return nil
 }
 
-func (f *front) close() {
+func (f *frontend) close() {
 	f.refuse()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.isOpen = false
 }
 
-func (f *front) transport() *http.Transport {
+func (f *frontend) transport() *http.Transport {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.client
@@ -132,10 +135,11 @@ func safeHosts(next http.Handler) http.Handler {
 			return
 		}
 		writeError(w, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status:  metav1.StatusFailure,
-			Code:    http.StatusForbidden,
-			Reason:  metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost", r.Host),
+			Status: metav1.StatusFailure,
+			Code:   http.StatusForbidden,
+			Reason: metav1.StatusReasonForbidden,
+			Message: fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost",
+				r.Host),
 		}})
 	})
 }
@@ -206,7 +210,8 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	case l.conns <- server:
 		return client, nil
 	case <-l.current():
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr{}, Err: syscall.ECONNREFUSED}
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr{},
+			Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
