@@ -99,7 +99,8 @@ func TestDocs_CommandsNameTheRightFolder(t *testing.T) {
 				maps.Copy(tests, folders[path.Join(words[1], folder)].tests)
 			}
 			for _, name := range testName.FindAllString(code[1], -1) {
-				assert.True(t, isTestPattern(name, tests), "%s: `%s`: no %s there", file, code[1], name)
+				assert.True(t, isTestPattern(name, tests),
+					"%s: `%s`: no %s there", file, code[1], name)
 			}
 		}
 	}
