@@ -3,6 +3,9 @@
 package store
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -53,6 +56,31 @@ func checkItems(t *testing.T, m *items) {
 		require.Same(t, unsafe.StringData(key), unsafe.StringData(it.entry.key), "one string for %q", key)
 	}
 }
+
+func newMap(indexers Indexers) *threadSafeMap {
+	return &threadSafeMap{table: newTable(0, indexers)}
+}
+
+// lawsOf returns the part of a store that has laws.
+func lawsOf(s Store) *threadSafeMap { return &s.(*cache).threadSafeMap }
+
+// snapshot writes a line for each key and for each indexed value, sorted.
+func snapshot(m *threadSafeMap) string {
+	var b strings.Builder
+	keys := m.ListKeys()
+	slices.Sort(keys)
+	fmt.Fprintf(&b, "items: %v\n", keys)
+	for _, name := range sortedKeys(m.GetIndexers()) {
+		values := m.ListIndexFuncValues(name)
+		slices.Sort(values)
+		for _, value := range values {
+			fmt.Fprintf(&b, "indices[%q][%q] = %v\n", name, value, first(m.IndexKeys(name, value)))
+		}
+	}
+	return b.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // pod makes a test object: "ns/name node=n1 tags=a,b rv=7".
 func pod(text string) *corev1.Pod {

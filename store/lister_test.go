@@ -15,7 +15,7 @@ import (
 )
 
 func listerIndexer(indexers Indexers) Indexer {
-	indexer := NewIndexer(MetaNamespaceKeyFunc, indexers)
+	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: indexers})
 	for _, text := range []string{"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web"} {
 		if err := indexer.Add(pod(text)); err != nil {
 			panic(err)
@@ -103,19 +103,6 @@ func TestListerGet(t *testing.T) {
 	require.EqualError(t, err, `pods "none" not found`)
 	_, err = lister.Get("a")
 	require.True(t, apierrors.IsNotFound(err))
-
-	generic := NewGenericLister(indexer, schema.GroupResource{Group: "apps", Resource: "deployments"})
-	obj, err := generic.ByNamespace("ns").Get("a")
-	require.NoError(t, err)
-	require.IsType(t, &corev1.Pod{}, obj)
-	_, err = generic.Get("none")
-	require.EqualError(t, err, `deployments.apps "none" not found`)
-	list, err := generic.List(labels.Everything())
-	require.NoError(t, err)
-	require.Len(t, list, 4)
-	list, err = generic.ByNamespace("other").List(selector("app=web"))
-	require.NoError(t, err)
-	require.Len(t, list, 1)
 }
 
 // An object of another type, or one without metadata, is an error where client-go's lister panics.
@@ -127,7 +114,7 @@ func TestDifference_WrongTypeIsAListerError(t *testing.T) {
 	_, err = nodes.Get("node-1")
 	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
 
-	odd := NewIndexer(func(any) (string, error) { return "odd", nil }, Indexers{})
+	odd := New(func(any) (string, error) { return "odd", nil }, Options{})
 	require.NoError(t, odd.Add("text"))
 	_, err = NewLister[runtime.Object](odd, schema.GroupResource{}).List(labels.Everything())
 	require.EqualError(t, err, "object is a string, not a runtime.Object")
@@ -139,9 +126,9 @@ func TestDifference_WrongTypeIsAListerError(t *testing.T) {
 
 // The typed indexer returns typed objects, and an error when the index or the type is wrong.
 func TestTypedIndexer(t *testing.T) {
-	indexer := NewIndexer(MetaNamespaceKeyFunc, TypedIndexersToIndexers(TypedIndexers[*corev1.Pod]{
+	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: TypedIndexersToIndexers(TypedIndexers[*corev1.Pod]{
 		"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
-	}))
+	})})
 	typed := NewTypedIndexer[*corev1.Pod](indexer)
 	a, b := pod("ns/a node=n1"), pod("ns/b node=n1")
 	require.NoError(t, typed.Add(a))

@@ -56,7 +56,7 @@ type machine struct {
 func newMachine(t *testing.T, input []byte) *machine {
 	return &machine{
 		t:    t,
-		ours: NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "tag": byTag}).(*cache),
+		ours: New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "tag": byTag}}).(*cache),
 		ref: clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
 			NamespaceIndex: clientgo.MetaNamespaceIndexFunc, "tag": byTag}),
 		model: &model{items: map[string]*corev1.Pod{}, indexers: map[string]func(any) ([]string, error){
@@ -166,7 +166,7 @@ func (m *machine) addIndexersOrBookmark() {
 
 func (m *machine) check() {
 	t := m.t
-	checkLaws(t, m.ours.storage)
+	checkLaws(t, &m.ours.threadSafeMap)
 	want := append([]string{}, sortedKeys(m.model.items)...)
 	require.ElementsMatch(t, want, m.ours.ListKeys())
 	require.ElementsMatch(t, want, m.ref.ListKeys())

@@ -63,10 +63,10 @@ type benchImpl struct {
 var benchImpls = []benchImpl{
 	{"ours", func(indexed bool) storage {
 		if !indexed {
-			return NewIndexer(MetaNamespaceKeyFunc, Indexers{})
+			return New(MetaNamespaceKeyFunc, Options{})
 		}
-		return NewIndexer(MetaNamespaceKeyFunc, Indexers{
-			NamespaceIndex: MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc})
+		return New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{
+			NamespaceIndex: MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc}})
 	}, func(s storage, namespace string, appendFn func(any)) error {
 		return ListAllByNamespace(s.(Indexer), namespace, labels.Everything(), appendFn)
 	}},

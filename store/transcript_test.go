@@ -71,7 +71,7 @@ func (p *player) play(cmd transcript.Command) (out string) {
 			out = fmt.Sprintf("panic: %v", reason)
 		}
 		if p.ours {
-			checkLaws(p.t, p.store.(*cache).storage)
+			checkLaws(p.t, &p.store.(*cache).threadSafeMap)
 		}
 	}()
 	return p.exec(cmd)
@@ -132,7 +132,7 @@ func (p *player) exec(cmd transcript.Command) string {
 
 func (p *player) newStore(indexes []string) indexed {
 	if p.ours {
-		return NewIndexer(MetaNamespaceKeyFunc, ourIndexers(indexes)).(indexed)
+		return New(MetaNamespaceKeyFunc, Options{Indexers: ourIndexers(indexes)}).(indexed)
 	}
 	return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, refIndexers(indexes))
 }
@@ -182,7 +182,7 @@ func (p *player) transaction(text string) string {
 	return ""
 }
 
-// maps prints the indexes as one would draw them: Snapshot does the same for ours alone.
+// maps prints the indexes as one would draw them.
 func (p *player) maps() string {
 	var names []string
 	if p.ours {

@@ -26,7 +26,7 @@ var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" +
 
 // send sends an event in which a server chose every text.
 func send(sink trace.Sink) {
-	indexer := trace.Indexer(refusing{store.NewIndexer(store.MetaNamespaceKeyFunc, nil)}, sink)
+	indexer := trace.Indexer(refusing{store.New(store.MetaNamespaceKeyFunc, store.Options{})}, sink)
 	_ = indexer.Update(&metav1.ObjectMeta{Name: hostile, ResourceVersion: hostile})
 	trace.EventHandler(informer.ResourceEventHandlerFuncs{}, sink).
 		OnUpdate(&metav1.ObjectMeta{ResourceVersion: hostile}, &metav1.ObjectMeta{Name: "a"})

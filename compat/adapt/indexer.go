@@ -15,7 +15,7 @@ import (
 //
 // Source: tools/cache/store.go NewIndexer
 func NewIndexer(keyFunc cache.KeyFunc, indexers cache.Indexers) cache.Indexer {
-	return indexer{store.NewIndexer(store.KeyFunc(keyFunc), CoreIndexers(indexers))}
+	return indexer{store.New(store.KeyFunc(keyFunc), store.Options{Indexers: CoreIndexers(indexers)})}
 }
 
 // Indexer returns a store of package store, an informer's say, as client-go's. Both may be used at once. Its key function

@@ -121,52 +121,38 @@ func (d *mutationDetector) compare(now time.Time) string {
 	return report
 }
 
-// watchedIndexer shows a detector every object that is stored, before anybody else can have it.
-type watchedIndexer struct {
-	Indexer
+// watchedCache passes every object that is stored to a detector first.
+type watchedCache struct {
+	*cache
 	detector MutationDetector
 }
 
-// newWatchedIndexer wraps what NewIndexer made.
-func newWatchedIndexer(indexer Indexer, detector MutationDetector) Indexer {
-	watched := watchedIndexer{indexer, detector}
-	if transactions, ok := indexer.(TransactionStore); ok {
-		return watchedTransactions{watched, transactions}
-	}
-	return watched
-}
-
 // Add implements Store.
-func (i watchedIndexer) Add(obj any) error {
-	i.detector.AddObject(obj)
-	return i.Indexer.Add(obj)
+func (c watchedCache) Add(obj any) error {
+	c.detector.AddObject(obj)
+	return c.cache.Add(obj)
 }
 
 // Update implements Store.
-func (i watchedIndexer) Update(obj any) error {
-	i.detector.AddObject(obj)
-	return i.Indexer.Update(obj)
+func (c watchedCache) Update(obj any) error {
+	c.detector.AddObject(obj)
+	return c.cache.Update(obj)
 }
 
 // Replace implements Store.
-func (i watchedIndexer) Replace(list []any, resourceVersion string) error {
+func (c watchedCache) Replace(list []any, resourceVersion string) error {
 	for _, obj := range list {
-		i.detector.AddObject(obj)
+		c.detector.AddObject(obj)
 	}
-	return i.Indexer.Replace(list, resourceVersion)
-}
-
-type watchedTransactions struct {
-	watchedIndexer
-	transactions TransactionStore
+	return c.cache.Replace(list, resourceVersion)
 }
 
 // Transaction implements TransactionStore.
-func (i watchedTransactions) Transaction(txns ...Transaction) *TransactionError {
+func (c watchedCache) Transaction(txns ...Transaction) *TransactionError {
 	for _, txn := range txns {
 		if txn.Type != TransactionTypeDelete {
-			i.detector.AddObject(txn.Object)
+			c.detector.AddObject(txn.Object)
 		}
 	}
-	return i.transactions.Transaction(txns...)
+	return c.cache.Transaction(txns...)
 }

@@ -24,12 +24,12 @@ var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils
 
 // rules is the dependency direction: a package imports only what stands left of it in the pipeline.
 var rules = map[string]rule{
-	"store":      {},
+	"store":      {ours: []string{"internal/objects"}},
 	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo":  {ours: []string{"store"}},
 	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
-	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
-	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
+	"informer":   {ours: []string{"store", "deltafifo", "reflector", "internal/objects"}},
+	"controller": {ours: []string{"workqueue", "internal/objects", "internal/termcontext"}},
 	"leaderelection": {
 		ours:    []string{"leaderelection/resourcelock", "internal/termcontext"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
@@ -37,6 +37,7 @@ var rules = map[string]rule{
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/jsonlist":           {},
+	"internal/objects":            {},
 	"internal/hostheader":         {},
 	"apitest": {
 		ours:    []string{"internal/hostheader"},
@@ -46,7 +47,10 @@ var rules = map[string]rule{
 		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "internal/printable"},
 	},
 	"metrics": {
-		ours:    []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection"},
+		ours: []string{
+			"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection",
+			"internal/objects",
+		},
 		outside: []string{"github.com/prometheus/"},
 	},
 	"health": {
@@ -59,7 +63,12 @@ var rules = map[string]rule{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/tools/leaderelection/resourcelock",
 		},
 	},
-	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector"}},
+	"compat/cache": {
+		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/objects"},
+		outside: []string{
+			"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector",
+		},
+	},
 	"compat/cache/synctrack": {},
 	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
