@@ -21,7 +21,8 @@ var (
 	_ clientgo.KeyListerGetter = Store(nil)
 )
 
-// Every method refuses what has no key, with a KeyError, and changes nothing. In client-go a nil pointer panics.
+// Every method refuses an object without a key with a KeyError, and changes nothing. In client-go a
+// nil pointer panics.
 func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 	stores := map[string]Store{
 		"without indexes": New(MetaNamespaceKeyFunc, Options{}),
@@ -29,7 +30,9 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 			Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc}}),
 	}
 	for name, s := range stores {
-		for _, bad := range []any{nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{}, &struct{}{}} {
+		for _, bad := range []any{
+			nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{}, &struct{}{},
+		} {
 			t.Run(fmt.Sprintf("%s/%T", name, bad), func(t *testing.T) {
 				require.NoError(t, s.Replace([]any{pod("ns/a rv=1")}, "1"))
 				_, _, getErr := s.Get(bad)
@@ -48,7 +51,10 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 			})
 		}
 	}
-	require.Panics(t, func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) })
+	require.Panics(
+		t,
+		func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) },
+	)
 	_, err := MetaNamespaceIndexFunc((*corev1.Pod)(nil))
 	require.EqualError(t, err, "object has no meta: *v1.Pod is nil")
 }
@@ -103,7 +109,11 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, parseErr)
 			require.Equal(t, NewObjectName(namespace, name), parsed)
-			require.Equal(t, types.NamespacedName{Namespace: namespace, Name: name}, parsed.AsNamespacedName())
+			require.Equal(
+				t,
+				types.NamespacedName{Namespace: namespace, Name: name},
+				parsed.AsNamespacedName(),
+			)
 			key, err := MetaNamespaceKeyFunc(&metav1.ObjectMeta{Namespace: namespace, Name: name})
 			require.NoError(t, err)
 			require.Equal(t, parsed.String(), key)
@@ -138,7 +148,12 @@ func TestTombstoneKeys(t *testing.T) {
 	require.NoError(t, s.Add(pod("ns/a rv=5")))
 	require.NoError(t, s.Delete(gone))
 	require.Empty(t, s.List())
-	require.Equal(t, "5", s.LastStoreSyncResourceVersion(), "a tombstone does not know when it happened")
+	require.Equal(
+		t,
+		"5",
+		s.LastStoreSyncResourceVersion(),
+		"a tombstone does not know when it happened",
+	)
 }
 
 // An object without metadata leaves the store's resourceVersion as it is. A whole list has a

@@ -19,8 +19,12 @@ import (
 
 func newPod(namespace, name, node string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{NodeName: node},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{"app": "web"},
+		},
+		Spec: corev1.PodSpec{NodeName: node},
 	}
 }
 
@@ -98,7 +102,10 @@ func Example() {
 // Four questions about the same data: the objects that share a value with an object, the objects
 // that have a value, their keys, and all values.
 func ExampleIndexer() {
-	indexer := store.New(store.MetaNamespaceKeyFunc, store.Options{Indexers: store.Indexers{"byNode": byNode}})
+	indexer := store.New(
+		store.MetaNamespaceKeyFunc,
+		store.Options{Indexers: store.Indexers{"byNode": byNode}},
+	)
 	podA := newPod("NamespaceA", "PodA", "node-1")
 	_ = indexer.Add(podA)
 	_ = indexer.Add(newPod("NamespaceA", "PodB", "node-2"))
@@ -127,7 +134,10 @@ func ExampleIndexer() {
 // Get returns the cached object itself, which all readers share. Copy it before changing it: a
 // change in place is visible to every reader, and does not reach the indexes.
 func Example_sharedObjects() {
-	indexer := store.New(store.MetaNamespaceKeyFunc, store.Options{Indexers: store.Indexers{"byNode": byNode}})
+	indexer := store.New(
+		store.MetaNamespaceKeyFunc,
+		store.Options{Indexers: store.Indexers{"byNode": byNode}},
+	)
 	_ = indexer.Add(newPod("ns", "a", "node-1"))
 
 	mine, _, _ := indexer.GetByKey("ns/a")
@@ -168,7 +178,9 @@ func ExampleNewLister() {
 
 // A typed indexer saves the assertions.
 func ExampleNewTypedIndexer() {
-	pods := store.NewTypedIndexer[*corev1.Pod](store.New(store.MetaNamespaceKeyFunc, store.Options{}))
+	pods := store.NewTypedIndexer[*corev1.Pod](
+		store.New(store.MetaNamespaceKeyFunc, store.Options{}),
+	)
 	_ = pods.AddTypedIndexers(store.TypedIndexers[*corev1.Pod]{
 		"byNode": func(pod *corev1.Pod) ([]string, error) { return []string{pod.Spec.NodeName}, nil },
 	})

@@ -34,15 +34,22 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 		calls int // of each index function
 		do    func(m *threadSafeMap, f *failing)
 	}{
-		"add":    {1, func(m *threadSafeMap, _ *failing) { m.Update("ns/new", pod("ns/new node=n1 rv=9")) }},
-		"update": {2, func(m *threadSafeMap, _ *failing) { m.Update("ns/a", pod("ns/a node=n3 tags=z rv=9")) }},
+		"add": {1, func(m *threadSafeMap, _ *failing) {
+			m.Update("ns/new", pod("ns/new node=n1 rv=9"))
+		}},
+		"update": {2, func(m *threadSafeMap, _ *failing) {
+			m.Update("ns/a", pod("ns/a node=n3 tags=z rv=9"))
+		}},
 		"delete": {1, func(m *threadSafeMap, _ *failing) { m.Delete("ns/a", pod("ns/a rv=9")) }},
 		"transaction": {4, func(m *threadSafeMap, _ *failing) {
-			m.apply(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/b"), put("ns/new", "ns/new node=n1 rv=9"))
+			m.apply(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/b"),
+				put("ns/new", "ns/new node=n1 rv=9"))
 		}},
 		"transaction that changes a key several times": {5, func(m *threadSafeMap, _ *failing) {
-			m.apply(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/a"), put("ns/a", "ns/a node=n4 rv=9"),
-				put("ns/new", "ns/new tags=z rv=9"), put("ns/new", "ns/new tags=x rv=9"), drop("ns/new"))
+			m.apply(
+				put("ns/a", "ns/a node=n3 rv=9"), drop("ns/a"), put("ns/a", "ns/a node=n4 rv=9"),
+				put("ns/new", "ns/new tags=z rv=9"), put("ns/new", "ns/new tags=x rv=9"),
+				drop("ns/new"))
 		}},
 		"replace": {2, func(m *threadSafeMap, _ *failing) {
 			m.replace([]entry{{"ns/a", pod("ns/a node=n3")}, {"ns/new", pod("ns/new tags=z")}}, "9")
@@ -57,14 +64,21 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 					f := &failing{inner: byNode, err: err}
 					m := newMap(Indexers{"node": f.index, "tag": byTag})
 					m.replace([]entry{
-						{"ns/a", pod("ns/a node=n1 tags=x")}, {"ns/b", pod("ns/b node=n1 tags=x,y")}}, "1")
+						{
+							"ns/a",
+							pod("ns/a node=n1 tags=x"),
+						}, {"ns/b", pod("ns/b node=n1 tags=x,y")}}, "1")
 					before := snapshot(m)
 					f.callNo = callNo
 					if callNo > write.calls {
 						require.NotPanics(t, func() { write.do(m, f) })
 						f.callNo = 0
 						require.NotEqual(t, before, snapshot(m))
-						require.NotEqual(t, name != "addindexers", m.LastStoreSyncResourceVersion() == "1")
+						require.NotEqual(
+							t,
+							name != "addindexers",
+							m.LastStoreSyncResourceVersion() == "1",
+						)
 						checkLaws(t, m)
 						return
 					}
@@ -82,7 +96,10 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 // A batch in which one old object can no longer be indexed, because it was changed in place, is not
 // applied in part. In client-go the changes before that object are made.
 func TestDifference_BatchIsNotAppliedInPart(t *testing.T) {
-	s := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}})
+	s := New(
+		MetaNamespaceKeyFunc,
+		Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}},
+	)
 	b := pod("ns/b node=n1 broken=no")
 	require.NoError(t, s.Replace([]any{pod("ns/a node=n1"), b}, "1"))
 	b.Annotations["broken"] = "error"

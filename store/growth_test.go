@@ -23,13 +23,16 @@ func TestGrowth_ValuesOfOneObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			measure.Growth(t, 2000, func(n int) {
 				count := n
-				indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"many": func(any) ([]string, error) {
-					values := make([]string, count)
-					for i := range values {
-						values[i] = value(i + count)
-					}
-					return values, nil
-				}}})
+				indexer := New(
+					MetaNamespaceKeyFunc,
+					Options{Indexers: Indexers{"many": func(any) ([]string, error) {
+						values := make([]string, count)
+						for i := range values {
+							values[i] = value(i + count)
+						}
+						return values, nil
+					}}},
+				)
 				require.NoError(t, indexer.Add(pod("ns/a")))
 				count = n / 2 // all values differ from those before
 				require.NoError(t, indexer.Update(pod("ns/a")))
@@ -77,9 +80,12 @@ func TestGrowth_RepeatedValuesOfALookup(t *testing.T) {
 
 // A list with an object without a key is refused before any index function runs, as in client-go.
 func TestReplace_KeysBeforeIndexes(t *testing.T) {
-	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"broken": func(any) ([]string, error) {
-		return nil, errors.New("broken")
-	}}})
+	indexer := New(
+		MetaNamespaceKeyFunc,
+		Options{Indexers: Indexers{"broken": func(any) ([]string, error) {
+			return nil, errors.New("broken")
+		}}},
+	)
 	var keyError KeyError
 	require.ErrorAs(t, indexer.Replace([]any{pod("ns/a"), 7}, "1"), &keyError)
 }

@@ -53,7 +53,13 @@ func checkItems(t *testing.T, m *items) {
 	for key, it := range m.indexed {
 		require.Same(t, live[key], it.entry, "I2, I3: %q", key)
 		require.Equal(t, it.obj, it.entry.obj, "I2: %q", key)
-		require.Same(t, unsafe.StringData(key), unsafe.StringData(it.entry.key), "one string for %q", key)
+		require.Same(
+			t,
+			unsafe.StringData(key),
+			unsafe.StringData(it.entry.key),
+			"one string for %q",
+			key,
+		)
 	}
 }
 
@@ -105,7 +111,8 @@ func pod(text string) *corev1.Pod {
 	return p
 }
 
-// byNode indexes nothing of a pod without a node, byTag any number of values, maybe one of them twice.
+// byNode returns no value for a pod without a node; byTag returns any number of values, which may
+// contain one twice.
 func byNode(obj any) ([]string, error) {
 	if node := obj.(*corev1.Pod).Spec.NodeName; node != "" {
 		return []string{node}, nil

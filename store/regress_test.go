@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubernetes/kubernetes#109115: an update from one value to several, or back, left keys under values that the object no
-// longer had.
+// kubernetes/kubernetes#109115: an update from one value to several, or back, left keys under values
+// that the object no longer had.
 func TestRegress109115_SeveralValues(t *testing.T) {
 	m := newMap(Indexers{"tag": byTag})
 	want := func(foo, bar []string) {
@@ -35,7 +35,8 @@ func TestRegress109115_SeveralValues(t *testing.T) {
 	want([]string{}, []string{})
 }
 
-// kubernetes/kubernetes#84959: values that nobody had any more stayed as empty sets, and grew in number for ever.
+// kubernetes/kubernetes#84959: values that no object had any more stayed as empty sets, and their
+// number grew for ever.
 func TestRegress84959_NoEmptySets(t *testing.T) {
 	m := newMap(Indexers{"node": byNode})
 	for i := range 10_000 {
@@ -54,7 +55,8 @@ func TestRegress84959_NoEmptySets(t *testing.T) {
 	checkLaws(t, m)
 }
 
-// kubernetes/kubernetes#117046: indexes can be added when the store holds objects, which are indexed at once.
+// kubernetes/kubernetes#117046: indexes can be added when the store holds objects, which are indexed
+// at once.
 func TestRegress117046_AddIndexersToAFullStore(t *testing.T) {
 	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"node": byNode}})
 	require.NoError(t, indexer.Add(pod("ns/a node=n1 tags=x")))
@@ -68,15 +70,19 @@ func TestRegress117046_AddIndexersToAFullStore(t *testing.T) {
 	require.Equal(t, []string{"node", "tag"}, sortedKeys(indexer.GetIndexers()))
 }
 
-// kubernetes/kubernetes#50555: an index function's error was swallowed, and the object could not be found.
+// kubernetes/kubernetes#50555: an index function's error was ignored, and lookups did not find the
+// object.
 func TestRegress50555_IndexFuncErrorPanics(t *testing.T) {
 	m := newMap(Indexers{"bad": func(any) ([]string, error) { return nil, errBroken }})
-	require.PanicsWithError(t, `unable to calculate an index entry for key "k" on index "bad": broken`,
-		func() { m.Update("k", pod("ns/k")) })
+	require.PanicsWithError(
+		t,
+		`unable to calculate an index entry for key "k" on index "bad": broken`,
+		func() { m.Update("k", pod("ns/k")) },
+	)
 }
 
-// kubernetes/kubernetes#113305: what left the store stayed reachable. Neither a delete, an update, a Replace nor a failed
-// write may keep an object alive.
+// kubernetes/kubernetes#113305: objects that had left the store stayed reachable. Neither a delete,
+// an update, a Replace nor a transaction may keep an object alive.
 func TestRegress113305_NothingPinsWhatLeft(t *testing.T) {
 	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"node": byNode, "tag": byTag}})
 	var gone []weak.Pointer[corev1.Pod]
@@ -92,7 +98,12 @@ func TestRegress113305_NothingPinsWhatLeft(t *testing.T) {
 	require.NoError(t, indexer.Replace([]any{leaves("ns/c node=n2"), leaves("ns/d node=n2")}, "1"))
 	require.NoError(t, indexer.Replace([]any{pod("ns/e node=n2")}, "2"))
 	require.Nil(t, indexer.(TransactionStore).Transaction(
-		Transaction{leaves("ns/f tags=x"), TransactionTypeAdd}, Transaction{pod("ns/f"), TransactionTypeDelete}))
+		Transaction{
+			leaves("ns/f tags=x"),
+			TransactionTypeAdd,
+		},
+		Transaction{pod("ns/f"), TransactionTypeDelete},
+	))
 	runtime.GC()
 	for i, p := range gone {
 		require.Nil(t, p.Value(), "object %d is still reachable", i)

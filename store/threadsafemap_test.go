@@ -49,8 +49,8 @@ func TestIndexFuncCalls(t *testing.T) {
 	counted("delete", 1, func() { m.Delete("k", nil) })
 }
 
-// Index functions run without the lock when somebody looks something up: they may even use the store.
-// In client-go they run under the read lock, where a waiting writer makes this a deadlock.
+// The index function of a lookup runs without the lock: it may even use the store. In client-go it
+// runs under the read lock, where a waiting writer makes this a deadlock.
 func TestDifference_IndexFuncOfAReaderRunsUnlocked(t *testing.T) {
 	var m *threadSafeMap
 	m = newMap(Indexers{"fellows": func(obj any) ([]string, error) {
@@ -123,7 +123,8 @@ func storeAndChangeInPlace(
 	return weak.Make(p)
 }
 
-// An old object that can no longer be indexed, as it was changed in place, makes the write panic before it changed anything.
+// An old object that can no longer be indexed, because it was changed in place, makes the write
+// panic before it changed anything.
 func TestOldObjectCannotBeIndexed(t *testing.T) {
 	m := newMap(Indexers{"node": byNode, "picky": playerIndexes["picky"]})
 	p := pod("ns/p node=n1 broken=no")
@@ -141,7 +142,8 @@ func TestOldObjectCannotBeIndexed(t *testing.T) {
 	checkLaws(t, m)
 }
 
-// Transactions are all or nothing for readers, Replace keeps indexes that are added while it works, and nothing races.
+// Transactions are all or nothing for readers, Replace keeps indexes that are added while it works,
+// and nothing races.
 func TestConcurrentUse(t *testing.T) {
 	m := newMap(Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "node": byNode})
 	var wg sync.WaitGroup
@@ -225,7 +227,7 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 	require.NoError(t, m.Resync())
 }
 
-// What finds nothing returns an empty slice, not nil: it is [] in JSON.
+// A lookup without a result returns an empty slice, not nil: it is [] in JSON.
 func TestNothingFoundIsNotNil(t *testing.T) {
 	m := newMap(Indexers{"node": byNode})
 	for _, list := range [][]any{m.List(), first(m.ByIndex("node", "n1")), first(m.Index("node", pod("ns/a")))} {

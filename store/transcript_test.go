@@ -16,7 +16,8 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// Every rule of a store with indexes, on ours and on client-go. The commands are those of player.exec.
+// Every rule of a store with indexes, on ours and on client-go. The commands are those of
+// player.exec.
 func TestTranscript(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/store/*.txt") {
 		for _, impl := range []string{transcript.Ours, "client-go"} {
@@ -28,7 +29,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// indexed is what both Indexers have in common.
+// indexed has the methods that both Indexers have.
 type indexed interface {
 	storage
 	Delete(obj any) error
@@ -196,7 +197,10 @@ func (p *player) maps() string {
 		slices.Sort(values)
 		for _, value := range values {
 			keys, _ := p.store.IndexKeys(name, value)
-			lines = append(lines, fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")))
+			lines = append(
+				lines,
+				fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")),
+			)
 		}
 	}
 	return join(strings.Join(lines, "\n"), nil)

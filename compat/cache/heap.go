@@ -13,11 +13,11 @@ var (
 	errNotInHeap  = errors.New("object not found")
 )
 
-// LessFunc says whether the first object comes before the second.
+// LessFunc reports whether the first object is less than the second.
 type LessFunc func(any, any) bool
 
-// Heap is a queue that hands out the least object first. An object that is added again takes the place of the older state.
-// Every method is safe for concurrent use.
+// Heap is a queue that returns the least object first. An object that is added again replaces its
+// older state. Every method is safe for concurrent use.
 //
 //	H1  data.entries[key].at == i  <=>  data.order[i] == data.entries[key]
 //	H2  no object is less than that of data.order[(i-1)/2], its parent
@@ -30,7 +30,7 @@ type Heap struct {
 	data   *heapData
 }
 
-// heapData is what container/heap works on. It is lawful between its calls alone.
+// heapData implements heap.Interface. Its laws hold between the calls of package heap.
 type heapData struct {
 	keyFunc KeyFunc
 	less    LessFunc
@@ -53,13 +53,13 @@ func NewHeap(keyFn KeyFunc, lessFn LessFunc) *Heap {
 	return h
 }
 
-// Add adds obj, in the place of what has its key if something does. It fails once the heap is closed.
+// Add adds obj, or replaces the object that has its key. It fails once the heap is closed.
 func (h *Heap) Add(obj any) error { return h.add(obj, true) }
 
-// Update does what Add does.
+// Update does the same as Add.
 func (h *Heap) Update(obj any) error { return h.add(obj, true) }
 
-// AddIfNotPresent adds obj, unless something has its key. It fails once the heap is closed.
+// AddIfNotPresent adds obj, unless an object has its key. It fails once the heap is closed.
 func (h *Heap) AddIfNotPresent(obj any) error { return h.add(obj, false) }
 
 func (h *Heap) add(obj any, replace bool) error {
@@ -77,7 +77,8 @@ func (h *Heap) add(obj any, replace bool) error {
 	return nil
 }
 
-// BulkAdd adds every object of list under one lock. If an object has no key, those before it have been added.
+// BulkAdd adds every object of list under one lock. If an object has no key, those before it have
+// been added.
 func (h *Heap) BulkAdd(list []any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +126,8 @@ func (h *Heap) Delete(obj any) error {
 	return nil
 }
 
-// Pop blocks until there is an object, and takes out the least. Once the heap is closed and empty it fails.
+// Pop blocks until there is an object, and removes the least. It fails once the heap is closed and
+// empty.
 func (h *Heap) Pop() (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,7 +183,7 @@ func (h *Heap) GetByKey(key string) (item any, exists bool, err error) {
 	return nil, false, nil
 }
 
-// Close wakes every blocked Pop. What is in the heap can still be popped, nothing can be added.
+// Close wakes every blocked Pop. The remaining objects can be popped, and none can be added.
 func (h *Heap) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,10 +17,15 @@ import (
 func TestGenericLister(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	for _, text := range []string{"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web"} {
+	for _, text := range []string{
+		"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web",
+	} {
 		require.NoError(t, indexer.Add(parsePod(text)))
 	}
-	generic := cache.NewGenericLister(indexer, schema.GroupResource{Group: "apps", Resource: "deployments"})
+	generic := cache.NewGenericLister(
+		indexer,
+		schema.GroupResource{Group: "apps", Resource: "deployments"},
+	)
 	obj, err := generic.ByNamespace("ns").Get("a")
 	require.NoError(t, err)
 	require.IsType(t, &v1.Pod{}, obj)

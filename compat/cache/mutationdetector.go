@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,13 +16,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// How often a detector compares, and for how long it watches an object: between one and two times detectFor.
+// A detector compares every detectEvery. It watches an object for one to two times detectFor.
 const (
 	detectEvery = time.Second
 	detectFor   = 2 * time.Minute
 )
 
-// MutationDetector finds out who changes objects that informers share.
+// MutationDetector detects changes of the objects that informers share.
 //
 // Source: tools/cache/mutation_detector.go MutationDetector
 type MutationDetector interface {
@@ -31,8 +32,9 @@ type MutationDetector interface {
 	Run(stopCh <-chan struct{})
 }
 
-// NewCacheMutationDetector returns a detector, or one that does nothing unless the environment says
-// KUBE_CACHE_MUTATION_DETECTOR=true. It costs a copy of every object, and is for tests.
+// NewCacheMutationDetector returns a detector if the environment variable
+// KUBE_CACHE_MUTATION_DETECTOR is true, or else one that does nothing. It is for tests: it copies
+// every object.
 //
 // Source: tools/cache/mutation_detector.go NewCacheMutationDetector
 func NewCacheMutationDetector(name string) MutationDetector {
@@ -51,7 +53,7 @@ func (noDetector) AddObject(any) {}
 // Run implements MutationDetector.
 func (noDetector) Run(<-chan struct{}) {}
 
-// mutationDetector holds what is watched, and what it was when it was added.
+// mutationDetector holds the watched objects, each with a copy from when it was added.
 type mutationDetector struct {
 	name string
 
@@ -59,7 +61,7 @@ type mutationDetector struct {
 	since   time.Time  // when young was begun
 	young   []snapshot // added since
 	old     []snapshot // added in the period before
-	stopped bool       // nobody compares any more
+	stopped bool       // Run has returned
 }
 
 type snapshot struct{ cached, copied runtime.Object }
@@ -98,7 +100,8 @@ func (d *mutationDetector) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// compare tells of the objects that were changed, and lets go of those that were watched for long enough.
+// compare returns a report of the objects that were changed, and drops those that were watched for
+// long enough.
 func (d *mutationDetector) compare(now time.Time) string {
 	d.mu.Lock()
 	switch {
@@ -110,15 +113,16 @@ func (d *mutationDetector) compare(now time.Time) string {
 	watched := [][]snapshot{d.young, d.old}
 	d.mu.Unlock()
 
-	report := ""
+	var report strings.Builder
 	for _, snapshots := range watched {
 		for _, s := range snapshots {
 			if !reflect.DeepEqual(s.cached, s.copied) {
-				report += fmt.Sprintf("CACHE %s ALTERED!\n%s\n", d.name, diff.Diff(s.copied, s.cached))
+				difference := diff.Diff(s.copied, s.cached)
+				fmt.Fprintf(&report, "CACHE %s ALTERED!\n%s\n", d.name, difference)
 			}
 		}
 	}
-	return report
+	return report.String()
 }
 
 // watchedCache passes every object that is stored to a detector first.

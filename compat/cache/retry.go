@@ -8,22 +8,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// RetryWithDeadline bounds for how long something that keeps failing is tried again at once. It is for one goroutine.
+// RetryWithDeadline bounds how long an action that keeps failing is retried at once. It must be used
+// by one goroutine at a time.
 //
 // Source: tools/cache/retry_with_deadline.go RetryWithDeadline
 type RetryWithDeadline interface {
 	// After notes that an attempt failed with err.
 	After(err error)
-	// ShouldRetry says whether it may be tried again.
+	// ShouldRetry reports whether the action may be retried.
 	ShouldRetry() bool
 }
 
-// NewRetryWithDeadline lets tries go on for maxRetryDuration after the first error that isRetryable; 0 or less is never.
-// minResetPeriod without such an error, or a refusal, and the time begins anew with the next one.
+// NewRetryWithDeadline allows retries for maxRetryDuration after the first error that isRetryable; 0
+// or less allows none. After minResetPeriod without such an error, or after a refusal, the time starts
+// again with the next error.
 //
 // Source: tools/cache/retry_with_deadline.go NewRetryWithDeadline
-func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
-	return &retryWithDeadline{max: maxRetryDuration, reset: minResetPeriod, isRetryable: isRetryable, clock: clock}
+func NewRetryWithDeadline(
+	maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock,
+) RetryWithDeadline {
+	return &retryWithDeadline{
+		max: maxRetryDuration, reset: minResetPeriod, isRetryable: isRetryable, clock: clock,
+	}
 }
 
 type retryWithDeadline struct {

@@ -66,7 +66,9 @@ func WithStoreMetrics(
 // NewStore returns an empty store without indexes.
 //
 // Source: tools/cache/store.go NewStore
-func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return NewIndexer(keyFunc, nil, opts...) }
+func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
+	return NewIndexer(keyFunc, nil, opts...)
+}
 
 // NewIndexer returns an empty store with indexes.
 //
@@ -149,7 +151,9 @@ func MetaObjectToName(obj metav1.Object) ObjectName { return store.MetaObjectToN
 // NewObjectName joins a namespace and a name.
 //
 // Source: tools/cache/object-names.go NewObjectName
-func NewObjectName(namespace, name string) ObjectName { return store.NewObjectName(namespace, name) }
+func NewObjectName(namespace, name string) ObjectName {
+	return store.NewObjectName(namespace, name)
+}
 
 // ParseObjectName undoes ObjectName's String.
 //

@@ -85,8 +85,8 @@ func TestStores_RefuseObjectsWithoutAKey(t *testing.T) {
 
 var errTransform = errors.New("cannot")
 
-// The key is computed first, then the transform runs, then the object is stored; a transform that fails or returns nil
-// changes nothing. client-go stores the nil.
+// The key is computed first, then the transform runs, then the object is stored. A transform that
+// fails or returns nil changes nothing. client-go stores the nil.
 func TestDifference_TransformToNilIsAnError(t *testing.T) {
 	transform := func(obj any) (any, error) {
 		switch p := obj.(*v1.Pod); p.Name {
@@ -99,7 +99,9 @@ func TestDifference_TransformToNilIsAnError(t *testing.T) {
 		case "panics":
 			panic(errTransform)
 		case "other":
-			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "renamed", ResourceVersion: "9"}}, nil
+			return &metav1.PartialObjectMetadata{
+				ObjectMeta: metav1.ObjectMeta{Name: "renamed", ResourceVersion: "9"},
+			}, nil
 		}
 		return obj, nil
 	}
@@ -119,7 +121,12 @@ func TestDifference_TransformToNilIsAnError(t *testing.T) {
 	require.Equal(t, []string{"ns/a"}, s.ListKeys())
 
 	require.NoError(t, s.Add(parsePod("ns/other")), "another type is no error")
-	require.ElementsMatch(t, []string{"ns/a", "ns/other"}, s.ListKeys(), "the key is that of the object before")
+	require.ElementsMatch(
+		t,
+		[]string{"ns/a", "ns/other"},
+		s.ListKeys(),
+		"the key is that of the object before",
+	)
 	require.Equal(t, "9", s.LastStoreSyncResourceVersion())
 
 	ref := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc, clientgo.WithTransformer(transform))
@@ -127,7 +134,7 @@ func TestDifference_TransformToNilIsAnError(t *testing.T) {
 	require.Equal(t, []any{nil}, ref.List())
 }
 
-// Transactions transform like every other write. In client-go they store what comes.
+// Transactions transform, like every other write. In client-go they do not.
 func TestDifference_TransactionTransforms(t *testing.T) {
 	transform := func(obj any) (any, error) {
 		p := obj.(*v1.Pod).DeepCopy()
@@ -137,7 +144,11 @@ func TestDifference_TransactionTransforms(t *testing.T) {
 		p.Spec.NodeName = "dropped"
 		return p, nil
 	}
-	s := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"node": nodeOf}, cache.WithTransformer(transform))
+	s := cache.NewIndexer(
+		cache.MetaNamespaceKeyFunc,
+		cache.Indexers{"node": nodeOf},
+		cache.WithTransformer(transform),
+	)
 	err := s.(cache.TransactionStore).Transaction(
 		cache.Transaction{Object: parsePod("ns/a node=n1"), Type: cache.TransactionTypeAdd},
 		cache.Transaction{Object: parsePod("ns/fails"), Type: cache.TransactionTypeUpdate},
@@ -178,8 +189,8 @@ func TestTransformPanics(t *testing.T) {
 	}
 }
 
-// A store with a transform passes the transaction of an unknown type to its errors, and transforms
-// no delete.
+// A transaction of a store with a transform reports changes of unknown types and without a key. It
+// does not transform deletes.
 func TestTransformingStore_Transaction(t *testing.T) {
 	s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(func(obj any) (any, error) {
 		return obj, nil
@@ -198,7 +209,8 @@ func TestTransformingStore_Transaction(t *testing.T) {
 	require.Equal(t, "2", s.(cache.Store).LastStoreSyncResourceVersion())
 }
 
-// What has no metadata says nothing about how new the store is. A whole list has a resourceVersion of its own.
+// An object without metadata leaves the store's resourceVersion as it is. A whole list has a
+// resourceVersion of its own.
 func TestResourceVersionOfWhatHasNone(t *testing.T) {
 	name := func(obj any) (string, error) {
 		if o, ok := obj.(metav1.Object); ok {
@@ -207,7 +219,13 @@ func TestResourceVersionOfWhatHasNone(t *testing.T) {
 		return obj.(string), nil
 	}
 	toName := func(obj any) (any, error) { return name(obj) }
-	ours, theirs := cache.NewStore(name, cache.WithTransformer(toName)), clientgo.NewStore(name, clientgo.WithTransformer(toName))
+	ours, theirs := cache.NewStore(
+		name,
+		cache.WithTransformer(toName),
+	), clientgo.NewStore(
+		name,
+		clientgo.WithTransformer(toName),
+	)
 	require.NoError(t, ours.Replace([]any{parsePod("ns/a rv=1")}, "5"))
 	require.NoError(t, theirs.Replace([]any{parsePod("ns/a rv=1")}, "5"))
 	require.NoError(t, ours.Update(parsePod("ns/a rv=6")))

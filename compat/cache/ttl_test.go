@@ -87,11 +87,15 @@ func TestExpirationStoreWithClock(t *testing.T) {
 	require.Empty(t, s.ListKeys())
 }
 
-// Readers that expire entries and writers that store them again do not block each other, nor lose what was stored.
+// Readers that expire entries and writers that store them again do not block each other, and no
+// stored object is lost.
 func TestExpirationStoreConcurrently(t *testing.T) {
-	s := cache.NewExpirationStore(cache.MetaNamespaceKeyFunc, policyFunc(func(entry *cache.TimestampedEntry) bool {
-		return entry.Obj.(interface{ GetResourceVersion() string }).GetResourceVersion() == "old"
-	}))
+	s := cache.NewExpirationStore(
+		cache.MetaNamespaceKeyFunc,
+		policyFunc(func(entry *cache.TimestampedEntry) bool {
+			return entry.Obj.(interface{ GetResourceVersion() string }).GetResourceVersion() == "old"
+		}),
+	)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -112,10 +116,16 @@ func TestExpirationStoreConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A TTL store knows how new it is from what is stored, like every store. client-go's learns it from deletes, Replace and
-// bookmarks alone.
+// A TTL store takes its resourceVersion from the stored objects, like every store. client-go's takes
+// it from deletes, Replace and bookmarks only.
 func TestDifference_TTLStoreReadsResourceVersions(t *testing.T) {
-	s, ref := cache.NewTTLStore(cache.MetaNamespaceKeyFunc, 0), clientgo.NewTTLStore(clientgo.MetaNamespaceKeyFunc, 0)
+	s, ref := cache.NewTTLStore(
+		cache.MetaNamespaceKeyFunc,
+		0,
+	), clientgo.NewTTLStore(
+		clientgo.MetaNamespaceKeyFunc,
+		0,
+	)
 	for _, s := range []cache.Store{s, ref} {
 		require.NoError(t, s.Replace(nil, "7"))
 		require.NoError(t, s.Add(parsePod("ns/a rv=8")))
@@ -124,18 +134,22 @@ func TestDifference_TTLStoreReadsResourceVersions(t *testing.T) {
 	require.Equal(t, "7", ref.LastStoreSyncResourceVersion())
 }
 
-// kubernetes/kubernetes#80658: a List over expired entries dropped an object that was stored again meanwhile, or blocked.
+// kubernetes/kubernetes#80658: a List over expired entries dropped an object that was stored again
+// meanwhile, or blocked.
 func TestRegress80658_ListKeepsWhatIsStoredAgain(t *testing.T) {
 	var s cache.Store
 	again := parsePod("ns/a rv=2")
 	readd := func() { require.NoError(t, s.Add(again)) } // while the policy looks at the old entry
-	s = cache.NewExpirationStore(cache.MetaNamespaceKeyFunc, policyFunc(func(entry *cache.TimestampedEntry) bool {
-		if entry.Obj == any(again) {
-			return false
-		}
-		readd()
-		return true
-	}))
+	s = cache.NewExpirationStore(
+		cache.MetaNamespaceKeyFunc,
+		policyFunc(func(entry *cache.TimestampedEntry) bool {
+			if entry.Obj == any(again) {
+				return false
+			}
+			readd()
+			return true
+		}),
+	)
 	require.NoError(t, s.Add(parsePod("ns/a rv=1")))
 	require.Empty(t, s.List(), "the old entry has expired")
 	require.Equal(t, []any{again}, s.List())
