@@ -6,8 +6,8 @@
 //
 // Read store.go (the interfaces), key.go and index.go; then how it works: table.go (the maps and
 // their laws), items.go (objects by key), entryset.go (the objects of one indexed value),
-// threadsafemap.go (the lock), cache.go (the keys) and transaction.go; then what is built on it:
-// lister.go and typed.go. Then run go test -v -run 'Example|Transcript' ./store.
+// threadsafemap.go (the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go,
+// which read a store. Then run go test -v -run 'Example|Transcript' ./store.
 //
 // Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an
 // object is stored, but not for a lookup. Key functions never run under a lock.
@@ -22,7 +22,7 @@ package store
 type Store interface {
 	// Add stores obj, or replaces the object that has its key.
 	Add(obj any) error
-	// Update does the same as Add; callers use it to say what they mean.
+	// Update does the same as Add. Callers use it for objects that they know to be stored.
 	Update(obj any) error
 	// Delete removes the object that has obj's key. An absent key is no error.
 	Delete(obj any) error

@@ -69,3 +69,19 @@ func requireLines(t *testing.T, text string, count, maxBytes int) {
 		}
 	}
 }
+
+// uncountable is a store that must not be listed.
+type uncountable struct {
+	store.Indexer
+	store.Counter
+}
+
+func (uncountable) ListKeys() []string { panic("listed") }
+
+// A traced store counts its objects as the inner one does.
+func TestIndexer_Counts(t *testing.T) {
+	inner := store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	require.NoError(t, inner.Add(store.ExplicitKey("ns/a")))
+	traced := trace.Indexer(uncountable{inner, inner.(store.Counter)}, func(trace.Event) {})
+	require.Equal(t, 1, store.Len(traced))
+}

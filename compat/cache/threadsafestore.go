@@ -108,7 +108,7 @@ func NewThreadSafeStore(
 }
 
 // threadSafeMap is a store of the core that holds pairs: an object and the key that the caller gave
-// it.
+// it. A pair takes 32 bytes, which an Indexer does not need.
 type threadSafeMap struct {
 	*cache  // of pairs
 	metrics store.Metrics

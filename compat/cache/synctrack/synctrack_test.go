@@ -82,7 +82,7 @@ func TestTrackers_TellByChannel(t *testing.T) {
 	<-s.Done()
 }
 
-// Whoever asks while a value is computed waits for it; after a Notify nobody gets the old one.
+// A Get while the value is computed waits for it. A Get after a Notify does not return the old value.
 func TestLazy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var evaluations atomic.Int32
