@@ -27,7 +27,7 @@ func pod(name, image string) *corev1.Pod {
 // The way of a change: handler, queue, worker, and for what cannot be cured, the dead letters.
 func Example() {
 	ctx, stop := context.WithCancel(quiet())
-	pods := store.New(store.MetaNamespaceKeyFunc)
+	pods := store.New(store.MetaNamespaceKeyFunc, store.Options{})
 	attempts := 0
 
 	reconcile := func(ctx context.Context, key string) (controller.Result, error) {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"example.com/informerstack/internal/objects"
 	"example.com/informerstack/workqueue"
 )
 
@@ -53,7 +54,7 @@ func (h EnqueueHandler[K]) OnAdd(obj any, isInInitialList bool) {
 // OnUpdate enqueues the keys of newObj, and those of oldObj that newObj no longer has.
 func (h EnqueueHandler[K]) OnUpdate(oldObj, newObj any) {
 	enqueue := h.controller.Enqueue
-	if sameVersion(oldObj, newObj) {
+	if objects.SameVersion(oldObj, newObj) {
 		enqueue = h.controller.Resync
 	}
 	newKeys := sets.New(h.each(newObj, enqueue)...)
@@ -80,17 +81,6 @@ func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
 		enqueue(key)
 	}
 	return keys
-}
-
-// sameVersion reports whether both are one version of one object.
-func sameVersion(oldObj, newObj any) bool {
-	type versioned interface{ GetResourceVersion() string }
-	older, ok := oldObj.(versioned)
-	if !ok {
-		return false
-	}
-	newer, ok := newObj.(versioned)
-	return ok && newer.GetResourceVersion() != "" && older.GetResourceVersion() == newer.GetResourceVersion()
 }
 
 // intake is the controller's queue as others see it: what they add is a change, while what the controller itself adds is a

@@ -31,7 +31,7 @@ type HistogramMetric interface{ Observe(float64) }
 // lock: they must be quick and must not call the queue.
 type Metrics struct {
 	// QueuedItems is the number of keys in a DeltaFIFO, or of deltas in a RealFIFO.
-	QueuedItems store.GaugeMetric
+	QueuedItems interface{ Set(float64) }
 	// ProcessingLatency is the duration of each call of a process function, in seconds.
 	ProcessingLatency HistogramMetric
 }

@@ -32,7 +32,7 @@ func eachVersionedQueue(
 	report := func(resourceVersion string, _ time.Time) { newest = resourceVersion }
 	for name, q := range map[string]versionedQueue{
 		"DeltaFIFO": NewDeltaFIFO(DeltaFIFOOptions{
-			KnownObjects: store.New(store.MetaNamespaceKeyFunc), Reached: report,
+			KnownObjects: store.New(store.MetaNamespaceKeyFunc, store.Options{}), Reached: report,
 		}),
 		"RealFIFO": NewRealFIFO(RealFIFOOptions{
 			AtomicEvents: true, UnlockWhileProcessing: true, Reached: report,

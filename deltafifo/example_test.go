@@ -50,7 +50,7 @@ func ExampleDeltaFIFO() {
 
 // If a relist does not contain an object, its delete is reported as a tombstone.
 func ExampleDeltaFIFO_Replace() {
-	cache := store.New(podKey) // the objects that the consumer knows
+	cache := store.New(podKey, store.Options{}) // the objects that the consumer knows
 	cache.Add(pod{"web", "Running"})
 	cache.Add(pod{"db", "Running"})
 	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
@@ -141,7 +141,7 @@ func Example_whyDeltas() {
 	}
 
 	fmt.Println("A DeltaFIFO has one entry for each key, with all its changes:")
-	cache := store.New(podKey)
+	cache := store.New(podKey, store.Options{})
 	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
 		KeyFunction: podKey, KnownObjects: cache,
 	})

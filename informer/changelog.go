@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/informerstack/internal/objects"
 	"example.com/informerstack/store"
 )
 
@@ -61,7 +62,7 @@ func (l *changeLog) append(changes []change, synced bool, round resyncRound) *ba
 	b.changes = slices.Clone(changes)
 	for i := range b.changes {
 		c := &b.changes[i]
-		c.unchanged = c.kind == updated && sameVersion(c.oldObj, c.newObj)
+		c.unchanged = c.kind == updated && objects.SameVersion(c.oldObj, c.newObj)
 	}
 	b.synced, b.round, b.at = synced, round, time.Now()
 	l.last = &batch{}
@@ -187,7 +188,7 @@ type change struct {
 	kind      changeKind
 	initial   bool // added: OnAdd's isInInitialList
 	resync    bool // updated: a replay of the stored object
-	unchanged bool // updated: both objects have the same resourceVersion
+	unchanged bool // updated: both objects are the same version
 	oldObj    any  // updated
 	newObj    any  // added, updated; deleted: the object's last state or its tombstone
 }
@@ -214,13 +215,6 @@ func (c *change) deliver(handler ResourceEventHandler) {
 	default:
 		panic(fmt.Sprintf("informer: change of kind %d", c.kind)) // a bug: there are three kinds
 	}
-}
-
-// sameVersion is true if both objects have metadata and the same resourceVersion.
-func sameVersion(oldObj, newObj any) bool {
-	before, after := metadata(oldObj), metadata(newObj)
-	return before != nil && after != nil &&
-		before.GetResourceVersion() == after.GetResourceVersion()
 }
 
 // recreated is true if both objects have metadata and different UIDs.

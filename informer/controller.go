@@ -224,10 +224,8 @@ type InformerOptions struct {
 	Reflector reflector.Options
 	// QueueOptions choose and observe the queue.
 	QueueOptions
-	// StoreResourceVersion, if set, is set to the resourceVersion that the store has reached.
-	StoreResourceVersion store.GaugeMetric
-	// StoreOptions are further options of the store.
-	StoreOptions []store.Option
+	// StoreMetrics receives the store's numbers.
+	StoreMetrics store.Metrics
 	// Prepare is Config.Prepare.
 	Prepare func(*Config)
 }
@@ -247,7 +245,7 @@ func NewInformerWithOptions(options InformerOptions) (store.Store, Controller) {
 	if options.Logger != nil {
 		logger = *options.Logger
 	}
-	indexer := newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions)
+	indexer := newIndexer(options.Indexers, options.StoreMetrics)
 	deltas := &deltaProcessor{
 		lost:  func() {},
 		store: indexer,

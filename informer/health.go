@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // Health reports how recent an informer's store is, and the reason if it is old.
@@ -60,7 +61,7 @@ func (s *sharedIndexInformer) Health() Health {
 
 // Status implements SharedInformer.
 func (s *sharedIndexInformer) Status() Status {
-	return Status{Health: s.Health(), Objects: s.count(), Handlers: s.processor.status()}
+	return Status{Health: s.Health(), Objects: store.Len(s.indexer), Handlers: s.processor.status()}
 }
 
 // Fresh returns nil if the informer runs and has synced, and CurrentAsOf is at most d before now.
@@ -149,14 +150,6 @@ func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 
 // Err implements SharedInformer.
 func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
-
-// count returns the number of objects. A wrapper of the store may hide its Len.
-func (s *sharedIndexInformer) count() int {
-	if counter, ok := s.indexer.(interface{ Len() int }); ok {
-		return counter.Len()
-	}
-	return len(s.indexer.ListKeys())
-}
 
 func (s *sharedIndexInformer) reflectorStatus() reflector.Status {
 	s.mu.Lock()

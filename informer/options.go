@@ -4,7 +4,6 @@ package informer
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -38,10 +37,8 @@ type SharedIndexInformerOptions struct {
 
 	// QueueOptions choose and observe the queue.
 	QueueOptions
-	// StoreResourceVersion, if set, is set to the resourceVersion that the store has reached.
-	StoreResourceVersion store.GaugeMetric
-	// StoreOptions are further options of the store.
-	StoreOptions []store.Option
+	// StoreMetrics receives the store's numbers.
+	StoreMetrics store.Metrics
 	// WrapIndexer, if set, wraps the store, for example to trace it.
 	WrapIndexer func(store.Indexer) store.Indexer
 	// Prepare is Config.Prepare.
@@ -119,12 +116,10 @@ func (o QueueOptions) newQueue(
 // newIndexer returns the store of an informer. Its resourceVersion is that of the queue, not that
 // of the objects: a DeltaFIFO delivers these out of order, and a transform may remove the
 // resourceVersion.
-func newIndexer(
-	indexers store.Indexers, resourceVersion store.GaugeMetric, options []store.Option,
-) store.Indexer {
-	options = append(slices.Clip(options), store.WithoutObjectVersions())
-	if resourceVersion != nil {
-		options = append(options, store.WithStoreMetrics(resourceVersion))
-	}
-	return store.NewIndexer(store.DeletionHandlingMetaNamespaceKeyFunc, indexers, options...)
+func newIndexer(indexers store.Indexers, metrics store.Metrics) store.Indexer {
+	return store.New(store.DeletionHandlingMetaNamespaceKeyFunc, store.Options{
+		Indexers:             indexers,
+		Metrics:              metrics,
+		IgnoreObjectVersions: true,
+	})
 }

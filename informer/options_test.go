@@ -273,7 +273,7 @@ func TestOptions_Metrics(t *testing.T) {
 		assert.EqualValues(t, 2, version)
 		assert.NotZero(t, latency)
 	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
-		o.StoreResourceVersion = &version
+		o.StoreMetrics.ResourceVersion = version.Set
 		o.Metrics.ProcessingLatency = &latency
 	}))
 }
@@ -309,8 +309,7 @@ type countingIndexer struct {
 
 func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
 
-// NewQueue and Prepare are called when the informer runs. StoreOptions are added to the own options
-// of the store.
+// NewQueue and Prepare are called when the informer runs.
 func TestOptions_Prepare(t *testing.T) {
 	var prepared *Config
 	var known store.Store
@@ -327,7 +326,6 @@ func TestOptions_Prepare(t *testing.T) {
 		require.NotNil(t, prepared)
 		assert.NotNil(t, prepared.Queue)
 		assert.Same(t, w.informer.(ourSubject).SharedIndexInformer.GetStore(), known)
-		assert.Empty(t, known.LastStoreSyncResourceVersion())
 	}, only(ours), withOptions(func(o *SharedIndexInformerOptions) {
 		o.Prepare = func(c *Config) {
 			assert.Nil(t, prepared, "once")
@@ -338,9 +336,6 @@ func TestOptions_Prepare(t *testing.T) {
 		o.NewQueue = func(_ klog.Logger, s store.Store, _ ReachedFunc) VersionedQueue {
 			known = s
 			return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{KnownObjects: s})
-		}
-		o.StoreOptions = []store.Option{
-			store.WithResourceVersionHidden(func() bool { return true }),
 		}
 	}))
 }

@@ -42,7 +42,9 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 	}, r
 }
 
-func newTestStore() store.Store { return store.New(store.DeletionHandlingMetaNamespaceKeyFunc) }
+func newTestStore() store.Store {
+	return store.New(store.DeletionHandlingMetaNamespaceKeyFunc, store.Options{})
+}
 
 // The store decides whether a change is an add or an update, not the delta's type.
 func TestProcess_StoreDecides(t *testing.T) {

@@ -69,7 +69,7 @@ type sharedIndexInformer struct {
 func NewSharedIndexInformer(
 	lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions,
 ) SharedIndexInformer {
-	indexer := newIndexer(options.Indexers, options.StoreResourceVersion, options.StoreOptions)
+	indexer := newIndexer(options.Indexers, options.StoreMetrics)
 	s := &sharedIndexInformer{
 		listerWatcher:     lw,
 		exampleObject:     exampleObject,

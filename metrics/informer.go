@@ -73,8 +73,9 @@ func (i *Informer) Options(options informer.SharedIndexInformerOptions) informer
 	if options.Metrics.ProcessingLatency == nil {
 		options.Metrics.ProcessingLatency = i.family.processingLatency.WithLabelValues(i.values...)
 	}
-	if options.StoreResourceVersion == nil {
-		options.StoreResourceVersion = i.family.storeResourceVersion.WithLabelValues(i.values...)
+	if options.StoreMetrics.ResourceVersion == nil {
+		reached := i.family.storeResourceVersion.WithLabelValues(i.values...)
+		options.StoreMetrics.ResourceVersion = reached.Set
 	}
 	if options.Reflector.Metrics == nil {
 		options.Reflector.Metrics = reflectorProvider{i.family, i.values}

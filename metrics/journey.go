@@ -11,6 +11,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/objects"
 	"example.com/informerstack/store"
 )
 
@@ -153,7 +154,7 @@ func (h journeyHandler[K]) OnAdd(obj any, isInInitialList bool) {
 
 // OnUpdate implements informer.ResourceEventHandler. That nothing changed is no event.
 func (h journeyHandler[K]) OnUpdate(oldObj, newObj any) {
-	if at := h.journey.arrivalOf(newObj, false); !sameVersion(oldObj, newObj) {
+	if at := h.journey.arrivalOf(newObj, false); !objects.SameVersion(oldObj, newObj) {
 		h.begin(newObj, at)
 	}
 	h.inner.OnUpdate(oldObj, newObj)
@@ -169,13 +170,4 @@ func (h journeyHandler[K]) begin(obj any, at time.Time) {
 	for _, key := range h.journey.keysOf(obj) {
 		h.journey.begin(key, at)
 	}
-}
-
-func sameVersion(oldObj, newObj any) bool {
-	before, err := meta.Accessor(oldObj)
-	if err != nil {
-		return false
-	}
-	after, err := meta.Accessor(newObj)
-	return err == nil && before.GetResourceVersion() == after.GetResourceVersion()
 }

@@ -178,12 +178,13 @@ func TestInformer_OptionsKeepHooks(t *testing.T) {
 	mine := &gauge{}
 	var options informer.SharedIndexInformerOptions
 	options.Reflector.Observe = func(reflector.Transition) { observed++ }
-	options.StoreResourceVersion = mine
+	options.StoreMetrics.ResourceVersion = mine.Set
 	options.ResyncPeriod = time.Minute
 	options = i.Options(options)
 	options.Reflector.Observe(reflector.Transition{})
 	assert.Equal(t, 1, observed)
-	assert.Same(t, mine, options.StoreResourceVersion)
+	options.StoreMetrics.ResourceVersion(7)
+	assert.EqualValues(t, 7, mine.last)
 	assert.Equal(t, time.Minute, options.ResyncPeriod)
 	assert.NotNil(t, options.Metrics.ProcessingLatency)
 }

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -20,19 +19,20 @@ var (
 	_ clientgo.Store           = Store(nil)
 	_ clientgo.ReflectorStore  = Store(nil)
 	_ clientgo.KeyListerGetter = Store(nil)
-	_ GaugeMetric              = clientgo.GaugeMetric(nil)
 )
 
-// Every method refuses what has no key, with a KeyError, and changes nothing. In client-go a nil pointer panics.
+// Every method refuses an object without a key with a KeyError, and changes nothing. In client-go a
+// nil pointer panics.
 func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 	stores := map[string]Store{
-		"New":         New(MetaNamespaceKeyFunc),
-		"NewIndexer":  NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc}),
-		"NewTTLStore": NewTTLStore(MetaNamespaceKeyFunc, 0),
-		"transformer": New(MetaNamespaceKeyFunc, WithTransformer(func(obj any) (any, error) { return obj, nil })),
+		"without indexes": New(MetaNamespaceKeyFunc, Options{}),
+		"with indexes": New(MetaNamespaceKeyFunc, Options{
+			Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc}}),
 	}
 	for name, s := range stores {
-		for _, bad := range []any{nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{}, &struct{}{}} {
+		for _, bad := range []any{
+			nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{}, &struct{}{},
+		} {
 			t.Run(fmt.Sprintf("%s/%T", name, bad), func(t *testing.T) {
 				require.NoError(t, s.Replace([]any{pod("ns/a rv=1")}, "1"))
 				_, _, getErr := s.Get(bad)
@@ -51,30 +51,33 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 			})
 		}
 	}
-	require.Panics(t, func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) })
+	require.Panics(
+		t,
+		func() { _ = clientgo.NewStore(clientgo.MetaNamespaceKeyFunc).Add((*corev1.Pod)(nil)) },
+	)
 	_, err := MetaNamespaceIndexFunc((*corev1.Pod)(nil))
 	require.EqualError(t, err, "object has no meta: *v1.Pod is nil")
 }
 
-// A ThreadSafeStore takes any object, even none: it only does not look into it.
-func TestThreadSafeStoreTakesAnything(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"node": byNode})
-	m.Add("nil", nil)
-	m.Add("ns/a", pod("ns/a node=n1"))
-	m.Add("ns/a", nil) // takes it out of the indexes
+// A threadSafeMap takes any object, also nil, which has neither values nor a version.
+func TestThreadSafeMapTakesAnything(t *testing.T) {
+	m := newMap(Indexers{"node": byNode})
+	m.Update("nil", nil)
+	m.Update("ns/a", pod("ns/a node=n1"))
+	m.Update("ns/a", nil) // takes it out of the indexes
 	checkLaws(t, m)
 	item, exists := m.Get("nil")
 	require.True(t, exists)
 	require.Nil(t, item)
-	m.Delete("ns/a")
-	m.Delete("nil")
-	m.Delete("nil")
-	m.Transaction()
+	m.Delete("ns/a", nil)
+	m.Delete("nil", nil)
+	m.Delete("nil", nil)
+	m.apply()
 	checkLaws(t, m)
 
-	plain := newThreadSafeMap(nil)
-	plain.Add("typed nil", (*corev1.Pod)(nil))
-	plain.Add("text", "text")
+	plain := newMap(nil)
+	plain.Update("typed nil", (*corev1.Pod)(nil))
+	plain.Update("text", "text")
 	require.Len(t, plain.List(), 2)
 	require.NoError(t, plain.AddIndexers(nil))
 	require.Empty(t, plain.LastStoreSyncResourceVersion())
@@ -106,8 +109,11 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, parseErr)
 			require.Equal(t, NewObjectName(namespace, name), parsed)
-			require.Equal(t, NamespacedNameAsObjectName(types.NamespacedName{Namespace: namespace, Name: name}), parsed)
-			require.Equal(t, types.NamespacedName{Namespace: namespace, Name: name}, parsed.AsNamespacedName())
+			require.Equal(
+				t,
+				types.NamespacedName{Namespace: namespace, Name: name},
+				parsed.AsNamespacedName(),
+			)
 			key, err := MetaNamespaceKeyFunc(&metav1.ObjectMeta{Namespace: namespace, Name: name})
 			require.NoError(t, err)
 			require.Equal(t, parsed.String(), key)
@@ -138,135 +144,48 @@ func TestTombstoneKeys(t *testing.T) {
 	_, err = MetaNamespaceKeyFunc(gone)
 	require.ErrorContains(t, err, "object has no meta")
 
-	s := New(DeletionHandlingMetaNamespaceKeyFunc)
+	s := New(DeletionHandlingMetaNamespaceKeyFunc, Options{})
 	require.NoError(t, s.Add(pod("ns/a rv=5")))
 	require.NoError(t, s.Delete(gone))
 	require.Empty(t, s.List())
-	require.Equal(t, "5", s.LastStoreSyncResourceVersion(), "a tombstone does not know when it happened")
+	require.Equal(
+		t,
+		"5",
+		s.LastStoreSyncResourceVersion(),
+		"a tombstone does not know when it happened",
+	)
 }
 
-var errTransform = errors.New("cannot")
-
-// The key is computed first, then the transform runs, then the object is stored; a transform that fails or returns nil
-// changes nothing. client-go stores the nil.
-func TestDifference_TransformToNilIsAnError(t *testing.T) {
-	transform := func(obj any) (any, error) {
-		switch p := obj.(*corev1.Pod); p.Name {
-		case "fails":
-			return nil, errTransform
-		case "nil":
-			return nil, nil
-		case "typed-nil":
-			return (*corev1.Pod)(nil), nil
-		case "panics":
-			panic(errTransform)
-		case "other":
-			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "renamed", ResourceVersion: "9"}}, nil
-		}
-		return obj, nil
+// An object without metadata leaves the store's resourceVersion as it is. A whole list has a
+// resourceVersion of its own.
+func TestResourceVersionOfAnObjectWithoutMetadata(t *testing.T) {
+	name := func(obj any) (string, error) { return obj.(string), nil }
+	ours, theirs := New(name, Options{}), clientgo.NewStore(name)
+	for _, s := range []clientgo.Store{ours, theirs} {
+		require.NoError(t, s.Replace([]any{"a"}, "5"))
+		require.NoError(t, s.Update("b"))
+		require.NoError(t, s.Delete("a"))
+		require.Equal(t, "5", s.LastStoreSyncResourceVersion())
+		require.Equal(t, []any{"b"}, s.List())
+		require.NoError(t, s.Replace([]any{"c"}, "7"))
+		require.Equal(t, "7", s.LastStoreSyncResourceVersion())
 	}
-	s := New(MetaNamespaceKeyFunc, WithTransformer(transform))
-	require.NoError(t, s.Add(pod("ns/a rv=1")))
-	for _, name := range []string{"fails", "nil", "typed-nil"} {
-		for what, err := range map[string]error{
-			"add": s.Add(pod("ns/" + name)), "update": s.Update(pod("ns/" + name)),
-			"replace": s.Replace([]any{pod("ns/b"), pod("ns/" + name)}, "2"),
-		} {
-			require.ErrorContains(t, err, "transforming: ", "%s %s", what, name)
-			require.Equal(t, name == "fails", errors.Is(err, errTransform))
-		}
-		require.NoError(t, s.Delete(pod("ns/"+name)), "a delete is not transformed")
-	}
-	require.PanicsWithValue(t, errTransform, func() { _ = s.Add(pod("ns/panics")) })
-	require.Equal(t, []string{"ns/a"}, s.ListKeys())
-
-	require.NoError(t, s.Add(pod("ns/other")), "another type is no error")
-	require.ElementsMatch(t, []string{"ns/a", "ns/other"}, s.ListKeys(), "the key is that of the object before")
-	require.Equal(t, "9", s.LastStoreSyncResourceVersion())
-
-	ref := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc, clientgo.WithTransformer(transform))
-	require.NoError(t, ref.Add(pod("ns/nil")))
-	require.Equal(t, []any{nil}, ref.List())
 }
 
-// Transactions transform like every other write. In client-go they store what comes.
-func TestDifference_TransactionTransforms(t *testing.T) {
-	transform := func(obj any) (any, error) {
-		p := obj.(*corev1.Pod).DeepCopy()
-		if p.Name == "fails" {
-			return nil, errTransform
-		}
-		p.Spec.NodeName = "dropped"
-		return p, nil
+// A Store that cannot count is listed. Every write counts.
+func TestLen_CountsObjects(t *testing.T) {
+	s := New(func(obj any) (string, error) { return obj.(string), nil }, Options{})
+	for _, counted := range []Store{s, struct{ Store }{s}} {
+		require.NoError(t, s.Replace(nil, ""))
+		require.Zero(t, Len(counted))
+		require.NoError(t, s.Add("a"))
+		require.NoError(t, s.Add("a"))
+		require.NoError(t, s.Add("b"))
+		require.Equal(t, 2, Len(counted))
+		require.NoError(t, s.Replace([]any{"c", "d", "e"}, "7"))
+		require.Equal(t, 3, Len(counted))
+		require.NoError(t, s.Delete("c"))
+		require.Equal(t, 2, Len(counted))
 	}
-	s := NewIndexer(MetaNamespaceKeyFunc, Indexers{"node": byNode}, WithTransformer(transform))
-	err := s.(TransactionStore).Transaction(
-		Transaction{pod("ns/a node=n1"), TransactionTypeAdd},
-		Transaction{pod("ns/fails"), TransactionTypeUpdate},
-		Transaction{pod("ns/fails"), TransactionTypeDelete})
-	require.Equal(t, []int{0, 2}, err.SuccessfulIndices)
-	require.ErrorIs(t, err, errTransform)
-	require.Equal(t, []string{"dropped"}, s.ListIndexFuncValues("node"))
-
-	ref := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc, clientgo.WithTransformer(transform))
-	require.Nil(t, ref.(clientgo.TransactionStore).Transaction(
-		clientgo.Transaction{Object: pod("ns/a node=n1"), Type: clientgo.TransactionTypeAdd}))
-	require.Equal(t, "n1", ref.List()[0].(*corev1.Pod).Spec.NodeName)
-}
-
-// An index function as a key function: exactly one value.
-func TestIndexFuncToKeyFuncAdapter(t *testing.T) {
-	keyFunc := IndexFuncToKeyFuncAdapter(byTag)
-	key, err := keyFunc(pod("ns/a tags=x"))
-	require.NoError(t, err)
-	require.Equal(t, "x", key)
-	for object, want := range map[string]string{
-		"ns/a":          "unexpected empty indexKeys",
-		"ns/a tags=x,y": "too many keys: [x y]",
-	} {
-		_, err = keyFunc(pod(object))
-		require.EqualError(t, err, want)
-		_, refErr := clientgo.IndexFuncToKeyFuncAdapter(byTag)(pod(object))
-		require.EqualError(t, refErr, want)
-	}
-	_, err = IndexFuncToKeyFuncAdapter(playerIndexes["picky"])(pod("ns/a broken=error"))
-	require.ErrorIs(t, err, errBroken)
-}
-
-// A resourceVersion that is hidden is still kept.
-func TestWithResourceVersionHidden(t *testing.T) {
-	hide := true
-	hidden := func() bool { return hide }
-	var set gauge
-	s := NewIndexer(MetaNamespaceKeyFunc, nil, WithResourceVersionHidden(hidden), WithStoreMetrics(&set))
-	threadSafe := NewThreadSafeStore(nil, nil, WithThreadSafeStoreResourceVersionHidden(hidden))
-	s.Bookmark("7")
-	threadSafe.Bookmark("7")
-	require.Empty(t, s.LastStoreSyncResourceVersion())
-	require.Empty(t, threadSafe.LastStoreSyncResourceVersion())
-	require.Equal(t, gauge{7}, set)
-	hide = false
-	require.Equal(t, "7", s.LastStoreSyncResourceVersion())
-	require.Equal(t, "7", threadSafe.LastStoreSyncResourceVersion())
-}
-
-// What has no metadata says nothing about how new the store is. A whole list has a resourceVersion of its own.
-func TestResourceVersionOfWhatHasNone(t *testing.T) {
-	name := func(obj any) (string, error) {
-		if o, ok := obj.(metav1.Object); ok {
-			return o.GetName(), nil
-		}
-		return obj.(string), nil
-	}
-	toName := func(obj any) (any, error) { return name(obj) }
-	ours, theirs := New(name, WithTransformer(toName)), clientgo.NewStore(name, clientgo.WithTransformer(toName))
-	require.NoError(t, ours.Replace([]any{pod("ns/a rv=1")}, "5"))
-	require.NoError(t, theirs.Replace([]any{pod("ns/a rv=1")}, "5"))
-	require.NoError(t, ours.Update(pod("ns/a rv=6")))
-	require.NoError(t, theirs.Update(pod("ns/a rv=6")))
-	require.Equal(t, theirs.LastStoreSyncResourceVersion(), ours.LastStoreSyncResourceVersion())
-	require.Equal(t, "5", ours.LastStoreSyncResourceVersion())
-	require.Equal(t, []any{"a"}, ours.List())
-	require.NoError(t, ours.Replace([]any{pod("ns/a rv=1")}, "7"))
-	require.Equal(t, "7", ours.LastStoreSyncResourceVersion())
+	var _ Counter = s.(Counter)
 }

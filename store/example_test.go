@@ -4,9 +4,9 @@ package store_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +19,12 @@ import (
 
 func newPod(namespace, name, node string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{NodeName: node},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{"app": "web"},
+		},
+		Spec: corev1.PodSpec{NodeName: node},
 	}
 }
 
@@ -38,13 +42,33 @@ func names(list []any) string {
 	return strings.Join(names, " ")
 }
 
-// The three maps of a store with indexes, after each of three pods: what is called items, indexers and indices. An indexer
-// computes a value from an object; an index leads from the value back to the keys of the objects that have it.
+// printMaps prints the three maps of a store with indexes: the objects by key, the index functions
+// by index name, and the keys by index name and indexed value.
+func printMaps(indexer store.Indexer) {
+	keys := indexer.ListKeys()
+	slices.Sort(keys)
+	fmt.Println("items:   ", strings.Join(keys, ", "))
+	indexNames := slices.Sorted(maps.Keys(indexer.GetIndexers()))
+	fmt.Println("indexers:", strings.Join(indexNames, ", "))
+	for _, name := range indexNames {
+		values := indexer.ListIndexFuncValues(name)
+		slices.Sort(values)
+		for _, value := range values {
+			keys, _ := indexer.IndexKeys(name, value)
+			fmt.Printf("indices[%q][%q] = {%s}\n", name, value, strings.Join(keys, ", "))
+		}
+	}
+	fmt.Println()
+}
+
+// The three maps of a store with indexes (items, indexers and indices) after each of three pods. An
+// index function computes a value from an object; an index leads from the value back to the keys of
+// the objects that have it.
 func Example() {
-	indexer := store.NewIndexer(store.MetaNamespaceKeyFunc, store.Indexers{
+	indexer := store.New(store.MetaNamespaceKeyFunc, store.Options{Indexers: store.Indexers{
 		store.NamespaceIndex: store.MetaNamespaceIndexFunc,
 		"byNode":             byNode,
-	})
+	}})
 	for _, pod := range []*corev1.Pod{
 		newPod("NamespaceA", "PodA", "node-1"),
 		newPod("NamespaceA", "PodB", "node-2"),
@@ -53,7 +77,7 @@ func Example() {
 		if err := indexer.Add(pod); err != nil {
 			fmt.Println(err)
 		}
-		fmt.Println(indexer.(store.Snapshotter).Snapshot())
+		printMaps(indexer)
 	}
 	// Output:
 	// items:    NamespaceA/PodA
@@ -75,10 +99,13 @@ func Example() {
 	// indices["namespace"]["NamespaceB"] = {NamespaceB/PodC}
 }
 
-// The same data asked in four ways: by an object, by a value for the objects, by a value for their keys, and for the
-// values.
+// Four questions about the same data: the objects that share a value with an object, the objects
+// that have a value, their keys, and all values.
 func ExampleIndexer() {
-	indexer := store.NewIndexer(store.MetaNamespaceKeyFunc, store.Indexers{"byNode": byNode})
+	indexer := store.New(
+		store.MetaNamespaceKeyFunc,
+		store.Options{Indexers: store.Indexers{"byNode": byNode}},
+	)
 	podA := newPod("NamespaceA", "PodA", "node-1")
 	_ = indexer.Add(podA)
 	_ = indexer.Add(newPod("NamespaceA", "PodB", "node-2"))
@@ -104,10 +131,13 @@ func ExampleIndexer() {
 	// Index with name byZone does not exist
 }
 
-// What Get returns is the cached object itself, and every other reader's too. Copy it before changing it: a change in place
-// is seen by everybody, and no index hears of it.
+// Get returns the cached object itself, which all readers share. Copy it before changing it: a
+// change in place is visible to every reader, and does not reach the indexes.
 func Example_sharedObjects() {
-	indexer := store.NewIndexer(store.MetaNamespaceKeyFunc, store.Indexers{"byNode": byNode})
+	indexer := store.New(
+		store.MetaNamespaceKeyFunc,
+		store.Options{Indexers: store.Indexers{"byNode": byNode}},
+	)
 	_ = indexer.Add(newPod("ns", "a", "node-1"))
 
 	mine, _, _ := indexer.GetByKey("ns/a")
@@ -128,9 +158,9 @@ func Example_sharedObjects() {
 
 // A lister gives typed objects, and NotFound errors that name the resource.
 func ExampleNewLister() {
-	indexer := store.NewIndexer(store.MetaNamespaceKeyFunc, store.Indexers{
+	indexer := store.New(store.MetaNamespaceKeyFunc, store.Options{Indexers: store.Indexers{
 		store.NamespaceIndex: store.MetaNamespaceIndexFunc,
-	})
+	}})
 	_ = indexer.Add(newPod("ns", "a", "node-1"))
 
 	pods := store.NewLister[*corev1.Pod](indexer, schema.GroupResource{Resource: "pods"})
@@ -148,7 +178,9 @@ func ExampleNewLister() {
 
 // A typed indexer saves the assertions.
 func ExampleNewTypedIndexer() {
-	pods := store.NewTypedIndexer[*corev1.Pod](store.NewIndexer(store.MetaNamespaceKeyFunc, nil))
+	pods := store.NewTypedIndexer[*corev1.Pod](
+		store.New(store.MetaNamespaceKeyFunc, store.Options{}),
+	)
 	_ = pods.AddTypedIndexers(store.TypedIndexers[*corev1.Pod]{
 		"byNode": func(pod *corev1.Pod) ([]string, error) { return []string{pod.Spec.NodeName}, nil },
 	})
@@ -158,24 +190,9 @@ func ExampleNewTypedIndexer() {
 	// Output: a <nil>
 }
 
-// A transformer drops what nobody reads before it costs memory.
-func ExampleWithTransformer() {
-	pods := store.New(store.MetaNamespaceKeyFunc, store.WithTransformer(func(obj any) (any, error) {
-		pod := obj.(*corev1.Pod)
-		pod.ManagedFields = nil
-		return pod, nil
-	}))
-	pod := newPod("ns", "a", "node-1")
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-	_ = pods.Add(pod)
-	cached, _, _ := pods.Get(pod)
-	fmt.Println(cached.(*corev1.Pod).ManagedFields)
-	// Output: []
-}
-
 // Many changes under one lock: a change that has no key is reported, the others are made.
 func ExampleTransactionStore() {
-	pods := store.New(store.MetaNamespaceKeyFunc)
+	pods := store.New(store.MetaNamespaceKeyFunc, store.Options{})
 	err := pods.(store.TransactionStore).Transaction(
 		store.Transaction{Object: newPod("ns", "a", ""), Type: store.TransactionTypeAdd},
 		store.Transaction{Object: "not an object", Type: store.TransactionTypeAdd},
@@ -186,15 +203,6 @@ func ExampleTransactionStore() {
 	// Output:
 	// [0 2] of 3 made
 	// a b
-}
-
-// An object that was not stored again for a while is forgotten.
-func ExampleNewTTLStore() {
-	seen := store.NewTTLStore(store.MetaNamespaceKeyFunc, time.Hour)
-	_ = seen.Add(newPod("ns", "a", ""))
-	_, exists, _ := seen.GetByKey("ns/a")
-	fmt.Println(exists)
-	// Output: true
 }
 
 // A key is "namespace/name", or the name alone.

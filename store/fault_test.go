@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // failing is an index function that fails once, at a given call.
@@ -29,28 +28,31 @@ func (f *failing) index(obj any) ([]string, error) {
 // An index function that fails at any of its calls, on a new object or on an old one, leaves the
 // store as it was, whatever the write.
 func TestIndexFuncFailsAtAnyCall(t *testing.T) {
-	put := func(key, text string) ThreadSafeStoreTransaction {
-		return ThreadSafeStoreTransaction{Transaction{pod(text), TransactionTypeUpdate}, key}
-	}
-	drop := func(key string) ThreadSafeStoreTransaction {
-		return ThreadSafeStoreTransaction{Transaction{pod(key + " rv=9"), TransactionTypeDelete}, key}
-	}
+	put := func(key, text string) write { return write{key: key, obj: pod(text)} }
+	drop := func(key string) write { return write{key, pod(key + " rv=9"), true} }
 	for name, write := range map[string]struct {
 		calls int // of each index function
 		do    func(m *threadSafeMap, f *failing)
 	}{
-		"add":    {1, func(m *threadSafeMap, _ *failing) { m.Add("ns/new", pod("ns/new node=n1 rv=9")) }},
-		"update": {2, func(m *threadSafeMap, _ *failing) { m.Update("ns/a", pod("ns/a node=n3 tags=z rv=9")) }},
-		"delete": {1, func(m *threadSafeMap, _ *failing) { m.DeleteWithObject("ns/a", pod("ns/a rv=9")) }},
+		"add": {1, func(m *threadSafeMap, _ *failing) {
+			m.Update("ns/new", pod("ns/new node=n1 rv=9"))
+		}},
+		"update": {2, func(m *threadSafeMap, _ *failing) {
+			m.Update("ns/a", pod("ns/a node=n3 tags=z rv=9"))
+		}},
+		"delete": {1, func(m *threadSafeMap, _ *failing) { m.Delete("ns/a", pod("ns/a rv=9")) }},
 		"transaction": {4, func(m *threadSafeMap, _ *failing) {
-			m.Transaction(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/b"), put("ns/new", "ns/new node=n1 rv=9"))
+			m.apply(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/b"),
+				put("ns/new", "ns/new node=n1 rv=9"))
 		}},
 		"transaction that changes a key several times": {5, func(m *threadSafeMap, _ *failing) {
-			m.Transaction(put("ns/a", "ns/a node=n3 rv=9"), drop("ns/a"), put("ns/a", "ns/a node=n4 rv=9"),
-				put("ns/new", "ns/new tags=z rv=9"), put("ns/new", "ns/new tags=x rv=9"), drop("ns/new"))
+			m.apply(
+				put("ns/a", "ns/a node=n3 rv=9"), drop("ns/a"), put("ns/a", "ns/a node=n4 rv=9"),
+				put("ns/new", "ns/new tags=z rv=9"), put("ns/new", "ns/new tags=x rv=9"),
+				drop("ns/new"))
 		}},
 		"replace": {2, func(m *threadSafeMap, _ *failing) {
-			m.Replace(map[string]any{"ns/a": pod("ns/a node=n3"), "ns/new": pod("ns/new tags=z")}, "9")
+			m.replace([]entry{{"ns/a", pod("ns/a node=n3")}, {"ns/new", pod("ns/new tags=z")}}, "9")
 		}},
 		"addindexers": {2, func(m *threadSafeMap, f *failing) {
 			require.NoError(t, m.AddIndexers(Indexers{"again": f.index, "also": byTag}))
@@ -60,21 +62,28 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				for callNo := 1; ; callNo++ {
 					f := &failing{inner: byNode, err: err}
-					m := newThreadSafeMap(Indexers{"node": f.index, "tag": byTag})
-					m.Replace(map[string]any{
-						"ns/a": pod("ns/a node=n1 tags=x"), "ns/b": pod("ns/b node=n1 tags=x,y")}, "1")
-					before := m.Snapshot().String()
+					m := newMap(Indexers{"node": f.index, "tag": byTag})
+					m.replace([]entry{
+						{
+							"ns/a",
+							pod("ns/a node=n1 tags=x"),
+						}, {"ns/b", pod("ns/b node=n1 tags=x,y")}}, "1")
+					before := snapshot(m)
 					f.callNo = callNo
 					if callNo > write.calls {
 						require.NotPanics(t, func() { write.do(m, f) })
 						f.callNo = 0
-						require.NotEqual(t, before, m.Snapshot().String())
-						require.NotEqual(t, name != "addindexers", m.LastStoreSyncResourceVersion() == "1")
+						require.NotEqual(t, before, snapshot(m))
+						require.NotEqual(
+							t,
+							name != "addindexers",
+							m.LastStoreSyncResourceVersion() == "1",
+						)
 						checkLaws(t, m)
 						return
 					}
 					require.Panics(t, func() { write.do(m, f) }, "call %d", callNo)
-					require.Equal(t, before, m.Snapshot().String(), "call %d", callNo)
+					require.Equal(t, before, snapshot(m), "call %d", callNo)
 					require.Equal(t, "1", m.LastStoreSyncResourceVersion(), "call %d", callNo)
 					checkLaws(t, m)
 					m.Update("ns/c", pod("ns/c node=n1")) // the lock is free
@@ -87,7 +96,10 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 // A batch in which one old object can no longer be indexed, because it was changed in place, is not
 // applied in part. In client-go the changes before that object are made.
 func TestDifference_BatchIsNotAppliedInPart(t *testing.T) {
-	s := NewIndexer(MetaNamespaceKeyFunc, Indexers{"node": byNode, "picky": playerIndexes["picky"]})
+	s := New(
+		MetaNamespaceKeyFunc,
+		Options{Indexers: Indexers{"node": byNode, "picky": playerIndexes["picky"]}},
+	)
 	b := pod("ns/b node=n1 broken=no")
 	require.NoError(t, s.Replace([]any{pod("ns/a node=n1"), b}, "1"))
 	b.Annotations["broken"] = "error"
@@ -99,44 +111,20 @@ func TestDifference_BatchIsNotAppliedInPart(t *testing.T) {
 	require.Equal(t, "1", s.LastStoreSyncResourceVersion())
 	require.Equal(t, []string{"ns/a", "ns/b"}, first(s.IndexKeys("node", "n1")))
 	b.Annotations["broken"] = "no"
-	checkLaws(t, s.(*cache).storage)
+	checkLaws(t, lawsOf(s))
 }
 
-// panickyGauge is a metric that panics.
-type panickyGauge struct{}
-
-func (panickyGauge) Set(float64) { panic(errBroken) }
-
-// A transform that panics changes nothing. A metric that panics does so after the change, which is
-// complete. In both cases the lock is free.
-func TestForeignCodePanics(t *testing.T) {
-	indexers := Indexers{"node": byNode}
-	transformed := NewIndexer(MetaNamespaceKeyFunc, indexers, WithTransformer(func(obj any) (any, error) {
-		if obj.(*corev1.Pod).Name == "bad" {
-			panic(errBroken)
-		}
-		return obj, nil
-	}))
-	require.NoError(t, transformed.Replace([]any{pod("ns/a node=n1")}, "1"))
-	bad, good := pod("ns/bad node=n1 rv=2"), pod("ns/b node=n1 rv=2")
-	for _, write := range []func(){
-		func() { _ = transformed.Add(bad) },
-		func() { _ = transformed.Replace([]any{good, bad}, "2") },
-		func() {
-			transformed.(TransactionStore).Transaction(
-				Transaction{good, TransactionTypeAdd}, Transaction{bad, TransactionTypeAdd})
-		},
-	} {
-		require.PanicsWithValue(t, errBroken, write)
-		require.Equal(t, []string{"ns/a"}, first(transformed.IndexKeys("node", "n1")))
-		require.Equal(t, "1", transformed.LastStoreSyncResourceVersion())
-	}
-
-	measured := NewIndexer(MetaNamespaceKeyFunc, indexers, WithStoreMetrics(panickyGauge{}))
+// A metric that panics does so after the change, which is complete. The lock is free.
+func TestMetricPanics(t *testing.T) {
+	measured := New(MetaNamespaceKeyFunc, Options{
+		Indexers: Indexers{"node": byNode},
+		Metrics:  Metrics{ResourceVersion: func(float64) { panic(errBroken) }},
+	})
+	good := pod("ns/b node=n1 rv=2")
 	require.PanicsWithValue(t, errBroken, func() { _ = measured.Replace([]any{good}, "2") })
 	require.PanicsWithValue(t, errBroken, func() { _ = measured.Add(pod("ns/c node=n1 rv=3")) })
 	require.PanicsWithValue(t, errBroken, func() { measured.Bookmark("4") })
 	require.Equal(t, []string{"ns/b", "ns/c"}, first(measured.IndexKeys("node", "n1")))
 	require.Equal(t, "4", measured.LastStoreSyncResourceVersion())
-	checkLaws(t, measured.(*cache).storage)
+	checkLaws(t, lawsOf(measured))
 }

@@ -4,7 +4,8 @@ package store
 
 import "testing"
 
-// Any sequence of operations leaves our store, client-go's and a searched map with the same content.
+// Any sequence of operations leaves our store, client-go's and a searched map with the same
+// content.
 func FuzzStore(f *testing.F) {
 	f.Add([]byte("add update delete"))
 	f.Add([]byte{6, 11, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 8, 1, 7, 5, 0, 1, 2, 0, 1, 2})

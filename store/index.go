@@ -4,12 +4,15 @@ package store
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/util/sets"
+	"example.com/informerstack/internal/objects"
 )
 
-// IndexFunc computes the values under which an object can be found in one index: none, one, or several. It must compute
-// the same values from the same object every time, and must not call the store.
+// IndexFunc computes the values under which an object can be found in one index: none, one, or
+// several. It must compute the same values from the same object every time, and must not call the
+// store.
 //
 // Source: tools/cache/index.go IndexFunc
 type IndexFunc func(obj any) ([]string, error)
@@ -21,18 +24,6 @@ type IndexFunc func(obj any) ([]string, error)
 // Source: tools/cache/index.go Indexers
 type Indexers map[string]IndexFunc
 
-// Index is one index: the keys of the objects by indexed value.
-//
-//	index["node-1"] = {ns/a, ns/b}
-type Index map[string]sets.Set[string]
-
-// Indices holds every index by index name.
-//
-//	indices["byNode"]["node-1"] = {ns/a, ns/b}
-//
-// Source: tools/cache/index.go Indices
-type Indices map[string]Index
-
 // NamespaceIndex is the usual name of the index by namespace.
 const NamespaceIndex = "namespace"
 
@@ -40,29 +31,118 @@ const NamespaceIndex = "namespace"
 //
 // Source: tools/cache/index.go MetaNamespaceIndexFunc
 func MetaNamespaceIndexFunc(obj any) ([]string, error) {
-	m, err := accessor(obj)
+	m, err := objects.Meta(obj)
 	if err != nil {
 		return nil, err
 	}
 	return []string{m.GetNamespace()}, nil
 }
 
-// IndexFuncToKeyFuncAdapter makes a KeyFunc of an index function that computes exactly one value, different for each
-// object. No value, or more than one, is an error.
+// index is one index: a function, and the entries by the values that it computes from their
+// objects.
 //
-// Source: tools/cache/index.go IndexFuncToKeyFuncAdapter
-func IndexFuncToKeyFuncAdapter(indexFunc IndexFunc) KeyFunc {
-	return func(obj any) (string, error) {
-		values, err := indexFunc(obj)
-		if err != nil {
-			return "", err
-		}
-		switch len(values) {
-		case 0:
-			return "", fmt.Errorf("unexpected empty indexKeys")
-		case 1:
-			return values[0], nil
-		}
-		return "", fmt.Errorf("too many keys: %v", values)
+//	indices["byNode"].sets["node-1"] = {entry of ns/a, entry of ns/b}
+//
+// Source: tools/cache/index.go index
+type index struct {
+	name      string
+	indexFunc IndexFunc
+	sets      map[string]entrySet
+}
+
+// valuesOf computes the values of obj; a nil obj has none. An index function that fails is a
+// programming error: no caller could decide what to do with the object.
+func (x *index) valuesOf(key string, obj any) []string {
+	if obj == nil {
+		return nil
 	}
+	values, err := x.indexFunc(obj)
+	if err != nil {
+		const text = "unable to calculate an index entry for key %q on index %q: %w"
+		panic(fmt.Errorf(text, key, x.name, err))
+	}
+	return values
+}
+
+// move takes e out of the sets of the old values and puts it into those of the new ones. A value
+// may occur twice.
+func (x *index) move(e *entry, oldValues, newValues []string) {
+	if slices.Equal(oldValues, newValues) {
+		return // the usual update
+	}
+	for _, value := range oldValues {
+		x.remove(value, e)
+	}
+	for _, value := range newValues {
+		x.insert(value, e)
+	}
+}
+
+func (x *index) insert(value string, e *entry) {
+	set := x.sets[value]
+	set.insert(e)
+	x.sets[value] = set
+}
+
+func (x *index) remove(value string, e *entry) {
+	set := x.sets[value]
+	set.remove(e)
+	if set.len() == 0 {
+		delete(x.sets, value)
+		return
+	}
+	x.sets[value] = set
+}
+
+// entries returns the entries that have the value.
+func (x *index) entries(value string) iter.Seq[*entry] {
+	return func(yield func(e *entry) bool) {
+		for e := range x.sets[value].all {
+			if !e.isRemoved() && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// objects returns the objects that have the value.
+func (x *index) objects(value string) []any {
+	set := x.sets[value]
+	objects := make([]any, 0, set.len())
+	for e := range set.all {
+		if !e.isRemoved() {
+			objects = append(objects, e.obj)
+		}
+	}
+	return objects
+}
+
+// objectsOfAny returns, each once, the objects that have one of the values.
+func (x *index) objectsOfAny(values []string) []any {
+	if len(values) == 1 {
+		return x.objects(values[0])
+	}
+	objects, seen, looked := []any{}, map[*entry]bool{}, map[string]bool{}
+	for _, value := range values {
+		if looked[value] {
+			continue
+		}
+		looked[value] = true
+		for e := range x.entries(value) {
+			if !seen[e] {
+				seen[e] = true
+				objects = append(objects, e.obj)
+			}
+		}
+	}
+	return objects
+}
+
+// keys returns the keys of the objects that have the value.
+func (x *index) keys(value string) []string {
+	keys := []string{}
+	for e := range x.entries(value) {
+		keys = append(keys, e.key)
+	}
+	return keys
 }

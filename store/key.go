@@ -4,17 +4,18 @@ package store
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/informerstack/internal/objects"
 )
 
 // KeyFunc computes the key under which an object is stored.
 type KeyFunc func(obj any) (string, error)
 
-// KeyError reports an object of which no key could be computed.
+// KeyError reports an object whose key could not be computed.
 //
 // Source: tools/cache/store.go KeyError
 type KeyError struct {
@@ -30,8 +31,18 @@ func (e KeyError) Error() string {
 // Unwrap returns the cause.
 func (e KeyError) Unwrap() error { return e.Err }
 
-// ExplicitKey stands where an object is expected when only its key is known.
+// ExplicitKey is passed in place of an object of which only the key is known.
 type ExplicitKey string
+
+// DeletedFinalStateUnknown is a tombstone: the object is gone, but the watch did not report its
+// delete, and the next LIST no longer contained it. Obj is the last state that was cached, which
+// may be stale, or nil if that is unknown too.
+//
+// Source: tools/cache/delta_fifo.go DeletedFinalStateUnknown
+type DeletedFinalStateUnknown struct {
+	Key string
+	Obj any
+}
 
 // MetaNamespaceKeyFunc is the usual KeyFunc: "namespace/name", or "name" for a cluster-wide object.
 //
@@ -45,6 +56,17 @@ func MetaNamespaceKeyFunc(obj any) (string, error) {
 		return "", err
 	}
 	return name.String(), nil
+}
+
+// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that also returns the key of a
+// tombstone. Use it in delete handlers.
+//
+// Source: tools/cache/controller.go DeletionHandlingMetaNamespaceKeyFunc
+func DeletionHandlingMetaNamespaceKeyFunc(obj any) (string, error) {
+	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+		return tombstone.Key, nil
+	}
+	return MetaNamespaceKeyFunc(obj)
 }
 
 // SplitMetaNamespaceKey undoes MetaNamespaceKeyFunc. The namespace of a key without a slash is "".
@@ -61,31 +83,63 @@ func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 	return first, rest, nil
 }
 
+// ObjectName is the key of a Kubernetes object as a comparable value. Its parts need no parsing.
+//
+// Source: tools/cache/object-names.go ObjectName
+type ObjectName struct {
+	Namespace string
+	Name      string
+}
+
+// NewObjectName joins a namespace ("" for a cluster-wide object) and a name.
+func NewObjectName(namespace, name string) ObjectName {
+	return ObjectName{Namespace: namespace, Name: name}
+}
+
+// MetaObjectToName reads the name and namespace from metadata.
+func MetaObjectToName(obj metav1.Object) ObjectName {
+	return ObjectName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
 // ObjectToName reads the name and namespace of an object that has metadata. A nil pointer has none.
 //
 // Source: tools/cache/store.go ObjectToName
 func ObjectToName(obj any) (ObjectName, error) {
-	m, err := accessor(obj)
+	m, err := objects.Meta(obj)
 	if err != nil {
 		return ObjectName{}, err
 	}
 	return MetaObjectToName(m), nil
 }
 
-// accessor is meta.Accessor that refuses nil pointers, whose methods would panic.
-func accessor(obj any) (metav1.Object, error) {
-	m, err := meta.Accessor(obj)
-	if err == nil && isNil(obj) {
-		err = fmt.Errorf("%T is nil", obj)
+// DeletionHandlingObjectToName is ObjectToName that also returns the name of a tombstone.
+//
+// Source: tools/cache/controller.go DeletionHandlingObjectToName
+func DeletionHandlingObjectToName(obj any) (ObjectName, error) {
+	if tombstone, ok := obj.(DeletedFinalStateUnknown); ok {
+		return ParseObjectName(tombstone.Key)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("object has no meta: %w", err)
-	}
-	return m, nil
+	return ObjectToName(obj)
 }
 
-// isNil reports whether obj is nil, or a nil pointer in an interface.
-func isNil(obj any) bool {
-	v := reflect.ValueOf(obj)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+// ParseObjectName undoes String.
+func ParseObjectName(key string) (ObjectName, error) {
+	namespace, name, err := SplitMetaNamespaceKey(key)
+	return ObjectName{Namespace: namespace, Name: name}, err
+}
+
+// AsNamespacedName converts to the type that API libraries use.
+func (n ObjectName) AsNamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+}
+
+// Parts returns the namespace and the name.
+func (n ObjectName) Parts() (namespace, name string) { return n.Namespace, n.Name }
+
+// String is the key that MetaNamespaceKeyFunc computes: "namespace/name", or "name".
+func (n ObjectName) String() string {
+	if n.Namespace == "" {
+		return n.Name
+	}
+	return n.Namespace + "/" + n.Name
 }

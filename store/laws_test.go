@@ -3,6 +3,9 @@
 package store
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -50,9 +53,40 @@ func checkItems(t *testing.T, m *items) {
 	for key, it := range m.indexed {
 		require.Same(t, live[key], it.entry, "I2, I3: %q", key)
 		require.Equal(t, it.obj, it.entry.obj, "I2: %q", key)
-		require.Same(t, unsafe.StringData(key), unsafe.StringData(it.entry.key), "one string for %q", key)
+		require.Same(
+			t,
+			unsafe.StringData(key),
+			unsafe.StringData(it.entry.key),
+			"one string for %q",
+			key,
+		)
 	}
 }
+
+func newMap(indexers Indexers) *threadSafeMap {
+	return &threadSafeMap{table: newTable(0, indexers)}
+}
+
+// lawsOf returns the part of a store that has laws.
+func lawsOf(s Store) *threadSafeMap { return &s.(*cache).threadSafeMap }
+
+// snapshot writes a line for each key and for each indexed value, sorted.
+func snapshot(m *threadSafeMap) string {
+	var b strings.Builder
+	keys := m.ListKeys()
+	slices.Sort(keys)
+	fmt.Fprintf(&b, "items: %v\n", keys)
+	for _, name := range sortedKeys(m.GetIndexers()) {
+		values := m.ListIndexFuncValues(name)
+		slices.Sort(values)
+		for _, value := range values {
+			fmt.Fprintf(&b, "indices[%q][%q] = %v\n", name, value, first(m.IndexKeys(name, value)))
+		}
+	}
+	return b.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // pod makes a test object: "ns/name node=n1 tags=a,b rv=7".
 func pod(text string) *corev1.Pod {
@@ -77,7 +111,8 @@ func pod(text string) *corev1.Pod {
 	return p
 }
 
-// byNode indexes nothing of a pod without a node, byTag any number of values, maybe one of them twice.
+// byNode returns no value for a pod without a node; byTag returns any number of values, which may
+// contain one twice.
 func byNode(obj any) ([]string, error) {
 	if node := obj.(*corev1.Pod).Spec.NodeName; node != "" {
 		return []string{node}, nil

@@ -6,31 +6,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/internal/objects"
 )
 
-// AppendFunc receives the objects of a list one by one.
-//
-// Source: tools/cache/listers.go AppendFunc
-type AppendFunc func(obj any)
-
-// ListAll calls appendFn for each object whose labels match; nil selects everything. Only a selector that looks at labels
-// needs objects with metadata: the first one without is an error, and the objects before it have been handed over.
+// ListAll calls appendFn for each object whose labels match; a nil selector matches all. Only a
+// selector that looks at labels needs objects with metadata: the first object without is an error,
+// after appendFn was called for the objects before it.
 //
 // Source: tools/cache/listers.go ListAll
-func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
+func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) error {
 	if labels.MatchesNothing(selector) {
 		return nil
 	}
 	return appendMatching(store.List(), selector, appendFn)
 }
 
-// ListAllByNamespace is ListAll within one namespace, or in all of them if namespace is "". It uses the index named
-// NamespaceIndex; where that fails, which it does if there is none, it looks at every object.
+// ListAllByNamespace is ListAll within one namespace, or in all of them if namespace is "". It uses
+// the index named NamespaceIndex. If there is none, it looks at every object.
 //
 // Source: tools/cache/listers.go ListAllByNamespace
-func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
+func ListAllByNamespace(
+	indexer Indexer, namespace string, selector labels.Selector, appendFn func(obj any),
+) error {
 	if labels.MatchesNothing(selector) {
 		return nil
 	}
@@ -42,7 +41,7 @@ func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selec
 		return appendMatching(inNamespace, selector, appendFn)
 	}
 	for _, obj := range indexer.List() {
-		m, err := accessor(obj)
+		m, err := objects.Meta(obj)
 		if err != nil {
 			return err
 		}
@@ -53,7 +52,7 @@ func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selec
 	return nil
 }
 
-func appendMatching(list []any, selector labels.Selector, appendFn AppendFunc) error {
+func appendMatching(list []any, selector labels.Selector, appendFn func(obj any)) error {
 	if selector == nil || selector.Empty() { // saves reading the labels
 		for _, obj := range list {
 			appendFn(obj)
@@ -61,7 +60,7 @@ func appendMatching(list []any, selector labels.Selector, appendFn AppendFunc) e
 		return nil
 	}
 	for _, obj := range list {
-		m, err := accessor(obj)
+		m, err := objects.Meta(obj)
 		if err != nil {
 			return err
 		}
@@ -76,30 +75,31 @@ func selects(selector labels.Selector, m metav1.Object) bool {
 	return selector == nil || selector.Matches(labels.Set(m.GetLabels()))
 }
 
-// Lister reads objects of type T, of one resource, out of an Indexer. The objects are the cached ones: do not change them.
-// The zero Lister is of no use; NewLister makes one.
+// Lister reads objects of type T, of one resource, out of an Indexer. The objects are the cached
+// ones: do not change them. NewLister makes one; the zero Lister cannot be used.
 type Lister[T any] struct {
 	indexer  Indexer
 	resource schema.GroupResource
 }
 
-// NewLister returns a Lister. resource is what its NotFound errors name.
+// NewLister returns a Lister. Its NotFound errors name resource.
 func NewLister[T any](indexer Indexer, resource schema.GroupResource) Lister[T] {
 	return Lister[T]{indexer: indexer, resource: resource}
 }
 
-// List returns the objects of all namespaces whose labels match, in no order; nil selects everything.
+// List returns the objects of all namespaces whose labels match, in no order; a nil selector
+// matches all.
 func (l Lister[T]) List(selector labels.Selector) ([]T, error) {
 	return l.ByNamespace(metav1.NamespaceAll).List(selector)
 }
 
-// Get returns the object whose key is name: a cluster-wide one. The error satisfies apierrors.IsNotFound if it is not
-// in the cache.
+// Get returns the cluster-wide object called name. The error satisfies apierrors.IsNotFound if it
+// is not in the store.
 func (l Lister[T]) Get(name string) (T, error) {
 	return l.get(name, name)
 }
 
-// ByNamespace narrows the lister to one namespace, or to none if namespace is "".
+// ByNamespace narrows the lister to one namespace, or not at all if namespace is "".
 func (l Lister[T]) ByNamespace(namespace string) NamespaceLister[T] {
 	return NamespaceLister[T]{lister: l, namespace: namespace}
 }
@@ -121,7 +121,8 @@ type NamespaceLister[T any] struct {
 	namespace string
 }
 
-// List returns the objects of the namespace whose labels match, in no order; nil selects everything.
+// List returns the objects of the namespace whose labels match, in no order; a nil selector matches
+// all.
 func (l NamespaceLister[T]) List(selector labels.Selector) ([]T, error) {
 	var list []T
 	var wrongType error
@@ -139,42 +140,8 @@ func (l NamespaceLister[T]) List(selector labels.Selector) ([]T, error) {
 	return list, err
 }
 
-// Get returns the object called name in the namespace. The error satisfies apierrors.IsNotFound if it is not in the cache.
+// Get returns the object called name in the namespace. The error satisfies apierrors.IsNotFound if
+// it is not in the store.
 func (l NamespaceLister[T]) Get(name string) (T, error) {
 	return l.lister.get(l.namespace+"/"+name, name)
-}
-
-// GenericLister is a Lister for code that does not know the type.
-//
-// Source: tools/cache/listers.go GenericLister
-type GenericLister interface {
-	// List returns the objects of all namespaces whose labels match.
-	List(selector labels.Selector) ([]runtime.Object, error)
-	// Get returns the object whose key is name, or a NotFound error.
-	Get(name string) (runtime.Object, error)
-	// ByNamespace narrows the lister to one namespace.
-	ByNamespace(namespace string) GenericNamespaceLister
-}
-
-// GenericNamespaceLister is a NamespaceLister for code that does not know the type.
-//
-// Source: tools/cache/listers.go GenericNamespaceLister
-type GenericNamespaceLister interface {
-	// List returns the objects of the namespace whose labels match.
-	List(selector labels.Selector) ([]runtime.Object, error)
-	// Get returns the object called name in the namespace, or a NotFound error.
-	Get(name string) (runtime.Object, error)
-}
-
-// NewGenericLister returns a GenericLister. resource is what its NotFound errors name.
-//
-// Source: tools/cache/listers.go NewGenericLister
-func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLister {
-	return genericLister{NewLister[runtime.Object](indexer, resource)}
-}
-
-type genericLister struct{ Lister[runtime.Object] }
-
-func (l genericLister) ByNamespace(namespace string) GenericNamespaceLister {
-	return l.Lister.ByNamespace(namespace)
 }

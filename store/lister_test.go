@@ -15,8 +15,10 @@ import (
 )
 
 func listerIndexer(indexers Indexers) Indexer {
-	indexer := NewIndexer(MetaNamespaceKeyFunc, indexers)
-	for _, text := range []string{"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web"} {
+	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: indexers})
+	for _, text := range []string{
+		"ns/a app=web", "ns/b app=db", "other/c app=web", "node-1 app=web",
+	} {
 		if err := indexer.Add(pod(text)); err != nil {
 			panic(err)
 		}
@@ -39,7 +41,10 @@ func selector(text string) labels.Selector {
 func TestList(t *testing.T) {
 	with := listerIndexer(Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
 	without := listerIndexer(nil)
-	ref := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
+	ref := clientgo.NewIndexer(
+		clientgo.MetaNamespaceKeyFunc,
+		clientgo.Indexers{NamespaceIndex: clientgo.MetaNamespaceIndexFunc},
+	)
 	for _, obj := range with.List() {
 		require.NoError(t, ref.Add(obj))
 	}
@@ -60,12 +65,18 @@ func TestList(t *testing.T) {
 			for _, indexer := range []Indexer{with, without} {
 				var got []any
 				add := func(obj any) { got = append(got, obj) }
-				require.NoError(t, ListAllByNamespace(indexer, c.namespace, selector(c.selector), add))
+				require.NoError(
+					t,
+					ListAllByNamespace(indexer, c.namespace, selector(c.selector), add),
+				)
 				require.Equal(t, c.want, keysOf(got))
 			}
 			var got []any
 			add := func(obj any) { got = append(got, obj) }
-			require.NoError(t, clientgo.ListAllByNamespace(ref, c.namespace, selector(c.selector), add))
+			require.NoError(
+				t,
+				clientgo.ListAllByNamespace(ref, c.namespace, selector(c.selector), add),
+			)
 			require.Equal(t, c.want, keysOf(got))
 		})
 	}
@@ -74,7 +85,10 @@ func TestList(t *testing.T) {
 // No selector selects everything. client-go's ListAll dereferences it.
 func TestDifference_NilSelectorSelectsAll(t *testing.T) {
 	for _, indexers := range []Indexers{nil, {NamespaceIndex: MetaNamespaceIndexFunc}} {
-		lister := NewLister[*corev1.Pod](listerIndexer(indexers), schema.GroupResource{Resource: "pods"})
+		lister := NewLister[*corev1.Pod](
+			listerIndexer(indexers),
+			schema.GroupResource{Resource: "pods"},
+		)
 		pods, err := lister.List(nil)
 		require.NoError(t, err)
 		require.Len(t, pods, 4)
@@ -103,19 +117,6 @@ func TestListerGet(t *testing.T) {
 	require.EqualError(t, err, `pods "none" not found`)
 	_, err = lister.Get("a")
 	require.True(t, apierrors.IsNotFound(err))
-
-	generic := NewGenericLister(indexer, schema.GroupResource{Group: "apps", Resource: "deployments"})
-	obj, err := generic.ByNamespace("ns").Get("a")
-	require.NoError(t, err)
-	require.IsType(t, &corev1.Pod{}, obj)
-	_, err = generic.Get("none")
-	require.EqualError(t, err, `deployments.apps "none" not found`)
-	list, err := generic.List(labels.Everything())
-	require.NoError(t, err)
-	require.Len(t, list, 4)
-	list, err = generic.ByNamespace("other").List(selector("app=web"))
-	require.NoError(t, err)
-	require.Len(t, list, 1)
 }
 
 // An object of another type, or one without metadata, is an error where client-go's lister panics.
@@ -127,7 +128,7 @@ func TestDifference_WrongTypeIsAListerError(t *testing.T) {
 	_, err = nodes.Get("node-1")
 	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
 
-	odd := NewIndexer(func(any) (string, error) { return "odd", nil }, Indexers{})
+	odd := New(func(any) (string, error) { return "odd", nil }, Options{})
 	require.NoError(t, odd.Add("text"))
 	_, err = NewLister[runtime.Object](odd, schema.GroupResource{}).List(labels.Everything())
 	require.EqualError(t, err, "object is a string, not a runtime.Object")
@@ -139,9 +140,12 @@ func TestDifference_WrongTypeIsAListerError(t *testing.T) {
 
 // The typed indexer returns typed objects, and an error when the index or the type is wrong.
 func TestTypedIndexer(t *testing.T) {
-	indexer := NewIndexer(MetaNamespaceKeyFunc, TypedIndexersToIndexers(TypedIndexers[*corev1.Pod]{
-		"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
-	}))
+	indexer := New(
+		MetaNamespaceKeyFunc,
+		Options{Indexers: TypedIndexersToIndexers(TypedIndexers[*corev1.Pod]{
+			"node": func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
+		})},
+	)
 	typed := NewTypedIndexer[*corev1.Pod](indexer)
 	a, b := pod("ns/a node=n1"), pod("ns/b node=n1")
 	require.NoError(t, typed.Add(a))
@@ -160,7 +164,10 @@ func TestTypedIndexer(t *testing.T) {
 
 	_, err = NewTypedIndexer[*corev1.Node](indexer).ByTypedIndex("name", "b")
 	require.EqualError(t, err, "object is a *v1.Pod, not a *v1.Node")
-	require.PanicsWithError(t, `unable to calculate an index entry for key "n" on index "node": object is a *v1.Node, not a *v1.Pod`,
-		func() { _ = typed.Add(&corev1.Node{ObjectMeta: pod("n").ObjectMeta}) })
+	require.PanicsWithError(
+		t,
+		`unable to calculate an index entry for key "n" on index "node": object is a *v1.Node, not a *v1.Pod`,
+		func() { _ = typed.Add(&corev1.Node{ObjectMeta: pod("n").ObjectMeta}) },
+	)
 	require.Len(t, typed.List(), 2)
 }

@@ -55,12 +55,16 @@ type machine struct {
 
 func newMachine(t *testing.T, input []byte) *machine {
 	return &machine{
-		t:    t,
-		ours: NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "tag": byTag}).(*cache),
+		t: t,
+		ours: New(MetaNamespaceKeyFunc, Options{
+			Indexers: Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "tag": byTag}}).(*cache),
 		ref: clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
 			NamespaceIndex: clientgo.MetaNamespaceIndexFunc, "tag": byTag}),
-		model: &model{items: map[string]*corev1.Pod{}, indexers: map[string]func(any) ([]string, error){
-			NamespaceIndex: MetaNamespaceIndexFunc, "tag": byTag}},
+		model: &model{
+			items: map[string]*corev1.Pod{},
+			indexers: map[string]func(any) ([]string, error){
+				NamespaceIndex: MetaNamespaceIndexFunc, "tag": byTag},
+		},
 		input: input,
 	}
 }
@@ -79,7 +83,9 @@ func (m *machine) pod() *corev1.Pod {
 	m.rv++
 	tags := []string{"", "a", "b", "c", "a,b", "b,c", "a,b,c", "b,a", "a,a", "c,b,c"}[m.next(10)]
 	node := []string{"", "n1", "n2", "n3"}[m.next(4)]
-	return pod(fmt.Sprintf("ns%d/p%d node=%s tags=%s rv=%d", m.next(3), m.next(8), node, tags, m.rv))
+	return pod(
+		fmt.Sprintf("ns%d/p%d node=%s tags=%s rv=%d", m.next(3), m.next(8), node, tags, m.rv),
+	)
 }
 
 func (m *machine) pods() (pods []*corev1.Pod, list []any) {
@@ -156,7 +162,11 @@ func (m *machine) addIndexersOrBookmark() {
 		m.model.rv = rv
 		return
 	}
-	got, want := m.ours.AddIndexers(Indexers{"node": byNode}), m.ref.AddIndexers(clientgo.Indexers{"node": byNode})
+	got, want := m.ours.AddIndexers(
+		Indexers{"node": byNode},
+	), m.ref.AddIndexers(
+		clientgo.Indexers{"node": byNode},
+	)
 	require.Equal(m.t, want == nil, got == nil)
 	if want != nil {
 		require.EqualError(m.t, got, want.Error())
@@ -166,7 +176,7 @@ func (m *machine) addIndexersOrBookmark() {
 
 func (m *machine) check() {
 	t := m.t
-	checkLaws(t, m.ours.storage)
+	checkLaws(t, &m.ours.threadSafeMap)
 	want := append([]string{}, sortedKeys(m.model.items)...)
 	require.ElementsMatch(t, want, m.ours.ListKeys())
 	require.ElementsMatch(t, want, m.ref.ListKeys())

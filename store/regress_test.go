@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubernetes/kubernetes#109115: an update from one value to several, or back, left keys under values that the object no
-// longer had.
+// kubernetes/kubernetes#109115: an update from one value to several, or back, left keys under values
+// that the object no longer had.
 func TestRegress109115_SeveralValues(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"tag": byTag})
+	m := newMap(Indexers{"tag": byTag})
 	want := func(foo, bar []string) {
 		t.Helper()
 		checkLaws(t, m)
@@ -25,38 +25,40 @@ func TestRegress109115_SeveralValues(t *testing.T) {
 			require.Equal(t, keys, got, value)
 		}
 	}
-	m.Add("k", pod("ns/k tags=foo"))
+	m.Update("k", pod("ns/k tags=foo"))
 	want([]string{"k"}, []string{})
 	m.Update("k", pod("ns/k tags=foo,bar"))
 	want([]string{"k"}, []string{"k"})
 	m.Update("k", pod("ns/k tags=bar"))
 	want([]string{}, []string{"k"})
-	m.Delete("k")
+	m.Delete("k", nil)
 	want([]string{}, []string{})
 }
 
-// kubernetes/kubernetes#84959: values that nobody had any more stayed as empty sets, and grew in number for ever.
+// kubernetes/kubernetes#84959: values that no object had any more stayed as empty sets, and their
+// number grew for ever.
 func TestRegress84959_NoEmptySets(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"node": byNode})
+	m := newMap(Indexers{"node": byNode})
 	for i := range 10_000 {
-		m.Add("k", pod(fmt.Sprintf("ns/k node=n%d", i)))
+		m.Update("k", pod(fmt.Sprintf("ns/k node=n%d", i)))
 	}
 	require.Equal(t, []string{"n9999"}, m.ListIndexFuncValues("node"))
-	m.Delete("k")
+	m.Delete("k", nil)
 	require.Empty(t, m.ListIndexFuncValues("node"))
 	for i := range 10_000 {
-		m.Add(fmt.Sprint(i), pod(fmt.Sprintf("ns/%d node=n%d", i, i)))
+		m.Update(fmt.Sprint(i), pod(fmt.Sprintf("ns/%d node=n%d", i, i)))
 	}
 	for i := range 10_000 {
-		m.Delete(fmt.Sprint(i))
+		m.Delete(fmt.Sprint(i), nil)
 	}
 	require.Empty(t, m.ListIndexFuncValues("node"))
 	checkLaws(t, m)
 }
 
-// kubernetes/kubernetes#117046: indexes can be added when the store holds objects, which are indexed at once.
+// kubernetes/kubernetes#117046: indexes can be added when the store holds objects, which are indexed
+// at once.
 func TestRegress117046_AddIndexersToAFullStore(t *testing.T) {
-	indexer := NewIndexer(MetaNamespaceKeyFunc, Indexers{"node": byNode})
+	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"node": byNode}})
 	require.NoError(t, indexer.Add(pod("ns/a node=n1 tags=x")))
 	require.NoError(t, indexer.AddIndexers(Indexers{"tag": byTag}))
 	keys, err := indexer.IndexKeys("tag", "x")
@@ -68,38 +70,21 @@ func TestRegress117046_AddIndexersToAFullStore(t *testing.T) {
 	require.Equal(t, []string{"node", "tag"}, sortedKeys(indexer.GetIndexers()))
 }
 
-// kubernetes/kubernetes#50555: an index function's error was swallowed, and the object could not be found.
+// kubernetes/kubernetes#50555: an index function's error was ignored, and lookups did not find the
+// object.
 func TestRegress50555_IndexFuncErrorPanics(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"bad": func(any) ([]string, error) { return nil, errBroken }})
-	require.PanicsWithError(t, `unable to calculate an index entry for key "k" on index "bad": broken`,
-		func() { m.Add("k", pod("ns/k")) })
+	m := newMap(Indexers{"bad": func(any) ([]string, error) { return nil, errBroken }})
+	require.PanicsWithError(
+		t,
+		`unable to calculate an index entry for key "k" on index "bad": broken`,
+		func() { m.Update("k", pod("ns/k")) },
+	)
 }
 
-// kubernetes/kubernetes#80658: a List over expired entries dropped an object that was stored again meanwhile, or blocked.
-func TestRegress80658_ListKeepsWhatIsStoredAgain(t *testing.T) {
-	var s Store
-	again := pod("ns/a rv=2")
-	readd := func() { require.NoError(t, s.Add(again)) } // while the policy looks at the old entry
-	s = NewExpirationStore(MetaNamespaceKeyFunc, policyFunc(func(entry *TimestampedEntry) bool {
-		if entry.Obj == any(again) {
-			return false
-		}
-		readd()
-		return true
-	}))
-	require.NoError(t, s.Add(pod("ns/a rv=1")))
-	require.Empty(t, s.List(), "the old entry has expired")
-	require.Equal(t, []any{again}, s.List())
-}
-
-type policyFunc func(*TimestampedEntry) bool
-
-func (f policyFunc) IsExpired(entry *TimestampedEntry) bool { return f(entry) }
-
-// kubernetes/kubernetes#113305: what left the store stayed reachable. Neither a delete, an update, a Replace nor a failed
-// write may keep an object alive.
+// kubernetes/kubernetes#113305: objects that had left the store stayed reachable. Neither a delete,
+// an update, a Replace nor a transaction may keep an object alive.
 func TestRegress113305_NothingPinsWhatLeft(t *testing.T) {
-	indexer := NewIndexer(MetaNamespaceKeyFunc, Indexers{"node": byNode, "tag": byTag})
+	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"node": byNode, "tag": byTag}})
 	var gone []weak.Pointer[corev1.Pod]
 	leaves := func(text string) *corev1.Pod {
 		p := pod(text)
@@ -113,7 +98,12 @@ func TestRegress113305_NothingPinsWhatLeft(t *testing.T) {
 	require.NoError(t, indexer.Replace([]any{leaves("ns/c node=n2"), leaves("ns/d node=n2")}, "1"))
 	require.NoError(t, indexer.Replace([]any{pod("ns/e node=n2")}, "2"))
 	require.Nil(t, indexer.(TransactionStore).Transaction(
-		Transaction{leaves("ns/f tags=x"), TransactionTypeAdd}, Transaction{pod("ns/f"), TransactionTypeDelete}))
+		Transaction{
+			leaves("ns/f tags=x"),
+			TransactionTypeAdd,
+		},
+		Transaction{pod("ns/f"), TransactionTypeDelete},
+	))
 	runtime.GC()
 	for i, p := range gone {
 		require.Nil(t, p.Value(), "object %d is still reachable", i)

@@ -4,29 +4,29 @@
 //
 //	informer -> [store] <- listers, handlers, workers
 //
-// Read store.go (the interfaces), key.go, tombstone.go and index.go; then how it works: table.go
-// (the maps and their laws), items.go (objects by key), valueindex.go and entryset.go (one index),
-// threadsafemap.go (the lock), cache.go (the keys) and transaction.go; then what is built on it:
-// lister.go, typed.go, snapshot.go, ttl.go. Then run go test -v -run 'Example|Transcript' ./store.
+// Read store.go (the interfaces), key.go and index.go; then how it works: table.go (the maps and
+// their laws), items.go (objects by key), entryset.go (the objects of one indexed value),
+// threadsafemap.go (the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go,
+// which read a store. Then run go test -v -run 'Example|Transcript' ./store.
+//
 // Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an
-// object is stored, but not for a lookup. Key functions, transforms and expiration policies never
-// run under a lock.
+// object is stored, but not for a lookup. Key functions never run under a lock.
 //
 // Source: tools/cache/store.go Store, tools/cache/index.go Indexer
 package store
 
 // Store holds objects under the key that its KeyFunc computes from them.
 //
-// Every method is safe for concurrent use and none blocks on anything but the store's lock. Objects are shared, never
-// copied: what Get and List return must not be changed by the caller.
+// Every method is safe for concurrent use and none blocks on anything but the store's lock. Objects
+// are shared, never copied: the caller must not change the results of Get and List.
 type Store interface {
-	// Add stores obj, or replaces what stands under its key.
+	// Add stores obj, or replaces the object that has its key.
 	Add(obj any) error
-	// Update does what Add does; it exists so that a caller can say what it means.
+	// Update does the same as Add. Callers use it for objects that they know to be stored.
 	Update(obj any) error
 	// Delete removes the object that has obj's key. An absent key is no error.
 	Delete(obj any) error
-	// List returns every object, in no order, in a slice of the caller's own.
+	// List returns every object, in no order. The caller owns the slice.
 	List() []any
 	// ListKeys returns every key, in no order.
 	ListKeys() []string
@@ -34,33 +34,56 @@ type Store interface {
 	Get(obj any) (item any, exists bool, err error)
 	// GetByKey finds the object stored under key.
 	GetByKey(key string) (item any, exists bool, err error)
-	// Replace makes the store hold exactly list, which stood on the server at resourceVersion.
+	// Replace makes the store hold exactly list, the state of the server at resourceVersion.
 	Replace(list []any, resourceVersion string) error
-	// Resync exists for queues, which replay what is known. A store has nothing to do.
+	// Resync does nothing. It exists for queues, which replay the known objects.
 	Resync() error
 	// Bookmark notes that the store is as new as resourceVersion although no object changed.
 	Bookmark(resourceVersion string)
-	// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store, or "" before the first.
+	// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store, or ""
+	// before the first.
 	LastStoreSyncResourceVersion() string
 }
 
 // Indexer is a Store that also finds objects by computed values.
+//
+// An index function that fails while an object is stored is a programming error: the write panics,
+// and has changed nothing.
 type Indexer interface {
 	Store
-	// Index returns, each once and in no order, the objects that share an indexed value with obj under indexName.
+	// Index returns, each once and in no order, the objects that share an indexed value with obj
+	// under indexName.
 	Index(indexName string, obj any) ([]any, error)
 	// IndexKeys returns the sorted keys of the objects that have indexedValue under indexName.
 	IndexKeys(indexName, indexedValue string) ([]string, error)
-	// ListIndexFuncValues returns every value that occurs under indexName; none for an index that does not exist.
+	// ListIndexFuncValues returns every value that occurs under indexName. An index that does not
+	// exist has no values.
 	ListIndexFuncValues(indexName string) []string
 	// ByIndex returns, in no order, the objects that have indexedValue under indexName.
 	ByIndex(indexName, indexedValue string) ([]any, error)
-	// GetIndexers returns the index functions by index name.
+	// GetIndexers returns a copy of the index functions by index name.
 	GetIndexers() Indexers
-	// AddIndexers adds index functions and indexes what the store already holds. If one name is taken, none is added.
+	// AddIndexers adds index functions and indexes the objects that the store holds. If one name is
+	// taken, it adds none.
 	AddIndexers(newIndexers Indexers) error
 }
 
-// TransformFunc changes an object before it is cached, usually to drop fields nobody reads. It must return an object of
-// which the same key can be computed. It runs once for each object received, from one goroutine at a time.
+// Counter is a Store that counts its objects without listing them. The result of New is one; a type
+// that wraps a Store should be one too, with Len.
+type Counter interface {
+	// Len is the number of objects.
+	Len() int
+}
+
+// Len is the number of objects in s. It lists the keys if s is not a Counter.
+func Len(s Store) int {
+	if counter, ok := s.(Counter); ok {
+		return counter.Len()
+	}
+	return len(s.ListKeys())
+}
+
+// TransformFunc changes an object before it is cached, usually to drop fields that no reader needs.
+// The result must have the same key. It runs once for each object received, in one goroutine at a
+// time.
 type TransformFunc func(obj any) (any, error)

@@ -14,8 +14,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// The benchmarks hold 100,000 pods in 100 namespaces on 5,000 nodes, with 3 indexes: by namespace (1,000 pods a value), by
-// node (20) and by UID (1).
+// The benchmarks hold 100,000 pods in 100 namespaces on 5,000 nodes, with 3 indexes: by namespace
+// (1,000 pods for each value), by node (20) and by UID (1).
 const benchPods = 100_000
 
 func benchPod(i int) *corev1.Pod {
@@ -41,9 +41,14 @@ func benchList(pods []*corev1.Pod) []any {
 func podNodeIndexFunc(obj any) ([]string, error) {
 	return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
 }
-func podUIDIndexFunc(obj any) ([]string, error) { return []string{string(obj.(*corev1.Pod).UID)}, nil }
 
-// storage is what the benchmarks use of either Indexer.
+func podUIDIndexFunc(
+	obj any,
+) ([]string, error) {
+	return []string{string(obj.(*corev1.Pod).UID)}, nil
+}
+
+// storage has the methods of either Indexer that the benchmarks use.
 type storage interface {
 	Add(obj any) error
 	Update(obj any) error
@@ -63,10 +68,10 @@ type benchImpl struct {
 var benchImpls = []benchImpl{
 	{"ours", func(indexed bool) storage {
 		if !indexed {
-			return NewIndexer(MetaNamespaceKeyFunc, Indexers{})
+			return New(MetaNamespaceKeyFunc, Options{})
 		}
-		return NewIndexer(MetaNamespaceKeyFunc, Indexers{
-			NamespaceIndex: MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc})
+		return New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{
+			NamespaceIndex: MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc}})
 	}, func(s storage, namespace string, appendFn func(any)) error {
 		return ListAllByNamespace(s.(Indexer), namespace, labels.Everything(), appendFn)
 	}},
@@ -77,11 +82,19 @@ var benchImpls = []benchImpl{
 		return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
 			NamespaceIndex: clientgo.MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc})
 	}, func(s storage, namespace string, appendFn func(any)) error {
-		return clientgo.ListAllByNamespace(s.(clientgo.Indexer), namespace, labels.Everything(), appendFn)
+		return clientgo.ListAllByNamespace(
+			s.(clientgo.Indexer),
+			namespace,
+			labels.Everything(),
+			appendFn,
+		)
 	}},
 }
 
-func benchmark(b *testing.B, run func(b *testing.B, s storage, pods []*corev1.Pod, impl benchImpl)) {
+func benchmark(
+	b *testing.B,
+	run func(b *testing.B, s storage, pods []*corev1.Pod, impl benchImpl),
+) {
 	pods := make([]*corev1.Pod, benchPods)
 	for i := range pods {
 		pods[i] = benchPod(i)
@@ -99,7 +112,7 @@ func benchmark(b *testing.B, run func(b *testing.B, s storage, pods []*corev1.Po
 	}
 }
 
-// settle ends the preparation: its garbage is collected now, and not on the benchmark's time.
+// settle ends the preparation: its garbage is collected now, before the time of the benchmark.
 func settle(b *testing.B) {
 	runtime.GC()
 	b.ResetTimer()
@@ -210,7 +223,8 @@ func BenchmarkReplace(b *testing.B) {
 	})
 }
 
-// What a store costs for each object, beside the object: after a Replace, and when every object was updated once.
+// The memory of a store for each object, without the object: after a Replace, and after an update of
+// every object.
 func BenchmarkMemory(b *testing.B) {
 	pods := make([]*corev1.Pod, benchPods)
 	for i := range pods {
@@ -220,18 +234,21 @@ func BenchmarkMemory(b *testing.B) {
 	for _, indexed := range []bool{false, true} {
 		for _, updated := range []bool{false, true} {
 			for _, impl := range benchImpls {
-				b.Run(fmt.Sprintf("indexed=%t/updated=%t/impl=%s", indexed, updated, impl.name), func(b *testing.B) {
-					for b.Loop() {
-						before := heapBytes()
-						s := impl.newStorage(indexed)
-						_ = s.Replace(list, "1")
-						for i := 0; updated && i < len(pods); i++ {
-							_ = s.Update(pods[i])
+				b.Run(
+					fmt.Sprintf("indexed=%t/updated=%t/impl=%s", indexed, updated, impl.name),
+					func(b *testing.B) {
+						for b.Loop() {
+							before := heapBytes()
+							s := impl.newStorage(indexed)
+							_ = s.Replace(list, "1")
+							for i := 0; updated && i < len(pods); i++ {
+								_ = s.Update(pods[i])
+							}
+							b.ReportMetric(float64(heapBytes()-before)/benchPods, "bytes/object")
+							runtime.KeepAlive(s)
 						}
-						b.ReportMetric(float64(heapBytes()-before)/benchPods, "bytes/object")
-						runtime.KeepAlive(s)
-					}
-				})
+					},
+				)
 			}
 		}
 	}

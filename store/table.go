@@ -18,7 +18,7 @@ import "fmt"
 // under a value that it no longer has, until it is removed; a removed entry is never returned.
 type table struct {
 	items   items
-	indices []*valueIndex
+	indices []*index
 }
 
 // newTable returns an empty table with room for size objects.
@@ -28,24 +28,28 @@ func newTable(size int, indexers Indexers) *table {
 	return t
 }
 
-// put stores obj under key.
-func (t *table) put(key string, obj any) {
-	t.apply([]ThreadSafeStoreTransaction{{Transaction{obj, TransactionTypeUpdate}, key}})
+// write stores an object under its key, or removes the object that has the key.
+type write struct {
+	key    string
+	obj    any // of a removal: the last state, of which only the resourceVersion counts
+	remove bool
 }
 
-// apply makes the changes in order. All index functions run before the first change, on the old
+// put stores obj under key.
+func (t *table) put(key string, obj any) { t.apply([]write{{key: key, obj: obj}}) }
+
+// apply makes the writes in order. All index functions run before the first write, on the old
 // objects too, so one that panics leaves the table as it was.
-func (t *table) apply(txns []ThreadSafeStoreTransaction) {
-	var buffer [8][]string // saves an allocation for one change and up to four indexes
-	values := t.appendOldAndNew(buffer[:0], txns)
+func (t *table) apply(writes []write) {
+	var buffer [8][]string // saves an allocation for one write and up to four indexes
+	values := t.appendOldAndNew(buffer[:0], writes)
 	n := len(t.indices)
-	for i := range txns {
+	for i := range writes {
 		var e *entry
-		switch txn := &txns[i]; {
-		case txn.stores():
-			e = t.items.put(txn.Key, txn.Object)
-		case txn.Type == TransactionTypeDelete:
-			e = t.items.remove(txn.Key)
+		if w := &writes[i]; w.remove {
+			e = t.items.remove(w.key)
+		} else {
+			e = t.items.put(w.key, w.obj)
 		}
 		oldValues, newValues := values[:n], values[n:2*n]
 		values = values[2*n:]
@@ -55,36 +59,33 @@ func (t *table) apply(txns []ThreadSafeStoreTransaction) {
 	}
 }
 
-// appendOldAndNew appends, for each change, the values of the object under its key in each index:
-// those before the change, then those after it.
-func (t *table) appendOldAndNew(values [][]string, txns []ThreadSafeStoreTransaction) [][]string {
+// appendOldAndNew appends, for each write, the values of the object under its key in each index:
+// those before the write, then those after it.
+func (t *table) appendOldAndNew(values [][]string, writes []write) [][]string {
 	n := len(t.indices)
 	if n == 0 {
 		return values
 	}
-	var after map[string]int // key -> position of the values after the key's last change
-	if len(txns) > 1 {
-		after = make(map[string]int, len(txns))
+	var after map[string]int // key -> position of the values after the key's last write
+	if len(writes) > 1 {
+		after = make(map[string]int, len(writes))
 	}
-	for i := range txns {
-		txn, at := &txns[i], len(values)
-		if last, changed := after[txn.Key]; changed {
+	for i := range writes {
+		w := &writes[i]
+		if last, written := after[w.key]; written {
 			values = append(values, values[last:last+n]...)
 		} else {
-			oldObj, _ := t.items.get(txn.Key)
-			values = t.appendValues(values, txn.Key, oldObj)
-		}
-		switch {
-		case txn.stores():
-			values = t.appendValues(values, txn.Key, txn.Object)
-		case txn.Type == TransactionTypeDelete:
-			values = t.appendValues(values, txn.Key, nil)
-		default: // changes nothing
-			values = append(values, values[at:at+n]...)
+			oldObj, _ := t.items.get(w.key)
+			values = t.appendValues(values, w.key, oldObj)
 		}
 		if after != nil {
-			after[txn.Key] = at + n
+			after[w.key] = len(values)
 		}
+		newObj := w.obj
+		if w.remove {
+			newObj = nil
+		}
+		values = t.appendValues(values, w.key, newObj)
 	}
 	return values
 }
@@ -97,15 +98,15 @@ func (t *table) appendValues(values [][]string, key string, obj any) [][]string 
 	return values
 }
 
-// addIndexers adds indexes under names that are not taken, and indexes what the table holds.
+// addIndexers adds indexes under names that are not taken, and indexes the objects of the table.
 func (t *table) addIndexers(indexers Indexers) {
 	if len(indexers) == 0 {
 		return
 	}
 	t.items.makeEntries()
-	added := make([]*valueIndex, 0, len(indexers))
+	added := make([]*index, 0, len(indexers))
 	for name, indexFunc := range indexers {
-		added = append(added, &valueIndex{name: name, indexFunc: indexFunc, sets: map[string]entrySet{}})
+		added = append(added, &index{name, indexFunc, map[string]entrySet{}})
 	}
 	for e := range t.items.entries {
 		for _, x := range added {
@@ -116,7 +117,7 @@ func (t *table) addIndexers(indexers Indexers) {
 }
 
 // lookup returns the index called name.
-func (t *table) lookup(name string) (*valueIndex, error) {
+func (t *table) lookup(name string) (*index, error) {
 	for _, x := range t.indices { // a handful: faster than a map
 		if x.name == name {
 			return x, nil
@@ -132,25 +133,4 @@ func (t *table) indexers() Indexers {
 		indexers[x.name] = x.indexFunc
 	}
 	return indexers
-}
-
-// objects returns, each once, the objects that have one of the values.
-func (t *table) objects(indexName string, values ...string) ([]any, error) {
-	x, err := t.lookup(indexName)
-	if err != nil {
-		return nil, err
-	}
-	if len(values) == 1 {
-		return x.objects(values[0]), nil
-	}
-	objects, seen := []any{}, map[*entry]bool{}
-	for _, value := range values {
-		for e := range x.entries(value) {
-			if !seen[e] {
-				seen[e] = true
-				objects = append(objects, e.obj)
-			}
-		}
-	}
-	return objects, nil
 }

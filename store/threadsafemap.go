@@ -6,21 +6,22 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/informerstack/internal/objects"
 )
 
-// threadSafeMap is a table behind a lock, and the resourceVersion up to which it is complete.
+// threadSafeMap is a table behind a lock, and the newest resourceVersion that reached it.
 //
-// Law: whoever holds mu, reading or writing, sees every law of table kept. An index function that panics inside a write
-// does so before the write changed anything.
+// Law: every holder of mu, reading or writing, sees every law of table kept. An index function that
+// panics inside a write does so before the write changed anything.
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
-	gauge  GaugeMetric // nil: nobody watches
-	hidden func() bool // nil: never
-
+	metrics              Metrics
 	ignoreObjectVersions bool
 
 	mu              sync.RWMutex
@@ -28,72 +29,37 @@ type threadSafeMap struct {
 	resourceVersion string
 }
 
-var (
-	_ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
-	_ Snapshotter                    = (*threadSafeMap)(nil)
-)
-
-func newThreadSafeMap(indexers Indexers, opts ...ThreadSafeStoreOption) *threadSafeMap {
-	m := &threadSafeMap{table: newTable(0, indexers)}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// Add stores obj under key.
-func (m *threadSafeMap) Add(key string, obj any) { m.Update(key, obj) }
-
 // Update stores obj under key.
-func (m *threadSafeMap) Update(key string, obj any) {
-	m.Transaction(ThreadSafeStoreTransaction{Transaction{obj, TransactionTypeUpdate}, key})
+func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
+
+// Delete removes the object under key. The new resourceVersion is that of obj, its last state.
+func (m *threadSafeMap) Delete(key string, obj any) {
+	m.apply(write{key: key, obj: obj, remove: true})
 }
 
-// Delete removes what stands under key; the resourceVersion stays.
-func (m *threadSafeMap) Delete(key string) { m.DeleteWithObject(key, nil) }
-
-// DeleteWithObject removes what stands under key; the resourceVersion becomes that of obj.
-func (m *threadSafeMap) DeleteWithObject(key string, obj any) {
-	m.Transaction(ThreadSafeStoreTransaction{Transaction{obj, TransactionTypeDelete}, key})
-}
-
-// Transaction applies the changes in order under one lock. Index functions see all new objects before the first change.
-func (m *threadSafeMap) Transaction(txns ...ThreadSafeStoreTransaction) {
-	if len(txns) == 0 {
+// apply makes the writes in order under one lock. The last object gives the new resourceVersion.
+func (m *threadSafeMap) apply(writes ...write) {
+	if len(writes) == 0 {
 		return
 	}
 	resourceVersion, known := "", false
 	if !m.ignoreObjectVersions {
-		resourceVersion, known = resourceVersionOf(txns[len(txns)-1].Object)
+		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.table.apply(txns)
+	m.table.apply(writes)
 	if known {
 		m.setResourceVersionLocked(resourceVersion)
 	}
 }
 
-// Replace makes the store hold exactly items.
-func (m *threadSafeMap) Replace(items map[string]any, resourceVersion string) {
-	list := make([]keyed, 0, len(items))
-	for key, obj := range items {
-		list = append(list, keyed{key, obj})
-	}
-	m.replace(list, resourceVersion)
-}
-
-// keyed is an object and its key.
-type keyed struct {
-	key string
-	obj any
-}
-
-// replace makes the store hold exactly list. Readers see the old content until all is indexed.
-func (m *threadSafeMap) replace(list []keyed, resourceVersion string) {
+// replace makes the map hold exactly the objects in list. Readers see the old content until all is
+// indexed.
+func (m *threadSafeMap) replace(list []entry, resourceVersion string) {
 	fresh := newTable(len(list), m.GetIndexers())
-	for _, k := range list {
-		fresh.put(k.key, k.obj)
+	for _, e := range list {
+		fresh.put(e.key, e.obj)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,6 +93,13 @@ func (m *threadSafeMap) ListKeys() []string {
 	return m.table.items.keys()
 }
 
+// Len is the number of objects.
+func (m *threadSafeMap) Len() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.table.items.len()
+}
+
 // GetIndexers returns a copy of the index functions.
 func (m *threadSafeMap) GetIndexers() Indexers {
 	m.mu.RLock()
@@ -146,40 +119,40 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	return nil
 }
 
-// Resync does nothing.
-func (m *threadSafeMap) Resync() error { return nil }
-
-// Index returns the objects that share a value with obj. The index function runs before the lock is taken for good; what
-// is found under its values is one moment's state.
-func (m *threadSafeMap) Index(indexName string, obj any) ([]any, error) {
-	indexFunc, err := m.indexFunc(indexName)
-	if err != nil {
-		return nil, err
-	}
-	values, err := indexFunc(obj)
-	if err != nil {
-		return nil, err
-	}
+// lookup returns the index called name. Its name and function never change; the caller must hold mu
+// to read its sets.
+func (m *threadSafeMap) lookup(name string) (*index, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.objects(indexName, values...)
+	return m.table.lookup(name)
 }
 
-func (m *threadSafeMap) indexFunc(name string) (IndexFunc, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	x, err := m.table.lookup(name)
+// Index returns the objects that share a value with obj. The index function runs without the lock.
+func (m *threadSafeMap) Index(indexName string, obj any) ([]any, error) {
+	x, err := m.lookup(indexName)
 	if err != nil {
 		return nil, err
 	}
-	return x.indexFunc, nil
+	values, err := x.indexFunc(obj)
+	if err != nil {
+		return nil, err
+	}
+	return m.objects(indexName, values...)
 }
 
 // ByIndex returns the objects that have indexedValue.
 func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]any, error) {
+	return m.objects(indexName, indexedValue)
+}
+
+func (m *threadSafeMap) objects(indexName string, values ...string) ([]any, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.objects(indexName, indexedValue)
+	x, err := m.table.lookup(indexName)
+	if err != nil {
+		return nil, err
+	}
+	return x.objectsOfAny(values), nil
 }
 
 // IndexKeys returns the sorted keys of the objects that have indexedValue.
@@ -199,7 +172,7 @@ func (m *threadSafeMap) indexKeys(indexName, indexedValue string) ([]string, err
 	return x.keys(indexedValue), nil
 }
 
-// ListIndexFuncValues returns the values of the index, none if there is no such index.
+// ListIndexFuncValues returns the values of the index. An index that does not exist has none.
 func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -208,4 +181,56 @@ func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
 		return []string{}
 	}
 	return slices.AppendSeq(make([]string, 0, len(x.sets)), maps.Keys(x.sets))
+}
+
+// Resync does nothing.
+func (m *threadSafeMap) Resync() error { return nil }
+
+// Bookmark notes a resourceVersion at which no object changed.
+func (m *threadSafeMap) Bookmark(resourceVersion string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.setResourceVersionLocked(resourceVersion)
+}
+
+// LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
+func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.resourceVersion
+}
+
+func (m *threadSafeMap) setResourceVersionLocked(resourceVersion string) {
+	m.resourceVersion = resourceVersion
+	if m.metrics.ResourceVersion == nil {
+		return
+	}
+	if number, ok := versionNumber(resourceVersion); ok {
+		m.metrics.ResourceVersion(number)
+	}
+}
+
+// resourceVersionOf reads the resourceVersion of an object that has metadata.
+func resourceVersionOf(obj any) (resourceVersion string, known bool) {
+	if obj == nil {
+		return "", false
+	}
+	m, err := objects.Meta(obj)
+	if err != nil {
+		return "", false
+	}
+	return m.GetResourceVersion(), true
+}
+
+// A float64 holds every integer below 2^53 exactly, so any integer of 15 digits.
+const exactDigits = 15
+
+// versionNumber is the number in the last digits of resourceVersion, or 0 if it is empty.
+func versionNumber(resourceVersion string) (number float64, ok bool) {
+	if resourceVersion == "" {
+		return 0, true
+	}
+	last := resourceVersion[max(0, len(resourceVersion)-exactDigits):]
+	n, err := strconv.ParseInt(last, 10, 64)
+	return float64(n), err == nil
 }

@@ -15,60 +15,51 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// gauge records what a GaugeMetric is set to.
-type gauge []float64
-
-func (g *gauge) Set(value float64) { *g = append(*g, value) }
-
-// The metric is the number in the last 15 digits, which a float64 holds exactly; 0 stands for no resourceVersion, and what
-// is no number is not reported.
-func TestStoreMetrics(t *testing.T) {
-	var got gauge
-	s := New(MetaNamespaceKeyFunc, WithStoreMetrics(&got))
+// The metric is the number in the last 15 digits, which a float64 holds exactly. It is 0 without a
+// resourceVersion, and a resourceVersion that is not a number is not reported.
+func TestMetrics(t *testing.T) {
+	var got []float64
+	s := New(MetaNamespaceKeyFunc, Options{Metrics: Metrics{
+		ResourceVersion: func(number float64) { got = append(got, number) }}})
 	require.NoError(t, s.Add(pod("ns/a rv=7")))
 	require.NoError(t, s.Delete(pod("ns/a rv=8")))
 	s.Bookmark("9123456789012345678") // 15 digits: 456789012345678
 	s.Bookmark("not-a-number")
 	s.Bookmark("")
 	require.NoError(t, s.Replace(nil, "10"))
-	require.Equal(t, gauge{7, 8, 456_789_012_345_678, 0, 10}, got)
-
-	var threadSafe gauge
-	m := NewThreadSafeStore(nil, Indices{}, WithThreadSafeStoreMetrics(&threadSafe))
-	m.Add("k", pod("ns/k rv=5"))
-	m.Delete("k")
-	require.Equal(t, gauge{5}, threadSafe)
+	require.NoError(t, s.Delete(ExplicitKey("ns/a"))) // has no version
+	require.Equal(t, []float64{7, 8, 456_789_012_345_678, 0, 10}, got)
 }
 
 // A write computes the values of the new and of the old object, once each.
 func TestIndexFuncCalls(t *testing.T) {
 	calls := 0
-	m := newThreadSafeMap(Indexers{"node": func(obj any) ([]string, error) { calls++; return byNode(obj) }})
+	m := newMap(Indexers{"node": func(obj any) ([]string, error) { calls++; return byNode(obj) }})
 	counted := func(what string, want int, do func()) {
 		t.Helper()
 		calls = 0
 		do()
 		require.Equal(t, want, calls, what)
 	}
-	counted("add", 1, func() { m.Add("k", pod("ns/k node=a")) })
+	counted("add", 1, func() { m.Update("k", pod("ns/k node=a")) })
 	counted("update", 2, func() { m.Update("k", pod("ns/k node=a")) })
 	counted("move", 2, func() { m.Update("k", pod("ns/k node=b")) })
 	counted("index", 1, func() { _, _ = m.Index("node", pod("ns/k node=b")) })
 	counted("byindex", 0, func() { _, _ = m.ByIndex("node", "b") })
-	counted("delete", 1, func() { m.Delete("k") })
+	counted("delete", 1, func() { m.Delete("k", nil) })
 }
 
-// Index functions run without the lock when somebody looks something up: they may even use the store.
-// In client-go they run under the read lock, where a waiting writer makes this a deadlock.
+// The index function of a lookup runs without the lock: it may even use the store. In client-go it
+// runs under the read lock, where a waiting writer makes this a deadlock.
 func TestDifference_IndexFuncOfAReaderRunsUnlocked(t *testing.T) {
 	var m *threadSafeMap
-	m = newThreadSafeMap(Indexers{"fellows": func(obj any) ([]string, error) {
+	m = newMap(Indexers{"fellows": func(obj any) ([]string, error) {
 		if p := obj.(*corev1.Pod); p.Name == "probe" {
-			m.Add("ns/late", pod("ns/late node=n1"))
+			m.Update("ns/late", pod("ns/late node=n1"))
 		}
 		return byNode(obj)
 	}})
-	m.Add("ns/a", pod("ns/a node=n1"))
+	m.Update("ns/a", pod("ns/a node=n1"))
 	list, err := m.Index("fellows", pod("ns/probe node=n1"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"ns/a", "ns/late"}, keysOf(list))
@@ -77,11 +68,11 @@ func TestDifference_IndexFuncOfAReaderRunsUnlocked(t *testing.T) {
 // GetIndexers returns a copy. In client-go it is the live map, read and written without the lock.
 func TestDifference_GetIndexersReturnsACopy(t *testing.T) {
 	mine := Indexers{"node": byNode}
-	m := newThreadSafeMap(mine)
+	m := newMap(mine)
 	m.GetIndexers()["tag"] = byTag
 	mine["tag"] = byTag
 	require.Equal(t, []string{"node"}, sortedKeys(m.GetIndexers()))
-	m.Add("ns/a", pod("ns/a tags=x"))
+	m.Update("ns/a", pod("ns/a tags=x"))
 	_, err := m.IndexKeys("tag", "x")
 	require.EqualError(t, err, "Index with name tag does not exist")
 
@@ -96,12 +87,12 @@ func TestDifference_GetIndexersReturnsACopy(t *testing.T) {
 func TestDifference_ChangedInPlace(t *testing.T) {
 	for _, stored := range []string{"x", "x,y", "x,x", "y"} {
 		for _, changed := range []string{"", "y", "x,y,z", "z"} {
-			m := newThreadSafeMap(Indexers{"tag": byTag, NamespaceIndex: MetaNamespaceIndexFunc})
-			gone := storeAndChangeInPlace(m, "ns/p", stored, changed)
+			m := newMap(Indexers{"tag": byTag, NamespaceIndex: MetaNamespaceIndexFunc})
+			gone := storeAndChangeInPlace(m.Update, "ns/p", stored, changed)
 			m.Update("ns/p", pod("ns/p tags=v"))
 			require.Equal(t, []string{"ns/p"}, first(m.IndexKeys("tag", "v")))
-			m.Delete("ns/p")
-			m.Add("ns/p", pod("ns/p tags=w"))
+			m.Delete("ns/p", nil)
+			m.Update("ns/p", pod("ns/p tags=w"))
 			for _, value := range []string{"v", "x", "y", "z"} {
 				require.Empty(t, first(m.ByIndex("tag", value)), "%s -> %s", stored, changed)
 				require.Empty(t, first(m.IndexKeys("tag", value)))
@@ -109,13 +100,13 @@ func TestDifference_ChangedInPlace(t *testing.T) {
 			}
 			runtime.GC()
 			require.Nil(t, gone.Value())
-			m.Replace(map[string]any{"ns/p": pod("ns/p tags=w")}, "1")
+			m.replace([]entry{{"ns/p", pod("ns/p tags=w")}}, "1")
 			checkLaws(t, m)
 		}
 	}
 
 	ref := clientgo.NewThreadSafeStore(clientgo.Indexers{"tag": byTag}, clientgo.Indices{})
-	storeAndChangeInPlace(ref, "ns/p", "x", "y")
+	storeAndChangeInPlace(ref.Add, "ns/p", "x", "y")
 	ref.Delete("ns/p")
 	require.Equal(t, []any{nil}, first(ref.ByIndex("tag", "x")))
 	p := pod("ns/p tags=w")
@@ -124,22 +115,23 @@ func TestDifference_ChangedInPlace(t *testing.T) {
 }
 
 func storeAndChangeInPlace(
-	m interface{ Add(key string, obj any) }, key, tags, changedTags string,
+	put func(key string, obj any), key, tags, changedTags string,
 ) weak.Pointer[corev1.Pod] {
 	p := pod(key + " tags=" + tags)
-	m.Add(key, p)
+	put(key, p)
 	p.Annotations["tags"] = changedTags
 	return weak.Make(p)
 }
 
-// An old object that can no longer be indexed, as it was changed in place, makes the write panic before it changed anything.
+// An old object that can no longer be indexed, because it was changed in place, makes the write
+// panic before it changed anything.
 func TestOldObjectCannotBeIndexed(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"node": byNode, "picky": playerIndexes["picky"]})
+	m := newMap(Indexers{"node": byNode, "picky": playerIndexes["picky"]})
 	p := pod("ns/p node=n1 broken=no")
-	m.Add("ns/p", p)
+	m.Update("ns/p", p)
 	p.Annotations["broken"] = "error"
 	require.Panics(t, func() { m.Update("ns/p", pod("ns/p node=n2")) })
-	require.Panics(t, func() { m.Delete("ns/p") })
+	require.Panics(t, func() { m.Delete("ns/p", nil) })
 	require.Equal(t, []any{p}, m.List())
 	p.Annotations["broken"] = "no"
 	keys, err := m.IndexKeys("node", "n1")
@@ -150,9 +142,10 @@ func TestOldObjectCannotBeIndexed(t *testing.T) {
 	checkLaws(t, m)
 }
 
-// Transactions are all or nothing for readers, Replace keeps indexes that are added while it works, and nothing races.
+// Transactions are all or nothing for readers, Replace keeps indexes that are added while it works,
+// and nothing races.
 func TestConcurrentUse(t *testing.T) {
-	m := newThreadSafeMap(Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "node": byNode})
+	m := newMap(Indexers{NamespaceIndex: MetaNamespaceIndexFunc, "node": byNode})
 	var wg sync.WaitGroup
 	for w := range 3 {
 		wg.Go(func() {
@@ -160,18 +153,19 @@ func TestConcurrentUse(t *testing.T) {
 				key := fmt.Sprintf("ns/w%d-%d", w, i%7)
 				m.Update(key, pod(fmt.Sprintf("%s node=n%d tags=a,b", key, i%3)))
 				if i%20 == w {
-					m.Replace(map[string]any{"ns/x": pod("ns/x node=n1 tags=a"), "ns/y": pod("ns/y node=n2")}, "1")
+					m.replace([]entry{
+						{"ns/x", pod("ns/x node=n1 tags=a")}, {"ns/y", pod("ns/y node=n2")}}, "1")
 				}
-				m.Delete(key)
+				m.Delete(key, nil)
 			}
 		})
 	}
 	wg.Go(func() {
 		for i := range 20 {
 			node := fmt.Sprint("pair", i%2)
-			m.Transaction( // the pair is always on one node
-				ThreadSafeStoreTransaction{Transaction{pod("p/1 node=" + node), TransactionTypeAdd}, "p/1"},
-				ThreadSafeStoreTransaction{Transaction{pod("p/2 node=" + node), TransactionTypeAdd}, "p/2"})
+			m.apply( // the pair is always on one node
+				write{key: "p/1", obj: pod("p/1 node=" + node)},
+				write{key: "p/2", obj: pod("p/2 node=" + node)})
 			if i == 10 {
 				_ = m.AddIndexers(Indexers{"tag": byTag})
 			}
@@ -187,7 +181,7 @@ func TestConcurrentUse(t *testing.T) {
 					}
 				}
 				m.List()
-				m.Snapshot()
+				m.Len()
 				_, _ = m.Index("node", pod("ns/any node=n1"))
 				m.LastStoreSyncResourceVersion()
 			}
@@ -202,16 +196,16 @@ func TestConcurrentUse(t *testing.T) {
 func TestReplaceKeepsALateIndex(t *testing.T) {
 	var m *threadSafeMap
 	late := Indexers{}
-	m = newThreadSafeMap(Indexers{"node": func(obj any) ([]string, error) {
+	m = newMap(Indexers{"node": func(obj any) ([]string, error) {
 		if len(late) > 0 {
 			require.NoError(t, m.AddIndexers(late))
 			clear(late)
 		}
 		return byNode(obj)
 	}})
-	m.Add("ns/a", pod("ns/a node=n1 tags=x"))
+	m.Update("ns/a", pod("ns/a node=n1 tags=x"))
 	late["tag"], late[NamespaceIndex] = byTag, MetaNamespaceIndexFunc
-	m.Replace(map[string]any{"ns/b": pod("ns/b node=n2 tags=y")}, "2")
+	m.replace([]entry{{"ns/b", pod("ns/b node=n2 tags=y")}}, "2")
 	for name, value := range map[string]string{"node": "n2", "tag": "y", NamespaceIndex: "ns"} {
 		require.Equal(t, []string{"ns/b"}, first(m.IndexKeys(name, value)))
 	}
@@ -220,24 +214,22 @@ func TestReplaceKeepsALateIndex(t *testing.T) {
 
 // The results are the caller's: changing them does not change the store.
 func TestResultsAreTheCallersOwn(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"node": byNode})
-	m.Add("ns/a", pod("ns/a node=n1"))
+	m := newMap(Indexers{"node": byNode})
+	m.Update("ns/a", pod("ns/a node=n1"))
 	m.List()[0] = nil
 	m.ListKeys()[0] = ""
 	keys, _ := m.IndexKeys("node", "n1")
 	keys[0] = ""
-	s := m.Snapshot()
-	clear(s.Items)
-	clear(s.Indices["node"]["n1"])
+	m.ListIndexFuncValues("node")[0] = ""
 	checkLaws(t, m)
 	require.Equal(t, []string{"ns/a"}, m.ListKeys())
 	require.True(t, slices.Contains(m.ListIndexFuncValues("node"), "n1"))
 	require.NoError(t, m.Resync())
 }
 
-// What finds nothing returns an empty slice, not nil: it is [] in JSON.
+// A lookup without a result returns an empty slice, not nil: it is [] in JSON.
 func TestNothingFoundIsNotNil(t *testing.T) {
-	m := newThreadSafeMap(Indexers{"node": byNode})
+	m := newMap(Indexers{"node": byNode})
 	for _, list := range [][]any{m.List(), first(m.ByIndex("node", "n1")), first(m.Index("node", pod("ns/a")))} {
 		require.Equal(t, []any{}, list)
 	}

@@ -4,7 +4,7 @@ package store
 
 import "fmt"
 
-// TransactionType says what a Transaction does.
+// TransactionType is the effect of a Transaction.
 type TransactionType string
 
 const (
@@ -12,7 +12,7 @@ const (
 	TransactionTypeAdd TransactionType = "Add"
 	// TransactionTypeUpdate stores the object.
 	TransactionTypeUpdate TransactionType = "Update"
-	// TransactionTypeDelete removes what has the object's key.
+	// TransactionTypeDelete removes the object that has the object's key.
 	TransactionTypeDelete TransactionType = "Delete"
 )
 
@@ -24,17 +24,13 @@ type Transaction struct {
 	Type   TransactionType
 }
 
-// stores reports whether the object is put into the store.
-func (t Transaction) stores() bool {
-	return t.Type == TransactionTypeAdd || t.Type == TransactionTypeUpdate
-}
-
-// TransactionStore is a Store that applies many changes under one lock. What New and NewIndexer return is one.
+// TransactionStore is a Store that applies many changes under one lock. The result of New is one.
 //
 // Source: tools/cache/store.go TransactionStore
 type TransactionStore interface {
-	// Transaction applies the changes in order; no reader sees a part of them. A change whose key or transform fails is
-	// left out and named in the error, the others are made. The result is nil if all were made.
+	// Transaction applies the changes in order; no reader sees a part of them. A change without a
+	// key is left out and named in the error; the others are made. The result is nil if all were
+	// made.
 	Transaction(txns ...Transaction) *TransactionError
 }
 
@@ -42,12 +38,12 @@ type TransactionStore interface {
 //
 // Source: tools/cache/store.go TransactionError
 type TransactionError struct {
-	SuccessfulIndices []int // which changes were made, by their position
+	SuccessfulIndices []int // positions of the changes that were made
 	TotalTransactions int
-	Errors            []error // why the others were not, in their order
+	Errors            []error // one for each change that was left out, in their order
 }
 
-// Error counts the changes that were left out, and says why.
+// Error counts the changes that were left out, and names the causes.
 func (e *TransactionError) Error() string {
 	return fmt.Sprintf("failed to execute (%d/%d) transactions failed due to: %v",
 		e.TotalTransactions-len(e.SuccessfulIndices), e.TotalTransactions, e.Errors)
@@ -58,33 +54,31 @@ func (e *TransactionError) Unwrap() []error { return e.Errors }
 
 // Transaction applies the changes under one lock.
 func (c *cache) Transaction(txns ...Transaction) *TransactionError {
-	keyed := make([]ThreadSafeStoreTransaction, 0, len(txns))
+	writes := make([]write, 0, len(txns))
 	successful := make([]int, 0, len(txns))
 	var errs []error
 	for i, txn := range txns {
-		key, obj, err := c.admit(txn)
+		w, err := c.write(txn)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		keyed = append(keyed, ThreadSafeStoreTransaction{Transaction{obj, txn.Type}, key})
+		writes = append(writes, w)
 		successful = append(successful, i)
 	}
-	c.storage.Transaction(keyed...)
+	c.apply(writes...)
 	if len(errs) == 0 {
 		return nil
 	}
-	return &TransactionError{SuccessfulIndices: successful, TotalTransactions: len(txns), Errors: errs}
+	return &TransactionError{successful, len(txns), errs}
 }
 
-// admit returns the key of a change, and the object to store.
-func (c *cache) admit(txn Transaction) (key string, obj any, err error) {
-	switch {
-	case txn.stores():
-		return c.keyAndTransform(txn.Object)
-	case txn.Type == TransactionTypeDelete:
-		key, err = c.key(txn.Object)
-		return key, txn.Object, err
+// write returns the write that txn asks for.
+func (c *cache) write(txn Transaction) (write, error) {
+	switch txn.Type {
+	case TransactionTypeAdd, TransactionTypeUpdate, TransactionTypeDelete:
+		key, err := c.key(txn.Object)
+		return write{key, txn.Object, txn.Type == TransactionTypeDelete}, err
 	}
-	return "", nil, fmt.Errorf("unknown transaction type %q", txn.Type)
+	return write{}, fmt.Errorf("unknown transaction type %q", txn.Type)
 }

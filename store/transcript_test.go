@@ -16,7 +16,8 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// Every rule of a store with indexes, on ours and on client-go. The commands are those of player.exec.
+// Every rule of a store with indexes, on ours and on client-go. The commands are those of
+// player.exec.
 func TestTranscript(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/store/*.txt") {
 		for _, impl := range []string{transcript.Ours, "client-go"} {
@@ -28,7 +29,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// indexed is what both Indexers have in common.
+// indexed has the methods that both Indexers have.
 type indexed interface {
 	storage
 	Delete(obj any) error
@@ -71,7 +72,7 @@ func (p *player) play(cmd transcript.Command) (out string) {
 			out = fmt.Sprintf("panic: %v", reason)
 		}
 		if p.ours {
-			checkLaws(p.t, p.store.(*cache).storage)
+			checkLaws(p.t, &p.store.(*cache).threadSafeMap)
 		}
 	}()
 	return p.exec(cmd)
@@ -132,7 +133,7 @@ func (p *player) exec(cmd transcript.Command) string {
 
 func (p *player) newStore(indexes []string) indexed {
 	if p.ours {
-		return NewIndexer(MetaNamespaceKeyFunc, ourIndexers(indexes)).(indexed)
+		return New(MetaNamespaceKeyFunc, Options{Indexers: ourIndexers(indexes)}).(indexed)
 	}
 	return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, refIndexers(indexes))
 }
@@ -182,7 +183,7 @@ func (p *player) transaction(text string) string {
 	return ""
 }
 
-// maps prints the indexes as one would draw them: Snapshot does the same for ours alone.
+// maps prints the indexes as one would draw them.
 func (p *player) maps() string {
 	var names []string
 	if p.ours {
@@ -196,7 +197,10 @@ func (p *player) maps() string {
 		slices.Sort(values)
 		for _, value := range values {
 			keys, _ := p.store.IndexKeys(name, value)
-			lines = append(lines, fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")))
+			lines = append(
+				lines,
+				fmt.Sprintf("indices[%q][%q] = {%s}", name, value, strings.Join(keys, ", ")),
+			)
 		}
 	}
 	return join(strings.Join(lines, "\n"), nil)

@@ -17,7 +17,8 @@ type TypedIndexFunc[T any] func(obj T) ([]string, error)
 // Source: tools/cache/index.go TypedIndexers
 type TypedIndexers[T any] map[string]TypedIndexFunc[T]
 
-// TypedIndexer is an Indexer whose objects are all of type T. An object of another type makes its methods fail.
+// TypedIndexer is an Indexer whose objects are all of type T. An object of another type makes its
+// methods fail.
 //
 // Source: tools/cache/index.go TypedIndexer
 type TypedIndexer[T any] interface {
@@ -63,8 +64,8 @@ func TypedIndexersToIndexers[T any](indexers TypedIndexers[T]) Indexers {
 	return untyped
 }
 
-// TypedIndexerFuncToIndexerFunc wraps a typed index function for an untyped Indexer. An object of another type is an
-// error.
+// TypedIndexerFuncToIndexerFunc wraps a typed index function for an untyped Indexer. An object of
+// another type is an error.
 //
 // Source: tools/cache/index.go TypedIndexerFuncToIndexerFunc
 func TypedIndexerFuncToIndexerFunc[T any](indexFunc TypedIndexFunc[T]) IndexFunc {

@@ -24,6 +24,9 @@ type indexer struct {
 	sink Sink
 }
 
+// Len implements store.Counter.
+func (x indexer) Len() int { return store.Len(x.Indexer) }
+
 // Add traces the stored object.
 func (x indexer) Add(obj any) error {
 	err := x.Indexer.Add(obj)

@@ -26,7 +26,7 @@ var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" +
 
 // send sends an event in which a server chose every text.
 func send(sink trace.Sink) {
-	indexer := trace.Indexer(refusing{store.NewIndexer(store.MetaNamespaceKeyFunc, nil)}, sink)
+	indexer := trace.Indexer(refusing{store.New(store.MetaNamespaceKeyFunc, store.Options{})}, sink)
 	_ = indexer.Update(&metav1.ObjectMeta{Name: hostile, ResourceVersion: hostile})
 	trace.EventHandler(informer.ResourceEventHandlerFuncs{}, sink).
 		OnUpdate(&metav1.ObjectMeta{ResourceVersion: hostile}, &metav1.ObjectMeta{Name: "a"})
@@ -68,4 +68,20 @@ func requireLines(t *testing.T, text string, count, maxBytes int) {
 			require.True(t, strconv.IsPrint(r), "%q in %.500q", r, line)
 		}
 	}
+}
+
+// uncountable is a store that must not be listed.
+type uncountable struct {
+	store.Indexer
+	store.Counter
+}
+
+func (uncountable) ListKeys() []string { panic("listed") }
+
+// A traced store counts its objects as the inner one does.
+func TestIndexer_Counts(t *testing.T) {
+	inner := store.New(store.MetaNamespaceKeyFunc, store.Options{})
+	require.NoError(t, inner.Add(store.ExplicitKey("ns/a")))
+	traced := trace.Indexer(uncountable{inner, inner.(store.Counter)}, func(trace.Event) {})
+	require.Equal(t, 1, store.Len(traced))
 }

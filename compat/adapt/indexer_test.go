@@ -19,11 +19,20 @@ import (
 
 func TestIndexers_OfARunningInformer(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
-		i := create(newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")), &corev1.Pod{}, 0, cache.Indexers{"node": byNode})
+		i := create(
+			newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")),
+			&corev1.Pod{},
+			0,
+			cache.Indexers{"node": byNode},
+		)
 		defer run(t, i)()
 		synctest.Wait()
 		require.NoError(t, i.AddIndexers(cache.Indexers{"name": byName}))
-		require.NoError(t, i.GetIndexer().AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		require.NoError(
+			t,
+			i.GetIndexer().
+				AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		)
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"node": byNode}), "indexer conflict")
 
 		indexer := i.GetIndexer()
@@ -113,7 +122,13 @@ func TestModel_IndexerIsClientGos(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		indexers := cache.Indexers{"node": byNode}
-		ours, theirs := adapt.NewIndexer(cache.MetaNamespaceKeyFunc, indexers), cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+		ours, theirs := adapt.NewIndexer(
+			cache.MetaNamespaceKeyFunc,
+			indexers,
+		), cache.NewIndexer(
+			cache.MetaNamespaceKeyFunc,
+			indexers,
+		)
 		for range 100 {
 			obj := pod(fmt.Sprint(random.IntN(10)), fmt.Sprint(random.IntN(4)))
 			operation := random.IntN(6)
@@ -136,12 +151,18 @@ func operate(i cache.Indexer, operation int, obj *corev1.Pod) string {
 	case 2:
 		return fmt.Sprint(i.Delete(obj))
 	case 3:
-		return fmt.Sprint(i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"), i.LastStoreSyncResourceVersion())
+		return fmt.Sprint(
+			i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"),
+			i.LastStoreSyncResourceVersion(),
+		)
 	case 4:
 		_, exists, err := i.GetByKey("ns/" + obj.Name)
 		return fmt.Sprint(exists, err)
 	default:
-		return fmt.Sprint(i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}), len(i.GetIndexers()))
+		return fmt.Sprint(
+			i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}),
+			len(i.GetIndexers()),
+		)
 	}
 }
 

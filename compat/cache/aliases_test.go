@@ -34,14 +34,22 @@ func TestKeyFunctions_AsInClientGo(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "a", "ns/a", "a/b/c", "/a", "ns/"} {
-		require.Equal(t, call(split(clientgo.SplitMetaNamespaceKey)(key)), call(split(cache.SplitMetaNamespaceKey)(key)), key)
+		require.Equal(
+			t,
+			call(split(clientgo.SplitMetaNamespaceKey)(key)),
+			call(split(cache.SplitMetaNamespaceKey)(key)),
+			key,
+		)
 		theirs, theirErr := clientgo.ParseObjectName(key)
 		ours, err := cache.ParseObjectName(key)
 		require.Equal(t, call(theirs, theirErr), call(ours, err), key)
 	}
 	cluster := &v1.Node{}
 	cluster.Name = "n"
-	for _, obj := range []any{pod("a", 1), cluster, "text", nil, cache.ExplicitKey("ns/a"), cache.DeletedFinalStateUnknown{Key: "ns/gone"}} {
+	for _, obj := range []any{
+		pod("a", 1), cluster, "text", nil,
+		cache.ExplicitKey("ns/a"), cache.DeletedFinalStateUnknown{Key: "ns/gone"},
+	} {
 		theirObj := obj
 		switch o := obj.(type) {
 		case cache.ExplicitKey:
@@ -59,17 +67,24 @@ func TestKeyFunctions_AsInClientGo(t *testing.T) {
 		require.Equal(t, theirs.String(), ours.String(), "%v", obj)
 	}
 	require.Equal(t, "ns/a", cache.MetaObjectToName(pod("a", 1)).String())
-	require.Equal(t, cache.NewObjectName("ns", "a"), cache.NamespacedNameAsObjectName(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	require.Equal(
+		t,
+		cache.NewObjectName("ns", "a"),
+		cache.NamespacedNameAsObjectName(types.NamespacedName{Namespace: "ns", Name: "a"}),
+	)
 	key, err := cache.IndexFuncToKeyFuncAdapter(byNode)(podOnNode("a", 1, "node", ""))
 	require.NoError(t, err)
 	require.Equal(t, "node", key)
-	typed := cache.TypedIndexerFuncToIndexerFunc(func(p *v1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil })
+	typed := cache.TypedIndexerFuncToIndexerFunc(
+		func(p *v1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
+	)
 	values, err := typed(podOnNode("a", 1, "node", ""))
 	require.NoError(t, err)
 	require.Equal(t, []string{"node"}, values)
 }
 
-// A list function finds what a selector selects, of all namespaces or of one; what is stored was transformed.
+// A list function finds the objects that a selector matches, in all namespaces or in one. The store
+// holds transformed objects.
 func TestListAll(t *testing.T) {
 	far := podOnNode("far", 2, "", "")
 	far.Namespace = "other"
@@ -79,7 +94,11 @@ func TestListAll(t *testing.T) {
 		obj.(*v1.Pod).Spec = v1.PodSpec{}
 		return obj, nil
 	}
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, cache.WithTransformer(drop))
+	indexer := cache.NewIndexer(
+		cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		cache.WithTransformer(drop),
+	)
 	for _, p := range []*v1.Pod{near, far, podOnNode("unlabelled", 3, "node", "")} {
 		require.NoError(t, indexer.Add(p))
 	}
@@ -97,7 +116,10 @@ func TestListAll(t *testing.T) {
 
 	var inNamespace, everywhere []string
 	require.NoError(t, cache.ListAllByNamespace(indexer, "ns", mine, noteIn(&inNamespace)))
-	require.NoError(t, cache.ListAllByNamespace(indexer, "", labels.Everything(), noteIn(&everywhere)))
+	require.NoError(
+		t,
+		cache.ListAllByNamespace(indexer, "", labels.Everything(), noteIn(&everywhere)),
+	)
 	require.Equal(t, []string{"near"}, inNamespace)
 	require.Len(t, everywhere, 3)
 }

@@ -130,6 +130,69 @@ func TestDifference_AControllerRunsOnce(t *testing.T) {
 	}
 }
 
+// unversioned lists and watches a Pod that has no resourceVersion.
+type unversioned struct{ watch *watch.FakeWatcher }
+
+func (s *unversioned) List(metav1.ListOptions) (runtime.Object, error) {
+	return &v1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*parsePod("ns/a")}}, nil
+}
+
+func (s *unversioned) Watch(metav1.ListOptions) (watch.Interface, error) { return s.watch, nil }
+func (s *unversioned) IsWatchListSemanticsUnSupported() bool             { return true }
+
+// An update of an object without a resourceVersion may be a change, so a handler without resyncs
+// gets it. It gets no resync of the object.
+func TestDifference_UpdateWithoutVersionIsAChange(t *testing.T) {
+	type informer interface {
+		AddEventHandlerWithResyncPeriod(
+			cache.ResourceEventHandler, time.Duration,
+		) (cache.ResourceEventHandlerRegistration, error)
+		Run(stopCh <-chan struct{})
+	}
+	for name, c := range map[string]struct {
+		newInformer func(s *unversioned) informer
+		want        []string
+	}{
+		"ours": {func(s *unversioned) informer {
+			return cache.NewSharedIndexInformer(s, &v1.Pod{}, time.Minute, nil)
+		}, []string{"n1"}},
+		"client-go": {func(s *unversioned) informer {
+			return theirInformer{clientgo.NewSharedIndexInformer(s, &v1.Pod{}, time.Minute, nil)}
+		}, nil},
+	} {
+		t.Run("impl="+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &unversioned{watch.NewFake()}
+				i := c.newInformer(s)
+				var updates []string
+				_, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{
+					UpdateFunc: func(_, obj any) {
+						updates = append(updates, obj.(*v1.Pod).Spec.NodeName)
+					},
+				}, 0)
+				require.NoError(t, err)
+				defer run(i)()
+				time.Sleep(90 * time.Second) // one resync check
+				s.watch.Modify(parsePod("ns/a node=n1"))
+				time.Sleep(90 * time.Second)
+				synctest.Wait()
+				require.Equal(t, c.want, updates)
+			})
+		})
+	}
+}
+
+// theirInformer is client-go's informer with our type of registrations.
+type theirInformer struct{ clientgo.SharedIndexInformer }
+
+func (i theirInformer) AddEventHandlerWithResyncPeriod(
+	handler cache.ResourceEventHandler, resyncPeriod time.Duration,
+) (cache.ResourceEventHandlerRegistration, error) {
+	_, err := i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(handler, resyncPeriod)
+	return nil, err
+}
+
 // The Indexers are read when the store is made.
 func TestDifference_IndexersAreCopied(t *testing.T) {
 	indexers := cache.Indexers{}

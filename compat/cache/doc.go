@@ -10,9 +10,10 @@
 // a context, a function that has been replaced since), a thin type here delegates each call. What behaves otherwise than
 // in client-go is in docs/differences.md. Feature gates and environment variables count as there: gates.go, consistency.go.
 //
-// Read store.go, index.go, queue.go and handler.go, which are aliases; then listwatch.go, reflector.go, controller.go and
-// sharedinformer.go, which adapt. The other files are pieces that the core has no use for: fifo.go, heap.go, undelta.go,
-// mutationcache.go, mutationdetector.go, retry.go and the fakes.
+// Read store.go, index.go, queue.go and handler.go, which are aliases; then listwatch.go,
+// reflector.go, controller.go and sharedinformer.go, which adapt. The other files are pieces that
+// the core does not need: threadsafestore.go, transformingstore.go, expiration.go, fifo.go, heap.go,
+// undelta.go, mutationcache.go, mutationdetector.go, retry.go and the fakes.
 // Then go test ./compat/cache. Goroutines: the mutation detector's, while its informer runs; otherwise none of its own.
 // Locking: each type says for itself.
 //

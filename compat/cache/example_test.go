@@ -43,3 +43,19 @@ func Example() {
 	// added default/web
 	// 1 pod in the namespace, <nil>
 }
+
+// A transformer drops fields that no reader needs before they cost memory.
+func ExampleWithTransformer() {
+	dropFields := cache.WithTransformer(func(obj any) (any, error) {
+		pod := obj.(*v1.Pod)
+		pod.ManagedFields = nil
+		return pod, nil
+	})
+	pods := cache.NewStore(cache.MetaNamespaceKeyFunc, dropFields)
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	_ = pods.Add(pod)
+	cached, _, _ := pods.Get(pod)
+	fmt.Println(cached.(*v1.Pod).ManagedFields)
+	// Output: []
+}

@@ -6,137 +6,237 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
-	"example.com/informerstack/store"
+	"example.com/informerstack/internal/objects"
 )
 
-// Stores that forget. Each is the type of package store.
-type (
-	// ExpirationCache is a Store that forgets objects some time after they were stored.
-	ExpirationCache = store.ExpirationCache
-	// ExpirationPolicy says which entries have expired.
-	ExpirationPolicy = store.ExpirationPolicy
-	// TTLPolicy lets entries expire by their age.
-	TTLPolicy = store.TTLPolicy
-	// TimestampedEntry is an object and the time it was stored.
-	TimestampedEntry = store.TimestampedEntry
-)
+// ExpirationCache is a Store that forgets objects some time after they were stored.
+//
+//	entries[key] = object and the time it was stored
+//
+// A read drops the expired objects that it finds. Nothing happens in the background, and ListKeys,
+// which reads no object, still returns their keys. The policy is called by one goroutine at a time,
+// without the cache's lock: an object that is stored under the key meanwhile stays.
+//
+// Source: tools/cache/expiration_cache.go ExpirationCache
+type ExpirationCache struct {
+	keyFunc KeyFunc
+	clock   clock.PassiveClock
 
-// NewTTLStore returns a store that forgets objects when they are older than ttl.
+	policyMu sync.Mutex
+	policy   ExpirationPolicy
+
+	mu              sync.Mutex
+	entries         map[string]*TimestampedEntry
+	resourceVersion string
+}
+
+var _ Store = (*ExpirationCache)(nil)
+
+// ExpirationPolicy decides which entries have expired.
+//
+// Source: tools/cache/expiration_cache.go ExpirationPolicy
+type ExpirationPolicy interface {
+	IsExpired(entry *TimestampedEntry) bool
+}
+
+// TimestampedEntry is an object and the time it was stored, by the cache's clock.
+//
+// Source: tools/cache/expiration_cache.go TimestampedEntry
+type TimestampedEntry struct {
+	Obj       any
+	Timestamp time.Time
+	key       string
+}
+
+// TTLPolicy expires the entries that are older than TTL. A TTL of 0 or less keeps everything.
+//
+// Source: tools/cache/expiration_cache.go TTLPolicy
+type TTLPolicy struct {
+	TTL   time.Duration
+	Clock clock.Clock // nil: package time
+}
+
+// IsExpired reports whether the entry is older than TTL.
+func (p *TTLPolicy) IsExpired(entry *TimestampedEntry) bool {
+	var now clock.PassiveClock = clock.RealClock{}
+	if p.Clock != nil {
+		now = p.Clock
+	}
+	return p.TTL > 0 && now.Since(entry.Timestamp) > p.TTL
+}
+
+// NewTTLStore returns an ExpirationCache that forgets objects when they are older than ttl. 0 or
+// less keeps everything.
 //
 // Source: tools/cache/expiration_cache.go NewTTLStore
-func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store { return store.NewTTLStore(keyFunc, ttl) }
+func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store {
+	return NewExpirationStore(keyFunc, &TTLPolicy{TTL: ttl})
+}
 
-// NewExpirationStore returns a store that forgets what the policy says, which is asked by one goroutine at a time.
+// NewExpirationStore returns an ExpirationCache that forgets the objects that the policy expires.
 //
 // Source: tools/cache/expiration_cache.go NewExpirationStore
 func NewExpirationStore(keyFunc KeyFunc, expirationPolicy ExpirationPolicy) Store {
-	return store.NewExpirationStore(keyFunc, &serialPolicy{ExpirationPolicy: expirationPolicy})
+	return newExpirationCache(keyFunc, expirationPolicy, clock.RealClock{})
 }
 
-// serialPolicy is a policy that need not be safe for concurrent use.
-type serialPolicy struct {
-	mu sync.Mutex
-	ExpirationPolicy
+func newExpirationCache(
+	keyFunc KeyFunc, policy ExpirationPolicy, clock clock.PassiveClock,
+) *ExpirationCache {
+	return &ExpirationCache{
+		keyFunc: keyFunc,
+		policy:  policy,
+		clock:   clock,
+		entries: map[string]*TimestampedEntry{},
+	}
 }
 
-// IsExpired implements ExpirationPolicy.
-func (p *serialPolicy) IsExpired(obj *TimestampedEntry) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ExpirationPolicy.IsExpired(obj)
+// Add stores obj, with the current time.
+func (c *ExpirationCache) Add(obj any) error {
+	key, err := c.key(obj)
+	if err != nil {
+		return err
+	}
+	entry := &TimestampedEntry{Obj: obj, Timestamp: c.clock.Now(), key: key}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[key] = entry
+	c.noteLocked(obj)
+	return nil
 }
 
-// FakeExpirationPolicy lets everything expire but the keys in NeverExpire, for tests.
-//
-// Source: tools/cache/expiration_cache_fakes.go FakeExpirationPolicy
-type FakeExpirationPolicy struct {
-	NeverExpire sets.Set[string]
-	// RetrieveKeyFunc gets the *TimestampedEntry.
-	RetrieveKeyFunc KeyFunc
+// Update does the same as Add: the object's age starts again.
+func (c *ExpirationCache) Update(obj any) error { return c.Add(obj) }
+
+// Delete removes the object that has obj's key.
+func (c *ExpirationCache) Delete(obj any) error {
+	key, err := c.key(obj)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.entries, key)
+	c.noteLocked(obj)
+	return nil
 }
 
-// IsExpired implements ExpirationPolicy.
-func (p *FakeExpirationPolicy) IsExpired(obj *TimestampedEntry) bool {
-	key, _ := p.RetrieveKeyFunc(obj)
-	return !p.NeverExpire.Has(key)
-}
-
-// NewFakeExpirationStore returns a store for tests, which sends the key of each object that it forgot to deletedKeys, if
-// that is not nil: the read that came across the object waits until the key is received.
-//
-// Source: tools/cache/expiration_cache_fakes.go NewFakeExpirationStore
-func NewFakeExpirationStore(keyFunc KeyFunc, deletedKeys chan<- string, expirationPolicy ExpirationPolicy, cacheClock clock.Clock) Store {
-	s := &tellingStore{deletedKeys: deletedKeys}
-	policy := tellingPolicy{&serialPolicy{ExpirationPolicy: expirationPolicy}, func(entry *TimestampedEntry) {
-		if key, err := keyFunc(entry.Obj); err == nil {
-			s.note(key)
+// Replace makes the store hold exactly list, stored now, or leaves it as it was and returns an
+// error.
+func (c *ExpirationCache) Replace(list []any, resourceVersion string) error {
+	entries := make(map[string]*TimestampedEntry, len(list))
+	now := c.clock.Now()
+	for _, obj := range list {
+		key, err := c.key(obj)
+		if err != nil {
+			return err
 		}
-	}}
-	s.Store = store.NewExpirationStore(keyFunc, policy, store.WithClock(cacheClock))
-	return s
-}
-
-// tellingStore is an ExpirationCache whose reads report what they made it forget.
-type tellingStore struct {
-	Store
-	deletedKeys chan<- string
-
-	mu      sync.Mutex
-	expired []string // found expired, and not told yet
-}
-
-func (s *tellingStore) note(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expired = append(s.expired, key)
-}
-
-// tell reports what has expired. By now the store has forgotten it.
-func (s *tellingStore) tell() {
-	s.mu.Lock()
-	keys := s.expired
-	s.expired = nil
-	s.mu.Unlock()
-	if s.deletedKeys == nil {
-		return
+		entries[key] = &TimestampedEntry{Obj: obj, Timestamp: now, key: key}
 	}
-	for _, key := range keys {
-		s.deletedKeys <- key
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = entries
+	c.resourceVersion = resourceVersion
+	return nil
+}
+
+// Get finds the object that has obj's key, unless it has expired.
+func (c *ExpirationCache) Get(obj any) (item any, exists bool, err error) {
+	key, err := c.key(obj)
+	if err != nil {
+		return nil, false, err
 	}
+	return c.GetByKey(key)
 }
 
-// Get implements Store.
-func (s *tellingStore) Get(obj any) (item any, exists bool, err error) {
-	defer s.tell()
-	return s.Store.Get(obj)
+// GetByKey finds the object stored under key, unless it has expired. It never fails.
+func (c *ExpirationCache) GetByKey(key string) (item any, exists bool, err error) {
+	c.mu.Lock()
+	entry, exists := c.entries[key]
+	c.mu.Unlock()
+	if !exists || c.expired(entry) {
+		return nil, false, nil
+	}
+	return entry.Obj, true, nil
 }
 
-// GetByKey implements Store.
-func (s *tellingStore) GetByKey(key string) (item any, exists bool, err error) {
-	defer s.tell()
-	return s.Store.GetByKey(key)
+// List returns every object that has not expired.
+func (c *ExpirationCache) List() []any {
+	c.mu.Lock()
+	entries := make([]*TimestampedEntry, 0, len(c.entries))
+	for _, entry := range c.entries {
+		entries = append(entries, entry)
+	}
+	c.mu.Unlock()
+
+	list := make([]any, 0, len(entries))
+	for _, entry := range entries {
+		if !c.expired(entry) {
+			list = append(list, entry.Obj)
+		}
+	}
+	return list
 }
 
-// List implements Store.
-func (s *tellingStore) List() []any {
-	defer s.tell()
-	return s.Store.List()
-}
-
-// tellingPolicy is a policy that reports what it lets expire.
-type tellingPolicy struct {
-	ExpirationPolicy
-	expired func(*TimestampedEntry)
-}
-
-// IsExpired implements ExpirationPolicy.
-func (p tellingPolicy) IsExpired(entry *TimestampedEntry) bool {
-	if !p.ExpirationPolicy.IsExpired(entry) {
+// expired reports whether the entry has expired, and drops it if so.
+func (c *ExpirationCache) expired(entry *TimestampedEntry) bool {
+	if !c.isExpired(entry) {
 		return false
 	}
-	p.expired(entry)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[entry.key] == entry {
+		delete(c.entries, entry.key)
+	}
 	return true
+}
+
+func (c *ExpirationCache) isExpired(entry *TimestampedEntry) bool {
+	c.policyMu.Lock()
+	defer c.policyMu.Unlock()
+	return c.policy.IsExpired(entry)
+}
+
+// ListKeys returns every key, also those of expired objects that no read has found yet.
+func (c *ExpirationCache) ListKeys() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := make([]string, 0, len(c.entries))
+	for key := range c.entries {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Resync does nothing.
+func (c *ExpirationCache) Resync() error { return nil }
+
+// Bookmark notes a resourceVersion at which no object changed.
+func (c *ExpirationCache) Bookmark(resourceVersion string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resourceVersion = resourceVersion
+}
+
+// LastStoreSyncResourceVersion is the newest resourceVersion that reached the store.
+func (c *ExpirationCache) LastStoreSyncResourceVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resourceVersion
+}
+
+func (c *ExpirationCache) key(obj any) (string, error) {
+	key, err := c.keyFunc(obj)
+	if err != nil {
+		return "", KeyError{Obj: obj, Err: err}
+	}
+	return key, nil
+}
+
+func (c *ExpirationCache) noteLocked(obj any) {
+	if m, err := objects.Meta(obj); err == nil {
+		c.resourceVersion = m.GetResourceVersion()
+	}
 }

@@ -24,8 +24,16 @@ func TestFakeExpirationStore(t *testing.T) {
 		NeverExpire:     sets.New("keep"),
 		RetrieveKeyFunc: func(obj any) (string, error) { return itemKey(obj.(*cache.TimestampedEntry).Obj) },
 	}
-	s := cache.NewFakeExpirationStore(itemKey, forgotten, policy, testingclock.NewFakeClock(time.Now()))
-	require.NoError(t, s.Replace([]any{item{"keep", 1}, item{"a", 1}, item{"b", 1}, item{"c", 1}}, ""))
+	s := cache.NewFakeExpirationStore(
+		itemKey,
+		forgotten,
+		policy,
+		testingclock.NewFakeClock(time.Now()),
+	)
+	require.NoError(
+		t,
+		s.Replace([]any{item{"keep", 1}, item{"a", 1}, item{"b", 1}, item{"c", 1}}, ""),
+	)
 	_, exists, err := s.Get(item{"a", 0})
 	require.NoError(t, err)
 	require.False(t, exists)
@@ -77,7 +85,10 @@ func TestTTLStores(t *testing.T) {
 	policy := &cache.TTLPolicy{TTL: time.Minute, Clock: clock}
 	require.False(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now()}))
 	clock.Step(time.Hour)
-	require.True(t, policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now().Add(-2 * time.Minute)}))
+	require.True(
+		t,
+		policy.IsExpired(&cache.TimestampedEntry{Timestamp: clock.Now().Add(-2 * time.Minute)}),
+	)
 	aged := &cache.TimestampedEntry{Timestamp: clock.Now().Add(-time.Minute)}
 	require.False(t, policy.IsExpired(aged), "it is as old as the TTL, and no older")
 	clock.Step(1)
@@ -136,7 +147,14 @@ func TestModel_RetryWithDeadline(t *testing.T) {
 				ours.After(errors.New("passing"))
 				theirs.After(errors.New("passing"))
 			case 3:
-				require.Equal(t, theirs.ShouldRetry(), ours.ShouldRetry(), "seed %d step %d", seed, step)
+				require.Equal(
+					t,
+					theirs.ShouldRetry(),
+					ours.ShouldRetry(),
+					"seed %d step %d",
+					seed,
+					step,
+				)
 			}
 		}
 	}

@@ -4,12 +4,13 @@ package cache
 
 import "sync"
 
-// FIFO is a Queue of objects, of each the newest state only: what is queued twice is popped once, and what is deleted
-// before it is popped is not popped at all.
+// FIFO is a Queue of objects in their newest states. An object that is queued twice is popped once,
+// and an object that is deleted while it is queued is not popped.
 //
-//	Q1  every key of items is in queue; what else is in queue was deleted, and is skipped
+//	Q1  every key of items is in queue; other keys in queue were deleted, and Pop skips them
 //	Q2  first <= len(queue); the first list's keys are the oldest in queue
-//	Q3  synced is closed  <=>  begun && first == 0, and no process function runs on an object of the first list
+//	Q3  synced is closed  <=>  begun && first == 0, and no process function runs on an object of
+//	    the first list
 //
 // Source: tools/cache/fifo.go FIFO
 type FIFO struct {
@@ -21,8 +22,8 @@ type FIFO struct {
 	closed bool
 	items  map[string]any
 	queue  []string
-	begun  bool // something was added, or the first Replace came
-	first  int  // keys of the first list that wait
+	begun  bool // Add, Update, Delete or Replace was called
+	first  int  // keys of the first list that are queued
 }
 
 var (
@@ -39,7 +40,7 @@ func NewFIFO(keyFunc KeyFunc) *FIFO {
 	return f
 }
 
-// Add queues obj, in the place of what waits under its key if something does.
+// Add queues obj, or replaces the queued object that has its key.
 func (f *FIFO) Add(obj any) error {
 	key, err := f.keyFunc(obj)
 	if err != nil {
@@ -56,10 +57,10 @@ func (f *FIFO) Add(obj any) error {
 	return nil
 }
 
-// Update does what Add does.
+// Update does the same as Add.
 func (f *FIFO) Update(obj any) error { return f.Add(obj) }
 
-// Delete takes back what waits under obj's key.
+// Delete removes the queued object that has obj's key.
 func (f *FIFO) Delete(obj any) error {
 	key, err := f.keyFunc(obj)
 	if err != nil {
@@ -72,8 +73,8 @@ func (f *FIFO) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes back everything that waits, and queues list in its order. The first Replace, if nothing was added before,
-// is what HasSynced waits for.
+// Replace removes every queued object, and queues list in its order. HasSynced waits for the objects
+// of the first Replace, if none was added before.
 func (f *FIFO) Replace(list []any, _ string) error {
 	items := make(map[string]any, len(list))
 	var queue []string
@@ -96,11 +97,12 @@ func (f *FIFO) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: all that is known is queued.
+// Resync does nothing: all known objects are queued.
 func (f *FIFO) Resync() error { return nil }
 
-// Pop blocks until an object waits, takes out the oldest and runs process on it, with the queue locked. It returns the
-// object and process's error. Once the queue is closed and empty it returns ErrFIFOClosed.
+// Pop blocks until an object is queued, removes the oldest and runs process on it, with the queue
+// locked. It returns the object and process's error. Once the queue is closed and empty it returns
+// ErrFIFOClosed.
 func (f *FIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +139,8 @@ func (f *FIFO) checkLocked() {
 	}
 }
 
-// HasSynced is true once everything of the first Replace was popped and processed, or at once if something else came first.
+// HasSynced is true once every object of the first Replace was popped and processed, or at once if
+// another change came first.
 func (f *FIFO) HasSynced() bool { return IsDone(f) }
 
 // HasSyncedChecker returns HasSynced as a channel.
@@ -149,7 +152,7 @@ func (f *FIFO) Name() string { return "FIFO" }
 // Done returns a channel that closes when HasSynced becomes true.
 func (f *FIFO) Done() <-chan struct{} { return f.synced }
 
-// Close wakes every blocked Pop. What is queued can still be popped.
+// Close wakes every blocked Pop. The queued objects can still be popped.
 func (f *FIFO) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

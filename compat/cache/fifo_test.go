@@ -79,9 +79,13 @@ func TestModel_FIFO(t *testing.T) {
 				}
 			case len(waiting) > 0:
 				var initials [2]bool
-				popped, err := ours.Pop(func(_ any, initial bool) error { initials[0] = initial; return nil })
+				popped, err := ours.Pop(
+					func(_ any, initial bool) error { initials[0] = initial; return nil },
+				)
 				require.NoError(t, err, where)
-				want, err := theirs.Pop(func(_ any, initial bool) error { initials[1] = initial; return nil })
+				want, err := theirs.Pop(
+					func(_ any, initial bool) error { initials[1] = initial; return nil },
+				)
 				require.NoError(t, err, where)
 				require.Equal(t, want, popped, where)
 				require.Equal(t, initials[1], initials[0], where)

@@ -13,10 +13,10 @@ var (
 	errNotInHeap  = errors.New("object not found")
 )
 
-// LessFunc reports whether the first object is to be popped before the second.
+// LessFunc reports whether the first object is less than the second.
 type LessFunc func(any, any) bool
 
-// Heap is a queue that pops the least object first. An object that is added again replaces its
+// Heap is a queue that returns the least object first. An object that is added again replaces its
 // older state. Every method is safe for concurrent use.
 //
 //	H1  data.entries[key].at == i  <=>  data.order[i] == data.entries[key]
@@ -30,7 +30,7 @@ type Heap struct {
 	data   *heapData
 }
 
-// heapData implements heap.Interface. Its invariants hold only between calls of package heap.
+// heapData implements heap.Interface. Its laws hold between the calls of package heap.
 type heapData struct {
 	keyFunc KeyFunc
 	less    LessFunc
@@ -53,13 +53,13 @@ func NewHeap(keyFn KeyFunc, lessFn LessFunc) *Heap {
 	return h
 }
 
-// Add adds obj, or replaces the object with its key. It fails after Close.
+// Add adds obj, or replaces the object that has its key. It fails once the heap is closed.
 func (h *Heap) Add(obj any) error { return h.add(obj, true) }
 
-// Update is Add.
+// Update does the same as Add.
 func (h *Heap) Update(obj any) error { return h.add(obj, true) }
 
-// AddIfNotPresent adds obj, unless there is an object with its key. It fails after Close.
+// AddIfNotPresent adds obj, unless an object has its key. It fails once the heap is closed.
 func (h *Heap) AddIfNotPresent(obj any) error { return h.add(obj, false) }
 
 func (h *Heap) add(obj any, replace bool) error {
@@ -126,8 +126,8 @@ func (h *Heap) Delete(obj any) error {
 	return nil
 }
 
-// Pop blocks until there is an object, and removes and returns the least. It fails when the heap is
-// closed and empty.
+// Pop blocks until there is an object, and removes the least. It fails once the heap is closed and
+// empty.
 func (h *Heap) Pop() (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +183,7 @@ func (h *Heap) GetByKey(key string) (item any, exists bool, err error) {
 	return nil, false, nil
 }
 
-// Close wakes every blocked Pop. The remaining objects can still be popped; adding fails.
+// Close wakes every blocked Pop. The remaining objects can be popped, and none can be added.
 func (h *Heap) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -3,12 +3,15 @@
 package cache
 
 import (
-	"slices"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/informerstack/store"
 )
 
-// What an index is made of. Each is the type of package store.
+// The parts of an index. Each is the type of package store.
 type (
 	// Indexer is a Store that finds objects by computed values.
 	Indexer = store.Indexer
@@ -16,8 +19,6 @@ type (
 	IndexFunc = store.IndexFunc
 	// Indexers holds index functions by index name.
 	Indexers = store.Indexers
-	// Indices holds indexes by name.
-	Indices = store.Indices
 
 	// TypedIndexer is an Indexer of objects of one type.
 	TypedIndexer[T any] = store.TypedIndexer[T]
@@ -25,16 +26,14 @@ type (
 	TypedIndexFunc[T any] = store.TypedIndexFunc[T]
 	// TypedIndexers holds typed index functions by index name.
 	TypedIndexers[T any] = store.TypedIndexers[T]
-
-	// ThreadSafeStore is what an Indexer is made of: the caller names the keys.
-	ThreadSafeStore = store.ThreadSafeStore
-	// ThreadSafeStoreWithTransaction is a ThreadSafeStore that applies many changes at once.
-	ThreadSafeStoreWithTransaction = store.ThreadSafeStoreWithTransaction
-	// ThreadSafeStoreTransaction is one of them.
-	ThreadSafeStoreTransaction = store.ThreadSafeStoreTransaction
-	// ThreadSafeStoreOption changes how NewThreadSafeStore builds a store.
-	ThreadSafeStoreOption = store.ThreadSafeStoreOption
 )
+
+// Indices holds the keys of objects by index name and indexed value.
+//
+// Source: tools/cache/index.go Indices
+type Indices map[string]index
+
+type index map[string]sets.Set[string]
 
 // NamespaceIndex is the usual name of the index by namespace.
 const NamespaceIndex string = store.NamespaceIndex
@@ -51,11 +50,24 @@ func MetaNamespaceIndexFunc(obj any) ([]string, error) {
 	return values, nil
 }
 
-// IndexFuncToKeyFuncAdapter makes a KeyFunc of an index function that computes exactly one value.
+// IndexFuncToKeyFuncAdapter returns a KeyFunc that computes the only value of an index function. No
+// value, or more than one, is an error.
 //
 // Source: tools/cache/index.go IndexFuncToKeyFuncAdapter
 func IndexFuncToKeyFuncAdapter(indexFunc IndexFunc) KeyFunc {
-	return store.IndexFuncToKeyFuncAdapter(indexFunc)
+	return func(obj any) (string, error) {
+		values, err := indexFunc(obj)
+		if err != nil {
+			return "", err
+		}
+		switch len(values) {
+		case 0:
+			return "", errors.New("unexpected empty indexKeys")
+		case 1:
+			return values[0], nil
+		}
+		return "", fmt.Errorf("too many keys: %v", values)
+	}
 }
 
 // TypedIndexersToIndexers wraps typed index functions for an Indexer.
@@ -70,19 +82,4 @@ func TypedIndexersToIndexers[T any](indexers TypedIndexers[T]) Indexers {
 // Source: tools/cache/index.go TypedIndexerFuncToIndexerFunc
 func TypedIndexerFuncToIndexerFunc[T any](indexer TypedIndexFunc[T]) IndexFunc {
 	return store.TypedIndexerFuncToIndexerFunc(indexer)
-}
-
-// NewThreadSafeStore returns an empty store. What indices holds is not used.
-//
-// Source: tools/cache/thread_safe_store.go NewThreadSafeStore
-func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
-	opts = append(slices.Clip(opts), store.WithThreadSafeStoreResourceVersionHidden(hideResourceVersion))
-	return store.NewThreadSafeStore(indexers, indices, opts...)
-}
-
-// WithThreadSafeStoreMetrics is WithStoreMetrics for a ThreadSafeStore.
-//
-// Source: tools/cache/thread_safe_store.go WithThreadSafeStoreMetrics
-func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, metricsProvider InformerMetricsProvider) ThreadSafeStoreOption {
-	return store.WithThreadSafeStoreMetrics(storeMetric(identifier, metricsProvider))
 }

@@ -10,7 +10,6 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 )
 
 // InformerOptions configures an informer with a single handler. ListerWatcher is required.
@@ -55,12 +54,11 @@ func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
 		Reflector: reflector.Options{
 			MinWatchTimeout: options.MinWatchTimeout,
 		},
-		QueueOptions:         queueOptions(options.ObjectType, options.Identifier, options.InformerMetricsProvider),
-		StoreResourceVersion: storeMetric(options.Identifier, options.InformerMetricsProvider),
-		StoreOptions:         []StoreOption{store.WithResourceVersionHidden(hideResourceVersion)},
-		Prepare:              prepare,
+		QueueOptions: queueOptions(options.ObjectType, options.Identifier, options.InformerMetricsProvider),
+		StoreMetrics: storeMetrics(options.Identifier, options.InformerMetricsProvider),
+		Prepare:      prepare,
 	})
-	return s, controller{core}
+	return newCache(s), controller{core}
 }
 
 // NewInformer is NewInformerWithOptions without options.

@@ -4,20 +4,16 @@ package cache
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/store"
 )
 
-// How a store is read. Each is the type of package store.
-type (
-	// AppendFunc receives the objects of a list one by one.
-	AppendFunc = store.AppendFunc
-	// GenericLister reads objects of any type.
-	GenericLister = store.GenericLister
-	// GenericNamespaceLister reads those of one namespace.
-	GenericNamespaceLister = store.GenericNamespaceLister
-)
+// AppendFunc receives the objects of a list one by one.
+//
+// Source: tools/cache/listers.go AppendFunc
+type AppendFunc func(obj any)
 
 // ListAll calls appendFn for each object whose labels match.
 //
@@ -29,13 +25,44 @@ func ListAll(s Store, selector labels.Selector, appendFn AppendFunc) error {
 // ListAllByNamespace is ListAll within one namespace, or in all for "".
 //
 // Source: tools/cache/listers.go ListAllByNamespace
-func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
+func ListAllByNamespace(
+	indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc,
+) error {
 	return store.ListAllByNamespace(indexer, namespace, selector, appendFn)
 }
 
-// NewGenericLister returns a GenericLister. resource is what its NotFound errors name.
+// GenericLister is a store.Lister for code that does not know the type.
+//
+// Source: tools/cache/listers.go GenericLister
+type GenericLister interface {
+	// List returns the objects of all namespaces whose labels match.
+	List(selector labels.Selector) ([]runtime.Object, error)
+	// Get returns the object whose key is name, or a NotFound error.
+	Get(name string) (runtime.Object, error)
+	// ByNamespace narrows the lister to one namespace.
+	ByNamespace(namespace string) GenericNamespaceLister
+}
+
+// GenericNamespaceLister is a store.NamespaceLister for code that does not know the type.
+//
+// Source: tools/cache/listers.go GenericNamespaceLister
+type GenericNamespaceLister interface {
+	// List returns the objects of the namespace whose labels match.
+	List(selector labels.Selector) ([]runtime.Object, error)
+	// Get returns the object called name in the namespace, or a NotFound error.
+	Get(name string) (runtime.Object, error)
+}
+
+// NewGenericLister returns a GenericLister. Its NotFound errors name resource.
 //
 // Source: tools/cache/listers.go NewGenericLister
 func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLister {
-	return store.NewGenericLister(indexer, resource)
+	return genericLister{store.NewLister[runtime.Object](indexer, resource)}
+}
+
+type genericLister struct{ store.Lister[runtime.Object] }
+
+// ByNamespace implements GenericLister.
+func (l genericLister) ByNamespace(namespace string) GenericNamespaceLister {
+	return l.Lister.ByNamespace(namespace)
 }

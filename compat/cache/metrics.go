@@ -7,6 +7,7 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // Metrics of one thing each. The first three are of package reflector, the last of package deltafifo.
@@ -91,10 +92,10 @@ func queueMetrics(id InformerNameAndResource, provider InformerMetricsProvider) 
 	}
 }
 
-func storeMetric(id InformerNameAndResource, provider InformerMetricsProvider) GaugeMetric {
+func storeMetrics(id InformerNameAndResource, provider InformerMetricsProvider) store.Metrics {
 	provider = informerMetrics(id, provider)
 	if provider == nil {
-		return nil
+		return store.Metrics{}
 	}
-	return provider.NewStoreResourceVersionMetric(id)
+	return store.Metrics{ResourceVersion: provider.NewStoreResourceVersionMetric(id).Set}
 }

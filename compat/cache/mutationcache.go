@@ -18,9 +18,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// MutationCache combines a store with the program's own writes that the store has not seen yet:
-// reads return the newer state of an object. A write is dropped when it is old or when there are
-// many; then reads return the store's state.
+// MutationCache lays a program's own writes over a store that has not received them yet: reads return
+// the newer of the two states of an object. It forgets old writes, and the oldest if there are many;
+// then reads return the store's state.
 //
 // Source: tools/cache/mutation_cache.go MutationCache
 type MutationCache interface {
@@ -28,20 +28,20 @@ type MutationCache interface {
 	GetByKey(key string) (any, bool, error)
 	// ByIndex returns the objects that have indexKey under indexName. It fails without an Indexer.
 	ByIndex(indexName, indexKey string) ([]any, error)
-	// Mutation records obj, the result of a write, unless a newer state is recorded.
+	// Mutation lays obj, the result of a write, over the store, unless it has a newer state.
 	Mutation(any)
-	// OnAddOrUpdate reports that the store has obj. An informer's handler may call it, so that
-	// writes are dropped early.
+	// OnAddOrUpdate notes that the store has obj. An informer's handler may call it, so that the
+	// cache forgets older writes early.
 	OnAddOrUpdate(obj runtime.Object)
-	// OnDelete reports that obj was deleted from the store. An informer's handler may call it, so
-	// that no later Mutation restores the deleted object.
+	// OnDelete notes that obj has left the store. An informer's handler may call it, so that no later
+	// Mutation brings back the object.
 	OnDelete(obj runtime.Object)
 
 	internal() // methods may be added
 }
 
-// ResourceVersionComparator compares the age of objects: negative if lhs is older, 0 if they are
-// the same.
+// ResourceVersionComparator compares the age of objects. The result is negative if lhs is older, and
+// 0 if they have the same age.
 type ResourceVersionComparator interface {
 	CompareResourceVersion(lhs, rhs runtime.Object) int
 }
@@ -54,19 +54,21 @@ type MutationCacheOptions struct {
 	Indexer Indexer
 	// TTL is the time for which a write is kept. Default: five minutes.
 	TTL time.Duration
-	// IncludeAdds returns a written object that the store does not hold. An object that was deleted
-	// soon after the write may be returned until its TTL ends; OnDelete makes that rare.
+	// IncludeAdds returns a write of an object that the store does not hold. An object that was
+	// deleted soon after it was written may then be returned for as long as the TTL; OnDelete makes
+	// that rare.
 	IncludeAdds bool
 	// MaxCacheSize is the number of writes that are kept. Default: 100.
 	MaxCacheSize int
 }
 
 // NewIntegerResourceVersionMutationCacheWithOptions returns a MutationCache over backingCache.
-// resourceVersions must be numbers, as those of every API server are; it panics if one is not.
+// resourceVersions must be numbers, as those of every API server are; it panics over others.
 //
 // Source: tools/cache/mutation_cache.go NewIntegerResourceVersionMutationCacheWithOptions
-func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store,
-	options MutationCacheOptions) MutationCache {
+func NewIntegerResourceVersionMutationCacheWithOptions(
+	logger klog.Logger, backingCache Store, options MutationCacheOptions,
+) MutationCache {
 	return &mutationCache{
 		logger:      logger,
 		backing:     backingCache,
@@ -77,19 +79,18 @@ func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backi
 	}
 }
 
-// NewIntegerResourceVersionMutationCache is NewIntegerResourceVersionMutationCacheWithOptions in
-// another form.
+// NewIntegerResourceVersionMutationCache is NewIntegerResourceVersionMutationCacheWithOptions with
+// the options as parameters.
 //
 // Source: tools/cache/mutation_cache.go NewIntegerResourceVersionMutationCache
-func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer,
-	ttl time.Duration, includeAdds bool) MutationCache {
-	return NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache,
-		MutationCacheOptions{
-			Indexer: indexer, TTL: ttl, IncludeAdds: includeAdds,
-		})
+func NewIntegerResourceVersionMutationCache(
+	logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool,
+) MutationCache {
+	options := MutationCacheOptions{Indexer: indexer, TTL: ttl, IncludeAdds: includeAdds}
+	return NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, options)
 }
 
-// mutationCache keeps under each key the newest known state of the object that is not in the store.
+// mutationCache keeps, under each key, the newest known state that the store may not have.
 //
 //	U1  writes[key] is never replaced by an older state
 //	U2  after OnDelete of an object, no write of it (by UID) is kept
@@ -104,9 +105,9 @@ type mutationCache struct {
 	writes *lru.LRUExpireCache // values are write
 }
 
-// write is an object that was written, or the record of a deleted one.
+// write is an object that was written or deleted.
 type write struct {
-	obj             any // nil: it is deleted
+	obj             any // nil: it was deleted
 	resourceVersion string
 	uid             types.UID
 	known           bool // whether obj has a version
@@ -124,8 +125,8 @@ func newWrite(obj any) write {
 	return write{obj: obj, resourceVersion: m.GetResourceVersion(), uid: m.GetUID(), known: true}
 }
 
-// version returns the number by which writes are compared. It panics if the resourceVersion is not
-// a number.
+// version is the number by which writes are compared. It panics if the resourceVersion is not a
+// number.
 func (w write) version() uint64 {
 	if w.resourceVersion == "" {
 		return 0
@@ -137,7 +138,7 @@ func (w write) version() uint64 {
 	return v
 }
 
-// at returns the write under key.
+// at returns the write that is kept under key.
 func (c *mutationCache) at(key string) (write, bool) {
 	value, ok := c.writes.Get(key)
 	if !ok {
@@ -157,13 +158,13 @@ func (c *mutationCache) GetByKey(key string) (any, bool, error) {
 	case exists:
 		return c.newer(key, stored), true, nil
 	case !c.includeAdds:
-		return nil, false, nil // created or deleted a moment ago, which is unknown
+		return nil, false, nil // it may have been created or deleted just now
 	}
 	w, ok := c.at(key)
 	return w.obj, ok && w.obj != nil, nil
 }
 
-// newer returns stored or a newer write. It drops a write that the store has caught up with.
+// newer returns stored, or a newer write. It forgets a write that the store has caught up with.
 func (c *mutationCache) newer(key string, stored any) any {
 	w, ok := c.at(key)
 	if !ok || !w.known {
@@ -177,7 +178,7 @@ func (c *mutationCache) newer(key string, stored any) any {
 		c.writes.Remove(key)
 		return stored
 	case w.obj == nil:
-		return stored // it is deleted, and the store will see that too
+		return stored // it was deleted, and the store will see that too
 	}
 	return w.obj
 }
@@ -209,13 +210,12 @@ func (c *mutationCache) ByIndex(indexName, indexKey string) ([]any, error) {
 	return found, nil
 }
 
-// addsByIndex returns the writes that have indexKey under indexName, less those that the store has
-// under keys.
+// addsByIndex returns the writes that have indexKey under indexName and are not in the store under
+// one of the keys.
 func (c *mutationCache) addsByIndex(indexName, indexKey string, keys []string) []any {
 	var found []any
 	indexFunc := c.indexer.GetIndexers()[indexName]
-	// from the oldest: reading all of them does not change their order
-	for _, k := range c.writes.Keys() {
+	for _, k := range c.writes.Keys() { // oldest first: reading all of them keeps their order
 		key := k.(string)
 		w, ok := c.at(key)
 		if _, stored := slices.BinarySearch(keys, key); !ok || stored || w.obj == nil {
@@ -243,9 +243,8 @@ func (c *mutationCache) Mutation(obj any) {
 	defer c.mu.Unlock()
 	w := newWrite(obj)
 	if kept, ok := c.at(key); ok && kept.known && w.known {
-		gone := kept.obj == nil
-		if w.version() < kept.version() || gone &&
-			(w.version() == kept.version() || w.uid == kept.uid) {
+		older, deleted := w.version() < kept.version(), kept.obj == nil
+		if older || deleted && (w.version() == kept.version() || w.uid == kept.uid) {
 			return
 		}
 	}
@@ -273,13 +272,13 @@ func (c *mutationCache) OnDelete(obj runtime.Object) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gone := newWrite(obj)
-	gone.obj = nil
-	if kept, ok := c.at(key); ok && kept.known && gone.version() < kept.version() &&
-		gone.uid != kept.uid {
-		return // a newer object of that name, which may exist
+	deleted := newWrite(obj)
+	deleted.obj = nil
+	if kept, ok := c.at(key); ok && kept.known &&
+		deleted.version() < kept.version() && deleted.uid != kept.uid {
+		return // kept is a newer object of that name, which may exist
 	}
-	c.writes.Add(key, gone, c.ttl)
+	c.writes.Add(key, deleted, c.ttl)
 }
 
 func (c *mutationCache) key(obj any) (key string, ok bool) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,14 +16,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The interval between comparisons, and the time for which an object is watched: between one and
-// two times detectFor.
+// A detector compares every detectEvery. It watches an object for one to two times detectFor.
 const (
 	detectEvery = time.Second
 	detectFor   = 2 * time.Minute
 )
 
-// MutationDetector finds changes of objects that informers share.
+// MutationDetector detects changes of the objects that informers share.
 //
 // Source: tools/cache/mutation_detector.go MutationDetector
 type MutationDetector interface {
@@ -32,9 +32,9 @@ type MutationDetector interface {
 	Run(stopCh <-chan struct{})
 }
 
-// NewCacheMutationDetector returns a detector if the environment has
-// KUBE_CACHE_MUTATION_DETECTOR=true, otherwise one that does nothing. A detector copies every
-// object, and is for tests.
+// NewCacheMutationDetector returns a detector if the environment variable
+// KUBE_CACHE_MUTATION_DETECTOR is true, or else one that does nothing. It is for tests: it copies
+// every object.
 //
 // Source: tools/cache/mutation_detector.go NewCacheMutationDetector
 func NewCacheMutationDetector(name string) MutationDetector {
@@ -54,7 +54,7 @@ func (noDetector) AddObject(any) {}
 // Run implements MutationDetector.
 func (noDetector) Run(<-chan struct{}) {}
 
-// mutationDetector holds the watched objects and copies of their original states.
+// mutationDetector holds the watched objects, each with a copy from when it was added.
 type mutationDetector struct {
 	name string
 
@@ -62,7 +62,7 @@ type mutationDetector struct {
 	since   time.Time  // when young was started
 	young   []snapshot // added since
 	old     []snapshot // added in the period before
-	stopped bool       // Run has ended
+	stopped bool       // Run has returned
 }
 
 type snapshot struct{ cached, copied runtime.Object }
@@ -101,7 +101,8 @@ func (d *mutationDetector) Run(stopCh <-chan struct{}) {
 	}
 }
 
-// compare reports changed objects, and drops those that were watched for long enough.
+// compare returns a report of the objects that were changed, and drops those that were watched for
+// long enough.
 func (d *mutationDetector) compare(now time.Time) string {
 	d.mu.Lock()
 	switch {
@@ -113,64 +114,50 @@ func (d *mutationDetector) compare(now time.Time) string {
 	watched := [][]snapshot{d.young, d.old}
 	d.mu.Unlock()
 
-	report := ""
+	var report strings.Builder
 	for _, snapshots := range watched {
 		for _, s := range snapshots {
 			if !reflect.DeepEqual(s.cached, s.copied) {
-				report += fmt.Sprintf("CACHE %s ALTERED!\n%s\n", d.name,
-					diff.Diff(s.copied, s.cached))
+				difference := diff.Diff(s.copied, s.cached)
+				fmt.Fprintf(&report, "CACHE %s ALTERED!\n%s\n", d.name, difference)
 			}
 		}
 	}
-	return report
+	return report.String()
 }
 
-// watchedIndexer passes every stored object to a detector before readers can get it.
-type watchedIndexer struct {
-	Indexer
+// watchedCache passes every object that is stored to a detector first.
+type watchedCache struct {
+	*cache
 	detector MutationDetector
 }
 
-// newWatchedIndexer wraps the result of NewIndexer.
-func newWatchedIndexer(indexer Indexer, detector MutationDetector) Indexer {
-	watched := watchedIndexer{indexer, detector}
-	if transactions, ok := indexer.(TransactionStore); ok {
-		return watchedTransactions{watched, transactions}
-	}
-	return watched
-}
-
 // Add implements Store.
-func (i watchedIndexer) Add(obj any) error {
-	i.detector.AddObject(obj)
-	return i.Indexer.Add(obj)
+func (c watchedCache) Add(obj any) error {
+	c.detector.AddObject(obj)
+	return c.cache.Add(obj)
 }
 
 // Update implements Store.
-func (i watchedIndexer) Update(obj any) error {
-	i.detector.AddObject(obj)
-	return i.Indexer.Update(obj)
+func (c watchedCache) Update(obj any) error {
+	c.detector.AddObject(obj)
+	return c.cache.Update(obj)
 }
 
 // Replace implements Store.
-func (i watchedIndexer) Replace(list []any, resourceVersion string) error {
+func (c watchedCache) Replace(list []any, resourceVersion string) error {
 	for _, obj := range list {
-		i.detector.AddObject(obj)
+		c.detector.AddObject(obj)
 	}
-	return i.Indexer.Replace(list, resourceVersion)
-}
-
-type watchedTransactions struct {
-	watchedIndexer
-	transactions TransactionStore
+	return c.cache.Replace(list, resourceVersion)
 }
 
 // Transaction implements TransactionStore.
-func (i watchedTransactions) Transaction(txns ...Transaction) *TransactionError {
+func (c watchedCache) Transaction(txns ...Transaction) *TransactionError {
 	for _, txn := range txns {
 		if txn.Type != TransactionTypeDelete {
-			i.detector.AddObject(txn.Object)
+			c.detector.AddObject(txn.Object)
 		}
 	}
-	return i.transactions.Transaction(txns...)
+	return c.cache.Transaction(txns...)
 }

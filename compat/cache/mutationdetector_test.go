@@ -77,8 +77,11 @@ func TestInformer_WithMutationDetector(t *testing.T) {
 		source.Modify(pod("b", 0))
 		source.Delete(pod("a", 0))
 		time.Sleep(5 * time.Minute)
-		require.Equal(t, []string{"add a@1 initial=true", "add b@2 initial=false", "update b@3",
-			"delete a@4"}, seen.take())
+		require.Equal(
+			t,
+			[]string{"add a@1 initial=true", "add b@2 initial=false", "update b@3", "delete a@4"},
+			seen.take(),
+		)
 		require.Equal(t, []string{"ns/b"}, i.GetIndexer().ListKeys())
 	})
 }

@@ -8,26 +8,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// RetryWithDeadline bounds the time for which a failing operation is retried at once. It is not
-// safe for concurrent use.
+// RetryWithDeadline bounds how long an action that keeps failing is retried at once. It must be used
+// by one goroutine at a time.
 //
 // Source: tools/cache/retry_with_deadline.go RetryWithDeadline
 type RetryWithDeadline interface {
 	// After records that an attempt failed with err.
 	After(err error)
-	// ShouldRetry reports whether another attempt may be made.
+	// ShouldRetry reports whether the action may be retried.
 	ShouldRetry() bool
 }
 
-// NewRetryWithDeadline allows attempts for maxRetryDuration after the first error that isRetryable;
-// 0 or less allows none. After minResetPeriod without such an error, or after a refusal, the next
-// error starts a new period.
+// NewRetryWithDeadline allows retries for maxRetryDuration after the first error that isRetryable; 0
+// or less allows none. After minResetPeriod without such an error, or after a refusal, the time starts
+// again with the next error.
 //
 // Source: tools/cache/retry_with_deadline.go NewRetryWithDeadline
-func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration,
-	isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
-	return &retryWithDeadline{max: maxRetryDuration, reset: minResetPeriod,
-		isRetryable: isRetryable, clock: clock}
+func NewRetryWithDeadline(
+	maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock,
+) RetryWithDeadline {
+	return &retryWithDeadline{
+		max: maxRetryDuration, reset: minResetPeriod, isRetryable: isRetryable, clock: clock,
+	}
 }
 
 type retryWithDeadline struct {

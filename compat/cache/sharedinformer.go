@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/store"
 )
 
 // SharedInformer keeps one copy of a collection for any number of handlers. It keeps the promises of
@@ -104,17 +103,19 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 	coreOptions := informer.SharedIndexInformerOptions{
-		ResyncPeriod:         options.ResyncPeriod,
-		Indexers:             options.Indexers,
-		ObjectDescription:    options.ObjectDescription,
-		QueueOptions:         queueOptions(exampleObject, options.Identifier, options.InformerMetricsProvider),
-		StoreResourceVersion: storeMetric(options.Identifier, options.InformerMetricsProvider),
-		StoreOptions:         []StoreOption{store.WithResourceVersionHidden(hideResourceVersion)},
-		Prepare:              prepare,
+		ResyncPeriod:      options.ResyncPeriod,
+		Indexers:          options.Indexers,
+		ObjectDescription: options.ObjectDescription,
+		QueueOptions:      queueOptions(exampleObject, options.Identifier, options.InformerMetricsProvider),
+		StoreMetrics:      storeMetrics(options.Identifier, options.InformerMetricsProvider),
+		Prepare:           prepare,
 	}
 	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
-	if _, off := detector.(noDetector); !off {
-		coreOptions.WrapIndexer = func(indexer Indexer) Indexer { return newWatchedIndexer(indexer, detector) }
+	coreOptions.WrapIndexer = func(core Indexer) Indexer {
+		if _, off := detector.(noDetector); off {
+			return newCache(core)
+		}
+		return watchedCache{newCache(core), detector}
 	}
 	return &sharedInformer{
 		core:     informer.NewSharedIndexInformer(ToListerWatcherWithContext(lw), exampleObject, coreOptions),

@@ -3,15 +3,13 @@
 package cache
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/store"
 )
 
-// What a store is made of. Each is the type of package store.
+// The parts of a store. Each is the type of package store.
 type (
 	// Store holds objects by key.
 	Store = store.Store
@@ -19,7 +17,7 @@ type (
 	KeyFunc = store.KeyFunc
 	// KeyError reports an object without a key.
 	KeyError = store.KeyError
-	// ExplicitKey stands for an object of which only the key is known.
+	// ExplicitKey is passed in place of an object of which only the key is known.
 	ExplicitKey = store.ExplicitKey
 	// ObjectName is a key as a comparable value.
 	ObjectName = store.ObjectName
@@ -30,15 +28,12 @@ type (
 
 	// TransactionStore applies many changes at once.
 	TransactionStore = store.TransactionStore
-	// Transaction is one of them.
+	// Transaction is one of these changes.
 	Transaction = store.Transaction
-	// TransactionType says what it does.
+	// TransactionType is the effect of a Transaction.
 	TransactionType = store.TransactionType
-	// TransactionError reports those that were left out.
+	// TransactionError reports the changes that were left out.
 	TransactionError = store.TransactionError
-
-	// StoreOption changes how NewStore and NewIndexer build a store.
-	StoreOption = store.Option
 )
 
 // The types of a Transaction.
@@ -48,37 +43,73 @@ const (
 	TransactionTypeDelete = store.TransactionTypeDelete
 )
 
+// StoreOption configures NewStore and NewIndexer.
+type StoreOption = func(*cache)
+
+// WithTransformer passes each object that is stored through transformer first.
+//
+// Source: tools/cache/store.go WithTransformer
+func WithTransformer(transformer TransformFunc) StoreOption {
+	return func(c *cache) { c.transformer = transformer }
+}
+
+// WithStoreMetrics reports the store's resourceVersion to a metric of the provider, or of that of
+// SetInformerMetricsProvider if it is nil. It does so only if the identifier is reserved.
+//
+// Source: tools/cache/store.go WithStoreMetrics
+func WithStoreMetrics(
+	identifier InformerNameAndResource, metrics InformerMetricsProvider,
+) StoreOption {
+	return func(c *cache) { c.metrics = storeMetrics(identifier, metrics) }
+}
+
 // NewStore returns an empty store without indexes.
 //
 // Source: tools/cache/store.go NewStore
 func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
-	return store.New(keyFunc, withGates(opts)...)
+	return NewIndexer(keyFunc, nil, opts...)
 }
 
 // NewIndexer returns an empty store with indexes.
 //
 // Source: tools/cache/store.go NewIndexer
 func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer {
-	return store.NewIndexer(keyFunc, indexers, withGates(opts)...)
+	var c cache
+	for _, opt := range opts {
+		opt(&c)
+	}
+	if c.transformer != nil {
+		pairs := &threadSafeMap{metrics: c.metrics}
+		pairs.init(indexers)
+		return &transformingStore{pairs, keyFunc, c.transformer}
+	}
+	return newCache(store.New(keyFunc, store.Options{Indexers: indexers, Metrics: c.metrics}))
 }
 
-func withGates(opts []StoreOption) []StoreOption {
-	return append(slices.Clip(opts), store.WithResourceVersionHidden(hideResourceVersion))
+// cache is a store of the core that obeys the feature gates.
+type cache struct {
+	coreStore
+
+	// Options of NewIndexer:
+	transformer TransformFunc
+	metrics     store.Metrics
 }
 
-// WithTransformer passes each object that is stored through transformer first.
-//
-// Source: tools/cache/store.go WithTransformer
-func WithTransformer(transformer TransformFunc) StoreOption {
-	return store.WithTransformer(transformer)
+// coreStore is the result of store.New.
+type coreStore interface {
+	store.Indexer
+	store.TransactionStore
+	store.Counter
 }
 
-// WithStoreMetrics reports the store's resourceVersion to a metric of the provider, nil for the one of
-// SetInformerMetricsProvider, if the identifier is reserved.
-//
-// Source: tools/cache/store.go WithStoreMetrics
-func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
-	return store.WithStoreMetrics(storeMetric(identifier, metrics))
+func newCache(core store.Store) *cache { return &cache{coreStore: core.(coreStore)} }
+
+// LastStoreSyncResourceVersion implements Store.
+func (c *cache) LastStoreSyncResourceVersion() string {
+	if hideResourceVersion() {
+		return ""
+	}
+	return c.coreStore.LastStoreSyncResourceVersion()
 }
 
 // MetaNamespaceKeyFunc is the usual KeyFunc: "namespace/name", or "name".
@@ -86,7 +117,7 @@ func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetric
 // Source: tools/cache/store.go MetaNamespaceKeyFunc
 func MetaNamespaceKeyFunc(obj any) (string, error) { return store.MetaNamespaceKeyFunc(obj) }
 
-// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that knows tombstones.
+// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that accepts tombstones.
 //
 // Source: tools/cache/controller.go DeletionHandlingMetaNamespaceKeyFunc
 func DeletionHandlingMetaNamespaceKeyFunc(obj any) (string, error) {
@@ -105,7 +136,7 @@ func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 // Source: tools/cache/store.go ObjectToName
 func ObjectToName(obj any) (ObjectName, error) { return store.ObjectToName(obj) }
 
-// DeletionHandlingObjectToName is ObjectToName that knows tombstones.
+// DeletionHandlingObjectToName is ObjectToName that accepts tombstones.
 //
 // Source: tools/cache/controller.go DeletionHandlingObjectToName
 func DeletionHandlingObjectToName(obj any) (ObjectName, error) {
@@ -120,16 +151,18 @@ func MetaObjectToName(obj metav1.Object) ObjectName { return store.MetaObjectToN
 // NewObjectName joins a namespace and a name.
 //
 // Source: tools/cache/object-names.go NewObjectName
-func NewObjectName(namespace, name string) ObjectName { return store.NewObjectName(namespace, name) }
+func NewObjectName(namespace, name string) ObjectName {
+	return store.NewObjectName(namespace, name)
+}
 
 // ParseObjectName undoes ObjectName's String.
 //
 // Source: tools/cache/object-names.go ParseObjectName
 func ParseObjectName(str string) (ObjectName, error) { return store.ParseObjectName(str) }
 
-// NamespacedNameAsObjectName converts from API libraries' spelling.
+// NamespacedNameAsObjectName converts from the type that API libraries use.
 //
 // Source: tools/cache/object-names.go NamespacedNameAsObjectName
 func NamespacedNameAsObjectName(nn types.NamespacedName) ObjectName {
-	return store.NamespacedNameAsObjectName(nn)
+	return ObjectName{Namespace: nn.Namespace, Name: nn.Name}
 }

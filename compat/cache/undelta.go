@@ -2,8 +2,8 @@
 
 package cache
 
-// UndeltaStore is a Store that passes its whole content to PushFunc after each successful change:
-// for consumers that need the collection and not its changes. PushFunc may be called from several
+// UndeltaStore is a Store that passes its whole content to PushFunc after each change that succeeded,
+// for consumers that want the collection, not its changes. PushFunc may be called from several
 // goroutines at once, and twice with the same content.
 //
 // Source: tools/cache/undelta_store.go UndeltaStore
@@ -27,7 +27,7 @@ func (u *UndeltaStore) Add(obj any) error { return u.push(u.Store.Add(obj)) }
 // Update stores obj, and pushes.
 func (u *UndeltaStore) Update(obj any) error { return u.push(u.Store.Update(obj)) }
 
-// Delete removes the object with obj's key, and pushes.
+// Delete removes the object that has obj's key, and pushes.
 func (u *UndeltaStore) Delete(obj any) error { return u.push(u.Store.Delete(obj)) }
 
 // Replace makes the store hold exactly list, and pushes.
@@ -35,7 +35,7 @@ func (u *UndeltaStore) Replace(list []any, resourceVersion string) error {
 	return u.push(u.Store.Replace(list, resourceVersion))
 }
 
-// push passes the content on, unless the change failed.
+// push passes on the content, unless the change failed.
 func (u *UndeltaStore) push(err error) error {
 	if err == nil {
 		u.PushFunc(u.List())

@@ -26,13 +26,12 @@ var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils
 
 // rules is the dependency direction: a package imports only packages to its left in the pipeline.
 var rules = map[string]rule{
-	"store":     {},
-	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
-	"deltafifo": {ours: []string{"store"}},
-	"reflector": {ours: []string{"store", "internal/jsonlist"},
-		outside: []string{"k8s.io/client-go/rest"}},
-	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
-	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
+	"store":      {ours: []string{"internal/objects"}},
+	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
+	"deltafifo":  {ours: []string{"store"}},
+	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
+	"informer":   {ours: []string{"store", "deltafifo", "reflector", "internal/objects"}},
+	"controller": {ours: []string{"workqueue", "internal/objects", "internal/termcontext"}},
 	"leaderelection": {
 		ours:    []string{"leaderelection/resourcelock", "internal/termcontext"},
 		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
@@ -40,6 +39,7 @@ var rules = map[string]rule{
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/jsonlist":           {},
+	"internal/objects":            {},
 	"internal/hostheader":         {},
 	"apitest": {
 		ours:    []string{"internal/hostheader"},
@@ -50,8 +50,10 @@ var rules = map[string]rule{
 			"internal/printable"},
 	},
 	"metrics": {
-		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"leaderelection"},
+		ours: []string{
+			"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection",
+			"internal/objects",
+		},
 		outside: []string{"github.com/prometheus/"},
 	},
 	"health": {
@@ -67,9 +69,12 @@ var rules = map[string]rule{
 			"k8s.io/client-go/tools/leaderelection/resourcelock",
 		},
 	},
-	"compat/cache": {ours: []string{"store", "deltafifo", "reflector", "informer"},
-		outside: []string{"k8s.io/client-go/features",
-			"k8s.io/client-go/util/consistencydetector"}},
+	"compat/cache": {
+		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/objects"},
+		outside: []string{
+			"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector",
+		},
+	},
 	"compat/cache/synctrack": {},
 	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package objects answers questions about objects whose type is not known.
+//
+// Read this file; then go test ./internal/objects. Goroutines: none. Locking: none.
+package objects
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IsNil reports whether obj is nil, or a nil pointer in an interface.
+func IsNil(obj any) bool {
+	if obj == nil {
+		return true
+	}
+	v := reflect.ValueOf(obj)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// Meta returns the metadata of obj. A nil pointer has none.
+func Meta(obj any) (metav1.Object, error) {
+	m, err := meta.Accessor(obj)
+	if err == nil && IsNil(obj) {
+		err = fmt.Errorf("%T is nil", obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("object has no meta: %w", err)
+	}
+	return m, nil
+}
+
+// SameVersion reports whether two objects that have the same key are one version of one object:
+// they are the same pointer, or have the same resourceVersion. Objects without a resourceVersion
+// may differ, so they are not the same version.
+func SameVersion(oldObj, newObj any) bool {
+	if samePointer(oldObj, newObj) {
+		return true
+	}
+	older, err := Meta(oldObj)
+	if err != nil {
+		return false
+	}
+	newer, err := Meta(newObj)
+	return err == nil && newer.GetResourceVersion() != "" &&
+		older.GetResourceVersion() == newer.GetResourceVersion()
+}
+
+func samePointer(a, b any) bool {
+	return !IsNil(a) && reflect.ValueOf(a).Kind() == reflect.Pointer && a == b
+}

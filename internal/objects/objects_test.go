@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func pod(resourceVersion string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: resourceVersion}}
+}
+
+func TestIsNil(t *testing.T) {
+	for _, obj := range []any{nil, (*corev1.Pod)(nil)} {
+		require.True(t, IsNil(obj), "%T", obj)
+	}
+	for _, obj := range []any{pod(""), "", 0, struct{}{}, map[string]any(nil), []any(nil)} {
+		require.False(t, IsNil(obj), "%T", obj)
+	}
+}
+
+func TestMeta(t *testing.T) {
+	m, err := Meta(pod("7"))
+	require.NoError(t, err)
+	require.Equal(t, "7", m.GetResourceVersion())
+	for _, obj := range []any{nil, (*corev1.Pod)(nil), "text"} {
+		_, err := Meta(obj)
+		require.ErrorContains(t, err, "object has no meta: ", "%T", obj)
+	}
+}
+
+// Two objects are known to be one version only if they are one object, or their resourceVersions
+// say so. Objects of a fake server may have none.
+func TestSameVersion(t *testing.T) {
+	p, unversioned, text := pod("1"), pod(""), "text"
+	for name, c := range map[string]struct {
+		older, newer any
+		want         bool
+	}{
+		"same pointer":                        {p, p, true},
+		"same version":                        {pod("1"), pod("1"), true},
+		"same pointer, no version":            {unversioned, unversioned, true},
+		"same pointer, no metadata":           {&text, &text, true},
+		"new version":                         {pod("1"), pod("2"), false},
+		"no version":                          {pod(""), pod(""), false},
+		"a version that was added":            {pod(""), pod("1"), false},
+		"a version that was removed":          {pod("1"), pod(""), false},
+		"no metadata":                         {"text", "text", false},
+		"metadata on one side":                {"text", pod("1"), false},
+		"metadata on the other":               {pod("1"), "text", false},
+		"values that cannot be compared":      {[]string{"a"}, []string{"a"}, false},
+		"nil pointers, which have no version": {(*corev1.Pod)(nil), (*corev1.Pod)(nil), false},
+		"nothing":                             {nil, nil, false},
+	} {
+		require.Equal(t, c.want, SameVersion(c.older, c.newer), name)
+	}
+}
