@@ -26,10 +26,13 @@ var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils
 
 // rules is the dependency direction: a package imports only packages to its left in the pipeline.
 var rules = map[string]rule{
-	"store":      {ours: []string{"internal/objects"}},
-	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
-	"deltafifo":  {ours: []string{"store"}},
-	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
+	"store":     {ours: []string{"internal/objects"}},
+	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
+	"deltafifo": {ours: []string{"store"}},
+	"reflector": {
+		ours:    []string{"store", "internal/jsonlist"},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector", "internal/objects"}},
 	"controller": {ours: []string{"workqueue", "internal/objects", "internal/termcontext"}},
 	"leaderelection": {
@@ -51,8 +54,8 @@ var rules = map[string]rule{
 	},
 	"metrics": {
 		ours: []string{
-			"store", "deltafifo", "reflector", "informer", "workqueue", "controller", "leaderelection",
-			"internal/objects",
+			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"leaderelection", "internal/objects",
 		},
 		outside: []string{"github.com/prometheus/"},
 	},

@@ -94,13 +94,11 @@ var mannered = []string{
 	"docs/design.md",
 	"docs/differences.md",
 	"docs/speed.md",
-	"docs/store.md",
 	"internal/jsonlist",
 	"leaderelection",
 	"leaderelection/resourcelock",
 	"metrics",
 	"reflector",
-	"store",
 	"workqueue",
 }
 

@@ -4,29 +4,28 @@ package synctrack
 
 import "sync/atomic"
 
-// Lazy computes a value at the first Get, and again at the first Get after each Notify. The zero value
-// with Evaluate set is ready to use; it must not be copied. Every method is safe for concurrent use.
+// Lazy computes a value at the first Get, and again at the first Get after a Notify. The zero value
+// with Evaluate set is usable; it must not be copied. Every method is safe for concurrent use.
 //
 // Source: tools/cache/synctrack/lazy.go Lazy
 type Lazy[T any] struct {
-	// Evaluate computes the value. It may run in several goroutines at once, if Notify is called
-	// meanwhile.
+	// Evaluate computes the value. It may run in several goroutines at once, one for each Notify.
 	Evaluate func() (T, error)
 
 	current atomic.Pointer[evaluation[T]] // nil: no Get since the last Notify
 }
 
-// evaluation is shared by the Gets between two Notifies.
+// evaluation is shared by all Gets between two Notifies.
 type evaluation[T any] struct {
-	// turn has capacity one; it is full while a goroutine uses the other fields. A mutex would stop
-	// fake time while Evaluate waits.
+	// capacity 1; the goroutine that fills it may access the rest. A mutex would stop fake time
+	// while Evaluate waits.
 	turn  chan struct{}
 	done  bool
 	value T
 }
 
-// Get returns the value. Calls that wait for one evaluation all get its result. An error is returned
-// to one call, and the next call evaluates again.
+// Get returns the value. Calls that wait for one evaluation all get its result; an error is
+// returned only to the call that ran it, and the next one evaluates again.
 func (z *Lazy[T]) Get() (T, error) {
 	e := z.current.Load()
 	for e == nil {
@@ -45,5 +44,5 @@ func (z *Lazy[T]) Get() (T, error) {
 	return value, err
 }
 
-// Notify notes that the value has changed. A Get that begins afterwards does not return the old one.
+// Notify invalidates the value. A Get that starts afterwards does not return the old one.
 func (z *Lazy[T]) Notify() { z.current.Store(nil) }

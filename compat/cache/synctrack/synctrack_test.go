@@ -82,7 +82,7 @@ func TestTrackers_NotifyByChannel(t *testing.T) {
 	<-s.Done()
 }
 
-// A Get while the value is computed waits for it. A Get after a Notify does not return the old value.
+// A Get during an evaluation waits for its result; after a Notify no Get returns the old value.
 func TestLazy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var evaluations atomic.Int32

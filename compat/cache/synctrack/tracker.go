@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package synctrack reports when every object of an initial list has been processed, also if that
-// happens after the handler has returned.
+// Package synctrack reports when every object of an initial list has been processed, also by
+// workers that process it after their handler has returned.
 //
 //	informer -> handler -> [synctrack] -> HasSynced
 //
 // Read tracker.go, lazy.go. Then go test ./compat/cache/synctrack. Goroutines: none. Locking: one
-// mutex in each tracker.
+// mutex per tracker.
 //
 // Source: tools/cache/synctrack/synctrack.go SingleFileTracker, tools/cache/synctrack/lazy.go Lazy
 package synctrack
@@ -24,7 +24,7 @@ type tracker struct {
 	upstream bool
 }
 
-// checkLocked closes synced as soon as K1 demands it.
+// checkLocked closes synced if K1 demands it.
 func (t *tracker) checkLocked(pending int) {
 	if t.upstream && pending == 0 && !t.HasSynced() {
 		close(t.synced)
@@ -37,8 +37,8 @@ func (t *tracker) Name() string { return t.name }
 // Done returns a channel that closes when HasSynced becomes true.
 func (t *tracker) Done() <-chan struct{} { return t.synced }
 
-// HasSynced is true once the source has synced and everything started before that is finished. The
-// source must not report that it has synced before Start was called for its last object.
+// HasSynced returns true when the source has synced and every key started before that is finished.
+// The source must not report that it has synced before Start was called for its last object.
 func (t *tracker) HasSynced() bool {
 	select {
 	case <-t.synced:
@@ -56,23 +56,22 @@ type AsyncTracker[T comparable] struct {
 	pending map[T]struct{}
 }
 
-// NewAsyncTracker returns a tracker without pending objects.
+// NewAsyncTracker returns a tracker without started keys.
 //
 // Source: tools/cache/synctrack/synctrack.go NewAsyncTracker
 func NewAsyncTracker[T comparable](name string) *AsyncTracker[T] {
-	return &AsyncTracker[T]{
-		tracker: tracker{name: name, synced: make(chan struct{})}, pending: map[T]struct{}{},
-	}
+	return &AsyncTracker[T]{tracker: tracker{name: name, synced: make(chan struct{})},
+		pending: map[T]struct{}{}}
 }
 
-// Start notes that key, of the initial list, has to be processed.
+// Start records that key, of the initial list, waits to be processed.
 func (t *AsyncTracker[T]) Start(key T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pending[key] = struct{}{}
 }
 
-// Finished notes that key has been processed. A key that was not started is a no-op.
+// Finished records that key has been processed. It has no effect for a key that was not started.
 func (t *AsyncTracker[T]) Finished(key T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,8 +79,8 @@ func (t *AsyncTracker[T]) Finished(key T) {
 	t.checkLocked(len(t.pending))
 }
 
-// UpstreamHasSynced notes that the source has delivered its initial list: Start was called for all
-// of it.
+// UpstreamHasSynced records that the source has delivered its initial list: Start was called for
+// all of it.
 func (t *AsyncTracker[T]) UpstreamHasSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +88,7 @@ func (t *AsyncTracker[T]) UpstreamHasSynced() {
 	t.checkLocked(len(t.pending))
 }
 
-// SingleFileTracker counts objects that are processed one after the other.
+// SingleFileTracker tracks objects that are processed one after the other, by counting.
 //
 // Source: tools/cache/synctrack/synctrack.go SingleFileTracker
 type SingleFileTracker struct {
@@ -97,35 +96,35 @@ type SingleFileTracker struct {
 	pending int
 }
 
-// NewSingleFileTracker returns a tracker without pending objects.
+// NewSingleFileTracker returns a tracker without started objects.
 //
 // Source: tools/cache/synctrack/synctrack.go NewSingleFileTracker
 func NewSingleFileTracker(name string) *SingleFileTracker {
 	return &SingleFileTracker{tracker: tracker{name: name, synced: make(chan struct{})}}
 }
 
-// Start notes that an object of the initial list has to be processed.
+// Start records that an object of the initial list waits to be processed.
 func (t *SingleFileTracker) Start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pending++
 }
 
-// Finished notes that one object has been processed. It panics if none is pending: the count would be
-// wrong from then on.
+// Finished records that an object has been processed. It panics if none was started, because the
+// count would be wrong from then on.
 func (t *SingleFileTracker) Finished() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending == 0 {
-		panic("synctrack: negative counter; " +
-			"this logic error means HasSynced may return incorrect value")
+		panic("synctrack: negative counter; this logic error means HasSynced may return " +
+			"incorrect value")
 	}
 	t.pending--
 	t.checkLocked(t.pending)
 }
 
-// UpstreamHasSynced notes that the source has delivered its initial list: Start was called for all
-// of it.
+// UpstreamHasSynced records that the source has delivered its initial list: Start was called for
+// all of it.
 func (t *SingleFileTracker) UpstreamHasSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
