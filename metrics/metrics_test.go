@@ -149,7 +149,7 @@ func TestInformer_OneOfANameAndResource(t *testing.T) {
 	_, err = m.Informer("b", configMaps)
 	assert.NoError(t, err)
 
-	first.Options(informer.SharedIndexInformerOptions{}).Metrics.QueuedItems.Set(3)
+	first.Options(informer.SharedIndexInformerOptions{}).Metrics.Depth(3)
 	assert.Equal(t, "3", value(t, registry, `informer_queued_items{group="",name="a",resource="configmaps",version="v1"}`))
 	first.Release()
 	first.Release()
@@ -185,7 +185,7 @@ func TestInformer_OptionsKeepHooks(t *testing.T) {
 	assert.Equal(t, 1, observed)
 	assert.Same(t, mine, options.StoreResourceVersion)
 	assert.Equal(t, time.Minute, options.ResyncPeriod)
-	assert.NotNil(t, options.Metrics.ProcessingLatency)
+	assert.NotNil(t, options.Metrics.Latency)
 }
 
 type gauge struct{ last float64 }
