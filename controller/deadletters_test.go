@@ -110,8 +110,8 @@ func TestStory_TerminalErrorIsGivenUpAtOnce(t *testing.T) {
 		w.deadLetters("a Terminal 2")
 		w.limiterCounts("a", 1)
 		letter, _ := w.c.DeadLetters().Get("a")
-		assert.False(t, IsTerminal(letter.First.Err))
-		assert.True(t, IsTerminal(letter.Last.Err))
+		assert.NotErrorIs(t, letter.First.Err, TerminalError(nil))
+		assert.ErrorIs(t, letter.Last.Err, TerminalError(nil))
 
 		w.change("a")
 		w.workerSaw("a: ok")

@@ -92,7 +92,7 @@ func ExampleNew() {
 // A terminal error is not tried again.
 func ExampleTerminalError() {
 	err := fmt.Errorf("parse spec: %w", controller.TerminalError(errors.New("no such field")))
-	fmt.Println(controller.IsTerminal(err), err)
+	fmt.Println(errors.Is(err, controller.TerminalError(nil)), err)
 	// Output: true parse spec: terminal error: no such field
 }
 

@@ -198,5 +198,5 @@ func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter)}
 		},
 	})
-	assert.ErrorContains(t, c.Run(quiet(t.Context())), "option Lead needs a queue with the method GetWithContext")
+	assert.ErrorContains(t, c.Run(quiet(t.Context())), "option Lead needs a queue with GetWithContext")
 }

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -116,7 +117,7 @@ func (m *model) end(key string, err error) error {
 	}
 	k.attempts++
 	switch {
-	case IsTerminal(err):
+	case errors.Is(err, TerminalError(nil)):
 		k.dead = Terminal
 	case k.attempts == m.maxAttempts:
 		k.dead = MaxAttempts

@@ -60,7 +60,9 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 1000, c.opts.DeadLetterCapacity)
 	assert.NotNil(t, c.opts.RateLimiter)
 	assert.Equal(t, "c", c.Name())
-	assert.Equal(t, Snapshot[string]{Name: "c", Phase: PhaseNew, Outcomes: map[Outcome]uint64{}}, c.Snapshot())
+	assert.Equal(t, Snapshot[string]{
+		Status: Status{Name: "c", Phase: PhaseNew}, Outcomes: map[Outcome]uint64{},
+	}, c.Snapshot())
 }
 
 // The zero value of a key type is a key like any other.

@@ -37,7 +37,10 @@ func TestSnapshot(t *testing.T) {
 		assert.Equal(t, "first", s.Running[0].Key)
 		assert.Equal(t, at(time.Second), s.Running[0].Since)
 		assert.Equal(t, "second", s.Running[1].Key)
-		assert.Equal(t, []Failing[string]{{"fails", 2, Failure{errBoom, at(0)}, Failure{errBoom, at(time.Second)}}}, s.Failing)
+		assert.Equal(t, []FailedKey[string]{{
+			Key: "fails", Attempts: 2,
+			First: Failure{errBoom, at(0)}, Last: Failure{errBoom, at(time.Second)},
+		}}, s.Failing)
 		assert.Equal(t, 1, s.DeadLetters)
 		assert.Equal(t, map[Outcome]uint64{OutcomeError: 3, OutcomeRequeueAfter: 1}, s.Outcomes)
 		w.release("first")

@@ -167,9 +167,9 @@ func TestStory_PanicIsRetried(t *testing.T) {
 	})
 }
 
-// Under BuryPanic the key is given up at the first panic.
+// Under DeadLetterOnPanic the key is given up at the first panic.
 func TestStory_PanicIsBuried(t *testing.T) {
-	story(t, Options[string]{Panic: BuryPanic}, func(w *world) {
+	story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
 		w.answers("a", "error", "panic")
 		w.run()
 		w.change("a")
@@ -183,7 +183,7 @@ func TestStory_PanicIsBuried(t *testing.T) {
 // A reconcile that ends its goroutine, as t.FailNow does, fails like one that panics. The controller
 // goes on with as many workers as before.
 func TestStory_GoexitIsAFailure(t *testing.T) {
-	for _, policy := range []PanicPolicy{RetryPanic, CrashOnPanic} {
+	for _, policy := range []PanicPolicy{RetryOnPanic, CrashOnPanic} {
 		story(t, Options[string]{Workers: 2, MaxAttempts: 3, Panic: policy}, func(w *world) {
 			w.answers("a", "goexit", "goexit")
 			w.run()
@@ -218,7 +218,7 @@ func TestStory_GoexitIsAFailure(t *testing.T) {
 }
 
 func TestStory_GoexitIsBuriedAsAPanic(t *testing.T) {
-	story(t, Options[string]{Panic: BuryPanic}, func(w *world) {
+	story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
 		w.answers("a", "goexit")
 		w.run()
 		w.change("a", "b")

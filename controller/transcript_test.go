@@ -115,7 +115,7 @@ func (s *script) controller(args []string) {
 		case "drain":
 			opts.Drain = true
 		case "buryPanics":
-			opts.Panic = BuryPanic
+			opts.Panic = DeadLetterOnPanic
 		default:
 			require.Fail(s.t, "unknown option", arg)
 		}

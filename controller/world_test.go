@@ -61,8 +61,8 @@ func newWorld(t *testing.T, opts Options[string]) *world {
 	if opts.RateLimiter == nil {
 		opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour)
 	}
-	if opts.Metrics == nil {
-		opts.Metrics = w
+	if opts.Metrics.End == nil {
+		opts.Metrics.End = w.end
 	}
 	w.c = New("story", w.reconcile, opts)
 	return w
@@ -271,12 +271,8 @@ func (w *world) leave(key, answer string) {
 	w.sawAt = append(w.sawAt, time.Since(w.start))
 }
 
-// Workers, Begin and End make the world a Metrics.
-func (w *world) Workers(int) {}
-
-func (w *world) Begin() {}
-
-func (w *world) End(report Report) {
+// end is Metrics.End.
+func (w *world) end(report Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reports = append(w.reports, report)
@@ -290,17 +286,22 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	defer k.mu.Unlock()
 	for key := range k.letters {
 		assert.NotContains(t, k.failing, key, "G1")
-		assert.NotContains(t, k.running, key, "G2")
+	}
+	for i := range k.calls {
+		if call := k.calls[i].Load(); call != nil {
+			assert.NotContains(t, k.letters, call.key, "G2")
+		}
 	}
 	for key, s := range k.failing {
-		assert.GreaterOrEqual(t, s.attempts, 1, "G3: %v", key)
-		assert.True(t, k.maxAttempts == 0 || s.attempts < k.maxAttempts, "G3: %v has %d attempts", key, s.attempts)
+		assert.GreaterOrEqual(t, s.Attempts, 1, "G3: %v", key)
+		assert.True(t, k.maxAttempts == 0 || s.Attempts < k.maxAttempts, "G3: %v has %d attempts", key, s.Attempts)
 	}
+	assert.EqualValues(t, len(k.failing)+len(k.letters), k.failed.Load(), "G5")
 	assert.Equal(t, len(k.letters), k.order.Len(), "G4")
 	assert.LessOrEqual(t, len(k.letters), k.capacity, "G4")
 	last := time.Time{}
 	for element := k.order.Front(); element != nil; element = element.Next() {
-		letter := element.Value.(*DeadLetter[K])
+		letter := element.Value.(*FailedKey[K])
 		assert.Same(t, element, k.letters[letter.Key], "G4")
 		assert.False(t, letter.Last.Time.Before(last), "G4: the order is by time")
 		last = letter.Last.Time

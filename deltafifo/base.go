@@ -137,7 +137,9 @@ func (b *base) waitLocked() error {
 
 // processLocked runs process for the n items that were just removed from the list. key is the key
 // of the first one. With unlock, process runs without the lock.
-func (b *base) processLocked(what, key string, n int, unlock bool, process func() error) (err error) {
+func (b *base) processLocked(
+	what, key string, n int, unlock bool, process func() error,
+) (err error) {
 	ok, first := false, b.counter.pop(n)
 	defer func() { b.counter.finish(first, ok) }()
 	b.reportDepthLocked()

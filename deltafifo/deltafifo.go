@@ -10,8 +10,8 @@
 // consumer last popped that key. A RealFIFO delivers every change of every object in the order of
 // arrival.
 //
-// Read queue.go, deltafifo.go; then realfifo.go and batch.go. Both queues share options.go, base.go,
-// preparer.go, counter.go and fifo.go. Then run go test -v -run Transcript ./deltafifo.
+// Read queue.go, options.go, deltafifo.go; then realfifo.go and batch.go. Both queues share
+// base.go, preparer.go, counter.go and fifo.go. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.
 // Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
 // configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
@@ -228,8 +228,8 @@ func (f *DeltaFIFO) putLocked(key string, d Delta) {
 	f.reportDepthLocked()
 }
 
-// appendDelta adds d to deltas, which are not empty. It merges two consecutive deletes into one: the first, which is
-// nearer to the event, unless the first is a tombstone, which has less information.
+// appendDelta adds d to deltas, which are not empty. It merges two consecutive deletes into one:
+// the first, which is nearer to the event, unless it is a tombstone, which has less information.
 func appendDelta(deltas Deltas, d Delta) Deltas {
 	last := deltas.Newest()
 	if last.Type != Deleted || d.Type != Deleted {

@@ -45,8 +45,8 @@ func newControllerFamily() *controllerFamily {
 	return f
 }
 
-// Controller is the metrics of one controller: what controller.Options.Metrics wants. Its series are gone once the
-// controller that it follows has stopped, or by Release.
+// Controller is the metrics of one controller. Its series end when the controller that it follows has
+// stopped, or with Release.
 type Controller struct {
 	metrics *Metrics
 	family  *controllerFamily
@@ -63,8 +63,6 @@ type Controller struct {
 	took, travel    prometheus.Observer
 	workers, active prometheus.Gauge
 }
-
-var _ controller.Metrics = (*Controller)(nil)
 
 // Controller makes the metrics of the controller called name. The counters start at 0, so that the first error is an
 // increase. The error says that the name is in use.
@@ -102,14 +100,16 @@ func (m *Metrics) Controller(name string) (*Controller, error) {
 	return c, nil
 }
 
-// Workers implements controller.Metrics.
-func (c *Controller) Workers(count int) { c.workers.Set(float64(count)) }
+// Metrics returns the functions for controller.Options.Metrics.
+func (c *Controller) Metrics() controller.Metrics {
+	return controller.Metrics{
+		Workers: func(count int) { c.workers.Set(float64(count)) },
+		Begin:   c.active.Inc,
+		End:     c.end,
+	}
+}
 
-// Begin implements controller.Metrics.
-func (c *Controller) Begin() { c.active.Inc() }
-
-// End implements controller.Metrics.
-func (c *Controller) End(report controller.Report) {
+func (c *Controller) end(report controller.Report) {
 	c.active.Dec()
 	c.took.Observe(report.Took.Seconds())
 	c.results[report.Outcome].Inc()
@@ -121,7 +121,7 @@ func (c *Controller) End(report controller.Report) {
 		{report.Terminal, c.terminal},
 		{report.Panicked, c.panics},
 		{report.TimedOut, c.timeouts},
-		{report.Buried != "", c.buried[report.Buried]},
+		{report.DeadLetter != "", c.buried[report.DeadLetter]},
 	} {
 		if counted.is {
 			counted.counter.Inc()

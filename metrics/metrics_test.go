@@ -252,13 +252,13 @@ func TestController_CountsWhatEnded(t *testing.T) {
 	for _, report := range []controller.Report{
 		{Outcome: controller.OutcomeSuccess, Took: time.Second},
 		{Outcome: controller.OutcomeRequeueAfter},
-		{Outcome: controller.OutcomeError, Terminal: true, Buried: controller.Terminal},
+		{Outcome: controller.OutcomeError, Terminal: true, DeadLetter: controller.Terminal},
 		{Outcome: controller.OutcomeError, Panicked: true},
-		{Outcome: controller.OutcomeError, TimedOut: true, Buried: controller.MaxAttempts, Evicted: true},
+		{Outcome: controller.OutcomeError, TimedOut: true, DeadLetter: controller.MaxAttempts, Evicted: true},
 	} {
-		c.Begin()
+		c.Metrics().Begin()
 		assert.Equal(t, "1", value(t, registry, `controller_runtime_active_workers{controller="c"}`))
-		c.End(report)
+		c.Metrics().End(report)
 	}
 	for series, want := range map[string]string{
 		`controller_runtime_active_workers{controller="c"}`:                         "0",
