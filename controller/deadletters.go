@@ -52,13 +52,6 @@ func (d *DeadLetters[K]) Len() int {
 	return len(d.keys.letters)
 }
 
-// Evicted counts the letters that ever had to make room for newer ones.
-func (d *DeadLetters[K]) Evicted() uint64 {
-	d.keys.mu.Lock()
-	defer d.keys.mu.Unlock()
-	return d.keys.evicted
-}
-
 // List returns copies of all letters, those given up first in front.
 func (d *DeadLetters[K]) List() []FailedKey[K] {
 	d.keys.mu.Lock()

@@ -156,7 +156,7 @@ func TestStory_OldestDeadLetterMakesRoom(t *testing.T) {
 		w.change("b", "c")
 		w.deadLetters("b Terminal 1", "c Terminal 1")
 		w.limiterCounts("a", 0)
-		assert.EqualValues(t, 1, w.c.DeadLetters().Evicted())
+		assert.EqualValues(t, 1, w.c.Status().Evicted)
 		w.change("a")
 		w.workerSaw("a: error", "a: terminal", "b: terminal", "c: terminal", "a: ok")
 	})
