@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeCache syncs when told to.
+// fakeCache syncs when sync is called.
 type fakeCache struct {
 	name string
 	done chan struct{}
@@ -54,8 +54,8 @@ func TestStory_WorkersWaitForCaches(t *testing.T) {
 	})
 }
 
-// kubernetes-sigs/controller-runtime#1653: a cache that never syncs (no permission, no such kind) is
-// named, with its cause.
+// kubernetes-sigs/controller-runtime#1653: a cache that never syncs (no permission, no such kind)
+// is named, with its cause.
 func TestStory_MissingCacheIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := errors.New("pods is forbidden")
@@ -66,7 +66,8 @@ func TestStory_MissingCacheIsNamed(t *testing.T) {
 		w.change("a")
 		err := w.c.Run(t.Context())
 		assert.Equal(t, DefaultCacheSyncTimeout, time.Since(w.start))
-		assert.EqualError(t, err, `run controller "story": caches not synced within 2m0s: pods (pods is forbidden), secrets`)
+		assert.EqualError(t, err, `run controller "story": `+
+			"caches not synced within 2m0s: pods (pods is forbidden), secrets")
 		assert.ErrorIs(t, err, forbidden)
 		missing, ok := errors.AsType[*CacheSyncError](err)
 		require.True(t, ok)

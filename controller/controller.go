@@ -63,18 +63,18 @@ type Controller[K comparable] struct {
 	phase    atomic.Value // a Phase
 
 	logger    atomic.Pointer[klog.Logger] // of Run's context, for handlers
-	keyErrors atomic.Uint64               // objects for which a handler found no key
+	keyErrors atomic.Uint64               // objects whose key function failed
 }
 
 // Phase is the state of a controller. It only moves forward, except that a leader that has lost its
-// term stands by again.
+// term is on standby again.
 type Phase string
 
 // The phases, in order.
 const (
 	PhaseNew      Phase = "new"                // Run was not called; keys can already be enqueued
 	PhaseWaiting  Phase = "waiting for caches" // Run waits for Options.WaitFor
-	PhaseStandby  Phase = "standing by"        // the caches are synced; Options.Lead is waiting
+	PhaseStandby  Phase = "standing by"        // the caches are synced; Options.Lead waits
 	PhaseRunning  Phase = "running"            // workers take keys
 	PhaseStopping Phase = "stopping"           // Run's context has ended; reconciles may still run
 	PhaseStopped  Phase = "stopped"            // Run has returned; keys are ignored

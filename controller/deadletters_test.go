@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last error, and rests until it
-// changes.
+// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last
+// error, and rests until it changes.
 func TestStory_ExhaustedKeyBecomesDeadLetter(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 3}, func(w *world) {
 		w.fails("a", 3)
@@ -49,7 +49,7 @@ func TestStory_ChangeRevivesDeadLetter(t *testing.T) {
 	})
 }
 
-// The change comes while the last attempt runs. What failed was the past, so nothing is given up.
+// A change during the last attempt: the attempt saw an older state, so the key is not given up.
 func TestStory_ChangeDuringLastAttemptIsNotLost(t *testing.T) {
 	for _, last := range []string{"hold then error", "hold then terminal"} {
 		t.Run(last, func(t *testing.T) {
@@ -66,7 +66,8 @@ func TestStory_ChangeDuringLastAttemptIsNotLost(t *testing.T) {
 	}
 }
 
-// A resync shows the handler an object that did not change. That wakes no dead letter, and counts no attempt anew.
+// A resync shows the handler an object that did not change. That wakes no dead letter, and counts
+// no attempt anew.
 func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
 		w.fails("a", 2)
@@ -85,7 +86,7 @@ func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
 	})
 }
 
-// A delay that was asked for before the key was given up ends: nobody works on a dead letter.
+// A delay from before the key was given up ends: the dead letter is not reconciled.
 func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.answers("a", "after 1m", "terminal")

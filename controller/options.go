@@ -43,7 +43,9 @@ type Options[K comparable] struct {
 	// ReconcileTimeout ends the context of one call of reconcile. It cannot end the call itself: a
 	// reconcile that ignores its context keeps its worker. 0 means no limit.
 	ReconcileTimeout time.Duration
-	// Panic decides what happens after a reconcile panics, or calls runtime.Goexit.
+	// Panic decides what happens after a reconcile panics, or calls runtime.Goexit. The default
+	// is controller-runtime's: one bad object must not stop the controller. (A panic of an event
+	// handler ends the process unless informer.HandlerOptions.SkipPanics is set, as in client-go.)
 	Panic PanicPolicy
 
 	// RateLimiter paces the retries of failed keys. A workqueue.ErrorRateLimiter decides by the
@@ -106,7 +108,7 @@ type Report struct {
 	Took       time.Duration
 	Terminal   bool   // the error is a TerminalError
 	Panicked   bool   // reconcile panicked or called runtime.Goexit
-	TimedOut   bool   // Options.ReconcileTimeout passed, whatever was returned
+	TimedOut   bool   // Options.ReconcileTimeout passed, even if no error was returned
 	DeadLetter Reason // the reason if the key became a dead letter, otherwise ""
 	Evicted    bool   // the oldest dead letter was dropped for it
 }

@@ -125,7 +125,7 @@ func TestResultRules(t *testing.T) {
 				w := newWorld(t, Options[string]{})
 				queue := &recordingQueue{}
 				tc.opts.Metrics.End = w.end
-				tc.opts.NewQueue = func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+				tc.opts.NewQueue = func(name string, limiter stringLimiter) stringQueue {
 					queue.TypedRateLimitingInterface = defaultQueue(name, limiter)
 					return queue
 				}
@@ -141,7 +141,11 @@ func TestResultRules(t *testing.T) {
 				ctx := klog.NewContext(t.Context(), klog.Logger{})
 				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx), 0))
 
-				assert.Equal(t, append(append([]string{"Get"}, tc.wantCalls...), "Done"), queue.calls)
+				assert.Equal(
+					t,
+					append(append([]string{"Get"}, tc.wantCalls...), "Done"),
+					queue.calls,
+				)
 				assert.Equal(t, []Report{tc.want}, w.reported())
 			})
 		})
@@ -165,10 +169,18 @@ func TestPanicErrorUnwrapsErrorsAlone(t *testing.T) {
 
 // CrashOnPanic leaves the panic to the runtime, and the key is not in processing for ever.
 func TestCrashOnPanic(t *testing.T) {
-	c := New("crash", func(context.Context, string) (Result, error) { panic("x") }, Options[string]{Panic: CrashOnPanic})
+	c := New(
+		"crash",
+		func(context.Context, string) (Result, error) { panic("x") },
+		Options[string]{Panic: CrashOnPanic},
+	)
 	defer c.queue.ShutDown()
 	c.Enqueue("a")
-	assert.PanicsWithValue(t, "x", func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context()), 0) })
+	assert.PanicsWithValue(
+		t,
+		"x",
+		func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context()), 0) },
+	)
 	c.Enqueue("a")
 	assert.Equal(t, 1, c.queue.Len())
 }
@@ -194,8 +206,20 @@ func TestReconcileContext(t *testing.T) {
 		require.Len(t, ids, 2)
 		assert.NotEqual(t, ids[0], ids[1])
 		for i, key := range []string{"a", "b"} {
-			assert.Contains(t, log.String(), fmt.Sprintf(`"hello" controller="story" key="%s" reconcileID="%s"`, key, ids[i]))
-			assert.Contains(t, log.String(), fmt.Sprintf(`trying again later" err="boom" controller="story" key="%s" reconcileID="%s"`, key, ids[i]))
+			assert.Contains(
+				t,
+				log.String(),
+				fmt.Sprintf(`"hello" controller="story" key="%s" reconcileID="%s"`, key, ids[i]),
+			)
+			assert.Contains(
+				t,
+				log.String(),
+				fmt.Sprintf(
+					`trying again later" err="boom" controller="story" key="%s" reconcileID="%s"`,
+					key,
+					ids[i],
+				),
+			)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 //
 //	S1  no reconcile begins after stop is closed: at the end of the period, with Options.Drain at
 //	    the end of the grace period
-//	S2  when the term is over, ctx is done, whatever the grace period, and no reconcile begins
+//	S2  when the term is over, ctx is done, in a grace period too, and no reconcile begins
 //	S3  S2 also holds after a pause of the process, before a timer has fired: stopped, ended and the
 //	    contexts of reconciles ask the term, which reads the clocks
 type shift struct {
@@ -92,7 +92,7 @@ type reconcileContext[K comparable] struct {
 type reconcileIDKey struct{}
 
 // ReconcileIDFromContext returns the identity of the call of reconcile that ctx was made for: a
-// UUID, also found in each of its log lines under reconcileID. It is "" for other contexts.
+// UUID, which each of its log lines contains under reconcileID. It is "" for other contexts.
 func ReconcileIDFromContext(ctx context.Context) types.UID {
 	id, _ := ctx.Value(reconcileIDKey{}).(types.UID)
 	return id

@@ -12,7 +12,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Whatever arrives, a queue takes about linear time in the number of changes.
+// A queue takes about linear time in the number of changes.
 func TestGrowth(t *testing.T) {
 	process := func(any, bool) error { return nil }
 	popAll := func(q Queue) {
