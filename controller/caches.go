@@ -12,30 +12,16 @@ import (
 // Synced is a cache that reconcile reads: a name for messages, and a channel that closes once the
 // cache holds the initial list. An informer and a handler's registration return one from
 // HasSyncedChecker.
-//
-// A Synced that also has the method Err() error returns from it the reason why the cache has not
-// synced. See CacheOf.
 type Synced interface {
 	Name() string
 	Done() <-chan struct{}
 }
 
-// CacheOf returns an informer's HasSyncedChecker together with its Err, so that a CacheSyncError
-// names the reason.
-func CacheOf[S Synced](informer interface {
-	HasSyncedChecker() S
-	Err() error
-}) Synced {
-	return informerCache{Synced: informer.HasSyncedChecker(), err: informer.Err}
-}
-
-type informerCache struct {
+// explained is a Synced that knows why it has not synced, such as that of an informer.
+type explained interface {
 	Synced
-	err func() error
+	Err() error
 }
-
-// Err returns the informer's Err.
-func (c informerCache) Err() error { return c.err() }
 
 // CacheSyncError reports caches that were not synced in time.
 type CacheSyncError struct {
@@ -47,7 +33,7 @@ type CacheSyncError struct {
 // MissingCache is one cache that was not synced.
 type MissingCache struct {
 	Name string
-	Err  error // the result of the cache's Err, or nil if it has no such method
+	Err  error // of an informer: why it has not synced
 }
 
 // Error names every missing cache and its last error.
@@ -104,8 +90,8 @@ func (c *Controller[K]) missingCaches() []MissingCache {
 		default:
 		}
 		m := MissingCache{Name: cache.Name()}
-		if failing, ok := cache.(interface{ Err() error }); ok {
-			m.Err = failing.Err()
+		if cache, ok := cache.(explained); ok {
+			m.Err = cache.Err()
 		}
 		missing = append(missing, m)
 	}

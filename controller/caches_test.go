@@ -10,11 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/informerstack/deltafifo"
 )
 
-// fakeCache syncs when told to.
+// fakeCache syncs when sync is called.
 type fakeCache struct {
 	name string
 	done chan struct{}
@@ -26,14 +24,13 @@ func (c *fakeCache) Name() string          { return c.name }
 func (c *fakeCache) Done() <-chan struct{} { return c.done }
 func (c *fakeCache) sync() *fakeCache      { close(c.done); return c }
 
-// fakeInformer has the two methods of an informer that matter here.
-type fakeInformer struct {
-	cache *fakeCache
-	err   error
+// failingCache is a cache that knows why it does not sync, as an informer does.
+type failingCache struct {
+	*fakeCache
+	err error
 }
 
-func (i fakeInformer) HasSyncedChecker() deltafifo.DoneChecker { return i.cache }
-func (i fakeInformer) Err() error                              { return i.err }
+func (c failingCache) Err() error { return c.err }
 
 // No worker starts before every cache is synced: reconcile never reads half a cache.
 func TestStory_WorkersWaitForCaches(t *testing.T) {
@@ -57,18 +54,20 @@ func TestStory_WorkersWaitForCaches(t *testing.T) {
 	})
 }
 
-// kubernetes-sigs/controller-runtime#1653: a cache that never syncs (no permission, no such kind) is named, with its cause,
-// instead of being waited for without a word.
+// kubernetes-sigs/controller-runtime#1653: a cache that never syncs (no permission, no such kind)
+// is named, with its cause.
 func TestStory_MissingCacheIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forbidden := errors.New("pods is forbidden")
 		w := newWorld(t, Options[string]{WaitFor: []Synced{
-			CacheOf(fakeInformer{newCache("pods"), forbidden}), newCache("nodes").sync(), newCache("secrets"),
+			failingCache{newCache("pods"), forbidden}, newCache("nodes").sync(),
+			newCache("secrets"),
 		}})
 		w.change("a")
 		err := w.c.Run(t.Context())
 		assert.Equal(t, DefaultCacheSyncTimeout, time.Since(w.start))
-		assert.EqualError(t, err, `run controller "story": caches not synced within 2m0s: pods (pods is forbidden), secrets`)
+		assert.EqualError(t, err, `run controller "story": `+
+			"caches not synced within 2m0s: pods (pods is forbidden), secrets")
 		assert.ErrorIs(t, err, forbidden)
 		missing, ok := errors.AsType[*CacheSyncError](err)
 		require.True(t, ok)

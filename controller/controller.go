@@ -5,11 +5,11 @@
 //
 //	informer -> handler -> workqueue -> [controller] -> writes to the API server
 //
-// Read result.go (what reconcile may return), controller.go, shift.go (when a key may be begun),
-// worker.go (the path of one key), keytracker.go (what is remembered of a key), deadletters.go,
-// handler.go, writes.go; then go test -v ./controller. Goroutines: Run starts Options.Workers of
-// them and returns when the last has ended. Locking: the key tracker's mutex; no callback runs
-// under it.
+// Read result.go (the results of reconcile), controller.go, shift.go (when a call may begin, and
+// its context), worker.go (the path of one key), keytracker.go (failures and running calls),
+// deadletters.go, handler.go, writes.go; then go test -v ./controller. Goroutines: Run starts
+// Options.Workers of them and returns when the last has ended. Locking: the key tracker's mutex;
+// no callback runs under it.
 //
 // The loop is the one that every controller writes around util/workqueue; results mean what they
 // mean in controller-runtime.
@@ -41,8 +41,8 @@ var ErrStarted = errors.New("controller already started")
 //	C2  After the last Enqueue of a key, reconcile is called at least once more for it, unless Run's
 //	    context ends first.
 //	C3  A failed call is retried, at the pace of the rate limiter, until a call succeeds, or
-//	    Options.Exists returns false, or the key is given up and becomes a dead letter. A dead letter
-//	    is not reconciled.
+//	    Options.Exists returns false, or the key is given up and becomes a dead letter. A dead
+//	    letter is not reconciled.
 //	C4  The rate limiter holds no entry for a key that succeeded or is gone, nor for a dead letter
 //	    that is not Terminal.
 //	C5  When Run returns, everything that it started has ended.
@@ -56,38 +56,28 @@ type Controller[K comparable] struct {
 	opts      Options[K]
 	misuse    error // what is wrong with the arguments of New; Run returns it
 
-	queue workqueue.TypedRateLimitingInterface[K]
-	get   func(context.Context) (key K, shutdown bool) // from the queue
-	keys  *keyTracker[K]
-	phase atomic.Int32
+	queue    workqueue.TypedRateLimitingInterface[K]
+	extended extendedQueue[K]                             // the same queue, or nil if it is none
+	get      func(context.Context) (key K, shutdown bool) // from the queue
+	keys     *keyTracker[K]
+	phase    atomic.Value // a Phase
 
 	logger    atomic.Pointer[klog.Logger] // of Run's context, for handlers
-	keyErrors atomic.Uint64               // objects for which a handler found no key
+	keyErrors atomic.Uint64               // objects whose key function failed
 }
 
 // Phase is the state of a controller. It only moves forward, except that a leader that has lost its
-// term stands by again.
+// term is on standby again.
 type Phase string
 
 // The phases, in order.
 const (
 	PhaseNew      Phase = "new"                // Run was not called; keys can already be enqueued
 	PhaseWaiting  Phase = "waiting for caches" // Run waits for Options.WaitFor
-	PhaseStandby  Phase = "standing by"        // the caches are synced; Options.Lead is waiting
+	PhaseStandby  Phase = "standing by"        // the caches are synced; Options.Lead waits
 	PhaseRunning  Phase = "running"            // workers take keys
 	PhaseStopping Phase = "stopping"           // Run's context has ended; reconciles may still run
 	PhaseStopped  Phase = "stopped"            // Run has returned; keys are ignored
-)
-
-var phases = []Phase{PhaseNew, PhaseWaiting, PhaseStandby, PhaseRunning, PhaseStopping, PhaseStopped}
-
-const (
-	isNew int32 = iota
-	isWaiting
-	isStandby
-	isRunning
-	isStopping
-	isStopped
 )
 
 // New returns a controller that calls reconcile. The name appears in logs, errors and metrics and
@@ -107,20 +97,20 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 	c := &Controller[K]{name: name, reconcile: reconcile, opts: opts}
 	logger := klog.Background().WithValues("controller", name)
 	c.logger.Store(&logger)
-	c.keys = newKeyTracker[K](opts.MaxAttempts, opts.DeadLetterCapacity)
+	c.phase.Store(PhaseNew)
+	c.keys = newKeyTracker[K](max(opts.Workers, 0), opts.MaxAttempts, opts.DeadLetterCapacity)
 	if c.queue = opts.NewQueue(name, opts.RateLimiter); c.queue == nil {
 		misuse = append(misuse, errors.New("NewQueue returned nil"))
 		c.queue = defaultQueue(name, opts.RateLimiter)
 	}
+	c.extended, _ = c.queue.(extendedQueue[K])
 	c.get = func(context.Context) (K, bool) { return c.queue.Get() }
 	if opts.Lead != nil {
-		queue, ok := c.queue.(interface {
-			GetWithContext(context.Context) (K, bool)
-		})
-		if ok {
-			c.get = queue.GetWithContext
+		if c.extended == nil {
+			misuse = append(misuse, errors.New(
+				"option Lead needs a queue with GetWithContext, AddFailed and Snapshot"))
 		} else {
-			misuse = append(misuse, errors.New("option Lead needs a queue with the method GetWithContext"))
+			c.get = c.extended.GetWithContext
 		}
 	}
 	if err := errors.Join(misuse...); err != nil {
@@ -170,17 +160,17 @@ func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
 	return &DeadLetters[K]{keys: c.keys, queue: c.queue}
 }
 
-// Run waits for the caches, then reconciles until ctx ends and the running reconciles have returned.
-// It blocks.
+// Run waits for the caches, then reconciles until ctx ends and the running reconciles have
+// returned. It blocks.
 //
 // It returns nil after a stop, also if it was still waiting for the caches; a *CacheSyncError if a
 // cache did not sync in time; ErrStarted if it was called before; an error that lists what is wrong
 // with the arguments of New.
 func (c *Controller[K]) Run(ctx context.Context) error {
-	if !c.phase.CompareAndSwap(isNew, isWaiting) {
+	if !c.phase.CompareAndSwap(PhaseNew, PhaseWaiting) {
 		return fmt.Errorf("run controller %q: %w", c.name, ErrStarted)
 	}
-	defer c.phase.Store(isStopped)
+	defer c.phase.Store(PhaseStopped)
 	defer c.queue.ShutDown()
 	if c.misuse != nil {
 		return c.misuse
@@ -200,7 +190,7 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 		c.work(ctx, ctx)
 		return nil
 	}
-	c.phase.Store(isStandby)
+	c.phase.Store(PhaseStandby)
 	err := c.opts.Lead(ctx, func(led context.Context) { c.work(ctx, led) })
 	if err != nil {
 		return fmt.Errorf("run controller %q: lead: %w", c.name, err)
@@ -217,27 +207,27 @@ func (c *Controller[K]) work(run, led context.Context) {
 	s := c.newShift(run, led)
 	defer s.end()
 	defer s.leave()
-	if c.opts.Metrics != nil {
+	if c.opts.Metrics.Workers != nil {
 		c.opts.Metrics.Workers(c.opts.Workers)
 	}
 
 	logger := klog.FromContext(led)
 	logger.Info("Starting workers", "workers", c.opts.Workers)
-	c.phase.Store(isRunning)
-	for range c.opts.Workers {
-		s.workers.Go(func() { c.runWorker(s) })
+	c.phase.Store(PhaseRunning)
+	for worker := range c.opts.Workers {
+		s.workers.Go(func() { c.runWorker(s, int32(worker)) })
 	}
 	select {
 	case <-led.Done():
 	case <-s.term.Done():
 	}
 	if run.Err() != nil {
-		c.phase.Store(isStopping)
+		c.phase.Store(PhaseStopping)
 		c.queue.ShutDown()
 		grace := time.AfterFunc(c.opts.GracePeriod, s.end)
 		defer grace.Stop()
 	} else {
-		c.phase.Store(isStandby)
+		c.phase.Store(PhaseStandby)
 		s.end()
 		s.leave()
 	}

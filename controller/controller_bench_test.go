@@ -11,9 +11,9 @@ import (
 	clientgo "k8s.io/client-go/util/workqueue"
 )
 
-// BenchmarkReconcile takes 1000 keys through the workers of a reconcile that does nothing. client-go has no controller for
-// keys: its row is the loop that everybody writes around its queue, without logger, identity, panics, timeouts, attempts and
-// dead letters.
+// BenchmarkReconcile takes 1000 keys through the workers of a reconcile that does nothing.
+// client-go has no controller for keys: its row is the loop that everybody writes around its queue,
+// without logger, identity, panics, timeouts, attempts and dead letters.
 func BenchmarkReconcile(b *testing.B) {
 	for _, workers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("workers=%d/impl=ours", workers), func(b *testing.B) {
@@ -31,7 +31,9 @@ func BenchmarkReconcile(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("workers=%d/impl=client-go", workers), func(b *testing.B) {
 			var wave sync.WaitGroup
-			queue := clientgo.NewTypedRateLimitingQueue(clientgo.DefaultTypedControllerRateLimiter[string]())
+			queue := clientgo.NewTypedRateLimitingQueue(
+				clientgo.DefaultTypedControllerRateLimiter[string](),
+			)
 			reconcile := func(context.Context, string) error {
 				wave.Done()
 				return nil
@@ -63,7 +65,11 @@ func inWaves(b *testing.B, wave *sync.WaitGroup, add func(key string)) {
 	}
 }
 
-func handWrittenLoop(ctx context.Context, queue clientgo.TypedRateLimitingInterface[string], reconcile func(context.Context, string) error) {
+func handWrittenLoop(
+	ctx context.Context,
+	queue clientgo.TypedRateLimitingInterface[string],
+	reconcile func(context.Context, string) error,
+) {
 	for {
 		key, shutdown := queue.Get()
 		if shutdown {

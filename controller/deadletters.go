@@ -15,7 +15,7 @@ type Reason string
 const (
 	MaxAttempts Reason = "MaxAttempts" // Options.MaxAttempts calls failed, and nothing changed
 	Terminal    Reason = "Terminal"    // reconcile returned a TerminalError
-	Panicked    Reason = "Panicked"    // reconcile panicked under BuryPanic
+	Panicked    Reason = "Panicked"    // reconcile panicked under DeadLetterOnPanic
 )
 
 // Failure is one failed call of reconcile.
@@ -24,10 +24,11 @@ type Failure struct {
 	Time time.Time // when the call ended
 }
 
-// DeadLetter is a key that was given up, and why.
-type DeadLetter[K comparable] struct {
+// FailedKey is a key whose last calls of reconcile failed. It will be retried, or it was given up
+// and is a dead letter.
+type FailedKey[K comparable] struct {
 	Key      K
-	Reason   Reason
+	Reason   Reason  // why it was given up; "" if it will be retried
 	Attempts int     // failed calls in a row, at least 1
 	First    Failure // of these calls
 	Last     Failure
@@ -51,33 +52,26 @@ func (d *DeadLetters[K]) Len() int {
 	return len(d.keys.letters)
 }
 
-// Evicted counts the letters that ever had to make room for newer ones.
-func (d *DeadLetters[K]) Evicted() uint64 {
-	d.keys.mu.Lock()
-	defer d.keys.mu.Unlock()
-	return d.keys.evicted
-}
-
 // List returns copies of all letters, those given up first in front.
-func (d *DeadLetters[K]) List() []DeadLetter[K] {
+func (d *DeadLetters[K]) List() []FailedKey[K] {
 	d.keys.mu.Lock()
 	defer d.keys.mu.Unlock()
-	letters := make([]DeadLetter[K], 0, len(d.keys.letters))
+	letters := make([]FailedKey[K], 0, len(d.keys.letters))
 	for element := d.keys.order.Front(); element != nil; element = element.Next() {
-		letters = append(letters, *element.Value.(*DeadLetter[K]))
+		letters = append(letters, *element.Value.(*FailedKey[K]))
 	}
 	return letters
 }
 
 // Get returns a copy of key's letter, and whether there is one.
-func (d *DeadLetters[K]) Get(key K) (DeadLetter[K], bool) {
+func (d *DeadLetters[K]) Get(key K) (FailedKey[K], bool) {
 	d.keys.mu.Lock()
 	defer d.keys.mu.Unlock()
 	element, dead := d.keys.letters[key]
 	if !dead {
-		return DeadLetter[K]{}, false
+		return FailedKey[K]{}, false
 	}
-	return *element.Value.(*DeadLetter[K]), true
+	return *element.Value.(*FailedKey[K]), true
 }
 
 // Replay takes key's letter out and queues the key, with all its attempts before it and no delay
@@ -99,13 +93,12 @@ func (d *DeadLetters[K]) ReplayAll() int {
 // reconciled until it changes. It returns false, and does nothing, if there is no such letter.
 func (d *DeadLetters[K]) Discard(key K) bool {
 	d.keys.mu.Lock()
-	letter := d.keys.removeLetterLocked(key)
-	d.keys.mu.Unlock()
-	if letter == nil {
-		return false
+	dead := d.keys.removeLetterLocked(key)
+	d.keys.unlock()
+	if dead {
+		d.queue.Forget(key)
 	}
-	d.queue.Forget(key)
-	return true
+	return dead
 }
 
 // DiscardAll discards every letter and returns how many there were.

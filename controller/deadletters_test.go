@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last error, and rests until it
-// changes.
+// After MaxAttempts failures the key becomes a dead letter, which remembers the first and the last
+// error, and rests until it changes.
 func TestStory_ExhaustedKeyBecomesDeadLetter(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 3}, func(w *world) {
 		w.fails("a", 3)
@@ -49,7 +49,7 @@ func TestStory_ChangeRevivesDeadLetter(t *testing.T) {
 	})
 }
 
-// The change comes while the last attempt runs. What failed was the past, so nothing is given up.
+// A change during the last attempt: the attempt saw an older state, so the key is not given up.
 func TestStory_ChangeDuringLastAttemptIsNotLost(t *testing.T) {
 	for _, last := range []string{"hold then error", "hold then terminal"} {
 		t.Run(last, func(t *testing.T) {
@@ -66,7 +66,8 @@ func TestStory_ChangeDuringLastAttemptIsNotLost(t *testing.T) {
 	}
 }
 
-// A resync shows the handler an object that did not change. That wakes no dead letter, and counts no attempt anew.
+// A resync shows the handler an object that did not change. That wakes no dead letter, and counts
+// no attempt anew.
 func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 2}, func(w *world) {
 		w.fails("a", 2)
@@ -85,7 +86,7 @@ func TestStory_ResyncLeavesDeadLettersAlone(t *testing.T) {
 	})
 }
 
-// A delay that was asked for before the key was given up ends: nobody works on a dead letter.
+// A delay from before the key was given up ends: the dead letter is not reconciled.
 func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.answers("a", "after 1m", "terminal")
@@ -110,8 +111,8 @@ func TestStory_TerminalErrorIsGivenUpAtOnce(t *testing.T) {
 		w.deadLetters("a Terminal 2")
 		w.limiterCounts("a", 1)
 		letter, _ := w.c.DeadLetters().Get("a")
-		assert.False(t, IsTerminal(letter.First.Err))
-		assert.True(t, IsTerminal(letter.Last.Err))
+		assert.NotErrorIs(t, letter.First.Err, TerminalError(nil))
+		assert.ErrorIs(t, letter.Last.Err, TerminalError(nil))
 
 		w.change("a")
 		w.workerSaw("a: ok")
@@ -156,7 +157,7 @@ func TestStory_OldestDeadLetterMakesRoom(t *testing.T) {
 		w.change("b", "c")
 		w.deadLetters("b Terminal 1", "c Terminal 1")
 		w.limiterCounts("a", 0)
-		assert.EqualValues(t, 1, w.c.DeadLetters().Evicted())
+		assert.EqualValues(t, 1, w.c.Status().Evicted)
 		w.change("a")
 		w.workerSaw("a: error", "a: terminal", "b: terminal", "c: terminal", "a: ok")
 	})

@@ -46,7 +46,10 @@ func Example() {
 	}
 	c := controller.New("example", reconcile, controller.Options[string]{
 		MaxAttempts: 3,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Millisecond, time.Second),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Millisecond,
+			time.Second,
+		),
 		GracePeriod: time.Minute,
 	})
 
@@ -67,7 +70,8 @@ func Example() {
 	// ns/broken MaxAttempts 3 no image
 }
 
-// A key may be any comparable type. Two equal values are one key; two pointers to equal values would be two.
+// A key may be any comparable type. Two equal values are one key; two pointers to equal values
+// would be two.
 func ExampleNew() {
 	type request struct{ Namespace, Name string }
 	ctx, stop := context.WithCancel(quiet())
@@ -92,7 +96,7 @@ func ExampleNew() {
 // A terminal error is not tried again.
 func ExampleTerminalError() {
 	err := fmt.Errorf("parse spec: %w", controller.TerminalError(errors.New("no such field")))
-	fmt.Println(controller.IsTerminal(err), err)
+	fmt.Println(errors.Is(err, controller.TerminalError(nil)), err)
 	// Output: true parse spec: terminal error: no such field
 }
 

@@ -12,36 +12,34 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// EnqueueHandler enqueues the keys of the objects that an informer notifies about. It is an event handler for informers, ours
-// and client-go's alike. Controller.Handler and Controller.MapHandler make one.
+// EnqueueHandler is an event handler that enqueues keys of the objects it receives. It fits the
+// informers of package informer and of client-go. Controller.Handler and Controller.MapHandler make
+// one.
 //
-// An update that leaves the resourceVersion as it was is a Resync, every other notification an Enqueue. An update enqueues
-// the keys of both objects, so that the owner that was left learns of it too.
+// An update with an unchanged resourceVersion is a Resync, every other notification an Enqueue. An
+// update enqueues the keys of both objects, so that an owner that lost the object is reconciled.
 type EnqueueHandler[K comparable] struct {
 	controller *Controller[K]
 	keys       func(obj any) ([]K, error)
 }
 
-// Handler returns an event handler that enqueues key(obj). The object may be a tombstone, so use a key function that knows
-// them, such as store.DeletionHandlingMetaNamespaceKeyFunc. An error of key is logged, counted in Snapshot.KeyErrors, and
-// nothing is enqueued.
+// Handler returns an event handler that enqueues key(obj). The object may be a tombstone, so use a
+// key function for tombstones too, such as store.DeletionHandlingMetaNamespaceKeyFunc. An error of
+// key is logged and counted in Status.KeyErrors, and nothing is enqueued.
 func (c *Controller[K]) Handler(key func(obj any) (K, error)) EnqueueHandler[K] {
 	if key == nil {
 		return c.MapHandler(nil)
 	}
 	return c.MapHandler(func(obj any) ([]K, error) {
 		k, err := key(obj)
-		if err != nil {
-			return nil, err
-		}
-		return []K{k}, nil
+		return []K{k}, err
 	})
 }
 
-// MapHandler is Handler for objects that concern several keys, or none: the owners of a Pod, say.
+// MapHandler is Handler for objects that concern any number of keys, such as the owners of a Pod.
 func (c *Controller[K]) MapHandler(keys func(obj any) ([]K, error)) EnqueueHandler[K] {
 	if keys == nil {
-		keys = func(any) ([]K, error) { return nil, errors.New("the handler was given no key function") }
+		keys = func(any) ([]K, error) { return nil, errors.New("the handler has no key function") }
 	}
 	return EnqueueHandler[K]{controller: c, keys: keys}
 }
@@ -83,8 +81,8 @@ func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
 	return keys
 }
 
-// intake is the controller's queue as others see it: what they add is a change, while what the controller itself adds is a
-// retry.
+// intake is the controller's queue as callers see it: what they add is a change, while what the
+// controller itself adds is a retry.
 type intake[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	keys *keyTracker[K]

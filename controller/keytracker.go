@@ -5,142 +5,153 @@ package controller
 import (
 	"container/list"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// keyTracker holds what a controller remembers of its keys: those being reconciled, those that
-// failed and will be retried, and those that were given up.
+// keyTracker holds what a controller remembers of its keys: those that workers reconcile, those
+// that failed and will be retried, and those that were given up.
 //
 //	G1  A key is in at most one of failing and letters.
-//	G2  No key is in both running and letters.
-//	G3  failing[k].attempts >= 1, and < maxAttempts if there is a maximum.
+//	G2  No key of calls is in letters.
+//	G3  failing[k].Attempts >= 1, and < maxAttempts if there is a maximum.
 //	G4  len(letters) = order.Len() <= capacity; order is by the time at which the key was given up.
+//	G5  failed = len(failing) + len(letters) while mu is unlocked.
 //
-// A retry does not bring back a key that was given up, only a change does. A change during a run
-// counts as later than the state that the run saw.
+// A retry does not bring back a key that was given up, only a change does. A change during a call
+// counts as later than the state that the call saw.
+//
+// Most keys never fail, so the lock is taken only for keys that did. For its own key a worker reads
+// what the worker before it wrote (C1). A change finds a failure that is being noted: fail
+// publishes failed before it removes the call, and changed looks for the call first.
 type keyTracker[K comparable] struct {
 	maxAttempts int // 0: no maximum
 	capacity    int
 
-	mu       sync.Mutex
-	running  map[K]run[K]
-	failing  map[K]streak
-	letters  map[K]*list.Element // of *DeadLetter[K]
-	order    list.List
-	outcomes map[Outcome]uint64
-	evicted  uint64
+	calls    []atomic.Pointer[reconcileContext[K]] // by worker: the call that it makes, or nil
+	failed   atomic.Int64
+	outcomes outcomes
+
+	mu      sync.Mutex
+	failing map[K]*FailedKey[K]
+	letters map[K]*list.Element // of *FailedKey[K]
+	order   list.List
+	evicted uint64
 }
 
-// run is one call of reconcile that has not been settled.
-type run[K comparable] struct {
-	ctx     *reconcileContext[K]
-	since   time.Time
-	changed bool // the key was enqueued after the call began
-}
+// outcomes counts finished calls.
+type outcomes struct{ success, requeueAfter, failure atomic.Uint64 }
 
-// streak is the failures of a key since it last changed or succeeded.
-type streak struct {
-	attempts    int
-	first, last Failure
-}
-
-func (s streak) after(err error, now time.Time) streak {
-	s.attempts++
-	s.last = Failure{Err: err, Time: now}
-	if s.attempts == 1 {
-		s.first = s.last
+func (o *outcomes) add(outcome Outcome) {
+	switch outcome {
+	case OutcomeSuccess:
+		o.success.Add(1)
+	case OutcomeRequeueAfter:
+		o.requeueAfter.Add(1)
+	case OutcomeError:
+		o.failure.Add(1)
 	}
-	return s
 }
 
-func newKeyTracker[K comparable](maxAttempts, capacity int) *keyTracker[K] {
+func newKeyTracker[K comparable](workers, maxAttempts, capacity int) *keyTracker[K] {
 	return &keyTracker[K]{
 		maxAttempts: maxAttempts,
 		capacity:    capacity,
-		running:     map[K]run[K]{},
-		failing:     map[K]streak{},
+		calls:       make([]atomic.Pointer[reconcileContext[K]], workers),
+		failing:     map[K]*FailedKey[K]{},
 		letters:     map[K]*list.Element{},
-		outcomes:    map[Outcome]uint64{},
 	}
+}
+
+// publishLocked keeps G5.
+func (k *keyTracker[K]) publishLocked() { k.failed.Store(int64(len(k.failing) + len(k.letters))) }
+
+func (k *keyTracker[K]) unlock() {
+	k.publishLocked()
+	k.mu.Unlock()
 }
 
 // changed notes a change of key: its failures no longer count.
 func (k *keyTracker[K]) changed(key K) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r, ok := k.running[key]; ok {
-		r.changed = true
-		k.running[key] = r
+	for i := range k.calls {
+		if call := k.calls[i].Load(); call != nil && call.key == key {
+			k.mu.Lock()
+			call.changed = true
+			k.mu.Unlock()
+		}
 	}
-	delete(k.failing, key)
-	k.removeLetterLocked(key)
+	k.forget(key)
 }
 
-// begin starts a run, unless its key is a dead letter.
-func (k *keyTracker[K]) begin(r *reconcileContext[K], now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if _, dead := k.letters[r.key]; dead {
+// begin notes that a worker begins a call, unless the key is a dead letter.
+func (k *keyTracker[K]) begin(call *reconcileContext[K]) bool {
+	if k.isDead(call.key) {
 		return false
 	}
-	k.running[r.key] = run[K]{ctx: r, since: now}
+	k.calls[call.worker].Store(call)
 	return true
 }
 
-// succeeded ends a run that returned no error.
-func (k *keyTracker[K]) succeeded(key K, outcome Outcome) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.outcomes[outcome]++
-	delete(k.running, key)
-	delete(k.failing, key)
+// finish ends a call after which the failures of its key no longer count.
+func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
+	k.outcomes.add(outcome)
+	k.calls[call.worker].Store(nil)
+	if k.failed.Load() > 0 {
+		k.mu.Lock()
+		defer k.unlock()
+		delete(k.failing, call.key)
+	}
 }
 
-// failed ends a run that returned err. If the key is given up, failed returns its dead letter and
-// the letter that was evicted for it, if any.
+// fail ends a call that returned err. If the key is given up, fail returns its dead letter and the
+// letter that was evicted for it, if any.
 //
 // giveUp is a reason not to retry; with "", the number of attempts decides. After a change during
-// the run the failure does not count: the key is queued already, and the run saw an old state.
-func (k *keyTracker[K]) failed(key K, err error, giveUp Reason, now time.Time) (buried, evicted *DeadLetter[K]) {
+// the call the failure does not count: the key is queued already, and the call saw an old state.
+func (k *keyTracker[K]) fail(
+	call *reconcileContext[K], err error, giveUp Reason, now time.Time,
+) (letter, evicted *FailedKey[K]) {
+	k.outcomes.add(OutcomeError)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.outcomes[OutcomeError]++
-	changed := k.running[key].changed
-	delete(k.running, key)
-	if changed {
+	defer k.calls[call.worker].Store(nil)
+	defer k.publishLocked() // first: see above
+	if call.changed {
 		return nil, nil
 	}
-	s := k.failing[key].after(err, now)
-	if giveUp == "" && k.maxAttempts > 0 && s.attempts >= k.maxAttempts {
+	f := k.failing[call.key]
+	if f == nil {
+		f = &FailedKey[K]{Key: call.key, First: Failure{Err: err, Time: now}}
+		k.failing[call.key] = f
+	}
+	f.Attempts++
+	f.Last = Failure{Err: err, Time: now}
+	if giveUp == "" && k.maxAttempts > 0 && f.Attempts >= k.maxAttempts {
 		giveUp = MaxAttempts
 	}
 	if giveUp == "" {
-		k.failing[key] = s
 		return nil, nil
 	}
-	delete(k.failing, key)
-	letter := &DeadLetter[K]{Key: key, Reason: giveUp, Attempts: s.attempts, First: s.first, Last: s.last}
-	return letter, k.addLetterLocked(letter)
+	f.Reason = giveUp
+	delete(k.failing, call.key)
+	return f, k.addLetterLocked(f)
 }
 
-// abandoned ends a run that failed, and forgets its key's failures.
-func (k *keyTracker[K]) abandoned(key K) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.outcomes[OutcomeError]++
-	delete(k.running, key)
-	delete(k.failing, key)
-}
-
-// forget drops everything about key except a run.
+// forget drops everything about key except a call.
 func (k *keyTracker[K]) forget(key K) {
+	if k.failed.Load() == 0 {
+		return
+	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
+	defer k.unlock()
 	delete(k.failing, key)
 	k.removeLetterLocked(key)
 }
 
 func (k *keyTracker[K]) isDead(key K) bool {
+	if k.failed.Load() == 0 {
+		return false
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, dead := k.letters[key]
@@ -149,9 +160,9 @@ func (k *keyTracker[K]) isDead(key K) bool {
 
 // addLetterLocked adds the letter of a key that has none, and returns the one that was evicted for
 // it, if any.
-func (k *keyTracker[K]) addLetterLocked(letter *DeadLetter[K]) (evicted *DeadLetter[K]) {
+func (k *keyTracker[K]) addLetterLocked(letter *FailedKey[K]) (evicted *FailedKey[K]) {
 	if k.order.Len() >= k.capacity {
-		evicted = k.order.Front().Value.(*DeadLetter[K])
+		evicted = k.order.Front().Value.(*FailedKey[K])
 		k.removeLetterLocked(evicted.Key)
 		k.evicted++
 	}
@@ -159,11 +170,12 @@ func (k *keyTracker[K]) addLetterLocked(letter *DeadLetter[K]) (evicted *DeadLet
 	return evicted
 }
 
-func (k *keyTracker[K]) removeLetterLocked(key K) (letter *DeadLetter[K]) {
+// removeLetterLocked reports whether there was a letter.
+func (k *keyTracker[K]) removeLetterLocked(key K) bool {
 	element, dead := k.letters[key]
-	if !dead {
-		return nil
+	if dead {
+		delete(k.letters, key)
+		k.order.Remove(element)
 	}
-	delete(k.letters, key)
-	return k.order.Remove(element).(*DeadLetter[K])
+	return dead
 }

@@ -57,7 +57,7 @@ func (o *office) elect() {
 	synctest.Wait()
 }
 
-// Who does not lead keeps its caches warm and its queue filled. Who is elected works it off.
+// A replica that does not lead fills its caches and its queue. When elected, it handles the queue.
 func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead}, func(w *world) {
@@ -97,7 +97,7 @@ func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
 	})
 }
 
-// The work has returned only when no reconcile runs any more: until then, nobody else may begin.
+// The work returns when no reconcile runs any more: until then, no other replica may begin.
 func TestStory_TermEndsAfterItsWork(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead}, func(w *world) {
@@ -194,9 +194,10 @@ type plainQueue struct {
 func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 	c := New("c", noop, Options[string]{
 		Lead: new(office).lead,
-		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+		NewQueue: func(_ string, limiter stringLimiter) stringQueue {
 			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter)}
 		},
 	})
-	assert.ErrorContains(t, c.Run(quiet(t.Context())), "option Lead needs a queue with the method GetWithContext")
+	err := c.Run(quiet(t.Context()))
+	assert.ErrorContains(t, err, "option Lead needs a queue with GetWithContext")
 }

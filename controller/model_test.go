@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -116,7 +117,7 @@ func (m *model) end(key string, err error) error {
 	}
 	k.attempts++
 	switch {
-	case IsTerminal(err):
+	case errors.Is(err, TerminalError(nil)):
 		k.dead = Terminal
 	case k.attempts == m.maxAttempts:
 		k.dead = MaxAttempts
@@ -166,7 +167,8 @@ func (m *model) compare(c *Controller[string]) {
 	require.Equal(m.t, m.calls, finished, "each call has one outcome")
 }
 
-// Random changes, resyncs, replays and time, against the model; over our queue and over client-go's.
+// Random changes, resyncs, replays and time, against the model; over our queue and over
+// client-go's.
 func TestModel(t *testing.T) {
 	for _, impl := range []string{"ours", "client-go"} {
 		for seed := range uint64(40) {
@@ -179,7 +181,12 @@ func TestModel(t *testing.T) {
 
 func runModel(t *testing.T, impl string, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 1)), keys: map[string]*modelKey{}, maxAttempts: rng.IntN(4)}
+	m := &model{
+		t:           t,
+		rng:         rand.New(rand.NewPCG(seed, 1)),
+		keys:        map[string]*modelKey{},
+		maxAttempts: rng.IntN(4),
+	}
 	opts := Options[string]{Workers: 1 + rng.IntN(4), MaxAttempts: m.maxAttempts}
 	if impl != "ours" {
 		opts.NewQueue = clientGoQueue
@@ -234,10 +241,18 @@ func step(t *testing.T, w *world, m *model, key string, rng *rand.Rand) {
 // Everybody does everything at once. C1 and C2 hold, and at the end nothing is left.
 func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &model{t: t, rng: rand.New(rand.NewPCG(1, 1)), keys: map[string]*modelKey{}, maxAttempts: 2}
+		m := &model{
+			t:           t,
+			rng:         rand.New(rand.NewPCG(1, 1)),
+			keys:        map[string]*modelKey{},
+			maxAttempts: 2,
+		}
 		c := New("concurrent", m.concurrentReconcile, Options[string]{
 			Workers: 4, MaxAttempts: m.maxAttempts, DeadLetterCapacity: 3,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Nanosecond, time.Microsecond),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Nanosecond,
+				time.Microsecond,
+			),
 		})
 		ctx, cancel := context.WithCancel(quiet(t.Context()))
 		var all sync.WaitGroup
@@ -258,7 +273,8 @@ func TestConcurrentUse(t *testing.T) {
 	})
 }
 
-// concurrentReconcile fails at random. It keeps no count of attempts, for others change the key at any moment.
+// concurrentReconcile fails at random. It keeps no count of attempts, for others change the key at
+// any moment.
 func (m *model) concurrentReconcile(_ context.Context, key string) (Result, error) {
 	m.mu.Lock()
 	k := m.key(key)

@@ -43,17 +43,23 @@ type Options[K comparable] struct {
 	// ReconcileTimeout ends the context of one call of reconcile. It cannot end the call itself: a
 	// reconcile that ignores its context keeps its worker. 0 means no limit.
 	ReconcileTimeout time.Duration
-	// Panic decides what happens after a reconcile panics, or calls runtime.Goexit.
+	// Panic decides what happens after a reconcile panics, or calls runtime.Goexit. The default
+	// is controller-runtime's: one bad object must not stop the controller. (A panic of an event
+	// handler ends the process unless informer.HandlerOptions.SkipPanics is set, as in client-go.)
 	Panic PanicPolicy
 
 	// RateLimiter paces the retries of failed keys. A workqueue.ErrorRateLimiter decides by the
 	// error. Nil means workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
 	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a
-	// change supersedes a pending retry (AddSupersedesDelayed). Failed keys go to the queue's
-	// method AddFailed(key, err) if it has one, otherwise to AddRateLimited. Nil means
+	// change supersedes a pending retry (AddSupersedesDelayed). Nil means
 	// workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
-	NewQueue func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K]
+	//
+	// A queue of another package is used through this interface alone: then Lead is refused, the
+	// rate limiter does not see the errors, and Snapshots do not contain the queued keys.
+	NewQueue func(
+		name string, limiter workqueue.TypedRateLimiter[K],
+	) workqueue.TypedRateLimitingInterface[K]
 
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before
 	// the key becomes a dead letter. 0 means that failures are retried for ever.
@@ -81,21 +87,54 @@ type Options[K comparable] struct {
 	// the context of Run ends. Delayed keys are not waited for.
 	Drain bool
 
-	// Metrics receives each reconcile's outcome. Nil costs nothing.
+	// Metrics receives each reconcile's outcome.
 	Metrics Metrics
+}
+
+// Metrics receives what a controller does. A nil field is not measured. The functions are called by
+// the workers, at the same time, with no lock held, and should return at once.
+type Metrics struct {
+	// Workers is called with the number of workers when they start.
+	Workers func(count int)
+	// Begin is called before each reconcile.
+	Begin func()
+	// End is called after each reconcile, when the controller has acted on its result.
+	End func(report Report)
+}
+
+// Report describes one call of reconcile that has ended.
+type Report struct {
+	Outcome    Outcome
+	Took       time.Duration
+	Terminal   bool   // the error is a TerminalError
+	Panicked   bool   // reconcile panicked or called runtime.Goexit
+	TimedOut   bool   // Options.ReconcileTimeout passed, even if no error was returned
+	DeadLetter Reason // the reason if the key became a dead letter, otherwise ""
+	Evicted    bool   // the oldest dead letter was dropped for it
 }
 
 // PanicPolicy decides what happens after a reconcile panics.
 type PanicPolicy int
 
 const (
-	// RetryPanic makes the panic an error like any other: a *PanicError.
-	RetryPanic PanicPolicy = iota
-	// BuryPanic makes the key a dead letter at once, since the same input tends to panic again.
-	BuryPanic
-	// CrashOnPanic lets the panic end the process. A Goexit is an error, as under RetryPanic.
+	// RetryOnPanic makes the panic an error like any other: a *PanicError.
+	RetryOnPanic PanicPolicy = iota
+	// DeadLetterOnPanic gives the key up at once, since the same input tends to panic again.
+	DeadLetterOnPanic
+	// CrashOnPanic lets the panic end the process. A Goexit is an error, as under RetryOnPanic.
 	CrashOnPanic
 )
+
+// extendedQueue is what the queues of package workqueue have beside client-go's interface. A queue
+// that wraps one should forward these methods, as package trace's does.
+type extendedQueue[K comparable] interface {
+	// GetWithContext is Get for a worker that also stops when ctx ends.
+	GetWithContext(ctx context.Context) (key K, shutdown bool)
+	// AddFailed is AddRateLimited for a rate limiter that decides by the error.
+	AddFailed(key K, err error)
+	// Snapshot returns the queued and the waiting keys.
+	Snapshot() workqueue.Snapshot[K]
+}
 
 // check lists what is wrong.
 func (o *Options[K]) check() []error {
@@ -120,7 +159,7 @@ func (o *Options[K]) check() []error {
 			wrong = append(wrong, fmt.Errorf("WaitFor[%d] is nil", i))
 		}
 	}
-	if o.Panic < RetryPanic || o.Panic > CrashOnPanic {
+	if o.Panic < RetryOnPanic || o.Panic > CrashOnPanic {
 		wrong = append(wrong, fmt.Errorf("there is no PanicPolicy %d", o.Panic))
 	}
 	if o.Drain && o.GracePeriod == 0 {
@@ -147,6 +186,9 @@ func (o *Options[K]) setDefaults() {
 	}
 }
 
-func defaultQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[K]{Name: name})
+func defaultQueue[K comparable](
+	name string, limiter workqueue.TypedRateLimiter[K],
+) workqueue.TypedRateLimitingInterface[K] {
+	config := workqueue.TypedRateLimitingQueueConfig[K]{Name: name}
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
 }

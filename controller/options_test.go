@@ -18,39 +18,35 @@ import (
 func noop(context.Context, string) (Result, error) { return Result{}, nil }
 
 func TestMisuseIsReportedByRun(t *testing.T) {
-	for name, tc := range map[string]struct {
-		name      string
-		reconcile ReconcileFunc[string]
-		opts      Options[string]
-		want      string
-	}{
-		"no name":                     {"", noop, Options[string]{}, "the name is empty"},
-		"nil reconcile":               {"c", nil, Options[string]{}, "reconcile is nil"},
-		"negative workers":            {"c", noop, Options[string]{Workers: -1}, "Workers is negative"},
-		"negative cache timeout":      {"c", noop, Options[string]{CacheSyncTimeout: -1}, "CacheSyncTimeout is negative"},
-		"negative reconcile timeout":  {"c", noop, Options[string]{ReconcileTimeout: -1}, "ReconcileTimeout is negative"},
-		"negative attempts":           {"c", noop, Options[string]{MaxAttempts: -1}, "MaxAttempts is negative"},
-		"negative capacity":           {"c", noop, Options[string]{DeadLetterCapacity: -1}, "DeadLetterCapacity is negative"},
-		"negative grace period":       {"c", noop, Options[string]{GracePeriod: -1}, "GracePeriod is negative"},
-		"drain without grace period":  {"c", noop, Options[string]{Drain: true}, "option Drain needs a GracePeriod"},
-		"nil cache":                   {"c", noop, Options[string]{WaitFor: []Synced{newCache("a"), nil}}, "WaitFor[1] is nil"},
-		"unknown panic policy":        {"c", noop, Options[string]{Panic: 7}, "there is no PanicPolicy 7"},
-		"NewQueue that returns nil":   {"c", noop, Options[string]{NewQueue: noQueue}, "NewQueue returned nil"},
-		"everything wrong is listed ": {"", nil, Options[string]{}, "the name is empty\nreconcile is nil"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := New(tc.name, tc.reconcile, tc.opts)
+	check := func(want, name string, reconcile ReconcileFunc[string], opts Options[string]) {
+		t.Run(want, func(t *testing.T) {
+			c := New(name, reconcile, opts)
 			c.Enqueue("a") // harmless
-			assert.ErrorContains(t, c.Run(t.Context()), tc.want)
+			assert.ErrorContains(t, c.Run(t.Context()), want)
 			assert.True(t, c.Queue().ShuttingDown())
 			assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
 		})
 	}
+	check("the name is empty", "", noop, Options[string]{})
+	check("reconcile is nil", "c", nil, Options[string]{})
+	check("the name is empty\nreconcile is nil", "", nil, Options[string]{})
+	for want, opts := range map[string]Options[string]{
+		"Workers is negative":              {Workers: -1},
+		"CacheSyncTimeout is negative":     {CacheSyncTimeout: -1},
+		"ReconcileTimeout is negative":     {ReconcileTimeout: -1},
+		"MaxAttempts is negative":          {MaxAttempts: -1},
+		"DeadLetterCapacity is negative":   {DeadLetterCapacity: -1},
+		"GracePeriod is negative":          {GracePeriod: -1},
+		"option Drain needs a GracePeriod": {Drain: true},
+		"WaitFor[1] is nil":                {WaitFor: []Synced{newCache("a"), nil}},
+		"there is no PanicPolicy 7":        {Panic: 7},
+		"NewQueue returned nil":            {NewQueue: noQueue},
+	} {
+		check(want, "c", noop, opts)
+	}
 }
 
-func noQueue(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-	return nil
-}
+func noQueue(string, stringLimiter) stringQueue { return nil }
 
 func TestDefaults(t *testing.T) {
 	c := New("c", noop, Options[string]{})
@@ -60,7 +56,9 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 1000, c.opts.DeadLetterCapacity)
 	assert.NotNil(t, c.opts.RateLimiter)
 	assert.Equal(t, "c", c.Name())
-	assert.Equal(t, Snapshot[string]{Name: "c", Phase: PhaseNew, Outcomes: map[Outcome]uint64{}}, c.Snapshot())
+	assert.Equal(t, Snapshot[string]{
+		Status: Status{Name: "c", Phase: PhaseNew}, Outcomes: map[Outcome]uint64{},
+	}, c.Snapshot())
 }
 
 // The zero value of a key type is a key like any other.
@@ -77,15 +75,19 @@ func TestZeroKey(t *testing.T) {
 // Keys are compared with ==, so that pointers to equal values are different keys. Use the values.
 func TestPointerKeysAreDifferentKeys(t *testing.T) {
 	type request struct{ namespace, name string }
-	c := New("pointers", func(context.Context, *request) (Result, error) { return Result{}, nil }, Options[*request]{})
+	c := New(
+		"pointers",
+		func(context.Context, *request) (Result, error) { return Result{}, nil },
+		Options[*request]{},
+	)
 	defer c.Queue().ShutDown()
 	c.Enqueue(&request{"ns", "a"})
 	c.Enqueue(&request{"ns", "a"})
 	assert.Equal(t, 2, c.Queue().Len())
 }
 
-// A server asks for a pause of a day. The limiter's MaxDelay is a minute: the key is tried again after
-// a minute.
+// A server asks for a pause of a day. The limiter's MaxDelay is a minute: the key is tried again
+// after a minute.
 func TestStory_ServersPauseIsLimited(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
 		workqueue.ErrorDelays{MaxDelay: time.Minute})
@@ -102,7 +104,8 @@ func TestStory_ServersPauseIsLimited(t *testing.T) {
 	})
 }
 
-// A rate limiter may decide by the error: a conflict is tried again after one second, throttling after thirty.
+// A rate limiter may decide by the error: a conflict is tried again after one second, throttling
+// after thirty.
 func TestStory_LimiterDecidesByError(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errBoom)

@@ -24,8 +24,9 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// handWritten is the controller that posts show, with their names: a handler puts keys into a queue, workers take them,
-// look the object up, and try again later if they fail. controller.New is this loop, finished.
+// handWritten is the controller that posts show, with their names: a handler puts keys into a
+// queue, workers take them, look the object up, and try again later if they fail. controller.New is
+// this loop, finished.
 type handWritten struct {
 	podInformer informer.SharedIndexInformer
 	podsLister  store.Lister[*corev1.Pod]
@@ -41,8 +42,13 @@ func newHandWritten(lw reflector.ListerWatcher) (*handWritten, error) {
 	})
 	c := &handWritten{
 		podInformer: pods,
-		podsLister:  store.NewLister[*corev1.Pod](pods.GetIndexer(), schema.GroupResource{Resource: "pods"}),
-		workqueue:   workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
+		podsLister: store.NewLister[*corev1.Pod](
+			pods.GetIndexer(),
+			schema.GroupResource{Resource: "pods"},
+		),
+		workqueue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+		),
 	}
 	_, err := pods.AddEventHandler(informer.ResourceEventHandlerFuncs{
 		AddFunc:    c.enqueue,
@@ -114,17 +120,29 @@ func (c *handWritten) syncHandler(key string) error {
 	return c.sync(pod)
 }
 
-// The loop that posts write by hand: the first try fails and is repeated, then the object is deleted.
+// The loop that posts write by hand: the first try fails and is repeated, then the object is
+// deleted.
 func Example_handWritten() {
 	ctx, stop := context.WithCancel(quiet())
 	defer stop()
-	podA := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "NamespaceA", Name: "PodA", ResourceVersion: "10245"}}
+	podA := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       "NamespaceA",
+			Name:            "PodA",
+			ResourceVersion: "10245",
+		},
+	}
 	server := watch.NewFake()
 	c, err := newHandWritten(&reflector.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10245"}, Items: []corev1.Pod{podA}}, nil
+			return &corev1.PodList{
+				ListMeta: metav1.ListMeta{ResourceVersion: "10245"},
+				Items:    []corev1.Pod{podA},
+			}, nil
 		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return server, nil },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return server, nil
+		},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -13,17 +13,19 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// kubernetes/kubernetes#110696, kubernetes/kubernetes#138743: keys that failed, and whose objects were deleted then, stayed in
-// the rate limiter for ever.
+// kubernetes/kubernetes#110696, kubernetes/kubernetes#138743: keys that failed, and whose objects
+// were deleted then, stayed in the rate limiter for ever.
 func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 	var deleted atomic.Bool
 	for name, tc := range map[string]struct {
 		opts         Options[string]
 		afterDeletes string // what reconcile answers then
 	}{
-		"reconcile cleans up":              {Options[string]{}, "ok"},
-		"reconcile fails until given up":   {Options[string]{MaxAttempts: 3}, "error"},
-		"reconcile fails for what is gone": {Options[string]{Exists: func(string) bool { return !deleted.Load() }}, "error"},
+		"reconcile cleans up":            {Options[string]{}, "ok"},
+		"reconcile fails until given up": {Options[string]{MaxAttempts: 3}, "error"},
+		"reconcile fails for a deleted object": {
+			Options[string]{Exists: func(string) bool { return !deleted.Load() }}, "error",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deleted.Store(false)
@@ -45,15 +47,16 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#126027: a key that waits for its retry changes, and is reconciled both now and when the wait ends. A
-// queue with AddSupersedesDelayed takes the change for both.
+// kubernetes/kubernetes#126027: a key that waits for its retry changes, and is reconciled both now
+// and when the wait ends. A queue with AddSupersedesDelayed takes the change for both.
 func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
 	for _, supersedes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("AddSupersedesDelayed=%t", supersedes), func(t *testing.T) {
-			newQueue := func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-				return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
+			newQueue := func(name string, limiter stringLimiter) stringQueue {
+				config := workqueue.TypedRateLimitingQueueConfig[string]{
 					Name: name, AddSupersedesDelayed: supersedes,
-				})
+				}
+				return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
 			}
 			story(t, Options[string]{NewQueue: newQueue}, func(w *world) {
 				w.fails("a", 1)
@@ -72,7 +75,8 @@ func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#141079: a drain returned while keys were queued that no worker had taken yet. Run waits for them all.
+// kubernetes/kubernetes#141079: a drain returned while keys were queued that no worker had taken
+// yet. Run waits for them all.
 func TestRegress141079_DrainWaitsForQueuedKeys(t *testing.T) {
 	story(t, Options[string]{GracePeriod: time.Hour, Drain: true}, func(w *world) {
 		var keys, want []string

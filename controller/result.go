@@ -4,33 +4,32 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
 
-// ReconcileFunc makes the world fit what key stands for. It is called by several workers at once,
-// but never for one key twice at the same time. The context carries the logger (klog.FromContext)
-// with key and reconcileID, ends with Options.GracePeriod and Options.ReconcileTimeout, and should
-// be given to whatever the function calls.
+// ReconcileFunc brings the cluster to the state that the object with this key asks for. Several
+// workers call it at once, but never for one key twice at the same time. The context carries the
+// logger (klog.FromContext) with key and reconcileID, and ends with Options.GracePeriod and
+// Options.ReconcileTimeout. Pass it to every call.
 //
-// What an answer means, in the order in which it is decided:
+// What a result means, in the order in which it is decided:
 //
-//	error, TerminalError inside it   not tried again; the key becomes a dead letter; the rate limiter does not forget it
-//	error                            AddRateLimited: tried again when the rate limiter allows; RequeueAfter is ignored
-//	Result with RequeueAfter > 0     Forget and AddAfter: called again after that time
-//	anything else                    Forget: nothing more to do until the next change
+//	an error with a TerminalError in it   the key becomes a dead letter; the limiter keeps its count
+//	any other error                       AddRateLimited; RequeueAfter is ignored
+//	RequeueAfter > 0                      Forget and AddAfter: called again after that time
+//	anything else                         Forget: nothing until the next change
 //
-// A thing that no longer exists is no error: clean up and return nil.
+// An object that no longer exists is not an error: clean up and return nil.
 type ReconcileFunc[K comparable] func(ctx context.Context, key K) (Result, error)
 
-// Result says when to call again. Its zero value: when something changes.
+// Result asks for another call. The zero value asks for one at the next change.
 type Result struct {
-	// RequeueAfter asks for another call after this time, at the latest. 0 and less ask for none.
+	// RequeueAfter is the time after which reconcile is called again, at the latest, if positive.
 	RequeueAfter time.Duration
 }
 
-// Outcome is what came of one call of reconcile. The values are those of the label "result" of
+// Outcome classifies a finished call of reconcile. The values are those of the label "result" of
 // controller_runtime_reconcile_total.
 type Outcome string
 
@@ -41,15 +40,9 @@ const (
 	OutcomeError        Outcome = "error"
 )
 
-// TerminalError marks err as one that trying again will not cure. IsTerminal recognises it however
-// deeply it is wrapped. TerminalError(nil) is an error too.
+// TerminalError marks err as one that a retry cannot cure. errors.Is(err, TerminalError(nil))
+// reports whether err is or wraps such an error. TerminalError(nil) is an error too.
 func TerminalError(err error) error { return &terminalError{err: err} }
-
-// IsTerminal tells whether err is, or wraps, a TerminalError.
-func IsTerminal(err error) bool {
-	var terminal *terminalError
-	return errors.As(err, &terminal)
-}
 
 type terminalError struct{ err error }
 
@@ -62,7 +55,7 @@ func (e *terminalError) Error() string {
 
 func (e *terminalError) Unwrap() error { return e.err }
 
-// Is makes errors.Is(err, TerminalError(nil)) say what IsTerminal says.
+// Is makes every TerminalError equal to TerminalError(nil) for errors.Is.
 func (e *terminalError) Is(target error) bool {
 	_, terminal := target.(*terminalError)
 	return terminal
@@ -71,7 +64,7 @@ func (e *terminalError) Is(target error) bool {
 // PanicError is the error of a reconcile that panicked, or that ended its goroutine with
 // runtime.Goexit, as testing's FailNow does.
 type PanicError struct {
-	Value any    // what was given to panic, or an error that names Goexit
+	Value any    // the argument of panic, or an error that names Goexit
 	Stack []byte // of the goroutine that panicked
 }
 

@@ -86,36 +86,36 @@ func TestResultRules(t *testing.T) {
 		},
 		"terminal error is not forgotten by the limiter": {
 			err:  TerminalError(errBoom),
-			want: Report{Outcome: OutcomeError, Terminal: true, Buried: Terminal},
+			want: Report{Outcome: OutcomeError, Terminal: true, DeadLetter: Terminal},
 		},
 		"terminal error inside another": {
 			err:  errors.Join(errBoom, fmt.Errorf("apply: %w", TerminalError(errBoom))),
-			want: Report{Outcome: OutcomeError, Terminal: true, Buried: Terminal},
+			want: Report{Outcome: OutcomeError, Terminal: true, DeadLetter: Terminal},
 		},
 		"terminal error without a cause": {
 			err:  TerminalError(nil),
-			want: Report{Outcome: OutcomeError, Terminal: true, Buried: Terminal},
+			want: Report{Outcome: OutcomeError, Terminal: true, DeadLetter: Terminal},
 		},
 		"panic": {
 			panics:    true,
 			wantCalls: []string{"AddRateLimited"},
 			want:      Report{Outcome: OutcomeError, Panicked: true},
 		},
-		"panic under BuryPanic": {
+		"panic under DeadLetterOnPanic": {
 			panics:    true,
-			opts:      Options[string]{Panic: BuryPanic},
+			opts:      Options[string]{Panic: DeadLetterOnPanic},
 			wantCalls: []string{"Forget"},
-			want:      Report{Outcome: OutcomeError, Panicked: true, Buried: Panicked},
+			want:      Report{Outcome: OutcomeError, Panicked: true, DeadLetter: Panicked},
 		},
 		"last attempt": {
 			err:       errBoom,
 			opts:      Options[string]{MaxAttempts: 1},
 			wantCalls: []string{"Forget"},
-			want:      Report{Outcome: OutcomeError, Buried: MaxAttempts},
+			want:      Report{Outcome: OutcomeError, DeadLetter: MaxAttempts},
 		},
 		"a reconcile that returns a PanicError has not panicked": {
 			err:       &PanicError{Value: "x"},
-			opts:      Options[string]{Panic: BuryPanic},
+			opts:      Options[string]{Panic: DeadLetterOnPanic},
 			wantCalls: []string{"AddRateLimited"},
 			want:      Report{Outcome: OutcomeError},
 		},
@@ -124,8 +124,8 @@ func TestResultRules(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, Options[string]{})
 				queue := &recordingQueue{}
-				tc.opts.Metrics = w
-				tc.opts.NewQueue = func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+				tc.opts.Metrics.End = w.end
+				tc.opts.NewQueue = func(name string, limiter stringLimiter) stringQueue {
 					queue.TypedRateLimitingInterface = defaultQueue(name, limiter)
 					return queue
 				}
@@ -139,9 +139,13 @@ func TestResultRules(t *testing.T) {
 				defer w.c.queue.ShutDown()
 				w.c.Enqueue("a")
 				ctx := klog.NewContext(t.Context(), klog.Logger{})
-				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx)))
+				assert.True(t, w.c.processNextWorkItem(w.c.newShift(ctx, ctx), 0))
 
-				assert.Equal(t, append(append([]string{"Get"}, tc.wantCalls...), "Done"), queue.calls)
+				assert.Equal(
+					t,
+					append(append([]string{"Get"}, tc.wantCalls...), "Done"),
+					queue.calls,
+				)
 				assert.Equal(t, []Report{tc.want}, w.reported())
 			})
 		})
@@ -151,13 +155,10 @@ func TestResultRules(t *testing.T) {
 func TestTerminalError(t *testing.T) {
 	err := fmt.Errorf("apply: %w", TerminalError(errBoom))
 	assert.EqualError(t, err, "apply: terminal error: boom")
-	assert.True(t, IsTerminal(err))
 	assert.ErrorIs(t, err, TerminalError(nil))
 	assert.ErrorIs(t, err, errBoom)
 
 	assert.EqualError(t, TerminalError(nil), "terminal error")
-	assert.False(t, IsTerminal(errBoom))
-	assert.False(t, IsTerminal(nil))
 	assert.NotErrorIs(t, errBoom, TerminalError(nil))
 }
 
@@ -168,10 +169,18 @@ func TestPanicErrorUnwrapsErrorsAlone(t *testing.T) {
 
 // CrashOnPanic leaves the panic to the runtime, and the key is not in processing for ever.
 func TestCrashOnPanic(t *testing.T) {
-	c := New("crash", func(context.Context, string) (Result, error) { panic("x") }, Options[string]{Panic: CrashOnPanic})
+	c := New(
+		"crash",
+		func(context.Context, string) (Result, error) { panic("x") },
+		Options[string]{Panic: CrashOnPanic},
+	)
 	defer c.queue.ShutDown()
 	c.Enqueue("a")
-	assert.PanicsWithValue(t, "x", func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context())) })
+	assert.PanicsWithValue(
+		t,
+		"x",
+		func() { c.processNextWorkItem(c.newShift(t.Context(), t.Context()), 0) },
+	)
 	c.Enqueue("a")
 	assert.Equal(t, 1, c.queue.Len())
 }
@@ -197,8 +206,20 @@ func TestReconcileContext(t *testing.T) {
 		require.Len(t, ids, 2)
 		assert.NotEqual(t, ids[0], ids[1])
 		for i, key := range []string{"a", "b"} {
-			assert.Contains(t, log.String(), fmt.Sprintf(`"hello" controller="story" key="%s" reconcileID="%s"`, key, ids[i]))
-			assert.Contains(t, log.String(), fmt.Sprintf(`trying again later" err="boom" controller="story" key="%s" reconcileID="%s"`, key, ids[i]))
+			assert.Contains(
+				t,
+				log.String(),
+				fmt.Sprintf(`"hello" controller="story" key="%s" reconcileID="%s"`, key, ids[i]),
+			)
+			assert.Contains(
+				t,
+				log.String(),
+				fmt.Sprintf(
+					`trying again later" err="boom" controller="story" key="%s" reconcileID="%s"`,
+					key,
+					ids[i],
+				),
+			)
 		}
 	})
 }

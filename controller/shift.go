@@ -5,6 +5,12 @@ package controller
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/klog/v2"
 
 	"example.com/informerstack/internal/termcontext"
 )
@@ -14,7 +20,7 @@ import (
 //
 //	S1  no reconcile begins after stop is closed: at the end of the period, with Options.Drain at
 //	    the end of the grace period
-//	S2  when the term is over, ctx is done, whatever the grace period, and no reconcile begins
+//	S2  when the term is over, ctx is done, in a grace period too, and no reconcile begins
 //	S3  S2 also holds after a pause of the process, before a timer has fired: stopped, ended and the
 //	    contexts of reconciles ask the term, which reads the clocks
 type shift struct {
@@ -22,6 +28,9 @@ type shift struct {
 	term context.Context // done when the leader's term is over; without a term it never is
 	ctx  context.Context // of the reconciles
 	end  context.CancelFunc
+
+	began  time.Time
+	logger klog.Logger
 
 	stop   <-chan struct{} // closed when no further key may be begun
 	taking context.Context // its end releases workers that wait for a key
@@ -37,9 +46,13 @@ type shift struct {
 // puts no term into its context, nothing is known of the lease beyond the end of led, so there is
 // no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
-	s := &shift{run: run, term: termcontext.Lasting(led), stop: led.Done()}
+	s := &shift{
+		run: run, term: termcontext.Lasting(led), stop: led.Done(),
+		began: time.Now(), logger: klog.FromContext(led),
+	}
 	parent := led
-	if c.opts.GracePeriod > 0 && (c.opts.Lead == nil || termcontext.Of(led) != termcontext.Of(run)) {
+	termKnown := c.opts.Lead == nil || termcontext.Of(led) != termcontext.Of(run)
+	if c.opts.GracePeriod > 0 && termKnown {
 		parent = s.term
 	}
 	s.ctx, s.end = context.WithCancel(parent)
@@ -62,3 +75,62 @@ func (s *shift) stopped() bool {
 
 // ended reports whether the reconciles have lost their context.
 func (s *shift) ended() bool { return s.term.Err() != nil || s.ctx.Err() != nil }
+
+// reconcileContext is the context of one call of reconcile. It makes the call's identity and logger
+// when they are asked for: most calls ask for neither, and both cost more than the rest of the
+// call.
+type reconcileContext[K comparable] struct {
+	context.Context // the shift's, or one made from it with Options.ReconcileTimeout
+	shift           *shift
+	key             K
+	began           time.Duration // since the shift began: reading one clock is cheaper than two
+	id              atomic.Pointer[types.UID]
+	worker          int32
+	changed         bool // the key has changed since; guarded by the key tracker's mu
+}
+
+type reconcileIDKey struct{}
+
+// ReconcileIDFromContext returns the identity of the call of reconcile that ctx was made for: a
+// UUID, which each of its log lines contains under reconcileID. It is "" for other contexts.
+func ReconcileIDFromContext(ctx context.Context) types.UID {
+	id, _ := ctx.Value(reconcileIDKey{}).(types.UID)
+	return id
+}
+
+// Err looks at the leader's term first, so that after a pause the answer is right before a timer
+// has fired.
+func (c *reconcileContext[K]) Err() error {
+	if err := c.shift.term.Err(); err != nil {
+		return err
+	}
+	return c.Context.Err()
+}
+
+// Value returns the call's identity and adds key and identity to the logger of the shift's context.
+func (c *reconcileContext[K]) Value(name any) any {
+	if name == (reconcileIDKey{}) {
+		return c.reconcileID()
+	}
+	value := c.Context.Value(name)
+	if logger, ok := value.(klog.Logger); ok {
+		return c.decorate(logger)
+	}
+	return value
+}
+
+func (c *reconcileContext[K]) reconcileID() types.UID {
+	if c.id.Load() == nil {
+		id := uuid.NewUUID()
+		c.id.CompareAndSwap(nil, &id)
+	}
+	return *c.id.Load()
+}
+
+func (c *reconcileContext[K]) since() time.Time { return c.shift.began.Add(c.began) }
+
+func (c *reconcileContext[K]) logger() klog.Logger { return c.decorate(c.shift.logger) }
+
+func (c *reconcileContext[K]) decorate(logger klog.Logger) klog.Logger {
+	return logger.WithValues("key", c.key, "reconcileID", c.reconcileID())
+}

@@ -12,43 +12,28 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// Metrics hears what a controller does. Its methods are called by the workers, at the same time,
-// with no lock held, and should return at once.
-type Metrics interface {
-	// Workers is called when the workers start.
-	Workers(count int)
-	// Begin is called before each reconcile.
-	Begin()
-	// End is called after each reconcile, once its result was acted upon.
-	End(report Report)
-}
-
-// Report is what came of one reconcile.
-type Report struct {
-	Outcome  Outcome
-	Took     time.Duration
-	Terminal bool   // the error is a TerminalError
-	Panicked bool   // reconcile panicked or called runtime.Goexit
-	TimedOut bool   // Options.ReconcileTimeout passed, whatever was returned
-	Buried   Reason // the reason if the key became a dead letter, else ""
-	Evicted  bool   // and another dead letter had to make room
+// Status is a controller in numbers at one moment.
+type Status struct {
+	Name        string
+	Phase       Phase
+	Queued      int    // keys that a worker may take now
+	Running     int    // calls of reconcile
+	Failing     int    // keys that failed since they last changed, and will be retried
+	DeadLetters int    // keys given up
+	Evicted     uint64 // dead letters dropped for newer ones
+	KeyErrors   uint64 // notifications without a key, because the key function failed
 }
 
 // Snapshot is a controller at one moment, for a debug page or a readiness check.
 type Snapshot[K comparable] struct {
-	Name        string
-	Phase       Phase
-	Missing     []MissingCache         // caches that are not synced
-	Queued      int                    // keys that a worker may take now
-	Ready       []K                    // those keys, next first; nil if the queue does not tell
-	Waiting     []workqueue.Waiting[K] // keys with a delay, next first; nil if the queue does not tell
-	Limited     int                    // keys that the rate limiter remembers; 0 if the queue does not tell
-	Running     []Running[K]           // longest first
-	Failing     []Failing[K]           // longest first
-	DeadLetters int                    // keys given up
-	Evicted     uint64                 // dead letters dropped for newer ones
-	Outcomes    map[Outcome]uint64     // finished reconciles
-	KeyErrors   uint64                 // notifications of which no key could be computed
+	Status
+	Missing  []MissingCache         // caches that are not synced
+	Ready    []K                    // keys that a worker may take now, next first
+	Waiting  []workqueue.Waiting[K] // keys with a delay, next first
+	Limited  int                    // keys that the rate limiter remembers; 0 if it does not count
+	Running  []Running[K]           // longest first
+	Failing  []FailedKey[K]         // longest first
+	Outcomes map[Outcome]uint64     // finished calls of reconcile
 }
 
 // Running is one call of reconcile.
@@ -58,49 +43,74 @@ type Running[K comparable] struct {
 	Since       time.Time
 }
 
-// Failing is a key that failed since it last changed, and that will be tried again.
-type Failing[K comparable] struct {
-	Key      K
-	Attempts int // failed calls in a row
-	First    Failure
-	Last     Failure
-}
-
-// Snapshot returns the controller's present state. It costs a copy of what is queued, waiting,
-// running and failing.
-func (c *Controller[K]) Snapshot() Snapshot[K] {
-	s := Snapshot[K]{
+// Status returns the controller's present numbers. It does not block for long, and copies no keys.
+func (c *Controller[K]) Status() Status {
+	s := Status{
 		Name:      c.name,
-		Phase:     phases[c.phase.Load()],
+		Phase:     c.phase.Load().(Phase),
 		Queued:    c.queue.Len(),
 		KeyErrors: c.keyErrors.Load(),
 	}
+	c.keys.mu.Lock()
+	defer c.keys.mu.Unlock()
+	c.keys.countLocked(&s)
+	return s
+}
+
+// Snapshot returns the controller's present state. It costs a copy of what is queued, waiting,
+// running and failing. Ready and Waiting are nil if the queue is no extendedQueue.
+func (c *Controller[K]) Snapshot() Snapshot[K] {
+	s := Snapshot[K]{Status: c.Status()}
+	c.keys.snapshot(&s)
 	if c.misuse == nil {
 		s.Missing = c.missingCaches()
 	}
-	if queue, ok := c.queue.(interface{ Snapshot() workqueue.Snapshot[K] }); ok {
-		content := queue.Snapshot()
+	if c.extended != nil {
+		content := c.extended.Snapshot()
 		s.Ready, s.Waiting = content.Ready, content.Waiting
 	}
 	if queue, ok := c.queue.(workqueue.Tracker); ok {
 		s.Limited = queue.Tracked()
 	}
-	c.keys.snapshot(&s)
 	slices.SortFunc(s.Running, func(a, b Running[K]) int { return a.Since.Compare(b.Since) })
-	slices.SortFunc(s.Failing, func(a, b Failing[K]) int { return a.First.Time.Compare(b.First.Time) })
+	slices.SortFunc(s.Failing, func(a, b FailedKey[K]) int {
+		return a.First.Time.Compare(b.First.Time)
+	})
 	return s
+}
+
+func (k *keyTracker[K]) countLocked(s *Status) {
+	s.Failing, s.DeadLetters, s.Evicted = len(k.failing), len(k.letters), k.evicted
+	s.Running = 0
+	for i := range k.calls {
+		if k.calls[i].Load() != nil {
+			s.Running++
+		}
+	}
 }
 
 func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for key, r := range k.running {
-		s.Running = append(s.Running, Running[K]{Key: key, ReconcileID: r.ctx.reconcileID(), Since: r.since})
+	k.countLocked(&s.Status)
+	for i := range k.calls {
+		if call := k.calls[i].Load(); call != nil {
+			s.Running = append(s.Running, Running[K]{call.key, call.reconcileID(), call.since()})
+		}
 	}
-	for key, f := range k.failing {
-		s.Failing = append(s.Failing, Failing[K]{Key: key, Attempts: f.attempts, First: f.first, Last: f.last})
+	for _, f := range k.failing {
+		s.Failing = append(s.Failing, *f)
 	}
-	s.DeadLetters = len(k.letters)
-	s.Evicted = k.evicted
-	s.Outcomes = maps.Clone(k.outcomes)
+	s.Outcomes = k.outcomes.all()
+}
+
+// all returns the outcomes that have occurred.
+func (o *outcomes) all() map[Outcome]uint64 {
+	counts := map[Outcome]uint64{
+		OutcomeSuccess:      o.success.Load(),
+		OutcomeRequeueAfter: o.requeueAfter.Load(),
+		OutcomeError:        o.failure.Load(),
+	}
+	maps.DeleteFunc(counts, func(_ Outcome, n uint64) bool { return n == 0 })
+	return counts
 }

@@ -31,13 +31,23 @@ func TestSnapshot(t *testing.T) {
 		assert.Equal(t, PhaseRunning, s.Phase)
 		assert.Equal(t, 1, s.Queued)
 		at := func(d time.Duration) time.Time { return w.start.Add(d) }
-		assert.Equal(t, []workqueue.Waiting[string]{{Item: "fails", Due: at(3 * time.Second)}, {Item: "later", Due: at(time.Hour)}}, s.Waiting)
+		assert.Equal(
+			t,
+			[]workqueue.Waiting[string]{
+				{Item: "fails", Due: at(3 * time.Second)},
+				{Item: "later", Due: at(time.Hour)},
+			},
+			s.Waiting,
+		)
 		assert.Equal(t, 1, s.Limited)
 		require.Len(t, s.Running, 2)
 		assert.Equal(t, "first", s.Running[0].Key)
 		assert.Equal(t, at(time.Second), s.Running[0].Since)
 		assert.Equal(t, "second", s.Running[1].Key)
-		assert.Equal(t, []Failing[string]{{"fails", 2, Failure{errBoom, at(0)}, Failure{errBoom, at(time.Second)}}}, s.Failing)
+		assert.Equal(t, []FailedKey[string]{{
+			Key: "fails", Attempts: 2,
+			First: Failure{errBoom, at(0)}, Last: Failure{errBoom, at(time.Second)},
+		}}, s.Failing)
 		assert.Equal(t, 1, s.DeadLetters)
 		assert.Equal(t, map[Outcome]uint64{OutcomeError: 3, OutcomeRequeueAfter: 1}, s.Outcomes)
 		w.release("first")

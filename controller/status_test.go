@@ -32,13 +32,29 @@ func TestStatus_CountsWhatTheSnapshotShows(t *testing.T) {
 			c.Enqueue(key)
 		}
 		assert.Equal(t, Status{Name: "numbers", Phase: PhaseNew, Queued: 5}, c.Status())
-		assert.Equal(t, []string{"fails", "hopeless", "hopeless too", "slow", "waits"}, c.Snapshot().Ready)
+		assert.Equal(
+			t,
+			[]string{"fails", "hopeless", "hopeless too", "slow", "waits"},
+			c.Snapshot().Ready,
+		)
 
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		synctest.Wait()
-		assert.Equal(t, Status{Name: "numbers", Phase: PhaseRunning, Queued: 1, Running: 1, Failing: 1, DeadLetters: 1, Evicted: 1}, c.Status())
+		assert.Equal(
+			t,
+			Status{
+				Name:        "numbers",
+				Phase:       PhaseRunning,
+				Queued:      1,
+				Running:     1,
+				Failing:     1,
+				DeadLetters: 1,
+				Evicted:     1,
+			},
+			c.Status(),
+		)
 		assert.Equal(t, []string{"waits"}, c.Snapshot().Ready)
 
 		cancel()

@@ -43,7 +43,8 @@ func TestStory_GracePeriodLetsWhatRunsFinish(t *testing.T) {
 	})
 }
 
-// The grace period ends: the context of what runs does too. Run waits for those that take no notice.
+// The grace period ends: the context of what runs does too. Run waits for those that take no
+// notice.
 func TestStory_GracePeriodEnds(t *testing.T) {
 	story(t, Options[string]{Workers: 2, GracePeriod: time.Minute}, func(w *world) {
 		w.answers("a", "hold")
@@ -63,7 +64,8 @@ func TestStory_GracePeriodEnds(t *testing.T) {
 	})
 }
 
-// Drain handles what is queued, too, and what changed while it ran; failures are not tried again, delays not waited for.
+// Drain handles what is queued, too, and what changed while it ran; failures are not tried again,
+// delays not waited for.
 func TestStory_DrainEmptiesTheQueue(t *testing.T) {
 	story(t, Options[string]{GracePeriod: time.Minute, Drain: true}, func(w *world) {
 		w.answers("a", "hold")
@@ -131,7 +133,7 @@ func TestRunTwice(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.run()
 		assert.ErrorIs(t, w.c.Run(t.Context()), ErrStarted)
-		w.change("a") // the first Run goes on
+		w.change("a") // the first Run continues
 		w.workerSaw("a: ok")
 		w.stop()
 		assert.ErrorIs(t, w.c.Run(t.Context()), ErrStarted)

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However often a key changes before a worker takes it, reconcile runs once; it looks at the present state anyway.
+// However often a key changes before a worker takes it, reconcile runs once; it looks at the
+// present state anyway.
 func TestStory_ChangesBeforeTheWorkerAreOneCall(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.change("a", "a", "b", "a")
@@ -22,8 +23,8 @@ func TestStory_ChangesBeforeTheWorkerAreOneCall(t *testing.T) {
 	})
 }
 
-// A key that changes while it is reconciled goes to no second worker, and is reconciled once more afterwards, however often
-// it changed.
+// A key that changes while it is reconciled goes to no second worker, and is reconciled once more
+// afterwards, however often it changed.
 func TestStory_ChangeDuringReconcileIsOneMoreCall(t *testing.T) {
 	story(t, Options[string]{Workers: 4}, func(w *world) {
 		w.answers("a", "hold")
@@ -53,7 +54,8 @@ func TestStory_WorkersRunSideBySide(t *testing.T) {
 	})
 }
 
-// An error is tried again after a delay that doubles; success makes the next failure start from the first delay again.
+// An error is tried again after a delay that doubles; success makes the next failure start from the
+// first delay again.
 func TestStory_ErrorsBackOffAndSuccessForgets(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.fails("a", 3)
@@ -97,8 +99,8 @@ func TestStory_RequeueAfterIsNoFailure(t *testing.T) {
 	})
 }
 
-// The object is deleted. Its delete event is a change like any other: reconcile finds nothing, cleans up, and the key is
-// forgotten everywhere.
+// The object is deleted. Its delete event is a change like any other: reconcile finds nothing,
+// cleans up, and the key is forgotten everywhere.
 func TestStory_DeletionForgetsTheKey(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 5}, func(w *world) {
 		w.fails("a", 2)
@@ -113,8 +115,8 @@ func TestStory_DeletionForgetsTheKey(t *testing.T) {
 	})
 }
 
-// A reconcile that fails for things that are gone would keep their keys in the rate limiter for ever. With Exists it is not
-// tried again.
+// A reconcile that fails for things that are gone would keep their keys in the rate limiter for
+// ever. With Exists it is not tried again.
 func TestStory_FailingKeyOfSomethingGoneIsForgotten(t *testing.T) {
 	var gone atomic.Bool
 	story(t, Options[string]{Exists: func(string) bool { return !gone.Load() }}, func(w *world) {
@@ -134,8 +136,8 @@ func TestStory_FailingKeyOfSomethingGoneIsForgotten(t *testing.T) {
 	})
 }
 
-// cilium/cilium#27340: a delete failed, is to be tried again, and the object is created anew meanwhile. What waits is a key,
-// not the old event, so that the retry sees the new object.
+// cilium/cilium#27340: a delete failed, is to be tried again, and the object is created anew
+// meanwhile. What waits is a key, not the old event, so that the retry sees the new object.
 func TestStory_RetriedDeleteSeesTheNewObject(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.run()
@@ -167,9 +169,9 @@ func TestStory_PanicIsRetried(t *testing.T) {
 	})
 }
 
-// Under BuryPanic the key is given up at the first panic.
+// Under DeadLetterOnPanic the key is given up at the first panic.
 func TestStory_PanicIsBuried(t *testing.T) {
-	story(t, Options[string]{Panic: BuryPanic}, func(w *world) {
+	story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
 		w.answers("a", "error", "panic")
 		w.run()
 		w.change("a")
@@ -180,10 +182,10 @@ func TestStory_PanicIsBuried(t *testing.T) {
 	})
 }
 
-// A reconcile that ends its goroutine, as t.FailNow does, fails like one that panics. The controller
-// goes on with as many workers as before.
+// A reconcile that ends its goroutine, as t.FailNow does, fails like one that panics. The
+// controller continues with as many workers as before.
 func TestStory_GoexitIsAFailure(t *testing.T) {
-	for _, policy := range []PanicPolicy{RetryPanic, CrashOnPanic} {
+	for _, policy := range []PanicPolicy{RetryOnPanic, CrashOnPanic} {
 		story(t, Options[string]{Workers: 2, MaxAttempts: 3, Panic: policy}, func(w *world) {
 			w.answers("a", "goexit", "goexit")
 			w.run()
@@ -200,7 +202,11 @@ func TestStory_GoexitIsAFailure(t *testing.T) {
 			w.after(time.Minute)
 			w.deadLetters("a MaxAttempts 3")
 			letter, _ := w.c.DeadLetters().Get("a")
-			assert.EqualError(t, letter.Last.Err, "panic: reconcile called runtime.Goexit [recovered]")
+			assert.EqualError(
+				t,
+				letter.Last.Err,
+				"panic: reconcile called runtime.Goexit [recovered]",
+			)
 			panicked, ok := errors.AsType[*PanicError](letter.Last.Err)
 			require.True(t, ok)
 			assert.Contains(t, string(panicked.Stack), "(*world).reconcile")
@@ -218,7 +224,7 @@ func TestStory_GoexitIsAFailure(t *testing.T) {
 }
 
 func TestStory_GoexitIsBuriedAsAPanic(t *testing.T) {
-	story(t, Options[string]{Panic: BuryPanic}, func(w *world) {
+	story(t, Options[string]{Panic: DeadLetterOnPanic}, func(w *world) {
 		w.answers("a", "goexit")
 		w.run()
 		w.change("a", "b")

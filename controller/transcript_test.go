@@ -32,7 +32,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// script is the world that a transcript's commands act on. After each command it prints the calls that ended meanwhile.
+// script is the world that a transcript's commands act on. After each command it prints the calls
+// that ended meanwhile.
 type script struct {
 	t    *testing.T
 	impl string
@@ -79,11 +80,23 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 	case "discard":
 		out = append(out, fmt.Sprint(letters.Discard(cmd.Arg(0))))
 	case "limiter":
-		out = append(out, fmt.Sprintf("%s: %d requeues", cmd.Arg(0), w.c.queue.NumRequeues(cmd.Arg(0))))
+		out = append(
+			out,
+			fmt.Sprintf("%s: %d requeues", cmd.Arg(0), w.c.queue.NumRequeues(cmd.Arg(0))),
+		)
 	case "state":
 		snapshot := w.c.Snapshot()
-		out = append(out, fmt.Sprintf("%s, %d queued, %d running, %d failing, %d given up", snapshot.Phase,
-			snapshot.Queued, len(snapshot.Running), len(snapshot.Failing), snapshot.DeadLetters))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"%s, %d queued, %d running, %d failing, %d given up",
+				snapshot.Phase,
+				snapshot.Queued,
+				len(snapshot.Running),
+				len(snapshot.Failing),
+				snapshot.DeadLetters,
+			),
+		)
 	case "stop":
 		w.cancel()
 	default:
@@ -115,7 +128,7 @@ func (s *script) controller(args []string) {
 		case "drain":
 			opts.Drain = true
 		case "buryPanics":
-			opts.Panic = BuryPanic
+			opts.Panic = DeadLetterOnPanic
 		default:
 			require.Fail(s.t, "unknown option", arg)
 		}
@@ -139,6 +152,12 @@ func (s *script) number(text string) int {
 }
 
 // clientGoQueue is an Options.NewQueue.
-func clientGoQueue(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-	return clientgo.NewTypedRateLimitingQueueWithConfig(limiter, clientgo.TypedRateLimitingQueueConfig[string]{Name: name})
+func clientGoQueue(
+	name string,
+	limiter workqueue.TypedRateLimiter[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	return clientgo.NewTypedRateLimitingQueueWithConfig(
+		limiter,
+		clientgo.TypedRateLimitingQueueConfig[string]{Name: name},
+	)
 }

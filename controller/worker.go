@@ -7,8 +7,6 @@ import (
 	"errors"
 	"runtime/debug"
 	"time"
-
-	"k8s.io/klog/v2"
 )
 
 var (
@@ -19,22 +17,22 @@ var (
 )
 
 // runWorker handles keys until the queue is shut down and empty, or the shift ends. If reconcile
-// ends the worker's goroutine, another worker takes its place.
-func (c *Controller[K]) runWorker(s *shift) {
+// ends the worker's goroutine, another goroutine takes its place.
+func (c *Controller[K]) runWorker(s *shift, worker int32) {
 	finished := false
 	defer func() {
 		if !finished {
-			s.workers.Go(func() { c.runWorker(s) })
+			s.workers.Go(func() { c.runWorker(s, worker) })
 		}
 	}()
-	for c.processNextWorkItem(s) {
+	for c.processNextWorkItem(s, worker) {
 	}
 	finished = true
 }
 
 // processNextWorkItem handles one key: Get, reconcile, settle, Done. It returns false when there
 // will be no more keys.
-func (c *Controller[K]) processNextWorkItem(s *shift) bool {
+func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) bool {
 	key, shutdown := c.get(s.taking)
 	if shutdown {
 		return false
@@ -48,33 +46,37 @@ func (c *Controller[K]) processNextWorkItem(s *shift) bool {
 		return false
 	}
 
-	ctx := s.ctx
+	r := &reconcileContext[K]{
+		Context: s.ctx, shift: s, key: key, worker: worker, began: time.Since(s.began),
+	}
 	if c.opts.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
+		r.Context, cancel = context.WithTimeoutCause(
+			s.ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
 		defer cancel()
 	}
-	r, start := &reconcileContext[K]{Context: ctx, shift: s, key: key}, time.Now()
-	if !c.keys.begin(r, start) {
-		return true // a dead letter: only a change can bring it back
+	if c.keys.begin(r) { // not a dead letter: only a change can bring it back
+		c.handle(r)
 	}
-	if c.opts.Metrics != nil {
-		c.opts.Metrics.Begin()
-	}
-	c.handle(r, start)
 	return true
 }
 
 // handle calls reconcile and acts on the result, also if the call panics or ends its goroutine.
-func (c *Controller[K]) handle(r *reconcileContext[K], start time.Time) {
+func (c *Controller[K]) handle(r *reconcileContext[K]) {
+	if c.opts.Metrics.Begin != nil {
+		c.opts.Metrics.Begin()
+	}
 	var (
 		result   Result
 		err      error
-		report   Report
 		returned bool
 	)
 	defer func() {
-		report.TimedOut = errors.Is(context.Cause(r.Context), errReconcileTimeout)
+		report := Report{
+			TimedOut: c.opts.ReconcileTimeout > 0 &&
+				errors.Is(context.Cause(r.Context), errReconcileTimeout),
+			Panicked: !returned,
+		}
 		if !returned {
 			value := recover()
 			if value != nil && c.opts.Panic == CrashOnPanic {
@@ -83,12 +85,11 @@ func (c *Controller[K]) handle(r *reconcileContext[K], start time.Time) {
 			if value == nil {
 				value = errGoexit
 			}
-			report.Panicked = true
 			err = &PanicError{Value: value, Stack: debug.Stack()}
 		}
 		c.settle(r, result, err, &report)
-		if c.opts.Metrics != nil {
-			report.Took = time.Since(start)
+		if c.opts.Metrics.End != nil {
+			report.Took = time.Since(r.since())
 			c.opts.Metrics.End(report)
 		}
 	}()
@@ -100,7 +101,7 @@ func (c *Controller[K]) handle(r *reconcileContext[K], start time.Time) {
 func (c *Controller[K]) settle(r *reconcileContext[K], result Result, err error, report *Report) {
 	switch {
 	case err != nil:
-		report.Outcome, report.Terminal = OutcomeError, IsTerminal(err)
+		report.Outcome, report.Terminal = OutcomeError, errors.Is(err, TerminalError(nil))
 		if result.RequeueAfter > 0 {
 			r.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored",
 				"requeueAfter", result.RequeueAfter)
@@ -108,16 +109,17 @@ func (c *Controller[K]) settle(r *reconcileContext[K], result Result, err error,
 		c.settleFailure(r, err, report)
 	case result.RequeueAfter > 0:
 		report.Outcome = OutcomeRequeueAfter
-		c.keys.succeeded(r.key, report.Outcome)
+		c.keys.finish(r, report.Outcome)
 		c.queue.Forget(r.key)
 		c.queue.AddAfter(r.key, result.RequeueAfter)
 	default:
 		report.Outcome = OutcomeSuccess
-		c.keys.succeeded(r.key, report.Outcome)
+		c.keys.finish(r, report.Outcome)
 		c.queue.Forget(r.key)
 	}
-	if klog.FromContext(r.Context).V(5).Enabled() {
-		r.logger().V(5).Info("Reconciled", "outcome", report.Outcome, "requeueAfter", result.RequeueAfter)
+	if r.shift.logger.V(5).Enabled() {
+		r.logger().V(5).Info("Reconciled",
+			"outcome", report.Outcome, "requeueAfter", result.RequeueAfter)
 	}
 }
 
@@ -130,12 +132,12 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	}
 	switch {
 	case r.shift.ended():
-		c.keys.abandoned(r.key)
+		c.keys.finish(r, OutcomeError)
 		c.queue.Add(r.key) // for the next term, if there is one
 		logger.Error(err, "Reconcile was cut short by the stop")
 		return
 	case c.opts.Exists != nil && !c.opts.Exists(r.key):
-		c.keys.abandoned(r.key)
+		c.keys.finish(r, OutcomeError)
 		c.queue.Forget(r.key)
 		logger.Error(err, "Reconcile failed for something that is gone, not trying again")
 		return
@@ -145,18 +147,18 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	switch {
 	case report.Terminal:
 		giveUp = Terminal
-	case report.Panicked && c.opts.Panic == BuryPanic:
+	case report.Panicked && c.opts.Panic == DeadLetterOnPanic:
 		giveUp = Panicked
 	}
-	buried, evicted := c.keys.failed(r.key, err, giveUp, time.Now())
+	letter, evicted := c.keys.fail(r, err, giveUp, time.Now())
 	switch {
-	case buried != nil:
-		report.Buried = buried.Reason
-		if buried.Reason != Terminal {
+	case letter != nil:
+		report.DeadLetter = letter.Reason
+		if letter.Reason != Terminal {
 			c.queue.Forget(r.key)
 		}
 		logger.Error(err, "Reconcile failed, giving up until something changes",
-			"reason", buried.Reason, "attempts", buried.Attempts)
+			"reason", letter.Reason, "attempts", letter.Attempts)
 	case giveUp == Terminal:
 		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
 	default:
@@ -171,11 +173,11 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	}
 }
 
-// addRateLimited queues a failed key for a retry. A queue with AddFailed receives the error, since
-// its limiter may decide by it.
+// addRateLimited queues a failed key for a retry. The queue receives the error if it can, since its
+// limiter may decide by it.
 func (c *Controller[K]) addRateLimited(key K, err error) {
-	if queue, ok := c.queue.(interface{ AddFailed(item K, err error) }); ok {
-		queue.AddFailed(key, err)
+	if c.extended != nil {
+		c.extended.AddFailed(key, err)
 		return
 	}
 	c.queue.AddRateLimited(key)

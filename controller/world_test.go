@@ -21,8 +21,13 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// world is a controller in a synctest bubble whose reconcile does what the test planned. After each verb everything that can
-// happen has happened, and the laws hold.
+type (
+	stringLimiter = workqueue.TypedRateLimiter[string]
+	stringQueue   = workqueue.TypedRateLimitingInterface[string]
+)
+
+// world is a controller in a synctest bubble whose reconcile does what the test planned. After each
+// verb everything that can happen has happened, and the laws hold.
 type world struct {
 	t      *testing.T
 	c      *Controller[string]
@@ -43,7 +48,8 @@ type world struct {
 	reports []Report
 }
 
-// story runs play in a world whose controller is not running yet. Failures wait 1 s, 2 s, 4 s ... unless opts say otherwise.
+// story runs play in a world whose controller is not running yet. Failures wait 1 s, 2 s, 4 s ...
+// unless opts say otherwise.
 func story(t *testing.T, opts Options[string], play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, opts)
@@ -55,14 +61,17 @@ func story(t *testing.T, opts Options[string], play func(w *world)) {
 func newWorld(t *testing.T, opts Options[string]) *world {
 	w := &world{
 		t: t, start: time.Now(), ended: make(chan struct{}),
-		plan: map[string][]string{}, held: map[string]chan struct{}{}, inside: map[string]int{}, errs: map[string]error{},
-		cache: map[string]string{}, read: map[string][]string{},
+		plan: map[string][]string{}, held: map[string]chan struct{}{}, inside: map[string]int{},
+		errs: map[string]error{}, cache: map[string]string{}, read: map[string][]string{},
 	}
 	if opts.RateLimiter == nil {
-		opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour)
+		opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Second,
+			time.Hour,
+		)
 	}
-	if opts.Metrics == nil {
-		opts.Metrics = w
+	if opts.Metrics.End == nil {
+		opts.Metrics.End = w.end
 	}
 	w.c = New("story", w.reconcile, opts)
 	return w
@@ -103,7 +112,7 @@ func (w *world) settled() {
 	checkLaws(w.t, w.c)
 }
 
-// change tells the controller that key changed, as an informer's event would.
+// change enqueues keys, as an informer's event would.
 func (w *world) change(keys ...string) {
 	w.t.Helper()
 	for _, key := range keys {
@@ -112,7 +121,7 @@ func (w *world) change(keys ...string) {
 	w.settled()
 }
 
-// set puts an object into the cache and tells the controller; remove takes it out.
+// set puts an object into the cache and enqueues its key; remove takes it out.
 func (w *world) set(key, obj string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -129,7 +138,7 @@ func (w *world) remove(key string) {
 	w.change(key)
 }
 
-// reconcileRead expects what the calls for key found in the cache.
+// reconcileRead expects the objects that the calls for key read from the cache.
 func (w *world) reconcileRead(key string, want ...string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -137,8 +146,9 @@ func (w *world) reconcileRead(key string, want ...string) {
 	assert.Equal(w.t, want, w.read[key])
 }
 
-// answers plans the coming calls for key: "ok", "error", "terminal", "panic", "after 5s", "error after 5s", "hold" (until
-// release, or the end of the context), "ignore" (until release alone), "hold then error", "goexit".
+// answers plans the coming calls for key: "ok", "error", "terminal", "panic", "after 5s", "error
+// after 5s", "hold" (until release, or the end of the context), "ignore" (until release alone),
+// "hold then error", "goexit".
 func (w *world) answers(key string, answers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +201,10 @@ func (w *world) deadLetters(want ...string) {
 func (w *world) letters() []string {
 	var letters []string
 	for _, letter := range w.c.DeadLetters().List() {
-		letters = append(letters, fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts))
+		letters = append(
+			letters,
+			fmt.Sprintf("%s %s %d", letter.Key, letter.Reason, letter.Attempts),
+		)
 	}
 	return letters
 }
@@ -202,7 +215,7 @@ func (w *world) limiterCounts(key string, want int) {
 	assert.Equal(w.t, want, w.c.queue.NumRequeues(key), "requeues of %s", key)
 }
 
-// reported returns what the metrics were told.
+// reported returns the reports that the metrics received.
 func (w *world) reported() []Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -271,12 +284,8 @@ func (w *world) leave(key, answer string) {
 	w.sawAt = append(w.sawAt, time.Since(w.start))
 }
 
-// Workers, Begin and End make the world a Metrics.
-func (w *world) Workers(int) {}
-
-func (w *world) Begin() {}
-
-func (w *world) End(report Report) {
+// end is Metrics.End.
+func (w *world) end(report Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reports = append(w.reports, report)
@@ -290,17 +299,28 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	defer k.mu.Unlock()
 	for key := range k.letters {
 		assert.NotContains(t, k.failing, key, "G1")
-		assert.NotContains(t, k.running, key, "G2")
+	}
+	for i := range k.calls {
+		if call := k.calls[i].Load(); call != nil {
+			assert.NotContains(t, k.letters, call.key, "G2")
+		}
 	}
 	for key, s := range k.failing {
-		assert.GreaterOrEqual(t, s.attempts, 1, "G3: %v", key)
-		assert.True(t, k.maxAttempts == 0 || s.attempts < k.maxAttempts, "G3: %v has %d attempts", key, s.attempts)
+		assert.GreaterOrEqual(t, s.Attempts, 1, "G3: %v", key)
+		assert.True(
+			t,
+			k.maxAttempts == 0 || s.Attempts < k.maxAttempts,
+			"G3: %v has %d attempts",
+			key,
+			s.Attempts,
+		)
 	}
+	assert.EqualValues(t, len(k.failing)+len(k.letters), k.failed.Load(), "G5")
 	assert.Equal(t, len(k.letters), k.order.Len(), "G4")
 	assert.LessOrEqual(t, len(k.letters), k.capacity, "G4")
 	last := time.Time{}
 	for element := k.order.Front(); element != nil; element = element.Next() {
-		letter := element.Value.(*DeadLetter[K])
+		letter := element.Value.(*FailedKey[K])
 		assert.Same(t, element, k.letters[letter.Key], "G4")
 		assert.False(t, letter.Last.Time.Before(last), "G4: the order is by time")
 		last = letter.Last.Time

@@ -12,7 +12,7 @@ import (
 // without it: a reconcile that does not find its child creates a second one.
 //
 //	if !writes.Seen(key, pods.GetStore().LastStoreSyncResourceVersion()) {
-//		return controller.Result{RequeueAfter: time.Second}, nil // the event of the write comes sooner
+//		return controller.Result{RequeueAfter: time.Second}, nil // or the event of the write
 //	}
 //	...
 //	created, err := client.Create(ctx, pod, metav1.CreateOptions{})
@@ -37,7 +37,8 @@ type Writes[K comparable] struct {
 // Wrote notes that the server answered a create or an update for key with resourceVersion. A text
 // that is not a version is ignored.
 func (w *Writes[K]) Wrote(key K, resourceVersion string) {
-	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
+	_, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion)
+	if err != nil {
 		return
 	}
 	w.mu.Lock()

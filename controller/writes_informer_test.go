@@ -75,13 +75,17 @@ func eachInformer(
 			synctest.Test(t, func(t *testing.T) {
 				var pods informer.SharedIndexInformer
 				never := false
-				pods = informer.NewSharedIndexInformer(c.listerWatcher(), &corev1.Pod{}, informer.SharedIndexInformerOptions{
-					QueueOptions: informer.QueueOptions{InOrder: inOrder},
-					Reflector:    reflector.Options{UseWatchList: &never},
-					WrapIndexer: func(inner store.Indexer) store.Indexer {
-						return onStore{inner, func() { check(pods) }}
+				pods = informer.NewSharedIndexInformer(
+					c.listerWatcher(),
+					&corev1.Pod{},
+					informer.SharedIndexInformerOptions{
+						QueueOptions: informer.QueueOptions{InOrder: inOrder},
+						Reflector:    reflector.Options{UseWatchList: &never},
+						WrapIndexer: func(inner store.Indexer) store.Indexer {
+							return onStore{inner, func() { check(pods) }}
+						},
 					},
-				})
+				)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() { defer close(ended); pods.Run(ctx) }()
@@ -98,17 +102,25 @@ func eachInformer(
 func TestWrites_SeenAfterAListOfOldObjects(t *testing.T) {
 	c := &collection{}
 	c.set("100", "60", "20")
-	eachInformer(t, c, func(informer.SharedIndexInformer) {}, func(t *testing.T, pods informer.SharedIndexInformer) {
-		var writes controller.Writes[string]
-		writes.Wrote("owner", "90")
-		assert.True(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
+	eachInformer(
+		t,
+		c,
+		func(informer.SharedIndexInformer) {},
+		func(t *testing.T, pods informer.SharedIndexInformer) {
+			var writes controller.Writes[string]
+			writes.Wrote("owner", "90")
+			assert.True(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
 
-		writes.Wrote("owner", "101") // of an object that this informer does not select
-		assert.False(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
-		c.watch.Action(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "102"}})
-		synctest.Wait()
-		assert.True(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
-	})
+			writes.Wrote("owner", "101") // of an object that this informer does not select
+			assert.False(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
+			c.watch.Action(
+				watch.Bookmark,
+				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "102"}},
+			)
+			synctest.Wait()
+			assert.True(t, writes.Seen("owner", pods.GetStore().LastStoreSyncResourceVersion()))
+		},
+	)
 }
 
 // During a relist, objects newer than the child are stored before it: the write has been seen only

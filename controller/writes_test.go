@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// laggingChildren are the children of an owner, on a server and in a cache that learns of them later.
+// laggingChildren are the children of an owner, on a server and in a cache that learns of them
+// later.
 type laggingChildren struct {
 	version, cachedVersion   int // of the server and the cache
 	children, cachedChildren int
@@ -27,8 +28,8 @@ func (l *laggingChildren) catchUp() { l.cachedVersion, l.cachedChildren = l.vers
 
 func (l *laggingChildren) cacheVersion() string { return strconv.Itoa(l.cachedVersion) }
 
-// kubernetes-sigs/controller-runtime#3320: the cache is stale right after a write. An owner that changes at that moment gets
-// a second child, unless reconcile waits for its own write.
+// kubernetes-sigs/controller-runtime#3320: the cache is stale right after a write. An owner that
+// changes at that moment gets a second child, unless reconcile waits for its own write.
 func TestStory_OwnWriteIsSeenBeforeTheNextCall(t *testing.T) {
 	for name, tc := range map[string]struct {
 		patient bool

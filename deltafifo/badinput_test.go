@@ -85,7 +85,7 @@ func TestBadInput_NilList(t *testing.T) {
 }
 
 func TestBadInput_KeyOf(t *testing.T) {
-	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	f := NewDeltaFIFO(Options{})
 	obj := object("ns/a", "1")
 	for _, in := range []any{
 		obj, Deltas{{Deleted, object("ns/b", "1")}, {Added, obj}}, store.ExplicitKey("ns/a"),
@@ -159,8 +159,8 @@ func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 		return obj, nil
 	}
 	for name, f := range map[string]*DeltaFIFO{
-		"key function": NewDeltaFIFO(DeltaFIFOOptions{KeyFunction: keyFunc}),
-		"transformer":  NewDeltaFIFO(DeltaFIFOOptions{Transformer: transform}),
+		"key function": NewDeltaFIFO(Options{KeyFunction: keyFunc}),
+		"transformer":  NewDeltaFIFO(Options{Transformer: transform}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails = true
@@ -170,7 +170,7 @@ func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 			f.checkLaws(t)
 			fails = false
 			require.NoError(t, f.Add(object("ns/a", "1")))
-			require.Equal(t, 1, f.queue.len())
+			require.Equal(t, 1, f.counter.len())
 		})
 	}
 }
@@ -180,8 +180,8 @@ func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 func TestBadInput_TransformToAnotherType(t *testing.T) {
 	for _, out := range []any{nil, "text", 7} {
 		transform := func(any) (any, error) { return out, nil }
-		d := NewDeltaFIFO(DeltaFIFOOptions{Transformer: transform})
-		r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: transform})
+		d := NewDeltaFIFO(Options{Transformer: transform})
+		r := NewRealFIFO(Options{AtomicEvents: true, Transformer: transform})
 		for _, q := range []Queue{d, r} {
 			require.NoError(t, q.Add(object("ns/a", "1")))
 			require.NoError(t, q.Replace(objects("ns/a@2"), ""))
@@ -195,7 +195,7 @@ func TestBadInput_TransformToAnotherType(t *testing.T) {
 }
 
 func TestBadInput_ContradictoryOptions(t *testing.T) {
-	for name, opts := range map[string]RealFIFOOptions{
+	for name, opts := range map[string]Options{
 		"neither known nor atomic": {},
 		"both":                     {AtomicEvents: true, KnownObjects: &knownObjects{}},
 		"unlock without atomic":    {KnownObjects: &knownObjects{}, UnlockWhileProcessing: true},

@@ -3,6 +3,8 @@
 package deltafifo
 
 import (
+	"cmp"
+	"errors"
 	"sync"
 	"time"
 
@@ -12,30 +14,6 @@ import (
 	"example.com/informerstack/store"
 )
 
-// KeyListerGetter lists the objects that the consumer of a queue holds. Usually it is a
-// store.Store. A queue calls it under its lock, so that known and queued objects are read at one
-// moment. It must not call the queue.
-//
-// Source: tools/cache/delta_fifo.go KeyListerGetter
-type KeyListerGetter interface {
-	ListKeys() []string
-	GetByKey(key string) (value any, exists bool, err error)
-}
-
-// HistogramMetric collects single observations.
-//
-// Source: tools/cache/reflector_metrics.go HistogramMetric
-type HistogramMetric interface{ Observe(float64) }
-
-// Metrics receives a queue's numbers. A nil field is not used. The hooks may run under the queue's
-// lock: they must be quick and must not call the queue.
-type Metrics struct {
-	// QueuedItems is the number of keys in a DeltaFIFO, or of deltas in a RealFIFO.
-	QueuedItems interface{ Set(float64) }
-	// ProcessingLatency is the duration of each call of a process function, in seconds.
-	ProcessingLatency HistogramMetric
-}
-
 // A call of a process function is logged if it takes longer than slowProcess while more than
 // slowDepth items wait. The limit for a batch is slowProcess for each delta, at most slowBatch.
 const (
@@ -44,9 +22,10 @@ const (
 	slowBatch   = time.Second
 )
 
-// base is the part that both queues share.
+// base is the part that both queues share: all but the list of items.
 type base struct {
 	preparer preparer
+	known    KeyListerGetter // may be nil
 	name     string
 	logger   klog.Logger
 	metrics  Metrics
@@ -54,20 +33,23 @@ type base struct {
 	mu      sync.Mutex
 	cond    sync.Cond // signalled for each new item, broadcast by Close; its lock is mu
 	closed  bool
-	counter counter
+	counter counter // of the items; it also knows how many are queued
 }
 
-func (b *base) init(name string, logger *klog.Logger, reached func(string, time.Time)) {
+func (b *base) init(opts Options, defaultName string) {
+	b.preparer.keyFunc, b.preparer.transformer = opts.KeyFunction, opts.Transformer
 	if b.preparer.keyFunc == nil {
 		b.preparer.keyFunc = store.MetaNamespaceKeyFunc
 	}
-	root := klog.Background()
-	if logger != nil {
-		root = *logger
+	logger := klog.Background()
+	if opts.Logger != nil {
+		logger = *opts.Logger
 	}
-	b.name, b.logger = name, klog.LoggerWithName(root, name)
+	b.name = cmp.Or(opts.Name, defaultName)
+	b.logger = klog.LoggerWithName(logger, b.name)
+	b.known, b.metrics = opts.KnownObjects, opts.Metrics
 	b.cond.L = &b.mu
-	b.counter = newCounter(reached)
+	b.counter = newCounter(opts.Reached)
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
@@ -104,16 +86,6 @@ func (b *base) Received(resourceVersion string, asOf time.Time) {
 // may call it once. An informer calls it before it notifies handlers.
 func (b *base) Stored() { b.counter.reportStored() }
 
-// changedLocked notes the resourceVersion of an object that was just queued.
-func (b *base) changedLocked(obj any) {
-	if !b.counter.ordered {
-		return
-	}
-	if m, err := meta.Accessor(obj); err == nil {
-		b.counter.changed(m.GetResourceVersion())
-	}
-}
-
 // Close wakes every blocked Pop. Queued items can still be popped, and more can be added; a Pop
 // of an empty queue returns ErrFIFOClosed. A second Close is a no-op.
 func (b *base) Close() {
@@ -130,49 +102,115 @@ func (b *base) IsClosed() bool {
 	return b.closed
 }
 
-func (b *base) setQueued(n int) {
-	if b.metrics.QueuedItems != nil {
-		b.metrics.QueuedItems.Set(float64(n))
+// addedLocked notes that an item was just added to the list.
+func (b *base) addedLocked() {
+	b.counter.queued++
+	b.cond.Signal()
+}
+
+// changedLocked notes the resourceVersion of an object that was just queued.
+func (b *base) changedLocked(obj any) {
+	if !b.counter.ordered {
+		return
+	}
+	if m, err := meta.Accessor(obj); err == nil {
+		b.counter.changed(m.GetResourceVersion())
 	}
 }
 
-// processLocked runs process for the batchLen items that were just removed, while depth more are
-// queued. key is the key of the first one. With unlock, process runs without the lock.
+func (b *base) reportDepthLocked() {
+	if b.metrics.Depth != nil {
+		b.metrics.Depth(b.counter.len())
+	}
+}
+
+// waitLocked blocks until an item is queued. It fails if the queue is closed and empty.
+func (b *base) waitLocked() error {
+	for b.counter.len() == 0 {
+		if b.closed {
+			return ErrFIFOClosed
+		}
+		b.cond.Wait()
+	}
+	return nil
+}
+
+// processLocked runs process for the n items that were just removed from the list. key is the key
+// of the first one. With unlock, process runs without the lock.
 func (b *base) processLocked(
-	what, key string, depth, batchLen int, unlock bool, process func() error,
+	what, key string, n int, unlock bool, process func() error,
 ) (err error) {
-	ok, first := false, b.counter.pop(batchLen)
+	ok, first := false, b.counter.pop(n)
 	defer func() { b.counter.finish(first, ok) }()
+	b.reportDepthLocked()
+	depth := b.counter.len()
 	if unlock {
 		b.mu.Unlock()
 		defer b.mu.Lock() // before finish, also if process panics
 	}
-	err = b.timed(what, key, depth, batchLen, process)
+	err = b.timed(what, key, depth, n, process)
 	ok = err == nil
 	return err
 }
 
 // timed measures a call of process, and logs it if it was slow.
-func (b *base) timed(what, key string, depth, batchLen int, process func() error) error {
-	if b.metrics.ProcessingLatency == nil && depth <= slowDepth {
+func (b *base) timed(what, key string, depth, n int, process func() error) error {
+	if b.metrics.Latency == nil && depth <= slowDepth {
 		return process()
 	}
 	start := time.Now()
 	err := process()
 	took := time.Since(start)
-	if b.metrics.ProcessingLatency != nil {
-		b.metrics.ProcessingLatency.Observe(took.Seconds())
+	if b.metrics.Latency != nil {
+		b.metrics.Latency(took)
 	}
-	if depth > slowDepth && took > min(slowProcess*time.Duration(batchLen), slowBatch) {
-		b.logger.V(2).Info(what, "ID", key, "Depth", depth, "BatchSize", batchLen, "took", took,
+	if depth > slowDepth && took > min(slowProcess*time.Duration(n), slowBatch) {
+		b.logger.V(2).Info(what, "ID", key, "Depth", depth, "BatchSize", n, "took", took,
 			"Reason", "slow event handlers blocking the queue")
 	}
 	return err
 }
 
-// known returns the object of a known key. If it cannot be read, the log says why.
-func (b *base) known(objects KeyListerGetter, key string) (obj any, exists bool) {
-	obj, exists, err := objects.GetByKey(key)
+// resyncLocked calls put with a Sync for each known object that is not queued. Known objects
+// without a key are skipped and reported together as an error.
+func (b *base) resyncLocked(queued func(key string) bool, put func(key string, d Delta)) error {
+	if b.known == nil {
+		return nil
+	}
+	var errs []error
+	for _, known := range b.known.ListKeys() {
+		obj, exists := b.knownObject(known)
+		if !exists {
+			continue
+		}
+		key, err := b.preparer.mustKey(obj)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case !queued(key):
+			put(key, Delta{Sync, obj})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// deleteKnownLocked calls put with a tombstone for each known key that is not present in a list or
+// in the queue. The tombstone has the known object, or nil if it cannot be read.
+func (b *base) deleteKnownLocked(present func(key string) bool, put func(key string, d Delta)) {
+	if b.known == nil {
+		return
+	}
+	for _, key := range b.known.ListKeys() {
+		if !present(key) {
+			obj, _ := b.knownObject(key)
+			put(key, tombstone(key, obj))
+		}
+	}
+}
+
+// knownObject returns the object of a known key. If it cannot be read, the log says why.
+func (b *base) knownObject(key string) (obj any, exists bool) {
+	obj, exists, err := b.known.GetByKey(key)
 	switch {
 	case err != nil:
 		b.logger.Error(err, "Known object cannot be read", "key", key)
@@ -191,47 +229,4 @@ func tombstone(key string, obj any) Delta {
 		obj = inner.Obj
 	}
 	return Delta{Deleted, store.DeletedFinalStateUnknown{Key: key, Obj: obj}}
-}
-
-// longQueue is the capacity above which an empty queue gives its memory back.
-const longQueue = 1024
-
-// fifo is a first-in, first-out list: a slice, and the index of its oldest item.
-//
-//	F1  0 <= head <= len(slots); head = 0 if the list is empty
-//	F2  slots[:head], and the slots after len(slots), are zero: nothing popped stays reachable
-type fifo[T any] struct {
-	slots []T
-	head  int
-}
-
-// items returns the items, oldest first. The slice is valid until the next pop.
-func (q *fifo[T]) items() []T { return q.slots[q.head:] }
-
-func (q *fifo[T]) len() int { return len(q.slots) - q.head }
-
-// push moves the items to the front if the slice is full and half of it is free. So it takes
-// constant time on average.
-func (q *fifo[T]) push(item T) {
-	if len(q.slots) == cap(q.slots) && q.head > len(q.slots)/2 {
-		n := copy(q.slots, q.items())
-		clear(q.slots[n:])
-		q.slots, q.head = q.slots[:n], 0
-	}
-	q.slots = append(q.slots, item)
-}
-
-// pop removes the n oldest items. It reports whether it gave memory back.
-func (q *fifo[T]) pop(n int) (released bool) {
-	clear(q.slots[q.head : q.head+n])
-	q.head += n
-	if q.len() > 0 {
-		return false
-	}
-	q.slots, q.head = q.slots[:0], 0
-	if cap(q.slots) <= longQueue {
-		return false
-	}
-	q.slots = nil
-	return true
 }

@@ -20,15 +20,18 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// numbers is a metric that records its values.
-type numbers []float64
+// depths records the calls of Metrics.Depth, latencies those of Metrics.Latency.
+type (
+	depths    []int
+	latencies []time.Duration
+)
 
-func (n *numbers) Set(v float64)     { *n = append(*n, v) }
-func (n *numbers) Observe(v float64) { *n = append(*n, v) }
+func (d *depths) add(n int)                 { *d = append(*d, n) }
+func (l *latencies) add(took time.Duration) { *l = append(*l, took) }
 
-func (n *numbers) take() []float64 {
-	got := []float64(*n)
-	*n = nil
+func (d *depths) take() []int {
+	got := []int(*d)
+	*d = nil
 	return got
 }
 
@@ -36,35 +39,37 @@ func slowly(any, bool) error { time.Sleep(time.Second); return nil }
 
 func TestMetrics_DeltaFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var queued, latency numbers
-		f := NewDeltaFIFO(DeltaFIFOOptions{
-			Metrics: Metrics{QueuedItems: &queued, ProcessingLatency: &latency},
+		var queued depths
+		var latency latencies
+		f := NewDeltaFIFO(Options{
+			Metrics: Metrics{Depth: queued.add, Latency: latency.add},
 		})
 		require.NoError(t, f.Add(object("ns/a", "1")))
 		require.NoError(t, f.Add(object("ns/b", "1")))
 		require.NoError(t, f.Update(object("ns/a", "2")))
 		f.Pop(slowly)
-		require.Equal(t, []float64{1, 2, 1}, queued.take())
-		require.Equal(t, []float64{1}, latency.take())
+		require.Equal(t, []int{1, 2, 1}, queued.take())
+		require.Equal(t, latencies{time.Second}, latency)
 	})
 }
 
 // The numbers of a RealFIFO are client-go's: a bookmark that is queued does not set the gauge.
 func TestMetrics_RealFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var queued, latency numbers
-		f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true,
-			Metrics: Metrics{QueuedItems: &queued, ProcessingLatency: &latency}})
+		var queued depths
+		var latency latencies
+		f := NewRealFIFO(Options{AtomicEvents: true, EmitDeltaTypeBookmark: true,
+			Metrics: Metrics{Depth: queued.add, Latency: latency.add}})
 		require.NoError(t, f.Replace(objects("ns/a@1", "ns/b@2"), ""))
 		require.NoError(t, f.Bookmark("7"))
-		require.Equal(t, []float64{1}, queued.take())
+		require.Equal(t, []int{1}, queued.take())
 		require.NoError(t, f.Add(object("ns/a", "3")))
 		require.NoError(t, f.Resync())
-		require.Equal(t, []float64{3, 4}, queued.take())
+		require.Equal(t, []int{3, 4}, queued.take())
 		f.Pop(slowly)
 		require.NoError(t, f.PopBatch(nil, slowly))
-		require.Equal(t, []float64{3, 2}, queued.take())
-		require.Equal(t, []float64{1, 1}, latency.take())
+		require.Equal(t, []int{3, 2}, queued.take())
+		require.Equal(t, latencies{time.Second, time.Second}, latency)
 	})
 }
 
@@ -83,8 +88,8 @@ func TestSlowProcessIsLogged(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				logger := ktesting.NewLogger(t,
 					ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
-				f := NewDeltaFIFO(DeltaFIFOOptions{Logger: &logger, Name: "pods",
-					Metrics: Metrics{ProcessingLatency: &numbers{}}})
+				f := NewDeltaFIFO(Options{Logger: &logger, Name: "pods",
+					Metrics: Metrics{Latency: new(latencies).add}})
 				for i := range c.waiting + 1 {
 					require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 				}
@@ -112,7 +117,7 @@ func TestSlowBatchIsLogged(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			logger := ktesting.NewLogger(t,
 				ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
-			f := NewRealFIFO(RealFIFOOptions{Logger: &logger, AtomicEvents: true})
+			f := NewRealFIFO(Options{Logger: &logger, AtomicEvents: true})
 			for i := range 11 {
 				require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 			}
@@ -131,10 +136,10 @@ func TestSlowBatchIsLogged(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	require.Equal(t, "DeltaFIFO", NewDeltaFIFO(DeltaFIFOOptions{}).Name())
-	require.Equal(t, "pods", NewDeltaFIFO(DeltaFIFOOptions{Name: "pods"}).HasSyncedChecker().Name())
-	require.Equal(t, "RealFIFO", NewRealFIFO(RealFIFOOptions{AtomicEvents: true}).Name())
-	require.Nil(t, NewDeltaFIFO(DeltaFIFOOptions{}).Transformer())
+	require.Equal(t, "DeltaFIFO", NewDeltaFIFO(Options{}).Name())
+	require.Equal(t, "pods", NewDeltaFIFO(Options{Name: "pods"}).HasSyncedChecker().Name())
+	require.Equal(t, "RealFIFO", NewRealFIFO(Options{AtomicEvents: true}).Name())
+	require.Nil(t, NewDeltaFIFO(Options{}).Transformer())
 }
 
 // Popped objects can be collected while other objects wait in the queue.
@@ -171,7 +176,7 @@ func fillAndPop(w *world) []weak.Pointer[metav1.PartialObjectMetadata] {
 
 // Popped deltas belong to the consumer: the queue does not change them later.
 func TestPoppedDeltasStayAsTheyAre(t *testing.T) {
-	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	f := NewDeltaFIFO(Options{})
 	process := func(any, bool) error { return nil }
 	var kept []Deltas
 	for i := range 100 {
@@ -189,13 +194,13 @@ func TestPoppedDeltasStayAsTheyAre(t *testing.T) {
 
 // An empty queue that was long gives its memory back.
 func TestLongQueueIsReleased(t *testing.T) {
-	d := NewDeltaFIFO(DeltaFIFOOptions{})
-	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
+	d := NewDeltaFIFO(Options{})
+	r := NewRealFIFO(Options{AtomicEvents: true})
 	for i := range 3 * longQueue {
 		d.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 		r.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 	}
-	longMap := reflect.ValueOf(d.items).Pointer()
+	longMap := reflect.ValueOf(d.numbers).Pointer()
 	d.Close()
 	r.Close()
 	for _, q := range []Queue{d, r} {
@@ -206,7 +211,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 		}
 	}
 	require.Nil(t, d.queue.slots)
-	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(),
+	require.NotEqual(t, longMap, reflect.ValueOf(d.numbers).Pointer(),
 		"the map is still the one that has grown")
 	require.Nil(t, r.items.slots)
 	d.Add(object("ns/a", "1"))
@@ -219,7 +224,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 // detector.
 func TestTransformerRunsOnceAtATime(t *testing.T) {
 	calls := 0
-	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: func(obj any) (any, error) {
+	f := NewRealFIFO(Options{AtomicEvents: true, Transformer: func(obj any) (any, error) {
 		calls++
 		return obj, nil
 	}})
@@ -273,7 +278,7 @@ func TestFIFO_LikeASlice(t *testing.T) {
 			q.push(i)
 			want = append(want, i)
 		}
-		require.Equal(t, len(want), q.len())
+		require.Equal(t, len(want), len(q.items()))
 		require.True(t, slices.Equal(want, q.items()))
 		q.checkLaws(t, func(v int) bool { return v == 0 })
 	}

@@ -24,7 +24,7 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	isInInitialList := !f.HasSynced()
 	oldest := f.items.items()[0]
 	var deltas any = Deltas{oldest.delta}
-	err := f.deliverLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
+	err := f.popLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
 		return process(deltas, isInInitialList)
 	})
 	return deltas, err
@@ -51,7 +51,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	for i := range items {
 		batch[i] = items[i].delta
 	}
-	return f.deliverLocked("RealFIFO PopBatch Process", key, len(batch), func() error {
+	return f.popLocked("RealFIFO PopBatch Process", key, len(batch), func() error {
 		if len(batch) == 1 {
 			return processSingle(Deltas(batch), isInInitialList)
 		}
@@ -59,20 +59,9 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	})
 }
 
-// waitLocked blocks until a delta is queued.
-func (f *RealFIFO) waitLocked() error {
-	for f.items.len() == 0 {
-		if f.closed {
-			return ErrFIFOClosed
-		}
-		f.cond.Wait()
-	}
-	return nil
-}
-
 // batchLenLocked returns the number of the oldest items that form a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
-	limit := min(f.items.len(), maxBatchLen)
+	limit := min(f.counter.len(), maxBatchLen)
 	if left := f.counter.firstLeft(); left > 0 {
 		limit = min(limit, left)
 	}
@@ -104,11 +93,10 @@ func (it *item) batchable() bool {
 	return true
 }
 
-// deliverLocked removes the n oldest items and runs process for them, without the lock if the
-// options allow it and fewer than backlogLen deltas wait.
-func (f *RealFIFO) deliverLocked(what, key string, n int, process func() error) error {
+// popLocked removes the n oldest items and runs process for them, without the lock if the options
+// allow it and fewer than backlogLen deltas wait.
+func (f *RealFIFO) popLocked(what, key string, n int, process func() error) error {
 	f.items.pop(n)
-	depth := f.items.len()
-	f.setQueued(depth)
-	return f.processLocked(what, key, depth, n, f.unlock && depth < backlogLen, process)
+	unlock := f.unlock && len(f.items.items()) < backlogLen
+	return f.processLocked(what, key, n, unlock, process)
 }

@@ -79,7 +79,7 @@ func produceAndResync(t *testing.T, w *world) map[string]any {
 // Producers can add while a batch is processed, until 2000 deltas wait. Then they wait for the
 // consumer. The order of the deltas is kept.
 func TestStory_BacklogHoldsProducersBack(t *testing.T) {
-	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+	f := NewRealFIFO(Options{AtomicEvents: true, UnlockWhileProcessing: true})
 	for i := range 3500 {
 		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 	}
@@ -106,8 +106,8 @@ func (b *base) isUnlocked() bool {
 
 // Without UnlockWhileProcessing a process function runs under the queue's lock.
 func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
-	d := NewDeltaFIFO(DeltaFIFOOptions{})
-	r := NewRealFIFO(RealFIFOOptions{AtomicEvents: true})
+	d := NewDeltaFIFO(Options{})
+	r := NewRealFIFO(Options{AtomicEvents: true})
 	for q, isUnlocked := range map[Queue]func() bool{d: d.isUnlocked, r: r.isUnlocked} {
 		require.NoError(t, q.Add(object("ns/a", "1")))
 		_, err := q.Pop(func(any, bool) error {
@@ -143,7 +143,7 @@ func TestStory_FirstListOfTwoConsumers(t *testing.T) {
 // consumer computes.
 func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
 	rename := func(any) (any, error) { return object("ns/same", "1"), nil }
-	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: rename})
+	f := NewRealFIFO(Options{AtomicEvents: true, Transformer: rename})
 	for i := range 3 {
 		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 	}
@@ -180,7 +180,7 @@ func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
 
 // Several consumers can share a queue without losing or duplicating a key.
 func TestStory_ManyProducersManyConsumers(t *testing.T) {
-	f := NewDeltaFIFO(DeltaFIFOOptions{})
+	f := NewDeltaFIFO(Options{})
 	var mu sync.Mutex
 	var got []string
 	var producers, consumers sync.WaitGroup

@@ -47,6 +47,9 @@ func newCounter(reached func(string, time.Time)) counter {
 	return counter{synced: make(chan struct{}), reached: reached}
 }
 
+// len returns how many items are in the queue.
+func (c *counter) len() int { return int(c.queued - c.popped) }
+
 // done returns the number of the first item that has not been processed.
 func (c *counter) done() uint64 {
 	if len(c.processing) > 0 {

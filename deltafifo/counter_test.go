@@ -31,10 +31,10 @@ func eachVersionedQueue(
 	newest := ""
 	report := func(resourceVersion string, _ time.Time) { newest = resourceVersion }
 	for name, q := range map[string]versionedQueue{
-		"DeltaFIFO": NewDeltaFIFO(DeltaFIFOOptions{
+		"DeltaFIFO": NewDeltaFIFO(Options{
 			KnownObjects: store.New(store.MetaNamespaceKeyFunc, store.Options{}), Reached: report,
 		}),
-		"RealFIFO": NewRealFIFO(RealFIFOOptions{
+		"RealFIFO": NewRealFIFO(Options{
 			AtomicEvents: true, UnlockWhileProcessing: true, Reached: report,
 		}),
 	} {
@@ -132,7 +132,7 @@ func TestReached_ByTheChangeItself(t *testing.T) {
 // An item that is being processed is not yet processed.
 func TestReached_NotWhileProcessing(t *testing.T) {
 	versions := []string{}
-	q := NewRealFIFO(RealFIFOOptions{
+	q := NewRealFIFO(Options{
 		AtomicEvents: true, UnlockWhileProcessing: true,
 		Reached: func(version string, _ time.Time) { versions = append(versions, version) },
 	})
@@ -197,9 +197,9 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 					seed, k, v)
 			}
 		}
-		var q versionedQueue = NewDeltaFIFO(DeltaFIFOOptions{Reached: report})
+		var q versionedQueue = NewDeltaFIFO(Options{Reached: report})
 		if seed%2 == 1 {
-			q = NewRealFIFO(RealFIFOOptions{
+			q = NewRealFIFO(Options{
 				AtomicEvents: true, UnlockWhileProcessing: true, Reached: report,
 			})
 		}
@@ -224,9 +224,9 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 		}
 		waiting := func() int { // popping an empty queue would block
 			if d, ok := q.(*DeltaFIFO); ok {
-				return d.queue.len()
+				return d.counter.len()
 			}
-			return q.(*RealFIFO).items.len()
+			return q.(*RealFIFO).counter.len()
 		}
 		for range 200 {
 			switch op := random.IntN(10); {

@@ -10,8 +10,8 @@
 // consumer last popped that key. A RealFIFO delivers every change of every object in the order of
 // arrival.
 //
-// Read queue.go, deltafifo.go; then realfifo.go and batch.go. Both queues share base.go,
-// preparer.go and counter.go. Then run go test -v -run Transcript ./deltafifo.
+// Read queue.go, options.go, deltafifo.go; then realfifo.go and batch.go. Both queues share
+// base.go, preparer.go, counter.go and fifo.go. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.
 // Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
 // configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
@@ -20,66 +20,40 @@
 package deltafifo
 
 import (
-	"errors"
 	"slices"
-	"time"
-
-	"k8s.io/klog/v2"
 
 	"example.com/informerstack/store"
 )
 
-// DeltaFIFOOptions configures a DeltaFIFO. The zero value is usable.
-//
-// Source: tools/cache/delta_fifo.go DeltaFIFOOptions
-type DeltaFIFOOptions struct {
-	// Logger gets the queue's name added. Default: klog.Background().
-	Logger *klog.Logger
-	// Name is for messages. Default: "DeltaFIFO".
-	Name string
-	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
-	KeyFunction store.KeyFunc
-	// KnownObjects is the consumer's copy of the objects. Without it, Replace cannot report the
-	// loss of an object whose deltas were all popped, Delete of such an object is dropped, and
-	// Resync is a no-op.
-	KnownObjects KeyListerGetter
-	// EmitDeltaTypeReplaced makes Replace queue listed objects as Replaced. Otherwise it queues
-	// them as Sync, and a relist looks like a resync.
-	EmitDeltaTypeReplaced bool
-	// Transformer changes each received object before it is queued. Tombstones, and objects that
-	// a Resync replays, are not transformed. It runs without the queue's lock and must not add to
-	// this queue.
-	Transformer store.TransformFunc
-	// Metrics receives the queue's numbers.
-	Metrics Metrics
-	// Reached, if set, is called when every change up to resourceVersion has been processed. See
-	// Received.
-	Reached func(resourceVersion string, asOf time.Time)
-}
-
 // DeltaFIFO is a queue of keys, each with all changes of its object since the key was last popped.
 // A key is queued at its first change; later changes do not move it.
 //
-//	queue   ns/a                            ns/b
-//	items   Added@1 Updated@3 Deleted@4     Added@2
+//	queue    ns/a                            ns/b
+//	         Added@1 Updated@3 Deleted@4     Added@2
+//	number   7                               8
 //
 // Adding and popping take constant time. Replace and Resync are linear in the number of listed,
 // queued and known objects. Every method may be called concurrently. Only Pop waits for items, but
 // the methods that change the queue wait while a process function runs.
 //
-//	D1  a key is in items  <=>  it is in queue, once
-//	D2  items[key] is not empty
+//	D1  a key is in numbers  <=>  it is in queue, once: numbers[key] is the number of its entry
+//	D2  each entry of queue has a delta
 //	D3  no two consecutive deltas of a key are both Deleted
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO
 type DeltaFIFO struct {
 	base
-	knownObjects KeyListerGetter // may be nil
-	listType     DeltaType       // what Replace queues: Replaced or Sync
+	listType DeltaType // what Replace queues: Replaced or Sync
 
 	// base.mu guards the fields below.
-	items map[string]Deltas
-	queue fifo[string]
+	queue   fifo[entry]
+	numbers map[string]uint64 // as base.counter counts the entries
+}
+
+// entry is a queued key and all changes of its object.
+type entry struct {
+	key    string
+	deltas Deltas
 }
 
 var (
@@ -87,18 +61,13 @@ var (
 	_ DoneChecker = (*DeltaFIFO)(nil)
 )
 
-// NewDeltaFIFO returns an empty queue.
-func NewDeltaFIFO(opts DeltaFIFOOptions) *DeltaFIFO {
-	if opts.Name == "" {
-		opts.Name = "DeltaFIFO"
-	}
-	f := &DeltaFIFO{knownObjects: opts.KnownObjects, listType: Sync, items: map[string]Deltas{}}
+// NewDeltaFIFO returns an empty queue. The zero value of opts is usable.
+func NewDeltaFIFO(opts Options) *DeltaFIFO {
+	f := &DeltaFIFO{listType: Sync, numbers: map[string]uint64{}}
 	if opts.EmitDeltaTypeReplaced {
 		f.listType = Replaced
 	}
-	f.preparer.keyFunc, f.preparer.transformer = opts.KeyFunction, opts.Transformer
-	f.metrics = opts.Metrics
-	f.init(opts.Name, opts.Logger, opts.Reached)
+	f.init(opts, "DeltaFIFO")
 	return f
 }
 
@@ -150,13 +119,13 @@ func (f *DeltaFIFO) Delete(obj any) error {
 // concernsConsumerLocked reports whether the consumer knows key, or will know it when it has
 // drained the queue.
 func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
-	if _, queued := f.items[key]; queued {
+	if f.isQueuedLocked(key) {
 		return true
 	}
-	if f.knownObjects == nil {
+	if f.known == nil {
 		return false
 	}
-	_, exists, err := f.knownObjects.GetByKey(key)
+	_, exists, err := f.known.GetByKey(key)
 	return exists || err != nil // if in doubt, an extra delete is better than a lost one
 }
 
@@ -171,32 +140,26 @@ func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.queue.len() == 0 {
-		if f.closed {
-			return nil, ErrFIFOClosed
-		}
-		f.cond.Wait()
+	if err := f.waitLocked(); err != nil {
+		return nil, err
 	}
 	isInInitialList := !f.HasSynced()
-	key := f.queue.items()[0]
-	deltas := f.items[key]
-	delete(f.items, key)
+	oldest := f.queue.items()[0]
+	delete(f.numbers, oldest.key)
 	if f.queue.pop(1) {
-		f.items = map[string]Deltas{} // a built-in map does not shrink
+		f.numbers = map[string]uint64{} // a built-in map does not shrink
 	}
-	f.setQueued(f.queue.len())
-
-	var result any = deltas
-	err := f.processLocked("DeltaFIFO Pop Process", key, f.queue.len(), 1, false, func() error {
-		return process(result, isInInitialList)
+	var deltas any = oldest.deltas
+	err := f.processLocked("DeltaFIFO Pop Process", oldest.key, 1, false, func() error {
+		return process(deltas, isInInitialList)
 	})
-	return result, err
+	return deltas, err
 }
 
 // Replace queues what a LIST returned: each listed object exists, and every other object that is
 // queued or known is gone.
 //
-//  1. Listed objects, in list order, as Replaced (or Sync, see DeltaFIFOOptions).
+//  1. Listed objects, in list order, as Replaced (or Sync, see Options).
 //  2. Keys that were queued and are not listed: Deleted, with a tombstone of the newest queued
 //     object.
 //  3. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known
@@ -214,25 +177,18 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	defer f.mu.Unlock()
 	f.counter.replace()
 	f.reserveLocked(len(received))
-	queuedBefore := f.queue.items()
+	queuedBefore := f.queue.items() // there is room, so that putLocked does not move them
 	listed := make(map[string]struct{}, len(received))
 	for _, r := range received {
 		listed[r.key] = struct{}{}
 		f.putLocked(r.key, Delta{f.listType, r.obj})
 	}
-	for _, key := range queuedBefore {
-		if _, isListed := listed[key]; !isListed {
-			f.putLocked(key, tombstone(key, f.items[key].Newest().Object))
+	for _, e := range queuedBefore {
+		if _, isListed := listed[e.key]; !isListed {
+			f.putLocked(e.key, tombstone(e.key, e.deltas.Newest().Object))
 		}
 	}
-	if f.knownObjects != nil {
-		for _, key := range f.knownObjects.ListKeys() {
-			if _, queued := f.items[key]; !queued { // listed objects are queued by now
-				obj, _ := f.known(f.knownObjects, key)
-				f.putLocked(key, tombstone(key, obj))
-			}
-		}
-	}
+	f.deleteKnownLocked(f.isQueuedLocked, f.putLocked) // listed objects are queued by now
 	f.counter.begin(f.counter.queued)
 	return nil
 }
@@ -240,8 +196,8 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 // reserveLocked makes room for a list, so that the queue does not grow step by step.
 func (f *DeltaFIFO) reserveLocked(n int) {
 	f.queue.slots = slices.Grow(f.queue.slots, n)
-	if len(f.items) == 0 && n > longQueue {
-		f.items = make(map[string]Deltas, n)
+	if len(f.numbers) == 0 && n > longQueue {
+		f.numbers = make(map[string]uint64, n)
 	}
 }
 
@@ -251,45 +207,32 @@ func (f *DeltaFIFO) reserveLocked(n int) {
 func (f *DeltaFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.knownObjects == nil {
-		return nil
-	}
-	var errs []error
-	for _, known := range f.knownObjects.ListKeys() {
-		obj, exists := f.known(f.knownObjects, known)
-		if !exists {
-			continue
-		}
-		key, err := f.preparer.mustKey(obj)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if _, queued := f.items[key]; !queued {
-			f.putLocked(key, Delta{Sync, obj})
-		}
-	}
-	return errors.Join(errs...)
+	return f.resyncLocked(f.isQueuedLocked, f.putLocked)
+}
+
+func (f *DeltaFIFO) isQueuedLocked(key string) bool {
+	_, queued := f.numbers[key]
+	return queued
 }
 
 // putLocked adds a delta to those of key, and queues the key if it is not queued.
 func (f *DeltaFIFO) putLocked(key string, d Delta) {
-	deltas, queued := f.items[key]
-	f.items[key] = appendDelta(deltas, d)
-	if queued {
+	if number, queued := f.numbers[key]; queued {
+		e := &f.queue.items()[number-f.counter.popped]
+		e.deltas = appendDelta(e.deltas, d)
 		return
 	}
-	f.queue.push(key)
-	f.counter.queued++
-	f.setQueued(f.queue.len())
-	f.cond.Signal()
+	f.numbers[key] = f.counter.queued
+	f.queue.push(entry{key, Deltas{d}})
+	f.addedLocked()
+	f.reportDepthLocked()
 }
 
-// appendDelta adds d to deltas. It merges two consecutive deletes into one: the first, which is
-// nearer to the event, unless the first is a tombstone, which has less information.
+// appendDelta adds d to deltas, which are not empty. It merges two consecutive deletes into one:
+// the first, which is nearer to the event, unless it is a tombstone, which has less information.
 func appendDelta(deltas Deltas, d Delta) Deltas {
 	last := deltas.Newest()
-	if last == nil || last.Type != Deleted || d.Type != Deleted {
+	if last.Type != Deleted || d.Type != Deleted {
 		return append(deltas, d)
 	}
 	if _, ok := last.Object.(store.DeletedFinalStateUnknown); ok {

@@ -20,7 +20,7 @@ type benchQueue struct {
 func newBenchDeltaFIFO(impl string) benchQueue {
 	process := func(any, bool) error { return nil }
 	if impl == ours {
-		q := NewDeltaFIFO(DeltaFIFOOptions{EmitDeltaTypeReplaced: true})
+		q := NewDeltaFIFO(Options{EmitDeltaTypeReplaced: true})
 		return benchQueue{add: q.Add, replace: q.Replace, pop: func() { q.Pop(process) }}
 	}
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{EmitDeltaTypeReplaced: true})
@@ -31,7 +31,7 @@ func newBenchRealFIFO(impl string) benchQueue {
 	n := 0
 	single := func(any, bool) error { n = 1; return nil }
 	if impl == ours {
-		q := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+		q := NewRealFIFO(Options{AtomicEvents: true, UnlockWhileProcessing: true})
 		batch := func(deltas []Delta, _ bool) error { n = len(deltas); return nil }
 		return benchQueue{add: q.Add, popBatch: func() int { q.PopBatch(batch, single); return n }}
 	}

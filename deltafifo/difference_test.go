@@ -112,7 +112,7 @@ func TestDifference_AtomicReplaceLeavesTombstones(t *testing.T) {
 		got = append(got, obj)
 		return obj, nil
 	}
-	f := NewRealFIFO(RealFIFOOptions{AtomicEvents: true, Transformer: spy})
+	f := NewRealFIFO(Options{AtomicEvents: true, Transformer: spy})
 	require.NoError(t,
 		f.Replace([]any{store.DeletedFinalStateUnknown{Key: "ns/a", Obj: object("ns/a", "1")}}, ""))
 	require.Empty(t, got)
@@ -174,7 +174,7 @@ func TestDifference_RealFIFOUnwrapsTombstones(t *testing.T) {
 // client-go IsClosed would deadlock here.
 func TestDifference_TransformerRunsUnlocked(t *testing.T) {
 	var f *DeltaFIFO
-	f = NewDeltaFIFO(DeltaFIFOOptions{Transformer: func(obj any) (any, error) {
+	f = NewDeltaFIFO(Options{Transformer: func(obj any) (any, error) {
 		require.False(t, f.IsClosed())
 		return obj, nil
 	}})
@@ -185,7 +185,7 @@ func TestDifference_TransformerRunsUnlocked(t *testing.T) {
 // errors.Is finds the transformer's error, also after a Replace.
 func TestDifference_TransformErrorIsWrapped(t *testing.T) {
 	failure := errors.New("transform failed")
-	f := NewDeltaFIFO(DeltaFIFOOptions{Transformer: func(any) (any, error) { return nil, failure }})
+	f := NewDeltaFIFO(Options{Transformer: func(any) (any, error) { return nil, failure }})
 	require.ErrorIs(t, f.Add(object("ns/a", "1")), failure)
 	require.ErrorIs(t, f.Replace(objects("ns/a@1"), ""), failure)
 	require.ErrorContains(t, f.Replace(objects("ns/a@1"), ""), `"ns/a"`)

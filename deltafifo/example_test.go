@@ -31,7 +31,7 @@ func describe(deltas deltafifo.Deltas) string {
 
 // A Pop returns all changes of one object.
 func ExampleDeltaFIFO() {
-	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KeyFunction: podKey})
+	queue := deltafifo.NewDeltaFIFO(deltafifo.Options{KeyFunction: podKey})
 	queue.Add(pod{"web", "Pending"})
 	queue.Add(pod{"db", "Pending"})
 	queue.Update(pod{"web", "Running"})
@@ -53,7 +53,7 @@ func ExampleDeltaFIFO_Replace() {
 	cache := store.New(podKey, store.Options{}) // the objects that the consumer knows
 	cache.Add(pod{"web", "Running"})
 	cache.Add(pod{"db", "Running"})
-	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+	queue := deltafifo.NewDeltaFIFO(deltafifo.Options{
 		KeyFunction:           podKey,
 		KnownObjects:          cache,
 		EmitDeltaTypeReplaced: true,
@@ -73,7 +73,7 @@ func ExampleDeltaFIFO_Replace() {
 
 // A RealFIFO delivers the changes of many objects at once, in the order of arrival.
 func ExampleRealFIFO_PopBatch() {
-	queue := deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+	queue := deltafifo.NewRealFIFO(deltafifo.Options{
 		KeyFunction: podKey, AtomicEvents: true,
 	})
 	queue.Add(pod{"web", "Pending"})
@@ -142,7 +142,7 @@ func Example_whyDeltas() {
 
 	fmt.Println("A DeltaFIFO has one entry for each key, with all its changes:")
 	cache := store.New(podKey, store.Options{})
-	queue := deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+	queue := deltafifo.NewDeltaFIFO(deltafifo.Options{
 		KeyFunction: podKey, KnownObjects: cache,
 	})
 	for _, e := range script {

@@ -59,13 +59,13 @@ func newWorld(t testing.TB, impl string, k kind) *world {
 	}
 	switch {
 	case impl == ours && k.real:
-		q := NewRealFIFO(RealFIFOOptions{
+		q := NewRealFIFO(Options{
 			KnownObjects: known, Transformer: transform, AtomicEvents: k.atomic,
 			UnlockWhileProcessing: k.unlock, EmitDeltaTypeBookmark: k.bookmarks,
 		})
 		w.queue, w.laws = q, q.checkLaws
 	case impl == ours:
-		q := NewDeltaFIFO(DeltaFIFOOptions{
+		q := NewDeltaFIFO(Options{
 			KnownObjects: known, EmitDeltaTypeReplaced: k.replaced, Transformer: transform,
 		})
 		w.queue, w.laws = unbatched{q}, q.checkLaws

@@ -14,18 +14,19 @@ func (f *DeltaFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	require.Len(t, f.items, f.queue.len(), "D1: as many items as queued keys")
-	for _, key := range f.queue.items() {
-		deltas, ok := f.items[key]
-		require.True(t, ok, "D1: %q is queued and has no item", key)
-		require.NotEmpty(t, deltas, "D2: %q", key)
-		for j := 1; j < len(deltas); j++ {
-			consecutive := deltas[j-1].Type == Deleted && deltas[j].Type == Deleted
-			require.False(t, consecutive, "D3: %q", key)
+	require.Len(t, f.numbers, len(f.queue.items()), "D1: as many numbers as queued keys")
+	for i, e := range f.queue.items() {
+		number, ok := f.numbers[e.key]
+		require.True(t, ok, "D1: %q is queued and has no number", e.key)
+		require.Equal(t, f.counter.popped+uint64(i), number, "D1: %q", e.key)
+		require.NotEmpty(t, e.deltas, "D2: %q", e.key)
+		for j := 1; j < len(e.deltas); j++ {
+			consecutive := e.deltas[j-1].Type == Deleted && e.deltas[j].Type == Deleted
+			require.False(t, consecutive, "D3: %q", e.key)
 		}
 	}
-	f.counter.checkLaws(t, f.queue.len())
-	f.queue.checkLaws(t, func(key string) bool { return key == "" })
+	f.counter.checkLaws(t, len(f.queue.items()))
+	f.queue.checkLaws(t, func(e entry) bool { return e.key == "" && e.deltas == nil })
 }
 
 // checkLaws checks O2 and O3, and the laws of counter and fifo.
@@ -33,7 +34,7 @@ func (f *RealFIFO) checkLaws(t testing.TB) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	require.Equal(t, f.atomic, f.knownObjects == nil)
+	require.Equal(t, f.atomic, f.known == nil)
 	for _, it := range f.items.items() {
 		switch it.delta.Type {
 		case Replaced, Sync:
@@ -45,7 +46,7 @@ func (f *RealFIFO) checkLaws(t testing.TB) {
 		require.NotEmpty(t, it.key, "O3")
 	}
 	require.Empty(t, f.seen)
-	f.counter.checkLaws(t, f.items.len())
+	f.counter.checkLaws(t, len(f.items.items()))
 	f.items.checkLaws(t, func(it item) bool { return it == item{} })
 }
 
@@ -65,7 +66,7 @@ func (c *counter) checkLaws(t testing.TB, queueLen int) {
 func (q *fifo[T]) checkLaws(t testing.TB, isZero func(T) bool) {
 	t.Helper()
 	require.LessOrEqual(t, q.head, len(q.slots), "F1")
-	require.True(t, q.len() > 0 || q.head == 0, "F1")
+	require.True(t, len(q.items()) > 0 || q.head == 0, "F1")
 	for i, slot := range q.slots[:cap(q.slots)] {
 		if i < q.head || i >= len(q.slots) {
 			require.True(t, isZero(slot), "F2: slot %d of %d", i, cap(q.slots))

@@ -2,48 +2,6 @@
 
 package deltafifo
 
-import (
-	"errors"
-	"time"
-
-	"k8s.io/klog/v2"
-
-	"example.com/informerstack/store"
-)
-
-// RealFIFOOptions configures a RealFIFO. Either KnownObjects or AtomicEvents must be set, not both.
-//
-// Source: tools/cache/the_real_fifo.go RealFIFOOptions
-type RealFIFOOptions struct {
-	// Logger gets the queue's name added. Default: klog.Background().
-	Logger *klog.Logger
-	// Name is for messages. Default: "RealFIFO".
-	Name string
-	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
-	KeyFunction store.KeyFunc
-	// KnownObjects is the consumer's copy of the objects. It is required without AtomicEvents, and
-	// forbidden with it.
-	KnownObjects KeyListerGetter
-	// Transformer changes each received object before it is queued. Tombstones, and objects that
-	// a Resync replays, are not transformed. It runs without the queue's lock and must not add to
-	// this queue.
-	Transformer store.TransformFunc
-	// AtomicEvents makes Replace queue one ReplacedAll delta, and Resync one SyncAll delta. Then
-	// the consumer must find out which objects are gone, when it processes the delta.
-	AtomicEvents bool
-	// UnlockWhileProcessing lets producers add to the queue while a process function runs, as long
-	// as fewer than 2000 deltas wait. From then on the queue stays locked, and producers wait for
-	// the consumer. It needs AtomicEvents and a single consumer.
-	UnlockWhileProcessing bool
-	// EmitDeltaTypeBookmark makes Bookmark queue a delta. It needs AtomicEvents.
-	EmitDeltaTypeBookmark bool
-	// Metrics receives the queue's numbers.
-	Metrics Metrics
-	// Reached, if set, is called when every change up to resourceVersion has been processed. See
-	// Received.
-	Reached func(resourceVersion string, asOf time.Time)
-}
-
 // RealFIFO is a queue of deltas in the order of arrival, over all keys. It merges no deltas and
 // drops none: the consumer sees every change, including the delete of an object that it never saw.
 // The consumer pops deltas one by one, or in batches of different keys.
@@ -60,11 +18,10 @@ type RealFIFOOptions struct {
 //
 // Source: tools/cache/the_real_fifo.go RealFIFO
 type RealFIFO struct {
-	base
-	knownObjects KeyListerGetter // nil <=> atomic
-	atomic       bool
-	unlock       bool // run process functions without the lock
-	bookmarks    bool
+	base      // base.known is nil <=> atomic
+	atomic    bool
+	unlock    bool // run process functions without the lock
+	bookmarks bool
 
 	// base.mu guards the fields below.
 	items fifo[item]
@@ -83,30 +40,24 @@ var (
 )
 
 // NewRealFIFO returns an empty queue. It panics if the options contradict each other.
-func NewRealFIFO(opts RealFIFOOptions) *RealFIFO {
+func NewRealFIFO(opts Options) *RealFIFO {
 	switch {
 	case opts.AtomicEvents && opts.KnownObjects != nil:
-		panic("deltafifo: RealFIFOOptions.KnownObjects must be nil with AtomicEvents")
+		panic("deltafifo: Options.KnownObjects must be nil with AtomicEvents")
 	case !opts.AtomicEvents && opts.KnownObjects == nil:
-		panic("deltafifo: RealFIFOOptions.KnownObjects is required without AtomicEvents")
+		panic("deltafifo: Options.KnownObjects is required without AtomicEvents")
 	case !opts.AtomicEvents && opts.UnlockWhileProcessing:
-		panic("deltafifo: RealFIFOOptions.UnlockWhileProcessing needs AtomicEvents")
+		panic("deltafifo: Options.UnlockWhileProcessing needs AtomicEvents")
 	case !opts.AtomicEvents && opts.EmitDeltaTypeBookmark:
-		panic("deltafifo: RealFIFOOptions.EmitDeltaTypeBookmark needs AtomicEvents")
-	}
-	if opts.Name == "" {
-		opts.Name = "RealFIFO"
+		panic("deltafifo: Options.EmitDeltaTypeBookmark needs AtomicEvents")
 	}
 	f := &RealFIFO{
-		knownObjects: opts.KnownObjects,
-		atomic:       opts.AtomicEvents,
-		unlock:       opts.UnlockWhileProcessing,
-		bookmarks:    opts.EmitDeltaTypeBookmark,
-		seen:         map[string]struct{}{},
+		atomic:    opts.AtomicEvents,
+		unlock:    opts.UnlockWhileProcessing,
+		bookmarks: opts.EmitDeltaTypeBookmark,
+		seen:      map[string]struct{}{},
 	}
-	f.preparer.keyFunc, f.preparer.transformer = opts.KeyFunction, opts.Transformer
-	f.metrics = opts.Metrics
-	f.init(opts.Name, opts.Logger, opts.Reached)
+	f.init(opts, "RealFIFO")
 	return f
 }
 
@@ -131,7 +82,7 @@ func (f *RealFIFO) receive(t DeltaType, obj any) error {
 	}
 	f.putLocked(f.itemOf(t, received))
 	f.changedLocked(received.obj)
-	f.setQueued(f.items.len())
+	f.reportDepthLocked()
 	return nil
 }
 
@@ -190,7 +141,7 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	f.counter.replace()
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
 	f.putLocked(item{delta: Delta{ReplacedAll, info}})
-	f.setQueued(f.items.len())
+	f.reportDepthLocked()
 	f.counter.begin(f.counter.queued)
 	return nil
 }
@@ -210,19 +161,17 @@ func (f *RealFIFO) replaceEach(list []any) error {
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
-			f.putLocked(item{delta: tombstone(key, d.Object), key: key})
+			f.putKeyLocked(key, tombstone(key, d.Object))
 		}
 	}
-	for _, key := range f.knownObjects.ListKeys() {
-		if _, queued := newest[key]; !queued && !listed[key] {
-			obj, _ := f.known(f.knownObjects, key)
-			f.putLocked(item{delta: tombstone(key, obj), key: key})
-		}
-	}
+	f.deleteKnownLocked(func(key string) bool {
+		_, queued := newest[key]
+		return queued || listed[key]
+	}, f.putKeyLocked)
 	for _, r := range received {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
-	f.setQueued(f.items.len())
+	f.reportDepthLocked()
 	f.counter.begin(f.counter.queued)
 	return nil
 }
@@ -230,7 +179,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 // newestQueuedLocked returns the newest delta of each queued key, and the keys in order of their
 // first deltas.
 func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string) {
-	newest = make(map[string]Delta, f.items.len())
+	newest = make(map[string]Delta, f.counter.len())
 	for _, it := range f.items.items() {
 		if _, seen := newest[it.key]; !seen {
 			keys = append(keys, it.key)
@@ -246,42 +195,21 @@ func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string)
 func (f *RealFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer func() { f.setQueued(f.items.len()) }()
+	defer f.reportDepthLocked()
 	if f.atomic {
 		f.putLocked(item{delta: Delta{SyncAll, SyncAllInfo{}}})
 		return nil
 	}
-	return f.resyncEachLocked()
+	newest, _ := f.newestQueuedLocked()
+	return f.resyncLocked(func(key string) bool {
+		_, queued := newest[key]
+		return queued
+	}, f.putKeyLocked)
 }
 
-// resyncEachLocked is Resync without AtomicEvents.
-func (f *RealFIFO) resyncEachLocked() error {
-	queued := make(map[string]struct{}, f.items.len())
-	for _, it := range f.items.items() {
-		queued[it.key] = struct{}{}
-	}
-	var errs []error
-	for _, known := range f.knownObjects.ListKeys() {
-		if _, isQueued := queued[known]; isQueued {
-			continue
-		}
-		obj, exists := f.known(f.knownObjects, known)
-		if !exists {
-			continue
-		}
-		key, err := f.preparer.mustKey(obj)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		f.putLocked(item{delta: Delta{Sync, obj}, key: key})
-	}
-	return errors.Join(errs...)
-}
-
-// putLocked queues an item.
 func (f *RealFIFO) putLocked(it item) {
 	f.items.push(it)
-	f.counter.queued++
-	f.cond.Signal()
+	f.addedLocked()
 }
+
+func (f *RealFIFO) putKeyLocked(key string, d Delta) { f.putLocked(item{delta: d, key: key}) }

@@ -18,15 +18,15 @@ type tale struct {
 	saw []string
 }
 
-// story runs tell in a bubble, on ours and on client-go.
-func story(t *testing.T, k kind, tell func(w *tale)) {
+// story runs play in a bubble, on ours and on client-go.
+func story(t *testing.T, k kind, play func(w *tale)) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &tale{world: newWorld(t, impl, k)}
 				go w.consumer()
 				synctest.Wait()
-				tell(w)
+				play(w)
 				w.queue.Close()
 				w.after(time.Hour)
 				require.Empty(t, w.saw, "seen after the end of the story")

@@ -70,7 +70,7 @@ func live(t *testing.T, h *health.Handler) {
 		case <-time.After(2 * time.Millisecond):
 		}
 		return controller.Result{RequeueAfter: time.Millisecond}, nil
-	}, controller.Options[string]{WaitFor: []controller.Synced{controller.CacheOf(maps)}})
+	}, controller.Options[string]{WaitFor: []controller.Synced{maps.HasSyncedChecker()}})
 	defer h.AddInformer("maps", maps)()
 	defer health.AddController(h, c)()
 	defer h.AddReady(health.Fresh("maps", time.Minute, maps))()

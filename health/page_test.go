@@ -245,7 +245,7 @@ func TestPage_BadInput(t *testing.T) {
 func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 	story(t, true, func(w *world) {
 		c := controller.New("waits", w.reconcile,
-			controller.Options[string]{WaitFor: []controller.Synced{controller.CacheOf(w.maps)}})
+			controller.Options[string]{WaitFor: []controller.Synced{w.maps.HasSyncedChecker()}})
 		health.AddController(w.handler, c)
 		w.handler.AddInformer("maps", w.maps)
 		ctx, cancel := context.WithCancel(w.t.Context())

@@ -124,14 +124,14 @@ func describeRunning[K comparable](r controller.Running[K]) RunningKey {
 	return RunningKey{Key: keyText(r.Key), ReconcileID: string(r.ReconcileID), Since: r.Since}
 }
 
-func describeFailing[K comparable](f controller.Failing[K]) FailingKey {
+func describeFailing[K comparable](f controller.FailedKey[K]) FailingKey {
 	return FailingKey{
 		Key: keyText(f.Key), Attempts: f.Attempts,
 		Since: f.First.Time, Last: f.Last.Time, LastError: errorText(f.Last.Err),
 	}
 }
 
-func describeDeadLetter[K comparable](d controller.DeadLetter[K]) DeadLetter {
+func describeDeadLetter[K comparable](d controller.FailedKey[K]) DeadLetter {
 	return DeadLetter{
 		Key: keyText(d.Key), Reason: d.Reason, Attempts: d.Attempts,
 		Since: d.First.Time, Last: d.Last.Time, LastError: errorText(d.Last.Err),

@@ -286,7 +286,7 @@ func TestController_OwnProcess(t *testing.T) {
 		server.create("a")
 		var popped []deltafifo.DeltaType
 		controller := NewController(&Config{
-			Queue: deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+			Queue: deltafifo.NewDeltaFIFO(deltafifo.Options{
 				EmitDeltaTypeReplaced: true,
 			}),
 			ListerWatcher: server,

@@ -56,7 +56,7 @@ type QueueOptions struct {
 	Metrics deltafifo.Metrics
 	// NewQueue, if set, makes the queue; then the two fields above are not used. known is the
 	// informer's store. The queue must call reached as described at
-	// deltafifo.DeltaFIFOOptions.Reached.
+	// deltafifo.Options.Reached.
 	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) VersionedQueue
 	// WrapQueue, if set, wraps the queue, for example to trace it. The wrapper of a RealFIFO should
 	// be a deltafifo.QueueWithBatch too.
@@ -88,7 +88,7 @@ func (o QueueOptions) newQueue(
 	case o.NewQueue != nil:
 		queue = o.NewQueue(logger, known, reached)
 	case o.InOrder:
-		queue = deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+		queue = deltafifo.NewRealFIFO(deltafifo.Options{
 			Logger:                &logger,
 			Name:                  fmt.Sprintf("RealFIFO %T", exampleObject),
 			AtomicEvents:          true,
@@ -98,7 +98,7 @@ func (o QueueOptions) newQueue(
 			Reached:               reached,
 		})
 	default:
-		queue = deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+		queue = deltafifo.NewDeltaFIFO(deltafifo.Options{
 			Logger:                &logger,
 			Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
 			KnownObjects:          known,

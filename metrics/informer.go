@@ -67,11 +67,13 @@ func (m *Metrics) Informer(name string, resource schema.GroupVersionResource) (*
 // Options returns options with the hooks of the queue, the store and the reflector. A hook that is set already is kept, but
 // for Reflector.Observe, which is called as well.
 func (i *Informer) Options(options informer.SharedIndexInformerOptions) informer.SharedIndexInformerOptions {
-	if options.Metrics.QueuedItems == nil {
-		options.Metrics.QueuedItems = i.family.queuedItems.WithLabelValues(i.values...)
+	if options.Metrics.Depth == nil {
+		queued := i.family.queuedItems.WithLabelValues(i.values...)
+		options.Metrics.Depth = func(n int) { queued.Set(float64(n)) }
 	}
-	if options.Metrics.ProcessingLatency == nil {
-		options.Metrics.ProcessingLatency = i.family.processingLatency.WithLabelValues(i.values...)
+	if options.Metrics.Latency == nil {
+		latency := i.family.processingLatency.WithLabelValues(i.values...)
+		options.Metrics.Latency = func(d time.Duration) { latency.Observe(d.Seconds()) }
 	}
 	if options.StoreMetrics.ResourceVersion == nil {
 		reached := i.family.storeResourceVersion.WithLabelValues(i.values...)

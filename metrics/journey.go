@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func (j *Journey[K]) Reconcile(next controller.ReconcileFunc[K]) controller.Reco
 		case !known:
 		case err == nil:
 			j.observe(time.Since(since).Seconds())
-		case !controller.IsTerminal(err):
+		case !errors.Is(err, controller.TerminalError(nil)):
 			j.begin(key, since)
 		}
 		return result, err

@@ -149,7 +149,7 @@ func TestInformer_OneOfANameAndResource(t *testing.T) {
 	_, err = m.Informer("b", configMaps)
 	assert.NoError(t, err)
 
-	first.Options(informer.SharedIndexInformerOptions{}).Metrics.QueuedItems.Set(3)
+	first.Options(informer.SharedIndexInformerOptions{}).Metrics.Depth(3)
 	assert.Equal(t, "3", value(t, registry, `informer_queued_items{group="",name="a",resource="configmaps",version="v1"}`))
 	first.Release()
 	first.Release()
@@ -186,7 +186,7 @@ func TestInformer_OptionsKeepHooks(t *testing.T) {
 	options.StoreMetrics.ResourceVersion(7)
 	assert.EqualValues(t, 7, mine.last)
 	assert.Equal(t, time.Minute, options.ResyncPeriod)
-	assert.NotNil(t, options.Metrics.ProcessingLatency)
+	assert.NotNil(t, options.Metrics.Latency)
 }
 
 type gauge struct{ last float64 }
@@ -253,13 +253,13 @@ func TestController_CountsWhatEnded(t *testing.T) {
 	for _, report := range []controller.Report{
 		{Outcome: controller.OutcomeSuccess, Took: time.Second},
 		{Outcome: controller.OutcomeRequeueAfter},
-		{Outcome: controller.OutcomeError, Terminal: true, Buried: controller.Terminal},
+		{Outcome: controller.OutcomeError, Terminal: true, DeadLetter: controller.Terminal},
 		{Outcome: controller.OutcomeError, Panicked: true},
-		{Outcome: controller.OutcomeError, TimedOut: true, Buried: controller.MaxAttempts, Evicted: true},
+		{Outcome: controller.OutcomeError, TimedOut: true, DeadLetter: controller.MaxAttempts, Evicted: true},
 	} {
-		c.Begin()
+		c.Metrics().Begin()
 		assert.Equal(t, "1", value(t, registry, `controller_runtime_active_workers{controller="c"}`))
-		c.End(report)
+		c.Metrics().End(report)
 	}
 	for series, want := range map[string]string{
 		`controller_runtime_active_workers{controller="c"}`:                         "0",

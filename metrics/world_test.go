@@ -113,7 +113,7 @@ func (w *world) run(o worldOptions) {
 	ofInformer.Follow(w.maps)
 	w.ctrl = controller.New("story", journey.Reconcile(w.reconcile), controller.Options[string]{
 		MaxAttempts: 3,
-		Metrics:     ofController,
+		Metrics:     ofController.Metrics(),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
 			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
 				Name: name, MetricsProvider: w.metrics.Workqueue(),

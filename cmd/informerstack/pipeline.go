@@ -85,7 +85,7 @@ func (o *options) build(
 	reconcile = observed.reconcile(trace.Reconcile(reconcile, sink))
 	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
-		WaitFor:     []controller.Synced{controller.CacheOf(objects)},
+		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 		Lead:        lead(elector),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),

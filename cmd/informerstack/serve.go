@@ -137,9 +137,9 @@ func (o *observation) workqueue() workqueue.MetricsProvider {
 
 func (o *observation) ofController() controller.Metrics {
 	if o == nil {
-		return nil
+		return controller.Metrics{}
 	}
-	return o.controller
+	return o.controller.Metrics()
 }
 
 // election returns the metric of an elector.

@@ -4,13 +4,14 @@ package cache
 
 import (
 	"sync/atomic"
+	"time"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
-// Metrics of one thing each. The first three are of package reflector, the last of package deltafifo.
+// Metrics of one thing each. The first three are of package reflector.
 type (
 	// GaugeMetric is a value that goes up and down.
 	GaugeMetric = reflector.GaugeMetric
@@ -19,7 +20,7 @@ type (
 	// SummaryMetric collects single observations.
 	SummaryMetric = reflector.SummaryMetric
 	// HistogramMetric counts observations by size.
-	HistogramMetric = deltafifo.HistogramMetric
+	HistogramMetric interface{ Observe(float64) }
 
 	// MetricsProvider makes the metrics of reflectors.
 	MetricsProvider = reflector.MetricsProvider
@@ -81,15 +82,20 @@ func informerMetrics(id InformerNameAndResource, provider InformerMetricsProvide
 	return nil
 }
 
-func queueMetrics(id InformerNameAndResource, provider InformerMetricsProvider) deltafifo.Metrics {
+func queueMetrics(
+	id InformerNameAndResource, provider InformerMetricsProvider,
+) (metrics deltafifo.Metrics) {
 	provider = informerMetrics(id, provider)
 	if provider == nil {
-		return deltafifo.Metrics{}
+		return metrics
 	}
-	return deltafifo.Metrics{
-		QueuedItems:       provider.NewQueuedItemMetric(id),
-		ProcessingLatency: provider.NewProcessingLatencyMetric(id),
+	if queued := provider.NewQueuedItemMetric(id); queued != nil {
+		metrics.Depth = func(n int) { queued.Set(float64(n)) }
 	}
+	if latency := provider.NewProcessingLatencyMetric(id); latency != nil {
+		metrics.Latency = func(d time.Duration) { latency.Observe(d.Seconds()) }
+	}
+	return metrics
 }
 
 func storeMetrics(id InformerNameAndResource, provider InformerMetricsProvider) store.Metrics {

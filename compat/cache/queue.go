@@ -102,7 +102,7 @@ type DeltaFIFOOptions struct {
 //
 // Source: tools/cache/delta_fifo.go NewDeltaFIFO
 func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
-	return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects})
+	return deltafifo.NewDeltaFIFO(deltafifo.Options{KeyFunction: keyFunc, KnownObjects: knownObjects})
 }
 
 // NewDeltaFIFOWithOptions returns a DeltaFIFO.
@@ -111,7 +111,7 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO { return newDeltaFIFO(opts, nil) }
 
 func newDeltaFIFO(opts DeltaFIFOOptions, reached informer.ReachedFunc) *DeltaFIFO {
-	return deltafifo.NewDeltaFIFO(deltafifo.DeltaFIFOOptions{
+	return deltafifo.NewDeltaFIFO(deltafifo.Options{
 		Logger:                opts.Logger,
 		Name:                  opts.Name,
 		KeyFunction:           opts.KeyFunction,
@@ -161,7 +161,7 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO { return newRealFIFO(opts, nil) }
 
 func newRealFIFO(opts RealFIFOOptions, reached informer.ReachedFunc) *RealFIFO {
-	return deltafifo.NewRealFIFO(deltafifo.RealFIFOOptions{
+	return deltafifo.NewRealFIFO(deltafifo.Options{
 		Logger:                opts.Logger,
 		Name:                  cmp.Or(opts.Identifier.Name(), opts.Name),
 		KeyFunction:           opts.KeyFunction,
