@@ -75,9 +75,9 @@ func eachInformer(
 			synctest.Test(t, func(t *testing.T) {
 				var pods informer.SharedIndexInformer
 				never := false
-				pods = informer.NewSharedIndexInformer(c.listerWatcher(), &corev1.Pod{}, informer.SharedIndexInformerOptions{
-					QueueOptions: informer.QueueOptions{InOrder: inOrder},
-					Reflector:    reflector.Options{UseWatchList: &never},
+				pods = informer.NewSharedIndexInformer(c.listerWatcher(), &corev1.Pod{}, informer.Options{
+					InOrder:   inOrder,
+					Reflector: reflector.Options{UseWatchList: &never},
 					WrapIndexer: func(inner store.Indexer) store.Indexer {
 						return onStore{inner, func() { check(pods) }}
 					},

@@ -192,8 +192,10 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	source := typedSource(t, shared.Config(cluster.WeakToken), objects.namespace)
 	told := make(chan error, 100)
-	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{
-		WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) { told <- err },
+	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{}, informer.Options{
+		Reflector: reflector.Options{
+			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) { told <- err },
+		},
 	})
 	runInformer(t, inf)
 	select {
@@ -210,7 +212,7 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 func TestStory_OneChangeEndToEnd(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	inf := informer.NewSharedIndexInformer(typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
-		&corev1.ConfigMap{}, informer.SharedIndexInformerOptions{})
+		&corev1.ConfigMap{}, informer.Options{})
 	configMaps := objects.client.CoreV1().ConfigMaps(objects.namespace)
 	reconcile := func(ctx context.Context, name store.ObjectName) (controller.Result, error) {
 		obj, exists, err := inf.GetIndexer().GetByKey(name.String())
@@ -262,7 +264,7 @@ type journal struct {
 // startInformer runs an informer with a journal until the test ends.
 func startInformer(t *testing.T, source reflector.ListerWatcher, example runtime.Object, options reflector.Options) *journal {
 	j := &journal{t: t}
-	inf := informer.NewSharedIndexInformer(source, example, informer.SharedIndexInformerOptions{Reflector: options})
+	inf := informer.NewSharedIndexInformer(source, example, informer.Options{Reflector: options})
 	_, err := inf.AddEventHandler(j)
 	require.NoError(t, err)
 	runInformer(t, inf)

@@ -160,10 +160,10 @@ func (s *sharedIndexInformer) count() int {
 
 func (s *sharedIndexInformer) reflectorStatus() reflector.Status {
 	s.mu.Lock()
-	c := s.controller
+	r := s.reflector
 	s.mu.Unlock()
-	if c == nil {
+	if r == nil {
 		return reflector.Status{}
 	}
-	return c.status()
+	return r.Status()
 }

@@ -53,12 +53,12 @@ type backlog interface {
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {
-	handler      ResourceEventHandler
-	options      HandlerOptions
-	logger       klog.Logger
-	informerName string         // the first half of Name
-	resync       resyncSchedule // guarded by the processor's mu
-	backlog      backlog
+	informer *sharedIndexInformer
+	handler  ResourceEventHandler
+	options  HandlerOptions
+	logger   klog.Logger
+	resync   resyncSchedule // guarded by the processor's mu
+	backlog  backlog
 
 	wake    chan struct{} // capacity 1
 	closed  chan struct{} // no more changes are appended
@@ -76,20 +76,20 @@ type listener struct {
 
 // newListener returns a listener without a backlog; the processor sets it.
 func newListener(
-	informerName string, handler ResourceEventHandler, options HandlerOptions,
+	informer *sharedIndexInformer, handler ResourceEventHandler, options HandlerOptions,
 	schedule resyncSchedule,
 ) *listener {
 	l := &listener{
-		handler:      handler,
-		options:      options,
-		logger:       klog.Background(),
-		informerName: informerName,
-		resync:       schedule,
-		wake:         make(chan struct{}, 1),
-		closed:       make(chan struct{}),
-		dropped:      make(chan struct{}),
-		synced:       make(chan struct{}),
-		done:         make(chan struct{}),
+		informer: informer,
+		handler:  handler,
+		options:  options,
+		logger:   klog.Background(),
+		resync:   schedule,
+		wake:     make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+		dropped:  make(chan struct{}),
+		synced:   make(chan struct{}),
+		done:     make(chan struct{}),
 	}
 	l.drop = sync.OnceFunc(func() {
 		close(l.dropped)
@@ -261,19 +261,22 @@ func (l *listener) stopDrainTimer() {
 }
 
 // HasSynced implements ResourceEventHandlerRegistration.
-func (l *listener) HasSynced() bool { return IsDone(l) }
+func (l *listener) HasSynced() bool { return isDone(l) }
 
 // HasSyncedChecker implements ResourceEventHandlerRegistration.
 func (l *listener) HasSyncedChecker() DoneChecker { return l }
 
 // Name implements DoneChecker.
 func (l *listener) Name() string {
-	return l.informerName + " + event handler " + handlerName(l.handler)
+	return l.informer.name + " + event handler " + handlerName(l.handler)
 }
 
 // Done implements DoneChecker. It closes when the handler has been notified of the whole initial
 // list.
 func (l *listener) Done() <-chan struct{} { return l.synced }
+
+// Err implements ResourceEventHandlerRegistration.
+func (l *listener) Err() error { return l.informer.Err() }
 
 // ShutdownChan implements ResourceEventHandlerRegistration.
 func (l *listener) ShutdownChan() <-chan struct{} { return l.done }

@@ -70,9 +70,9 @@ func TestHasSynced_AfterALossWithoutResourceVersions(t *testing.T) {
 		for name, inOrder := range map[string]bool{"deltafifo": false, "realfifo": true} {
 			t.Run(name+" "+rv, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := NewSharedIndexInformer(unversioned{rv}, &corev1.Pod{}, SharedIndexInformerOptions{
-						QueueOptions: QueueOptions{InOrder: inOrder},
-						WrapIndexer:  func(x store.Indexer) store.Indexer { return refusing{x, new(bool)} },
+					s := NewSharedIndexInformer(unversioned{rv}, &corev1.Pod{}, Options{
+						InOrder:     inOrder,
+						WrapIndexer: func(x store.Indexer) store.Indexer { return refusing{x, new(bool)} },
 					})
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -120,10 +120,11 @@ func TestLostChange_BetweenQueueAndReflector(t *testing.T) {
 	for name, wrapperFails := range map[string]bool{"slow after a loss": false, "wrapper fails": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := NewSharedIndexInformer(unversioned{"5"}, &corev1.Pod{}, SharedIndexInformerOptions{
-					QueueOptions: QueueOptions{InOrder: true, WrapQueue: func(q deltafifo.Queue) deltafifo.Queue {
+				s := NewSharedIndexInformer(unversioned{"5"}, &corev1.Pod{}, Options{
+					InOrder: true,
+					WrapQueue: func(q deltafifo.Queue) deltafifo.Queue {
 						return &slowQueue{q.(deltafifo.QueueWithBatch), wrapperFails}
-					}},
+					},
 					WrapIndexer: func(x store.Indexer) store.Indexer {
 						refused := wrapperFails
 						return refusing{x, &refused}

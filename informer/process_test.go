@@ -37,8 +37,7 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 		}
 	}
 	return &deltaProcessor{
-		store: s, keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
-		stored: func() {}, lost: func() {}, emit: emit,
+		store: s, stored: func() {}, lost: func() {}, emit: emit,
 	}, r
 }
 
@@ -170,8 +169,9 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lost := false
-			p := &deltaProcessor{store: tc.store, keyOf: store.MetaNamespaceKeyFunc,
-				stored: func() {}, lost: func() { lost = true }}
+			p := &deltaProcessor{
+				store: tc.store, stored: func() {}, lost: func() { lost = true },
+			}
 			stored := 0
 			p.emit = func([]change) {
 				if stored == 0 {

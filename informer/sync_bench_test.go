@@ -114,10 +114,11 @@ func newSyncSubject(mode, impl string, client rest.Interface) subject {
 	if impl == ours {
 		lw := reflector.NewStreamingListWatch(client, "pods", "",
 			func() runtime.Object { return &corev1.Pod{} }, nil)
-		return ourSubject{NewSharedIndexInformer(lw, &corev1.Pod{}, SharedIndexInformerOptions{
-			Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-			Transform: stripManagedFields,
-			Reflector: reflector.Options{UseWatchList: &streamed},
+		return ourSubject{NewSharedIndexInformer(lw, &corev1.Pod{}, Options{
+			Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+			Reflector: reflector.Options{
+				UseWatchList: &streamed, Transform: stripManagedFields,
+			},
 		})}
 	}
 	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client, "pods", "",

@@ -83,12 +83,10 @@ func (w *world) run(o options) {
 		lw = reflector.NewFilteredListWatchFromClient(rest, "configmaps", "default", func(*metav1.ListOptions) {})
 	}
 	useWatchList := !o.streaming
-	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{}, informer.SharedIndexInformerOptions{
-		Reflector: reflector.Options{UseWatchList: &useWatchList},
-		QueueOptions: informer.QueueOptions{
-			InOrder:   o.inOrder,
-			WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, w.saw) },
-		},
+	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{}, informer.Options{
+		Reflector:   reflector.Options{UseWatchList: &useWatchList},
+		InOrder:     o.inOrder,
+		WrapQueue:   func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, w.saw) },
 		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, w.saw) },
 	})
 	ctrl := controller.New("story", trace.Reconcile(func(ctx context.Context, key string) (controller.Result, error) {

@@ -65,10 +65,10 @@ var impls = map[string]constructor{
 	"client-go": cache.NewSharedIndexInformer,
 	"ours":      adapt.NewSharedIndexInformer,
 	"core": func(lw cache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return adapt.SharedIndexInformer(informer.NewSharedIndexInformer(adapt.CoreListerWatcher(lw), obj, informer.SharedIndexInformerOptions{
+		return adapt.NewSharedIndexInformerWithOptions(lw, obj, informer.Options{
 			ResyncPeriod: resync,
 			Indexers:     adapt.CoreIndexers(indexers),
-		}))
+		})
 	},
 }
 

@@ -85,16 +85,16 @@ func ExampleNewSharedIndexInformer_factory() {
 }
 
 // An informer with options that client-go's does not have, in a place that wants client-go's.
-func ExampleSharedIndexInformer() {
+func ExampleNewSharedIndexInformerWithOptions() {
 	config, stop := cluster()
 	defer stop()
 	client := kubernetes.NewForConfigOrDie(config)
 	newInformer := func(lw cache.ListerWatcher, exampleObject runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return adapt.SharedIndexInformer(informer.NewSharedIndexInformer(adapt.CoreListerWatcher(lw), exampleObject, informer.SharedIndexInformerOptions{
+		return adapt.NewSharedIndexInformerWithOptions(lw, exampleObject, informer.Options{
 			ResyncPeriod: resync,
 			Indexers:     adapt.CoreIndexers(indexers),
 			Reflector:    reflector.Options{WatchListPageSize: 50},
-		}))
+		})
 	}
 	i := newInformer(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything()), &corev1.Pod{}, 0, nil)
 

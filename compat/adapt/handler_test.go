@@ -118,7 +118,7 @@ func TestDifference_InformerForAfterAStop(t *testing.T) {
 		ourInformer := func() informer.SharedIndexInformer {
 			return ours.InformerFor(&corev1.Pod{}, func() informer.SharedIndexInformer {
 				return informer.NewSharedIndexInformer(adapt.CoreListerWatcher(source), &corev1.Pod{},
-					informer.SharedIndexInformerOptions{})
+					informer.Options{})
 			})
 		}
 		theirInformer := func() cache.SharedIndexInformer {

@@ -20,6 +20,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 )
 
 // each runs a test once for every implementation, in a bubble.
@@ -213,6 +214,49 @@ func TestTransform(t *testing.T) {
 	})
 }
 
+// The options of a finished informer cannot be set any more. controller-runtime sets a transform that
+// is nil.
+func TestSharedIndexInformer_IsFinished(t *testing.T) {
+	core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(failing), &corev1.Pod{}, informer.Options{})
+	i := adapt.SharedIndexInformer(core)
+	require.NoError(t, i.SetTransform(nil))
+	require.NoError(t, i.SetWatchErrorHandler(nil))
+	require.ErrorContains(t, i.SetTransform(func(obj any) (any, error) { return obj, nil }),
+		"set this in informer.Options.Reflector")
+	require.ErrorContains(t, i.SetWatchErrorHandler(func(*cache.Reflector, error) {}),
+		"set this in informer.Options.Reflector")
+}
+
+// What is set before the start replaces the option, nil does not.
+func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
+	for _, set := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			rename := func(node string) func(obj any) (any, error) {
+				return func(obj any) (any, error) {
+					p := obj.(*corev1.Pod).DeepCopy()
+					p.Spec.NodeName = node
+					return p, nil
+				}
+			}
+			i := adapt.NewSharedIndexInformerWithOptions(newSource(t, pod("a", "n1")), &corev1.Pod{}, informer.Options{
+				Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
+				Reflector: reflector.Options{Transform: rename("option")},
+			})
+			require.NoError(t, i.SetTransform(nil))
+			want := "option"
+			if set {
+				want = "setter"
+				require.NoError(t, i.SetTransform(rename("setter")))
+			}
+			defer run(t, i)()
+			synctest.Wait()
+			found, err := i.GetIndexer().ByIndex("node", want)
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+		})
+	}
+}
+
 // failing is a server that refuses everything.
 var failing = &cache.ListWatch{
 	ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -292,7 +336,7 @@ func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T
 func TestCoreInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen log
-		core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(newSource(t, pod("a", "n1"))), &corev1.Pod{}, informer.SharedIndexInformerOptions{})
+		core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(newSource(t, pod("a", "n1"))), &corev1.Pod{}, informer.Options{})
 		i := adapt.SharedIndexInformer(core)
 		_, err := i.AddEventHandler(namedHandler)
 		require.NoError(t, err)

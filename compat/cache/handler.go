@@ -23,10 +23,6 @@ type (
 	TypedResourceEventHandler[T Object] = informer.TypedResourceEventHandler[T]
 	// TypedResourceEventHandlerFuncs is a typed handler made of functions.
 	TypedResourceEventHandlerFuncs[T Object] = informer.TypedResourceEventHandlerFuncs[T]
-	// TypedResourceEventHandlerDetailedFuncs is one that knows the initial list.
-	TypedResourceEventHandlerDetailedFuncs[T Object] = informer.TypedResourceEventHandlerDetailedFuncs[T]
-	// TypedFilteringResourceEventHandler shows a typed handler some of the objects only.
-	TypedFilteringResourceEventHandler[T Object] = informer.TypedFilteringResourceEventHandler[T]
 	// DeletedObject is an object that is gone.
 	DeletedObject[T Object] = informer.DeletedObject[T]
 )

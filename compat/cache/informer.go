@@ -10,7 +10,6 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 )
 
 // InformerOptions configures an informer with a single handler. ListerWatcher is required.
@@ -44,23 +43,30 @@ type InformerOptions struct {
 //
 // Source: tools/cache/controller.go NewInformerWithOptions
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
-	s, core := informer.NewInformerWithOptions(informer.InformerOptions{
-		Logger:        options.Logger,
-		ListerWatcher: ToListerWatcherWithContext(options.ListerWatcher),
+	logger := klog.Background()
+	if options.Logger != nil {
+		logger = *options.Logger
+	}
+	if options.Handler == nil {
+		options.Handler = ResourceEventHandlerFuncs{}
+	}
+	indexer := NewIndexer(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
+		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
+	process, processBatch := informer.ProcessDeltas(indexer, options.Handler)
+	c := newController(Config{
+		Queue: newQueue(logger, options.ObjectType, indexer, nil,
+			options.Identifier, options.InformerMetricsProvider),
+		ListerWatcher: options.ListerWatcher,
 		ObjectType:    options.ObjectType,
-		Handler:       options.Handler,
-		ResyncPeriod:  options.ResyncPeriod,
-		Indexers:      options.Indexers,
-		Transform:     options.Transform,
-		Reflector: reflector.Options{
-			MinWatchTimeout: options.MinWatchTimeout,
-		},
-		QueueOptions:         queueOptions(options.ObjectType, options.Identifier, options.InformerMetricsProvider),
-		StoreResourceVersion: storeMetric(options.Identifier, options.InformerMetricsProvider),
-		StoreOptions:         []StoreOption{store.WithResourceVersionHidden(hideResourceVersion)},
-		Prepare:              prepare,
+		Process:       ProcessFunc(process),
+		ProcessBatch:  processBatch,
+	}, reflector.Options{
+		ResyncPeriod:    options.ResyncPeriod,
+		MinWatchTimeout: options.MinWatchTimeout,
+		Transform:       options.Transform,
 	})
-	return s, controller{core}
+	c.relistLost = true
+	return indexer, c
 }
 
 // NewInformer is NewInformerWithOptions without options.

@@ -9,9 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
 
+	"example.com/informerstack/compat/internal/setters"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/store"
+	"example.com/informerstack/reflector"
 )
 
 // SharedInformer keeps one copy of a collection for any number of handlers. It keeps the promises of
@@ -103,31 +105,44 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
-	coreOptions := informer.SharedIndexInformerOptions{
+	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
+	s := &sharedInformer{detector: detector}
+	coreOptions := informer.Options{
 		ResyncPeriod:         options.ResyncPeriod,
 		Indexers:             options.Indexers,
-		ObjectDescription:    options.ObjectDescription,
-		QueueOptions:         queueOptions(exampleObject, options.Identifier, options.InformerMetricsProvider),
+		Reflector:            reflector.Options{TypeDescription: options.ObjectDescription},
 		StoreResourceVersion: storeMetric(options.Identifier, options.InformerMetricsProvider),
-		StoreOptions:         []StoreOption{store.WithResourceVersionHidden(hideResourceVersion)},
-		Prepare:              prepare,
 	}
-	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
-	if _, off := detector.(noDetector); !off {
-		coreOptions.WrapIndexer = func(indexer Indexer) Indexer { return newWatchedIndexer(indexer, detector) }
+	coreOptions.WrapIndexer = func(indexer Indexer) Indexer {
+		indexer = gatedIndexer{indexer, indexer.(TransactionStore)}
+		if _, off := detector.(noDetector); off {
+			return indexer
+		}
+		return newWatchedIndexer(indexer, detector)
 	}
-	return &sharedInformer{
-		core:     informer.NewSharedIndexInformer(ToListerWatcherWithContext(lw), exampleObject, coreOptions),
-		detector: detector,
+	coreOptions.NewQueue = func(
+		logger klog.Logger, known Store, reached informer.ReachedFunc,
+	) informer.VersionedQueue {
+		return withBatchGate(newQueue(logger, exampleObject, known, reached,
+			options.Identifier, options.InformerMetricsProvider))
 	}
+	coreOptions.NewReflector = func(
+		lw reflector.ListerWatcher, expectedType any, queue reflector.Store, o reflector.Options,
+	) *reflector.Reflector {
+		return newReflector(lw, expectedType, queue, s.setters.Start(o))
+	}
+	s.core = informer.NewSharedIndexInformer(ToListerWatcherWithContext(lw), exampleObject, coreOptions)
+	return s
 }
 
-// core is the informer that does the work. Its methods serve as they are, unless client-go has another signature.
+// core is the informer inside. Its methods are used as they are, unless client-go has another
+// signature.
 type core = informer.SharedIndexInformer
 
 // sharedInformer is an informer of the core under client-go's method names.
 type sharedInformer struct {
 	core
+	setters  setters.Setters
 	detector MutationDetector
 }
 
@@ -152,8 +167,10 @@ func (s *sharedInformer) AddEventHandler(handler ResourceEventHandler) (Resource
 }
 
 // AddEventHandlerWithResyncPeriod implements SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error) {
-	return s.core.AddEventHandlerWithResyncPeriod(handler, resyncPeriod)
+func (s *sharedInformer) AddEventHandlerWithResyncPeriod(
+	handler ResourceEventHandler, resyncPeriod time.Duration,
+) (ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
 // AddEventHandlerWithOptions implements SharedInformer.
@@ -172,7 +189,7 @@ func (s *sharedInformer) RemoveEventHandler(handle ResourceEventHandlerRegistrat
 
 // GetController implements SharedInformer.
 func (s *sharedInformer) GetController() Controller {
-	return sharedController{controller{s.core.GetController()}}
+	return sharedController{s.core}
 }
 
 // SetWatchErrorHandler implements SharedInformer.
@@ -181,22 +198,36 @@ func (s *sharedInformer) SetWatchErrorHandler(handler WatchErrorHandler) error {
 }
 
 // SetWatchErrorHandlerWithContext implements SharedInformer.
-func (s *sharedInformer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
-	return s.core.SetWatchErrorHandler(coreHandler(handler))
+func (s *sharedInformer) SetWatchErrorHandlerWithContext(
+	handler WatchErrorHandlerWithContext,
+) error {
+	return s.setters.SetWatchErrorHandler(coreHandler(handler))
 }
 
-// ShutDownEventHandler removes a handler and waits until its last call has returned. Called by that handler itself it would
-// wait for ever.
+// SetTransform implements SharedInformer.
+func (s *sharedInformer) SetTransform(transform TransformFunc) error {
+	return s.setters.SetTransform(transform)
+}
+
+// ShutDownEventHandler removes a handler and waits until its last call has returned. If the handler
+// itself calls it, it waits for ever.
 //
 // Source: tools/cache/shared_informer.go ShutDownEventHandler
 func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
 	if err := informer.RemoveEventHandler(handle); err != nil {
 		return err
 	}
-	shutdown, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
+	ending, ok := handle.(endingRegistration)
 	if !ok {
-		return fmt.Errorf("%T does not tell when its handler has ended", handle)
+		return fmt.Errorf("%T does not report when its handler has ended", handle)
 	}
-	<-shutdown.ShutdownChan()
+	<-ending.ShutdownChan()
 	return nil
+}
+
+// endingRegistration is a handle that reports the end of its handler. Those of this package do.
+type endingRegistration interface {
+	// ShutdownChan returns a channel that closes when the handler was removed and its last call has
+	// returned.
+	ShutdownChan() <-chan struct{}
 }

@@ -28,7 +28,7 @@ var rules = map[string]rule{
 	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo":  {ours: []string{"store"}},
 	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
-	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
+	"informer":   {ours: []string{"store", "deltafifo", "reflector"}, outside: []string{"k8s.io/client-go/rest"}},
 	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
 	"leaderelection": {
 		ours:    []string{"leaderelection/resourcelock", "internal/termcontext"},
@@ -54,14 +54,18 @@ var rules = map[string]rule{
 	},
 
 	"compat/adapt": {
-		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock", "compat/cache", "compat/workqueue"},
+		ours: []string{
+			"store", "reflector", "informer", "leaderelection/resourcelock",
+			"compat/cache", "compat/workqueue", "compat/internal/setters",
+		},
 		outside: []string{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/tools/leaderelection/resourcelock",
 		},
 	},
-	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector"}},
-	"compat/cache/synctrack": {},
-	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
+	"compat/cache":            {ours: []string{"store", "deltafifo", "reflector", "informer", "compat/internal/setters"}, outside: []string{"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector"}},
+	"compat/cache/synctrack":  {},
+	"compat/internal/setters": {ours: []string{"store", "reflector"}},
+	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
 		ours:    []string{"leaderelection", "compat/leaderelection/resourcelock"},
 		outside: []string{"k8s.io/client-go/kubernetes", "k8s.io/api/"},
