@@ -20,7 +20,8 @@ import (
 // must not modify them.
 //
 // A handler may call every method of its informer, also AddEventHandler, and RemoveEventHandler for
-// itself. It must not wait for its own ShutdownChan, or for Run to return: both wait for the handler.
+// itself. It must not wait for its own ShutdownChan, or for Run to return: both wait for the
+// handler.
 //
 // Source: tools/cache/controller.go ResourceEventHandler
 type ResourceEventHandler interface {

@@ -37,7 +37,6 @@ type Status struct {
 	Handlers []HandlerStatus
 }
 
-// Health implements SharedInformer.
 func (s *sharedIndexInformer) Health() Health {
 	s.mu.Lock()
 	state := s.lifecycle
@@ -58,7 +57,6 @@ func (s *sharedIndexInformer) Health() Health {
 	}
 }
 
-// Status implements SharedInformer.
 func (s *sharedIndexInformer) Status() Status {
 	return Status{Health: s.Health(), Objects: s.count(), Handlers: s.processor.status()}
 }
@@ -142,12 +140,10 @@ func AllFresh(d time.Duration, informers ...SharedInformer) error {
 	return errors.Join(stale...)
 }
 
-// LastSyncResourceVersion implements SharedInformer.
 func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 	return s.reflectorStatus().ResourceVersion
 }
 
-// Err implements SharedInformer.
 func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
 
 // count returns the number of objects. A wrapper of the store may hide its Len.

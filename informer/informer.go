@@ -120,7 +120,7 @@ type Options struct {
 	Indexers store.Indexers
 	// Reflector has the options of listing and watching: Transform, WatchErrorHandler, page size,
 	// backoff, metrics and so on. Its TypeDescription replaces the type of the objects in messages
-	// and in the informer's name. The informer itself sets ResyncPeriod and ShouldResync.
+	// and in the informer's name. The informer sets ResyncPeriod, ShouldResync and Progress.
 	Reflector reflector.Options
 
 	// InOrder selects a RealFIFO instead of a DeltaFIFO, as client-go's informers do today. It

@@ -48,7 +48,8 @@ func TestResyncPlan(t *testing.T) {
 
 // Which handlers get an update without a change, from a resync or a relist.
 func TestResyncRound(t *testing.T) {
-	plain, skipping := &listener{}, &listener{options: HandlerOptions{SkipUnchanged: true}}
+	plain := &listener{id: 1}
+	skipping := &listener{id: 2, options: HandlerOptions{SkipUnchanged: true}}
 	resync, relist := &change{resync: true}, &change{}
 	for _, tc := range []struct {
 		name                     string
@@ -57,18 +58,14 @@ func TestResyncRound(t *testing.T) {
 		skipsResync, skipsRelist bool
 	}{
 		{"not asked yet", nil, true, true, false, false},
-		{"due", resyncRound{plain: true, skipping: true}, true, true, true, false},
-		{"not due", resyncRound{plain: false, skipping: false}, false, false, false, false},
+		{"due", resyncRound{1: true, 2: true}, true, true, true, false},
+		{"not due", resyncRound{1: false, 2: false}, false, false, false, false},
 	} {
 		assert.Equal(t, tc.plainResync, tc.round.wants(plain, resync), tc.name)
 		assert.Equal(t, tc.plainRelist, tc.round.wants(plain, relist), tc.name)
 		assert.Equal(t, tc.skipsResync, tc.round.wants(skipping, resync), tc.name)
 		assert.Equal(t, tc.skipsRelist, tc.round.wants(skipping, relist), tc.name)
 	}
-	round := resyncRound{plain: true, skipping: true}
-	assert.Equal(t, resyncRound{plain: true}, round.without(skipping))
-	assert.Len(t, round, 2, "a round does not change")
-	assert.Empty(t, resyncRound(nil).without(plain))
 }
 
 // Each handler of an informer can have its own period.

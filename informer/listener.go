@@ -57,8 +57,9 @@ type listener struct {
 	handler  ResourceEventHandler
 	options  HandlerOptions
 	logger   klog.Logger
-	resync   resyncSchedule // guarded by the processor's mu
+	id       int // in a resyncRound; set when the listener is added, as backlog is
 	backlog  backlog
+	resync   resyncSchedule // guarded by the processor's mu
 
 	wake    chan struct{} // capacity 1
 	closed  chan struct{} // no more changes are appended
@@ -74,17 +75,15 @@ type listener struct {
 	panics    atomic.Int64
 }
 
-// newListener returns a listener without a backlog; the processor sets it.
+// newListener returns a listener without a backlog, which the processor sets, and without resyncs.
 func newListener(
 	informer *sharedIndexInformer, handler ResourceEventHandler, options HandlerOptions,
-	schedule resyncSchedule,
 ) *listener {
 	l := &listener{
 		informer: informer,
 		handler:  handler,
 		options:  options,
 		logger:   klog.Background(),
-		resync:   schedule,
 		wake:     make(chan struct{}, 1),
 		closed:   make(chan struct{}),
 		dropped:  make(chan struct{}),
@@ -155,14 +154,12 @@ func (l *listener) next() *batch {
 // wanted returns the changes of b to deliver, as the handler's options demand.
 func (l *listener) wanted(b *batch) []change {
 	differs := func(c change) bool { return l.skips(b, &c) || l.splits(&c) }
-	first := slices.IndexFunc(b.changes, differs)
-	if first < 0 {
+	if !slices.ContainsFunc(b.changes, differs) {
 		return b.changes
 	}
-	own := slices.Clone(b.changes[:first])
-	for i := first; i < len(b.changes); i++ {
-		c := &b.changes[i]
-		switch {
+	var own []change
+	for i := range b.changes {
+		switch c := &b.changes[i]; {
 		case l.skips(b, c):
 		case l.splits(c):
 			end, begin := c.split()
@@ -260,28 +257,16 @@ func (l *listener) stopDrainTimer() {
 	}
 }
 
-// HasSynced implements ResourceEventHandlerRegistration.
-func (l *listener) HasSynced() bool { return isDone(l) }
-
-// HasSyncedChecker implements ResourceEventHandlerRegistration.
+func (l *listener) HasSynced() bool               { return isDone(l) }
 func (l *listener) HasSyncedChecker() DoneChecker { return l }
+func (l *listener) Done() <-chan struct{}         { return l.synced }
+func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
+func (l *listener) Err() error                    { return l.informer.Err() }
 
-// Name implements DoneChecker.
 func (l *listener) Name() string {
 	return l.informer.name + " + event handler " + handlerName(l.handler)
 }
 
-// Done implements DoneChecker. It closes when the handler has been notified of the whole initial
-// list.
-func (l *listener) Done() <-chan struct{} { return l.synced }
-
-// Err implements ResourceEventHandlerRegistration.
-func (l *listener) Err() error { return l.informer.Err() }
-
-// ShutdownChan implements ResourceEventHandlerRegistration.
-func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
-
-// Status implements ResourceEventHandlerRegistration.
 func (l *listener) Status() HandlerStatus {
 	s := HandlerStatus{
 		Name:      handlerName(l.handler),

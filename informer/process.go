@@ -65,7 +65,7 @@ func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 	return p.processEach(deltas, isInInitialList)
 }
 
-// processEach stores and emits the deltas one by one. A delta that fails does not affect the others.
+// processEach stores and emits the deltas one by one. A delta that fails does not affect others.
 func (p *deltaProcessor) processEach(deltas []deltafifo.Delta, isInInitialList bool) error {
 	var errs []error
 	complete := false
@@ -122,7 +122,8 @@ func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) ([]change
 	if err != nil {
 		return nil, fmt.Errorf("store object of %s delta: %w", d.Type, err)
 	}
-	return p.one(putChange(d, oldObj, exists, isInInitialList)), nil
+	p.scratch = append(p.scratch[:0], putChange(d, oldObj, exists, isInInitialList))
+	return p.scratch, nil
 }
 
 // delete removes the object, or the object that a tombstone names. The change is emitted even if
@@ -131,13 +132,8 @@ func (p *deltaProcessor) delete(obj any) ([]change, error) {
 	if err := p.store.Delete(obj); err != nil {
 		return nil, fmt.Errorf("remove object of Deleted delta: %w", err)
 	}
-	return p.one(remove(obj)), nil
-}
-
-// one returns a slice of c without allocating.
-func (p *deltaProcessor) one(c change) []change {
-	p.scratch = append(p.scratch[:0], c)
-	return p.scratch
+	p.scratch = append(p.scratch[:0], remove(obj))
+	return p.scratch, nil
 }
 
 // replaceAll replaces the content of the store by a list. Deletes are emitted first, then the
@@ -193,8 +189,8 @@ func (p *deltaProcessor) bookmark(obj any) error {
 	return nil
 }
 
-// processBatch is a deltafifo.ProcessBatchFunc. It stores the batch under one lock, if the store has
-// transactions. If some deltas fail, the changes of the others are emitted.
+// processBatch is a deltafifo.ProcessBatchFunc. If the store has transactions, it stores the batch
+// under one lock. If some deltas fail, the changes of the others are emitted.
 func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
 	transactions, ok := p.store.(store.TransactionStore)
 	if !ok {

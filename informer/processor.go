@@ -3,7 +3,6 @@
 package informer
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +27,7 @@ type processor struct {
 	mu        sync.Mutex
 	log       *changeLog
 	listeners []*listener
+	added     int         // number of listeners ever added, and the id of the newest
 	round     resyncRound // the newest
 	running   bool
 	synced    bool
@@ -47,6 +47,8 @@ func (p *processor) addLocked(l *listener, replay []any) {
 		}
 		l.backlog = own
 	}
+	p.added++
+	l.id = p.added
 	p.listeners = append(p.listeners, l)
 	if p.running {
 		p.goroutines.Go(l.run)
@@ -60,7 +62,6 @@ func (p *processor) removeLocked(l *listener) {
 		return
 	}
 	p.listeners = slices.Delete(p.listeners, i, i+1)
-	p.round = p.round.without(l)
 	l.close(p.running)
 }
 
@@ -121,7 +122,7 @@ func (p *processor) shouldResync() bool {
 	anyDue := false
 	for _, l := range p.listeners {
 		due := l.resync.check(now)
-		p.round[l] = due
+		p.round[l.id] = due
 		anyDue = anyDue || due
 	}
 	return anyDue
@@ -162,32 +163,22 @@ func (s *resyncSchedule) check(now time.Time) (due bool) {
 	return true
 }
 
-// resyncRound is the result of one resync check: it maps each handler to whether it takes part.
-// Until the next check it selects the handlers that get updates without a change, from a resync or
-// a relist. A round is immutable.
+// resyncRound is the result of one resync check: it maps the id of each listener to whether it takes
+// part. Until the next check it selects the handlers that get updates without a change, from a
+// resync or a relist. A round is immutable.
 //
 // A handler without an entry was added later, or the informer does no resyncs. It takes part,
 // unless it has SkipUnchanged.
-type resyncRound map[*listener]bool
+type resyncRound map[int]bool
 
 // wants reports whether l gets c, an update without a change.
 func (r resyncRound) wants(l *listener, c *change) bool {
 	skip := l.options.SkipUnchanged
-	due, asked := r[l]
+	due, asked := r[l.id]
 	if !asked {
 		due = !skip
 	}
 	return due && (c.resync || !skip)
-}
-
-// without returns the round without l, which was removed.
-func (r resyncRound) without(l *listener) resyncRound {
-	if _, asked := r[l]; !asked {
-		return r
-	}
-	r = maps.Clone(r)
-	delete(r, l)
-	return r
 }
 
 // resyncPlan is the time between two resync checks of an informer, and so its shortest resync

@@ -46,7 +46,8 @@ func ExampleNew() {
 	ctrl := controller.New("pods", reconcile, controller.Options[store.ObjectName]{
 		WaitFor: []controller.Synced{controller.CacheOf(pods)},
 	})
-	if _, err := pods.AddEventHandler(ctrl.Handler(store.DeletionHandlingObjectToName)); err != nil {
+	enqueue := ctrl.Handler(store.DeletionHandlingObjectToName)
+	if _, err := pods.AddEventHandler(enqueue); err != nil {
 		fmt.Println(err)
 	}
 	go pods.Run(ctx)
@@ -83,7 +84,8 @@ func ExampleNew_program() {
 		Workers: 2,
 		WaitFor: []controller.Synced{controller.CacheOf(pods)},
 	})
-	if _, err := pods.AddEventHandler(ctrl.Handler(store.DeletionHandlingObjectToName)); err != nil {
+	enqueue := ctrl.Handler(store.DeletionHandlingObjectToName)
+	if _, err := pods.AddEventHandler(enqueue); err != nil {
 		panic(err)
 	}
 	go pods.Run(ctx)

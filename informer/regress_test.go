@@ -100,8 +100,12 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 		p.log = newChangeLog()
 		r := newRecorder()
 		second := time.Second
-		l := newListener(&sharedIndexInformer{name: "test"}, r, HandlerOptions{ResyncPeriod: &second},
-			newResyncSchedule(second, time.Now()))
+		l := newListener(
+			&sharedIndexInformer{name: "test"},
+			r,
+			HandlerOptions{ResyncPeriod: &second},
+		)
+		l.resync = newResyncSchedule(second, time.Now())
 		p.mu.Lock()
 		p.addLocked(l, nil)
 		p.distributeLocked([]change{add(benchPod(1, 1), true)})

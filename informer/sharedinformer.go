@@ -92,7 +92,6 @@ func NewSharedIndexInformer(
 	return s
 }
 
-// Run implements SharedInformer.
 func (s *sharedIndexInformer) Run(ctx context.Context) {
 	// As in Controller.Run, a deferred wait would keep a panic from ending the process.
 	defer utilruntime.HandleCrashWithContext(ctx)
@@ -135,7 +134,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	options.Name = cmp.Or(options.Name, s.name)
 	options.ResyncPeriod = s.resync.checkPeriod
 	options.ShouldResync = s.processor.shouldResync
-	options.Progress = received(versioned, options.Progress)
+	options.Progress = versioned.Received
 	newReflector := s.options.NewReflector
 	if newReflector == nil {
 		newReflector = reflector.New
@@ -183,14 +182,12 @@ func (s *sharedIndexInformer) setStopped() {
 	close(s.stored.stopped)
 }
 
-// AddEventHandler implements SharedInformer.
 func (s *sharedIndexInformer) AddEventHandler(
 	handler ResourceEventHandler,
 ) (ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
 }
 
-// AddEventHandlerWithOptions implements SharedInformer.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	handler ResourceEventHandler, options HandlerOptions,
 ) (ResourceEventHandlerRegistration, error) {
@@ -203,16 +200,12 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped"+
 			" already", handlerName(handler))
 	}
-	logger := klog.Background()
-	if options.Logger != nil {
-		logger = *options.Logger
-	}
+	l := newListener(s, handler, options)
 	wanted := s.options.ResyncPeriod
 	if options.ResyncPeriod != nil {
 		wanted = *options.ResyncPeriod
 	}
-	schedule := newResyncSchedule(s.resync.admit(logger, wanted), time.Now())
-	l := newListener(s, handler, options, schedule)
+	l.resync = newResyncSchedule(s.resync.admit(l.logger, wanted), time.Now())
 
 	s.processor.mu.Lock()
 	defer s.processor.mu.Unlock()
@@ -224,7 +217,6 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	return l, nil
 }
 
-// RemoveEventHandler implements SharedInformer.
 func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
 	l, ok := handle.(*listener)
 	if !ok {
@@ -236,7 +228,6 @@ func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegi
 	return nil
 }
 
-// AddIndexers implements SharedIndexInformer.
 func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,25 +237,13 @@ func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	return s.indexer.AddIndexers(indexers)
 }
 
-// GetStore implements SharedInformer.
-func (s *sharedIndexInformer) GetStore() store.Store { return s.indexer }
-
-// GetIndexer implements SharedIndexInformer.
-func (s *sharedIndexInformer) GetIndexer() store.Indexer { return s.indexer }
-
-// HasSynced implements SharedInformer.
-func (s *sharedIndexInformer) HasSynced() bool { return isDone(s) }
-
-// HasSyncedChecker implements SharedInformer.
+func (s *sharedIndexInformer) GetStore() store.Store         { return s.indexer }
+func (s *sharedIndexInformer) GetIndexer() store.Indexer     { return s.indexer }
+func (s *sharedIndexInformer) HasSynced() bool               { return isDone(s) }
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
+func (s *sharedIndexInformer) Name() string                  { return s.name }
+func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }
 
-// Name implements DoneChecker.
-func (s *sharedIndexInformer) Name() string { return s.name }
-
-// Done implements DoneChecker. It closes when the store has held a complete list.
-func (s *sharedIndexInformer) Done() <-chan struct{} { return s.synced }
-
-// IsStopped implements SharedInformer.
 func (s *sharedIndexInformer) IsStopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

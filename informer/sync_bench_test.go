@@ -48,8 +48,9 @@ const (
 //
 //	B/op               all allocated bytes
 //	peak-heap-B        the largest heap, including garbage, with the usual GOGC
-//	peak-live-B        the most that any garbage collection found reachable, with one collection for
-//	                   each tenth by which the heap grew; measured in a separate sync, not timed
+//	peak-live-B        the most that any garbage collection found reachable, with one collection
+//	                   for each tenth by which the heap grew; measured in a separate sync, not
+//	                   timed
 //	steady-live-B      the reachable bytes after the sync
 //	peak/steady        peak-live-B / steady-live-B
 //

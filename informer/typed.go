@@ -119,14 +119,12 @@ func Untyped[T Object](handler TypedResourceEventHandler[T]) ResourceEventHandle
 	return untyped[T]{handler: handler}
 }
 
-// OnAdd implements ResourceEventHandler.
 func (u untyped[T]) OnAdd(obj any, isInInitialList bool) {
 	if typed, ok := as[T](obj); ok {
 		u.handler.OnAdd(typed, isInInitialList)
 	}
 }
 
-// OnUpdate implements ResourceEventHandler.
 func (u untyped[T]) OnUpdate(oldObj, newObj any) {
 	typedOld, oldOK := as[T](oldObj)
 	typedNew, newOK := as[T](newObj)
@@ -135,7 +133,7 @@ func (u untyped[T]) OnUpdate(oldObj, newObj any) {
 	}
 }
 
-// OnDelete implements ResourceEventHandler. It unpacks a tombstone.
+// OnDelete unpacks a tombstone.
 func (u untyped[T]) OnDelete(obj any) {
 	tombstone, ok := obj.(store.DeletedFinalStateUnknown)
 	if !ok {
