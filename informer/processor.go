@@ -163,9 +163,9 @@ func (s *resyncSchedule) check(now time.Time) (due bool) {
 	return true
 }
 
-// resyncRound is the result of one resync check: it maps the id of each listener to whether it takes
-// part. Until the next check it selects the handlers that get updates without a change, from a
-// resync or a relist. A round is immutable.
+// resyncRound is the result of one resync check: it maps the id of each listener to whether it
+// takes part. Until the next check it selects the handlers that get updates without a change, from
+// a resync or a relist. A round is immutable.
 //
 // A handler without an entry was added later, or the informer does no resyncs. It takes part,
 // unless it has SkipUnchanged.

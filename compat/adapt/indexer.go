@@ -10,16 +10,17 @@ import (
 	"example.com/informerstack/store"
 )
 
-// NewIndexer returns an empty store of ours with client-go's types. keyFunc and the index functions are called with what
-// the store's methods are.
+// NewIndexer returns an empty store of ours with client-go's types. The store calls keyFunc and the
+// index functions with the arguments of its methods.
 //
 // Source: tools/cache/store.go NewIndexer
 func NewIndexer(keyFunc cache.KeyFunc, indexers cache.Indexers) cache.Indexer {
 	return indexer{store.NewIndexer(store.KeyFunc(keyFunc), CoreIndexers(indexers))}
 }
 
-// Indexer returns a store of package store, an informer's say, as client-go's. Both may be used at once. Its key function
-// is one of package store, to which client-go's tombstones and explicit keys are passed as that package's.
+// Indexer returns a store of package store, such as an informer's, with client-go's types. Both may
+// be used at once. The store's key function is one of package store: it gets client-go's tombstones
+// and explicit keys as that package's.
 func Indexer(core store.Indexer) cache.Indexer { return keyIndexer{indexer{core}} }
 
 // CoreIndexers returns the same index functions for an informer or a store of ours.
@@ -69,7 +70,7 @@ func (i indexer) Replace(list []any, resourceVersion string) error {
 	return keyError(i.Indexer.Replace(list, resourceVersion))
 }
 
-// keyError is err with client-go's type, if it says that an object has no key.
+// keyError returns err, as client-go's KeyError if it is one of ours.
 func keyError(err error) error {
 	var noKey store.KeyError
 	if err != nil && errors.As(err, &noKey) {
@@ -78,7 +79,7 @@ func keyError(err error) error {
 	return err
 }
 
-// keyIndexer is an indexer that finds by what stands for an object of which the key is known, too.
+// keyIndexer is an indexer that also finds objects by client-go's tombstones and explicit keys.
 type keyIndexer struct{ indexer }
 
 // Delete implements cache.Store.
@@ -89,7 +90,7 @@ func (i keyIndexer) Get(obj any) (item any, exists bool, err error) {
 	return i.indexer.Get(coreKey(obj))
 }
 
-// coreKey is obj, or what has the same key for package store.
+// coreKey returns obj, as package store's type if it is a tombstone or an explicit key.
 func coreKey(obj any) any {
 	switch o := obj.(type) {
 	case cache.DeletedFinalStateUnknown:

@@ -19,11 +19,20 @@ import (
 
 func TestIndexers_OfARunningInformer(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
-		i := create(newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")), &corev1.Pod{}, 0, cache.Indexers{"node": byNode})
+		i := create(
+			newSource(t, pod("a", "n1"), pod("b", "n1"), pod("c", "n2")),
+			&corev1.Pod{},
+			0,
+			cache.Indexers{"node": byNode},
+		)
 		defer run(t, i)()
 		synctest.Wait()
 		require.NoError(t, i.AddIndexers(cache.Indexers{"name": byName}))
-		require.NoError(t, i.GetIndexer().AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		require.NoError(
+			t,
+			i.GetIndexer().
+				AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		)
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"node": byNode}), "indexer conflict")
 
 		indexer := i.GetIndexer()
@@ -54,7 +63,9 @@ func TestStore_OfAnInformer(t *testing.T) {
 		synctest.Wait()
 		store := i.GetStore()
 		require.True(t, store == cache.Store(i.GetIndexer()))
-		for _, like := range []any{pod("a", ""), cache.ExplicitKey("ns/a"), cache.DeletedFinalStateUnknown{Key: "ns/a"}} {
+		for _, like := range []any{
+			pod("a", ""), cache.ExplicitKey("ns/a"), cache.DeletedFinalStateUnknown{Key: "ns/a"},
+		} {
 			got, exists, err := store.Get(like)
 			require.NoError(t, err)
 			require.True(t, exists, "%T", like)
@@ -73,7 +84,9 @@ func TestStore_ObjectWithoutKey(t *testing.T) {
 		t.Run("impl="+impl, func(t *testing.T) {
 			i := newIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 			_, _, err := i.Get(7)
-			for _, err := range []error{err, i.Add(7), i.Update(7), i.Delete(7), i.Replace([]any{7}, "1")} {
+			for _, err := range []error{
+				err, i.Add(7), i.Update(7), i.Delete(7), i.Replace([]any{7}, "1"),
+			} {
 				var keyError cache.KeyError
 				require.True(t, errors.As(err, &keyError), "%T %v", err, err)
 				require.Equal(t, 7, keyError.Obj)
@@ -113,7 +126,13 @@ func TestModel_IndexerIsClientGos(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		indexers := cache.Indexers{"node": byNode}
-		ours, theirs := adapt.NewIndexer(cache.MetaNamespaceKeyFunc, indexers), cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+		ours, theirs := adapt.NewIndexer(
+			cache.MetaNamespaceKeyFunc,
+			indexers,
+		), cache.NewIndexer(
+			cache.MetaNamespaceKeyFunc,
+			indexers,
+		)
 		for range 100 {
 			obj := pod(fmt.Sprint(random.IntN(10)), fmt.Sprint(random.IntN(4)))
 			operation := random.IntN(6)
@@ -136,12 +155,18 @@ func operate(i cache.Indexer, operation int, obj *corev1.Pod) string {
 	case 2:
 		return fmt.Sprint(i.Delete(obj))
 	case 3:
-		return fmt.Sprint(i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"), i.LastStoreSyncResourceVersion())
+		return fmt.Sprint(
+			i.Replace([]any{obj, pod("other", obj.Spec.NodeName)}, "7"),
+			i.LastStoreSyncResourceVersion(),
+		)
 	case 4:
 		_, exists, err := i.GetByKey("ns/" + obj.Name)
 		return fmt.Sprint(exists, err)
 	default:
-		return fmt.Sprint(i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}), len(i.GetIndexers()))
+		return fmt.Sprint(
+			i.AddIndexers(cache.Indexers{"name" + obj.Spec.NodeName: byName}),
+			len(i.GetIndexers()),
+		)
 	}
 }
 

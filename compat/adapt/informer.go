@@ -24,8 +24,8 @@
 //
 // Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, lock.go; the program in
 // compat/example has all three pieces in a controller-runtime manager. Then go test -v
-// ./compat/adapt. Goroutines: none of its own. Locking: none. It compiles under "informerstack swap"
-// as well, where client-go's types are ours and no conversion is needed.
+// ./compat/adapt. Goroutines: none of its own. Locking: none. It compiles under "informerstack
+// swap" as well, where client-go's types are ours and no conversion is needed.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformer, tools/cache/index.go Indexer,
 // tools/leaderelection/resourcelock/interface.go Interface

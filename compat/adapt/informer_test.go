@@ -42,13 +42,26 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.False(t, cache.IsDone(i.HasSyncedChecker()))
 		require.Equal(t, "SharedIndexInformer *v1.Pod", i.HasSyncedChecker().Name())
-		require.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer *v1.Pod + event handler ")
+		require.Contains(
+			t,
+			registration.HasSyncedChecker().Name(),
+			"SharedIndexInformer *v1.Pod + event handler ",
+		)
 		require.False(t, i.IsStopped())
 		require.Empty(t, i.LastSyncResourceVersion())
 
 		stop := run(t, i)
 		defer stop()
-		require.True(t, cache.WaitFor(t.Context(), "", i.HasSyncedChecker(), registration.HasSyncedChecker(), i.GetController().HasSyncedChecker()))
+		require.True(
+			t,
+			cache.WaitFor(
+				t.Context(),
+				"",
+				i.HasSyncedChecker(),
+				registration.HasSyncedChecker(),
+				i.GetController().HasSyncedChecker(),
+			),
+		)
 		require.True(t, i.HasSynced())
 		require.True(t, registration.HasSynced())
 		require.True(t, i.GetController().HasSynced())
@@ -59,18 +72,30 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		synctest.Wait()
 		source.Delete(pod("b", "n1"))
 		synctest.Wait()
-		require.Equal(t, []string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"}, seen.take())
+		require.Equal(
+			t,
+			[]string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"},
+			seen.take(),
+		)
 		require.Equal(t, "4", i.LastSyncResourceVersion())
 		require.Equal(t, "4", i.GetController().LastSyncResourceVersion())
 
 		require.ErrorContains(t, i.SetTransform(nil), "informer has already started")
 		require.ErrorContains(t, i.SetWatchErrorHandler(nil), "informer has already started")
-		require.ErrorContains(t, i.SetWatchErrorHandlerWithContext(nil), "informer has already started")
+		require.ErrorContains(
+			t,
+			i.SetWatchErrorHandlerWithContext(nil),
+			"informer has already started",
+		)
 
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(t, err, "was not added to shared informer because it has stopped already")
+		require.ErrorContains(
+			t,
+			err,
+			"was not added to shared informer because it has stopped already",
+		)
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"name": byName}), "stopped already")
 	})
 }
@@ -157,9 +182,16 @@ type foreignHandle struct {
 // client-go 0.37's cache.ShutDownEventHandler waits for this channel.
 func TestHandlers_TellWhenTheyHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := adapt.NewSharedIndexInformer(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0, cache.Indexers{})
+		i := adapt.NewSharedIndexInformer(
+			newSource(t, pod("a", "n1")),
+			&corev1.Pod{},
+			0,
+			cache.Indexers{},
+		)
 		defer run(t, i)()
-		registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second) }})
+		registration, err := i.AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second) }},
+		)
 		require.NoError(t, err)
 		synctest.Wait()
 		require.NoError(t, i.RemoveEventHandler(registration))
@@ -185,9 +217,15 @@ func TestResync_ByInformerByHandlerByOptions(t *testing.T) {
 		_, err = i.AddEventHandlerWithResyncPeriod(byHandler.handler(), 2*time.Minute)
 		require.NoError(t, err)
 		period, none := 3*time.Minute, time.Duration(0)
-		_, err = i.AddEventHandlerWithOptions(byOptions.handler(), cache.HandlerOptions{ResyncPeriod: &period})
+		_, err = i.AddEventHandlerWithOptions(
+			byOptions.handler(),
+			cache.HandlerOptions{ResyncPeriod: &period},
+		)
 		require.NoError(t, err)
-		_, err = i.AddEventHandlerWithOptions(never.handler(), cache.HandlerOptions{ResyncPeriod: &none})
+		_, err = i.AddEventHandlerWithOptions(
+			never.handler(),
+			cache.HandlerOptions{ResyncPeriod: &none},
+		)
 		require.NoError(t, err)
 		defer run(t, i)()
 		time.Sleep(6*time.Minute + time.Second)
@@ -214,10 +252,14 @@ func TestTransform(t *testing.T) {
 	})
 }
 
-// The options of a finished informer cannot be set any more. controller-runtime sets a transform that
-// is nil.
+// The options of a finished informer cannot be set any more. controller-runtime sets a transform
+// that is nil.
 func TestSharedIndexInformer_IsFinished(t *testing.T) {
-	core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(failing), &corev1.Pod{}, informer.Options{})
+	core := informer.NewSharedIndexInformer(
+		adapt.CoreListerWatcher(failing),
+		&corev1.Pod{},
+		informer.Options{},
+	)
 	i := adapt.SharedIndexInformer(core)
 	require.NoError(t, i.SetTransform(nil))
 	require.NoError(t, i.SetWatchErrorHandler(nil))
@@ -238,10 +280,14 @@ func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
 					return p, nil
 				}
 			}
-			i := adapt.NewSharedIndexInformerWithOptions(newSource(t, pod("a", "n1")), &corev1.Pod{}, informer.Options{
-				Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
-				Reflector: reflector.Options{Transform: rename("option")},
-			})
+			i := adapt.NewSharedIndexInformerWithOptions(
+				newSource(t, pod("a", "n1")),
+				&corev1.Pod{},
+				informer.Options{
+					Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
+					Reflector: reflector.Options{Transform: rename("option")},
+				},
+			)
 			require.NoError(t, i.SetTransform(nil))
 			want := "option"
 			if set {
@@ -273,7 +319,12 @@ func TestWatchErrorHandler(t *testing.T) {
 		tell := func(r *cache.Reflector, err error) {
 			told.note("%s: %v", r.TypeDescription(), err)
 			require.NotEmpty(t, r.Name())
-			require.NotContains(t, r.Name(), "adapt/informer.go", "who ran it, not what it went through")
+			require.NotContains(
+				t,
+				r.Name(),
+				"adapt/informer.go",
+				"who ran it, not what it went through",
+			)
 			cache.DefaultWatchErrorHandler(klog.NewContext(t.Context(), klog.Logger{}), r, err)
 		}
 		older := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
@@ -286,10 +337,15 @@ func TestWatchErrorHandler(t *testing.T) {
 
 		newer := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
 		require.NoError(t, newer.SetWatchErrorHandlerWithContext(nil))
-		require.NoError(t, newer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-			require.NoError(t, ctx.Err())
-			tell(r, err)
-		}))
+		require.NoError(
+			t,
+			newer.SetWatchErrorHandlerWithContext(
+				func(ctx context.Context, r *cache.Reflector, err error) {
+					require.NoError(t, ctx.Err())
+					tell(r, err)
+				},
+			),
+		)
 		stop = run(t, newer)
 		time.Sleep(100 * time.Millisecond)
 		stop()
@@ -297,8 +353,8 @@ func TestWatchErrorHandler(t *testing.T) {
 	})
 }
 
-// The reflector that a watch error handler gets is one of client-go in name only: it is the same at each call, and has no
-// resourceVersion. Only the informer has.
+// The reflector that a watch error handler gets is one of client-go in name only: it is the same at
+// each call, and has no resourceVersion. Only the informer has.
 func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T) {
 	for impl, create := range impls {
 		if impl == "core" {
@@ -308,7 +364,9 @@ func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T
 			synctest.Test(t, func(t *testing.T) {
 				source := newSource(t, pod("a", "n1"))
 				broken := &cache.ListWatch{
-					ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					ListWithContextFunc: func(
+						_ context.Context, options metav1.ListOptions,
+					) (runtime.Object, error) {
 						return source.List(options)
 					},
 					WatchFuncWithContext: failing.WatchFuncWithContext,
@@ -332,17 +390,27 @@ func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T
 	}
 }
 
-// Behind client-go's interface is an informer that knows more; it names handlers after their functions.
+// Behind client-go's interface is an informer that knows more; it names handlers after their
+// functions.
 func TestCoreInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen log
-		core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(newSource(t, pod("a", "n1"))), &corev1.Pod{}, informer.Options{})
+		core := informer.NewSharedIndexInformer(
+			adapt.CoreListerWatcher(newSource(t, pod("a", "n1"))),
+			&corev1.Pod{},
+			informer.Options{},
+		)
 		i := adapt.SharedIndexInformer(core)
 		_, err := i.AddEventHandler(namedHandler)
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(&namedHandler)
 		require.NoError(t, err)
-		_, err = i.AddEventHandler(cache.FilteringResourceEventHandler{Handler: namedHandler, FilterFunc: func(any) bool { return true }})
+		_, err = i.AddEventHandler(
+			cache.FilteringResourceEventHandler{
+				Handler:    namedHandler,
+				FilterFunc: func(any) bool { return true },
+			},
+		)
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(seen.handler())
 		require.NoError(t, err)

@@ -141,7 +141,9 @@ func (c *controller) start() *informer.Controller {
 }
 
 // Run implements Controller.
-func (c *controller) Run(stopCh <-chan struct{}) { c.RunWithContext(wait.ContextForChannel(stopCh)) }
+func (c *controller) Run(stopCh <-chan struct{}) {
+	c.RunWithContext(wait.ContextForChannel(stopCh))
+}
 
 // HasSynced implements Controller.
 func (c *controller) HasSynced() bool { return c.config.Queue.HasSynced() }

@@ -35,10 +35,10 @@ func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 
 // newQueue makes the queue of an informer.
 //
-//	InOrderInformers              a RealFIFO; otherwise a DeltaFIFO, which ignores the other gates
-//	AtomicFIFO                    a list, and a resync, is one delta; otherwise one for each object
-//	UnlockWhileProcessingFIFO     the reflector can add changes while others are processed; for an
-//	                              atomic queue only
+//	InOrderInformers           a RealFIFO; otherwise a DeltaFIFO, which ignores the other gates
+//	AtomicFIFO                 a list, and a resync, is one delta; otherwise one for each object
+//	UnlockWhileProcessingFIFO  the reflector can add changes while others are processed; for an
+//	                           atomic queue only
 //
 // Source: tools/cache/controller.go newQueueFIFO
 func newQueue(

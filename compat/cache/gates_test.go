@@ -54,15 +54,30 @@ type subject struct {
 
 const resyncPeriod = 10 * time.Minute
 
-// subjects makes informers of both kinds on both sides: the simple one resyncs its handler, the shared one does not.
-var subjects = map[string][2]func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject{
+// subjects makes informers of both kinds on both sides: the simple one resyncs its handler, the
+// shared one does not.
+var subjects = map[string][2]func(cache.ListerWatcher, cache.ResourceEventHandler) subject{
 	"simple": {
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: handler, ResyncPeriod: resyncPeriod})
+			s, c := cache.NewInformerWithOptions(
+				cache.InformerOptions{
+					ListerWatcher: lw,
+					ObjectType:    &v1.Pod{},
+					Handler:       handler,
+					ResyncPeriod:  resyncPeriod,
+				},
+			)
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{ListerWatcher: lw, ObjectType: &v1.Pod{}, Handler: handler, ResyncPeriod: resyncPeriod})
+			s, c := clientgo.NewInformerWithOptions(
+				clientgo.InformerOptions{
+					ListerWatcher: lw,
+					ObjectType:    &v1.Pod{},
+					Handler:       handler,
+					ResyncPeriod:  resyncPeriod,
+				},
+			)
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 	},
@@ -88,7 +103,8 @@ func describe(obj any) string {
 	return name(obj)
 }
 
-// gatedStory is what a handler is told of a list, changes, a relist, a bookmark, a resync and another relist, with what is stored at that moment.
+// gatedStory is what a handler is told of a list, changes, a relist, a bookmark, a resync and
+// another relist, with what is stored at that moment.
 func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()
@@ -101,10 +117,18 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 			seen.note("%s %s", what, describe(obj))
 			return
 		}
-		seen.note("%s %s, stored are %v, at %q", what, describe(obj), slices.Sorted(slices.Values(s.store.ListKeys())), s.store.LastStoreSyncResourceVersion())
+		seen.note(
+			"%s %s, stored are %v, at %q",
+			what,
+			describe(obj),
+			slices.Sorted(slices.Values(s.store.ListKeys())),
+			s.store.LastStoreSyncResourceVersion(),
+		)
 	}
 	handler := cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { note(fmt.Sprintf("add initial=%v", initial), obj) },
+		AddFunc: func(obj any, initial bool) {
+			note(fmt.Sprintf("add initial=%v", initial), obj)
+		},
 		UpdateFunc: func(_, obj any) { note("update", obj) },
 		DeleteFunc: func(obj any) { note("delete", obj) },
 	}
@@ -124,7 +148,11 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	}()
 	settle := func() {
 		synctest.Wait()
-		seen.note("-- store at %q, reflector at %q", s.store.LastStoreSyncResourceVersion(), s.controller.LastSyncResourceVersion())
+		seen.note(
+			"-- store at %q, reflector at %q",
+			s.store.LastStoreSyncResourceVersion(),
+			s.controller.LastSyncResourceVersion(),
+		)
 	}
 	settle()
 	source.Modify(pod("a", 0))
@@ -151,7 +179,8 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 }
 
 var gates = []clientfeatures.Feature{
-	clientfeatures.InOrderInformers, clientfeatures.AtomicFIFO, clientfeatures.UnlockWhileProcessingFIFO,
+	clientfeatures.InOrderInformers, clientfeatures.AtomicFIFO,
+	clientfeatures.UnlockWhileProcessingFIFO,
 	clientfeatures.InOrderInformersBatchProcess, clientfeatures.InformerResourceVersion,
 }
 
@@ -175,7 +204,8 @@ func TestDifference_DeltaFIFOReportsWhatIsComplete(t *testing.T) {
 	}
 }
 
-// Whatever the gates say, an informer tells the same as client-go's, in the same order, of a store that is in the same state.
+// Whatever the gates say, an informer tells the same as client-go's, in the same order, of a store
+// that is in the same state.
 func TestGates_AsInClientGo(t *testing.T) {
 	told := map[string]bool{}
 	for settings := range 1 << len(gates) {
@@ -192,7 +222,11 @@ func TestGates_AsInClientGo(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						stories[side] = gatedStory(t, kind, side, func() {
 							for _, gate := range off {
-								featurestesting.SetFeatureDuringTest(t, clientfeatures.Feature(gate), false)
+								featurestesting.SetFeatureDuringTest(
+									t,
+									clientfeatures.Feature(gate),
+									false,
+								)
 							}
 						})
 					})
@@ -201,7 +235,13 @@ func TestGates_AsInClientGo(t *testing.T) {
 				told[ours] = true
 				if slices.Contains(off, string(clientfeatures.InOrderInformers)) {
 					// TestDifference_DeltaFIFOReportsWhatIsComplete has this difference.
-					ours, theirs = storeVersion.ReplaceAllString(ours, ""), storeVersion.ReplaceAllString(theirs, "")
+					ours, theirs = storeVersion.ReplaceAllString(
+						ours,
+						"",
+					), storeVersion.ReplaceAllString(
+						theirs,
+						"",
+					)
 				}
 				require.Equal(t, theirs, ours)
 			})
@@ -210,11 +250,12 @@ func TestGates_AsInClientGo(t *testing.T) {
 	assert.Len(t, told, 13, "the gates show, all but UnlockWhileProcessingFIFO")
 }
 
-// The reflector goes on while a handler is told only if three gates say so. Else it waits for a lock, which a bubble does not
-// take for waiting: so this runs in real time.
+// The reflector goes on while a handler is told only if three gates say so. Else it waits for a
+// lock, which a bubble does not take for waiting: so this runs in real time.
 func TestGates_UnlockWhileProcessing(t *testing.T) {
 	for _, off := range []clientfeatures.Feature{
-		"", clientfeatures.UnlockWhileProcessingFIFO, clientfeatures.AtomicFIFO, clientfeatures.InOrderInformers,
+		"", clientfeatures.UnlockWhileProcessingFIFO, clientfeatures.AtomicFIFO,
+		clientfeatures.InOrderInformers,
 	} {
 		for side, impl := range []string{"ours", "client-go"} {
 			t.Run(fmt.Sprintf("off=%s/impl=%s", off, impl), func(t *testing.T) {
@@ -227,17 +268,21 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 				var s subject
 				wentOn := make(chan bool, 1)
 				hasSecond := func() bool { return s.controller.LastSyncResourceVersion() == "2" }
-				s = subjects["simple"][side](source, cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(obj any, initial bool) {
-					if !initial {
-						return
-					}
-					source.Add(pod("b", 0))
-					if off == "" {
-						wentOn <- assert.Eventually(t, hasSecond, time.Minute, time.Millisecond)
-					} else {
-						wentOn <- !assert.Never(t, hasSecond, 20*time.Millisecond, time.Millisecond)
-					}
-				}})
+				s = subjects["simple"][side](
+					source,
+					cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(obj any, initial bool) {
+						if !initial {
+							return
+						}
+						source.Add(pod("b", 0))
+						if off == "" {
+							wentOn <- assert.Eventually(t, hasSecond, time.Minute, time.Millisecond)
+						} else {
+							wentOn <- !assert.Never(
+								t, hasSecond, 20*time.Millisecond, time.Millisecond)
+						}
+					}},
+				)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() {
@@ -262,10 +307,17 @@ func TestGates_ProcessBatch(t *testing.T) {
 			source.Add(pod("b", 0))
 			var seen log
 			controller := cache.New(&cache.Config{
-				Queue:         cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), nil),
+				Queue: cache.NewRealFIFO(
+					cache.MetaNamespaceKeyFunc,
+					cache.NewStore(cache.MetaNamespaceKeyFunc),
+					nil,
+				),
 				ListerWatcher: source,
 				Process:       func(any, bool) error { seen.note("one"); return nil },
-				ProcessBatch:  func(deltas []cache.Delta, _ bool) error { seen.note("batch of %d", len(deltas)); return nil },
+				ProcessBatch: func(deltas []cache.Delta, _ bool) error {
+					seen.note("batch of %d", len(deltas))
+					return nil
+				},
 			})
 			featurestesting.SetFeatureDuringTest(t, clientfeatures.InOrderInformersBatchProcess, on)
 			defer run(controller)()
@@ -279,7 +331,8 @@ func TestGates_ProcessBatch(t *testing.T) {
 	}
 }
 
-// Stores made by hand do not tell how far they are either, from the moment at which the gate is off.
+// Stores made by hand do not tell how far they are either, from the moment at which the gate is
+// off.
 func TestGates_StoreResourceVersion(t *testing.T) {
 	threadSafe := cache.NewThreadSafeStore(nil, nil)
 	theirs := clientgo.NewThreadSafeStore(nil, nil)
@@ -288,14 +341,19 @@ func TestGates_StoreResourceVersion(t *testing.T) {
 		s.Bookmark("7")
 	}
 	at := func() []string {
-		return []string{threadSafe.LastStoreSyncResourceVersion(), theirs.LastStoreSyncResourceVersion(), store.LastStoreSyncResourceVersion()}
+		return []string{
+			threadSafe.LastStoreSyncResourceVersion(),
+			theirs.LastStoreSyncResourceVersion(),
+			store.LastStoreSyncResourceVersion(),
+		}
 	}
 	require.Equal(t, []string{"7", "7", "7"}, at())
 	featurestesting.SetFeatureDuringTest(t, clientfeatures.AtomicFIFO, false)
 	require.Equal(t, []string{"", "", ""}, at())
 }
 
-// Whether the first list may be a stream is asked when an informer runs, and when a reflector is made.
+// Whether the first list may be a stream is asked when an informer runs, and when a reflector is
+// made.
 func TestGates_WatchListClient(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		for _, kind := range []string{"shared", "simple", "reflector"} {
@@ -308,7 +366,12 @@ func TestGates_WatchListClient(t *testing.T) {
 				}
 				featurestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, on)
 				if kind == "reflector" {
-					run = cache.NewReflector(&server, &v1.Pod{}, &cache.FakeCustomStore{}, 0).RunWithContext
+					run = cache.NewReflector(
+						&server,
+						&v1.Pod{},
+						&cache.FakeCustomStore{},
+						0,
+					).RunWithContext
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

@@ -19,13 +19,24 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// One handler may be added twice: it is told everything twice, and each registration is removed alone.
+// One handler may be added twice: it is told everything twice, and each registration is removed
+// alone.
 func TestHandlers_OneAddedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
 		defer source.Shutdown()
-		i, other := cache.NewSharedInformer(source, &v1.Pod{}, 0), cache.NewSharedInformer(source, &v1.Pod{}, 0)
-		count := func() int { return len(i.(interface{ Status() informer.Status }).Status().Handlers) }
+		i, other := cache.NewSharedInformer(
+			source,
+			&v1.Pod{},
+			0,
+		), cache.NewSharedInformer(
+			source,
+			&v1.Pod{},
+			0,
+		)
+		count := func() int {
+			return len(i.(interface{ Status() informer.Status }).Status().Handlers)
+		}
 		var seen log
 		handler := seen.handler()
 		first, err := i.AddEventHandler(handler)
@@ -54,8 +65,8 @@ func TestHandlers_OneAddedTwice(t *testing.T) {
 	})
 }
 
-// Handlers come and go by the hundred while objects change and the informer stops. Each one hears a true story: an object is
-// added before it is updated or deleted, and nobody is left behind.
+// Handlers come and go by the hundred while objects change and the informer stops. Each one hears a
+// true story: an object is added before it is updated or deleted, and nobody is left behind.
 func TestHandlers_ComeAndGoByTheHundred(t *testing.T) {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()
@@ -106,7 +117,9 @@ func trueStory(t *testing.T) cache.ResourceEventHandler {
 			assert.False(t, known[obj.(*v1.Pod).Name], "added twice")
 			known[obj.(*v1.Pod).Name] = true
 		},
-		UpdateFunc: func(_, obj any) { assert.True(t, known[obj.(*v1.Pod).Name], "updated before it was added") },
+		UpdateFunc: func(_, obj any) {
+			assert.True(t, known[obj.(*v1.Pod).Name], "updated before it was added")
+		},
 		DeleteFunc: func(obj any) {
 			key, err := cache.DeletionHandlingObjectToName(obj)
 			assert.NoError(t, err)

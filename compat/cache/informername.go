@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InformerName is a name under which a program's informers appear in metrics, once in a process until it is released. A
-// nil *InformerName has no name and no metrics.
+// InformerName is a name under which a program's informers appear in metrics. It is unique in a
+// process until it is released. A nil *InformerName has no name and no metrics.
 //
-// Of the informers of one resource under one name, the first has metrics; the others have none, so that no two write to
-// the same one.
+// If several informers of one resource have one name, only the first has metrics, so that no two
+// informers write to the same metric.
 //
 //	N1  names[n.name] == n  <=>  n is not released
 //	N2  resources[r] is true  =>  n is not released
@@ -27,7 +27,7 @@ type InformerName struct {
 
 	mu        sync.Mutex
 	released  bool
-	resources map[schema.GroupVersionResource]*atomic.Bool // true while the first of it has metrics
+	resources map[schema.GroupVersionResource]*atomic.Bool // true while the first has metrics
 }
 
 // informerNames is locked before any of its names.
@@ -36,7 +36,7 @@ var informerNames = struct {
 	names map[string]*InformerName
 }{names: map[string]*InformerName{}}
 
-// NewInformerName reserves a name. The error says that it is empty, or taken.
+// NewInformerName reserves a name. It fails if the name is empty or taken.
 //
 // Source: tools/cache/identity.go NewInformerName
 func NewInformerName(name string) (*InformerName, error) {
@@ -53,7 +53,7 @@ func NewInformerName(name string) (*InformerName, error) {
 	return n, nil
 }
 
-// Name returns the name, "" of nil.
+// Name returns the name, or "" for nil.
 func (n *InformerName) Name() string {
 	if n == nil {
 		return ""
@@ -72,7 +72,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	switch {
 	case n.released:
 	case n.resources[gvr] != nil:
-		klog.Background().Error(nil, "A second informer of this name and resource has no metrics", "informerName", n.name, "resource", gvr)
+		klog.Background().Error(nil, "A second informer of this name and resource has no metrics",
+			"informerName", n.name, "resource", gvr)
 	default:
 		id.reserved = new(atomic.Bool)
 		id.reserved.Store(true)
@@ -81,7 +82,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	return id
 }
 
-// Release gives the name back: no identity that was made of it is reserved any more. A second call does nothing.
+// Release makes the name available again. No identity of it is reserved any more. A second call is
+// a no-op.
 func (n *InformerName) Release() {
 	if n == nil {
 		return
@@ -101,7 +103,8 @@ func (n *InformerName) Release() {
 	delete(informerNames.names, n.name)
 }
 
-// InformerNameAndResource is the identity of one informer. The zero value has no name and no metrics.
+// InformerNameAndResource is the identity of one informer. The zero value has no name and no
+// metrics.
 //
 // Source: tools/cache/identity.go InformerNameAndResource
 type InformerNameAndResource struct {
@@ -110,13 +113,13 @@ type InformerNameAndResource struct {
 	reserved *atomic.Bool // nil: never
 }
 
-// Reserved says whether the informer has metrics. It takes no lock.
+// Reserved reports whether the informer has metrics. It takes no lock.
 func (n InformerNameAndResource) Reserved() bool { return n.reserved != nil && n.reserved.Load() }
 
 // Name returns the informer's name.
 func (n InformerNameAndResource) Name() string { return n.name }
 
-// GroupVersionResource returns what the informer lists.
+// GroupVersionResource returns the resource that the informer lists.
 func (n InformerNameAndResource) GroupVersionResource() schema.GroupVersionResource { return n.gvr }
 
 // ResetInformerNamesForTesting releases every name of the process.

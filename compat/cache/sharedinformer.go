@@ -16,24 +16,28 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// SharedInformer keeps one copy of a collection for any number of handlers. It keeps the promises of
-// informer.SharedInformer, under client-go's method names.
+// SharedInformer keeps one copy of a collection for any number of handlers. It has the contract of
+// informer.SharedInformer, and client-go's method names.
 //
 // Source: tools/cache/shared_informer.go SharedInformer
 type SharedInformer interface {
 	// AddEventHandler adds a handler that resyncs with the informer's own period.
 	AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithResyncPeriod adds a handler that resyncs with a period of its own.
-	AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error)
+	AddEventHandlerWithResyncPeriod(
+		handler ResourceEventHandler, resyncPeriod time.Duration,
+	) (ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithOptions adds a handler with options.
-	AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error)
-	// RemoveEventHandler removes a handler. A call in flight goes on.
+	AddEventHandlerWithOptions(
+		handler ResourceEventHandler, options HandlerOptions,
+	) (ResourceEventHandlerRegistration, error)
+	// RemoveEventHandler removes a handler. It does not wait for a call in flight.
 	RemoveEventHandler(handle ResourceEventHandlerRegistration) error
-	// GetStore returns the copy, which is for reading.
+	// GetStore returns the store. Callers may only read it.
 	GetStore() Store
-	// GetController returns a Controller that tells the informer's state. Its Run does nothing.
+	// GetController returns a Controller that reports the informer's state. Its Run is a no-op.
 	//
-	// Deprecated: the informer itself tells.
+	// Deprecated: the informer has the same methods.
 	GetController() Controller
 	// Run is RunWithContext until stopCh is closed.
 	Run(stopCh <-chan struct{})
@@ -43,14 +47,16 @@ type SharedInformer interface {
 	HasSynced() bool
 	// HasSyncedChecker returns HasSynced as a channel.
 	HasSyncedChecker() DoneChecker
-	// LastSyncResourceVersion is up to where the collection was followed; "" before the first list.
+	// LastSyncResourceVersion is the resourceVersion of the last list, change or bookmark that was
+	// received; "" before the first list.
 	LastSyncResourceVersion() string
-	// SetWatchErrorHandler sets what is told why listing or watching failed. The error says that the informer has started.
+	// SetWatchErrorHandler sets the function that is called with each error of listing or watching.
+	// It fails if the informer has started.
 	SetWatchErrorHandler(handler WatchErrorHandler) error
 	// SetWatchErrorHandlerWithContext is SetWatchErrorHandler for a handler that takes a context.
 	SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error
-	// SetTransform sets what each received object goes through before it is kept. The error says that the informer has
-	// started.
+	// SetTransform sets the function that transforms each received object before it is stored. It
+	// fails if the informer has started.
 	SetTransform(handler TransformFunc) error
 	// IsStopped is true once a run has ended.
 	IsStopped() bool
@@ -61,9 +67,9 @@ type SharedInformer interface {
 // Source: tools/cache/shared_informer.go SharedIndexInformer
 type SharedIndexInformer interface {
 	SharedInformer
-	// AddIndexers adds index functions and indexes what is stored.
+	// AddIndexers adds index functions and indexes the stored objects.
 	AddIndexers(indexers Indexers) error
-	// GetIndexer returns the copy, which is for reading.
+	// GetIndexer returns the store. Callers may only read it.
 	GetIndexer() Indexer
 }
 
@@ -71,13 +77,13 @@ type SharedIndexInformer interface {
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformerOptions
 type SharedIndexInformerOptions struct {
-	// ResyncPeriod is the resync period of handlers that ask for none of their own. 0: no handler ever gets one.
+	// ResyncPeriod is the default resync period of handlers. With 0 no handler gets a resync.
 	ResyncPeriod time.Duration
 	// Indexers are the store's indexes.
 	Indexers Indexers
 	// ObjectDescription replaces the example object's type in messages.
 	ObjectDescription string
-	// Identifier names the informer in metrics. There are none unless it is reserved.
+	// Identifier names the informer in metrics. Without a reserved one there are no metrics.
 	Identifier InformerNameAndResource
 	// InformerMetricsProvider makes the metrics; nil means the one of SetInformerMetricsProvider.
 	InformerMetricsProvider InformerMetricsProvider
@@ -86,25 +92,33 @@ type SharedIndexInformerOptions struct {
 // NewSharedInformer returns an informer without indexes.
 //
 // Source: tools/cache/shared_informer.go NewSharedInformer
-func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
+func NewSharedInformer(
+	lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration,
+) SharedInformer {
 	return NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, Indexers{})
 }
 
 // NewSharedIndexInformer returns an informer with indexes.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformer
-func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+func NewSharedIndexInformer(
+	lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration,
+	indexers Indexers,
+) SharedIndexInformer {
 	return NewSharedIndexInformerWithOptions(lw, exampleObject, SharedIndexInformerOptions{
 		ResyncPeriod: defaultEventHandlerResyncPeriod,
 		Indexers:     indexers,
 	})
 }
 
-// NewSharedIndexInformerWithOptions returns an informer of what lw lists. exampleObject is an example of the objects: others
-// are not accepted; nil accepts any.
+// NewSharedIndexInformerWithOptions returns an informer of the collection that lw lists and
+// watches. exampleObject is an example of the objects. Objects of other types are rejected; nil
+// accepts any.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
-func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+func NewSharedIndexInformerWithOptions(
+	lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions,
+) SharedIndexInformer {
 	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
 	s := &sharedInformer{detector: detector}
 	coreOptions := informer.Options{
@@ -131,7 +145,8 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 	) *reflector.Reflector {
 		return newReflector(lw, expectedType, queue, s.setters.Start(o))
 	}
-	s.core = informer.NewSharedIndexInformer(ToListerWatcherWithContext(lw), exampleObject, coreOptions)
+	s.core = informer.NewSharedIndexInformer(
+		ToListerWatcherWithContext(lw), exampleObject, coreOptions)
 	return s
 }
 
@@ -162,7 +177,9 @@ func (s *sharedInformer) Run(stopCh <-chan struct{}) {
 }
 
 // AddEventHandler implements SharedInformer.
-func (s *sharedInformer) AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error) {
+func (s *sharedInformer) AddEventHandler(
+	handler ResourceEventHandler,
+) (ResourceEventHandlerRegistration, error) {
 	return s.core.AddEventHandler(handler)
 }
 
@@ -174,7 +191,9 @@ func (s *sharedInformer) AddEventHandlerWithResyncPeriod(
 }
 
 // AddEventHandlerWithOptions implements SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
+func (s *sharedInformer) AddEventHandlerWithOptions(
+	handler ResourceEventHandler, options HandlerOptions,
+) (ResourceEventHandlerRegistration, error) {
 	return s.core.AddEventHandlerWithOptions(handler, options)
 }
 

@@ -5,7 +5,8 @@
 //
 //	compat/cache, compat/adapt -> [setters] -> reflector
 //
-// Read setters.go; then go test ./compat/cache ./compat/adapt. Goroutines: none. Locking: one mutex.
+// Read setters.go; then go test ./compat/cache ./compat/adapt. Goroutines: none. Locking: one
+// mutex.
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
 package setters
