@@ -45,10 +45,11 @@ type Informer[T Object] struct {
 }
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
-// and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type of the
-// objects: a Go type such as *corev1.Pod, *unstructured.Unstructured if client decodes objects to
-// that, or *metav1.PartialObjectMetadata, which receives metadata only. The store has an index by
-// namespace, for the lister.
+// and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type to which
+// client decodes the objects: a Go type such as *corev1.Pod; *unstructured.Unstructured for a
+// client with dynamic.ConfigFor; or *metav1.PartialObjectMetadata for a client with
+// metadata.ConfigFor, which receives metadata only. The store has an index by namespace, for the
+// lister.
 //
 // The informer lists with a reflector.StreamingListWatch, which never holds a whole list in memory
 // beside the store.

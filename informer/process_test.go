@@ -41,7 +41,11 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 	}, r
 }
 
-func newTestStore() store.Store { return store.New(store.DeletionHandlingMetaNamespaceKeyFunc) }
+func newTestStore() store.Store { return newTestIndexer() }
+
+func newTestIndexer() store.Indexer {
+	return store.NewIndexer(store.DeletionHandlingMetaNamespaceKeyFunc, nil)
+}
 
 // The store decides whether a change is an add or an update, not the delta's type.
 func TestProcess_StoreDecides(t *testing.T) {
@@ -190,6 +194,27 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 
 // plainStore has no transactions.
 type plainStore struct{ store.Store }
+
+// If one of an object's deltas fails, the later ones are stored and emitted. The processor reports
+// that a change was lost, and does not report that all is stored.
+func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
+	refusals := []error{errors.New("refused")}
+	p, r := newDeltaTest(t, flakyIndexer{newTestIndexer(), func() (err error) {
+		if len(refusals) > 0 {
+			err, refusals = refusals[0], nil
+		}
+		return err
+	}})
+	lost := 0
+	p.lost = func() { lost++ }
+	p.stored = func() { t.Error("not all is stored") }
+	require.ErrorContains(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.Added, Object: podAt("a", "1")},
+		{Type: deltafifo.Updated, Object: podAt("a", "2")},
+	}, false), "refused")
+	assert.Equal(t, []string{"add a"}, r.take())
+	assert.Equal(t, 1, lost)
+}
 
 // An error of the store is returned, and no change is emitted for it.
 func TestProcess_FailingStore(t *testing.T) {
