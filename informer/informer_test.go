@@ -198,15 +198,15 @@ func TestTypedInformer_Handlers(t *testing.T) {
 // The watch error handler gets the error of a list.
 func TestWatchErrorHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var heard []error
-		hear := func(_ context.Context, _ *reflector.Reflector, err error) {
-			heard = append(heard, err)
+		var errs []error
+		handle := func(_ context.Context, _ *reflector.Reflector, err error) {
+			errs = append(errs, err)
 		}
 		server := newServer()
 		away := errors.New("away")
 		server.fail(away)
 		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{},
-			Options{Reflector: reflector.Options{WatchErrorHandler: hear}})
+			Options{Reflector: reflector.Options{WatchErrorHandler: handle}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { informer.Run(ctx) })
@@ -214,8 +214,8 @@ func TestWatchErrorHandler(t *testing.T) {
 		assert.ErrorIs(t, informer.Err(), away)
 		cancel()
 		run.Wait()
-		require.Len(t, heard, 1)
-		assert.ErrorIs(t, heard[0], away)
+		require.Len(t, errs, 1)
+		assert.ErrorIs(t, errs[0], away)
 	})
 }
 

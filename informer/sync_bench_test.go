@@ -92,9 +92,9 @@ func BenchmarkInitialSync(b *testing.B) {
 // initialSync runs informer until its handler has synced. The informer keeps running until stop is
 // called.
 func initialSync(b *testing.B, informer subject) (stop func()) {
-	told := 0
+	added := 0
 	handle, err := informer.addHandler(ResourceEventHandlerFuncs{
-		AddFunc: func(any) { told++ },
+		AddFunc: func(any) { added++ },
 	}, HandlerOptions{})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -103,7 +103,7 @@ func initialSync(b *testing.B, informer subject) (stop func()) {
 	for !handle.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
-	require.Equal(b, syncPods, told)
+	require.Equal(b, syncPods, added)
 	return func() {
 		cancel()
 		run.Wait()

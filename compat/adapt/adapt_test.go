@@ -85,7 +85,7 @@ var impls = map[string]constructor{
 	},
 }
 
-// log is what handlers were told, in order.
+// log holds the calls of handlers, in order.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -104,7 +104,7 @@ func (l *log) take() []string {
 	return l.lines
 }
 
-// handler is written as one is for client-go: it knows client-go's tombstones.
+// handler returns a handler as for client-go: it recognises client-go's tombstones.
 func (l *log) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) { l.note("add %s initial=%v", name(obj), initial) },

@@ -63,7 +63,7 @@ func TestCoreEventHandler_OnAnInformerOfCompat(t *testing.T) {
 	})
 }
 
-// A handler that knows the tombstones of compat/cache, on an informer of client-go.
+// A handler that recognises the tombstones of compat/cache, on an informer of client-go.
 func TestEventHandler_OnAnInformerOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string

@@ -315,25 +315,25 @@ var failing = &cache.ListWatch{
 
 func TestWatchErrorHandler(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
-		var told log
-		tell := func(r *cache.Reflector, err error) {
-			told.note("%s: %v", r.TypeDescription(), err)
+		var seen log
+		note := func(r *cache.Reflector, err error) {
+			seen.note("%s: %v", r.TypeDescription(), err)
 			require.NotEmpty(t, r.Name())
 			require.NotContains(
 				t,
 				r.Name(),
 				"adapt/informer.go",
-				"who ran it, not what it went through",
+				"the name is the caller's, not the adapter's",
 			)
 			cache.DefaultWatchErrorHandler(klog.NewContext(t.Context(), klog.Logger{}), r, err)
 		}
 		older := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
 		require.NoError(t, older.SetWatchErrorHandler(nil))
-		require.NoError(t, older.SetWatchErrorHandler(tell))
+		require.NoError(t, older.SetWatchErrorHandler(note))
 		stop := run(t, older)
 		time.Sleep(100 * time.Millisecond)
 		stop()
-		require.Contains(t, told.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
 
 		newer := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
 		require.NoError(t, newer.SetWatchErrorHandlerWithContext(nil))
@@ -342,14 +342,14 @@ func TestWatchErrorHandler(t *testing.T) {
 			newer.SetWatchErrorHandlerWithContext(
 				func(ctx context.Context, r *cache.Reflector, err error) {
 					require.NoError(t, ctx.Err())
-					tell(r, err)
+					note(r, err)
 				},
 			),
 		)
 		stop = run(t, newer)
 		time.Sleep(100 * time.Millisecond)
 		stop()
-		require.Contains(t, told.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
 	})
 }
 
@@ -390,7 +390,7 @@ func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T
 	}
 }
 
-// Behind client-go's interface is an informer that knows more; it names handlers after their
+// Behind client-go's interface is an informer that reports more; it names handlers after their
 // functions.
 func TestCoreInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

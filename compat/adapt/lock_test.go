@@ -151,7 +151,7 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 			require.Nil(t, raw)
 			require.Equal(t, "default/lease", lock.Describe())
 			require.Equal(t, []string{"a", "b", "c"}[n], lock.Identity())
-			lock.RecordEvent("nobody is told")
+			lock.RecordEvent("is not recorded")
 		}
 		written := resourcelock.LeaderElectionRecord{
 			HolderIdentity: "a", LeaseDurationSeconds: 15, LeaderTransitions: 2,
@@ -188,7 +188,7 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 		require.True(
 			t,
 			apierrors.IsConflict(locks[0].Update(ctx, written)),
-			"somebody else was faster",
+			"another elector was faster",
 		)
 		require.True(t, apierrors.IsConflict(locks[1].Update(ctx, written)))
 	})

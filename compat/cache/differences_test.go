@@ -88,7 +88,7 @@ func TestDifference_AWatchsContextEndsWithIt(t *testing.T) {
 	})
 }
 
-// A watch function that does not notice the end of its context keeps nobody waiting.
+// A watch function that does not notice the end of its context does not delay the stop.
 func TestDifference_ABlockedWatchFunctionIsNotWaitedFor(t *testing.T) {
 	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
 		release := make(chan struct{})

@@ -48,7 +48,7 @@ type subject struct {
 		LastStoreSyncResourceVersion() string
 	}
 	controller interface{ LastSyncResourceVersion() string }
-	queue      string // its name, if the informer tells
+	queue      string // its name, if the informer reports it
 	run        func(context.Context)
 }
 
@@ -103,8 +103,8 @@ func describe(obj any) string {
 	return name(obj)
 }
 
-// gatedStory is what a handler is told of a list, changes, a relist, a bookmark, a resync and
-// another relist, with what is stored at that moment.
+// gatedStory returns the calls of a handler for a list, changes, a relist, a bookmark, a resync and
+// another relist, each with the content of the store at that moment.
 func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()
@@ -204,10 +204,10 @@ func TestDifference_DeltaFIFOReportsWhatIsComplete(t *testing.T) {
 	}
 }
 
-// Whatever the gates say, an informer tells the same as client-go's, in the same order, of a store
-// that is in the same state.
+// With any gates, an informer makes the same calls as client-go's, in the same order, with the
+// store in the same state.
 func TestGates_AsInClientGo(t *testing.T) {
-	told := map[string]bool{}
+	distinct := map[string]bool{}
 	for settings := range 1 << len(gates) {
 		for kind := range subjects {
 			var off []string
@@ -232,7 +232,7 @@ func TestGates_AsInClientGo(t *testing.T) {
 					})
 				}
 				ours, theirs := strings.Join(stories[0], "\n"), strings.Join(stories[1], "\n")
-				told[ours] = true
+				distinct[ours] = true
 				if slices.Contains(off, string(clientfeatures.InOrderInformers)) {
 					// TestDifference_DeltaFIFOReportsWhatIsComplete has this difference.
 					ours, theirs = storeVersion.ReplaceAllString(
@@ -247,11 +247,12 @@ func TestGates_AsInClientGo(t *testing.T) {
 			})
 		}
 	}
-	assert.Len(t, told, 13, "the gates show, all but UnlockWhileProcessingFIFO")
+	assert.Len(t, distinct, 13, "all gates have an effect, except UnlockWhileProcessingFIFO")
 }
 
-// The reflector goes on while a handler is told only if three gates say so. Else it waits for a
-// lock, which a bubble does not take for waiting: so this runs in real time.
+// The reflector continues during a handler's call only if three gates are on. Otherwise it waits
+// for a lock. A bubble's time does not advance while a goroutine waits for a lock, so this test
+// runs in real time.
 func TestGates_UnlockWhileProcessing(t *testing.T) {
 	for _, off := range []clientfeatures.Feature{
 		"", clientfeatures.UnlockWhileProcessingFIFO, clientfeatures.AtomicFIFO,
@@ -331,7 +332,7 @@ func TestGates_ProcessBatch(t *testing.T) {
 	}
 }
 
-// Stores made by hand do not tell how far they are either, from the moment at which the gate is
+// The stores of NewStore and NewThreadSafeStore have no resourceVersion either while the gate is
 // off.
 func TestGates_StoreResourceVersion(t *testing.T) {
 	threadSafe := cache.NewThreadSafeStore(nil, nil)

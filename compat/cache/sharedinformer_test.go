@@ -23,7 +23,7 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// log is what handlers were told, in order.
+// log holds the calls of handlers, in order.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -71,7 +71,7 @@ func run(runner interface{ Run(stopCh <-chan struct{}) }) (stop func()) {
 	})
 }
 
-// A program that knows client-go alone: informer, handlers, indexes, lister, stop channel.
+// A program that uses only client-go's names: informer, handlers, indexes, lister, stop channel.
 func TestStory_ProgramOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -119,8 +119,7 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 	})
 }
 
-// Informers have the in-order queue: a relist tells of what is gone first, and of what is listed
-// then.
+// Informers have the in-order queue: a relist delivers deletes first, then the listed objects.
 func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -141,7 +140,7 @@ func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 	})
 }
 
-// The handle is the one of package informer, which knows more.
+// The handle is that of package informer, which reports the backlog.
 func TestRegistration_TellsHowFarTheHandlerIs(t *testing.T) {
 	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
 	registration, err := i.AddEventHandlerWithOptions(
