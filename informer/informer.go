@@ -21,6 +21,7 @@ package informer
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
@@ -64,7 +65,9 @@ func New[T interface {
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := reflector.NewStreamingListWatch(client, resource, options.Namespace, newObject, selecting)
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
-	options.Indexers = withNamespaceIndex(options.Indexers)
+	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
+	maps.Copy(indexers, options.Indexers)
+	options.Indexers = indexers
 	group := client.APIVersion().Group
 	return NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
 		schema.GroupResource{Group: group, Resource: resource})
@@ -95,14 +98,6 @@ func (i *Informer[T]) Lister() store.Lister[T] {
 // Indexer returns the store with typed methods. Callers may only read it, and add indexers.
 func (i *Informer[T]) Indexer() store.TypedIndexer[T] {
 	return store.NewTypedIndexer[T](i.GetIndexer())
-}
-
-func withNamespaceIndex(indexers store.Indexers) store.Indexers {
-	all := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
-	for name, indexFunc := range indexers {
-		all[name] = indexFunc
-	}
-	return all
 }
 
 // Options configures an informer. The zero value means all objects, a DeltaFIFO, no further indexes

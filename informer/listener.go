@@ -181,7 +181,10 @@ func (l *listener) deliver(c *change) {
 	l.delivered.Add(1)
 	l.calls.Add(1)
 	if crashed {
-		l.pause(pauseAfterPanic)
+		select {
+		case <-time.After(pauseAfterPanic):
+		case <-l.dropped:
+		}
 	}
 }
 
@@ -218,16 +221,6 @@ func (l *listener) logIfSlow(began time.Time) {
 	if took := time.Since(began); took > slowCall {
 		l.logger.Info("Slow event handler", "handler", handlerName(l.handler),
 			"took", took, "pendingNotifications", l.pending())
-	}
-}
-
-// pause waits for d, or until the listener is dropped.
-func (l *listener) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-l.dropped:
 	}
 }
 

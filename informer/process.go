@@ -241,6 +241,7 @@ func (p *deltaProcessor) prepare(
 	return store.Transaction{}, change{}, err
 }
 
+// putChange returns the change of a stored object, which replaces oldObj if exists is true.
 func putChange(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) change {
 	if exists {
 		return update(oldObj, d.Object, d.Type == deltafifo.Sync)
