@@ -44,7 +44,7 @@ func ExampleNew() {
 			ctx, pod.Name, metav1.DeleteOptions{})
 	}
 	ctrl := controller.New("pods", reconcile, controller.Options[store.ObjectName]{
-		WaitFor: []controller.Synced{controller.CacheOf(pods)},
+		WaitFor: []controller.Synced{pods.HasSyncedChecker()},
 	})
 	enqueue := ctrl.Handler(store.DeletionHandlingObjectToName)
 	if _, err := pods.AddEventHandler(enqueue); err != nil {
@@ -82,7 +82,7 @@ func ExampleNew_program() {
 		return controller.Result{}, err
 	}, controller.Options[store.ObjectName]{
 		Workers: 2,
-		WaitFor: []controller.Synced{controller.CacheOf(pods)},
+		WaitFor: []controller.Synced{pods.HasSyncedChecker()},
 	})
 	enqueue := ctrl.Handler(store.DeletionHandlingObjectToName)
 	if _, err := pods.AddEventHandler(enqueue); err != nil {
