@@ -36,7 +36,7 @@ type handWritten struct {
 }
 
 func newHandWritten(lw reflector.ListerWatcher) (*handWritten, error) {
-	pods := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.SharedIndexInformerOptions{
+	pods := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.Options{
 		Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 		Reflector: reflector.Options{UseWatchList: new(bool)}, // LIST, then WATCH
 	})

@@ -202,12 +202,11 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	objects := newConfigMaps(t, shared)
 	source := typedSource(t, shared.Config(cluster.WeakToken), objects.namespace)
 	reported := make(chan error, 100)
-	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{},
-		informer.SharedIndexInformerOptions{
-			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) {
-				reported <- err
-			},
-		})
+	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{}, informer.Options{
+		Reflector: reflector.Options{
+			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) { reported <- err },
+		},
+	})
 	runInformer(t, inf)
 	select {
 	case err := <-reported:
@@ -223,9 +222,8 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 // server, store.
 func TestStory_OneChangeEndToEnd(t *testing.T) {
 	objects := newConfigMaps(t, shared)
-	inf := informer.NewSharedIndexInformer(
-		typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
-		&corev1.ConfigMap{}, informer.SharedIndexInformerOptions{})
+	inf := informer.NewSharedIndexInformer(typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
+		&corev1.ConfigMap{}, informer.Options{})
 	configMaps := objects.client.CoreV1().ConfigMaps(objects.namespace)
 	reconcile := func(ctx context.Context, name store.ObjectName) (controller.Result, error) {
 		obj, exists, err := inf.GetIndexer().GetByKey(name.String())
@@ -280,8 +278,7 @@ type journal struct {
 func startInformer(t *testing.T, source reflector.ListerWatcher, example runtime.Object,
 	options reflector.Options) *journal {
 	j := &journal{t: t}
-	inf := informer.NewSharedIndexInformer(source, example,
-		informer.SharedIndexInformerOptions{Reflector: options})
+	inf := informer.NewSharedIndexInformer(source, example, informer.Options{Reflector: options})
 	_, err := inf.AddEventHandler(j)
 	require.NoError(t, err)
 	runInformer(t, inf)

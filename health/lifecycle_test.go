@@ -16,6 +16,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -60,8 +61,9 @@ func TestPage_WhileEverythingStartsAndStops(t *testing.T) {
 
 // live starts and stops an informer and its controller. All of them have the same name.
 func live(t *testing.T, h *health.Handler) {
-	options := informer.SharedIndexInformerOptions{
-		ObjectDescription: "configmaps", ResyncPeriod: 3 * time.Millisecond,
+	options := informer.Options{
+		Reflector:    reflector.Options{TypeDescription: "configmaps"},
+		ResyncPeriod: 3 * time.Millisecond,
 	}
 	maps := informer.NewSharedIndexInformer(&server{}, &corev1.ConfigMap{}, options)
 	c := controller.New("maps", func(ctx context.Context, key string) (controller.Result, error) {

@@ -25,6 +25,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -69,8 +70,7 @@ type world struct {
 func story(t *testing.T, forbids bool, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, handler: health.New(), server: &server{forbids}}
-		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{},
-			informer.SharedIndexInformerOptions{ObjectDescription: "configmaps"})
+		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, informer.Options{Reflector: reflector.Options{TypeDescription: "configmaps"}})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go w.maps.Run(ctx)
@@ -101,10 +101,8 @@ func (w *world) reconcile(ctx context.Context, key string) (controller.Result, e
 
 func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 	story(t, false, func(w *world) {
-		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{},
-			informer.SharedIndexInformerOptions{ObjectDescription: "secrets"})
-		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps),
-			health.Fresh("informer-secrets", time.Minute, other))
+		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{}, informer.Options{Reflector: reflector.Options{TypeDescription: "secrets"}})
+		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps), health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
 		code, text := ask(w.handler, "/readyz")
 		assert.Equal(t, http.StatusInternalServerError, code)

@@ -71,13 +71,6 @@ func (l *changeLog) append(changes []change, synced bool, round resyncRound) *ba
 	return b
 }
 
-// appendAll appends changes in batches of at most batchLen.
-func (l *changeLog) appendAll(changes []change, round resyncRound) {
-	for some := range slices.Chunk(changes, batchLen) {
-		l.append(some, false, round)
-	}
-}
-
 // cursor is a reader's position in a changeLog. It is a backlog of the batches from there on.
 type cursor struct {
 	log    *changeLog
@@ -94,27 +87,19 @@ type cursor struct {
 // and the end of the initial list if synced.
 func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
 	c := &cursor{log: l, before: l.appended.Load() - int64(len(replay)), at: l.last}
-	if len(replay) == 0 && !synced {
-		return c
-	}
 	own := newChangeLog()
-	c.at = own.last
-	own.appendAll(replay, nil)
+	first, last := own.last, (*batch)(nil)
+	for some := range slices.Chunk(replay, batchLen) {
+		last = own.append(some, false, nil)
+	}
 	if synced {
-		own.append(nil, true, nil)
+		last = own.append(nil, true, nil)
 	}
-	join(c.at, own.last, l.last)
+	if last != nil { // the replay leads to the end of the log
+		last.next.Store(l.last)
+		c.at = first
+	}
 	return c
-}
-
-// join makes the chain of batches that starts at first lead to next instead of to end.
-func join(first, end, next *batch) {
-	for b := first; ; b = b.next.Load() {
-		if b.next.Load() == end {
-			b.next.Store(next)
-			return
-		}
-	}
 }
 
 // push is a no-op: the batch is in the log.

@@ -64,7 +64,9 @@ func TestModel_ChangeLogAgainstSlices(t *testing.T) {
 				naive.cursors = append(naive.cursors, &naiveCursor{waiting: names})
 			case op < 4:
 				changes, names := some()
-				log.appendAll(changes, nil)
+				for some := range slices.Chunk(changes, batchLen) {
+					log.append(some, false, nil)
+				}
 				naive.append(names)
 			case len(cursors) == 0:
 			case op == 4 && !naive.cursors[i].closed:

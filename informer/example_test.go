@@ -44,7 +44,7 @@ func pod(name, resourceVersion string) *corev1.Pod {
 // An informer keeps a copy of a collection and notifies handlers of changes.
 func Example() {
 	lw := newCluster()
-	pods := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.SharedIndexInformerOptions{
+	pods := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.Options{
 		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 	})
 	calls := make(chan string)
@@ -71,7 +71,9 @@ func Example() {
 
 	fmt.Println(<-calls)
 	fmt.Println(<-calls)
-	informer.WaitFor(ctx, "", handle.HasSyncedChecker())
+	if err := informer.WaitForSync(ctx, handle); err != nil {
+		fmt.Println(err)
+	}
 	lw.changes.Delete(pod("web-1", "3"))
 	fmt.Println(<-calls)
 	left, _ := pods.GetIndexer().ByIndex(store.NamespaceIndex, "default")
@@ -85,18 +87,19 @@ func Example() {
 	// 1 pod left
 }
 
-// A typed informer needs no type assertions, also not for a tombstone.
-func ExampleNewTypedSharedIndexInformer() {
+// A typed handler needs no type assertions, also not for a tombstone.
+func ExampleNewTyped() {
 	lw := newCluster()
-	pods := informer.NewTypedSharedIndexInformer[*corev1.Pod](
-		informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.SharedIndexInformerOptions{}))
+	pods := informer.NewTyped[*corev1.Pod](
+		informer.NewSharedIndexInformer(lw, &corev1.Pod{}, informer.Options{}),
+		corev1.Resource("pods"))
 	calls := make(chan string, 3)
 	_, err := pods.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{
 		AddFunc: func(pod *corev1.Pod) { calls <- "add " + pod.Name },
 		DeleteFunc: func(pod informer.DeletedObject[*corev1.Pod]) {
 			calls <- "delete " + pod.GetName()
 		},
-	})
+	}, informer.HandlerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -117,7 +120,7 @@ func ExampleNewTypedSharedIndexInformer() {
 // WaitForSync reports why a cache does not sync.
 func ExampleWaitForSync() {
 	pods := informer.NewSharedIndexInformer(forbidden{}, &corev1.Pod{},
-		informer.SharedIndexInformerOptions{})
+		informer.Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	go pods.Run(ctx)

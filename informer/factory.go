@@ -32,16 +32,15 @@ func (k FactoryKey) String() string {
 	if k.Type != nil {
 		return k.Type.String()
 	}
-	var b strings.Builder
-	b.WriteString(k.Resource.GroupResource().String())
-	for _, part := range []struct{ name, value string }{
+	text := k.Resource.GroupResource().String()
+	for _, part := range [][2]string{
 		{"namespace", k.Namespace}, {"labels", k.LabelSelector}, {"fields", k.FieldSelector},
 	} {
-		if part.value != "" {
-			fmt.Fprintf(&b, " %s=%s", part.name, part.value)
+		if part[1] != "" {
+			text += " " + part[0] + "=" + part[1]
 		}
 	}
-	return b.String()
+	return text
 }
 
 var (

@@ -50,7 +50,7 @@ func (w *factoryWorld) newInformer(key FactoryKey) SharedIndexInformer {
 	if w.servers[key] == nil {
 		w.servers[key] = newServer()
 	}
-	return NewSharedIndexInformer(w.servers[key], &corev1.ConfigMap{}, SharedIndexInformerOptions{})
+	return NewSharedIndexInformer(w.servers[key], &corev1.ConfigMap{}, Options{})
 }
 
 func TestFactory_SharesAndStarts(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 // must not modify them.
 //
 // A handler may call every method of its informer, also AddEventHandler, and RemoveEventHandler for
-// itself. It must not call ShutDownEventHandler for itself or wait for Run to return: both wait for
-// the handler.
+// itself. It must not wait for its own ShutdownChan, or for Run to return: both wait for the
+// handler.
 //
 // Source: tools/cache/controller.go ResourceEventHandler
 type ResourceEventHandler interface {
@@ -153,6 +153,8 @@ type ResourceEventHandlerRegistration interface {
 	// HasSyncedChecker returns HasSynced as a channel, which never closes if the handler is removed
 	// before it has synced.
 	HasSyncedChecker() DoneChecker
+	// Err is the informer's Err, for WaitForSync.
+	Err() error
 	// Status reports how far behind the handler is.
 	Status() HandlerStatus
 	// ShutdownChan returns a channel that closes when the handler was removed, or its informer has
@@ -180,9 +182,11 @@ type HandlerStatus struct {
 type HandlerOptions struct {
 	// Logger logs messages about the handler; nil means klog.Background().
 	Logger *klog.Logger
-	// ResyncPeriod is the time between two replays of the store to the handler, as updates. nil
-	// means the informer's ResyncPeriod, 0 means never. See
-	// SharedInformer.AddEventHandlerWithResyncPeriod.
+	// ResyncPeriod is the handler's own resync period: about every ResyncPeriod the handler gets
+	// OnUpdate for each object in the store, with the same object twice. The objects come from
+	// memory, not from the server. nil means the informer's ResyncPeriod, 0 means never. A period
+	// below one second is raised to one second. After the start, a period below the informer's
+	// shortest is raised to that. An informer without a resync period ignores it.
 	ResyncPeriod *time.Duration
 
 	// SkipUnchanged suppresses the updates without a change that a relist causes. A resync that the

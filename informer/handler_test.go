@@ -36,7 +36,6 @@ func TestHandlerFuncs_Nil(t *testing.T) {
 	for _, h := range []ResourceEventHandler{
 		ResourceEventHandlerFuncs{}, ResourceEventHandlerDetailedFuncs{},
 		Untyped[*corev1.Pod](TypedResourceEventHandlerFuncs[*corev1.Pod]{}),
-		Untyped[*corev1.Pod](TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{}),
 	} {
 		h.OnAdd(pod("a"), true)
 		h.OnUpdate(pod("a"), pod("a"))
@@ -65,41 +64,28 @@ func TestHandlerFuncs(t *testing.T) {
 			UpdateFunc: func(_, _ *corev1.Pod) { note("update") },
 			DeleteFunc: func(DeletedObject[*corev1.Pod]) { note("delete") },
 		}),
-		Untyped[*corev1.Pod](TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{
-			AddFunc: func(_ *corev1.Pod, initial bool) {
-				note(map[bool]string{true: "initial"}[initial])
-			},
-			UpdateFunc: func(_, _ *corev1.Pod) { note("update") },
-			DeleteFunc: func(DeletedObject[*corev1.Pod]) { note("delete") },
-		}),
 	} {
 		h.OnAdd(pod("a"), true)
 		h.OnUpdate(pod("a"), pod("a"))
 		h.OnDelete(pod("a"))
 	}
-	both := "add update delete initial update delete"
-	assert.Equal(t, both+" "+both, strings.Join(got, " "))
+	assert.Equal(t, "add update delete initial update delete add update delete",
+		strings.Join(got, " "))
 }
 
-// A filter turns some updates into adds or deletes. The typed filter and client-go do the same.
+// A filter turns some updates into adds or deletes. client-go's does the same.
 func TestFiltering(t *testing.T) {
 	in, out := pod("a", "in"), pod("a")
 	passes := func(obj any) bool {
 		p, ok := obj.(*corev1.Pod)
 		return !ok || len(p.Labels) > 0 // tombstones pass
 	}
-	passesTyped := func(p *corev1.Pod) bool { return p == nil || len(p.Labels) > 0 }
 	for name, filtered := range map[string]func(r *recorder) ResourceEventHandler{
 		"ours": func(r *recorder) ResourceEventHandler {
 			return FilteringResourceEventHandler{FilterFunc: passes, Handler: r}
 		},
 		"client-go": func(r *recorder) ResourceEventHandler {
 			return cache.FilteringResourceEventHandler{FilterFunc: passes, Handler: r}
-		},
-		"typed": func(r *recorder) ResourceEventHandler {
-			return Untyped[*corev1.Pod](TypedFilteringResourceEventHandler[*corev1.Pod]{
-				FilterFunc: passesTyped, Handler: typedRecorder{r},
-			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,19 +104,6 @@ func TestFiltering(t *testing.T) {
 				strings.Join(r.take(), ", "))
 		})
 	}
-}
-
-// typedRecorder is a recorder of typed calls.
-type typedRecorder struct{ *recorder }
-
-func (r typedRecorder) OnAdd(obj *corev1.Pod, initial bool) { r.recorder.OnAdd(obj, initial) }
-func (r typedRecorder) OnUpdate(oldObj, newObj *corev1.Pod) { r.recorder.OnUpdate(oldObj, newObj) }
-func (r typedRecorder) OnDelete(obj DeletedObject[*corev1.Pod]) {
-	if obj.FinalStateUnknown != nil {
-		r.recorder.OnDelete(*obj.FinalStateUnknown)
-		return
-	}
-	r.recorder.OnDelete(obj.OptionalObj)
 }
 
 // A typed handler gets the object inside a tombstone, or the zero value if there is none. Type

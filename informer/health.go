@@ -38,7 +38,6 @@ type Status struct {
 	Handlers []HandlerStatus
 }
 
-// Health implements SharedInformer.
 func (s *sharedIndexInformer) Health() Health {
 	s.mu.Lock()
 	state := s.lifecycle
@@ -59,7 +58,6 @@ func (s *sharedIndexInformer) Health() Health {
 	}
 }
 
-// Status implements SharedInformer.
 func (s *sharedIndexInformer) Status() Status {
 	return Status{Health: s.Health(), Objects: store.Len(s.indexer), Handlers: s.processor.status()}
 }
@@ -143,20 +141,18 @@ func AllFresh(d time.Duration, informers ...SharedInformer) error {
 	return errors.Join(stale...)
 }
 
-// LastSyncResourceVersion implements SharedInformer.
 func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 	return s.reflectorStatus().ResourceVersion
 }
 
-// Err implements SharedInformer.
 func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
 
 func (s *sharedIndexInformer) reflectorStatus() reflector.Status {
 	s.mu.Lock()
-	c := s.controller
+	r := s.reflector
 	s.mu.Unlock()
-	if c == nil {
+	if r == nil {
 		return reflector.Status{}
 	}
-	return c.status()
+	return r.Status()
 }

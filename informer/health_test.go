@@ -88,10 +88,11 @@ func TestAllFresh_NamesEachThatIsNot(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()
 		good := w.informer.(ourSubject)
-		bad := NewSharedIndexInformer(newServer(), nil,
-			SharedIndexInformerOptions{ObjectDescription: "pods"})
-		worse := NewSharedIndexInformer(newServer(), nil,
-			SharedIndexInformerOptions{ObjectDescription: "nodes"})
+		of := func(description string) SharedIndexInformer {
+			options := Options{Reflector: reflector.Options{TypeDescription: description}}
+			return NewSharedIndexInformer(newServer(), nil, options)
+		}
+		bad, worse := of("pods"), of("nodes")
 		require.NoError(t, AllFresh(time.Minute))
 		require.NoError(t, AllFresh(time.Minute, good))
 		assert.EqualError(t, AllFresh(time.Minute, bad, good, worse),

@@ -71,7 +71,7 @@ func benchSubject(impl string, s *benchServer) subject {
 	if impl == clientGo {
 		return theirSubject{cache.NewSharedIndexInformer(s, &corev1.Pod{}, 0, cache.Indexers{})}
 	}
-	var options SharedIndexInformerOptions
+	var options Options
 	options.InOrder = impl == oursRealFIFO
 	return ourSubject{NewSharedIndexInformer(s, &corev1.Pod{}, options)}
 }

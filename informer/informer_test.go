@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -47,7 +48,8 @@ func TestResyncPlan(t *testing.T) {
 
 // Which handlers get an update without a change, from a resync or a relist.
 func TestResyncRound(t *testing.T) {
-	plain, skipping := &listener{}, &listener{options: HandlerOptions{SkipUnchanged: true}}
+	plain := &listener{id: 1}
+	skipping := &listener{id: 2, options: HandlerOptions{SkipUnchanged: true}}
 	resync, relist := &change{resync: true}, &change{}
 	for _, tc := range []struct {
 		name                     string
@@ -56,18 +58,14 @@ func TestResyncRound(t *testing.T) {
 		skipsResync, skipsRelist bool
 	}{
 		{"not asked yet", nil, true, true, false, false},
-		{"due", resyncRound{plain: true, skipping: true}, true, true, true, false},
-		{"not due", resyncRound{plain: false, skipping: false}, false, false, false, false},
+		{"due", resyncRound{1: true, 2: true}, true, true, true, false},
+		{"not due", resyncRound{1: false, 2: false}, false, false, false, false},
 	} {
 		assert.Equal(t, tc.plainResync, tc.round.wants(plain, resync), tc.name)
 		assert.Equal(t, tc.plainRelist, tc.round.wants(plain, relist), tc.name)
 		assert.Equal(t, tc.skipsResync, tc.round.wants(skipping, resync), tc.name)
 		assert.Equal(t, tc.skipsRelist, tc.round.wants(skipping, relist), tc.name)
 	}
-	round := resyncRound{plain: true, skipping: true}
-	assert.Equal(t, resyncRound{plain: true}, round.without(skipping))
-	assert.Len(t, round, 2, "a round does not change")
-	assert.Empty(t, resyncRound(nil).without(plain))
 }
 
 // Each handler of an informer can have its own period.
@@ -97,7 +95,7 @@ func TestResync_PerHandler(t *testing.T) {
 
 // AddEventHandler rejects a nil handler. client-go accepts it and crashes at the first event.
 func TestDifference_NilHandlerIsRefused(t *testing.T) {
-	informer := NewSharedIndexInformer(newServer(), nil, SharedIndexInformerOptions{})
+	informer := NewSharedIndexInformer(newServer(), nil, Options{})
 	_, err := informer.AddEventHandler(nil)
 	require.EqualError(t, err, "handler is nil")
 	theirs := cache.NewSharedIndexInformer(newServer(), nil, 0, nil)
@@ -107,12 +105,13 @@ func TestDifference_NilHandlerIsRefused(t *testing.T) {
 
 func TestBadInput_Handlers(t *testing.T) {
 	informer := NewSharedIndexInformer(newServer(), nil,
-		SharedIndexInformerOptions{ResyncPeriod: -time.Second})
-	_, err := NewTypedSharedIndexInformer[*corev1.ConfigMap](informer).AddTypedEventHandler(nil)
+		Options{ResyncPeriod: -time.Second})
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	typed := NewTyped[*corev1.ConfigMap](informer, configMaps)
+	_, err := typed.AddTypedEventHandler(nil, HandlerOptions{})
 	require.EqualError(t, err, "handler is nil")
 	require.ErrorContains(t, informer.RemoveEventHandler(nil), "invalid key type")
 	require.ErrorContains(t, informer.RemoveEventHandler(foreignHandle{}), "invalid key type")
-	require.ErrorContains(t, ShutDownEventHandler(informer, foreignHandle{}), "invalid key type")
 }
 
 type foreignHandle struct {
@@ -122,17 +121,13 @@ type foreignHandle struct {
 // Before Run an informer is empty and not synced, and all its methods work.
 func TestBeforeRun(t *testing.T) {
 	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-		SharedIndexInformerOptions{})
+		Options{})
 	assert.False(t, informer.HasSynced())
 	assert.False(t, informer.IsStopped())
 	assert.Empty(t, informer.LastSyncResourceVersion())
 	assert.NoError(t, informer.Err())
 	assert.Empty(t, informer.GetStore().List())
-	controller := informer.GetController()
-	controller.Run(t.Context()) // no-op
-	assert.False(t, controller.HasSynced())
-	assert.Empty(t, controller.LastSyncResourceVersion())
-	assert.Equal(t, "SharedIndexInformer *v1.ConfigMap", controller.HasSyncedChecker().Name())
+	assert.Equal(t, "SharedIndexInformer *v1.ConfigMap", informer.HasSyncedChecker().Name())
 }
 
 // With a context that is done already, Run returns at once.
@@ -141,7 +136,7 @@ func TestRun_DoneContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			SharedIndexInformerOptions{})
+			Options{})
 		informer.Run(ctx)
 		assert.True(t, informer.IsStopped())
 		assert.EqualError(t, informer.AddIndexers(store.Indexers{}),
@@ -154,14 +149,14 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		untyped := w.informer.(ourSubject).SharedIndexInformer
-		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](untyped)
+		informer := NewTyped[*corev1.ConfigMap](w.informer.(ourSubject), schema.GroupResource{})
 		byName := store.TypedIndexers[*corev1.ConfigMap]{
 			"name": func(cm *corev1.ConfigMap) ([]string, error) { return []string{cm.Name}, nil },
 		}
-		require.NoError(t, informer.AddTypedIndexers(byName))
-		require.ErrorContains(t, informer.AddTypedIndexers(byName), "indexer conflict")
-		found, err := informer.GetTypedIndexer().ByTypedIndex("name", "a")
+		require.NoError(t, informer.Indexer().AddTypedIndexers(byName))
+		indexers := store.TypedIndexersToIndexers(byName)
+		require.ErrorContains(t, informer.AddIndexers(indexers), "indexer conflict")
+		found, err := informer.Indexer().ByTypedIndex("name", "a")
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		assert.Equal(t, "a", found[0].Name)
@@ -170,8 +165,8 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 
 func TestTypedInformer_Handlers(t *testing.T) {
 	story(t, func(w *world) {
-		untyped := w.informer.(ourSubject).SharedIndexInformer
-		informer := NewTypedSharedIndexInformer[*corev1.ConfigMap](untyped)
+		configMaps := schema.GroupResource{Resource: "configmaps"}
+		informer := NewTyped[*corev1.ConfigMap](w.informer.(ourSubject), configMaps)
 		var got []string
 		handler := TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
 			AddFunc:    func(cm *corev1.ConfigMap) { got = append(got, "add "+cm.Name) },
@@ -180,103 +175,80 @@ func TestTypedInformer_Handlers(t *testing.T) {
 				got = append(got, "delete "+d.GetKey())
 			},
 		}
-		_, err := informer.AddTypedEventHandler(handler)
+		_, err := informer.AddTypedEventHandler(handler, HandlerOptions{})
 		require.NoError(t, err)
 		second, err := informer.AddTypedEventHandler(handler, HandlerOptions{Coalesce: true})
 		require.NoError(t, err)
 		require.NoError(t, informer.RemoveEventHandler(second))
-		_, err = informer.AddTypedEventHandler(handler, HandlerOptions{}, HandlerOptions{})
-		require.EqualError(t, err, "at most one HandlerOptions may be passed, got 2")
 		w.start()
 		w.create("a")
 		w.update("a")
+		cm, err := informer.Lister().ByNamespace("ns").Get("a")
+		require.NoError(t, err)
+		assert.Equal(t, "2", cm.ResourceVersion)
 		w.loseDelete("a")
 		w.expireWatch()
 		w.after(time.Minute)
 		assert.Equal(t, []string{"add a", "update a", "delete ns/a"}, got)
+		_, err = informer.Lister().ByNamespace("ns").Get("a")
+		assert.EqualError(t, err, `configmaps "a" not found`)
 	}, bothQueues)
 }
 
-// The watch error handler gets the error of a list, whether it was set by option or by setter.
+// The watch error handler gets the error of a list.
 func TestWatchErrorHandler(t *testing.T) {
-	for _, set := range []string{"option", "setter"} {
-		synctest.Test(t, func(t *testing.T) {
-			var heard []error
-			hear := func(_ context.Context, _ *reflector.Reflector, err error) {
-				heard = append(heard, err)
-			}
-			var options SharedIndexInformerOptions
-			if set == "option" {
-				options.WatchErrorHandler = hear
-			}
-			server := newServer()
-			away := errors.New("away")
-			server.fail(away)
-			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
-			if set == "setter" {
-				require.NoError(t, informer.SetWatchErrorHandler(hear))
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var run sync.WaitGroup
-			run.Go(func() { informer.Run(ctx) })
-			synctest.Wait()
-			assert.ErrorIs(t, informer.Err(), away)
-			cancel()
-			run.Wait()
-			require.Len(t, heard, 1)
-			assert.ErrorIs(t, heard[0], away)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var errs []error
+		handle := func(_ context.Context, _ *reflector.Reflector, err error) {
+			errs = append(errs, err)
+		}
+		server := newServer()
+		away := errors.New("away")
+		server.fail(away)
+		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{},
+			Options{Reflector: reflector.Options{WatchErrorHandler: handle}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { informer.Run(ctx) })
+		synctest.Wait()
+		assert.ErrorIs(t, informer.Err(), away)
+		cancel()
+		run.Wait()
+		require.Len(t, errs, 1)
+		assert.ErrorIs(t, errs[0], away)
+	})
 }
 
-// A simple informer calls its handler in the goroutine that fills the store.
-func TestSimpleInformer(t *testing.T) {
+// The pieces without an informer: a queue, a store, and a handler that is called in the goroutine
+// that fills the store.
+func TestController_ProcessDeltas(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			server, r := newServer(), newRecorder()
 			server.create("a")
-			options := InformerOptions{
-				ListerWatcher: server, ObjectType: &corev1.ConfigMap{}, Handler: r,
-				ResyncPeriod: time.Minute,
-				Indexers:     store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+			content := newTestStore()
+			queue := Options{InOrder: inOrder}.newQueue(klog.Background(), nil, content, nil)
+			process, processBatch := ProcessDeltas(content, r)
+			controller := Controller{
+				Reflector: reflector.New(server, &corev1.ConfigMap{}, queue,
+					reflector.Options{ResyncPeriod: time.Minute}),
+				Queue: queue, Process: process, ProcessBatch: processBatch,
 			}
-			options.InOrder = inOrder
-			content, controller := NewInformerWithOptions(options)
 			ctx, cancel := context.WithCancel(t.Context())
 			var run sync.WaitGroup
 			run.Go(func() { controller.Run(ctx) })
-			assert.True(t, WaitFor(ctx, "sync", controller.HasSyncedChecker()))
-			assert.True(t, controller.HasSynced())
+			synctest.Wait()
+			assert.True(t, queue.HasSynced())
 			server.update("a")
 			time.Sleep(time.Minute + time.Second)
 			server.delete("a", false)
 			synctest.Wait()
 			assert.Equal(t, []string{"initial a", "update a", "resync a", "delete a"}, r.take())
-			assert.Equal(t, "3", controller.LastSyncResourceVersion())
-			server.create("b")
-			synctest.Wait()
-			found, err := content.(store.Indexer).ByIndex(store.NamespaceIndex, testNamespace)
-			require.NoError(t, err)
-			assert.Len(t, found, 1)
-			controller.Run(ctx) // the second one returns
+			assert.Empty(t, content.List())
 			cancel()
 			run.Wait()
 		})
 	}
-}
-
-// A simple informer works without a handler.
-func TestSimpleInformer_WithoutHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		server.create("a")
-		content, controller := NewInformerWithOptions(InformerOptions{ListerWatcher: server})
-		ctx, cancel := context.WithCancel(t.Context())
-		go controller.Run(ctx)
-		synctest.Wait()
-		assert.Len(t, content.List(), 1)
-		cancel()
-	})
 }
 
 // A Controller works with any queue and any process function.
@@ -285,16 +257,15 @@ func TestController_OwnProcess(t *testing.T) {
 		server := newServer()
 		server.create("a")
 		var popped []deltafifo.DeltaType
-		controller := NewController(&Config{
-			Queue: deltafifo.NewDeltaFIFO(deltafifo.Options{
-				EmitDeltaTypeReplaced: true,
-			}),
-			ListerWatcher: server,
+		queue := deltafifo.NewDeltaFIFO(deltafifo.Options{EmitDeltaTypeReplaced: true})
+		controller := Controller{
+			Reflector: reflector.New(server, nil, queue, reflector.Options{}),
+			Queue:     queue,
 			Process: func(obj any, _ bool) error {
 				popped = append(popped, obj.(deltafifo.Deltas).Newest().Type)
 				return errors.New("is logged, and does not end the loop")
 			},
-		})
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go controller.Run(ctx)
 		synctest.Wait()
@@ -398,7 +369,7 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 func TestNoGoroutineSurvives(t *testing.T) {
 	before := runtime.NumGoroutine()
 	informer := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-		SharedIndexInformerOptions{})
+		Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { informer.Run(ctx) })
@@ -407,7 +378,8 @@ func TestNoGoroutineSurvives(t *testing.T) {
 	for range 50 {
 		handle, err := informer.AddEventHandler(newRecorder())
 		require.NoError(t, err)
-		require.NoError(t, ShutDownEventHandler(informer, handle))
+		require.NoError(t, informer.RemoveEventHandler(handle))
+		<-handle.ShutdownChan()
 	}
 	few := 2 // goroutines of the reflector end with each request
 	assert.LessOrEqual(t, runtime.NumGoroutine(), running+few)

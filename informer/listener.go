@@ -53,12 +53,13 @@ type backlog interface {
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {
-	handler      ResourceEventHandler
-	options      HandlerOptions
-	logger       klog.Logger
-	informerName string         // the first half of Name
-	resync       resyncSchedule // guarded by the processor's mu
-	backlog      backlog
+	informer *sharedIndexInformer
+	handler  ResourceEventHandler
+	options  HandlerOptions
+	logger   klog.Logger
+	id       int // in a resyncRound; set when the listener is added, as backlog is
+	backlog  backlog
+	resync   resyncSchedule // guarded by the processor's mu
 
 	wake    chan struct{} // capacity 1
 	closed  chan struct{} // no more changes are appended
@@ -74,22 +75,20 @@ type listener struct {
 	panics    atomic.Int64
 }
 
-// newListener returns a listener without a backlog; the processor sets it.
+// newListener returns a listener without a backlog, which the processor sets, and without resyncs.
 func newListener(
-	informerName string, handler ResourceEventHandler, options HandlerOptions,
-	schedule resyncSchedule,
+	informer *sharedIndexInformer, handler ResourceEventHandler, options HandlerOptions,
 ) *listener {
 	l := &listener{
-		handler:      handler,
-		options:      options,
-		logger:       klog.Background(),
-		informerName: informerName,
-		resync:       schedule,
-		wake:         make(chan struct{}, 1),
-		closed:       make(chan struct{}),
-		dropped:      make(chan struct{}),
-		synced:       make(chan struct{}),
-		done:         make(chan struct{}),
+		informer: informer,
+		handler:  handler,
+		options:  options,
+		logger:   klog.Background(),
+		wake:     make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+		dropped:  make(chan struct{}),
+		synced:   make(chan struct{}),
+		done:     make(chan struct{}),
 	}
 	l.drop = sync.OnceFunc(func() {
 		close(l.dropped)
@@ -155,14 +154,12 @@ func (l *listener) next() *batch {
 // wanted returns the changes of b to deliver, as the handler's options demand.
 func (l *listener) wanted(b *batch) []change {
 	differs := func(c change) bool { return l.skips(b, &c) || l.splits(&c) }
-	first := slices.IndexFunc(b.changes, differs)
-	if first < 0 {
+	if !slices.ContainsFunc(b.changes, differs) {
 		return b.changes
 	}
-	own := slices.Clone(b.changes[:first])
-	for i := first; i < len(b.changes); i++ {
-		c := &b.changes[i]
-		switch {
+	var own []change
+	for i := range b.changes {
+		switch c := &b.changes[i]; {
 		case l.skips(b, c):
 		case l.splits(c):
 			end, begin := c.split()
@@ -184,7 +181,10 @@ func (l *listener) deliver(c *change) {
 	l.delivered.Add(1)
 	l.calls.Add(1)
 	if crashed {
-		l.pause(pauseAfterPanic)
+		select {
+		case <-time.After(pauseAfterPanic):
+		case <-l.dropped:
+		}
 	}
 }
 
@@ -224,16 +224,6 @@ func (l *listener) logIfSlow(began time.Time) {
 	}
 }
 
-// pause waits for d, or until the listener is dropped.
-func (l *listener) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-l.dropped:
-	}
-}
-
 // close ends the backlog. Pending changes are dropped, or delivered for at most the handler's
 // DrainTimeout. If run was never started, the listener is done at once. The processor's mu is held;
 // close is called once.
@@ -260,25 +250,16 @@ func (l *listener) stopDrainTimer() {
 	}
 }
 
-// HasSynced implements ResourceEventHandlerRegistration.
-func (l *listener) HasSynced() bool { return IsDone(l) }
-
-// HasSyncedChecker implements ResourceEventHandlerRegistration.
+func (l *listener) HasSynced() bool               { return isDone(l) }
 func (l *listener) HasSyncedChecker() DoneChecker { return l }
+func (l *listener) Done() <-chan struct{}         { return l.synced }
+func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
+func (l *listener) Err() error                    { return l.informer.Err() }
 
-// Name implements DoneChecker.
 func (l *listener) Name() string {
-	return l.informerName + " + event handler " + handlerName(l.handler)
+	return l.informer.name + " + event handler " + handlerName(l.handler)
 }
 
-// Done implements DoneChecker. It closes when the handler has been notified of the whole initial
-// list.
-func (l *listener) Done() <-chan struct{} { return l.synced }
-
-// ShutdownChan implements ResourceEventHandlerRegistration.
-func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
-
-// Status implements ResourceEventHandlerRegistration.
 func (l *listener) Status() HandlerStatus {
 	s := HandlerStatus{
 		Name:      handlerName(l.handler),

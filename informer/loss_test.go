@@ -29,8 +29,17 @@ func (s unversioned) ListWithContext(context.Context, metav1.ListOptions) (runti
 	}, nil
 }
 
-func (unversioned) List(metav1.ListOptions) (runtime.Object, error)   { return nil, errors.New("unused") }
-func (unversioned) Watch(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
+func (unversioned) List(
+	metav1.ListOptions,
+) (runtime.Object, error) {
+	return nil, errors.New("unused")
+}
+
+func (unversioned) Watch(
+	metav1.ListOptions,
+) (watch.Interface, error) {
+	return watch.NewFake(), nil
+}
 
 func (unversioned) WatchWithContext(
 	context.Context, metav1.ListOptions,
@@ -70,9 +79,11 @@ func TestHasSynced_AfterALossWithoutResourceVersions(t *testing.T) {
 		for name, inOrder := range map[string]bool{"deltafifo": false, "realfifo": true} {
 			t.Run(name+" "+rv, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := NewSharedIndexInformer(unversioned{rv}, &corev1.Pod{}, SharedIndexInformerOptions{
-						QueueOptions: QueueOptions{InOrder: inOrder},
-						WrapIndexer:  func(x store.Indexer) store.Indexer { return refusing{x, new(bool)} },
+					s := NewSharedIndexInformer(unversioned{rv}, &corev1.Pod{}, Options{
+						InOrder: inOrder,
+						WrapIndexer: func(x store.Indexer) store.Indexer {
+							return refusing{x, new(bool)}
+						},
 					})
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -117,13 +128,16 @@ func (q *slowQueue) Pop(p deltafifo.PopProcessFunc) (any, error) {
 // A list that arrives between the loss of a change and the end of its processing does not leave the
 // version behind for ever; nor does a wrapper that fails by itself lose the list.
 func TestLostChange_BetweenQueueAndReflector(t *testing.T) {
-	for name, wrapperFails := range map[string]bool{"slow after a loss": false, "wrapper fails": true} {
+	for name, wrapperFails := range map[string]bool{
+		"slow after a loss": false, "wrapper fails": true,
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := NewSharedIndexInformer(unversioned{"5"}, &corev1.Pod{}, SharedIndexInformerOptions{
-					QueueOptions: QueueOptions{InOrder: true, WrapQueue: func(q deltafifo.Queue) deltafifo.Queue {
+				s := NewSharedIndexInformer(unversioned{"5"}, &corev1.Pod{}, Options{
+					InOrder: true,
+					WrapQueue: func(q deltafifo.Queue) deltafifo.Queue {
 						return &slowQueue{q.(deltafifo.QueueWithBatch), wrapperFails}
-					}},
+					},
 					WrapIndexer: func(x store.Indexer) store.Indexer {
 						refused := wrapperFails
 						return refusing{x, &refused}

@@ -88,12 +88,12 @@ func randomHistory(w *world, r *rand.Rand) {
 			continue
 		}
 		assert.True(w.t, h.HasSynced(), "handler %d", i)
-		var told []string
+		var viewed []string
 		for name, rv := range view {
-			told = append(told, name+"@"+rv)
+			viewed = append(viewed, name+"@"+rv)
 		}
-		slices.Sort(told)
-		assert.Equal(w.t, strings.Join(w.stored(), " "), strings.Join(told, " "), "handler %d", i)
+		slices.Sort(viewed)
+		assert.Equal(w.t, strings.Join(w.stored(), " "), strings.Join(viewed, " "), "handler %d", i)
 	}
 }
 

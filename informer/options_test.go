@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -256,8 +257,8 @@ func TestStatus_OfInformer(t *testing.T) {
 		assert.Equal(t, "1", status.Reflector.ResourceVersion)
 		w.stop()
 		assert.True(t, informer.Status().Stopped)
-	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
-		o.ObjectDescription = "configmaps of ns"
+	}, bothQueues, withOptions(func(o *Options) {
+		o.Reflector.TypeDescription = "configmaps of ns"
 	}))
 }
 
@@ -272,7 +273,7 @@ func TestOptions_Metrics(t *testing.T) {
 		w.update("a")
 		assert.EqualValues(t, 2, version)
 		assert.NotZero(t, measured)
-	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
+	}, bothQueues, withOptions(func(o *Options) {
 		o.StoreMetrics.ResourceVersion = version.Set
 		o.Metrics.Latency = func(time.Duration) { measured++ }
 	}))
@@ -291,7 +292,7 @@ func TestOptions_Wrap(t *testing.T) {
 		w.start()
 		w.informer.objects()
 		assert.Equal(t, 1, reads)
-	}, bothQueues, withOptions(func(o *SharedIndexInformerOptions) {
+	}, bothQueues, withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
 			return countingIndexer{inner, &reads}
 		}
@@ -305,35 +306,42 @@ type countingIndexer struct {
 
 func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
 
-// NewQueue and Prepare are called when the informer runs.
-func TestOptions_Prepare(t *testing.T) {
-	var prepared *Config
+// NewQueue and NewReflector are called once, when the informer starts.
+func TestOptions_NewQueueAndReflector(t *testing.T) {
 	var known store.Store
-	transform := func(obj any) (any, error) { return obj, nil }
+	var made []string
 	story(t, func(w *world) {
-		prepared = nil
+		known, made = nil, nil
 		w.create("a")
-		assert.Nil(t, prepared)
+		assert.Empty(t, made)
 		w.start()
+		w.informer.run(w.t.Context()) // the second run
 		w.handlerSaw("initial a")
 		w.update("a")
-		w.update("a")
-		w.handlerSaw("update a", "update a")
-		require.NotNil(t, prepared)
-		assert.NotNil(t, prepared.Queue)
-		assert.Same(t, w.informer.(ourSubject).SharedIndexInformer.GetStore(), known)
-	}, only(ours), withOptions(func(o *SharedIndexInformerOptions) {
-		o.Prepare = func(c *Config) {
-			assert.Nil(t, prepared, "once")
-			prepared = c
-			assert.NotNil(t, c.ProcessBatch)
-			c.ProcessBatch, c.Transform = nil, transform
+		w.handlerSaw("update a")
+		assert.Equal(t, []string{"queue", "reflector SharedIndexInformer *v1.ConfigMap"}, made)
+		assert.Same(t, w.informer.(ourSubject).GetStore(), known)
+	}, only(ours), withOptions(func(o *Options) {
+		o.NewQueue = func(_ klog.Logger, s store.Store, reached ReachedFunc) VersionedQueue {
+			known, made = s, append(made, "queue")
+			return deltafifo.NewRealFIFO(deltafifo.Options{
+				KnownObjects: s, Reached: reached,
+			})
 		}
-		o.NewQueue = func(_ klog.Logger, s store.Store, _ ReachedFunc) VersionedQueue {
-			known = s
-			return deltafifo.NewRealFIFO(deltafifo.Options{KnownObjects: s})
+		o.NewReflector = func(
+			lw reflector.ListerWatcher, expectedType any, s reflector.Store, o reflector.Options,
+		) *reflector.Reflector {
+			made = append(made, "reflector "+o.Name)
+			return reflector.New(lw, expectedType, s, o)
 		}
 	}))
+}
+
+// Only New can select objects.
+func TestBadInput_SelectionOfAListerWatcher(t *testing.T) {
+	for _, o := range []Options{{Namespace: "a"}, {LabelSelector: "a"}, {FieldSelector: "a"}} {
+		assert.Panics(t, func() { NewSharedIndexInformer(newServer(), nil, o) })
+	}
 }
 
 // A panic that does not end the process costs its notification, and the next one is delayed by a

@@ -24,7 +24,6 @@ import (
 // Source: tools/cache/controller.go processDeltas, tools/cache/controller.go processDeltasInBatch
 type deltaProcessor struct {
 	store store.Store
-	keyOf store.KeyFunc
 	// stored is called when all popped deltas are in the store.
 	stored func()
 	// emit may change the slice's elements and must not keep the slice.
@@ -35,49 +34,64 @@ type deltaProcessor struct {
 	scratch []change // reused by each call
 }
 
-var errProcessPanicked = errors.New("processing a change panicked")
+// ProcessDeltas returns the process functions of a queue whose deltas change objects. Each function
+// stores the deltas, then calls handler for each change, in the goroutine that pops: a slow handler
+// delays the queue.
+//
+// Source: tools/cache/controller.go processDeltas
+func ProcessDeltas(
+	objects store.Store, handler ResourceEventHandler,
+) (deltafifo.PopProcessFunc, deltafifo.ProcessBatchFunc) {
+	p := &deltaProcessor{
+		store:  objects,
+		stored: func() {},
+		lost:   func() {},
+		emit: func(changes []change) {
+			for i := range changes {
+				changes[i].deliver(handler)
+			}
+		},
+	}
+	return p.process, p.processBatch
+}
 
 // process is a deltafifo.PopProcessFunc.
 func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
-	err := errProcessPanicked
-	defer func() { p.finish(err) }()
-	err = p.processDeltas(obj, isInInitialList)
-	return err
-}
-
-// processBatch is a deltafifo.ProcessBatchFunc.
-func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
-	err := errProcessPanicked
-	defer func() { p.finish(err) }()
-	err = p.processTogether(deltas, isInInitialList)
-	return err
-}
-
-// finish releases the objects of a call, and reports its error to lost.
-func (p *deltaProcessor) finish(err error) {
-	clear(p.scratch)
-	p.scratch = p.scratch[:0]
-	if err != nil {
-		p.lost()
-	}
-}
-
-func (p *deltaProcessor) processDeltas(obj any, isInInitialList bool) error {
 	deltas, ok := obj.(deltafifo.Deltas)
 	if !ok {
+		p.lost()
 		return fmt.Errorf("process %T: want Deltas", obj)
 	}
+	return p.processEach(deltas, isInInitialList)
+}
+
+// processEach stores and emits the deltas one by one. A delta that fails does not affect others.
+func (p *deltaProcessor) processEach(deltas []deltafifo.Delta, isInInitialList bool) error {
+	var errs []error
+	complete := false
+	defer func() { p.finish(complete) }()
 	for i := range deltas {
 		changes, err := p.apply(&deltas[i], isInInitialList)
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
-		if i == len(deltas)-1 {
+		if i == len(deltas)-1 && len(errs) == 0 {
 			p.stored()
 		}
 		p.emit(changes)
 	}
-	return nil
+	complete = len(errs) == 0
+	return errors.Join(errs...)
+}
+
+// finish releases the objects of a call. If the call failed or panicked, it is not complete.
+func (p *deltaProcessor) finish(complete bool) {
+	clear(p.scratch)
+	p.scratch = p.scratch[:0]
+	if !complete {
+		p.lost()
+	}
 }
 
 // apply applies a delta to the store and returns the changes to emit.
@@ -108,7 +122,8 @@ func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) ([]change
 	if err != nil {
 		return nil, fmt.Errorf("store object of %s delta: %w", d.Type, err)
 	}
-	return p.one(putChange(d, oldObj, exists, isInInitialList)), nil
+	p.scratch = append(p.scratch[:0], putChange(d, oldObj, exists, isInInitialList))
+	return p.scratch, nil
 }
 
 // delete removes the object, or the object that a tombstone names. The change is emitted even if
@@ -117,13 +132,8 @@ func (p *deltaProcessor) delete(obj any) ([]change, error) {
 	if err := p.store.Delete(obj); err != nil {
 		return nil, fmt.Errorf("remove object of Deleted delta: %w", err)
 	}
-	return p.one(remove(obj)), nil
-}
-
-// one returns a slice of c without allocating.
-func (p *deltaProcessor) one(c change) []change {
-	p.scratch = append(p.scratch[:0], c)
-	return p.scratch
+	p.scratch = append(p.scratch[:0], remove(obj))
+	return p.scratch, nil
 }
 
 // replaceAll replaces the content of the store by a list. Deletes are emitted first, then the
@@ -135,7 +145,7 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, er
 	}
 	listed := make(map[string]struct{}, len(info.Objects))
 	for _, obj := range info.Objects {
-		key, err := p.keyOf(obj)
+		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		if err != nil {
 			err = store.KeyError{Obj: obj, Err: err}
 			return nil, fmt.Errorf("process ReplacedAll delta: %w", err)
@@ -179,13 +189,15 @@ func (p *deltaProcessor) bookmark(obj any) error {
 	return nil
 }
 
-// processTogether stores a batch under one lock, if the store has transactions. If some deltas
-// fail, the changes of the others are emitted.
-func (p *deltaProcessor) processTogether(deltas []deltafifo.Delta, isInInitialList bool) error {
+// processBatch is a deltafifo.ProcessBatchFunc. If the store has transactions, it stores the batch
+// under one lock. If some deltas fail, the changes of the others are emitted.
+func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
 	transactions, ok := p.store.(store.TransactionStore)
 	if !ok {
 		return p.processEach(deltas, isInInitialList)
 	}
+	complete := false
+	defer func() { p.finish(complete) }()
 	txns := make([]store.Transaction, 0, len(deltas))
 	changes := p.scratch[:0]
 	for i := range deltas {
@@ -196,34 +208,16 @@ func (p *deltaProcessor) processTogether(deltas []deltafifo.Delta, isInInitialLi
 		txns, changes = append(txns, txn), append(changes, c)
 	}
 	p.scratch = changes
-	failed := transactions.Transaction(txns...)
-	if failed == nil {
-		p.stored()
-		p.emit(changes)
-		return nil
-	}
-	done := make([]change, 0, len(failed.SuccessfulIndices))
-	for _, i := range failed.SuccessfulIndices {
-		done = append(done, changes[i])
-	}
-	p.emit(done)
-	return fmt.Errorf("store batch of %d deltas: %w", len(deltas), failed)
-}
-
-// processEach stores and emits the deltas of a batch one by one.
-func (p *deltaProcessor) processEach(deltas []deltafifo.Delta, isInInitialList bool) error {
-	var errs []error
-	for i := range deltas {
-		changes, err := p.apply(&deltas[i], isInInitialList)
-		errs = append(errs, err)
-		if i == len(deltas)-1 && errors.Join(errs...) == nil {
-			p.stored()
+	if failed := transactions.Transaction(txns...); failed != nil {
+		for _, i := range failed.SuccessfulIndices {
+			p.emit(changes[i : i+1])
 		}
-		if err == nil {
-			p.emit(changes)
-		}
+		return fmt.Errorf("store batch of %d deltas: %w", len(deltas), failed)
 	}
-	return errors.Join(errs...)
+	complete = true
+	p.stored()
+	p.emit(changes)
+	return nil
 }
 
 // prepare returns the transaction of a delta, and the change to emit after it.
@@ -247,6 +241,7 @@ func (p *deltaProcessor) prepare(
 	return store.Transaction{}, change{}, err
 }
 
+// putChange returns the change of a stored object, which replaces oldObj if exists is true.
 func putChange(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) change {
 	if exists {
 		return update(oldObj, d.Object, d.Type == deltafifo.Sync)

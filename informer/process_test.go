@@ -37,12 +37,13 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 		}
 	}
 	return &deltaProcessor{
-		store: s, keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
-		stored: func() {}, lost: func() {}, emit: emit,
+		store: s, stored: func() {}, lost: func() {}, emit: emit,
 	}, r
 }
 
-func newTestStore() store.Store {
+func newTestStore() store.Store { return newTestIndexer() }
+
+func newTestIndexer() store.Indexer {
 	return store.New(store.DeletionHandlingMetaNamespaceKeyFunc, store.Options{})
 }
 
@@ -172,8 +173,9 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lost := false
-			p := &deltaProcessor{store: tc.store, keyOf: store.MetaNamespaceKeyFunc,
-				stored: func() {}, lost: func() { lost = true }}
+			p := &deltaProcessor{
+				store: tc.store, stored: func() {}, lost: func() { lost = true },
+			}
 			stored := 0
 			p.emit = func([]change) {
 				if stored == 0 {
@@ -192,6 +194,27 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 
 // plainStore has no transactions.
 type plainStore struct{ store.Store }
+
+// If one of an object's deltas fails, the later ones are stored and emitted. The processor reports
+// that a change was lost, and does not report that all is stored.
+func TestProcess_AFailureDoesNotAffectOthers(t *testing.T) {
+	refusals := []error{errors.New("refused")}
+	p, r := newDeltaTest(t, flakyIndexer{newTestIndexer(), func() (err error) {
+		if len(refusals) > 0 {
+			err, refusals = refusals[0], nil
+		}
+		return err
+	}})
+	lost := 0
+	p.lost = func() { lost++ }
+	p.stored = func() { t.Error("not all is stored") }
+	require.ErrorContains(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.Added, Object: podAt("a", "1")},
+		{Type: deltafifo.Updated, Object: podAt("a", "2")},
+	}, false), "refused")
+	assert.Equal(t, []string{"add a"}, r.take())
+	assert.Equal(t, 1, lost)
+}
 
 // An error of the store is returned, and no change is emitted for it.
 func TestProcess_FailingStore(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // processor distributes every change to every handler.
@@ -25,6 +27,7 @@ type processor struct {
 	mu        sync.Mutex
 	log       *changeLog
 	listeners []*listener
+	added     int         // number of listeners ever added, and the id of the newest
 	round     resyncRound // the newest
 	running   bool
 	synced    bool
@@ -44,6 +47,8 @@ func (p *processor) addLocked(l *listener, replay []any) {
 		}
 		l.backlog = own
 	}
+	p.added++
+	l.id = p.added
 	p.listeners = append(p.listeners, l)
 	if p.running {
 		p.goroutines.Go(l.run)
@@ -57,7 +62,6 @@ func (p *processor) removeLocked(l *listener) {
 		return
 	}
 	p.listeners = slices.Delete(p.listeners, i, i+1)
-	p.round = p.round.without(l)
 	l.close(p.running)
 }
 
@@ -118,7 +122,7 @@ func (p *processor) shouldResync() bool {
 	anyDue := false
 	for _, l := range p.listeners {
 		due := l.resync.check(now)
-		p.round[l] = due
+		p.round[l.id] = due
 		anyDue = anyDue || due
 	}
 	return anyDue
@@ -134,4 +138,80 @@ func (p *processor) status() []HandlerStatus {
 		all = append(all, l.Status())
 	}
 	return all
+}
+
+// minimumResyncPeriod is the shortest resync period of a handler.
+const minimumResyncPeriod = time.Second
+
+// resyncSchedule is the time of the next resync of one handler. A resync is a replay of the whole
+// store from memory.
+type resyncSchedule struct {
+	period time.Duration // 0: never
+	next   time.Time     // the earliest time of the next resync
+}
+
+func newResyncSchedule(period time.Duration, now time.Time) resyncSchedule {
+	return resyncSchedule{period: period, next: now.Add(period)}
+}
+
+// check reports whether the handler takes part in a resync that begins now.
+func (s *resyncSchedule) check(now time.Time) (due bool) {
+	if s.period <= 0 || now.Before(s.next) {
+		return false
+	}
+	s.next = now.Add(s.period)
+	return true
+}
+
+// resyncRound is the result of one resync check: it maps the id of each listener to whether it
+// takes part. Until the next check it selects the handlers that get updates without a change, from
+// a resync or a relist. A round is immutable.
+//
+// A handler without an entry was added later, or the informer does no resyncs. It takes part,
+// unless it has SkipUnchanged.
+type resyncRound map[int]bool
+
+// wants reports whether l gets c, an update without a change.
+func (r resyncRound) wants(l *listener, c *change) bool {
+	skip := l.options.SkipUnchanged
+	due, asked := r[l.id]
+	if !asked {
+		due = !skip
+	}
+	return due && (c.resync || !skip)
+}
+
+// resyncPlan is the time between two resync checks of an informer, and so its shortest resync
+// period.
+type resyncPlan struct {
+	checkPeriod time.Duration // 0: this informer does no resyncs
+	fixed       bool          // the informer has started, and checkPeriod no longer changes
+}
+
+// admit returns the resync period of a handler that asks for wanted. Before the start a shorter
+// period shortens the check period. After the start the check period is the minimum.
+func (p *resyncPlan) admit(logger klog.Logger, wanted time.Duration) time.Duration {
+	if wanted <= 0 {
+		return 0
+	}
+	if wanted < minimumResyncPeriod {
+		logger.Info("Warning: resync period is too small, using the minimum",
+			"resyncPeriod", wanted, "minimumResyncPeriod", minimumResyncPeriod)
+		wanted = minimumResyncPeriod
+	}
+	switch {
+	case p.checkPeriod == 0:
+		logger.Info("Warning: the handler's resync period is ignored because this informer does"+
+			" no resyncs", "resyncPeriod", wanted)
+		return 0
+	case wanted >= p.checkPeriod:
+		return wanted
+	case p.fixed:
+		logger.Info("Warning: resync period is below the check period of an informer that has"+
+			" started, using the check period",
+			"resyncPeriod", wanted, "resyncCheckPeriod", p.checkPeriod)
+		return p.checkPeriod
+	}
+	p.checkPeriod = wanted
+	return wanted
 }

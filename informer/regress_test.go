@@ -18,7 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update that a relist finds is not a
@@ -58,7 +58,7 @@ func TestRegress59828_AddRunStopRace(t *testing.T) {
 	server.create("a")
 	for _, inOrder := range []bool{false, true} {
 		for range 100 {
-			options := SharedIndexInformerOptions{ResyncPeriod: time.Second}
+			options := Options{ResyncPeriod: time.Second}
 			options.InOrder = inOrder
 			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, options)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +69,8 @@ func TestRegress59828_AddRunStopRace(t *testing.T) {
 				all.Go(func() {
 					handle, err := informer.AddEventHandler(newRecorder())
 					if err == nil {
-						assert.NoError(t, ShutDownEventHandler(informer, handle))
+						assert.NoError(t, informer.RemoveEventHandler(handle))
+						<-handle.ShutdownChan()
 					}
 				})
 			}
@@ -99,8 +100,12 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 		p.log = newChangeLog()
 		r := newRecorder()
 		second := time.Second
-		l := newListener("test", r, HandlerOptions{ResyncPeriod: &second},
-			newResyncSchedule(second, time.Now()))
+		l := newListener(
+			&sharedIndexInformer{name: "test"},
+			r,
+			HandlerOptions{ResyncPeriod: &second},
+		)
+		l.resync = newResyncSchedule(second, time.Now())
 		p.mu.Lock()
 		p.addLocked(l, nil)
 		p.distributeLocked([]change{add(benchPod(1, 1), true)})
@@ -122,7 +127,7 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 func TestRegress137296_AddedWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			SharedIndexInformerOptions{}).(*sharedIndexInformer)
+			Options{}).(*sharedIndexInformer)
 		ctx, cancel := context.WithCancel(context.Background())
 		c := s.start(ctx) // the first step of Run
 		handle, err := s.AddEventHandler(newRecorder())
@@ -179,46 +184,29 @@ func TestRegress139755_ShutDownWaits(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#117870: setters that race with Run take effect or fail.
-func TestRegress117870_SettersRaceRun(t *testing.T) {
-	server := newServer()
-	for range 50 {
-		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{},
-			SharedIndexInformerOptions{})
-		ctx, cancel := context.WithCancel(context.Background())
-		var all sync.WaitGroup
-		all.Go(func() { informer.Run(ctx) })
-		all.Go(func() { _ = informer.SetTransform(func(obj any) (any, error) { return obj, nil }) })
-		all.Go(func() { _ = informer.SetWatchErrorHandler(reflector.DefaultWatchErrorHandler) })
-		for informer.LastSyncResourceVersion() == "" {
-			time.Sleep(time.Millisecond)
-		}
-		require.EqualError(t, informer.SetTransform(nil), "informer has already started")
-		require.EqualError(t, informer.SetWatchErrorHandler(nil), "informer has already started")
-		cancel()
-		all.Wait()
-	}
-}
-
 // kubernetes/kubernetes#93646: a panic in the process function leaves Run, although the reflector
 // still runs. So the process ends.
 func TestRegress93646_PanicLeavesRun(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		server := newServer()
 		server.create("a")
-		options := InformerOptions{
-			ListerWatcher: server, ObjectType: &corev1.ConfigMap{},
-			Handler: ResourceEventHandlerFuncs{
-				AddFunc: func(any) { panic("from a handler") },
+		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, Options{
+			InOrder: inOrder,
+			WrapIndexer: func(inner store.Indexer) store.Indexer {
+				return panickingIndexer{inner}
 			},
-		}
-		options.InOrder = inOrder
-		_, controller := NewInformerWithOptions(options)
+		})
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		assert.PanicsWithValue(t, "from a handler", func() { controller.Run(ctx) })
+		assert.PanicsWithValue(t, "from the store", func() { informer.Run(ctx) })
 	}
 }
+
+// panickingIndexer panics at the first object of either queue.
+type panickingIndexer struct{ store.Indexer }
+
+func (panickingIndexer) Add(any) error               { panic("from the store") }
+func (panickingIndexer) Replace([]any, string) error { panic("from the store") }
 
 // kubernetes/kubernetes#58394: if panics do not end the process, the notification after a panic is
 // delivered.
@@ -262,7 +250,7 @@ func TestRegress124344_TransformOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				var runs atomic.Int32
-				require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+				w.transform = func(obj any) (any, error) {
 					cm := obj.(*corev1.ConfigMap)
 					if cm.Annotations["transformed"] != "" {
 						return nil, errors.New("transformed twice")
@@ -271,7 +259,7 @@ func TestRegress124344_TransformOnce(t *testing.T) {
 					cm = cm.DeepCopy()
 					cm.Annotations = map[string]string{"transformed": "yes"}
 					return cm, nil
-				}))
+				}
 				w.create("a")
 				w.create("b")
 				w.start()
@@ -293,10 +281,10 @@ func TestRegress124344_TransformOnce(t *testing.T) {
 func TestDifference_TransformOnceWhenStreaming(t *testing.T) {
 	story(t, func(w *world) {
 		var runs atomic.Int32
-		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+		w.transform = func(obj any) (any, error) {
 			runs.Add(1)
 			return obj, nil
-		}))
+		}
 		w.create("a")
 		w.start()
 		assert.True(t, w.informer.HasSynced())
@@ -311,12 +299,12 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 	story(t, func(w *world) {
 		var broken atomic.Bool
 		broken.Store(true)
-		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+		w.transform = func(obj any) (any, error) {
 			if broken.Load() {
 				return nil, errors.New("cannot transform")
 			}
 			return obj, nil
-		}))
+		}
 		w.start()
 		w.create("a")
 		w.after(time.Minute)
@@ -341,12 +329,12 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 // the next LIST, which then fails.
 func TestDifference_AnObjectThatCannotBeTransformed(t *testing.T) {
 	story(t, func(w *world) {
-		require.NoError(t, w.informer.setTransform(func(obj any) (any, error) {
+		w.transform = func(obj any) (any, error) {
 			if obj.(*corev1.ConfigMap).Name == "bad" {
 				return nil, errors.New("cannot transform")
 			}
 			return obj, nil
-		}))
+		}
 		w.start()
 		w.create("a")
 		w.create("bad")

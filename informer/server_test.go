@@ -21,8 +21,8 @@ const testNamespace = "ns"
 
 // server is a ListerWatcher: a collection of ConfigMaps and a log in the order of resourceVersions.
 //
-//	V1  a watch from n delivers the events of the log after n, each once, or 410 if the log does not
-//	    reach back to n
+//	V1  a watch from n delivers the events of the log after n, each once, or 410 if the log does
+//	    not reach back to n
 //	V2  events in log are in ascending order of rv, all after compacted
 type server struct {
 	streaming bool // supports streaming lists

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informer keeps a local copy of a collection on a server, and notifies handlers of its
-// changes.
-//
-//	reflector -> deltafifo -> [informer] -> store
-//	                                     -> handlers -> workqueue
-//
-// Read shared.go (the contract of an informer), sharedinformer.go, controller.go (the loop),
-// process.go (from delta to store to change), processor.go, changelog.go (the list that all
-// handlers read), listener.go; the other files are options and queries. Then run go test -v
-// ./informer.
-// Goroutines: an informer's Run is one, its reflector another, a third waits for the first list;
-// each handler has one. Run starts them, and returns when they have ended.
-// Locking: the informer's mu guards its lifecycle, the processor's mu the store with the change
-// log; they are locked in this order. No handler runs under either. Index functions and wrappers of
-// the store run under the processor's mu, and must not call the informer.
-//
-// Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
 package informer
 
 import (
 	"context"
-	"time"
 
-	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
 
@@ -59,28 +40,18 @@ type SharedInformer interface {
 	// AddEventHandler adds a handler that resyncs with the informer's own period. It does not wait
 	// for any handler. It fails if handler is nil, or if the informer has stopped.
 	AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error)
-	// AddEventHandlerWithResyncPeriod adds a handler with its own resync period. About every
-	// resyncPeriod the handler gets OnUpdate for each object in the store, with the same object
-	// twice. The objects come from memory, not from the server. 0 means never. A period below one
-	// second is raised to one second. After the start, a period below the informer's shortest is
-	// raised to that. An informer without a resync period ignores it.
-	AddEventHandlerWithResyncPeriod(
-		handler ResourceEventHandler, resyncPeriod time.Duration,
-	) (ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithOptions adds a handler with options. It fails as AddEventHandler does.
 	AddEventHandlerWithOptions(
 		handler ResourceEventHandler, options HandlerOptions,
 	) (ResourceEventHandlerRegistration, error)
 	// RemoveEventHandler removes a handler. Its undelivered changes are dropped, or delivered in
-	// the background if it has a DrainTimeout. It does not wait for a call in flight;
-	// ShutDownEventHandler does. Removing a handle twice, or another informer's handle, is a no-op.
-	// A handle that no informer of this package has made is an error.
+	// the background if it has a DrainTimeout. It does not wait for a call in flight; the handle's
+	// ShutdownChan reports the end. Removing a handle twice, or another informer's handle, is a
+	// no-op. A handle that no informer of this package has made is an error.
 	RemoveEventHandler(handle ResourceEventHandlerRegistration) error
 
 	// GetStore returns the store. Callers may only read it.
 	GetStore() store.Store
-	// GetController returns a Controller that reports the informer's state. Its Run is a no-op.
-	GetController() Controller
 
 	// Run lists and watches until ctx is done. It returns when all its goroutines have ended and no
 	// handler call is running. Undelivered changes are dropped, except for handlers with a
@@ -112,12 +83,6 @@ type SharedInformer interface {
 	// a positive decimal number. A handler may call it; that delays only this handler.
 	WaitForResourceVersion(ctx context.Context, resourceVersion string) error
 
-	// SetWatchErrorHandler sets the function that is called with each error of listing or watching,
-	// before the informer backs off and retries. It fails if the informer has started.
-	SetWatchErrorHandler(handler reflector.WatchErrorHandler) error
-	// SetTransform sets the function that transforms each received object once, before it is
-	// stored. It fails if the informer has started.
-	SetTransform(transform store.TransformFunc) error
 	// IsStopped is true once Run has ended. Then handlers and indexers can no longer be added.
 	IsStopped() bool
 }
@@ -132,16 +97,4 @@ type SharedIndexInformer interface {
 	AddIndexers(indexers store.Indexers) error
 	// GetIndexer returns the store. Callers may only read it.
 	GetIndexer() store.Indexer
-}
-
-// ShutDownEventHandler removes a handler and waits until its last call has returned. A handler that
-// calls it for itself waits for ever. It fails as RemoveEventHandler does.
-//
-// Source: tools/cache/shared_informer.go ShutDownEventHandler
-func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
-	if err := informer.RemoveEventHandler(handle); err != nil {
-		return err
-	}
-	<-handle.ShutdownChan()
-	return nil
 }

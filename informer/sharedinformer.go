@@ -19,10 +19,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-var (
-	errAlreadyStarted = errors.New("informer has already started")
-	errNilHandler     = errors.New("handler is nil")
-)
+var errNilHandler = errors.New("handler is nil")
 
 // lifecycle is the state of an informer. It never goes back.
 type lifecycle int
@@ -38,27 +35,25 @@ const (
 //
 //	S1  the store and the change log change only under processor.mu
 //	S2  synced is closed  =>  the store has held a complete list, and all of it is in the log
-//	S3  controller != nil  <=>  lifecycle > ready
+//	S3  reflector != nil  <=>  lifecycle > ready
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
 type sharedIndexInformer struct {
 	listerWatcher reflector.ListerWatcher
 	exampleObject runtime.Object
-	options       SharedIndexInformerOptions
+	options       Options
 	name          string
 	indexer       store.Indexer
 	bookmark      func(resourceVersion string) // method of the indexer without its wrapper
 	processor     processor
-	deltas        deltaProcessor
+	deltas        deltaProcessor // guarded by processor.mu
 	synced        chan struct{}
 	stored        storedVersion
 
-	mu                sync.Mutex
-	lifecycle         lifecycle
-	controller        *controller
-	resync            resyncPlan
-	transform         store.TransformFunc
-	watchErrorHandler reflector.WatchErrorHandler
+	mu        sync.Mutex
+	lifecycle lifecycle
+	reflector *reflector.Reflector
+	resync    resyncPlan
 }
 
 // NewSharedIndexInformer returns an informer of the collection that lw lists and watches. lw must
@@ -67,41 +62,38 @@ type sharedIndexInformer struct {
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
 func NewSharedIndexInformer(
-	lw reflector.ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions,
+	lw reflector.ListerWatcher, exampleObject runtime.Object, options Options,
 ) SharedIndexInformer {
-	indexer := newIndexer(options.Indexers, options.StoreMetrics)
-	s := &sharedIndexInformer{
-		listerWatcher:     lw,
-		exampleObject:     exampleObject,
-		options:           options,
-		name:              fmt.Sprintf("SharedIndexInformer %T", exampleObject),
-		indexer:           indexer,
-		bookmark:          indexer.Bookmark,
-		synced:            make(chan struct{}),
-		stored:            storedVersion{stopped: make(chan struct{})},
-		resync:            resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
-		transform:         options.Transform,
-		watchErrorHandler: options.WatchErrorHandler,
+	if options.Namespace+options.LabelSelector+options.FieldSelector != "" {
+		panic("informer: Namespace and selectors are options of New; a ListerWatcher has its own")
 	}
-	if options.ObjectDescription != "" {
-		s.name = "SharedIndexInformer " + options.ObjectDescription
+	indexer := options.newIndexer()
+	s := &sharedIndexInformer{
+		listerWatcher: lw,
+		exampleObject: exampleObject,
+		options:       options,
+		name:          fmt.Sprintf("SharedIndexInformer %T", exampleObject),
+		indexer:       indexer,
+		bookmark:      indexer.Bookmark,
+		synced:        make(chan struct{}),
+		stored:        storedVersion{stopped: make(chan struct{})},
+		resync:        resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
+	}
+	if description := options.Reflector.TypeDescription; description != "" {
+		s.name = "SharedIndexInformer " + description
 	}
 	if options.WrapIndexer != nil {
 		s.indexer = options.WrapIndexer(indexer)
 	}
 	s.processor.log = newChangeLog()
 	s.deltas = deltaProcessor{
-		store: s.indexer,
-		keyOf: store.DeletionHandlingMetaNamespaceKeyFunc,
-		emit:  s.processor.distributeLocked,
-		lost:  s.stored.lose,
+		store: s.indexer, emit: s.processor.distributeLocked, lost: s.stored.lose,
 	}
 	return s
 }
 
-// Run implements SharedInformer.
 func (s *sharedIndexInformer) Run(ctx context.Context) {
-	// As in controller.Run, a deferred wait would keep a panic from ending the process.
+	// As in Controller.Run, a deferred wait would keep a panic from ending the process.
 	defer utilruntime.HandleCrashWithContext(ctx)
 	c := s.start(ctx)
 	if c == nil {
@@ -114,7 +106,7 @@ func (s *sharedIndexInformer) Run(ctx context.Context) {
 	syncWatch := make(chan struct{})
 	go func() {
 		defer close(syncWatch)
-		s.closeSynced(ctx, c)
+		s.closeSynced(ctx, c.Queue)
 	}()
 	c.Run(ctx)
 	<-syncWatch
@@ -123,7 +115,7 @@ func (s *sharedIndexInformer) Run(ctx context.Context) {
 }
 
 // start creates the controller. It returns nil if the informer was started before.
-func (s *sharedIndexInformer) start(ctx context.Context) *controller {
+func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lifecycle != ready {
@@ -131,44 +123,51 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	}
 	s.lifecycle = started
 	s.resync.fixed = true
-	reflectorOptions := s.options.Reflector
-	reflectorOptions.Name = cmp.Or(reflectorOptions.Name, s.name)
-	inner, queue := s.options.newQueue(klog.FromContext(ctx), s.exampleObject, s.indexer, s.reached)
-	reflectorOptions.Progress = received(inner, s.options.Reflector.Progress)
-	s.deltas.stored = inner.Stored
-	s.controller = newController(Config{
-		Queue:             queue,
-		ListerWatcher:     s.listerWatcher,
-		ObjectType:        s.exampleObject,
-		ObjectDescription: s.options.ObjectDescription,
-		FullResyncPeriod:  s.resync.checkPeriod,
-		ShouldResync:      s.processor.shouldResync,
-		Process: func(obj any, isInInitialList bool) error {
-			s.processor.mu.Lock()
-			defer s.processor.mu.Unlock()
-			return s.deltas.process(obj, isInInitialList)
-		},
-		ProcessBatch: func(deltas []deltafifo.Delta, isInInitialList bool) error {
-			s.processor.mu.Lock()
-			defer s.processor.mu.Unlock()
-			return s.deltas.processBatch(deltas, isInInitialList)
-		},
-		Transform:         s.transform,
-		WatchErrorHandler: s.watchErrorHandler,
-		Reflector:         reflectorOptions,
-		Prepare:           s.options.Prepare,
-	})
-	s.controller.repairs = true
-	return s.controller
+	versioned := s.options.newQueue(
+		klog.FromContext(ctx), s.exampleObject, s.indexer, s.reached)
+	s.deltas.stored = versioned.Stored
+	var queue deltafifo.Queue = versioned
+	if s.options.WrapQueue != nil {
+		queue = s.options.WrapQueue(queue)
+	}
+	options := s.options.Reflector
+	options.Name = cmp.Or(options.Name, s.name)
+	options.ResyncPeriod = s.resync.checkPeriod
+	options.ShouldResync = s.processor.shouldResync
+	options.Progress = versioned.Received
+	newReflector := s.options.NewReflector
+	if newReflector == nil {
+		newReflector = reflector.New
+	}
+	s.reflector = newReflector(s.listerWatcher, s.exampleObject, queue, options)
+	return &Controller{
+		Reflector:    s.reflector,
+		Queue:        queue,
+		Process:      s.process,
+		ProcessBatch: s.processBatch,
+		RelistLost:   true,
+	}
+}
+
+func (s *sharedIndexInformer) process(obj any, isInInitialList bool) error {
+	s.processor.mu.Lock()
+	defer s.processor.mu.Unlock()
+	return s.deltas.process(obj, isInInitialList)
+}
+
+func (s *sharedIndexInformer) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
+	s.processor.mu.Lock()
+	defer s.processor.mu.Unlock()
+	return s.deltas.processBatch(deltas, isInInitialList)
 }
 
 // closeSynced waits until the first list is stored, then marks the informer as synced. If the store
 // refused a part of the list, it waits for the next one.
-func (s *sharedIndexInformer) closeSynced(ctx context.Context, c *controller) {
+func (s *sharedIndexInformer) closeSynced(ctx context.Context, queue deltafifo.Queue) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-c.HasSyncedChecker().Done():
+	case <-queue.HasSyncedChecker().Done():
 	}
 	if s.stored.waitComplete(ctx) == nil {
 		s.processor.markSynced()
@@ -183,21 +182,12 @@ func (s *sharedIndexInformer) setStopped() {
 	close(s.stored.stopped)
 }
 
-// AddEventHandler implements SharedInformer.
 func (s *sharedIndexInformer) AddEventHandler(
 	handler ResourceEventHandler,
 ) (ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
 }
 
-// AddEventHandlerWithResyncPeriod implements SharedInformer.
-func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(
-	handler ResourceEventHandler, resyncPeriod time.Duration,
-) (ResourceEventHandlerRegistration, error) {
-	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
-}
-
-// AddEventHandlerWithOptions implements SharedInformer.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	handler ResourceEventHandler, options HandlerOptions,
 ) (ResourceEventHandlerRegistration, error) {
@@ -210,16 +200,12 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped"+
 			" already", handlerName(handler))
 	}
-	logger := klog.Background()
-	if options.Logger != nil {
-		logger = *options.Logger
-	}
+	l := newListener(s, handler, options)
 	wanted := s.options.ResyncPeriod
 	if options.ResyncPeriod != nil {
 		wanted = *options.ResyncPeriod
 	}
-	schedule := newResyncSchedule(s.resync.admit(logger, wanted), time.Now())
-	l := newListener(s.name, handler, options, schedule)
+	l.resync = newResyncSchedule(s.resync.admit(l.logger, wanted), time.Now())
 
 	s.processor.mu.Lock()
 	defer s.processor.mu.Unlock()
@@ -231,7 +217,6 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	return l, nil
 }
 
-// RemoveEventHandler implements SharedInformer.
 func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
 	l, ok := handle.(*listener)
 	if !ok {
@@ -243,7 +228,6 @@ func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegi
 	return nil
 }
 
-// AddIndexers implements SharedIndexInformer.
 func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,58 +237,15 @@ func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	return s.indexer.AddIndexers(indexers)
 }
 
-// SetWatchErrorHandler implements SharedInformer.
-func (s *sharedIndexInformer) SetWatchErrorHandler(handler reflector.WatchErrorHandler) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lifecycle != ready {
-		return errAlreadyStarted
-	}
-	s.watchErrorHandler = handler
-	return nil
-}
-
-// SetTransform implements SharedInformer.
-func (s *sharedIndexInformer) SetTransform(transform store.TransformFunc) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lifecycle != ready {
-		return errAlreadyStarted
-	}
-	s.transform = transform
-	return nil
-}
-
-// GetStore implements SharedInformer.
-func (s *sharedIndexInformer) GetStore() store.Store { return s.indexer }
-
-// GetIndexer implements SharedIndexInformer.
-func (s *sharedIndexInformer) GetIndexer() store.Indexer { return s.indexer }
-
-// HasSynced implements SharedInformer.
-func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s) }
-
-// HasSyncedChecker implements SharedInformer.
+func (s *sharedIndexInformer) GetStore() store.Store         { return s.indexer }
+func (s *sharedIndexInformer) GetIndexer() store.Indexer     { return s.indexer }
+func (s *sharedIndexInformer) HasSynced() bool               { return isDone(s) }
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
+func (s *sharedIndexInformer) Name() string                  { return s.name }
+func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }
 
-// Name implements DoneChecker.
-func (s *sharedIndexInformer) Name() string { return s.name }
-
-// Done implements DoneChecker. It closes when the store has held a complete list.
-func (s *sharedIndexInformer) Done() <-chan struct{} { return s.synced }
-
-// IsStopped implements SharedInformer.
 func (s *sharedIndexInformer) IsStopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lifecycle == stopped
 }
-
-// GetController implements SharedInformer.
-func (s *sharedIndexInformer) GetController() Controller { return controllerView{s} }
-
-// controllerView is a shared informer as a Controller that cannot be run.
-type controllerView struct{ *sharedIndexInformer }
-
-// Run is a no-op. The informer's own Run runs the controller.
-func (controllerView) Run(context.Context) {}

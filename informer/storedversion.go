@@ -115,19 +115,6 @@ func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
 	s.stored.set(resourceVersion, asOf)
 }
 
-// received returns the reflector's Progress function, which reports each resourceVersion to the
-// queue and then to next, if set.
-func received(queue VersionedQueue, next func(string, time.Time)) func(string, time.Time) {
-	if next == nil {
-		return queue.Received
-	}
-	return func(resourceVersion string, asOf time.Time) {
-		queue.Received(resourceVersion, asOf)
-		next(resourceVersion, asOf)
-	}
-}
-
-// WaitForResourceVersion implements SharedInformer.
 func (s *sharedIndexInformer) WaitForResourceVersion(
 	ctx context.Context, resourceVersion string,
 ) error {

@@ -49,8 +49,8 @@ func stillWaits(t *testing.T, result <-chan error) {
 
 // onTheWay delays each event of the watch.
 func onTheWay(delay time.Duration) func(*worldOptions) {
-	return withOptions(func(o *SharedIndexInformerOptions) {
-		o.Transform = func(obj any) (any, error) {
+	return withOptions(func(o *Options) {
+		o.Reflector.Transform = func(obj any) (any, error) {
 			time.Sleep(delay)
 			return obj, nil
 		}
@@ -138,7 +138,7 @@ func TestStory_WaitIsForTheStoreNotTheQueue(t *testing.T) {
 		require.NoError(t, w.waitFor(w.t.Context(), "2"))
 		assert.Equal(t, []string{"a@2"}, w.stored())
 		assert.Equal(t, time.Second, time.Since(before))
-	}, only(oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
+	}, only(oursRealFIFO), withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
 			return slowIndexer{inner, func() time.Duration { return time.Second }}
 		}
@@ -239,7 +239,7 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			i := NewSharedIndexInformer(at{newServer(), c.has}, &corev1.ConfigMap{},
-				SharedIndexInformerOptions{})
+				Options{})
 			go i.Run(ctx)
 			err := i.WaitForResourceVersion(ctx, c.want)
 			assert.Equal(t, c.reached, err == nil, "%+v: %v", c, err)
@@ -249,7 +249,7 @@ func TestWaitForResourceVersion_ComparesNumbersOfAnyLength(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		i := NewSharedIndexInformer(at{newServer(), "opaque"}, &corev1.ConfigMap{},
-			SharedIndexInformerOptions{})
+			Options{})
 		go i.Run(ctx)
 		err := i.WaitForResourceVersion(ctx, "5")
 		_, ok := errors.AsType[*BehindError](err)
@@ -303,7 +303,7 @@ func TestModel_WaitersReadTheirOwnWrites(t *testing.T) {
 				}
 			}()
 			running.Wait()
-		}, impls, withOptions(func(o *SharedIndexInformerOptions) {
+		}, impls, withOptions(func(o *Options) {
 			if slow {
 				random := rand.New(rand.NewPCG(9, 9))
 				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
@@ -375,7 +375,7 @@ func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
 				w.handlerSaw("update a")
 				assert.Equal(t, w.informer.LastSyncResourceVersion(), version())
 				require.NoError(t, w.fresh(time.Minute))
-			}, only(ours, oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
+			}, only(ours, oursRealFIFO), withOptions(func(o *Options) {
 				o.WrapIndexer = func(inner store.Indexer) store.Indexer {
 					return flakyIndexer{inner, func() error {
 						if !refuse {
@@ -404,7 +404,7 @@ func TestStory_NotSyncedBeforeAllIsStored(t *testing.T) {
 		assert.Equal(t, []string{"a@1", "b@2"}, w.stored())
 		assert.True(t, w.informer.HasSynced())
 		assert.True(t, w.handler.HasSynced())
-	}, only(ours), withOptions(func(o *SharedIndexInformerOptions) {
+	}, only(ours), withOptions(func(o *Options) {
 		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
 			return flakyIndexer{inner, func() error {
 				if !refuse {
@@ -459,8 +459,8 @@ func TestStory_StoreVersionSurvivesTheTransform(t *testing.T) {
 		assert.Equal(t, "1", reported())
 		w.update("a")
 		assert.Equal(t, "2", reported())
-	}, only(ours, oursRealFIFO), withOptions(func(o *SharedIndexInformerOptions) {
-		o.Transform = func(obj any) (any, error) {
+	}, only(ours, oursRealFIFO), withOptions(func(o *Options) {
+		o.Reflector.Transform = func(obj any) (any, error) {
 			stripped := obj.(*corev1.ConfigMap).DeepCopy()
 			stripped.ResourceVersion = ""
 			return stripped, nil

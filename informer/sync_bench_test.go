@@ -48,8 +48,9 @@ const (
 //
 //	B/op               all allocated bytes
 //	peak-heap-B        the largest heap, including garbage, with the usual GOGC
-//	peak-live-B        the most that any garbage collection found reachable, with one collection for
-//	                   each tenth by which the heap grew; measured in a separate sync, not timed
+//	peak-live-B        the most that any garbage collection found reachable, with one collection
+//	                   for each tenth by which the heap grew; measured in a separate sync, not
+//	                   timed
 //	steady-live-B      the reachable bytes after the sync
 //	peak/steady        peak-live-B / steady-live-B
 //
@@ -91,9 +92,9 @@ func BenchmarkInitialSync(b *testing.B) {
 // initialSync runs informer until its handler has synced. The informer keeps running until stop is
 // called.
 func initialSync(b *testing.B, informer subject) (stop func()) {
-	told := 0
+	added := 0
 	handle, err := informer.addHandler(ResourceEventHandlerFuncs{
-		AddFunc: func(any) { told++ },
+		AddFunc: func(any) { added++ },
 	}, HandlerOptions{})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,7 +103,7 @@ func initialSync(b *testing.B, informer subject) (stop func()) {
 	for !handle.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
-	require.Equal(b, syncPods, told)
+	require.Equal(b, syncPods, added)
 	return func() {
 		cancel()
 		run.Wait()
@@ -114,10 +115,11 @@ func newSyncSubject(mode, impl string, client rest.Interface) subject {
 	if impl == ours {
 		lw := reflector.NewStreamingListWatch(client, "pods", "",
 			func() runtime.Object { return &corev1.Pod{} }, nil)
-		return ourSubject{NewSharedIndexInformer(lw, &corev1.Pod{}, SharedIndexInformerOptions{
-			Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-			Transform: stripManagedFields,
-			Reflector: reflector.Options{UseWatchList: &streamed},
+		return ourSubject{NewSharedIndexInformer(lw, &corev1.Pod{}, Options{
+			Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+			Reflector: reflector.Options{
+				UseWatchList: &streamed, Transform: stripManagedFields,
+			},
 		})}
 	}
 	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client, "pods", "",

@@ -103,72 +103,6 @@ func (f TypedResourceEventHandlerFuncs[T]) OnDelete(obj DeletedObject[T]) {
 	}
 }
 
-// TypedResourceEventHandlerDetailedFuncs is TypedResourceEventHandlerFuncs with isInInitialList for
-// AddFunc.
-//
-// Source: tools/cache/controller.go TypedResourceEventHandlerDetailedFuncs
-type TypedResourceEventHandlerDetailedFuncs[T Object] struct {
-	AddFunc    func(obj T, isInInitialList bool)
-	UpdateFunc func(oldObj, newObj T)
-	DeleteFunc func(obj DeletedObject[T])
-}
-
-// OnAdd calls AddFunc.
-func (f TypedResourceEventHandlerDetailedFuncs[T]) OnAdd(obj T, isInInitialList bool) {
-	if f.AddFunc != nil {
-		f.AddFunc(obj, isInInitialList)
-	}
-}
-
-// OnUpdate calls UpdateFunc.
-func (f TypedResourceEventHandlerDetailedFuncs[T]) OnUpdate(oldObj, newObj T) {
-	if f.UpdateFunc != nil {
-		f.UpdateFunc(oldObj, newObj)
-	}
-}
-
-// OnDelete calls DeleteFunc.
-func (f TypedResourceEventHandlerDetailedFuncs[T]) OnDelete(obj DeletedObject[T]) {
-	if f.DeleteFunc != nil {
-		f.DeleteFunc(obj)
-	}
-}
-
-// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of one type. For
-// a delete FilterFunc gets OptionalObj, which is the zero T if no state of the object is known.
-//
-// Source: tools/cache/controller.go TypedFilteringResourceEventHandler
-type TypedFilteringResourceEventHandler[T Object] struct {
-	FilterFunc func(obj T) bool
-	Handler    TypedResourceEventHandler[T]
-}
-
-// OnAdd calls Handler if the object passes.
-func (f TypedFilteringResourceEventHandler[T]) OnAdd(obj T, isInInitialList bool) {
-	if f.FilterFunc(obj) {
-		f.Handler.OnAdd(obj, isInInitialList)
-	}
-}
-
-// OnUpdate calls Handler by the table at FilteringResourceEventHandler.
-func (f TypedFilteringResourceEventHandler[T]) OnUpdate(oldObj, newObj T) {
-	switch before, after := f.FilterFunc(oldObj), f.FilterFunc(newObj); {
-	case before && after:
-		f.Handler.OnUpdate(oldObj, newObj)
-	case after:
-		f.Handler.OnAdd(newObj, false)
-	case before:
-		f.Handler.OnDelete(DeletedObject[T]{OptionalObj: oldObj})
-	}
-}
-
-// OnDelete calls Handler if the deleted object passes.
-func (f TypedFilteringResourceEventHandler[T]) OnDelete(obj DeletedObject[T]) {
-	if f.FilterFunc(obj.OptionalObj) {
-		f.Handler.OnDelete(obj)
-	}
-}
-
 // untyped adapts a typed handler to ResourceEventHandler. It reports an object of another type as
 // an error and skips it. Only a transform, or an informer without an example object, can produce
 // one.
@@ -185,14 +119,12 @@ func Untyped[T Object](handler TypedResourceEventHandler[T]) ResourceEventHandle
 	return untyped[T]{handler: handler}
 }
 
-// OnAdd implements ResourceEventHandler.
 func (u untyped[T]) OnAdd(obj any, isInInitialList bool) {
 	if typed, ok := as[T](obj); ok {
 		u.handler.OnAdd(typed, isInInitialList)
 	}
 }
 
-// OnUpdate implements ResourceEventHandler.
 func (u untyped[T]) OnUpdate(oldObj, newObj any) {
 	typedOld, oldOK := as[T](oldObj)
 	typedNew, newOK := as[T](newObj)
@@ -201,7 +133,7 @@ func (u untyped[T]) OnUpdate(oldObj, newObj any) {
 	}
 }
 
-// OnDelete implements ResourceEventHandler. It unpacks a tombstone.
+// OnDelete unpacks a tombstone.
 func (u untyped[T]) OnDelete(obj any) {
 	tombstone, ok := obj.(store.DeletedFinalStateUnknown)
 	if !ok {
@@ -221,56 +153,4 @@ func as[T Object](obj any) (T, bool) {
 		utilruntime.HandleError(err)
 	}
 	return typed, ok
-}
-
-// TypedSharedIndexInformer is a SharedIndexInformer whose additional methods need no type
-// assertions.
-//
-// Source: tools/cache/shared_informer.go TypedSharedIndexInformer
-type TypedSharedIndexInformer[T Object] interface {
-	SharedIndexInformer
-	// AddTypedEventHandler is AddEventHandlerWithOptions for a typed handler. It fails if more than
-	// one HandlerOptions is passed.
-	AddTypedEventHandler(
-		handler TypedResourceEventHandler[T], options ...HandlerOptions,
-	) (ResourceEventHandlerRegistration, error)
-	// AddTypedIndexers is AddIndexers for typed index functions.
-	AddTypedIndexers(indexers store.TypedIndexers[T]) error
-	// GetTypedIndexer returns the store with typed methods.
-	GetTypedIndexer() store.TypedIndexer[T]
-}
-
-// NewTypedSharedIndexInformer adds typed methods to an informer of objects of type T. The result is
-// the same informer.
-//
-// Source: tools/cache/shared_informer.go NewTypedSharedIndexInformer
-func NewTypedSharedIndexInformer[T Object](
-	informer SharedIndexInformer,
-) TypedSharedIndexInformer[T] {
-	return typedInformer[T]{informer}
-}
-
-type typedInformer[T Object] struct{ SharedIndexInformer }
-
-// AddTypedEventHandler implements TypedSharedIndexInformer.
-func (i typedInformer[T]) AddTypedEventHandler(
-	handler TypedResourceEventHandler[T], options ...HandlerOptions,
-) (ResourceEventHandlerRegistration, error) {
-	switch len(options) {
-	case 0:
-		return i.AddEventHandler(Untyped(handler))
-	case 1:
-		return i.AddEventHandlerWithOptions(Untyped(handler), options[0])
-	}
-	return nil, fmt.Errorf("at most one HandlerOptions may be passed, got %d", len(options))
-}
-
-// AddTypedIndexers implements TypedSharedIndexInformer.
-func (i typedInformer[T]) AddTypedIndexers(indexers store.TypedIndexers[T]) error {
-	return i.AddIndexers(store.TypedIndexersToIndexers(indexers))
-}
-
-// GetTypedIndexer implements TypedSharedIndexInformer.
-func (i typedInformer[T]) GetTypedIndexer() store.TypedIndexer[T] {
-	return store.NewTypedIndexer[T](i.GetIndexer())
 }

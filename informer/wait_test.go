@@ -27,23 +27,38 @@ func (m milestone) Done() <-chan struct{}         { return m.done }
 func (m milestone) HasSyncedChecker() DoneChecker { return m }
 func (m milestone) Err() error                    { return nil }
 
-func TestWaitFor(t *testing.T) {
+func TestWaitForSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newMilestone("a"), newMilestone("b")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		assert.True(t, WaitFor(ctx, "nothing"))
-		assert.False(t, IsDone(a))
+		assert.NoError(t, WaitForSync(ctx))
 		time.AfterFunc(time.Minute, func() { close(a.done) })
 		time.AfterFunc(2*time.Minute, func() { close(b.done) })
 		began := time.Now()
-		assert.True(t, WaitFor(ctx, "both", b, a))
+		assert.NoError(t, WaitForSync(ctx, b, a))
 		assert.Equal(t, 2*time.Minute, time.Since(began))
-		assert.True(t, IsDone(a))
 
-		assert.False(t, WaitFor(ctx, "more", a, newMilestone("never")))
-		assert.True(t, WaitFor(ctx, "after the context's end", a, b), "what is done counts")
+		assert.EqualError(t, WaitForSync(ctx, a, newMilestone("never")),
+			"failed to sync all caches: never: context deadline exceeded")
+		assert.NoError(t, WaitForSync(ctx, a, b), "what is done counts after the context's end")
 	})
+}
+
+// A handler's registration can be waited for, and names the informer's error.
+func TestWaitForSync_Handler(t *testing.T) {
+	story(t, func(w *world) {
+		handle := w.handler.registration.(ResourceEventHandlerRegistration)
+		w.server.fail(errors.New("no permission"))
+		w.start()
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		defer cancel()
+		assert.EqualError(t, WaitForSync(ctx, handle), "failed to sync all caches:"+
+			" SharedIndexInformer *v1.ConfigMap + event handler *informer.recorder"+
+			" (failed to list *v1.ConfigMap: no permission): context deadline exceeded")
+		w.server.fail(nil)
+		assert.NoError(t, WaitForSync(w.t.Context(), handle))
+	}, bothQueues)
 }
 
 // The error names a missing permission and omits the informers that have synced.
@@ -52,9 +67,9 @@ func TestWaitForSync_NamesTheCause(t *testing.T) {
 		forbidden := newServer()
 		secrets := schema.GroupResource{Resource: "secrets"}
 		forbidden.fail(apierrors.NewForbidden(secrets, "", errors.New("no role")))
-		bad := NewSharedIndexInformer(forbidden, &corev1.Secret{}, SharedIndexInformerOptions{})
+		bad := NewSharedIndexInformer(forbidden, &corev1.Secret{}, Options{})
 		good := NewSharedIndexInformer(newServer(), &corev1.ConfigMap{},
-			SharedIndexInformerOptions{})
+			Options{})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute,
 			errors.New("startup took too long"))
 		defer cancel()

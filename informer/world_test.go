@@ -57,7 +57,6 @@ type subject interface {
 	addHandler(handler ResourceEventHandler, options HandlerOptions) (registration, error)
 	removeHandler(handle registration) error
 	shutDownHandler(handle registration) error
-	setTransform(transform func(any) (any, error)) error
 	run(ctx context.Context)
 	IsStopped() bool
 	HasSynced() bool
@@ -74,11 +73,15 @@ func (s ourSubject) removeHandler(h registration) error {
 	return s.RemoveEventHandler(h.(ResourceEventHandlerRegistration))
 }
 func (s ourSubject) shutDownHandler(h registration) error {
-	return ShutDownEventHandler(s, h.(ResourceEventHandlerRegistration))
+	handle := h.(ResourceEventHandlerRegistration)
+	err := s.RemoveEventHandler(handle)
+	if err == nil {
+		<-handle.ShutdownChan()
+	}
+	return err
 }
-func (s ourSubject) setTransform(t func(any) (any, error)) error { return s.SetTransform(t) }
-func (s ourSubject) run(ctx context.Context)                     { s.Run(ctx) }
-func (s ourSubject) objects() []any                              { return s.GetStore().List() }
+func (s ourSubject) run(ctx context.Context) { s.Run(ctx) }
+func (s ourSubject) objects() []any          { return s.GetStore().List() }
 
 type theirSubject struct{ cache.SharedIndexInformer }
 
@@ -92,9 +95,8 @@ func (s theirSubject) removeHandler(h registration) error {
 func (s theirSubject) shutDownHandler(h registration) error {
 	return cache.ShutDownEventHandler(s, h.(cache.ResourceEventHandlerRegistration))
 }
-func (s theirSubject) setTransform(t func(any) (any, error)) error { return s.SetTransform(t) }
-func (s theirSubject) run(ctx context.Context)                     { s.RunWithContext(ctx) }
-func (s theirSubject) objects() []any                              { return s.GetStore().List() }
+func (s theirSubject) run(ctx context.Context) { s.RunWithContext(ctx) }
+func (s theirSubject) objects() []any          { return s.GetStore().List() }
 
 // world is a server, an informer of it, and handlers that record their calls.
 type world struct {
@@ -103,6 +105,8 @@ type world struct {
 	server   *server
 	informer subject
 	handler  *handler // added before the start
+
+	transform func(any) (any, error) // set before the start, or nil
 
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when Run has returned
@@ -120,7 +124,7 @@ type worldOptions struct {
 	resync    time.Duration
 	streaming bool
 	first     HandlerOptions
-	ours      func(*SharedIndexInformerOptions)
+	ours      func(*Options)
 }
 
 func only(impls ...string) func(*worldOptions) { return func(o *worldOptions) { o.impls = impls } }
@@ -131,7 +135,7 @@ func withHandler(h HandlerOptions) func(*worldOptions) {
 	return func(o *worldOptions) { o.first = h }
 }
 func streaming(o *worldOptions) { o.streaming = true }
-func withOptions(f func(*SharedIndexInformerOptions)) func(*worldOptions) {
+func withOptions(f func(*Options)) func(*worldOptions) {
 	return func(o *worldOptions) { o.ours = f }
 }
 
@@ -157,13 +161,20 @@ func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) 
 func newWorld(t *testing.T, impl string, o worldOptions) *world {
 	w := &world{t: t, impl: impl, server: newServer()}
 	w.server.streaming = o.streaming
-	if impl == clientGo {
-		w.informer = theirSubject{
-			cache.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, o.resync, nil),
+	transform := func(obj any) (any, error) {
+		if w.transform == nil {
+			return obj, nil
 		}
+		return w.transform(obj)
+	}
+	if impl == clientGo {
+		theirs := cache.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, o.resync, nil)
+		require.NoError(t, theirs.SetTransform(transform))
+		w.informer = theirSubject{theirs}
 	} else {
-		options := SharedIndexInformerOptions{ResyncPeriod: o.resync}
+		options := Options{ResyncPeriod: o.resync}
 		options.InOrder = impl == oursRealFIFO
+		options.Reflector.Transform = transform
 		if o.ours != nil {
 			o.ours(&options)
 		}
@@ -287,11 +298,11 @@ func (s *sharedIndexInformer) checkLaws() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	law("S3", (s.controller != nil) == (s.lifecycle > ready))
+	law("S3", (s.reflector != nil) == (s.lifecycle > ready))
 	p := &s.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	law("S2", !IsDone(s) || p.synced)
+	law("S2", !isDone(s) || p.synced)
 	law("W1", p.log.last.next.Load() == nil && len(p.log.last.changes) == 0)
 	law("D scratch",
 		len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)

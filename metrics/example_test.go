@@ -69,7 +69,7 @@ func ExampleInformer() {
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 	}
 	never := false
-	i := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, pods.Options(informer.SharedIndexInformerOptions{
+	i := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, pods.Options(informer.Options{
 		Reflector: reflector.Options{UseWatchList: &never},
 	}))
 	pods.Follow(i)

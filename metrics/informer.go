@@ -66,7 +66,7 @@ func (m *Metrics) Informer(name string, resource schema.GroupVersionResource) (*
 
 // Options returns options with the hooks of the queue, the store and the reflector. A hook that is set already is kept, but
 // for Reflector.Observe, which is called as well.
-func (i *Informer) Options(options informer.SharedIndexInformerOptions) informer.SharedIndexInformerOptions {
+func (i *Informer) Options(options informer.Options) informer.Options {
 	if options.Metrics.Depth == nil {
 		queued := i.family.queuedItems.WithLabelValues(i.values...)
 		options.Metrics.Depth = func(n int) { queued.Set(float64(n)) }

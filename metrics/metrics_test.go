@@ -54,7 +54,7 @@ func TestRegress73587_NothingIsKeptWithoutScrapes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ofInformer, err := m.Informer("short-lived", configMaps)
 			require.NoError(t, err)
-			i := informer.NewSharedIndexInformer(&reflector.ListWatch{}, nil, informer.SharedIndexInformerOptions{})
+			i := informer.NewSharedIndexInformer(&reflector.ListWatch{}, nil, informer.Options{})
 			ofInformer.Follow(i)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -149,7 +149,7 @@ func TestInformer_OneOfANameAndResource(t *testing.T) {
 	_, err = m.Informer("b", configMaps)
 	assert.NoError(t, err)
 
-	first.Options(informer.SharedIndexInformerOptions{}).Metrics.Depth(3)
+	first.Options(informer.Options{}).Metrics.Depth(3)
 	assert.Equal(t, "3", value(t, registry, `informer_queued_items{group="",name="a",resource="configmaps",version="v1"}`))
 	first.Release()
 	first.Release()
@@ -164,7 +164,7 @@ func TestInformer_OddNames(t *testing.T) {
 	for _, name := range []string{"", `"quoted"`, "new\nline", "пода", "a,b", `back\slash`} {
 		i, err := m.Informer(name, configMaps)
 		require.NoError(t, err, "%q", name)
-		i.Options(informer.SharedIndexInformerOptions{})
+		i.Options(informer.Options{})
 	}
 	assert.Contains(t, export(t, registry), `name="\"quoted\""`)
 }
@@ -176,7 +176,7 @@ func TestInformer_OptionsKeepHooks(t *testing.T) {
 	require.NoError(t, err)
 	observed := 0
 	mine := &gauge{}
-	var options informer.SharedIndexInformerOptions
+	var options informer.Options
 	options.Reflector.Observe = func(reflector.Transition) { observed++ }
 	options.StoreMetrics.ResourceVersion = mine.Set
 	options.ResyncPeriod = time.Minute

@@ -105,10 +105,11 @@ func (w *world) run(o worldOptions) {
 		key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		return []string{key}
 	})
-	w.maps = informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, ofInformer.Options(informer.SharedIndexInformerOptions{
-		Transform:    journey.Transform(nil),
-		Reflector:    reflector.Options{UseWatchList: &o.streaming},
-		QueueOptions: informer.QueueOptions{InOrder: o.inOrder},
+	w.maps = informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, ofInformer.Options(informer.Options{
+		Reflector: reflector.Options{
+			UseWatchList: &o.streaming, Transform: journey.Transform(nil),
+		},
+		InOrder: o.inOrder,
 	}))
 	ofInformer.Follow(w.maps)
 	w.ctrl = controller.New("story", journey.Reconcile(w.reconcile), controller.Options[string]{

@@ -87,32 +87,20 @@ func (w *world) run(o options) {
 			func(*metav1.ListOptions) {})
 	}
 	useWatchList := !o.streaming
-	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{},
-		informer.SharedIndexInformerOptions{
-			Reflector: reflector.Options{UseWatchList: &useWatchList},
-			QueueOptions: informer.QueueOptions{
-				InOrder: o.inOrder,
-				WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
-					return trace.DeltaQueue(queue, w.saw)
-				},
-			},
-			WrapIndexer: func(indexer store.Indexer) store.Indexer {
-				return trace.Indexer(indexer, w.saw)
-			},
-		})
-	ctrl := controller.New("story",
-		trace.Reconcile(func(ctx context.Context, key string) (controller.Result, error) {
-			return w.reconcile(ctx, key)
-		}, w.saw), controller.Options[string]{
-			NewQueue: func(
-				name string, limiter workqueue.TypedRateLimiter[string],
-			) workqueue.TypedRateLimitingInterface[string] {
-				return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueueWithConfig(
-					limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name}), w.saw)
-			},
-		})
-	_, err := maps.AddEventHandler(
-		trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw))
+	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{}, informer.Options{
+		Reflector:   reflector.Options{UseWatchList: &useWatchList},
+		InOrder:     o.inOrder,
+		WrapQueue:   func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, w.saw) },
+		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, w.saw) },
+	})
+	ctrl := controller.New("story", trace.Reconcile(func(ctx context.Context, key string) (controller.Result, error) {
+		return w.reconcile(ctx, key)
+	}, w.saw), controller.Options[string]{
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+			return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name}), w.saw)
+		},
+	})
+	_, err := maps.AddEventHandler(trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw))
 	require.NoError(w.t, err)
 
 	ctx, cancel := context.WithCancel(w.t.Context())

@@ -109,21 +109,17 @@ func (o *options) build(
 // informerOptions configures the queue and the store between reflector and handlers.
 func (o *options) informerOptions(
 	t target, sink trace.Sink, progress *progress,
-) informer.SharedIndexInformerOptions {
-	return informer.SharedIndexInformerOptions{
-		ObjectDescription: t.resource.GroupResource().String(),
-		Indexers:          store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-		Transform:         progress.transform,
-		Reflector:         reflector.Options{UseWatchList: &o.watchList},
-		QueueOptions: informer.QueueOptions{
-			InOrder: o.queue == "realfifo",
-			WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
-				return trace.DeltaQueue(queue, sink)
-			},
+) informer.Options {
+	return informer.Options{
+		Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
+		Reflector: reflector.Options{
+			TypeDescription: t.resource.GroupResource().String(),
+			UseWatchList:    &o.watchList,
+			Transform:       progress.transform,
 		},
-		WrapIndexer: func(indexer store.Indexer) store.Indexer {
-			return trace.Indexer(indexer, sink)
-		},
+		InOrder:     o.queue == "realfifo",
+		WrapQueue:   func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, sink) },
+		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, sink) },
 	}
 }
 

@@ -101,12 +101,12 @@ func (o *options) observe(t target, interesting func(any) bool) (*observation, e
 
 // options adds the metrics of an informer and its reflector.
 func (o *observation) options(
-	options informer.SharedIndexInformerOptions,
-) informer.SharedIndexInformerOptions {
+	options informer.Options,
+) informer.Options {
 	if o == nil {
 		return options
 	}
-	options.Transform = o.journey.Transform(options.Transform)
+	options.Reflector.Transform = o.journey.Transform(options.Reflector.Transform)
 	return o.informer.Options(options)
 }
 

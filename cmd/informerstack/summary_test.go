@@ -23,8 +23,7 @@ func TestSummary_IsTheLastWord(t *testing.T) {
 	event := trace.Event{Hop: trace.Server, What: "LIST"}
 	s.record(event, write)
 	idle := &stack{
-		informer: informer.NewSharedIndexInformer(nil, nil,
-			informer.SharedIndexInformerOptions{}),
+		informer:   informer.NewSharedIndexInformer(nil, nil, informer.Options{}),
 		controller: controller.New("c", observe, controller.Options[string]{}),
 	}
 	defer idle.controller.Queue().ShutDown()

@@ -30,49 +30,62 @@ import (
 // The places.
 var (
 	// controller-runtime's cache.Options.NewInformer
-	_ func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer = adapt.NewSharedIndexInformer
+	_ constructor = adapt.NewSharedIndexInformer
 	// controller-runtime's controller.Options.NewQueue
-	_ func(string, theirqueue.TypedRateLimiter[string]) theirqueue.TypedRateLimitingInterface[string] = adapt.NewQueue[string]
+	_ queueConstructor = adapt.NewQueue[string]
 	// manager.Options.LeaderElectionResourceLockInterface
 	_ resourcelock.Interface = adapt.Lock(nil)
 	_ ourlock.Interface      = adapt.CoreLock(nil)
 )
 
-// What needs no adapter.
+// Types that need no adapter.
 var (
+	ourQueue   workqueue.TypedRateLimitingInterface[string]
+	theirQueue theirqueue.TypedRateLimitingInterface[string]
+
 	_ theirqueue.TypedInterface[string]             = (workqueue.TypedInterface[string])(nil)
-	_ theirqueue.TypedDelayingInterface[string]     = (workqueue.TypedDelayingInterface[string])(nil)
-	_ theirqueue.TypedRateLimitingInterface[string] = (workqueue.TypedRateLimitingInterface[string])(nil)
-	_ theirqueue.TypedRateLimiter[string]           = (workqueue.TypedRateLimiter[string])(nil)
-	_ theirqueue.Queue[string]                      = (workqueue.Queue[string])(nil)
-	_ workqueue.TypedRateLimitingInterface[string]  = (theirqueue.TypedRateLimitingInterface[string])(nil)
-	_ workqueue.TypedRateLimiter[string]            = (theirqueue.TypedRateLimiter[string])(nil)
-	_ workqueue.MetricsProvider                     = (workqueue.MetricsProvider)(nil)
-	_ cache.Store                                   = (store.Store)(nil)
-	_ cache.ReflectorStore                          = (store.Store)(nil)
-	_ cache.ListerWatcher                           = (*reflector.ListWatch)(nil)
-	_ cache.ListerWatcherWithContext                = (reflector.ListerWatcher)(nil)
-	_ cache.DoneChecker                             = (informer.DoneChecker)(nil)
-	_ cache.ResourceEventHandler                    = (informer.ResourceEventHandler)(nil)
-	_ informer.ResourceEventHandler                 = (cache.ResourceEventHandler)(nil)
-	_ ourlock.EventRecorder                         = (record.EventRecorder)(nil)
+	_ theirqueue.TypedDelayingInterface[string]     = ourQueue
+	_ theirqueue.TypedRateLimitingInterface[string] = ourQueue
+	_ workqueue.TypedRateLimitingInterface[string]  = theirQueue
+
+	_ theirqueue.TypedRateLimiter[string] = (workqueue.TypedRateLimiter[string])(nil)
+	_ theirqueue.Queue[string]            = (workqueue.Queue[string])(nil)
+	_ workqueue.TypedRateLimiter[string]  = (theirqueue.TypedRateLimiter[string])(nil)
+	_ workqueue.MetricsProvider           = (workqueue.MetricsProvider)(nil)
+	_ cache.Store                         = (store.Store)(nil)
+	_ cache.ReflectorStore                = (store.Store)(nil)
+	_ cache.ListerWatcher                 = (*reflector.ListWatch)(nil)
+	_ cache.ListerWatcherWithContext      = (reflector.ListerWatcher)(nil)
+	_ cache.DoneChecker                   = (informer.DoneChecker)(nil)
+	_ cache.ResourceEventHandler          = (informer.ResourceEventHandler)(nil)
+	_ informer.ResourceEventHandler       = (cache.ResourceEventHandler)(nil)
+	_ ourlock.EventRecorder               = (record.EventRecorder)(nil)
 )
 
-type constructor func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+type constructor = func(
+	cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers,
+) cache.SharedIndexInformer
 
-// impls are what must not differ: as all speak client-go's interface, one test does for all of them.
+type queueConstructor = func(
+	string, theirqueue.TypedRateLimiter[string],
+) theirqueue.TypedRateLimitingInterface[string]
+
+// impls are what must not differ: as all speak client-go's interface, one test does for all of
+// them.
 var impls = map[string]constructor{
 	"client-go": cache.NewSharedIndexInformer,
 	"ours":      adapt.NewSharedIndexInformer,
-	"core": func(lw cache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return adapt.SharedIndexInformer(informer.NewSharedIndexInformer(adapt.CoreListerWatcher(lw), obj, informer.SharedIndexInformerOptions{
+	"core": func(
+		lw cache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers cache.Indexers,
+	) cache.SharedIndexInformer {
+		return adapt.NewSharedIndexInformerWithOptions(lw, obj, informer.Options{
 			ResyncPeriod: resync,
 			Indexers:     adapt.CoreIndexers(indexers),
-		}))
+		})
 	},
 }
 
-// log is what handlers were told, in order.
+// log holds the calls of handlers, in order.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -91,11 +104,13 @@ func (l *log) take() []string {
 	return l.lines
 }
 
-// handler is written as one is for client-go: it knows client-go's tombstones.
+// handler returns a handler as for client-go: it recognises client-go's tombstones.
 func (l *log) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { l.note("add %s initial=%v", name(obj), initial) },
-		UpdateFunc: func(oldObj, newObj any) { l.note("update %s to %s", name(oldObj), name(newObj)) },
+		AddFunc: func(obj any, initial bool) { l.note("add %s initial=%v", name(obj), initial) },
+		UpdateFunc: func(oldObj, newObj any) {
+			l.note("update %s to %s", name(oldObj), name(newObj))
+		},
 		DeleteFunc: func(obj any) { l.note("delete %s", name(obj)) },
 	}
 }

@@ -41,10 +41,13 @@ func cluster() (*rest.Config, func()) {
 	return &rest.Config{Host: server.URL}, server.Close
 }
 
-// Where a program takes a constructor of client-go's informers, as controller-runtime's cache.Options.NewInformer, ours is one.
+// Where a program takes a constructor of client-go's informers, as controller-runtime's
+// cache.Options.NewInformer, ours is one.
 func ExampleNewSharedIndexInformer() {
 	options := struct { // controller-runtime's
-		NewInformer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+		NewInformer func(
+			cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers,
+		) cache.SharedIndexInformer
 	}{}
 	options.NewInformer = adapt.NewSharedIndexInformer
 
@@ -63,14 +66,26 @@ func ExampleNewSharedIndexInformer_factory() {
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
-	factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		lw := reflector.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
-		return adapt.NewSharedIndexInformer(lw, &corev1.Pod{}, resync, cache.Indexers{
-			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-		})
-	})
+	factory.InformerFor(
+		&corev1.Pod{},
+		func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			lw := reflector.NewListWatchFromClient(
+				client.CoreV1().RESTClient(),
+				"pods",
+				metav1.NamespaceAll,
+				fields.Everything(),
+			)
+			return adapt.NewSharedIndexInformer(lw, &corev1.Pod{}, resync, cache.Indexers{
+				cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+			})
+		},
+	)
 
-	lister := factory.Core().V1().Pods().Lister() // whoever asks the factory for pods gets that informer
+	lister := factory.Core().
+		V1().
+		Pods().
+		Lister()
+		// whoever asks the factory for pods gets that informer
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	pods, err := lister.Pods("default").List(labels.Everything())
@@ -85,18 +100,31 @@ func ExampleNewSharedIndexInformer_factory() {
 }
 
 // An informer with options that client-go's does not have, in a place that wants client-go's.
-func ExampleSharedIndexInformer() {
+func ExampleNewSharedIndexInformerWithOptions() {
 	config, stop := cluster()
 	defer stop()
 	client := kubernetes.NewForConfigOrDie(config)
-	newInformer := func(lw cache.ListerWatcher, exampleObject runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return adapt.SharedIndexInformer(informer.NewSharedIndexInformer(adapt.CoreListerWatcher(lw), exampleObject, informer.SharedIndexInformerOptions{
+	newInformer := func(
+		lw cache.ListerWatcher, exampleObject runtime.Object, resync time.Duration,
+		indexers cache.Indexers,
+	) cache.SharedIndexInformer {
+		return adapt.NewSharedIndexInformerWithOptions(lw, exampleObject, informer.Options{
 			ResyncPeriod: resync,
 			Indexers:     adapt.CoreIndexers(indexers),
 			Reflector:    reflector.Options{WatchListPageSize: 50},
-		}))
+		})
 	}
-	i := newInformer(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything()), &corev1.Pod{}, 0, nil)
+	i := newInformer(
+		cache.NewListWatchFromClient(
+			client.CoreV1().RESTClient(),
+			"pods",
+			metav1.NamespaceAll,
+			fields.Everything(),
+		),
+		&corev1.Pod{},
+		0,
+		nil,
+	)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -104,7 +132,9 @@ func ExampleSharedIndexInformer() {
 		defer close(done)
 		i.RunWithContext(ctx)
 	}()
-	made, err := client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, metav1.CreateOptions{})
+	made, err := client.CoreV1().
+		Pods("default").
+		Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, metav1.CreateOptions{})
 	if err != nil {
 		panic(err)
 	}
@@ -119,8 +149,12 @@ func ExampleSharedIndexInformer() {
 
 // A lister that was generated for client-go reads a store of ours.
 func ExampleNewIndexer() {
-	indexer := adapt.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if err := indexer.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}); err != nil {
+	indexer := adapt.NewIndexer(
+		cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+	)
+	stored := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	if err := indexer.Add(stored); err != nil {
 		panic(err)
 	}
 	pods := listers.NewPodLister(indexer).Pods("default")
@@ -133,11 +167,14 @@ func ExampleNewIndexer() {
 	// pod "db" not found
 }
 
-// Where a program takes a constructor of client-go's queues, as controller-runtime's controller.Options.NewQueue, ours is one.
+// Where a program takes a constructor of client-go's queues, as controller-runtime's
+// controller.Options.NewQueue, ours is one.
 func ExampleNewQueue() {
 	type request struct{ namespace, name string } // controller-runtime's reconcile.Request
 	options := struct {
-		NewQueue func(controllerName string, rateLimiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request]
+		NewQueue func(
+			controllerName string, rateLimiter workqueue.TypedRateLimiter[request],
+		) workqueue.TypedRateLimitingInterface[request]
 	}{}
 	options.NewQueue = adapt.NewQueue[request]
 
@@ -155,8 +192,14 @@ func ExampleNewQueue() {
 func ExampleLock() {
 	config, stop := cluster()
 	defer stop()
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "default", "example",
-		resourcelock.ResourceLockConfig{Identity: "me"}, config, 10*time.Second)
+	lock, err := resourcelock.NewFromKubeconfig(
+		resourcelock.LeasesResourceLock,
+		"default",
+		"example",
+		resourcelock.ResourceLockConfig{Identity: "me"},
+		config,
+		10*time.Second,
+	)
 	if err != nil {
 		panic(err)
 	}

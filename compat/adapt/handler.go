@@ -75,15 +75,6 @@ type registration struct {
 	informer.ResourceEventHandlerRegistration
 }
 
-func registered(
-	core informer.ResourceEventHandlerRegistration, err error,
-) (cache.ResourceEventHandlerRegistration, error) {
-	if err != nil {
-		return nil, err
-	}
-	return registration{core}, nil
-}
-
 // HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
 func (r registration) HasSyncedChecker() cache.DoneChecker {
 	return r.ResourceEventHandlerRegistration.HasSyncedChecker()

@@ -63,7 +63,7 @@ func TestCoreEventHandler_OnAnInformerOfCompat(t *testing.T) {
 	})
 }
 
-// A handler that knows the tombstones of compat/cache, on an informer of client-go.
+// A handler that recognises the tombstones of compat/cache, on an informer of client-go.
 func TestEventHandler_OnAnInformerOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
@@ -94,7 +94,9 @@ func TestDifference_ARemovedHandlerDoesNotSync(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				i := create(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0, cache.Indexers{})
 				release := make(chan struct{})
-				r, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+				r, err := i.AddEventHandler(
+					cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+				)
 				require.NoError(t, err)
 				defer run(t, i)()
 				synctest.Wait()
@@ -117,8 +119,11 @@ func TestDifference_InformerForAfterAStop(t *testing.T) {
 		ours, theirs := informer.NewFactory(nil), informers.NewSharedInformerFactory(nil, 0)
 		ourInformer := func() informer.SharedIndexInformer {
 			return ours.InformerFor(&corev1.Pod{}, func() informer.SharedIndexInformer {
-				return informer.NewSharedIndexInformer(adapt.CoreListerWatcher(source), &corev1.Pod{},
-					informer.SharedIndexInformerOptions{})
+				return informer.NewSharedIndexInformer(
+					adapt.CoreListerWatcher(source),
+					&corev1.Pod{},
+					informer.Options{},
+				)
 			})
 		}
 		theirInformer := func() cache.SharedIndexInformer {

@@ -10,8 +10,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// NewIndexer returns an empty store of ours with client-go's types. keyFunc and the index functions
-// are called with the arguments of the store's methods.
+// NewIndexer returns an empty store of ours with client-go's types. The store calls keyFunc and the
+// index functions with the arguments of its methods.
 //
 // Source: tools/cache/store.go NewIndexer
 func NewIndexer(keyFunc cache.KeyFunc, indexers cache.Indexers) cache.Indexer {
@@ -19,9 +19,9 @@ func NewIndexer(keyFunc cache.KeyFunc, indexers cache.Indexers) cache.Indexer {
 	return indexer{store.New(store.KeyFunc(keyFunc), options)}
 }
 
-// Indexer returns a store of package store, for example that of an informer, with client-go's types.
-// Both may be used at once. Its key function is one of package store: client-go's tombstones and
-// explicit keys are converted for it.
+// Indexer returns a store of package store, such as an informer's, with client-go's types. Both may
+// be used at once. The store's key function is one of package store: it gets client-go's tombstones
+// and explicit keys as that package's.
 func Indexer(core store.Indexer) cache.Indexer { return keyIndexer{indexer{core}} }
 
 // CoreIndexers returns the same index functions for an informer or a store of ours.
@@ -71,7 +71,7 @@ func (i indexer) Replace(list []any, resourceVersion string) error {
 	return keyError(i.Indexer.Replace(list, resourceVersion))
 }
 
-// keyError converts a KeyError to client-go's type.
+// keyError returns err, as client-go's KeyError if it is one of ours.
 func keyError(err error) error {
 	var noKey store.KeyError
 	if err != nil && errors.As(err, &noKey) {
@@ -80,7 +80,7 @@ func keyError(err error) error {
 	return err
 }
 
-// keyIndexer is an indexer whose Get and Delete also accept client-go's tombstones and explicit keys.
+// keyIndexer is an indexer that also finds objects by client-go's tombstones and explicit keys.
 type keyIndexer struct{ indexer }
 
 // Delete implements cache.Store.
@@ -91,7 +91,7 @@ func (i keyIndexer) Get(obj any) (item any, exists bool, err error) {
 	return i.indexer.Get(coreKey(obj))
 }
 
-// coreKey returns obj, with the type of package store if it is a tombstone or an explicit key.
+// coreKey returns obj, as package store's type if it is a tombstone or an explicit key.
 func coreKey(obj any) any {
 	switch o := obj.(type) {
 	case cache.DeletedFinalStateUnknown:

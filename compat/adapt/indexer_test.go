@@ -63,7 +63,9 @@ func TestStore_OfAnInformer(t *testing.T) {
 		synctest.Wait()
 		store := i.GetStore()
 		require.True(t, store == cache.Store(i.GetIndexer()))
-		for _, like := range []any{pod("a", ""), cache.ExplicitKey("ns/a"), cache.DeletedFinalStateUnknown{Key: "ns/a"}} {
+		for _, like := range []any{
+			pod("a", ""), cache.ExplicitKey("ns/a"), cache.DeletedFinalStateUnknown{Key: "ns/a"},
+		} {
 			got, exists, err := store.Get(like)
 			require.NoError(t, err)
 			require.True(t, exists, "%T", like)
@@ -82,7 +84,9 @@ func TestStore_ObjectWithoutKey(t *testing.T) {
 		t.Run("impl="+impl, func(t *testing.T) {
 			i := newIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 			_, _, err := i.Get(7)
-			for _, err := range []error{err, i.Add(7), i.Update(7), i.Delete(7), i.Replace([]any{7}, "1")} {
+			for _, err := range []error{
+				err, i.Add(7), i.Update(7), i.Delete(7), i.Replace([]any{7}, "1"),
+			} {
 				var keyError cache.KeyError
 				require.True(t, errors.As(err, &keyError), "%T %v", err, err)
 				require.Equal(t, 7, keyError.Obj)

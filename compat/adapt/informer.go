@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adapt puts one piece of this module into a program that is otherwise built on client-go's own packages.
+// Package adapt puts one piece of this module into a program that otherwise uses client-go's own
+// packages.
 //
-//	client-go, controller-runtime -> [adapt] -> informer, store, workqueue, leaderelection/resourcelock
+//	client-go, controller-runtime -> [adapt] -> informer, store, workqueue, leaderelection
 //
-// A name without a prefix makes client-go's type of ours; one that begins with Core makes ours of client-go's. The places:
+// A name without a prefix makes client-go's type of ours; a name that begins with Core makes ours
+// of client-go's. Use:
 //
-//	controller-runtime's cache.Options.NewInformer           NewSharedIndexInformer, as it is
-//	client-go's SharedInformerFactory.InformerFor            NewSharedIndexInformer, in a function
-//	both, with an informer of which more than that is asked  SharedIndexInformer
-//	client-go's and generated listers                        NewIndexer, Indexer
-//	a library's handler, on an informer of compat/cache      CoreEventHandler
-//	a handler for compat/cache, on an informer of client-go  EventHandler
-//	controller-runtime's controller.Options.NewQueue         NewQueue, as it is
-//	manager.Options.LeaderElectionResourceLockInterface      Lock
+//	controller-runtime's cache.Options.NewInformer          NewSharedIndexInformer, as it is
+//	client-go's SharedInformerFactory.InformerFor           NewSharedIndexInformer, in a function
+//	both, with options that client-go does not have         NewSharedIndexInformerWithOptions
+//	an informer of package informer that exists already     SharedIndexInformer
+//	client-go's and generated listers                       NewIndexer, Indexer
+//	a library's handler, on an informer of compat/cache     CoreEventHandler
+//	a handler for compat/cache, on an informer of client-go EventHandler
+//	controller-runtime's controller.Options.NewQueue        NewQueue, as it is
+//	manager.Options.LeaderElectionResourceLockInterface     Lock
 //
-// What has client-go's shape already needs nothing and is not here: queues, rate limiters, stores without indexes, list
-// and watch functions, event recorders. What an adapter passes on it converts: a tombstone that a handler is told of is
-// client-go's, and one that a store is asked for may be.
+// Types that have client-go's method sets need no adapter: queues, rate limiters, stores without
+// indexes, list and watch functions, event recorders. An adapter converts the values that it passes
+// on: handlers get client-go's tombstones, and a store accepts them.
 //
-// Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, lock.go; the program in compat/example has all three
-// pieces in a controller-runtime manager. Then go test -v ./compat/adapt. Goroutines: none of its own. Locking: none.
-// It compiles under "informerstack swap" as well, where client-go's types are ours and nothing is left to convert.
+// Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, lock.go; the program in
+// compat/example has all three pieces in a controller-runtime manager. Then go test -v
+// ./compat/adapt. Goroutines: none of its own. Locking: none. It compiles under "informerstack
+// swap" as well, where client-go's types are ours and no conversion is needed.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformer, tools/cache/index.go Indexer,
 // tools/leaderelection/resourcelock/interface.go Interface
@@ -37,62 +41,100 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	compat "example.com/informerstack/compat/cache"
+	"example.com/informerstack/compat/internal/setters"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 )
 
-// NewSharedIndexInformer returns an informer of ours that does by default what client-go's does: its queue keeps the order of
-// all changes, and it obeys the same feature gates and environment variables. CoreInformer tells what more it can do.
+// NewSharedIndexInformer returns an informer of ours that behaves by default as client-go's does:
+// its queue keeps the order of all changes, and it obeys the same feature gates and environment
+// variables. CoreInformer returns the informer inside, which can do more.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformer
-func NewSharedIndexInformer(lw cache.ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	made := compat.NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, CoreIndexers(indexers))
-	return &sharedInformer{made.(cored).Core(), made.RunWithContext}
+func NewSharedIndexInformer(
+	lw cache.ListerWatcher, exampleObject runtime.Object,
+	defaultEventHandlerResyncPeriod time.Duration, indexers cache.Indexers,
+) cache.SharedIndexInformer {
+	made := compat.NewSharedIndexInformer(
+		lw, exampleObject, defaultEventHandlerResyncPeriod, CoreIndexers(indexers))
+	inside := made.(insideInformer)
+	return &sharedInformer{inside.Core(), made.RunWithContext, inside.Setters()}
 }
 
-// SharedIndexInformer returns an informer of package informer, which may have any options, as client-go's. There is one
-// informer and both may be used at once.
+// NewSharedIndexInformerWithOptions returns an informer of package informer with client-go's types.
+// A transform or a watch error handler that is set before the start replaces that of the options.
+func NewSharedIndexInformerWithOptions(
+	lw cache.ListerWatcher, exampleObject runtime.Object, options informer.Options,
+) cache.SharedIndexInformer {
+	set := new(setters.Setters)
+	newReflector := options.NewReflector
+	if newReflector == nil {
+		newReflector = reflector.New
+	}
+	options.NewReflector = func(
+		lw reflector.ListerWatcher, expectedType any, queue reflector.Store, o reflector.Options,
+	) *reflector.Reflector {
+		return newReflector(lw, expectedType, queue, set.Start(o))
+	}
+	core := informer.NewSharedIndexInformer(CoreListerWatcher(lw), exampleObject, options)
+	return &sharedInformer{core, core.Run, set}
+}
+
+// SharedIndexInformer returns a finished informer of package informer with client-go's types. Both
+// are one informer, and may be used at once. Its transform and its watch error handler are options
+// of the informer: setting one, except to nil, is an error.
 func SharedIndexInformer(core informer.SharedIndexInformer) cache.SharedIndexInformer {
-	return &sharedInformer{core, core.Run}
+	return &sharedInformer{core, core.Run, nil}
 }
 
-// CoreInformer returns the informer of package informer that is inside of i, which knows its health and how far each handler
-// is, and can wait for a resourceVersion. i is what one of the functions above returned, under whichever interface, or what
-// embeds it, as the typed informers of client-go's factories do; else the answer is false.
+// CoreInformer returns the informer of package informer inside of i, which reports its health and
+// the backlog of each handler, and can wait for a resourceVersion. i is a result of the functions
+// above, or an informer that embeds one, as the typed informers of client-go's factories do.
+// Otherwise CoreInformer returns false.
 func CoreInformer(i any) (informer.SharedIndexInformer, bool) {
-	c, ok := i.(cored)
-	if !ok {
-		if outer, embeds := i.(interface{ GetController() cache.Controller }); embeds {
-			c, ok = outer.GetController().(cored)
-		}
+	holder, ok := i.(coreHolder)
+	if embedding, embeds := i.(controllerHolder); !ok && embeds {
+		holder, ok = embedding.GetController().(coreHolder)
 	}
 	if !ok {
 		return nil, false
 	}
-	return c.Core(), true
+	return holder.Core(), true
 }
 
-// CoreListerWatcher returns what lists and watches as package reflector wants it. One that knows contexts is returned itself.
+// CoreListerWatcher returns lw for package reflector: lw itself, if its methods take contexts.
 func CoreListerWatcher(lw cache.ListerWatcher) reflector.ListerWatcher {
 	return compat.ToListerWatcherWithContext(lw)
 }
 
-// cored is what has an informer of the core inside.
-type cored interface {
+// insideInformer is an informer of compat/cache, seen from inside this module.
+type insideInformer interface {
+	coreHolder
+	Setters() *setters.Setters
+}
+
+// coreHolder is an informer, or the controller of one, with an informer of the core inside.
+type coreHolder interface {
 	Core() informer.SharedIndexInformer
 }
 
-// core is the informer that does the work. Its methods serve as they are, unless client-go has another signature.
+// controllerHolder is an informer. A typed informer that hides Core still has its controller.
+type controllerHolder interface {
+	GetController() cache.Controller
+}
+
+// core is the informer inside. Its methods are used as they are, unless client-go has another
+// signature.
 type core = informer.SharedIndexInformer
 
 // sharedInformer is an informer of ours with client-go's types.
 type sharedInformer struct {
 	core
-	run func(ctx context.Context)
+	run     func(ctx context.Context)
+	setters *setters.Setters // nil: the core informer was finished before
 }
 
-// Core implements cored.
+// Core implements coreHolder.
 func (s *sharedInformer) Core() informer.SharedIndexInformer { return s.core }
 
 // Run implements cache.SharedInformer.
@@ -105,21 +147,29 @@ func (s *sharedInformer) RunWithContext(ctx context.Context) { s.run(ctx) }
 func (s *sharedInformer) HasSyncedChecker() cache.DoneChecker { return s.core.HasSyncedChecker() }
 
 // AddEventHandler implements cache.SharedInformer.
-func (s *sharedInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return registered(s.core.AddEventHandler(CoreEventHandler(handler)))
+func (s *sharedInformer) AddEventHandler(
+	handler cache.ResourceEventHandler,
+) (cache.ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
 }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, resyncPeriod time.Duration) (cache.ResourceEventHandlerRegistration, error) {
-	return registered(s.core.AddEventHandlerWithResyncPeriod(CoreEventHandler(handler), resyncPeriod))
+func (s *sharedInformer) AddEventHandlerWithResyncPeriod(
+	handler cache.ResourceEventHandler, resyncPeriod time.Duration,
+) (cache.ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	return registered(s.core.AddEventHandlerWithOptions(CoreEventHandler(handler), informer.HandlerOptions{
-		Logger:       options.Logger,
-		ResyncPeriod: options.ResyncPeriod,
-	}))
+func (s *sharedInformer) AddEventHandlerWithOptions(
+	handler cache.ResourceEventHandler, options cache.HandlerOptions,
+) (cache.ResourceEventHandlerRegistration, error) {
+	added, err := s.core.AddEventHandlerWithOptions(CoreEventHandler(handler),
+		informer.HandlerOptions{Logger: options.Logger, ResyncPeriod: options.ResyncPeriod})
+	if err != nil {
+		return nil, err
+	}
+	return registration{added}, nil
 }
 
 // RemoveEventHandler implements cache.SharedInformer.
@@ -129,11 +179,6 @@ func (s *sharedInformer) RemoveEventHandler(handle cache.ResourceEventHandlerReg
 		return fmt.Errorf("invalid key type %T", handle)
 	}
 	return s.core.RemoveEventHandler(r.ResourceEventHandlerRegistration)
-}
-
-// SetTransform implements cache.SharedInformer.
-func (s *sharedInformer) SetTransform(transform cache.TransformFunc) error {
-	return s.core.SetTransform(store.TransformFunc(transform))
 }
 
 // GetStore implements cache.SharedInformer.
@@ -148,24 +193,14 @@ func (s *sharedInformer) AddIndexers(indexers cache.Indexers) error {
 }
 
 // GetController implements cache.SharedInformer.
-func (s *sharedInformer) GetController() cache.Controller {
-	return controller{s.core.GetController(), s.core}
-}
+func (s *sharedInformer) GetController() cache.Controller { return controller{s} }
 
-// controller is a Controller of ours with client-go's types, and knows its informer.
-type controller struct {
-	informer.Controller
-	of informer.SharedIndexInformer
-}
+// controller is the Controller of an informer. It reports the informer's state; the informer's own
+// Run runs it.
+type controller struct{ *sharedInformer }
 
-// Core implements cored.
-func (c controller) Core() informer.SharedIndexInformer { return c.of }
+// RunWithContext is a no-op.
+func (controller) RunWithContext(context.Context) {}
 
-// RunWithContext implements cache.Controller.
-func (c controller) RunWithContext(ctx context.Context) { c.Controller.Run(ctx) }
-
-// Run implements cache.Controller.
-func (c controller) Run(stopCh <-chan struct{}) { c.Controller.Run(wait.ContextForChannel(stopCh)) }
-
-// HasSyncedChecker implements cache.Controller.
-func (c controller) HasSyncedChecker() cache.DoneChecker { return c.Controller.HasSyncedChecker() }
+// Run is a no-op.
+func (controller) Run(<-chan struct{}) {}

@@ -20,6 +20,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 )
 
 // each runs a test once for every implementation, in a bubble.
@@ -41,13 +42,26 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.False(t, cache.IsDone(i.HasSyncedChecker()))
 		require.Equal(t, "SharedIndexInformer *v1.Pod", i.HasSyncedChecker().Name())
-		require.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer *v1.Pod + event handler ")
+		require.Contains(
+			t,
+			registration.HasSyncedChecker().Name(),
+			"SharedIndexInformer *v1.Pod + event handler ",
+		)
 		require.False(t, i.IsStopped())
 		require.Empty(t, i.LastSyncResourceVersion())
 
 		stop := run(t, i)
 		defer stop()
-		require.True(t, cache.WaitFor(t.Context(), "", i.HasSyncedChecker(), registration.HasSyncedChecker(), i.GetController().HasSyncedChecker()))
+		require.True(
+			t,
+			cache.WaitFor(
+				t.Context(),
+				"",
+				i.HasSyncedChecker(),
+				registration.HasSyncedChecker(),
+				i.GetController().HasSyncedChecker(),
+			),
+		)
 		require.True(t, i.HasSynced())
 		require.True(t, registration.HasSynced())
 		require.True(t, i.GetController().HasSynced())
@@ -58,18 +72,30 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 		synctest.Wait()
 		source.Delete(pod("b", "n1"))
 		synctest.Wait()
-		require.Equal(t, []string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"}, seen.take())
+		require.Equal(
+			t,
+			[]string{"add b@2 initial=false", "update a@1 to a@3", "delete b@4"},
+			seen.take(),
+		)
 		require.Equal(t, "4", i.LastSyncResourceVersion())
 		require.Equal(t, "4", i.GetController().LastSyncResourceVersion())
 
 		require.ErrorContains(t, i.SetTransform(nil), "informer has already started")
 		require.ErrorContains(t, i.SetWatchErrorHandler(nil), "informer has already started")
-		require.ErrorContains(t, i.SetWatchErrorHandlerWithContext(nil), "informer has already started")
+		require.ErrorContains(
+			t,
+			i.SetWatchErrorHandlerWithContext(nil),
+			"informer has already started",
+		)
 
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(t, err, "was not added to shared informer because it has stopped already")
+		require.ErrorContains(
+			t,
+			err,
+			"was not added to shared informer because it has stopped already",
+		)
 		require.ErrorContains(t, i.AddIndexers(cache.Indexers{"name": byName}), "stopped already")
 	})
 }
@@ -156,9 +182,16 @@ type foreignHandle struct {
 // client-go 0.37's cache.ShutDownEventHandler waits for this channel.
 func TestHandlers_TellWhenTheyHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := adapt.NewSharedIndexInformer(newSource(t, pod("a", "n1")), &corev1.Pod{}, 0, cache.Indexers{})
+		i := adapt.NewSharedIndexInformer(
+			newSource(t, pod("a", "n1")),
+			&corev1.Pod{},
+			0,
+			cache.Indexers{},
+		)
 		defer run(t, i)()
-		registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second) }})
+		registration, err := i.AddEventHandler(
+			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second) }},
+		)
 		require.NoError(t, err)
 		synctest.Wait()
 		require.NoError(t, i.RemoveEventHandler(registration))
@@ -184,9 +217,15 @@ func TestResync_ByInformerByHandlerByOptions(t *testing.T) {
 		_, err = i.AddEventHandlerWithResyncPeriod(byHandler.handler(), 2*time.Minute)
 		require.NoError(t, err)
 		period, none := 3*time.Minute, time.Duration(0)
-		_, err = i.AddEventHandlerWithOptions(byOptions.handler(), cache.HandlerOptions{ResyncPeriod: &period})
+		_, err = i.AddEventHandlerWithOptions(
+			byOptions.handler(),
+			cache.HandlerOptions{ResyncPeriod: &period},
+		)
 		require.NoError(t, err)
-		_, err = i.AddEventHandlerWithOptions(never.handler(), cache.HandlerOptions{ResyncPeriod: &none})
+		_, err = i.AddEventHandlerWithOptions(
+			never.handler(),
+			cache.HandlerOptions{ResyncPeriod: &none},
+		)
 		require.NoError(t, err)
 		defer run(t, i)()
 		time.Sleep(6*time.Minute + time.Second)
@@ -213,6 +252,57 @@ func TestTransform(t *testing.T) {
 	})
 }
 
+// The options of a finished informer cannot be set any more. controller-runtime sets a transform
+// that is nil.
+func TestSharedIndexInformer_IsFinished(t *testing.T) {
+	core := informer.NewSharedIndexInformer(
+		adapt.CoreListerWatcher(failing),
+		&corev1.Pod{},
+		informer.Options{},
+	)
+	i := adapt.SharedIndexInformer(core)
+	require.NoError(t, i.SetTransform(nil))
+	require.NoError(t, i.SetWatchErrorHandler(nil))
+	require.ErrorContains(t, i.SetTransform(func(obj any) (any, error) { return obj, nil }),
+		"set this in informer.Options.Reflector")
+	require.ErrorContains(t, i.SetWatchErrorHandler(func(*cache.Reflector, error) {}),
+		"set this in informer.Options.Reflector")
+}
+
+// What is set before the start replaces the option, nil does not.
+func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
+	for _, set := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			rename := func(node string) func(obj any) (any, error) {
+				return func(obj any) (any, error) {
+					p := obj.(*corev1.Pod).DeepCopy()
+					p.Spec.NodeName = node
+					return p, nil
+				}
+			}
+			i := adapt.NewSharedIndexInformerWithOptions(
+				newSource(t, pod("a", "n1")),
+				&corev1.Pod{},
+				informer.Options{
+					Indexers:  adapt.CoreIndexers(cache.Indexers{"node": byNode}),
+					Reflector: reflector.Options{Transform: rename("option")},
+				},
+			)
+			require.NoError(t, i.SetTransform(nil))
+			want := "option"
+			if set {
+				want = "setter"
+				require.NoError(t, i.SetTransform(rename("setter")))
+			}
+			defer run(t, i)()
+			synctest.Wait()
+			found, err := i.GetIndexer().ByIndex("node", want)
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+		})
+	}
+}
+
 // failing is a server that refuses everything.
 var failing = &cache.ListWatch{
 	ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -225,36 +315,46 @@ var failing = &cache.ListWatch{
 
 func TestWatchErrorHandler(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
-		var told log
-		tell := func(r *cache.Reflector, err error) {
-			told.note("%s: %v", r.TypeDescription(), err)
+		var seen log
+		note := func(r *cache.Reflector, err error) {
+			seen.note("%s: %v", r.TypeDescription(), err)
 			require.NotEmpty(t, r.Name())
-			require.NotContains(t, r.Name(), "adapt/informer.go", "who ran it, not what it went through")
+			require.NotContains(
+				t,
+				r.Name(),
+				"adapt/informer.go",
+				"the name is the caller's, not the adapter's",
+			)
 			cache.DefaultWatchErrorHandler(klog.NewContext(t.Context(), klog.Logger{}), r, err)
 		}
 		older := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
 		require.NoError(t, older.SetWatchErrorHandler(nil))
-		require.NoError(t, older.SetWatchErrorHandler(tell))
+		require.NoError(t, older.SetWatchErrorHandler(note))
 		stop := run(t, older)
 		time.Sleep(100 * time.Millisecond)
 		stop()
-		require.Contains(t, told.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
 
 		newer := create(failing, &corev1.Pod{}, 0, cache.Indexers{})
 		require.NoError(t, newer.SetWatchErrorHandlerWithContext(nil))
-		require.NoError(t, newer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-			require.NoError(t, ctx.Err())
-			tell(r, err)
-		}))
+		require.NoError(
+			t,
+			newer.SetWatchErrorHandlerWithContext(
+				func(ctx context.Context, r *cache.Reflector, err error) {
+					require.NoError(t, ctx.Err())
+					note(r, err)
+				},
+			),
+		)
 		stop = run(t, newer)
 		time.Sleep(100 * time.Millisecond)
 		stop()
-		require.Contains(t, told.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
+		require.Contains(t, seen.take()[0], "*v1.Pod: failed to list *v1.Pod: no list today")
 	})
 }
 
-// The reflector that a watch error handler gets is one of client-go in name only: it is the same at each call, and has no
-// resourceVersion. Only the informer has.
+// The reflector that a watch error handler gets is one of client-go in name only: it is the same at
+// each call, and has no resourceVersion. Only the informer has.
 func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T) {
 	for impl, create := range impls {
 		if impl == "core" {
@@ -264,7 +364,9 @@ func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T
 			synctest.Test(t, func(t *testing.T) {
 				source := newSource(t, pod("a", "n1"))
 				broken := &cache.ListWatch{
-					ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					ListWithContextFunc: func(
+						_ context.Context, options metav1.ListOptions,
+					) (runtime.Object, error) {
 						return source.List(options)
 					},
 					WatchFuncWithContext: failing.WatchFuncWithContext,
@@ -288,17 +390,27 @@ func TestDifference_WatchErrorHandlersReflectorHasNoResourceVersion(t *testing.T
 	}
 }
 
-// Behind client-go's interface is an informer that knows more; it names handlers after their functions.
+// Behind client-go's interface is an informer that reports more; it names handlers after their
+// functions.
 func TestCoreInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen log
-		core := informer.NewSharedIndexInformer(adapt.CoreListerWatcher(newSource(t, pod("a", "n1"))), &corev1.Pod{}, informer.SharedIndexInformerOptions{})
+		core := informer.NewSharedIndexInformer(
+			adapt.CoreListerWatcher(newSource(t, pod("a", "n1"))),
+			&corev1.Pod{},
+			informer.Options{},
+		)
 		i := adapt.SharedIndexInformer(core)
 		_, err := i.AddEventHandler(namedHandler)
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(&namedHandler)
 		require.NoError(t, err)
-		_, err = i.AddEventHandler(cache.FilteringResourceEventHandler{Handler: namedHandler, FilterFunc: func(any) bool { return true }})
+		_, err = i.AddEventHandler(
+			cache.FilteringResourceEventHandler{
+				Handler:    namedHandler,
+				FilterFunc: func(any) bool { return true },
+			},
+		)
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(seen.handler())
 		require.NoError(t, err)

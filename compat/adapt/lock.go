@@ -10,11 +10,13 @@ import (
 	ours "example.com/informerstack/leaderelection/resourcelock"
 )
 
-// Lock returns a lock of ours as client-go's, for an elector of client-go or a manager of controller-runtime.
+// Lock returns a lock of ours with client-go's types, for an elector of client-go or a manager of
+// controller-runtime.
 func Lock(lock ours.Interface) resourcelock.Interface { return adaptedLock{lock} }
 
-// CoreLock returns a lock of client-go as ours, for an elector of package leaderelection. It does not know the UID of its
-// object, and so fencing tokens cannot tell an object from one that was deleted and created again.
+// CoreLock returns a lock of client-go with our types, for an elector of package leaderelection. It
+// does not know the UID of its object, so fencing tokens cannot distinguish an object from a
+// successor of the same name.
 func CoreLock(lock resourcelock.Interface) ours.Interface { return coreLock{lock} }
 
 // adaptedLock is a lock of ours with client-go's type of record.

@@ -64,9 +64,14 @@ func (w *world) theirLock(identity string) resourcelock.Interface {
 // ourElector is an elector of ours on a lock of client-go.
 func (w *world) ourElector(identity string) runner {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: adapt.CoreLock(w.theirLock(identity)), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
+		Lock: adapt.CoreLock(
+			w.theirLock(identity),
+		), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
 		RetryPeriod: retryPeriod, ReleaseOnCancel: true, Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { w.log.note("%s leads", identity); <-ctx.Done() },
+			OnStartedLeading: func(ctx context.Context) {
+				w.log.note("%s leads", identity)
+				<-ctx.Done()
+			},
 			OnStoppedLeading: func() { w.log.note("%s stops", identity) },
 		}})
 	require.NoError(w.t, err)
@@ -76,9 +81,14 @@ func (w *world) ourElector(identity string) runner {
 // theirElector is an elector of client-go on a lock of ours.
 func (w *world) theirElector(identity string) runner {
 	elector, err := theirelection.NewLeaderElector(theirelection.LeaderElectionConfig{
-		Lock: adapt.Lock(w.ourLock(identity)), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
+		Lock: adapt.Lock(
+			w.ourLock(identity),
+		), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
 		RetryPeriod: retryPeriod, ReleaseOnCancel: true, Callbacks: theirelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { w.log.note("%s leads", identity); <-ctx.Done() },
+			OnStartedLeading: func(ctx context.Context) {
+				w.log.note("%s leads", identity)
+				<-ctx.Done()
+			},
 			OnStoppedLeading: func() { w.log.note("%s stops", identity) },
 		}})
 	require.NoError(w.t, err)
@@ -100,7 +110,8 @@ func (w *world) run(r runner) (stop func()) {
 	})
 }
 
-// One Lease is fought for by an elector of client-go on our lock, and by one of ours on client-go's lock.
+// One Lease is fought for by an elector of client-go on our lock, and by one of ours on client-go's
+// lock.
 func TestStory_ElectorsOfBothKindsShareALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -123,11 +134,16 @@ func TestStory_ElectorsOfBothKindsShareALease(t *testing.T) {
 	})
 }
 
-// What a lock answers is what the one inside does: the record to the last field, the bytes, and errors of the server.
+// What a lock answers is what the one inside does: the record to the last field, the bytes, and
+// errors of the server.
 func TestLocks_AreTheirInsides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()
-		locks := []resourcelock.Interface{adapt.Lock(w.ourLock("a")), w.theirLock("b"), adapt.Lock(adapt.CoreLock(w.theirLock("c")))}
+		locks := []resourcelock.Interface{
+			adapt.Lock(w.ourLock("a")),
+			w.theirLock("b"),
+			adapt.Lock(adapt.CoreLock(w.theirLock("c"))),
+		}
 		for n, lock := range locks {
 			record, raw, err := lock.Get(ctx)
 			require.True(t, apierrors.IsNotFound(err))
@@ -135,11 +151,14 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 			require.Nil(t, raw)
 			require.Equal(t, "default/lease", lock.Describe())
 			require.Equal(t, []string{"a", "b", "c"}[n], lock.Identity())
-			lock.RecordEvent("nobody is told")
+			lock.RecordEvent("is not recorded")
 		}
 		written := resourcelock.LeaderElectionRecord{
-			HolderIdentity: "a", LeaseDurationSeconds: 15, LeaderTransitions: 2, Strategy: "OldestEmulationVersion", PreferredHolder: "b",
-			AcquireTime: metav1.NewTime(time.Now()), RenewTime: metav1.NewTime(time.Now().Add(time.Minute)),
+			HolderIdentity: "a", LeaseDurationSeconds: 15, LeaderTransitions: 2,
+			Strategy: "OldestEmulationVersion", PreferredHolder: "b",
+			AcquireTime: metav1.NewTime(
+				time.Now(),
+			), RenewTime: metav1.NewTime(time.Now().Add(time.Minute)),
 		}
 		require.NoError(t, locks[0].Create(ctx, written))
 		require.True(t, apierrors.IsAlreadyExists(locks[1].Create(ctx, written)))
@@ -149,7 +168,11 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 		for _, lock := range locks {
 			record, raw, err := lock.Get(ctx)
 			require.NoError(t, err)
-			record.AcquireTime, record.RenewTime = local(record.AcquireTime), local(record.RenewTime)
+			record.AcquireTime, record.RenewTime = local(
+				record.AcquireTime,
+			), local(
+				record.RenewTime,
+			)
 			want := written
 			want.AcquireTime, want.RenewTime = local(want.AcquireTime), local(want.RenewTime)
 			assert.Equal(t, want, *record)
@@ -162,10 +185,18 @@ func TestLocks_AreTheirInsides(t *testing.T) {
 
 		written.HolderIdentity = "b"
 		require.NoError(t, locks[2].Update(ctx, written))
-		require.True(t, apierrors.IsConflict(locks[0].Update(ctx, written)), "somebody else was faster")
+		require.True(
+			t,
+			apierrors.IsConflict(locks[0].Update(ctx, written)),
+			"another elector was faster",
+		)
 		require.True(t, apierrors.IsConflict(locks[1].Update(ctx, written)))
 	})
 }
 
 // local is the same time, in a form that can be compared.
-func local(at metav1.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Microsecond).Local()) }
+func local(
+	at metav1.Time,
+) metav1.Time {
+	return metav1.NewTime(at.Truncate(time.Microsecond).Local())
+}

@@ -22,7 +22,7 @@ var queues = &provider{adds: map[string]int{}}
 
 func TestMain(m *testing.M) {
 	compat.SetProvider(queues)
-	utilruntime.ErrorHandlers = nil // one of them waits until a time of the world outside of the bubbles
+	utilruntime.ErrorHandlers = nil // one of them waits in real time, not in that of a bubble
 	os.Exit(m.Run())
 }
 
@@ -69,15 +69,21 @@ func (*provider) NewLongestRunningProcessorSecondsMetric(string) compat.Settable
 
 // A queue of ours under client-go's interface, with a rate limiter of client-go.
 func TestStory_QueueRetriesWithAForeignLimiter(t *testing.T) {
-	for impl, newQueue := range map[string]func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string]{
+	for impl, newQueue := range map[string]queueConstructor{
 		"ours": adapt.NewQueue[string],
-		"client-go": func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
+		"client-go": func(
+			name string, limiter workqueue.TypedRateLimiter[string],
+		) workqueue.TypedRateLimitingInterface[string] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+				workqueue.TypedRateLimitingQueueConfig[string]{Name: name})
 		},
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
+				limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+					time.Second,
+					time.Minute,
+				)
 				queue := newQueue("retries", limiter)
 				defer queue.ShutDown()
 				start := time.Now()

@@ -24,7 +24,8 @@ var (
 	}
 )
 
-// The line directives place what follows them in files of a program, shop, and of the client-go that it was swapped with.
+// The line directives place what follows them in files of a program, shop, and of the client-go
+// that it was swapped with.
 
 //line /home/me/src/shop/main.go:10
 func ofProgram() *cache.Reflector { return cache.NewReflector(unused, nil, nil, 0) }
@@ -45,8 +46,9 @@ func handsOn() *cache.Reflector {
 
 //line callsite_test.go:47
 
-// A reflector is called after the program's line, also where client-go's name for the function is between them, and an
-// informer's after the line that runs it. client-go means to do so, and finds its own line unless it is vendored.
+// A reflector is called after the program's line, also where client-go's name for the function is
+// between them, and an informer's after the line that runs it. client-go means to do so, and finds
+// its own line unless it is vendored.
 func TestDifference_ReflectorIsNamedAfterTheProgram(t *testing.T) {
 	require.Equal(t, "shop/main.go:10", ofProgram().Name())
 	require.Equal(t, "shop/main.go:20", ofSwappedProgram().Name())

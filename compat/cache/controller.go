@@ -4,51 +4,56 @@ package cache
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clientfeatures "k8s.io/client-go/features"
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
 )
 
-// ProcessFunc consumes what is popped from a queue.
+// ProcessFunc consumes the items of a queue.
 type ProcessFunc func(obj any, isInInitialList bool) error
 
-// ShouldResyncFunc says whether a resync is due.
+// ShouldResyncFunc reports whether a resync is due.
 type ShouldResyncFunc func() bool
 
-// Config says what a Controller moves from where to where. Queue, ListerWatcher and Process are required.
+// Config configures a Controller. Queue, ListerWatcher and Process are required.
 //
 // Source: tools/cache/controller.go Config
 type Config struct {
-	// Queue stands between the reflector and Process.
+	// Queue holds the changes between the reflector and Process.
 	Queue
-	// ListerWatcher is where the objects come from.
+	// ListerWatcher lists and watches the collection.
 	ListerWatcher
 
-	// Process is given what is popped from Queue, by one goroutine.
+	// Process consumes the items of Queue, in one goroutine.
 	Process ProcessFunc
-	// ProcessBatch, if set and if Queue is a QueueWithBatch, is given what is popped together, unless the feature gate
-	// InOrderInformersBatchProcess is off.
+	// ProcessBatch, if set and if Queue is a QueueWithBatch, consumes batches, unless the feature
+	// gate InOrderInformersBatchProcess is off.
 	ProcessBatch ProcessBatchFunc
 
-	// ObjectType is an example of the objects: others are not accepted. nil accepts any.
+	// ObjectType is an example of the objects. Objects of other types are rejected; nil accepts
+	// any.
 	ObjectType runtime.Object
 	// ObjectDescription replaces the name of ObjectType in messages.
 	ObjectDescription string
 
-	// FullResyncPeriod is how often ShouldResync is asked; 0 is never.
+	// FullResyncPeriod is the time between two calls of ShouldResync; 0 means never.
 	FullResyncPeriod time.Duration
-	// MinWatchTimeout is the least time after which the server is asked to end a watch; five minutes at least.
+	// MinWatchTimeout is the least time after which the server is asked to end a watch; five
+	// minutes at least.
 	MinWatchTimeout time.Duration
-	// ShouldResync says whether Queue.Resync is called; nil is always.
+	// ShouldResync decides whether Queue.Resync is called; nil means always.
 	ShouldResync ShouldResyncFunc
 
-	// WatchErrorHandler is told why listing or watching failed.
+	// WatchErrorHandler is called with each error of listing or watching.
 	WatchErrorHandler WatchErrorHandler
-	// WatchErrorHandlerWithContext is told if WatchErrorHandler is nil.
+	// WatchErrorHandlerWithContext is used if WatchErrorHandler is nil.
 	WatchErrorHandlerWithContext WatchErrorHandlerWithContext
 
 	// WatchListPageSize is the page size of each LIST; 0 leaves it to the reflector.
@@ -63,7 +68,7 @@ type Controller interface {
 	RunWithContext(ctx context.Context)
 	// Run is RunWithContext until stopCh is closed.
 	Run(stopCh <-chan struct{})
-	// HasSynced is the queue's: true once the first list was processed.
+	// HasSynced is the queue's HasSynced: true once the first list was processed.
 	HasSynced() bool
 	// HasSyncedChecker returns HasSynced as a channel.
 	HasSyncedChecker() DoneChecker
@@ -79,38 +84,79 @@ func New(c *Config) Controller {
 	if handler == nil {
 		handler = c.WatchErrorHandlerWithContext
 	}
-	return controller{informer.NewController(&informer.Config{
-		Queue:             c.Queue,
-		ListerWatcher:     ToListerWatcherWithContext(c.ListerWatcher),
-		Process:           PopProcessFunc(c.Process),
-		ProcessBatch:      c.ProcessBatch,
-		ObjectType:        c.ObjectType,
-		ObjectDescription: c.ObjectDescription,
-		FullResyncPeriod:  c.FullResyncPeriod,
+	return newController(*c, reflector.Options{
+		TypeDescription:   c.ObjectDescription,
+		ResyncPeriod:      c.FullResyncPeriod,
 		ShouldResync:      c.ShouldResync,
 		WatchErrorHandler: coreHandler(handler),
-		Reflector: reflector.Options{
-			WatchListPageSize: c.WatchListPageSize,
-			MinWatchTimeout:   c.MinWatchTimeout,
-		},
-		Prepare: prepare,
-	})}
+		WatchListPageSize: c.WatchListPageSize,
+		MinWatchTimeout:   c.MinWatchTimeout,
+	})
 }
 
-// controller is a Controller of the core under client-go's method names.
-type controller struct{ core informer.Controller }
+// controller is a Controller of the core whose reflector is made when it runs.
+type controller struct {
+	config     Config
+	options    reflector.Options
+	relistLost bool // the store lacks the changes that Process fails on
+
+	mu        sync.Mutex
+	reflector *reflector.Reflector // nil before the run
+}
+
+func newController(config Config, options reflector.Options) *controller {
+	return &controller{config: config, options: options}
+}
 
 // RunWithContext implements Controller.
-func (c controller) RunWithContext(ctx context.Context) { c.core.Run(ctx) }
+func (c *controller) RunWithContext(ctx context.Context) {
+	loop := c.start()
+	if loop == nil {
+		utilruntime.HandleErrorWithContext(ctx, nil,
+			"The controller has been started already; it runs once")
+		return
+	}
+	loop.Run(ctx)
+}
+
+// start makes the loop. It returns nil if the controller was started before.
+func (c *controller) start() *informer.Controller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reflector != nil {
+		return nil
+	}
+	lw := ToListerWatcherWithContext(c.config.ListerWatcher)
+	c.reflector = newReflector(lw, c.config.ObjectType, c.config.Queue, c.options)
+	loop := &informer.Controller{
+		Reflector:  c.reflector,
+		Queue:      c.config.Queue,
+		Process:    PopProcessFunc(c.config.Process),
+		RelistLost: c.relistLost,
+	}
+	if enabled(clientfeatures.InOrderInformersBatchProcess) {
+		loop.ProcessBatch = c.config.ProcessBatch
+	}
+	return loop
+}
 
 // Run implements Controller.
-func (c controller) Run(stopCh <-chan struct{}) { c.core.Run(wait.ContextForChannel(stopCh)) }
+func (c *controller) Run(stopCh <-chan struct{}) {
+	c.RunWithContext(wait.ContextForChannel(stopCh))
+}
 
 // HasSynced implements Controller.
-func (c controller) HasSynced() bool { return c.core.HasSynced() }
+func (c *controller) HasSynced() bool { return c.config.Queue.HasSynced() }
 
 // HasSyncedChecker implements Controller.
-func (c controller) HasSyncedChecker() DoneChecker { return c.core.HasSyncedChecker() }
+func (c *controller) HasSyncedChecker() DoneChecker { return c.config.Queue.HasSyncedChecker() }
 
 // LastSyncResourceVersion implements Controller.
-func (c controller) LastSyncResourceVersion() string { return c.core.LastSyncResourceVersion() }
+func (c *controller) LastSyncResourceVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reflector == nil {
+		return ""
+	}
+	return c.reflector.LastSyncResourceVersion()
+}

@@ -24,7 +24,9 @@ func TestStory_ControllerOnDeltaFIFO(t *testing.T) {
 		defer source.Shutdown()
 		source.Add(pod("a", 0))
 		store := cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc)
-		fifo := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true})
+		fifo := cache.NewDeltaFIFOWithOptions(
+			cache.DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true},
+		)
 		var seen log
 		controller := cache.New(&cache.Config{
 			Queue:         fifo,
@@ -57,7 +59,9 @@ func TestStory_ControllerOnDeltaFIFO(t *testing.T) {
 // The handler without a context wins, as the comment in client-go's Config has it.
 func TestConfig_WatchErrorHandlers(t *testing.T) {
 	broken := &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no list today") },
+		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			return nil, errors.New("no list today")
+		},
 	}
 	var seen log
 	old := func(*cache.Reflector, error) { seen.note("old") }
@@ -68,7 +72,11 @@ func TestConfig_WatchErrorHandlers(t *testing.T) {
 		{WatchErrorHandler: old, WatchErrorHandlerWithContext: young},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			config.Queue = cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), nil)
+			config.Queue = cache.NewRealFIFO(
+				cache.MetaNamespaceKeyFunc,
+				cache.NewStore(cache.MetaNamespaceKeyFunc),
+				nil,
+			)
 			config.ListerWatcher = cache.ToListWatcherWithWatchListSemantics(broken, refuser{})
 			config.Process = func(any, bool) error { return nil }
 			defer run(cache.New(&config))()

@@ -26,10 +26,16 @@ type ways struct {
 
 func (s *ways) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	s.lists++
-	return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*pod("a", 7)}}, nil
+	return &v1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "7"},
+		Items:    []v1.Pod{*pod("a", 7)},
+	}, nil
 }
 
-func (s *ways) WatchWithContext(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+func (s *ways) WatchWithContext(
+	ctx context.Context,
+	_ metav1.ListOptions,
+) (watch.Interface, error) {
 	return s.watch(ctx)
 }
 
@@ -37,14 +43,20 @@ func (s *ways) List(metav1.ListOptions) (runtime.Object, error)   { panic("witho
 func (s *ways) Watch(metav1.ListOptions) (watch.Interface, error) { panic("without context") }
 func (s *ways) IsWatchListSemanticsUnSupported() bool             { return true }
 
-// onBoth runs test with a constructor of each implementation, of what lists and watches s until its context is done.
-func onBoth(t *testing.T, test func(t *testing.T, ours bool, run func(ctx context.Context, s *ways))) {
+// onBoth runs test with a constructor of each implementation, of what lists and watches s until its
+// context is done.
+func onBoth(
+	t *testing.T,
+	test func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)),
+) {
 	for name, run := range map[string]func(ctx context.Context, s *ways){
 		"ours": func(ctx context.Context, s *ways) {
-			cache.NewReflector(s, &v1.Pod{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0).RunWithContext(ctx)
+			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+			cache.NewReflector(s, &v1.Pod{}, store, 0).RunWithContext(ctx)
 		},
 		"client-go": func(ctx context.Context, s *ways) {
-			clientgo.NewReflector(s, &v1.Pod{}, clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), 0).RunWithContext(ctx)
+			store := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
+			clientgo.NewReflector(s, &v1.Pod{}, store, 0).RunWithContext(ctx)
 		},
 	} {
 		t.Run("impl="+name, func(t *testing.T) {
@@ -76,7 +88,7 @@ func TestDifference_AWatchsContextEndsWithIt(t *testing.T) {
 	})
 }
 
-// A watch function that does not notice the end of its context keeps nobody waiting.
+// A watch function that does not notice the end of its context does not delay the stop.
 func TestDifference_ABlockedWatchFunctionIsNotWaitedFor(t *testing.T) {
 	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
 		release := make(chan struct{})
@@ -112,13 +124,18 @@ func TestDifference_AControllerRunsOnce(t *testing.T) {
 		},
 		"client-go": func(s *ways) controller {
 			_, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{
-				ListerWatcher: s, ObjectType: &v1.Pod{}, Handler: clientgo.ResourceEventHandlerFuncs{},
+				ListerWatcher: s, ObjectType: &v1.Pod{},
+				Handler: clientgo.ResourceEventHandlerFuncs{},
 			})
 			return c
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &ways{watch: func(context.Context) (watch.Interface, error) { return watch.NewFake(), nil }}
+			s := &ways{
+				watch: func(context.Context) (watch.Interface, error) {
+					return watch.NewFake(), nil
+				},
+			}
 			c := newController(s)
 			for range 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -199,7 +216,8 @@ func TestDifference_IndexersAreCopied(t *testing.T) {
 	ours := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 	theirIndexers := clientgo.Indexers{}
 	theirs := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, theirIndexers)
-	indexers["later"], theirIndexers["later"] = cache.MetaNamespaceIndexFunc, clientgo.MetaNamespaceIndexFunc
+	indexers["later"] = cache.MetaNamespaceIndexFunc
+	theirIndexers["later"] = clientgo.MetaNamespaceIndexFunc
 	_, err := ours.ByIndex("later", "ns")
 	require.Error(t, err)
 	_, err = theirs.ByIndex("later", "ns")
@@ -208,7 +226,9 @@ func TestDifference_IndexersAreCopied(t *testing.T) {
 
 // A program may use the value although there is an error.
 func TestMetaNamespaceIndexFunc_BesideAnError(t *testing.T) {
-	for _, obj := range []any{nil, 7, "text", cache.DeletedFinalStateUnknown{Key: "ns/a"}, pod("a", 1)} {
+	for _, obj := range []any{
+		nil, 7, "text", cache.DeletedFinalStateUnknown{Key: "ns/a"}, pod("a", 1),
+	} {
 		got, err := cache.MetaNamespaceIndexFunc(obj)
 		want, wantErr := clientgo.MetaNamespaceIndexFunc(obj)
 		require.Equal(t, want, got, "%v", obj)

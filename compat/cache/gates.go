@@ -4,89 +4,119 @@ package cache
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 )
 
-// The feature gates of client-go for informers are read at the same times as in client-go: most
-// when an informer starts to run. Until then a program may replace all gates; client-go reports an
-// error if a gate was read earlier.
+// The feature gates of client-go are read where client-go reads them, most of them when an informer
+// starts: a program may replace all gates until the first read, and gets a warning after that.
 
-// enabled reads one gate. Like client-go it panics if the program replaced the gates without this
-// one.
+// enabled reads one gate. Like client-go it panics if the program has replaced the gates and left
+// this one out.
 func enabled(gate clientfeatures.Feature) bool {
 	return clientfeatures.FeatureGates().Enabled(gate)
 }
 
-// useWatchList reports whether the first list may be a stream.
+// useWatchList reports whether a first list may be a stream.
 func useWatchList() *bool {
 	use := enabled(clientfeatures.WatchListClient)
 	return &use
 }
 
-// hideResourceVersion reports whether stores must not report their resourceVersion: without
-// AtomicFIFO a list arrives object by object.
+// hideResourceVersion reports whether stores have no resourceVersion: without AtomicFIFO a list
+// arrives object by object.
 func hideResourceVersion() bool { return !enabled(clientfeatures.AtomicFIFO) }
 
-// queueOptions makes the queue of an informer.
+// newQueue makes the queue of an informer.
 //
-//	InOrderInformers           a RealFIFO; else a DeltaFIFO, which the other two say nothing about
-//	AtomicFIFO                 a list, and a resync, is one delta; else it is one for each object
-//	UnlockWhileProcessingFIFO  the reflector writes while the handler runs; only with AtomicFIFO
+//	InOrderInformers           a RealFIFO; otherwise a DeltaFIFO, which ignores the other gates
+//	AtomicFIFO                 a list, and a resync, is one delta; otherwise one for each object
+//	UnlockWhileProcessingFIFO  the reflector can add changes while others are processed; for an
+//	                           atomic queue only
 //
 // Source: tools/cache/controller.go newQueueFIFO
-func queueOptions(exampleObject any, identifier InformerNameAndResource,
-	provider InformerMetricsProvider) informer.QueueOptions {
-	return informer.QueueOptions{NewQueue: func(
-		logger klog.Logger, known Store, reached informer.ReachedFunc,
-	) informer.VersionedQueue {
-		if !enabled(clientfeatures.InOrderInformers) {
-			return newDeltaFIFO(DeltaFIFOOptions{
-				Logger:                &logger,
-				Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
-				KnownObjects:          known,
-				EmitDeltaTypeReplaced: true,
-			}, reached)
-		}
-		options := RealFIFOOptions{
-			Logger:          &logger,
-			Name:            fmt.Sprintf("RealFIFO %T", exampleObject),
-			Identifier:      identifier,
-			MetricsProvider: provider,
-		}
-		if enabled(clientfeatures.AtomicFIFO) {
-			options.AtomicEvents = true
-			options.UnlockWhileProcessing = enabled(clientfeatures.UnlockWhileProcessingFIFO)
-			options.EmitDeltaTypeBookmark = true
-		} else {
-			options.KnownObjects = known
-		}
-		return newRealFIFO(options, reached)
-	}}
+func newQueue(
+	logger klog.Logger, exampleObject any, known Store, reached informer.ReachedFunc,
+	identifier InformerNameAndResource, provider InformerMetricsProvider,
+) versionedQueue {
+	if !enabled(clientfeatures.InOrderInformers) {
+		return newDeltaFIFO(DeltaFIFOOptions{
+			Logger:                &logger,
+			Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
+			KnownObjects:          known,
+			EmitDeltaTypeReplaced: true,
+		}, reached)
+	}
+	options := RealFIFOOptions{
+		Logger:          &logger,
+		Name:            fmt.Sprintf("RealFIFO %T", exampleObject),
+		Identifier:      identifier,
+		MetricsProvider: provider,
+	}
+	if enabled(clientfeatures.AtomicFIFO) {
+		options.AtomicEvents = true
+		options.UnlockWhileProcessing = enabled(clientfeatures.UnlockWhileProcessingFIFO)
+		options.EmitDeltaTypeBookmark = true
+	} else {
+		options.KnownObjects = known
+	}
+	return newRealFIFO(options, reached)
 }
 
-// prepare sets the options that are known only when an informer runs.
-func prepare(c *informer.Config) {
-	c.Reflector.Name = cmp.Or(callsite(), c.Reflector.Name)
-	c.Reflector.UseWatchList = useWatchList()
-	c.Reflector.Verify = verifyStream(c.ListerWatcher)
-	c.Reflector.Metrics = reflectorMetrics()
-	if !enabled(clientfeatures.InOrderInformersBatchProcess) {
-		c.ProcessBatch = nil
+// versionedQueue is a DeltaFIFO or a RealFIFO.
+type versionedQueue = informer.VersionedQueue
+
+// unbatched is a RealFIFO without PopBatch, for an informer whose gate InOrderInformersBatchProcess
+// is off.
+type unbatched struct {
+	versionedQueue
+	reflector.BookmarkStore
+}
+
+func withBatchGate(queue versionedQueue) versionedQueue {
+	bookmarks, ok := queue.(reflector.BookmarkStore)
+	if !ok || enabled(clientfeatures.InOrderInformersBatchProcess) {
+		return queue
 	}
+	return unbatched{queue, bookmarks}
+}
+
+// newReflector makes the reflector of an informer or a controller that starts.
+func newReflector(
+	lw reflector.ListerWatcher, expectedType any, queue reflector.Store, options reflector.Options,
+) *reflector.Reflector {
+	options.Name = cmp.Or(callsite(), options.Name)
+	options.UseWatchList = useWatchList()
+	options.Verify = verifyStream(lw)
+	options.Metrics = reflectorMetrics()
+	return reflector.New(lw, expectedType, queue, options)
 }
 
 // sharedController is the result of a shared informer's GetController.
-type sharedController struct{ controller }
+type sharedController struct{ informer core }
+
+// Run is a no-op. The informer's own Run runs the controller.
+func (sharedController) Run(<-chan struct{}) {}
+
+// RunWithContext is a no-op.
+func (sharedController) RunWithContext(context.Context) {}
+
+// HasSynced implements Controller.
+func (c sharedController) HasSynced() bool { return c.informer.HasSynced() }
+
+// HasSyncedChecker implements Controller.
+func (c sharedController) HasSyncedChecker() DoneChecker { return c.informer.HasSyncedChecker() }
 
 // LastSyncResourceVersion implements Controller.
 func (c sharedController) LastSyncResourceVersion() string {
 	if !enabled(clientfeatures.InformerResourceVersion) {
 		return ""
 	}
-	return c.controller.LastSyncResourceVersion()
+	return c.informer.LastSyncResourceVersion()
 }

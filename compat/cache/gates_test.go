@@ -48,25 +48,36 @@ type subject struct {
 		LastStoreSyncResourceVersion() string
 	}
 	controller interface{ LastSyncResourceVersion() string }
-	queue      string // its name, if the informer has the method
+	queue      string // its name, if the informer reports it
 	run        func(context.Context)
 }
 
 const resyncPeriod = 10 * time.Minute
 
-// subjects makes informers of both kinds for both implementations: the simple one resyncs its
-// handler, the shared one does not.
-var subjects = map[string][2]func(lw cache.ListerWatcher,
-	handler cache.ResourceEventHandler) subject{
+// subjects makes informers of both kinds on both sides: the simple one resyncs its handler, the
+// shared one does not.
+var subjects = map[string][2]func(cache.ListerWatcher, cache.ResourceEventHandler) subject{
 	"simple": {
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lw,
-				ObjectType: &v1.Pod{}, Handler: handler, ResyncPeriod: resyncPeriod})
+			s, c := cache.NewInformerWithOptions(
+				cache.InformerOptions{
+					ListerWatcher: lw,
+					ObjectType:    &v1.Pod{},
+					Handler:       handler,
+					ResyncPeriod:  resyncPeriod,
+				},
+			)
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 		func(lw cache.ListerWatcher, handler cache.ResourceEventHandler) subject {
-			s, c := clientgo.NewInformerWithOptions(clientgo.InformerOptions{ListerWatcher: lw,
-				ObjectType: &v1.Pod{}, Handler: handler, ResyncPeriod: resyncPeriod})
+			s, c := clientgo.NewInformerWithOptions(
+				clientgo.InformerOptions{
+					ListerWatcher: lw,
+					ObjectType:    &v1.Pod{},
+					Handler:       handler,
+					ResyncPeriod:  resyncPeriod,
+				},
+			)
 			return subject{s, c, c.HasSyncedChecker().Name(), c.RunWithContext}
 		},
 	},
@@ -92,8 +103,8 @@ func describe(obj any) string {
 	return name(obj)
 }
 
-// gatedStory returns the notifications of a handler after a list, changes, a relist, a bookmark, a
-// resync and another relist, with the content of the store at each of them.
+// gatedStory returns the calls of a handler for a list, changes, a relist, a bookmark, a resync and
+// another relist, each with the content of the store at that moment.
 func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()
@@ -106,8 +117,13 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 			seen.note("%s %s", what, describe(obj))
 			return
 		}
-		seen.note("%s %s, stored are %v, at %q", what, describe(obj), slices.Sorted(
-			slices.Values(s.store.ListKeys())), s.store.LastStoreSyncResourceVersion())
+		seen.note(
+			"%s %s, stored are %v, at %q",
+			what,
+			describe(obj),
+			slices.Sorted(slices.Values(s.store.ListKeys())),
+			s.store.LastStoreSyncResourceVersion(),
+		)
 	}
 	handler := cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -132,8 +148,11 @@ func gatedStory(t *testing.T, kind string, side int, set func()) []string {
 	}()
 	settle := func() {
 		synctest.Wait()
-		seen.note("-- store at %q, reflector at %q", s.store.LastStoreSyncResourceVersion(),
-			s.controller.LastSyncResourceVersion())
+		seen.note(
+			"-- store at %q, reflector at %q",
+			s.store.LastStoreSyncResourceVersion(),
+			s.controller.LastSyncResourceVersion(),
+		)
 	}
 	settle()
 	source.Modify(pod("a", 0))
@@ -185,8 +204,8 @@ func TestDifference_DeltaFIFOReportsWhatIsComplete(t *testing.T) {
 	}
 }
 
-// For all gates, an informer delivers the same notifications as client-go's, in the same order and
-// with the same content of the store.
+// With any gates, an informer makes the same calls as client-go's, in the same order, with the
+// store in the same state.
 func TestGates_AsInClientGo(t *testing.T) {
 	distinct := map[string]bool{}
 	for settings := range 1 << len(gates) {
@@ -203,8 +222,11 @@ func TestGates_AsInClientGo(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						stories[side] = gatedStory(t, kind, side, func() {
 							for _, gate := range off {
-								featurestesting.SetFeatureDuringTest(t,
-									clientfeatures.Feature(gate), false)
+								featurestesting.SetFeatureDuringTest(
+									t,
+									clientfeatures.Feature(gate),
+									false,
+								)
 							}
 						})
 					})
@@ -213,18 +235,24 @@ func TestGates_AsInClientGo(t *testing.T) {
 				distinct[ours] = true
 				if slices.Contains(off, string(clientfeatures.InOrderInformers)) {
 					// TestDifference_DeltaFIFOReportsWhatIsComplete has this difference.
-					ours, theirs = storeVersion.ReplaceAllString(ours, ""),
-						storeVersion.ReplaceAllString(theirs, "")
+					ours, theirs = storeVersion.ReplaceAllString(
+						ours,
+						"",
+					), storeVersion.ReplaceAllString(
+						theirs,
+						"",
+					)
 				}
 				require.Equal(t, theirs, ours)
 			})
 		}
 	}
-	assert.Len(t, distinct, 13, "the gates show, all but UnlockWhileProcessingFIFO")
+	assert.Len(t, distinct, 13, "all gates have an effect, except UnlockWhileProcessingFIFO")
 }
 
-// The reflector continues while a handler runs only if three gates are enabled. Otherwise it waits
-// for a lock, which a bubble does not count as blocked, so this test runs in real time.
+// The reflector continues during a handler's call only if three gates are on. Otherwise it waits
+// for a lock. A bubble's time does not advance while a goroutine waits for a lock, so this test
+// runs in real time.
 func TestGates_UnlockWhileProcessing(t *testing.T) {
 	for _, off := range []clientfeatures.Feature{
 		"", clientfeatures.UnlockWhileProcessingFIFO, clientfeatures.AtomicFIFO,
@@ -241,7 +269,8 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 				var s subject
 				wentOn := make(chan bool, 1)
 				hasSecond := func() bool { return s.controller.LastSyncResourceVersion() == "2" }
-				s = subjects["simple"][side](source,
+				s = subjects["simple"][side](
+					source,
 					cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(obj any, initial bool) {
 						if !initial {
 							return
@@ -250,10 +279,11 @@ func TestGates_UnlockWhileProcessing(t *testing.T) {
 						if off == "" {
 							wentOn <- assert.Eventually(t, hasSecond, time.Minute, time.Millisecond)
 						} else {
-							wentOn <- !assert.Never(t, hasSecond, 20*time.Millisecond,
-								time.Millisecond)
+							wentOn <- !assert.Never(
+								t, hasSecond, 20*time.Millisecond, time.Millisecond)
 						}
-					}})
+					}},
+				)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() {
@@ -278,8 +308,11 @@ func TestGates_ProcessBatch(t *testing.T) {
 			source.Add(pod("b", 0))
 			var seen log
 			controller := cache.New(&cache.Config{
-				Queue: cache.NewRealFIFO(cache.MetaNamespaceKeyFunc,
-					cache.NewStore(cache.MetaNamespaceKeyFunc), nil),
+				Queue: cache.NewRealFIFO(
+					cache.MetaNamespaceKeyFunc,
+					cache.NewStore(cache.MetaNamespaceKeyFunc),
+					nil,
+				),
 				ListerWatcher: source,
 				Process:       func(any, bool) error { seen.note("one"); return nil },
 				ProcessBatch: func(deltas []cache.Delta, _ bool) error {
@@ -299,7 +332,7 @@ func TestGates_ProcessBatch(t *testing.T) {
 	}
 }
 
-// Stores without an informer do not report their resourceVersion either, as soon as the gate is
+// The stores of NewStore and NewThreadSafeStore have no resourceVersion either while the gate is
 // off.
 func TestGates_StoreResourceVersion(t *testing.T) {
 	threadSafe := cache.NewThreadSafeStore(nil, nil)
@@ -309,15 +342,19 @@ func TestGates_StoreResourceVersion(t *testing.T) {
 		s.Bookmark("7")
 	}
 	at := func() []string {
-		return []string{threadSafe.LastStoreSyncResourceVersion(),
-			theirs.LastStoreSyncResourceVersion(), store.LastStoreSyncResourceVersion()}
+		return []string{
+			threadSafe.LastStoreSyncResourceVersion(),
+			theirs.LastStoreSyncResourceVersion(),
+			store.LastStoreSyncResourceVersion(),
+		}
 	}
 	require.Equal(t, []string{"7", "7", "7"}, at())
 	featurestesting.SetFeatureDuringTest(t, clientfeatures.AtomicFIFO, false)
 	require.Equal(t, []string{"", "", ""}, at())
 }
 
-// The gate for a streaming first list is read when an informer runs, and when a reflector is made.
+// Whether the first list may be a stream is asked when an informer runs, and when a reflector is
+// made.
 func TestGates_WatchListClient(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		for _, kind := range []string{"shared", "simple", "reflector"} {
@@ -330,8 +367,12 @@ func TestGates_WatchListClient(t *testing.T) {
 				}
 				featurestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, on)
 				if kind == "reflector" {
-					run = cache.NewReflector(&server, &v1.Pod{}, &cache.FakeCustomStore{},
-						0).RunWithContext
+					run = cache.NewReflector(
+						&server,
+						&v1.Pod{},
+						&cache.FakeCustomStore{},
+						0,
+					).RunWithContext
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

@@ -4,35 +4,32 @@ package cache
 
 import "example.com/informerstack/informer"
 
-// Who is told what changes. Each is the type of package informer.
+// Handlers. Each type is that of package informer.
 type (
-	// ResourceEventHandler is told what changes in an informer's store.
+	// ResourceEventHandler is notified of changes of an informer's store.
 	ResourceEventHandler = informer.ResourceEventHandler
-	// ResourceEventHandlerFuncs is a handler made of functions.
+	// ResourceEventHandlerFuncs is a handler of functions.
 	ResourceEventHandlerFuncs = informer.ResourceEventHandlerFuncs
-	// ResourceEventHandlerDetailedFuncs is one that knows the initial list.
+	// ResourceEventHandlerDetailedFuncs is a handler of functions, of which AddFunc gets
+	// isInInitialList.
 	ResourceEventHandlerDetailedFuncs = informer.ResourceEventHandlerDetailedFuncs
-	// FilteringResourceEventHandler shows a handler some of the objects only.
+	// FilteringResourceEventHandler notifies a handler of some of the objects only.
 	FilteringResourceEventHandler = informer.FilteringResourceEventHandler
-	// HandlerOptions adapts how an informer treats one handler.
+	// HandlerOptions configures one handler of an informer.
 	HandlerOptions = informer.HandlerOptions
 
-	// Object is what a typed handler needs of an object.
+	// Object is the constraint of typed handlers.
 	Object = informer.Object
 	// TypedResourceEventHandler is a handler for objects of one type.
 	TypedResourceEventHandler[T Object] = informer.TypedResourceEventHandler[T]
-	// TypedResourceEventHandlerFuncs is a typed handler made of functions.
+	// TypedResourceEventHandlerFuncs is a typed handler of functions.
 	TypedResourceEventHandlerFuncs[T Object] = informer.TypedResourceEventHandlerFuncs[T]
-	// TypedResourceEventHandlerDetailedFuncs is one that knows the initial list.
-	TypedResourceEventHandlerDetailedFuncs[T Object] = informer.TypedResourceEventHandlerDetailedFuncs[T]
-	// TypedFilteringResourceEventHandler shows a typed handler some of the objects only.
-	TypedFilteringResourceEventHandler[T Object] = informer.TypedFilteringResourceEventHandler[T]
-	// DeletedObject is an object that is gone.
+	// DeletedObject is a deleted object.
 	DeletedObject[T Object] = informer.DeletedObject[T]
 )
 
-// ResourceEventHandlerRegistration is the handle of an added handler. Informers made here return the one of package
-// informer, whose Status says how far behind the handler is.
+// ResourceEventHandlerRegistration is the handle of an added handler. The informers of this package
+// return that of package informer, whose Status reports the handler's backlog.
 //
 // Source: tools/cache/shared_informer.go ResourceEventHandlerRegistration
 type ResourceEventHandlerRegistration interface {

@@ -19,13 +19,23 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// One handler may be added twice: it is told everything twice, and each registration is removed alone.
+// If one handler is added twice, it gets each call twice, and each registration is removed alone.
 func TestHandlers_OneAddedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
 		defer source.Shutdown()
-		i, other := cache.NewSharedInformer(source, &v1.Pod{}, 0), cache.NewSharedInformer(source, &v1.Pod{}, 0)
-		count := func() int { return len(i.(interface{ Status() informer.Status }).Status().Handlers) }
+		i, other := cache.NewSharedInformer(
+			source,
+			&v1.Pod{},
+			0,
+		), cache.NewSharedInformer(
+			source,
+			&v1.Pod{},
+			0,
+		)
+		count := func() int {
+			return len(i.(interface{ Status() informer.Status }).Status().Handlers)
+		}
 		var seen log
 		handler := seen.handler()
 		first, err := i.AddEventHandler(handler)
@@ -54,8 +64,8 @@ func TestHandlers_OneAddedTwice(t *testing.T) {
 	})
 }
 
-// Handlers come and go by the hundred while objects change and the informer stops. Each one hears a true story: an object is
-// added before it is updated or deleted, and nobody is left behind.
+// Hundreds of handlers are added and removed while objects change and the informer stops. Each gets
+// consistent calls: an object is added before it is updated or deleted. No goroutine stays behind.
 func TestHandlers_ComeAndGoByTheHundred(t *testing.T) {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()
@@ -98,7 +108,7 @@ func TestHandlers_ComeAndGoByTheHundred(t *testing.T) {
 	require.True(t, i.IsStopped())
 }
 
-// trueStory is a handler that knows what it may be told.
+// trueStory returns a handler that checks that its calls are consistent.
 func trueStory(t *testing.T) cache.ResourceEventHandler {
 	known := map[string]bool{}
 	return cache.ResourceEventHandlerFuncs{
@@ -106,7 +116,9 @@ func trueStory(t *testing.T) cache.ResourceEventHandler {
 			assert.False(t, known[obj.(*v1.Pod).Name], "added twice")
 			known[obj.(*v1.Pod).Name] = true
 		},
-		UpdateFunc: func(_, obj any) { assert.True(t, known[obj.(*v1.Pod).Name], "updated before it was added") },
+		UpdateFunc: func(_, obj any) {
+			assert.True(t, known[obj.(*v1.Pod).Name], "updated before it was added")
+		},
 		DeleteFunc: func(obj any) {
 			key, err := cache.DeletionHandlingObjectToName(obj)
 			assert.NoError(t, err)

@@ -16,49 +16,62 @@ import (
 //
 // Source: tools/cache/controller.go InformerOptions
 type InformerOptions struct {
-	// Logger is used for what concerns the queue; nil means klog.Background().
+	// Logger is the queue's logger; nil means klog.Background().
 	Logger *klog.Logger
-	// ListerWatcher is where the objects come from.
+	// ListerWatcher lists and watches the collection.
 	ListerWatcher ListerWatcher
-	// ObjectType is an example of the objects: others are not accepted. nil accepts any.
+	// ObjectType is an example of the objects. Objects of other types are rejected; nil accepts
+	// any.
 	ObjectType runtime.Object
-	// Handler is told what changes.
+	// Handler is notified of changes. It may be nil.
 	Handler ResourceEventHandler
-	// ResyncPeriod is how often the store is replayed to Handler; 0 is never.
+	// ResyncPeriod is the time between two replays of the store to Handler; 0 means never.
 	ResyncPeriod time.Duration
-	// MinWatchTimeout is the least time after which the server is asked to end a watch; five minutes at least.
+	// MinWatchTimeout is the least time after which the server is asked to end a watch; five
+	// minutes at least.
 	MinWatchTimeout time.Duration
 	// Indexers are the store's indexes: the store is then an Indexer.
 	Indexers Indexers
-	// Transform changes each received object before it is kept.
+	// Transform changes each received object once, before it is stored.
 	Transform TransformFunc
-	// Identifier names the informer in metrics. There are none unless it is reserved.
+	// Identifier names the informer in metrics. Without a reserved one there are no metrics.
 	Identifier InformerNameAndResource
 	// InformerMetricsProvider makes the metrics; nil means the one of SetInformerMetricsProvider.
 	InformerMetricsProvider InformerMetricsProvider
 }
 
-// NewInformerWithOptions returns a store, which is for reading, and the Controller that fills it. The handler is called by
-// the goroutine that fills it.
+// NewInformerWithOptions returns a store, and the Controller that fills it while it runs. Callers
+// may only read the store.
+//
+// The goroutine that fills the store also calls the handler: a slow handler delays the store, and
+// its panic passes through the Controller's Run. A SharedInformer isolates its handlers.
 //
 // Source: tools/cache/controller.go NewInformerWithOptions
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
-	s, core := informer.NewInformerWithOptions(informer.InformerOptions{
-		Logger:        options.Logger,
-		ListerWatcher: ToListerWatcherWithContext(options.ListerWatcher),
+	logger := klog.Background()
+	if options.Logger != nil {
+		logger = *options.Logger
+	}
+	if options.Handler == nil {
+		options.Handler = ResourceEventHandlerFuncs{}
+	}
+	indexer := NewIndexer(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
+		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
+	process, processBatch := informer.ProcessDeltas(indexer, options.Handler)
+	c := newController(Config{
+		Queue: newQueue(logger, options.ObjectType, indexer, nil,
+			options.Identifier, options.InformerMetricsProvider),
+		ListerWatcher: options.ListerWatcher,
 		ObjectType:    options.ObjectType,
-		Handler:       options.Handler,
-		ResyncPeriod:  options.ResyncPeriod,
-		Indexers:      options.Indexers,
-		Transform:     options.Transform,
-		Reflector: reflector.Options{
-			MinWatchTimeout: options.MinWatchTimeout,
-		},
-		QueueOptions: queueOptions(options.ObjectType, options.Identifier, options.InformerMetricsProvider),
-		StoreMetrics: storeMetrics(options.Identifier, options.InformerMetricsProvider),
-		Prepare:      prepare,
+		Process:       ProcessFunc(process),
+		ProcessBatch:  processBatch,
+	}, reflector.Options{
+		ResyncPeriod:    options.ResyncPeriod,
+		MinWatchTimeout: options.MinWatchTimeout,
+		Transform:       options.Transform,
 	})
-	return newCache(s), controller{core}
+	c.relistLost = true
+	return indexer, c
 }
 
 // NewInformer is NewInformerWithOptions without options.
@@ -66,7 +79,9 @@ func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
 // Deprecated: use NewInformerWithOptions.
 //
 // Source: tools/cache/controller.go NewInformer
-func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler) (Store, Controller) {
+func NewInformer(
+	lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler,
+) (Store, Controller) {
 	return NewTransformingInformer(lw, objType, resyncPeriod, h, nil)
 }
 
@@ -75,7 +90,10 @@ func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Dur
 // Deprecated: use NewInformerWithOptions.
 //
 // Source: tools/cache/controller.go NewIndexerInformer
-func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers) (Indexer, Controller) {
+func NewIndexerInformer(
+	lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler,
+	indexers Indexers,
+) (Indexer, Controller) {
 	return NewTransformingIndexerInformer(lw, objType, resyncPeriod, h, indexers, nil)
 }
 
@@ -84,7 +102,10 @@ func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod t
 // Deprecated: use NewInformerWithOptions.
 //
 // Source: tools/cache/controller.go NewTransformingInformer
-func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, transformer TransformFunc) (Store, Controller) {
+func NewTransformingInformer(
+	lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler,
+	transformer TransformFunc,
+) (Store, Controller) {
 	return NewInformerWithOptions(InformerOptions{
 		ListerWatcher: lw,
 		ObjectType:    objType,
@@ -99,7 +120,10 @@ func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPer
 // Deprecated: use NewInformerWithOptions.
 //
 // Source: tools/cache/controller.go NewTransformingIndexerInformer
-func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers, transformer TransformFunc) (Indexer, Controller) {
+func NewTransformingIndexerInformer(
+	lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler,
+	indexers Indexers, transformer TransformFunc,
+) (Indexer, Controller) {
 	s, controller := NewInformerWithOptions(InformerOptions{
 		ListerWatcher: lw,
 		ObjectType:    objType,

@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InformerName is a name of a program's informers in metrics, unique in the process until it is
-// released. A nil *InformerName has no name and no metrics.
+// InformerName is a name under which a program's informers appear in metrics. It is unique in a
+// process until it is released. A nil *InformerName has no name and no metrics.
 //
-// If a name has several informers of one resource, only the first has metrics, so that no two
-// informers write to the same ones.
+// If several informers of one resource have one name, only the first has metrics, so that no two
+// informers write to the same metric.
 //
 //	N1  names[n.name] == n  <=>  n is not released
 //	N2  resources[r] is true  =>  n is not released
@@ -27,7 +27,7 @@ type InformerName struct {
 
 	mu        sync.Mutex
 	released  bool
-	resources map[schema.GroupVersionResource]*atomic.Bool // true while the first of it has metrics
+	resources map[schema.GroupVersionResource]*atomic.Bool // true while the first has metrics
 }
 
 // The lock of informerNames is taken before that of a name.
@@ -36,7 +36,7 @@ var informerNames = struct {
 	names map[string]*InformerName
 }{names: map[string]*InformerName{}}
 
-// NewInformerName reserves a name. It returns an error if the name is empty or taken.
+// NewInformerName reserves a name. It fails if the name is empty or taken.
 //
 // Source: tools/cache/identity.go NewInformerName
 func NewInformerName(name string) (*InformerName, error) {
@@ -53,7 +53,7 @@ func NewInformerName(name string) (*InformerName, error) {
 	return n, nil
 }
 
-// Name returns the name, "" of nil.
+// Name returns the name, or "" for nil.
 func (n *InformerName) Name() string {
 	if n == nil {
 		return ""
@@ -83,8 +83,8 @@ func (n *InformerName) WithResource(gvr schema.GroupVersionResource) InformerNam
 	return id
 }
 
-// Release frees the name: no identity made from it is reserved any more. A second call does
-// nothing.
+// Release makes the name available again. No identity of it is reserved any more. A second call is
+// a no-op.
 func (n *InformerName) Release() {
 	if n == nil {
 		return
@@ -120,7 +120,7 @@ func (n InformerNameAndResource) Reserved() bool { return n.reserved != nil && n
 // Name returns the informer's name.
 func (n InformerNameAndResource) Name() string { return n.name }
 
-// GroupVersionResource returns the resource of the informer.
+// GroupVersionResource returns the resource that the informer lists.
 func (n InformerNameAndResource) GroupVersionResource() schema.GroupVersionResource { return n.gvr }
 
 // ResetInformerNamesForTesting releases every name of the process.

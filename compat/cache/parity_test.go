@@ -28,4 +28,5 @@ var known = map[string]string{
 	"v0.36 MutationCache.internal":                           "client-go has it since v0.37",
 }
 
-const ourHandlerOption = "what ours can do besides, one import away; a literal that names client-go's fields compiles"
+const ourHandlerOption = "an option of ours that client-go does not have; a literal that names" +
+	" client-go's fields compiles"

@@ -9,28 +9,35 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
 
+	"example.com/informerstack/compat/internal/setters"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 )
 
-// SharedInformer keeps one copy of a collection for any number of handlers. It keeps the promises of
-// informer.SharedInformer, under client-go's method names.
+// SharedInformer keeps one copy of a collection for any number of handlers. It has the contract of
+// informer.SharedInformer, and client-go's method names.
 //
 // Source: tools/cache/shared_informer.go SharedInformer
 type SharedInformer interface {
 	// AddEventHandler adds a handler that resyncs with the informer's own period.
 	AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithResyncPeriod adds a handler that resyncs with a period of its own.
-	AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error)
+	AddEventHandlerWithResyncPeriod(
+		handler ResourceEventHandler, resyncPeriod time.Duration,
+	) (ResourceEventHandlerRegistration, error)
 	// AddEventHandlerWithOptions adds a handler with options.
-	AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error)
-	// RemoveEventHandler removes a handler. A call in flight goes on.
+	AddEventHandlerWithOptions(
+		handler ResourceEventHandler, options HandlerOptions,
+	) (ResourceEventHandlerRegistration, error)
+	// RemoveEventHandler removes a handler. It does not wait for a call in flight.
 	RemoveEventHandler(handle ResourceEventHandlerRegistration) error
-	// GetStore returns the copy, which is for reading.
+	// GetStore returns the store. Callers may only read it.
 	GetStore() Store
-	// GetController returns a Controller that tells the informer's state. Its Run does nothing.
+	// GetController returns a Controller that reports the informer's state. Its Run is a no-op.
 	//
-	// Deprecated: the informer itself tells.
+	// Deprecated: the informer has the same methods.
 	GetController() Controller
 	// Run is RunWithContext until stopCh is closed.
 	Run(stopCh <-chan struct{})
@@ -40,14 +47,16 @@ type SharedInformer interface {
 	HasSynced() bool
 	// HasSyncedChecker returns HasSynced as a channel.
 	HasSyncedChecker() DoneChecker
-	// LastSyncResourceVersion is up to where the collection was followed; "" before the first list.
+	// LastSyncResourceVersion is the resourceVersion of the last list, change or bookmark that was
+	// received; "" before the first list.
 	LastSyncResourceVersion() string
-	// SetWatchErrorHandler sets what is told why listing or watching failed. The error says that the informer has started.
+	// SetWatchErrorHandler sets the function that is called with each error of listing or watching.
+	// It fails if the informer has started.
 	SetWatchErrorHandler(handler WatchErrorHandler) error
 	// SetWatchErrorHandlerWithContext is SetWatchErrorHandler for a handler that takes a context.
 	SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error
-	// SetTransform sets what each received object goes through before it is kept. The error says that the informer has
-	// started.
+	// SetTransform sets the function that transforms each received object before it is stored. It
+	// fails if the informer has started.
 	SetTransform(handler TransformFunc) error
 	// IsStopped is true once a run has ended.
 	IsStopped() bool
@@ -58,9 +67,9 @@ type SharedInformer interface {
 // Source: tools/cache/shared_informer.go SharedIndexInformer
 type SharedIndexInformer interface {
 	SharedInformer
-	// AddIndexers adds index functions and indexes what is stored.
+	// AddIndexers adds index functions and indexes the stored objects.
 	AddIndexers(indexers Indexers) error
-	// GetIndexer returns the copy, which is for reading.
+	// GetIndexer returns the store. Callers may only read it.
 	GetIndexer() Indexer
 }
 
@@ -68,13 +77,13 @@ type SharedIndexInformer interface {
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformerOptions
 type SharedIndexInformerOptions struct {
-	// ResyncPeriod is the resync period of handlers that ask for none of their own. 0: no handler ever gets one.
+	// ResyncPeriod is the default resync period of handlers. With 0 no handler gets a resync.
 	ResyncPeriod time.Duration
 	// Indexers are the store's indexes.
 	Indexers Indexers
 	// ObjectDescription replaces the example object's type in messages.
 	ObjectDescription string
-	// Identifier names the informer in metrics. There are none unless it is reserved.
+	// Identifier names the informer in metrics. Without a reserved one there are no metrics.
 	Identifier InformerNameAndResource
 	// InformerMetricsProvider makes the metrics; nil means the one of SetInformerMetricsProvider.
 	InformerMetricsProvider InformerMetricsProvider
@@ -83,52 +92,71 @@ type SharedIndexInformerOptions struct {
 // NewSharedInformer returns an informer without indexes.
 //
 // Source: tools/cache/shared_informer.go NewSharedInformer
-func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
+func NewSharedInformer(
+	lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration,
+) SharedInformer {
 	return NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, Indexers{})
 }
 
 // NewSharedIndexInformer returns an informer with indexes.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformer
-func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+func NewSharedIndexInformer(
+	lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration,
+	indexers Indexers,
+) SharedIndexInformer {
 	return NewSharedIndexInformerWithOptions(lw, exampleObject, SharedIndexInformerOptions{
 		ResyncPeriod: defaultEventHandlerResyncPeriod,
 		Indexers:     indexers,
 	})
 }
 
-// NewSharedIndexInformerWithOptions returns an informer of what lw lists. exampleObject is an example of the objects: others
-// are not accepted; nil accepts any.
+// NewSharedIndexInformerWithOptions returns an informer of the collection that lw lists and
+// watches. exampleObject is an example of the objects. Objects of other types are rejected; nil
+// accepts any.
 //
 // Source: tools/cache/shared_informer.go NewSharedIndexInformerWithOptions
-func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
-	coreOptions := informer.SharedIndexInformerOptions{
-		ResyncPeriod:      options.ResyncPeriod,
-		Indexers:          options.Indexers,
-		ObjectDescription: options.ObjectDescription,
-		QueueOptions:      queueOptions(exampleObject, options.Identifier, options.InformerMetricsProvider),
-		StoreMetrics:      storeMetrics(options.Identifier, options.InformerMetricsProvider),
-		Prepare:           prepare,
-	}
+func NewSharedIndexInformerWithOptions(
+	lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions,
+) SharedIndexInformer {
 	detector := NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject))
-	coreOptions.WrapIndexer = func(core Indexer) Indexer {
+	s := &sharedInformer{detector: detector}
+	coreOptions := informer.Options{
+		ResyncPeriod: options.ResyncPeriod,
+		Indexers:     options.Indexers,
+		Reflector:    reflector.Options{TypeDescription: options.ObjectDescription},
+		StoreMetrics: storeMetrics(options.Identifier, options.InformerMetricsProvider),
+	}
+	coreOptions.WrapIndexer = func(indexer Indexer) Indexer {
 		if _, off := detector.(noDetector); off {
-			return newCache(core)
+			return newCache(indexer)
 		}
-		return watchedCache{newCache(core), detector}
+		return watchedCache{newCache(indexer), detector}
 	}
-	return &sharedInformer{
-		core:     informer.NewSharedIndexInformer(ToListerWatcherWithContext(lw), exampleObject, coreOptions),
-		detector: detector,
+	coreOptions.NewQueue = func(
+		logger klog.Logger, known Store, reached informer.ReachedFunc,
+	) informer.VersionedQueue {
+		return withBatchGate(newQueue(logger, exampleObject, known, reached,
+			options.Identifier, options.InformerMetricsProvider))
 	}
+	coreOptions.NewReflector = func(
+		lw reflector.ListerWatcher, expectedType any, queue reflector.Store, o reflector.Options,
+	) *reflector.Reflector {
+		return newReflector(lw, expectedType, queue, s.setters.Start(o))
+	}
+	s.core = informer.NewSharedIndexInformer(
+		ToListerWatcherWithContext(lw), exampleObject, coreOptions)
+	return s
 }
 
-// core is the informer that does the work. Its methods serve as they are, unless client-go has another signature.
+// core is the informer inside. Its methods are used as they are, unless client-go has another
+// signature.
 type core = informer.SharedIndexInformer
 
 // sharedInformer is an informer of the core under client-go's method names.
 type sharedInformer struct {
 	core
+	setters  setters.Setters
 	detector MutationDetector
 }
 
@@ -148,17 +176,23 @@ func (s *sharedInformer) Run(stopCh <-chan struct{}) {
 }
 
 // AddEventHandler implements SharedInformer.
-func (s *sharedInformer) AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error) {
+func (s *sharedInformer) AddEventHandler(
+	handler ResourceEventHandler,
+) (ResourceEventHandlerRegistration, error) {
 	return s.core.AddEventHandler(handler)
 }
 
 // AddEventHandlerWithResyncPeriod implements SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithResyncPeriod(handler ResourceEventHandler, resyncPeriod time.Duration) (ResourceEventHandlerRegistration, error) {
-	return s.core.AddEventHandlerWithResyncPeriod(handler, resyncPeriod)
+func (s *sharedInformer) AddEventHandlerWithResyncPeriod(
+	handler ResourceEventHandler, resyncPeriod time.Duration,
+) (ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
 // AddEventHandlerWithOptions implements SharedInformer.
-func (s *sharedInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
+func (s *sharedInformer) AddEventHandlerWithOptions(
+	handler ResourceEventHandler, options HandlerOptions,
+) (ResourceEventHandlerRegistration, error) {
 	return s.core.AddEventHandlerWithOptions(handler, options)
 }
 
@@ -173,7 +207,7 @@ func (s *sharedInformer) RemoveEventHandler(handle ResourceEventHandlerRegistrat
 
 // GetController implements SharedInformer.
 func (s *sharedInformer) GetController() Controller {
-	return sharedController{controller{s.core.GetController()}}
+	return sharedController{s.core}
 }
 
 // SetWatchErrorHandler implements SharedInformer.
@@ -182,22 +216,36 @@ func (s *sharedInformer) SetWatchErrorHandler(handler WatchErrorHandler) error {
 }
 
 // SetWatchErrorHandlerWithContext implements SharedInformer.
-func (s *sharedInformer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
-	return s.core.SetWatchErrorHandler(coreHandler(handler))
+func (s *sharedInformer) SetWatchErrorHandlerWithContext(
+	handler WatchErrorHandlerWithContext,
+) error {
+	return s.setters.SetWatchErrorHandler(coreHandler(handler))
 }
 
-// ShutDownEventHandler removes a handler and waits until its last call has returned. Called by that handler itself it would
-// wait for ever.
+// SetTransform implements SharedInformer.
+func (s *sharedInformer) SetTransform(transform TransformFunc) error {
+	return s.setters.SetTransform(transform)
+}
+
+// ShutDownEventHandler removes a handler and waits until its last call has returned. If the handler
+// itself calls it, it waits for ever.
 //
 // Source: tools/cache/shared_informer.go ShutDownEventHandler
 func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
 	if err := informer.RemoveEventHandler(handle); err != nil {
 		return err
 	}
-	shutdown, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
+	ending, ok := handle.(endingRegistration)
 	if !ok {
-		return fmt.Errorf("%T does not tell when its handler has ended", handle)
+		return fmt.Errorf("%T does not report when its handler has ended", handle)
 	}
-	<-shutdown.ShutdownChan()
+	<-ending.ShutdownChan()
 	return nil
+}
+
+// endingRegistration is a handle that reports the end of its handler. Those of this package do.
+type endingRegistration interface {
+	// ShutdownChan returns a channel that closes when the handler was removed and its last call has
+	// returned.
+	ShutdownChan() <-chan struct{}
 }

@@ -23,7 +23,7 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// log is what handlers were told, in order.
+// log holds the calls of handlers, in order.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -71,7 +71,7 @@ func run(runner interface{ Run(stopCh <-chan struct{}) }) (stop func()) {
 	})
 }
 
-// A program that knows client-go alone: informer, handlers, indexes, lister, stop channel.
+// A program that uses only client-go's names: informer, handlers, indexes, lister, stop channel.
 func TestStory_ProgramOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -111,11 +111,15 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		stop()
 		require.True(t, i.IsStopped())
 		_, err = i.AddEventHandler(seen.handler())
-		require.ErrorContains(t, err, "was not added to shared informer because it has stopped already")
+		require.ErrorContains(
+			t,
+			err,
+			"was not added to shared informer because it has stopped already",
+		)
 	})
 }
 
-// Informers have the in-order queue: a relist tells of what is gone first, and of what is listed then.
+// Informers have the in-order queue: a relist delivers deletes first, then the listed objects.
 func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()
@@ -136,10 +140,13 @@ func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 	})
 }
 
-// The handle is the one of package informer, which knows more.
+// The handle is that of package informer, which reports the backlog.
 func TestRegistration_TellsHowFarTheHandlerIs(t *testing.T) {
 	i := cache.NewSharedInformer(framework.NewFakeControllerSource(), &v1.Pod{}, 0)
-	registration, err := i.AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{}, cache.HandlerOptions{Coalesce: true})
+	registration, err := i.AddEventHandlerWithOptions(
+		cache.ResourceEventHandlerFuncs{},
+		cache.HandlerOptions{Coalesce: true},
+	)
 	require.NoError(t, err)
 	status := registration.(informer.ResourceEventHandlerRegistration).Status()
 	require.Zero(t, status.Pending)
@@ -155,7 +162,10 @@ func TestHandles_OfOthers(t *testing.T) {
 	require.ErrorContains(t, i.RemoveEventHandler(foreign{}), "invalid key type")
 	require.ErrorContains(t, cache.ShutDownEventHandler(i, foreign{}), "invalid key type")
 
-	registration, err := i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, time.Minute)
+	registration, err := i.AddEventHandlerWithResyncPeriod(
+		cache.ResourceEventHandlerFuncs{},
+		time.Minute,
+	)
 	require.NoError(t, err)
 	require.NoError(t, cache.ShutDownEventHandler(i, registration))
 	require.NoError(t, i.RemoveEventHandler(registration), "twice does no harm")
@@ -164,19 +174,36 @@ func TestHandles_OfOthers(t *testing.T) {
 // Both watch error handlers get client-go's Reflector, of which they use the name.
 func TestWatchErrorHandlers(t *testing.T) {
 	broken := &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no list today") },
+		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			return nil, errors.New("no list today")
+		},
 	}
 	type key struct{}
 	for _, withContext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			i := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(broken, refuser{}), &v1.Pod{}, 0)
+			i := cache.NewSharedInformer(
+				cache.ToListWatcherWithWatchListSemantics(broken, refuser{}),
+				&v1.Pod{},
+				0,
+			)
 			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 			var seen log
 			if withContext {
-				require.NoError(t, i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-					cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
-					seen.note("%v %s %s %v", ctx.Value(key{}), r.Name(), r.TypeDescription(), err)
-				}))
+				require.NoError(
+					t,
+					i.SetWatchErrorHandlerWithContext(
+						func(ctx context.Context, r *cache.Reflector, err error) {
+							cache.DefaultWatchErrorHandler(ctx, r, io.EOF) // which it does not log
+							seen.note(
+								"%v %s %s %v",
+								ctx.Value(key{}),
+								r.Name(),
+								r.TypeDescription(),
+								err,
+							)
+						},
+					),
+				)
 			} else {
 				require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, err error) {
 					seen.note("value %s %s %v", r.Name(), r.TypeDescription(), err)
@@ -196,12 +223,21 @@ func TestWatchErrorHandlers(t *testing.T) {
 // A handler that counts failures by reflector counts those of one informer together.
 func TestWatchErrorHandler_KnowsTheReflectorAgain(t *testing.T) {
 	broken := &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no list today") },
+		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			return nil, errors.New("no list today")
+		},
 	}
 	synctest.Test(t, func(t *testing.T) {
-		i := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(broken, refuser{}), &v1.Pod{}, 0)
+		i := cache.NewSharedInformer(
+			cache.ToListWatcherWithWatchListSemantics(broken, refuser{}),
+			&v1.Pod{},
+			0,
+		)
 		failures := map[*cache.Reflector]int{}
-		require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }))
+		require.NoError(
+			t,
+			i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { failures[r]++ }),
+		)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		i.RunWithContext(ctx)
@@ -230,7 +266,9 @@ func TestTypedInformer(t *testing.T) {
 		source := framework.NewFakeControllerSource()
 		defer source.Shutdown()
 		source.Add(podOnNode("a", 0, "n", ""))
-		typed := cache.NewTypedSharedIndexInformer[*v1.Pod](cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil))
+		typed := cache.NewTypedSharedIndexInformer[*v1.Pod](
+			cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil),
+		)
 		require.NoError(t, typed.AddTypedIndexers(cache.TypedIndexers[*v1.Pod]{
 			"node": func(p *v1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil },
 		}))
@@ -260,12 +298,14 @@ func TestNewInformer_Family(t *testing.T) {
 		return obj, nil
 	}
 	var seen log
-	for what, makeInformer := range map[string]func(cache.ListerWatcher) (cache.Store, cache.Controller){
+	type constructor = func(cache.ListerWatcher) (cache.Store, cache.Controller)
+	for what, makeInformer := range map[string]constructor{
 		"plain": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
 			return cache.NewInformer(lw, &v1.Pod{}, 0, seen.handler())
 		},
 		"indexer": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
-			s, c := cache.NewIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(), cache.Indexers{"node": byNode})
+			s, c := cache.NewIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(),
+				cache.Indexers{"node": byNode})
 			assert.Contains(t, s.GetIndexers(), "node")
 			return s, c
 		},
@@ -273,7 +313,8 @@ func TestNewInformer_Family(t *testing.T) {
 			return cache.NewTransformingInformer(lw, &v1.Pod{}, 0, seen.handler(), drop)
 		},
 		"transforming indexer": func(lw cache.ListerWatcher) (cache.Store, cache.Controller) {
-			return cache.NewTransformingIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(), cache.Indexers{"node": byNode}, drop)
+			return cache.NewTransformingIndexerInformer(lw, &v1.Pod{}, 0, seen.handler(),
+				cache.Indexers{"node": byNode}, drop)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -283,13 +324,20 @@ func TestNewInformer_Family(t *testing.T) {
 				source.Add(podOnNode("a", 0, "n", ""))
 				store, controller := makeInformer(source)
 				defer run(controller)()
-				require.True(t, cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()))
+				require.True(
+					t,
+					cache.WaitFor(t.Context(), "the informer", controller.HasSyncedChecker()),
+				)
 				require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
 				obj, exists, err := store.GetByKey("ns/a")
 				require.NoError(t, err)
 				require.True(t, exists)
 				transformed := obj.(*v1.Pod).Spec.NodeName == ""
-				require.Equal(t, what == "transforming" || what == "transforming indexer", transformed)
+				require.Equal(
+					t,
+					what == "transforming" || what == "transforming indexer",
+					transformed,
+				)
 				synctest.Wait() // the reflector notes it once the list is handed over
 				require.Equal(t, "1", controller.LastSyncResourceVersion())
 			})

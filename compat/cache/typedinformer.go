@@ -15,24 +15,31 @@ import (
 type TypedSharedIndexInformer[T Object] interface {
 	SharedIndexInformer
 	// AddTypedEventHandler adds a handler, with at most one HandlerOptions.
-	AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error)
+	AddTypedEventHandler(
+		handler TypedResourceEventHandler[T], options ...HandlerOptions,
+	) (ResourceEventHandlerRegistration, error)
 	// AddTypedIndexers is AddIndexers.
 	AddTypedIndexers(indexers TypedIndexers[T]) error
 	// GetTypedIndexer is GetIndexer.
 	GetTypedIndexer() TypedIndexer[T]
 }
 
-// NewTypedSharedIndexInformer shows an informer of objects of type T as a typed one. Both are the same informer.
+// NewTypedSharedIndexInformer adds typed methods to an informer of objects of type T. The result is
+// the same informer.
 //
 // Source: tools/cache/shared_informer.go NewTypedSharedIndexInformer
-func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
+func NewTypedSharedIndexInformer[T Object](
+	informer SharedIndexInformer,
+) TypedSharedIndexInformer[T] {
 	return typedInformer[T]{informer}
 }
 
 type typedInformer[T Object] struct{ SharedIndexInformer }
 
 // AddTypedEventHandler implements TypedSharedIndexInformer.
-func (i typedInformer[T]) AddTypedEventHandler(handler TypedResourceEventHandler[T], options ...HandlerOptions) (ResourceEventHandlerRegistration, error) {
+func (i typedInformer[T]) AddTypedEventHandler(
+	handler TypedResourceEventHandler[T], options ...HandlerOptions,
+) (ResourceEventHandlerRegistration, error) {
 	var one HandlerOptions
 	switch len(options) {
 	case 0:

@@ -31,7 +31,23 @@ type InformerSynced func() bool
 // IsDone reports whether the checker's event has happened. It does not block.
 //
 // Source: tools/cache/shared_informer.go IsDone
-func IsDone(checker DoneChecker) bool { return informer.IsDone(checker) }
+func IsDone(checker DoneChecker) bool {
+	select {
+	case <-checker.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// waitForOne waits for checker or ctx. It returns true if checker is done, even if ctx is done too.
+func waitForOne(ctx context.Context, checker DoneChecker) bool {
+	select {
+	case <-checker.Done():
+	case <-ctx.Done():
+	}
+	return IsDone(checker)
+}
 
 // WaitFor blocks until all checkers are done or ctx is done. It reports whether all checkers are
 // done. If what is not empty, it logs what, and each checker when that is done, with the caller's
@@ -40,7 +56,11 @@ func IsDone(checker DoneChecker) bool { return informer.IsDone(checker) }
 // Source: tools/cache/shared_informer.go WaitFor
 func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	if what == "" {
-		return informer.WaitFor(ctx, "", checkers...)
+		all := true
+		for _, checker := range checkers {
+			all = waitForOne(ctx, checker) && all
+		}
+		return all
 	}
 	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
 	helper()
@@ -54,7 +74,7 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	}
 	answers := make(chan answer)
 	for _, checker := range checkers {
-		go func() { answers <- answer{checker.Name(), informer.WaitFor(ctx, "", checker)} }()
+		go func() { answers <- answer{checker.Name(), waitForOne(ctx, checker)} }()
 	}
 	var missing []string
 	for range checkers {

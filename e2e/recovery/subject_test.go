@@ -71,9 +71,7 @@ func startSubject(
 		source := reflector.NewListWatchFromClient(
 			client.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
 		s.ours = informer.NewSharedIndexInformer(source, &corev1.ConfigMap{},
-			informer.SharedIndexInformerOptions{
-				QueueOptions: informer.QueueOptions{InOrder: implementation == oursRealFIFO},
-			})
+			informer.Options{InOrder: implementation == oursRealFIFO})
 		_, err = s.ours.AddEventHandler(s.history)
 		s.store, run, synced = s.ours.GetStore(), s.ours.Run, s.ours.HasSynced
 	}

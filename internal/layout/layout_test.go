@@ -33,7 +33,10 @@ var rules = map[string]rule{
 		ours:    []string{"store", "internal/jsonlist"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
-	"informer":   {ours: []string{"store", "deltafifo", "reflector", "internal/objects"}},
+	"informer": {
+		ours:    []string{"store", "deltafifo", "reflector", "internal/objects"},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
 	"controller": {ours: []string{"workqueue", "internal/objects", "internal/termcontext"}},
 	"leaderelection": {
 		ours:    []string{"leaderelection/resourcelock", "internal/termcontext"},
@@ -66,20 +69,22 @@ var rules = map[string]rule{
 
 	"compat/adapt": {
 		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",
-			"compat/cache", "compat/workqueue"},
+			"compat/cache", "compat/workqueue", "compat/internal/setters"},
 		outside: []string{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
 			"k8s.io/client-go/tools/leaderelection/resourcelock",
 		},
 	},
 	"compat/cache": {
-		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/objects"},
+		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/objects",
+			"compat/internal/setters"},
 		outside: []string{
 			"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector",
 		},
 	},
-	"compat/cache/synctrack": {},
-	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
+	"compat/internal/setters": {ours: []string{"store", "reflector"}},
+	"compat/cache/synctrack":  {},
+	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
 		ours:    []string{"leaderelection", "compat/leaderelection/resourcelock"},
 		outside: []string{"k8s.io/client-go/kubernetes", "k8s.io/api/"},

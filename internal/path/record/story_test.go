@@ -45,7 +45,7 @@ func TestStory_OneChangeReachesTheWorker(t *testing.T) {
 		defer running.Wait()
 		defer cancel()
 		pods := informer.NewSharedIndexInformer(podsOf(t, server), &corev1.Pod{},
-			informer.SharedIndexInformerOptions{
+			informer.Options{
 				Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 			})
 		c := controller.New("pods", func(context.Context, string) (controller.Result, error) {
