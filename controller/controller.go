@@ -114,10 +114,7 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 	}
 	c.get = func(context.Context) (K, bool) { return c.queue.Get() }
 	if opts.Lead != nil {
-		queue, ok := c.queue.(interface {
-			GetWithContext(context.Context) (K, bool)
-		})
-		if ok {
+		if queue, ok := c.queue.(workqueue.ContextInterface[K]); ok {
 			c.get = queue.GetWithContext
 		} else {
 			misuse = append(misuse, errors.New("option Lead needs a queue with the method GetWithContext"))

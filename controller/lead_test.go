@@ -195,7 +195,7 @@ func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 	c := New("c", noop, Options[string]{
 		Lead: new(office).lead,
 		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter)}
+			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})}
 		},
 	})
 	assert.ErrorContains(t, c.Run(quiet(t.Context())), "option Lead needs a queue with the method GetWithContext")

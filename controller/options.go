@@ -50,9 +50,9 @@ type Options[K comparable] struct {
 	// error. Nil means workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
 	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a
-	// change supersedes a pending retry (AddSupersedesDelayed). Failed keys go to the queue's
-	// method AddFailed(key, err) if it has one, otherwise to AddRateLimited. Nil means
-	// workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
+	// change supersedes a pending retry (AddSupersedesDelayed). If the queue is a
+	// workqueue.ExtendedInterface, failed keys go to its method AddFailed, otherwise to
+	// AddRateLimited. Nil means workqueue.NewTypedRateLimitingQueue with a zero Config.
 	NewQueue func(name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K]
 
 	// MaxAttempts is how many calls in a row, with no change of the key in between, may fail before
@@ -147,6 +147,8 @@ func (o *Options[K]) setDefaults() {
 	}
 }
 
-func defaultQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) workqueue.TypedRateLimitingInterface[K] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[K]{Name: name})
+func defaultQueue[K comparable](
+	_ string, limiter workqueue.TypedRateLimiter[K],
+) workqueue.TypedRateLimitingInterface[K] {
+	return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[K]{})
 }

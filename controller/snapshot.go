@@ -40,9 +40,9 @@ type Snapshot[K comparable] struct {
 	Phase       Phase
 	Missing     []MissingCache         // caches that are not synced
 	Queued      int                    // keys that a worker may take now
-	Ready       []K                    // those keys, next first; nil if the queue does not tell
-	Waiting     []workqueue.Waiting[K] // keys with a delay, next first; nil if the queue does not tell
-	Limited     int                    // keys that the rate limiter remembers; 0 if the queue does not tell
+	Ready       []K                    // those keys, next first; nil if the queue has no Snapshot
+	Waiting     []workqueue.Waiting[K] // keys with a delay, next first; nil if the queue has no Snapshot
+	Limited     int                    // keys that the rate limiter remembers; 0 if the queue has no Snapshot
 	Running     []Running[K]           // longest first
 	Failing     []Failing[K]           // longest first
 	DeadLetters int                    // keys given up
@@ -78,12 +78,9 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 	if c.misuse == nil {
 		s.Missing = c.missingCaches()
 	}
-	if queue, ok := c.queue.(interface{ Snapshot() workqueue.Snapshot[K] }); ok {
+	if queue, ok := c.queue.(workqueue.ContextInterface[K]); ok {
 		content := queue.Snapshot()
-		s.Ready, s.Waiting = content.Ready, content.Waiting
-	}
-	if queue, ok := c.queue.(workqueue.Tracker); ok {
-		s.Limited = queue.Tracked()
+		s.Ready, s.Waiting, s.Limited = content.Ready, content.Waiting, content.Limited
 	}
 	c.keys.snapshot(&s)
 	slices.SortFunc(s.Running, func(a, b Running[K]) int { return a.Since.Compare(b.Since) })

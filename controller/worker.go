@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"example.com/informerstack/workqueue"
 )
 
 var (
@@ -171,10 +173,10 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	}
 }
 
-// addRateLimited queues a failed key for a retry. A queue with AddFailed receives the error, since
-// its limiter may decide by it.
+// addRateLimited queues a failed key for a retry. An ExtendedInterface receives the error, since its
+// limiter may decide by it.
 func (c *Controller[K]) addRateLimited(key K, err error) {
-	if queue, ok := c.queue.(interface{ AddFailed(item K, err error) }); ok {
+	if queue, ok := c.queue.(workqueue.ExtendedInterface[K]); ok {
 		queue.AddFailed(key, err)
 		return
 	}

@@ -115,8 +115,8 @@ func (w *world) run(o worldOptions) {
 		MaxAttempts: 3,
 		Metrics:     ofController,
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
-				Name: name, MetricsProvider: w.metrics.Workqueue(),
+			return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{
+				Metrics: w.metrics.Workqueue(name),
 			})
 		},
 	})

@@ -114,7 +114,7 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.NewTypedRateLimitingQueue(c.limiter)
+				q := workqueue.NewTypedRateLimitingQueue(c.limiter, workqueue.Config[string]{})
 				defer q.ShutDown()
 				q.AddFailed("a", tooMany)
 				after(c.want - 1)
@@ -122,10 +122,10 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 				after(1)
 				assert.Equal(t, 1, q.Len())
 				assert.Equal(t, 1, q.NumRequeues("a"))
-				assert.Equal(t, 1, q.Tracked())
+				assert.Equal(t, 1, q.Snapshot().Limited)
 				q.Forget("a")
 				assert.Equal(t, 0, q.NumRequeues("a"))
-				assert.Equal(t, 0, q.Tracked())
+				assert.Equal(t, 0, q.Snapshot().Limited)
 			})
 		})
 	}
@@ -135,7 +135,7 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 func TestRetryAfter_IsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{MaxDelay: time.Minute})
-		q := workqueue.NewTypedRateLimitingQueue[string](limiter)
+		q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 		defer q.ShutDown()
 		for seconds, want := range map[int]time.Duration{
 			30: 30 * time.Second, 60: time.Minute, 61: time.Minute, math.MaxInt32: time.Minute,

@@ -50,10 +50,10 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 func (q *Typed[T]) MostItems() int { return q.mostItems }
 func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
 
-// CheckLaws fails t where D1 to D3 do not hold, or the heap is none, or a law of the Typed below.
+// CheckLaws fails t where D1 to D3 do not hold, or the heap's order or a law of the Typed does not.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	t.Helper()
-	if below, ok := q.TypedInterface.(*Typed[T]); ok {
+	if below, ok := q.ContextInterface.(*Typed[T]); ok {
 		below.CheckLaws(t)
 	}
 	q.mu.Lock()
@@ -76,12 +76,6 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	for _, w := range q.heap[:cap(q.heap)][len(q.heap):] {
 		require.Nil(t, w, "a removed item stays reachable")
 	}
-}
-
-// CheckLaws checks the delaying queue.
-func (q *TypedRateLimitingQueue[T]) CheckLaws(t testing.TB) {
-	t.Helper()
-	q.TypedDelayingInterface.(*TypedDelayingQueue[T]).CheckLaws(t)
 }
 
 // SetMaxRemembered changes how many items an exponential limiter remembers at most.

@@ -40,7 +40,7 @@ func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
 			return &reference.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(10, 100)}
 		},
 		func(t *testing.T, limiter workqueue.TypedRateLimiter[string]) {
-			q := workqueue.NewTypedRateLimitingQueue(limiter)
+			q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 			defer q.ShutDown()
 			start := time.Now()
 			for i := range 102 { // the bucket holds 100

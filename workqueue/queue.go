@@ -6,8 +6,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
 // Typed is the queue of items to work on now.
@@ -26,8 +24,10 @@ import (
 //
 //	Q1  items contains exactly the items that are dirty, processing or both
 //	Q2  queue contains exactly the items that are dirty and not processing, each once
-//	Q3  no caller of Get waits while the queue has an item for it: each Push wakes one waiting
-//	    caller, and a caller that was woken and leaves without an item wakes the next
+//	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
+//	    Signal, and a caller that was woken and leaves without an item wakes the next
+//
+// The Signal follows once mu is unlocked. Waking a goroutine costs more than the rest of Add.
 type Typed[T comparable] struct {
 	metrics             *queueMetrics[T] // nil: none
 	drainProcessingOnly bool
@@ -53,80 +53,54 @@ type entry struct {
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
 const keptItems = 1 << 16
 
-// TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without
-// metrics.
-type TypedQueueConfig[T comparable] struct {
-	// Name of the queue in its metrics. A queue without a name has no metrics.
-	Name string
-	// MetricsProvider makes the queue's metrics. Nil means no metrics.
-	MetricsProvider MetricsProvider
-	// Clock measures for the metrics. Nil means the real clock.
-	Clock clock.WithTicker
-	// Queue is the order in which items are handed out. Nil means first in, first out.
-	Queue Queue[T]
-	// DrainProcessingOnly makes ShutDownWithDrain wait until no worker has an item, whether items
-	// are queued or not, as client-go's does. By default it also waits until no item is queued,
-	// which needs workers that go on calling Get.
-	DrainProcessingOnly bool
-}
-
-// NewTyped returns a FIFO queue without metrics.
-func NewTyped[T comparable]() *Typed[T] {
-	return NewTypedWithConfig(TypedQueueConfig[T]{})
-}
-
-// NewTypedWithConfig returns a queue. With metrics it starts a goroutine, which ShutDown ends.
-func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	if config.Queue == nil {
-		config.Queue = DefaultQueue[T]()
+// NewTyped returns a queue. If Config.Metrics.Unfinished is set, it starts a goroutine, which
+// ShutDown ends.
+func NewTyped[T comparable](config Config[T]) *Typed[T] {
+	if config.Order == nil {
+		config.Order = DefaultQueue[T]()
 	}
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
 		items:               map[T]entry{},
-		queue:               config.Queue,
+		queue:               config.Order,
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
-	q.metrics = startQueueMetrics[T](
-		config.MetricsProvider, config.Name, orRealClock(config.Clock), &q.mu)
+	q.metrics = startQueueMetrics[T](config.Metrics, orRealClock(config.Clock), &q.mu)
 	return q
-}
-
-func orRealClock(c clock.WithTicker) clock.WithTicker {
-	if c == nil {
-		return clock.RealClock{}
-	}
-	return c
 }
 
 // Add makes item dirty and queues it, unless it is dirty already or the queue shuts down. While a
 // worker has the item, it is dirty without being queued, and the worker's Done queues it.
 func (q *Typed[T]) Add(item T) {
-	if q.add(item) && q.metrics != nil {
+	added, queued := q.add(item, q.metrics.now())
+	if queued {
+		q.added.Signal()
+	}
+	if added {
 		q.metrics.added()
 	}
 }
 
-func (q *Typed[T]) add(item T) bool {
+func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.shuttingDown {
-		return false
+		return false, false
 	}
-	e, now := q.items[item], q.now()
+	e := q.items[item]
 	if e.dirty {
 		if !e.processing {
 			q.queue.Touch(item)
 		}
-		return false
+		return false, false
 	}
 	if !e.processing {
 		q.queue.Push(item) // first: if an owner's Queue panics, items is as it was
-		q.added.Signal()
 	}
 	e.dirty, e.addedAt = true, now
 	q.items[item] = e
 	q.mostItems = max(q.mostItems, len(q.items))
-	return true
+	return true, !e.processing
 }
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
@@ -139,7 +113,7 @@ func (q *Typed[T]) Get() (item T, shutdown bool) {
 // GetWithContext is Get for a worker that also stops when ctx ends: it then returns shutdown =
 // true, and the queue keeps its items. If ctx has ended and an item is queued, the item stays.
 func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
-	item, waited, ok := q.get(ctx)
+	item, waited, ok := q.get(ctx, q.metrics.now())
 	if ok && q.metrics != nil {
 		q.reportGet(item, waited)
 	}
@@ -151,15 +125,18 @@ func (q *Typed[T]) reportGet(item T, waited time.Duration) {
 	reported := false
 	defer func() {
 		if !reported {
-			q.add(item)
-			q.done(item)
+			q.add(item, q.metrics.now())
+			q.done(item, 0)
+			q.added.Signal()
 		}
 	}()
 	q.metrics.taken(waited)
 	reported = true
 }
 
-func (q *Typed[T]) get(ctx context.Context) (item T, waited time.Duration, ok bool) {
+func (q *Typed[T]) get(
+	ctx context.Context, now time.Duration,
+) (item T, waited time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.queue.Len() == 0 && !q.shuttingDown {
@@ -169,11 +146,11 @@ func (q *Typed[T]) get(ctx context.Context) (item T, waited time.Duration, ok bo
 			}
 		}()
 		q.waitLocked(ctx)
+		now = q.metrics.now()
 	}
 	if ctx.Err() != nil || q.queue.Len() == 0 {
 		return item, 0, false
 	}
-	now := q.now()
 	item = q.queue.Pop()
 	if q.metrics != nil {
 		waited = q.metrics.begin(item, q.items[item], now)
@@ -201,21 +178,26 @@ func (q *Typed[T]) waitLocked(ctx context.Context) {
 // Done ends the caller's work on item. If the item was added meanwhile, and so is dirty, Done
 // queues it again. Done is a no-op for an item that no worker has.
 func (q *Typed[T]) Done(item T) {
-	if worked, ok := q.done(item); ok && q.metrics != nil {
+	worked, ended, queued := q.done(item, q.metrics.now())
+	if queued {
+		q.added.Signal()
+	}
+	if ended {
 		q.metrics.finished(worked)
 	}
 }
 
-func (q *Typed[T]) done(item T) (worked time.Duration, ok bool) {
+func (q *Typed[T]) done(
+	item T, now time.Duration,
+) (worked time.Duration, ended, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, now := q.items[item], q.now()
+	e := q.items[item]
 	if !e.processing {
-		return 0, false
+		return 0, false, false
 	}
 	if e.dirty {
 		q.queue.Push(item)
-		q.added.Signal()
 		q.items[item] = entry{dirty: true, addedAt: e.addedAt}
 	} else {
 		delete(q.items, item)
@@ -229,7 +211,7 @@ func (q *Typed[T]) done(item T) (worked time.Duration, ok bool) {
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast()
 	}
-	return worked, true
+	return worked, true, e.dirty
 }
 
 // Len is the number of queued items. Items that workers have, and items that wait for their time,
@@ -246,7 +228,7 @@ func (q *Typed[T]) Len() int {
 func (q *Typed[T]) ShutDown() {
 	q.refuse(true)
 	q.metrics.stop()
-	q.metrics.release()
+	q.metrics.released()
 }
 
 // ShutDownWithDrain is ShutDown, and waits until no item is queued and no worker has one. It
@@ -254,7 +236,7 @@ func (q *Typed[T]) ShutDown() {
 func (q *Typed[T]) ShutDownWithDrain() {
 	shutDowns := q.refuse(false)
 	q.metrics.stop()
-	defer q.metrics.release()
+	defer q.metrics.released()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -288,12 +270,4 @@ func (q *Typed[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.shuttingDown
-}
-
-// now is the time that metrics measure, or 0 without metrics.
-func (q *Typed[T]) now() time.Duration {
-	if q.metrics == nil {
-		return 0
-	}
-	return q.metrics.now()
 }

@@ -33,7 +33,7 @@ func bench[Q interface{ ShutDown() }](b *testing.B, ours, theirs func() Q, f fun
 
 type plain = workqueue.TypedInterface[string]
 
-func oursPlain() plain   { return workqueue.NewTyped[string]() }
+func oursPlain() plain   { return workqueue.NewTyped(workqueue.Config[string]{}) }
 func theirsPlain() plain { return reference.NewTyped[string]() }
 
 func keys(n int) []string {
@@ -128,7 +128,7 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 func BenchmarkAddAfter_Million(b *testing.B) {
 	keys := keys(1_000_000)
 	type delaying = workqueue.TypedDelayingInterface[string]
-	ours := func() delaying { return workqueue.NewTypedDelayingQueue[string]() }
+	ours := func() delaying { return workqueue.NewTypedDelayingQueue(workqueue.Config[string]{}) }
 	theirs := func() delaying { return reference.NewTypedDelayingQueue[string]() }
 	for _, impl := range []struct {
 		name string

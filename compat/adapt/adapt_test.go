@@ -47,7 +47,6 @@ var (
 	_ theirqueue.Queue[string]                      = (workqueue.Queue[string])(nil)
 	_ workqueue.TypedRateLimitingInterface[string]  = (theirqueue.TypedRateLimitingInterface[string])(nil)
 	_ workqueue.TypedRateLimiter[string]            = (theirqueue.TypedRateLimiter[string])(nil)
-	_ workqueue.MetricsProvider                     = (workqueue.MetricsProvider)(nil)
 	_ cache.Store                                   = (store.Store)(nil)
 	_ cache.ReflectorStore                          = (store.Store)(nil)
 	_ cache.ListerWatcher                           = (*reflector.ListWatch)(nil)
