@@ -39,7 +39,7 @@ const unfinishedPeriod = 500 * time.Millisecond
 
 // queueMetrics measures one Typed for its Metrics. A queue without Metrics has none: now, added,
 // finished, stop and released may be called on nil.
-type queueMetrics[T comparable] struct {
+type queueMetrics struct {
 	Metrics
 	clock       clock.WithTicker
 	start       time.Time // other times are durations since start
@@ -47,59 +47,34 @@ type queueMetrics[T comparable] struct {
 	quit        chan struct{}
 	quitOnce    sync.Once
 	running     sync.WaitGroup
-
-	mu        *sync.Mutex         // the Typed's
-	startedAt map[T]time.Duration // of the items that are processing
 }
 
-// startQueueMetrics returns nil for the zero Metrics. Otherwise stop ends what it starts.
-func startQueueMetrics[T comparable](
-	metrics Metrics, c clock.WithTicker, mu *sync.Mutex,
-) *queueMetrics[T] {
+// startQueueMetrics returns nil for the zero Metrics. If Unfinished is set, it starts a goroutine that
+// calls it with ages, until stop.
+func startQueueMetrics(
+	metrics Metrics, c clock.WithTicker, ages func() (total, longest time.Duration),
+) *queueMetrics {
 	if reflect.ValueOf(metrics).IsZero() {
 		return nil
 	}
-	m := &queueMetrics[T]{
-		Metrics:   metrics,
-		clock:     c,
-		start:     c.Now(),
-		quit:      make(chan struct{}),
-		mu:        mu,
-		startedAt: map[T]time.Duration{},
-	}
+	m := &queueMetrics{Metrics: metrics, clock: c, start: c.Now(), quit: make(chan struct{})}
 	if m.Unfinished != nil {
-		m.running.Go(m.reportUnfinished)
+		m.running.Go(func() { m.reportUnfinished(ages) })
 	}
 	return m
 }
 
 // now is the time since start.
-func (m *queueMetrics[T]) now() time.Duration {
+func (m *queueMetrics) now() time.Duration {
 	if m == nil {
 		return 0
 	}
 	return m.clock.Since(m.start)
 }
 
-// begin notes that the work on item begins, and returns how long it was dirty. The caller holds mu.
-func (m *queueMetrics[T]) begin(item T, e entry, now time.Duration) time.Duration {
-	m.startedAt[item] = now
-	if !e.dirty { // an owner's Queue may return any item
-		return 0
-	}
-	return max(now-e.addedAt, 0) // Add may have read the clock later
-}
-
-// end returns how long a worker had item. The caller holds mu.
-func (m *queueMetrics[T]) end(item T, now time.Duration) time.Duration {
-	worked := now - m.startedAt[item]
-	delete(m.startedAt, item)
-	return worked
-}
-
 // added, taken and finished report an Add that was not ignored, a Get and a Done. The caller does
 // not hold mu.
-func (m *queueMetrics[T]) added() {
+func (m *queueMetrics) added() {
 	if m == nil {
 		return
 	}
@@ -111,7 +86,7 @@ func (m *queueMetrics[T]) added() {
 	}
 }
 
-func (m *queueMetrics[T]) taken(waited time.Duration) {
+func (m *queueMetrics) taken(waited time.Duration) {
 	if m.Depth != nil {
 		m.Depth(-1)
 	}
@@ -120,41 +95,27 @@ func (m *queueMetrics[T]) taken(waited time.Duration) {
 	}
 }
 
-func (m *queueMetrics[T]) finished(worked time.Duration) {
+func (m *queueMetrics) finished(worked time.Duration) {
 	if m != nil && m.WorkDuration != nil {
 		m.WorkDuration(worked)
 	}
 }
 
-// reportUnfinished calls Unfinished every unfinishedPeriod, until stop.
-func (m *queueMetrics[T]) reportUnfinished() {
+func (m *queueMetrics) reportUnfinished(ages func() (total, longest time.Duration)) {
 	ticker := m.clock.NewTicker(unfinishedPeriod)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C():
-			m.Unfinished(m.ages())
+			m.Unfinished(ages())
 		case <-m.quit:
 			return
 		}
 	}
 }
 
-// ages returns the sum and the maximum of the times that workers have had their items.
-func (m *queueMetrics[T]) ages() (total, longest time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	for _, startedAt := range m.startedAt {
-		age := now - startedAt
-		total += age
-		longest = max(longest, age)
-	}
-	return total, longest
-}
-
 // stop returns when the goroutine of startQueueMetrics has ended. It may be called again.
-func (m *queueMetrics[T]) stop() {
+func (m *queueMetrics) stop() {
 	if m != nil {
 		m.quitOnce.Do(func() { close(m.quit) })
 		m.running.Wait()
@@ -162,7 +123,7 @@ func (m *queueMetrics[T]) stop() {
 }
 
 // released calls Released, once.
-func (m *queueMetrics[T]) released() {
+func (m *queueMetrics) released() {
 	if m != nil && m.Released != nil {
 		m.releaseOnce.Do(m.Released)
 	}

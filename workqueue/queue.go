@@ -18,36 +18,37 @@ import (
 //	                    +------- processing and dirty
 //	                      Done
 //
-// The dirty set contains the items that have to be worked on, the processing set those that workers
-// have, and the queue orders the items that may be handed out. However often an item is added, it
-// is queued once, and one worker has it.
+// A dirty item has to be worked on, a worker has a processing one, and the queue orders the items
+// that may be handed out. However often an item is added, it is queued once, and one worker has it.
 //
-//	Q1  items contains exactly the items that are dirty, processing or both
-//	Q2  queue contains exactly the items that are dirty and not processing, each once
+//	Q1  dirty and queue contain the same items, each once
+//	Q2  processing contains exactly the items that workers have; no item is in dirty and processing
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
 //	    Signal, and a caller that was woken and leaves without an item wakes the next
 //
-// The Signal follows once mu is unlocked. Waking a goroutine costs more than the rest of Add.
+// The Signal follows once mu is unlocked: waking a goroutine costs more than the rest of Add.
 type Typed[T comparable] struct {
-	metrics             *queueMetrics[T] // nil: none
+	metrics             *queueMetrics // nil: none
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
-	items        map[T]entry
-	mostItems    int // since items was allocated
+	dirty        map[T]time.Duration // when each item was added, for metrics
+	mostDirty    int                 // since dirty was allocated
 	queue        Queue[T]
-	gets         uint32    // number of calls of Get that returned an item, modulo 2^32
+	processing   map[T]work
+	gets         int       // number of calls of Get that returned an item
 	added        sync.Cond // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
 }
 
-// entry says in which of the two sets an item is.
-type entry struct {
-	dirty, processing bool
-	get               uint32        // if processing: the number of the Get that returned the item
-	addedAt           time.Duration // if dirty: when the item was added, for metrics
+// work is what is known of an item that a worker has.
+type work struct {
+	get       int           // the number of the Get that returned the item
+	startedAt time.Duration // when that was, for metrics
+	dirty     bool          // the item was added since; Done queues it
+	addedAt   time.Duration // if dirty: when that was, for metrics
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
@@ -61,11 +62,12 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 	}
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
-		items:               map[T]entry{},
+		dirty:               map[T]time.Duration{},
 		queue:               config.Order,
+		processing:          map[T]work{},
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
-	q.metrics = startQueueMetrics[T](config.Metrics, orRealClock(config.Clock), &q.mu)
+	q.metrics = startQueueMetrics(config.Metrics, orRealClock(config.Clock), q.ages)
 	return q
 }
 
@@ -87,20 +89,27 @@ func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 	if q.shuttingDown {
 		return false, false
 	}
-	e := q.items[item]
-	if e.dirty {
-		if !e.processing {
-			q.queue.Touch(item)
+	if w, processing := q.processing[item]; processing {
+		if w.dirty {
+			return false, false
 		}
+		w.dirty, w.addedAt = true, now
+		q.processing[item] = w
+		return true, false
+	}
+	if _, dirty := q.dirty[item]; dirty {
+		q.queue.Touch(item)
 		return false, false
 	}
-	if !e.processing {
-		q.queue.Push(item) // first: if an owner's Queue panics, items is as it was
-	}
-	e.dirty, e.addedAt = true, now
-	q.items[item] = e
-	q.mostItems = max(q.mostItems, len(q.items))
-	return true, !e.processing
+	q.pushLocked(item, now)
+	return true, true
+}
+
+// pushLocked makes item dirty. Push is first: if an owner's Queue panics, dirty is as it was.
+func (q *Typed[T]) pushLocked(item T, addedAt time.Duration) {
+	q.queue.Push(item)
+	q.dirty[item] = addedAt
+	q.mostDirty = max(q.mostDirty, len(q.dirty))
 }
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
@@ -153,10 +162,14 @@ func (q *Typed[T]) get(
 	}
 	item = q.queue.Pop()
 	if q.metrics != nil {
-		waited = q.metrics.begin(item, q.items[item], now)
+		waited = max(now-q.dirty[item], 0) // Add may have read the clock later
+	}
+	delete(q.dirty, item)
+	if len(q.dirty) == 0 && q.mostDirty > keptItems {
+		q.dirty, q.mostDirty = map[T]time.Duration{}, 0 // a map of Go's does not shrink
 	}
 	q.gets++
-	q.items[item] = entry{processing: true, get: q.gets}
+	q.processing[item] = work{get: q.gets, startedAt: now}
 	return item, waited, true
 }
 
@@ -192,26 +205,18 @@ func (q *Typed[T]) done(
 ) (worked time.Duration, ended, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := q.items[item]
-	if !e.processing {
+	w, processing := q.processing[item]
+	if !processing {
 		return 0, false, false
 	}
-	if e.dirty {
-		q.queue.Push(item)
-		q.items[item] = entry{dirty: true, addedAt: e.addedAt}
-	} else {
-		delete(q.items, item)
+	if w.dirty {
+		q.pushLocked(item, w.addedAt)
 	}
-	if q.metrics != nil {
-		worked = q.metrics.end(item, now)
-	}
-	if len(q.items) == 0 && q.mostItems > keptItems {
-		q.items, q.mostItems = map[T]entry{}, 0 // a map of Go's does not shrink
-	}
+	delete(q.processing, item)
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast()
 	}
-	return worked, true, e.dirty
+	return now - w.startedAt, true, w.dirty
 }
 
 // Len is the number of queued items. Items that workers have, and items that wait for their time,
@@ -232,7 +237,8 @@ func (q *Typed[T]) ShutDown() {
 }
 
 // ShutDownWithDrain is ShutDown, and waits until no item is queued and no worker has one. It
-// therefore needs workers that go on calling Get and Done. Another ShutDown ends the wait.
+// therefore needs workers that call Get until it returns shutdown = true. Another ShutDown ends
+// the wait.
 func (q *Typed[T]) ShutDownWithDrain() {
 	shutDowns := q.refuse(false)
 	q.metrics.stop()
@@ -245,10 +251,8 @@ func (q *Typed[T]) ShutDownWithDrain() {
 	}
 }
 
-// isDrainedLocked reports whether no item is left, or none that is processing: by Q1 and Q2, all
-// items are then in the queue.
 func (q *Typed[T]) isDrainedLocked() bool {
-	return len(q.items) == 0 || q.drainProcessingOnly && len(q.items) <= q.queue.Len()
+	return len(q.processing) == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of
@@ -270,4 +274,17 @@ func (q *Typed[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.shuttingDown
+}
+
+// ages returns the sum and the maximum of the times for which workers have had their items.
+func (q *Typed[T]) ages() (total, longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.metrics.now()
+	for _, w := range q.processing {
+		age := max(now-w.startedAt, 0)
+		total += age
+		longest = max(longest, age)
+	}
+	return total, longest
 }

@@ -4,6 +4,7 @@ package workqueue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -35,21 +36,17 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var s Snapshot[T]
-	fifo, isFIFO := q.queue.(*fifo[T])
-	if isFIFO {
+	if fifo, ok := q.queue.(*fifo[T]); ok {
 		s.Ready = fifo.items()
+	} else {
+		s.Ready = slices.Collect(maps.Keys(q.dirty))
 	}
-	for item, e := range q.items {
-		if e.processing {
-			s.Processing = append(s.Processing, item)
-		} else if !isFIFO {
-			s.Ready = append(s.Ready, item)
-		}
-	}
-	age := func(item T) uint32 { return q.gets - q.items[item].get }
-	slices.SortFunc(s.Processing, func(a, b T) int { return cmp.Compare(age(b), age(a)) })
+	s.Processing = slices.Collect(maps.Keys(q.processing))
+	slices.SortFunc(s.Processing, func(a, b T) int {
+		return cmp.Compare(q.processing[a].get, q.processing[b].get)
+	})
 	for _, item := range s.Processing {
-		if q.items[item].dirty {
+		if q.processing[item].dirty {
 			s.Again = append(s.Again, item)
 		}
 	}
