@@ -78,7 +78,7 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 
 // SetMaxRemembered changes how many items an exponential limiter remembers at most.
 func SetMaxRemembered[T comparable](limiter TypedRateLimiter[T], maxLen int) {
-	limiter.(*TypedItemExponentialFailureRateLimiter[T]).counts.maxLen = maxLen
+	limiter.(*TypedItemExponentialFailureRateLimiter[T]).maxLen = maxLen
 }
 
 // Remembered is how long a limiter remembers at least.
