@@ -25,7 +25,11 @@ func newQueueFamily() *queueFamily {
 		"Items that wait for a worker, or for the Done of the worker that has them")
 	f.adds = f.counter("workqueue_adds_total", "Adds that were not ignored")
 	f.latency = f.histogram("workqueue_queue_duration_seconds", "Time from Add to Get", buckets)
-	f.workDuration = f.histogram("workqueue_work_duration_seconds", "Time from Get to Done", buckets)
+	f.workDuration = f.histogram(
+		"workqueue_work_duration_seconds",
+		"Time from Get to Done",
+		buckets,
+	)
 	f.unfinished = f.gauge("workqueue_unfinished_work_seconds",
 		"Sum of the ages of all work in progress: if it grows at a rate of n, "+
 			"n workers are stuck")

@@ -19,7 +19,12 @@ func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
 	var whats []string
 	sink := func(e trace.Event) { whats = append(whats, e.What) }
 	queue := workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour), workqueue.Config[string]{})
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Hour,
+			time.Hour,
+		),
+		workqueue.Config[string]{},
+	)
 	defer queue.ShutDown()
 	traced := trace.RateLimitingQueue(queue, sink)
 	for method := range reflect.TypeOf(queue).Methods() {

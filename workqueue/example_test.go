@@ -56,7 +56,10 @@ func ExampleTyped_Done() {
 
 // A worker that ends with its context.
 func ExampleTypedRateLimitingQueue() {
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{})
+	q := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{},
+	)
 	defer q.ShutDown()
 	ctx, cancel := context.WithCancel(context.Background())
 	reconcile := func(key string) error {
@@ -90,7 +93,10 @@ func ExampleTypedRateLimitingQueue() {
 
 // An item that failed too often is put aside.
 func ExampleTypedRateLimitingQueue_NumRequeues() {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Millisecond)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+		time.Microsecond,
+		time.Millisecond,
+	)
 	q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 	defer q.ShutDown()
 	deadLetters := workqueue.NewTyped(workqueue.Config[string]{})
@@ -124,7 +130,10 @@ func ExampleNewTypedBucketRateLimiter() {
 }
 
 func ExampleNewTypedItemExponentialFailureRateLimiter() {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+		5*time.Millisecond,
+		1000*time.Second,
+	)
 	for range 5 {
 		fmt.Print(limiter.When("a"), " ")
 	}
@@ -151,7 +160,10 @@ func ExampleNewTypedItemFastSlowRateLimiter() {
 
 func ExampleNewTypedMaxOfRateLimiter() {
 	limiter := workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second),
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			5*time.Millisecond,
+			1000*time.Second,
+		),
 		workqueue.NewTypedItemFastSlowRateLimiter[string](time.Millisecond, 30*time.Millisecond, 2),
 	)
 	for range 5 {
@@ -162,7 +174,12 @@ func ExampleNewTypedMaxOfRateLimiter() {
 
 func ExampleNewTypedWithMaxWaitRateLimiter() {
 	limiter := workqueue.NewTypedWithMaxWaitRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour), 3*time.Second)
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Second,
+			time.Hour,
+		),
+		3*time.Second,
+	)
 	for range 4 {
 		fmt.Print(limiter.When("a"), " ")
 	}

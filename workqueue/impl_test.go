@@ -18,7 +18,9 @@ import (
 var (
 	_ reference.TypedInterface[string]             = (*workqueue.Typed[string])(nil)
 	_ reference.TypedDelayingInterface[string]     = (*workqueue.TypedDelayingQueue[string])(nil)
-	_ reference.TypedRateLimitingInterface[string] = (*workqueue.TypedRateLimitingQueue[string])(nil)
+	_ reference.TypedRateLimitingInterface[string] = (*workqueue.TypedRateLimitingQueue[string])(
+		nil,
+	)
 	//lint:ignore SA1019 the deprecated names are still asked for
 	_ reference.Interface = (*workqueue.Typed[any])(nil)
 	//lint:ignore SA1019 as above
@@ -34,9 +36,11 @@ var (
 
 	_ workqueue.TypedInterface[string]             = (*reference.Typed[string])(nil)
 	_ workqueue.TypedDelayingInterface[string]     = reference.TypedDelayingInterface[string](nil)
-	_ workqueue.TypedRateLimitingInterface[string] = reference.TypedRateLimitingInterface[string](nil)
-	_ workqueue.TypedRateLimiter[string]           = reference.TypedRateLimiter[string](nil)
-	_ workqueue.Queue[string]                      = reference.Queue[string](nil)
+	_ workqueue.TypedRateLimitingInterface[string] = reference.TypedRateLimitingInterface[string](
+		nil,
+	)
+	_ workqueue.TypedRateLimiter[string] = reference.TypedRateLimiter[string](nil)
+	_ workqueue.Queue[string]            = reference.Queue[string](nil)
 )
 
 // queue is what the shared tests run on, with an exponential limiter from 1s to 1m.
@@ -50,7 +54,12 @@ var impls = []struct {
 }{
 	{transcript.Ours, func() queue {
 		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute), workqueue.Config[string]{})
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Second,
+				time.Minute,
+			),
+			workqueue.Config[string]{},
+		)
 	}},
 	{clientGo, func() queue {
 		return reference.NewTypedRateLimitingQueue(

@@ -136,7 +136,10 @@ func TestInput_NilLimiter(t *testing.T) {
 		assert.Panics(t, func() { q.NumRequeues("a") }, name)
 		q.ShutDown()
 	}
-	assert.Zero(t, workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{}).Snapshot().Limited)
+	assert.Zero(
+		t,
+		workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{}).Snapshot().Limited,
+	)
 }
 
 func TestInput_AfterShutDown(t *testing.T) {

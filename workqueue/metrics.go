@@ -52,7 +52,8 @@ type queueMetrics struct {
 // startQueueMetrics returns nil for the zero Metrics. If Unfinished is set, it starts a goroutine that
 // calls it with ages, until stop.
 func startQueueMetrics(
-	metrics Metrics, c clock.WithTicker, ages func() (total, longest time.Duration),
+	metrics Metrics, c clock.WithTicker,
+	ages func(now time.Duration) (total, longest time.Duration),
 ) *queueMetrics {
 	if reflect.ValueOf(metrics).IsZero() {
 		return nil
@@ -101,13 +102,15 @@ func (m *queueMetrics) finished(worked time.Duration) {
 	}
 }
 
-func (m *queueMetrics) reportUnfinished(ages func() (total, longest time.Duration)) {
+func (m *queueMetrics) reportUnfinished(
+	ages func(now time.Duration) (total, longest time.Duration),
+) {
 	ticker := m.clock.NewTicker(unfinishedPeriod)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C():
-			m.Unfinished(ages())
+			m.Unfinished(ages(m.now()))
 		case <-m.quit:
 			return
 		}

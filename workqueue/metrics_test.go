@@ -89,7 +89,10 @@ func (r referenceRecorder) NewWorkDurationMetric(q string) reference.HistogramMe
 func (r referenceRecorder) NewUnfinishedWorkSecondsMetric(q string) reference.SettableGaugeMetric {
 	return r.metric("unfinished", q)
 }
-func (r referenceRecorder) NewLongestRunningProcessorSecondsMetric(q string) reference.SettableGaugeMetric {
+
+func (r referenceRecorder) NewLongestRunningProcessorSecondsMetric(
+	q string,
+) reference.SettableGaugeMetric {
 	return r.metric("longest", q)
 }
 func (r referenceRecorder) NewRetriesMetric(q string) reference.CounterMetric {
@@ -104,8 +107,10 @@ func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder))
 				r := newRecorder()
 				var q queue
 				if impl == transcript.Ours {
-					q = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.Config[string]{Metrics: r.metrics("q")})
+					q = workqueue.NewTypedRateLimitingQueue(
+						workqueue.DefaultTypedItemBasedRateLimiter[string](),
+						workqueue.Config[string]{Metrics: r.metrics("q")},
+					)
 				} else {
 					q = reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[string](),
 						reference.TypedRateLimitingQueueConfig[string]{Name: "q", MetricsProvider: referenceRecorder{r}})

@@ -277,10 +277,9 @@ func (q *Typed[T]) ShuttingDown() bool {
 }
 
 // ages returns the sum and the maximum of the times for which workers have had their items.
-func (q *Typed[T]) ages() (total, longest time.Duration) {
+func (q *Typed[T]) ages(now time.Duration) (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.metrics.now()
 	for _, w := range q.processing {
 		age := max(now-w.startedAt, 0)
 		total += age

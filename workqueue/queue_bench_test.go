@@ -17,7 +17,11 @@ import (
 )
 
 // bench runs f on a queue that ours makes, and on one that theirs makes.
-func bench[Q interface{ ShutDown() }](b *testing.B, ours, theirs func() Q, f func(b *testing.B, q Q)) {
+func bench[Q interface{ ShutDown() }](
+	b *testing.B,
+	ours, theirs func() Q,
+	f func(b *testing.B, q Q),
+) {
 	for _, impl := range []struct {
 		name string
 		make func() Q
@@ -87,7 +91,13 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 	const each = 1 << 17
 	keys := make([]string, 8*each)
 	for i := range keys {
-		keys[i] = "namespace-" + strconv.Itoa(i%97) + "/name-" + strconv.Itoa(i) + "-" + strconv.Itoa(i/each)
+		keys[i] = "namespace-" + strconv.Itoa(
+			i%97,
+		) + "/name-" + strconv.Itoa(
+			i,
+		) + "-" + strconv.Itoa(
+			i/each,
+		)
 	}
 	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		var ahead [8]struct {

@@ -150,7 +150,9 @@ func TestDelaying_ShutsTheOwnersQueueDownOnce(t *testing.T) {
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				below := &countingQueue{ContextInterface: workqueue.NewTyped(workqueue.Config[string]{})}
+				below := &countingQueue{
+					ContextInterface: workqueue.NewTyped(workqueue.Config[string]{}),
+				}
 				q := construct(below)
 				q.ShutDownWithDrain()
 				assert.Equal(t, 0, below.shutDowns)
@@ -370,7 +372,10 @@ func TestRegress135072_ShutDownWaitsForWhatRuns(t *testing.T) {
 // kubernetes/kubernetes#94813: a queue without metrics runs nothing, waiting items or not.
 func TestRegress94813_NoGoroutineWithoutMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedItemBasedRateLimiter[string](), workqueue.Config[string]{})
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedItemBasedRateLimiter[string](),
+			workqueue.Config[string]{},
+		)
 		q.AddAfter("a", time.Hour)
 		q.AddAfter("b", time.Second)
 		assert.Zero(t, goroutines())

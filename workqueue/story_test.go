@@ -91,7 +91,12 @@ func TestStory_WithoutForgetTheDelayKeepsDoubling(t *testing.T) {
 					}
 					q.Add("a")
 				}
-				want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+				want := []time.Duration{
+					time.Second,
+					2 * time.Second,
+					4 * time.Second,
+					8 * time.Second,
+				}
 				if forget {
 					want = []time.Duration{time.Second, time.Second, time.Second, time.Second}
 				}
@@ -367,7 +372,12 @@ func TestStory_RetriesBackOff(t *testing.T) {
 func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute), workqueue.Config[string]{})
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Second,
+				time.Minute,
+			),
+			workqueue.Config[string]{},
+		)
 		defer q.ShutDown()
 		for _, item := range []string{"a", "b", "c", "d"} {
 			q.Add(item)

@@ -13,7 +13,9 @@ import (
 // The worker that every tutorial about controllers has. But for the import of workqueue it is as it
 // is there.
 func Example() {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+	)
 	queue.Add("default/good")
 	queue.Add("default/bad")
 
