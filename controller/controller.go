@@ -57,7 +57,7 @@ type Controller[K comparable] struct {
 	misuse    error // what is wrong with the arguments of New; Run returns it
 
 	queue    workqueue.TypedRateLimitingInterface[K]
-	extended extendedQueue[K]                             // the same queue, or nil if it is none
+	extended workqueue.ExtendedInterface[K]               // the same queue, or nil if it has fewer methods
 	get      func(context.Context) (key K, shutdown bool) // from the queue
 	keys     *keyTracker[K]
 	phase    atomic.Value // a Phase
@@ -103,12 +103,12 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 		misuse = append(misuse, errors.New("NewQueue returned nil"))
 		c.queue = defaultQueue(name, opts.RateLimiter)
 	}
-	c.extended, _ = c.queue.(extendedQueue[K])
+	c.extended, _ = c.queue.(workqueue.ExtendedInterface[K])
 	c.get = func(context.Context) (K, bool) { return c.queue.Get() }
 	if opts.Lead != nil {
 		if c.extended == nil {
 			misuse = append(misuse, errors.New(
-				"option Lead needs a queue with GetWithContext, AddFailed and Snapshot"))
+				"option Lead needs a queue with GetWithContext: a workqueue.ExtendedInterface"))
 		} else {
 			c.get = c.extended.GetWithContext
 		}

@@ -53,10 +53,10 @@ type Options[K comparable] struct {
 	RateLimiter workqueue.TypedRateLimiter[K]
 	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a
 	// change supersedes a pending retry (AddSupersedesDelayed). Nil means
-	// workqueue.NewTypedRateLimitingQueueWithConfig with the name alone.
+	// workqueue.NewTypedRateLimitingQueue with a zero Config.
 	//
-	// A queue of another package is used through this interface alone: then Lead is refused, the
-	// rate limiter does not see the errors, and Snapshots do not contain the queued keys.
+	// Another queue should be a workqueue.ExtendedInterface. Otherwise Lead is refused, the rate
+	// limiter does not see the errors, and Snapshots do not contain the queued keys.
 	NewQueue func(
 		name string, limiter workqueue.TypedRateLimiter[K],
 	) workqueue.TypedRateLimitingInterface[K]
@@ -125,17 +125,6 @@ const (
 	CrashOnPanic
 )
 
-// extendedQueue is what the queues of package workqueue have beside client-go's interface. A queue
-// that wraps one should forward these methods, as package trace's does.
-type extendedQueue[K comparable] interface {
-	// GetWithContext is Get for a worker that also stops when ctx ends.
-	GetWithContext(ctx context.Context) (key K, shutdown bool)
-	// AddFailed is AddRateLimited for a rate limiter that decides by the error.
-	AddFailed(key K, err error)
-	// Snapshot returns the queued and the waiting keys.
-	Snapshot() workqueue.Snapshot[K]
-}
-
 // check lists what is wrong.
 func (o *Options[K]) check() []error {
 	var wrong []error
@@ -187,8 +176,7 @@ func (o *Options[K]) setDefaults() {
 }
 
 func defaultQueue[K comparable](
-	name string, limiter workqueue.TypedRateLimiter[K],
+	_ string, limiter workqueue.TypedRateLimiter[K],
 ) workqueue.TypedRateLimitingInterface[K] {
-	config := workqueue.TypedRateLimitingQueueConfig[K]{Name: name}
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
+	return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[K]{})
 }

@@ -52,11 +52,10 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
 	for _, supersedes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("AddSupersedesDelayed=%t", supersedes), func(t *testing.T) {
-			newQueue := func(name string, limiter stringLimiter) stringQueue {
-				config := workqueue.TypedRateLimitingQueueConfig[string]{
-					Name: name, AddSupersedesDelayed: supersedes,
-				}
-				return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
+			newQueue := func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+				return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{
+					AddSupersedesDelayed: supersedes,
+				})
 			}
 			story(t, Options[string]{NewQueue: newQueue}, func(w *world) {
 				w.fails("a", 1)

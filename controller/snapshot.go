@@ -30,7 +30,7 @@ type Snapshot[K comparable] struct {
 	Missing  []MissingCache         // caches that are not synced
 	Ready    []K                    // keys that a worker may take now, next first
 	Waiting  []workqueue.Waiting[K] // keys with a delay, next first
-	Limited  int                    // keys that the rate limiter remembers; 0 if it does not count
+	Limited  int                    // keys that the rate limiter remembers
 	Running  []Running[K]           // longest first
 	Failing  []FailedKey[K]         // longest first
 	Outcomes map[Outcome]uint64     // finished calls of reconcile
@@ -58,7 +58,8 @@ func (c *Controller[K]) Status() Status {
 }
 
 // Snapshot returns the controller's present state. It costs a copy of what is queued, waiting,
-// running and failing. Ready and Waiting are nil if the queue is no extendedQueue.
+// running and failing. Ready, Waiting and Limited are empty
+// if the queue is not a workqueue.ExtendedInterface.
 func (c *Controller[K]) Snapshot() Snapshot[K] {
 	s := Snapshot[K]{Status: c.Status()}
 	c.keys.snapshot(&s)
@@ -67,10 +68,7 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 	}
 	if c.extended != nil {
 		content := c.extended.Snapshot()
-		s.Ready, s.Waiting = content.Ready, content.Waiting
-	}
-	if queue, ok := c.queue.(workqueue.Tracker); ok {
-		s.Limited = queue.Tracked()
+		s.Ready, s.Waiting, s.Limited = content.Ready, content.Waiting, content.Limited
 	}
 	slices.SortFunc(s.Running, func(a, b Running[K]) int { return a.Since.Compare(b.Since) })
 	slices.SortFunc(s.Failing, func(a, b FailedKey[K]) int {

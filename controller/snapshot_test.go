@@ -31,14 +31,10 @@ func TestSnapshot(t *testing.T) {
 		assert.Equal(t, PhaseRunning, s.Phase)
 		assert.Equal(t, 1, s.Queued)
 		at := func(d time.Duration) time.Time { return w.start.Add(d) }
-		assert.Equal(
-			t,
-			[]workqueue.Waiting[string]{
-				{Item: "fails", Due: at(3 * time.Second)},
-				{Item: "later", Due: at(time.Hour)},
-			},
-			s.Waiting,
-		)
+		assert.Equal(t, []workqueue.Waiting[string]{
+			{Item: "fails", Due: at(3 * time.Second), Failures: 2},
+			{Item: "later", Due: at(time.Hour)},
+		}, s.Waiting)
 		assert.Equal(t, 1, s.Limited)
 		require.Len(t, s.Running, 2)
 		assert.Equal(t, "first", s.Running[0].Key)

@@ -177,8 +177,7 @@ func withoutID(page string) string {
 func TestPage_Queue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
-		q := workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour))
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour), workqueue.Config[int]{})
 		defer q.ShutDown()
 		health.AddQueue(h, "numbers", q)
 		for i := range 4 {

@@ -23,16 +23,11 @@ func (h *Handler) AddInformer(
 	})
 }
 
-// AddQueue adds a workqueue to the page. Use it for queues without a controller. If the queue has
-// the method NumRequeues, waiting keys are shown with their failures. The returned function removes
-// it.
+// AddQueue adds a workqueue to the page. Use it for queues without a controller. The returned
+// function removes it.
 func AddQueue[K comparable](
 	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
 ) (remove func()) {
-	attempts := func(K) int { return 0 }
-	if counter, ok := queue.(interface{ NumRequeues(K) int }); ok {
-		attempts = counter.NumRequeues
-	}
 	return add(h, &h.queues, func(limit int) Queue {
 		s := queue.Snapshot()
 		return Queue{
@@ -40,7 +35,7 @@ func AddQueue[K comparable](
 			Ready:      list(s.Ready, limit, keyText[K]),
 			Processing: list(s.Processing, limit, keyText[K]),
 			Again:      list(s.Again, limit, keyText[K]),
-			Waiting:    list(s.Waiting, limit, describeWaiting(attempts)),
+			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
 		}
 	})
 }
@@ -94,7 +89,7 @@ func describeController[K comparable](subject *controller.Controller[K], limit i
 		Name:        printable.Short(s.Name),
 		Phase:       s.Phase,
 		Ready:       list(s.Ready, limit, keyText[K]),
-		Waiting:     list(s.Waiting, limit, describeWaiting(subject.Queue().NumRequeues)),
+		Waiting:     list(s.Waiting, limit, describeWaiting[K]),
 		Running:     list(s.Running, limit, describeRunning[K]),
 		Failing:     list(s.Failing, limit, describeFailing[K]),
 		DeadLetters: list(subject.DeadLetters().List(), limit, describeDeadLetter[K]),
@@ -114,10 +109,8 @@ func describeController[K comparable](subject *controller.Controller[K], limit i
 	return c
 }
 
-func describeWaiting[K comparable](attempts func(K) int) func(workqueue.Waiting[K]) WaitingKey {
-	return func(w workqueue.Waiting[K]) WaitingKey {
-		return WaitingKey{Key: keyText(w.Item), Due: w.Due, Attempts: attempts(w.Item)}
-	}
+func describeWaiting[K comparable](w workqueue.Waiting[K]) WaitingKey {
+	return WaitingKey{Key: keyText(w.Item), Due: w.Due, Attempts: w.Failures}
 }
 
 func describeRunning[K comparable](r controller.Running[K]) RunningKey {

@@ -39,8 +39,8 @@ func ExampleMetrics_Workqueue() {
 	if err != nil {
 		panic(err)
 	}
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "deployments", MetricsProvider: all.Workqueue()})
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{Metrics: all.Workqueue("deployments")})
 	queue.Add("default/web")
 	queue.Add("default/web") // ignored: it is queued
 	queue.Add("default/db")

@@ -24,7 +24,7 @@ func benchQueues(b *testing.B, f func(b *testing.B, q queue)) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		benchQueue(b, workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "bench", MetricsProvider: m.Workqueue()}), f)
+		benchQueue(b, workqueue.NewTyped(workqueue.Config[string]{Metrics: m.Workqueue("bench")}), f)
 	})
 	b.Run("impl=client-go", func(b *testing.B) {
 		benchQueue(b, reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Name: "bench"}), f)

@@ -65,8 +65,8 @@ func TestRegress73587_NothingIsKeptWithoutScrapes(t *testing.T) {
 }
 
 func newQueue(m *Metrics, name string) *workqueue.TypedRateLimitingQueue[string] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: m.Workqueue()})
+	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{Metrics: m.Workqueue(name)})
 }
 
 func TestWorkqueue_QueuesOfOneNameShareTheirSeries(t *testing.T) {
@@ -106,9 +106,9 @@ func TestWorkqueue_SeriesLastUntilTheQueueIsDrained(t *testing.T) {
 func TestWorkqueue_EachPartGivesBackItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := newMetrics(t)
-		plain := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "q", MetricsProvider: m.Workqueue()})
-		around := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
-			Name: "q", MetricsProvider: m.Workqueue(), Queue: workqueue.NewTyped[string](),
+		plain := workqueue.NewTyped(workqueue.Config[string]{Metrics: m.Workqueue("q")})
+		around := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+			Metrics: m.Workqueue("q"), Queue: workqueue.NewTyped(workqueue.Config[string]{}),
 		})
 		around.AddAfter("a", time.Hour)
 		assert.Equal(t, "1", value(t, registry, `workqueue_retries_total{name="q"}`))

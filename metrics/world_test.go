@@ -116,8 +116,8 @@ func (w *world) run(o worldOptions) {
 		MaxAttempts: 3,
 		Metrics:     ofController.Metrics(),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
-				Name: name, MetricsProvider: w.metrics.Workqueue(),
+			return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{
+				Metrics: w.metrics.Workqueue(name),
 			})
 		},
 	})

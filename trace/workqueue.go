@@ -10,13 +10,16 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// RateLimitingQueue traces the keys that enter and leave a workqueue. The result has every method
-// of a workqueue.TypedRateLimitingQueue. If queue lacks one that its interface does not require,
-// the result works without it as far as possible.
+// RateLimitingQueue traces the keys that enter and leave a workqueue. If queue is a
+// workqueue.ExtendedInterface, the result is one too.
 func RateLimitingQueue[T comparable](
 	queue workqueue.TypedRateLimitingInterface[T], sink Sink,
 ) workqueue.TypedRateLimitingInterface[T] {
-	return rateLimitingQueue[T]{queue, sink}
+	traced := rateLimitingQueue[T]{queue, sink}
+	if extended, ok := queue.(workqueue.ExtendedInterface[T]); ok {
+		return extendedQueue[T]{traced, extended}
+	}
+	return traced
 }
 
 type rateLimitingQueue[T comparable] struct {
@@ -26,33 +29,6 @@ type rateLimitingQueue[T comparable] struct {
 
 func (q rateLimitingQueue[T]) key(what string, item T, detail string) {
 	q.sink.send(Event{Hop: Workqueue, What: what, Key: fmt.Sprint(item), Detail: detail}, nil)
-}
-
-// Snapshot returns the queue's Snapshot, or an empty one if it has none.
-func (q rateLimitingQueue[T]) Snapshot() workqueue.Snapshot[T] {
-	inner, ok := q.TypedRateLimitingInterface.(interface{ Snapshot() workqueue.Snapshot[T] })
-	if ok {
-		return inner.Snapshot()
-	}
-	return workqueue.Snapshot[T]{}
-}
-
-// Tracked is that of the queue, or 0 if it has none.
-func (q rateLimitingQueue[T]) Tracked() int {
-	if tracker, ok := q.TypedRateLimitingInterface.(workqueue.Tracker); ok {
-		return tracker.Tracked()
-	}
-	return 0
-}
-
-// CancelDelayed traces a key that waits no longer. A queue without the method cancels nothing.
-func (q rateLimitingQueue[T]) CancelDelayed(item T) bool {
-	queue, ok := q.TypedRateLimitingInterface.(interface{ CancelDelayed(T) bool })
-	canceled := ok && queue.CancelDelayed(item)
-	if canceled {
-		q.key("CancelDelayed", item, "")
-	}
-	return canceled
 }
 
 // Add traces an added key.
@@ -73,39 +49,10 @@ func (q rateLimitingQueue[T]) AddRateLimited(item T) {
 	q.key("AddRateLimited", item, fmt.Sprintf("%d requeues", q.NumRequeues(item)))
 }
 
-// AddFailed traces a key that is added again after a failure, and its error. For a queue without
-// AddFailed it calls AddRateLimited.
-func (q rateLimitingQueue[T]) AddFailed(item T, err error) {
-	if inner, ok := q.TypedRateLimitingInterface.(interface{ AddFailed(T, error) }); ok {
-		inner.AddFailed(item, err)
-	} else {
-		q.TypedRateLimitingInterface.AddRateLimited(item)
-	}
-	q.key("AddFailed", item, fmt.Sprintf("%d requeues, %v", q.NumRequeues(item), err))
-}
-
 // Get traces the key that a worker gets.
 func (q rateLimitingQueue[T]) Get() (item T, shutdown bool) {
 	item, shutdown = q.TypedRateLimitingInterface.Get()
 	if !shutdown {
-		q.key("Get", item, "")
-	}
-	return item, shutdown
-}
-
-// GetWithContext traces the key that a worker gets. If the queue has no GetWithContext, ctx is
-// checked before waiting, but does not end the wait.
-func (q rateLimitingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
-	if ctx.Err() != nil {
-		return item, true
-	}
-	inner, ok := q.TypedRateLimitingInterface.(interface {
-		GetWithContext(context.Context) (T, bool)
-	})
-	if !ok {
-		return q.Get()
-	}
-	if item, shutdown = inner.GetWithContext(ctx); !shutdown {
 		q.key("Get", item, "")
 	}
 	return item, shutdown
@@ -121,4 +68,37 @@ func (q rateLimitingQueue[T]) Done(item T) {
 func (q rateLimitingQueue[T]) Forget(item T) {
 	q.key("Forget", item, "")
 	q.TypedRateLimitingInterface.Forget(item)
+}
+
+// extendedQueue also has the methods of workqueue.ExtendedInterface.
+type extendedQueue[T comparable] struct {
+	rateLimitingQueue[T]
+	extended workqueue.ExtendedInterface[T]
+}
+
+// Snapshot returns the queue's Snapshot.
+func (q extendedQueue[T]) Snapshot() workqueue.Snapshot[T] { return q.extended.Snapshot() }
+
+// GetWithContext traces the key that a worker gets.
+func (q extendedQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
+	item, shutdown = q.extended.GetWithContext(ctx)
+	if !shutdown {
+		q.key("Get", item, "")
+	}
+	return item, shutdown
+}
+
+// AddFailed traces a key that is added again after a failure, and its error.
+func (q extendedQueue[T]) AddFailed(item T, err error) {
+	q.extended.AddFailed(item, err)
+	q.key("AddFailed", item, fmt.Sprintf("%d requeues, %v", q.NumRequeues(item), err))
+}
+
+// CancelDelayed traces a key that waits no longer.
+func (q extendedQueue[T]) CancelDelayed(item T) bool {
+	canceled := q.extended.CancelDelayed(item)
+	if canceled {
+		q.key("CancelDelayed", item, "")
+	}
+	return canceled
 }

@@ -19,7 +19,12 @@ func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
 	var whats []string
 	sink := func(e trace.Event) { whats = append(whats, e.What) }
 	queue := workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour))
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Hour,
+			time.Hour,
+		),
+		workqueue.Config[string]{},
+	)
 	defer queue.ShutDown()
 	traced := trace.RateLimitingQueue(queue, sink)
 	for method := range reflect.TypeOf(queue).Methods() {
@@ -28,21 +33,22 @@ func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
 	}
 
 	traced.AddRateLimited("a")
-	assert.Equal(t, 1, traced.(workqueue.Tracker).Tracked())
-	canceler := traced.(interface{ CancelDelayed(string) bool })
-	assert.True(t, canceler.CancelDelayed("a"))
-	assert.False(t, canceler.CancelDelayed("a"))
+	extended := traced.(workqueue.ExtendedInterface[string])
+	assert.Equal(t, 1, extended.Snapshot().Limited)
+	assert.True(t, extended.CancelDelayed("a"))
+	assert.False(t, extended.CancelDelayed("a"))
 	assert.Empty(t, queue.Snapshot().Waiting)
 	assert.Equal(t, []string{"AddRateLimited", "CancelDelayed"}, whats)
 }
 
-// A queue of client-go lacks methods: the traced queue works without them.
+// A queue of client-go lacks methods, and so does the traced queue: a controller can see that.
 func TestRateLimitingQueue_OfClientGo(t *testing.T) {
 	queue := reference.NewTypedRateLimitingQueue(
 		reference.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour))
 	defer queue.ShutDown()
 	traced := trace.RateLimitingQueue(queue, func(trace.Event) {})
 	traced.AddRateLimited("a")
-	assert.Zero(t, traced.(workqueue.Tracker).Tracked())
-	assert.False(t, traced.(interface{ CancelDelayed(string) bool }).CancelDelayed("a"))
+	assert.Equal(t, 1, traced.NumRequeues("a"))
+	_, extended := traced.(workqueue.ContextInterface[string])
+	assert.False(t, extended)
 }

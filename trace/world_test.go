@@ -97,7 +97,7 @@ func (w *world) run(o options) {
 		return w.reconcile(ctx, key)
 	}, w.saw), controller.Options[string]{
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Name: name}), w.saw)
+			return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{}), w.saw)
 		},
 	})
 	_, err := maps.AddEventHandler(trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw))

@@ -3,7 +3,6 @@
 package workqueue
 
 import (
-	"context"
 	"math"
 	"sync"
 	"time"
@@ -16,7 +15,7 @@ import (
 // TypedDelayingQueue is a queue to which items can be added later.
 //
 //	       AddAfter                  timer is due
-//	item ------------> waiting, heap --------------> TypedInterface.Add
+//	item ------------> waiting, heap --------------> Typed.Add
 //
 // A heap under a mutex orders the waiting items by the time at which they are due, and a timer is
 // set for the first of them. When it fires, addDue adds the due items to the queue. AddAfter never
@@ -31,16 +30,16 @@ import (
 // Add does not cancel a wait: the item is worked on now and again when it is due, unless
 // AddSupersedesDelayed is set.
 type TypedDelayingQueue[T comparable] struct {
-	// TypedInterface is the queue to which due items are added.
-	TypedInterface[T]
-	retries       CounterMetric // nil: none
-	release       func()        // releases retries
+	// ContextInterface is the queue to which due items are added.
+	ContextInterface[T]
+	retries       func() // Metrics.Retries
+	released      func() // Metrics.Released, once
 	clock         clock.WithTicker
 	start         time.Time
 	logger        klog.Logger
 	addSupersedes bool
 	timers        sync.WaitGroup // timers that are set and calls of addDue
-	shutDown      sync.Once      // TypedInterface.ShutDown
+	shutDown      sync.Once      // ContextInterface.ShutDown
 
 	mu       sync.Mutex
 	waiting  itemMap[T]
@@ -52,40 +51,12 @@ type TypedDelayingQueue[T comparable] struct {
 	draining int           // calls of ShutDownWithDrain that have not returned
 }
 
-// TypedDelayingQueueConfig configures NewTypedDelayingQueueWithConfig. The zero value makes a
-// delaying FIFO queue without metrics.
-type TypedDelayingQueueConfig[T comparable] struct {
-	// Logger is for the report of a panic of Queue.Add. Nil means klog's.
-	Logger *klog.Logger
-	// Name of the queue in its metrics. A queue without a name has no metrics.
-	Name string
-	// MetricsProvider makes the queue's metrics. Nil means no metrics.
-	MetricsProvider MetricsProvider
-	// Clock decides when an item is due. Nil means the real clock.
-	Clock clock.WithTicker
-	// Queue is the queue to which due items are added. Nil means a new Typed with the name, metrics
-	// and clock above.
-	Queue TypedInterface[T]
-	// AddSupersedesDelayed makes Add, and AddAfter without a delay, cancel the item's wait, so that
-	// the item is worked on once.
-	AddSupersedesDelayed bool
-}
-
-// NewTypedDelayingQueue returns a delaying FIFO queue without metrics.
-func NewTypedDelayingQueue[T comparable]() *TypedDelayingQueue[T] {
-	return NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{})
-}
-
-// NewTypedDelayingQueueWithConfig returns a delaying queue.
-func NewTypedDelayingQueueWithConfig[T comparable](
-	config TypedDelayingQueueConfig[T],
-) *TypedDelayingQueue[T] {
+// NewTypedDelayingQueue returns a delaying queue.
+func NewTypedDelayingQueue[T comparable](config Config[T]) *TypedDelayingQueue[T] {
+	metrics := config.Metrics
 	if config.Queue == nil {
-		config.Queue = NewTypedWithConfig(TypedQueueConfig[T]{
-			Name:            config.Name,
-			MetricsProvider: config.MetricsProvider,
-			Clock:           config.Clock,
-		})
+		config.Metrics.Retries, config.Metrics.Released = nil, nil // those of the delaying queue
+		config.Queue = NewTyped(config)
 	}
 	logger := klog.Background()
 	if config.Logger != nil {
@@ -93,17 +64,29 @@ func NewTypedDelayingQueueWithConfig[T comparable](
 	}
 	c := orRealClock(config.Clock)
 	return &TypedDelayingQueue[T]{
-		TypedInterface: config.Queue,
-		retries:        newRetriesMetric(config.MetricsProvider, config.Name),
-		release: sync.OnceFunc(func() {
-			releaseMetrics(config.MetricsProvider, config.Name)
-		}),
-		clock:         c,
-		start:         c.Now(),
-		logger:        logger,
-		addSupersedes: config.AddSupersedesDelayed,
-		waiting:       newItemMap[T](),
+		ContextInterface: config.Queue,
+		retries:          orNothing(metrics.Retries),
+		released:         sync.OnceFunc(orNothing(metrics.Released)),
+		clock:            c,
+		start:            c.Now(),
+		logger:           logger,
+		addSupersedes:    config.AddSupersedesDelayed,
+		waiting:          newItemMap[T](),
 	}
+}
+
+func orRealClock(c clock.WithTicker) clock.WithTicker {
+	if c == nil {
+		return clock.RealClock{}
+	}
+	return c
+}
+
+func orNothing(f func()) func() {
+	if f == nil {
+		return func() {}
+	}
+	return f
 }
 
 // Add queues item now. If the item also waits for a time, it is added again then, unless
@@ -112,7 +95,7 @@ func (q *TypedDelayingQueue[T]) Add(item T) {
 	if q.addSupersedes {
 		q.CancelDelayed(item)
 	}
-	q.TypedInterface.Add(item)
+	q.ContextInterface.Add(item)
 }
 
 // AddAfter adds item once duration has passed, or at once if duration is not positive. An item that
@@ -122,9 +105,7 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 	if q.ShuttingDown() {
 		return
 	}
-	if q.retries != nil {
-		q.retries.Inc()
-	}
+	q.retries()
 	if duration <= 0 {
 		q.Add(item)
 		return
@@ -146,11 +127,10 @@ func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w := q.waiting.get(item)
-	if w == nil {
-		return false
+	if w != nil {
+		q.removeLocked(w)
 	}
-	q.removeLocked(w)
-	return true
+	return w != nil
 }
 
 func (q *TypedDelayingQueue[T]) now() time.Duration { return q.clock.Since(q.start) }
@@ -190,28 +170,8 @@ func (q *TypedDelayingQueue[T]) addDue() {
 		if !ok {
 			return
 		}
-		q.TypedInterface.Add(item)
+		q.ContextInterface.Add(item)
 	}
-}
-
-// GetWithContext is that of Typed: Get for a worker that also stops when ctx ends. If an owner's
-// Queue has no such method, ctx is checked only before the wait.
-func (q *TypedDelayingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
-	return getWithContext(ctx, q.TypedInterface)
-}
-
-func getWithContext[T comparable](
-	ctx context.Context, queue TypedInterface[T],
-) (item T, shutdown bool) {
-	if q, ok := queue.(interface {
-		GetWithContext(context.Context) (T, bool)
-	}); ok {
-		return q.GetWithContext(ctx)
-	}
-	if ctx.Err() != nil {
-		return item, true
-	}
-	return queue.Get()
 }
 
 // ShutDown drops the waiting items and shuts the queue down. When it returns, no goroutine of the
@@ -222,22 +182,22 @@ func (q *TypedDelayingQueue[T]) ShutDown() {
 	first := false
 	q.shutDown.Do(func() {
 		first = true
-		q.TypedInterface.ShutDown()
+		q.ContextInterface.ShutDown()
 	})
 	if draining > 0 && !first {
-		q.TypedInterface.ShutDown()
+		q.ContextInterface.ShutDown()
 	}
 	q.timers.Wait()
-	q.release()
+	q.released()
 }
 
 // ShutDownWithDrain drops the waiting items and drains the queue: see Typed.
 func (q *TypedDelayingQueue[T]) ShutDownWithDrain() {
 	q.drop(1)
 	defer q.drop(-1)
-	q.TypedInterface.ShutDownWithDrain()
+	q.ContextInterface.ShutDownWithDrain()
 	q.timers.Wait()
-	q.release()
+	q.released()
 }
 
 // drop drops the waiting items. It returns the number of calls of ShutDownWithDrain in progress.

@@ -62,7 +62,7 @@ func TestDifference_ASecondShutDownEndsADrain(t *testing.T) {
 // seconds.
 func TestDifference_DrainLeavesNothingRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedDelayingQueue[string]()
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{})
 		q.AddAfter("a", time.Second)
 		q.AddAfter("b", time.Hour)
 		after(time.Minute)
@@ -97,10 +97,13 @@ func TestDifference_AddAfterNeverBlocks(t *testing.T) {
 	for _, impl := range []string{transcript.Ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				slow := &slowQueue{TypedInterface: workqueue.NewTyped[int](), release: make(chan struct{})}
+				slow := &slowQueue{
+					ContextInterface: workqueue.NewTyped(workqueue.Config[int]{}),
+					release:          make(chan struct{}),
+				}
 				var q workqueue.TypedDelayingInterface[int]
 				if impl == transcript.Ours {
-					q = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[int]{Queue: slow})
+					q = workqueue.NewTypedDelayingQueue(workqueue.Config[int]{Queue: slow})
 				} else {
 					q = reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[int]{Queue: slow})
 				}
@@ -129,20 +132,20 @@ func TestDifference_AddAfterNeverBlocks(t *testing.T) {
 
 // slowQueue is a queue of the owner's own whose Add hangs until release.
 type slowQueue struct {
-	workqueue.TypedInterface[int]
+	workqueue.ContextInterface[int]
 	release chan struct{}
 }
 
 func (q *slowQueue) Add(item int) {
 	<-q.release
-	q.TypedInterface.Add(item)
+	q.ContextInterface.Add(item)
 }
 
 // Items that are due at the same moment join in the order in which they were added; in client-go in
 // no order.
 func TestDifference_EqualTimesKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedDelayingQueue[int]()
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[int]{})
 		defer q.ShutDown()
 		const n = 200 // several batches
 		for i := range n {
@@ -181,7 +184,13 @@ func TestDifference_UnforgottenItemsAreDropped(t *testing.T) {
 			time.Sleep(workqueue.Remembered)
 			limiter.When("alive")
 			limiter.When("99")
-			assert.Equal(t, 3, limiter.NumRequeues("99"), "%s: the others are gone, this one was never idle for 12 hours", name)
+			assert.Equal(
+				t,
+				3,
+				limiter.NumRequeues("99"),
+				"%s: the others are gone, this one was never idle for 12 hours",
+				name,
+			)
 			time.Sleep(workqueue.Remembered)
 			limiter.When("alive")
 			assert.Equal(t, 2, tracked(), name)
@@ -197,7 +206,10 @@ func TestDifference_UnforgottenItemsAreDropped(t *testing.T) {
 // later.
 func TestLimiter_RemembersNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Second,
+			time.Minute,
+		)
 		start := time.Now()
 		at := func(hour time.Duration, item string) {
 			time.Sleep(hour*time.Hour - time.Since(start))
@@ -216,7 +228,10 @@ func TestLimiter_RemembersNoLonger(t *testing.T) {
 // An item that waits for a long delay is not forgotten meanwhile.
 func TestLimiter_RemembersLongerThanTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, 1000*time.Hour)
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Hour,
+			1000*time.Hour,
+		)
 		for n := range 50 {
 			assert.Equal(t, n, limiter.NumRequeues("a"))
 			time.Sleep(limiter.When("a"))

@@ -5,7 +5,6 @@ package workqueue
 import (
 	"cmp"
 	"errors"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,18 +33,11 @@ type ErrorDelays struct {
 // It drops items that are not forgotten as TypedItemExponentialFailureRateLimiter does, with the
 // longest of its delays as maxDelay.
 type TypedErrorTypeRateLimiter[T comparable] struct {
+	failures[T]
 	delays ErrorDelays
-
-	mu    sync.Mutex
-	known failures[T, errorState]
 }
 
-type errorState struct {
-	count int
-	// next is the delay that Failed chose for the next When, or unset, or doubling.
-	next time.Duration
-}
-
+// Values of failure.next that are not a delay.
 const (
 	unset    time.Duration = 0
 	doubling time.Duration = -1
@@ -61,17 +53,15 @@ func NewTypedErrorTypeRateLimiter[T comparable](delays ErrorDelays) *TypedErrorT
 		BaseDelay:       cmp.Or(delays.BaseDelay, 100*time.Millisecond),
 		MaxDelay:        cmp.Or(delays.MaxDelay, 1000*time.Second),
 	}
-	longest := max(delays.Timeout, delays.Conflict, delays.TooManyRequests, delays.MaxDelay)
-	return &TypedErrorTypeRateLimiter[T]{
-		delays: delays, known: newFailures[T, errorState](longest)}
+	r := &TypedErrorTypeRateLimiter[T]{delays: delays}
+	r.init(max(delays.Timeout, delays.Conflict, delays.TooManyRequests, delays.MaxDelay))
+	return r
 }
 
 // WhenError counts a failure of item. A Retry-After that the server sent, up to MaxDelay, decides;
 // without one the kind of error does.
 func (r *TypedErrorTypeRateLimiter[T]) WhenError(item T, err error) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.countLocked(item, r.delayFor(err))
+	return r.delay(r.fail(item), r.delayFor(err))
 }
 
 // Failed sets the error by which the next When of item decides. A nil err means an error of no
@@ -79,23 +69,20 @@ func (r *TypedErrorTypeRateLimiter[T]) WhenError(item T, err error) time.Duratio
 func (r *TypedErrorTypeRateLimiter[T]) Failed(item T, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state := r.known.get(item)
-	state.next = r.delayFor(err)
-	r.known.put(item, state, time.Now())
+	known := r.getLocked(item)
+	known.next = r.delayFor(err)
+	r.putLocked(item, known, time.Now())
 }
 
 // When counts a failure of item, with the error of the last Failed.
 func (r *TypedErrorTypeRateLimiter[T]) When(item T) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.countLocked(item, cmp.Or(r.known.get(item).next, doubling))
+	before := r.fail(item)
+	return r.delay(before, cmp.Or(before.next, doubling))
 }
 
-func (r *TypedErrorTypeRateLimiter[T]) countLocked(item T, delay time.Duration) time.Duration {
-	before := r.known.get(item).count
-	r.known.put(item, errorState{count: before + 1, next: unset}, time.Now())
+func (r *TypedErrorTypeRateLimiter[T]) delay(before failure, delay time.Duration) time.Duration {
 	if delay == doubling {
-		return double(r.delays.BaseDelay, before, r.delays.MaxDelay)
+		return double(r.delays.BaseDelay, before.count, r.delays.MaxDelay)
 	}
 	return delay
 }
@@ -119,26 +106,4 @@ func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
 		return r.delays.TooManyRequests
 	}
 	return doubling
-}
-
-// NumRequeues is the number of item's failures since it was last forgotten, whatever the errors
-// were.
-func (r *TypedErrorTypeRateLimiter[T]) NumRequeues(item T) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known.get(item).count
-}
-
-// Forget forgets item's failures and the error of the last Failed.
-func (r *TypedErrorTypeRateLimiter[T]) Forget(item T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known.forget(item)
-}
-
-// Tracked is the number of items that the limiter remembers.
-func (r *TypedErrorTypeRateLimiter[T]) Tracked() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known.len()
 }

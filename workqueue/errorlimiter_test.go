@@ -20,7 +20,11 @@ import (
 )
 
 var (
-	conflict    = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("changed"))
+	conflict = apierrors.NewConflict(
+		schema.GroupResource{Resource: "pods"},
+		"a",
+		errors.New("changed"),
+	)
 	tooMany     = apierrors.NewTooManyRequestsError("slow down")
 	tooManyWait = apierrors.NewTooManyRequests("slow down", 12)
 	errOther    = errors.New("other")
@@ -62,7 +66,12 @@ func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 	assert.Equal(t, time.Duration(1), limiter.WhenError("a", context.DeadlineExceeded))
 	assert.Equal(t, time.Duration(2), limiter.WhenError("a", conflict))
 	assert.Equal(t, time.Duration(3), limiter.WhenError("a", tooMany))
-	assert.Equal(t, time.Duration(20), limiter.WhenError("a", errOther), "4 doubled three times is more than 20")
+	assert.Equal(
+		t,
+		time.Duration(20),
+		limiter.WhenError("a", errOther),
+		"4 doubled three times is more than 20",
+	)
 	assert.Equal(t, 4, limiter.NumRequeues("a"))
 }
 
@@ -78,7 +87,12 @@ func TestErrorTypeRateLimiter_RetryAfterIsLimited(t *testing.T) {
 		assert.Equal(t, time.Minute, limiter.WhenError("a", err))
 		limiter.Failed("a", err)
 		assert.Equal(t, time.Minute, limiter.When("a"))
-		assert.Equal(t, time.Hour, limiter.WhenError("a", tooMany), "the owner's own delay is not limited")
+		assert.Equal(
+			t,
+			time.Hour,
+			limiter.WhenError("a", tooMany),
+			"the owner's own delay is not limited",
+		)
 	}
 	unset := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{})
 	assert.Equal(t, 1000*time.Second, unset.WhenError("a", apierrors.NewTooManyRequests("", 3600)))
@@ -114,7 +128,7 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.NewTypedRateLimitingQueue(c.limiter)
+				q := workqueue.NewTypedRateLimitingQueue(c.limiter, workqueue.Config[string]{})
 				defer q.ShutDown()
 				q.AddFailed("a", tooMany)
 				after(c.want - 1)
@@ -122,10 +136,10 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 				after(1)
 				assert.Equal(t, 1, q.Len())
 				assert.Equal(t, 1, q.NumRequeues("a"))
-				assert.Equal(t, 1, q.Tracked())
+				assert.Equal(t, 1, q.Snapshot().Limited)
 				q.Forget("a")
 				assert.Equal(t, 0, q.NumRequeues("a"))
-				assert.Equal(t, 0, q.Tracked())
+				assert.Equal(t, 0, q.Snapshot().Limited)
 			})
 		})
 	}
@@ -134,8 +148,10 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 // A Retry-After is obeyed up to MaxDelay: a server cannot park an item for ever.
 func TestRetryAfter_IsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{MaxDelay: time.Minute})
-		q := workqueue.NewTypedRateLimitingQueue[string](limiter)
+		limiter := workqueue.NewTypedErrorTypeRateLimiter[string](
+			workqueue.ErrorDelays{MaxDelay: time.Minute},
+		)
+		q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 		defer q.ShutDown()
 		for seconds, want := range map[int]time.Duration{
 			30: 30 * time.Second, 60: time.Minute, 61: time.Minute, math.MaxInt32: time.Minute,

@@ -16,7 +16,7 @@ import (
 
 // A worker gets an item, works on it, and is done with it.
 func Example() {
-	q := workqueue.NewTyped[string]()
+	q := workqueue.NewTyped(workqueue.Config[string]{})
 	q.Add("1")
 	q.Add("2")
 	q.Add("3")
@@ -41,7 +41,7 @@ func Example() {
 
 // What is added while a worker has it goes to nobody else; it is queued when that worker is done.
 func ExampleTyped_Done() {
-	q := workqueue.NewTyped[string]()
+	q := workqueue.NewTyped(workqueue.Config[string]{})
 	q.Add("1")
 	q.Add("2")
 	one, _ := q.Get()
@@ -55,8 +55,11 @@ func ExampleTyped_Done() {
 }
 
 // A worker that ends with its context.
-func ExampleTypedRateLimitingQueue_GetWithContext() {
-	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+func ExampleTypedRateLimitingQueue() {
+	q := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{},
+	)
 	defer q.ShutDown()
 	ctx, cancel := context.WithCancel(context.Background())
 	reconcile := func(key string) error {
@@ -90,10 +93,13 @@ func ExampleTypedRateLimitingQueue_GetWithContext() {
 
 // An item that failed too often is put aside.
 func ExampleTypedRateLimitingQueue_NumRequeues() {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Millisecond)
-	q := workqueue.NewTypedRateLimitingQueue(limiter)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+		time.Microsecond,
+		time.Millisecond,
+	)
+	q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 	defer q.ShutDown()
-	deadLetters := workqueue.NewTyped[string]()
+	deadLetters := workqueue.NewTyped(workqueue.Config[string]{})
 
 	q.Add("ns/a")
 	for deadLetters.Len() == 0 {
@@ -124,7 +130,10 @@ func ExampleNewTypedBucketRateLimiter() {
 }
 
 func ExampleNewTypedItemExponentialFailureRateLimiter() {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+		5*time.Millisecond,
+		1000*time.Second,
+	)
 	for range 5 {
 		fmt.Print(limiter.When("a"), " ")
 	}
@@ -151,7 +160,10 @@ func ExampleNewTypedItemFastSlowRateLimiter() {
 
 func ExampleNewTypedMaxOfRateLimiter() {
 	limiter := workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second),
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			5*time.Millisecond,
+			1000*time.Second,
+		),
 		workqueue.NewTypedItemFastSlowRateLimiter[string](time.Millisecond, 30*time.Millisecond, 2),
 	)
 	for range 5 {
@@ -162,7 +174,12 @@ func ExampleNewTypedMaxOfRateLimiter() {
 
 func ExampleNewTypedWithMaxWaitRateLimiter() {
 	limiter := workqueue.NewTypedWithMaxWaitRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour), 3*time.Second)
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Second,
+			time.Hour,
+		),
+		3*time.Second,
+	)
 	for range 4 {
 		fmt.Print(limiter.When("a"), " ")
 	}
@@ -189,13 +206,4 @@ func ExampleNewTypedErrorTypeRateLimiter() {
 	// 7s
 	// 1.6s
 	// 100ms
-}
-
-func ExampleParallelizeUntil() {
-	squares := make([]int, 5)
-	workqueue.ParallelizeUntil(context.Background(), 2, len(squares), func(piece int) {
-		squares[piece] = piece * piece
-	}, workqueue.WithChunkSize(2))
-	fmt.Println(squares)
-	// Output: [0 1 4 9 16]
 }

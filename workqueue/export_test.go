@@ -14,12 +14,9 @@ func (q *Typed[T]) CheckLaws(t testing.TB) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	dirtyOnly := 0
-	for item, e := range q.items {
-		require.True(t, e.dirty || e.processing, "Q1: %v", item)
-		if !e.processing {
-			dirtyOnly++
-		}
+	for item := range q.processing {
+		_, dirty := q.dirty[item]
+		require.False(t, dirty, "Q2: %v", item)
 	}
 	queue, ok := q.queue.(*fifo[T])
 	if !ok {
@@ -28,11 +25,12 @@ func (q *Typed[T]) CheckLaws(t testing.TB) {
 	queue.checkLaws(t)
 	queued := map[T]bool{}
 	for _, item := range queue.items() {
-		require.True(t, q.items[item].dirty && !q.items[item].processing, "Q2: %v", item)
+		_, dirty := q.dirty[item]
+		require.True(t, dirty, "Q1: %v", item)
 		queued[item] = true
 	}
-	require.Len(t, queued, queue.Len(), "Q2: each once")
-	require.Len(t, queued, dirtyOnly, "Q2: all of them")
+	require.Len(t, queued, queue.Len(), "Q1: each once")
+	require.Len(t, q.dirty, queue.Len(), "Q1: all of them")
 }
 
 func (f *fifo[T]) checkLaws(t testing.TB) {
@@ -46,14 +44,14 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 	}
 }
 
-// MostItems is what the map of items has room for, and Slots the size of the ring.
-func (q *Typed[T]) MostItems() int { return q.mostItems }
+// MostItems is what the map of dirty items has room for, and Slots the size of the ring.
+func (q *Typed[T]) MostItems() int { return q.mostDirty }
 func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
 
-// CheckLaws fails t where D1 to D3 do not hold, or the heap is none, or a law of the Typed below.
+// CheckLaws fails t where D1 to D3 do not hold, or the heap's order or a law of the Typed does not.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	t.Helper()
-	if below, ok := q.TypedInterface.(*Typed[T]); ok {
+	if below, ok := q.ContextInterface.(*Typed[T]); ok {
 		below.CheckLaws(t)
 	}
 	q.mu.Lock()
@@ -78,15 +76,9 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 }
 
-// CheckLaws checks the delaying queue.
-func (q *TypedRateLimitingQueue[T]) CheckLaws(t testing.TB) {
-	t.Helper()
-	q.TypedDelayingInterface.(*TypedDelayingQueue[T]).CheckLaws(t)
-}
-
 // SetMaxRemembered changes how many items an exponential limiter remembers at most.
 func SetMaxRemembered[T comparable](limiter TypedRateLimiter[T], maxLen int) {
-	limiter.(*TypedItemExponentialFailureRateLimiter[T]).counts.maxLen = maxLen
+	limiter.(*TypedItemExponentialFailureRateLimiter[T]).maxLen = maxLen
 }
 
 // Remembered is how long a limiter remembers at least.

@@ -3,6 +3,7 @@
 package workqueue
 
 import (
+	"sync"
 	"time"
 )
 
@@ -26,46 +27,82 @@ const (
 //	R3  the generations contain at most maxLen items
 //	R4  no item is in both generations
 //
-// The limiter's mutex guards it.
-type failures[T comparable, V any] struct {
+// Limiters embed it for its methods.
+type failures[T comparable] struct {
 	keep   time.Duration
 	maxLen int
 
-	young, old map[T]V
+	mu         sync.Mutex
+	young, old map[T]failure
 	since      time.Time // no item in young failed before
 }
 
-// newFailures keeps an item for at least twice the longest delay: it must not be dropped while it
-// waits.
-func newFailures[T comparable, V any](longestDelay time.Duration) failures[T, V] {
-	keep := minRemembered
-	if longestDelay > minRemembered/2 {
-		keep = longestDelay + min(longestDelay, 1<<63-1-longestDelay)
-	}
-	return failures[T, V]{keep: keep, maxLen: maxRemembered}
+// failure is what is known about the failures of an item.
+type failure struct {
+	count int
+	next  time.Duration // of a TypedErrorTypeRateLimiter: the delay that Failed chose, or unset
 }
 
-func (f *failures[T, V]) get(item T) V {
-	if v, ok := f.young[item]; ok {
-		return v
+// init keeps an item for at least twice the longest delay: it must not be dropped while it waits.
+func (f *failures[T]) init(longestDelay time.Duration) {
+	f.keep, f.maxLen = minRemembered, maxRemembered
+	if longestDelay > minRemembered/2 {
+		f.keep = longestDelay + min(longestDelay, 1<<63-1-longestDelay)
+	}
+}
+
+// fail counts a failure of item and returns what was known before.
+func (f *failures[T]) fail(item T) (before failure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before = f.getLocked(item)
+	f.putLocked(item, failure{count: before.count + 1}, time.Now())
+	return before
+}
+
+// Forget resets item's count.
+func (f *failures[T]) Forget(item T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.young, item)
+	delete(f.old, item)
+}
+
+// NumRequeues is the number of item's failures since it was last forgotten.
+func (f *failures[T]) NumRequeues(item T) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.getLocked(item).count
+}
+
+// Tracked is the number of items that the limiter remembers.
+func (f *failures[T]) Tracked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lenLocked()
+}
+
+func (f *failures[T]) getLocked(item T) failure {
+	if known, ok := f.young[item]; ok {
+		return known
 	}
 	return f.old[item]
 }
 
-// put maps item, which failed at now, to v.
-func (f *failures[T, V]) put(item T, v V, now time.Time) {
-	if f.len() == 0 {
+// putLocked notes what is known of item, which failed at now.
+func (f *failures[T]) putLocked(item T, known failure, now time.Time) {
+	if f.lenLocked() == 0 {
 		f.since = now
 	}
-	f.age(now)
+	f.ageLocked(now)
 	if f.young == nil {
-		f.young = map[T]V{}
+		f.young = map[T]failure{}
 	}
 	delete(f.old, item)
-	f.young[item] = v
+	f.young[item] = known
 }
 
-func (f *failures[T, V]) age(now time.Time) {
+func (f *failures[T]) ageLocked(now time.Time) {
 	age := now.Sub(f.since)
 	switch {
 	case age-f.keep >= f.keep: // both are too old
@@ -80,11 +117,6 @@ func (f *failures[T, V]) age(now time.Time) {
 	}
 }
 
-func (f *failures[T, V]) forget(item T) {
-	delete(f.young, item)
-	delete(f.old, item)
-}
-
-func (f *failures[T, V]) len() int {
+func (f *failures[T]) lenLocked() int {
 	return len(f.young) + len(f.old)
 }

@@ -18,7 +18,9 @@ import (
 var (
 	_ reference.TypedInterface[string]             = (*workqueue.Typed[string])(nil)
 	_ reference.TypedDelayingInterface[string]     = (*workqueue.TypedDelayingQueue[string])(nil)
-	_ reference.TypedRateLimitingInterface[string] = (*workqueue.TypedRateLimitingQueue[string])(nil)
+	_ reference.TypedRateLimitingInterface[string] = (*workqueue.TypedRateLimitingQueue[string])(
+		nil,
+	)
 	//lint:ignore SA1019 the deprecated names are still asked for
 	_ reference.Interface = (*workqueue.Typed[any])(nil)
 	//lint:ignore SA1019 as above
@@ -27,17 +29,18 @@ var (
 	_ reference.RateLimitingInterface    = (*workqueue.TypedRateLimitingQueue[any])(nil)
 	_ reference.Queue[string]            = workqueue.Queue[string](nil)
 	_ reference.TypedRateLimiter[string] = workqueue.TypedRateLimiter[string](nil)
-	_ reference.GaugeMetric              = workqueue.GaugeMetric(nil)
-	_ reference.SettableGaugeMetric      = workqueue.SettableGaugeMetric(nil)
-	_ reference.CounterMetric            = workqueue.CounterMetric(nil)
-	_ reference.SummaryMetric            = workqueue.SummaryMetric(nil)
-	_ reference.HistogramMetric          = workqueue.HistogramMetric(nil)
+
+	_ workqueue.ContextInterface[string]  = (*workqueue.Typed[string])(nil)
+	_ workqueue.ContextInterface[string]  = (*workqueue.TypedDelayingQueue[string])(nil)
+	_ workqueue.ExtendedInterface[string] = (*workqueue.TypedRateLimitingQueue[string])(nil)
 
 	_ workqueue.TypedInterface[string]             = (*reference.Typed[string])(nil)
 	_ workqueue.TypedDelayingInterface[string]     = reference.TypedDelayingInterface[string](nil)
-	_ workqueue.TypedRateLimitingInterface[string] = reference.TypedRateLimitingInterface[string](nil)
-	_ workqueue.TypedRateLimiter[string]           = reference.TypedRateLimiter[string](nil)
-	_ workqueue.Queue[string]                      = reference.Queue[string](nil)
+	_ workqueue.TypedRateLimitingInterface[string] = reference.TypedRateLimitingInterface[string](
+		nil,
+	)
+	_ workqueue.TypedRateLimiter[string] = reference.TypedRateLimiter[string](nil)
+	_ workqueue.Queue[string]            = reference.Queue[string](nil)
 )
 
 // queue is what the shared tests run on, with an exponential limiter from 1s to 1m.
@@ -51,7 +54,12 @@ var impls = []struct {
 }{
 	{transcript.Ours, func() queue {
 		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Second,
+				time.Minute,
+			),
+			workqueue.Config[string]{},
+		)
 	}},
 	{clientGo, func() queue {
 		return reference.NewTypedRateLimitingQueue(
@@ -104,7 +112,7 @@ func nextAll(q queue) string {
 	return strings.Join(items, " ")
 }
 
-// after lets time pass, and what becomes due join the queue.
+// after lets d pass and due items join the queue.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -22,7 +22,7 @@ import (
 // An item that cannot be a map key panics as it does in client-go, and the queue works on.
 func TestInput_UnhashableItem(t *testing.T) {
 	for name, q := range map[string]workqueue.TypedDelayingInterface[any]{
-		"ours":   workqueue.NewTypedDelayingQueue[any](),
+		"ours":   workqueue.NewTypedDelayingQueue(workqueue.Config[any]{}),
 		clientGo: reference.NewTypedDelayingQueue[any](),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestInput_UnhashableItem(t *testing.T) {
 		})
 	}
 	// In client-go this one ends the process, in a goroutine of its own.
-	q := workqueue.NewTypedDelayingQueue[any]()
+	q := workqueue.NewTypedDelayingQueue(workqueue.Config[any]{})
 	assert.Panics(t, func() { q.AddAfter([]int{1}, time.Hour) })
 	q.AddAfter("a", time.Hour)
 	q.CheckLaws(t)
@@ -45,7 +45,7 @@ func TestInput_UnhashableItem(t *testing.T) {
 // NaN is not equal to itself: every Add is another item, and no Done finds its own.
 func TestInput_NaN(t *testing.T) {
 	for name, q := range map[string]workqueue.TypedInterface[float64]{
-		"ours":   workqueue.NewTyped[float64](),
+		"ours":   workqueue.NewTyped(workqueue.Config[float64]{}),
 		clientGo: reference.NewTyped[float64](),
 	} {
 		q.Add(math.NaN())
@@ -126,7 +126,7 @@ func TestInput_NotPositiveDelays(t *testing.T) {
 // Without a limiter everything works but what asks it; that panics, as in client-go.
 func TestInput_NilLimiter(t *testing.T) {
 	for name, q := range map[string]queue{
-		"ours":   workqueue.NewTypedRateLimitingQueue[string](nil),
+		"ours":   workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{}),
 		clientGo: reference.NewTypedRateLimitingQueue[string](nil),
 	} {
 		q.Add("a")
@@ -136,7 +136,10 @@ func TestInput_NilLimiter(t *testing.T) {
 		assert.Panics(t, func() { q.NumRequeues("a") }, name)
 		q.ShutDown()
 	}
-	assert.Zero(t, workqueue.NewTypedRateLimitingQueue[string](nil).Tracked())
+	assert.Zero(
+		t,
+		workqueue.NewTypedRateLimitingQueue(nil, workqueue.Config[string]{}).Snapshot().Limited,
+	)
 }
 
 func TestInput_AfterShutDown(t *testing.T) {
@@ -159,7 +162,7 @@ func TestInput_AfterShutDown(t *testing.T) {
 // An order of the owner's own: last in, first out, and a touch brings an item forward.
 func TestQueue_OwnOrder(t *testing.T) {
 	for name, q := range map[string]workqueue.TypedInterface[string]{
-		"ours":   workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: &stack{}}),
+		"ours":   workqueue.NewTyped(workqueue.Config[string]{Order: &stack{}}),
 		clientGo: reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Queue: &stack{}}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +191,7 @@ func TestQueue_OwnOrder(t *testing.T) {
 func TestQueue_OrderOfStrangeItems(t *testing.T) {
 	for name, make := range map[string]func(order workqueue.Queue[string]) workqueue.TypedInterface[string]{
 		"ours": func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
-			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
+			return workqueue.NewTyped(workqueue.Config[string]{Order: order})
 		},
 		clientGo: func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
 			return reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Queue: order})
@@ -217,7 +220,7 @@ func TestQueue_OrderOfStrangeItems(t *testing.T) {
 // An order that panics does not keep the lock, and the queue is as it was before the call.
 func TestQueue_OrderThatPanics(t *testing.T) {
 	order := &stack{}
-	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
+	q := workqueue.NewTyped(workqueue.Config[string]{Order: order})
 	broken := func(call func()) {
 		t.Helper()
 		order.broken = true
@@ -245,7 +248,7 @@ func TestQueue_OrderThatPanics(t *testing.T) {
 func TestQueue_OrderThatPanicsWakesTheNextWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		order := &stack{popsBroken: 1}
-		q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: order})
+		q := workqueue.NewTyped(workqueue.Config[string]{Order: order})
 		got := make(chan string, 2)
 		for range 2 {
 			go func() {
@@ -320,7 +323,7 @@ func TestDelaying_OwnClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := testingclock.NewFakeClock(time.Now())
-				q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: wrap(fake)})
+				q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{Clock: wrap(fake)})
 				q.AddAfter("late", time.Hour)
 				q.AddAfter("b", 2*time.Second)
 				q.AddAfter("a", time.Second)
@@ -371,8 +374,8 @@ func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
 	type delaying = workqueue.TypedDelayingInterface[string]
 	for impl, construct := range map[string]func(clock.WithTicker) delaying{
 		"ours": func(c clock.WithTicker) delaying {
-			return workqueue.NewTypedDelayingQueueWithConfig(
-				workqueue.TypedDelayingQueueConfig[string]{Clock: c})
+			return workqueue.NewTypedDelayingQueue(
+				workqueue.Config[string]{Clock: c})
 		},
 		clientGo: func(c clock.WithTicker) delaying {
 			return reference.NewTypedDelayingQueueWithConfig(
@@ -394,18 +397,15 @@ func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
 	}
 }
 
-// Queues of the owner's own below: without GetWithContext and Snapshot, the queues around do what
-// they can.
+// An owner's queue below: the queue around it returns its items and its snapshot.
 func TestDelaying_OwnQueue(t *testing.T) {
-	below := struct {
-		workqueue.TypedInterface[string]
-	}{workqueue.NewTyped[string]()}
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Queue: below})
-	q := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: delaying})
+	below := workqueue.NewTyped(workqueue.Config[string]{})
+	q := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{Queue: below})
 	defer q.ShutDown()
-	q.Add("a")
-	q.AddAfter("b", time.Hour)
+	below.Add("a")
+	q.AddRateLimited("b")
 	ctx, cancel := context.WithCancel(t.Context())
 	item, shutdown := q.GetWithContext(ctx)
 	assert.Equal(t, "a", item)
@@ -414,17 +414,11 @@ func TestDelaying_OwnQueue(t *testing.T) {
 	_, shutdown = q.GetWithContext(ctx)
 	assert.True(t, shutdown)
 	snapshot := q.Snapshot()
-	assert.Empty(t, snapshot.Ready)
+	assert.Equal(t, []string{"a"}, snapshot.Processing)
 	assert.Equal(t, "b", snapshot.Waiting[0].Item)
+	assert.Equal(t, 1, snapshot.Waiting[0].Failures)
+	assert.Equal(t, 1, snapshot.Limited)
 	assert.True(t, q.CancelDelayed("b"))
 	assert.False(t, q.CancelDelayed("b"))
 	q.CheckLaws(t)
-
-	foreign := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{DelayingQueue: reference.NewTypedDelayingQueue[string]()})
-	defer foreign.ShutDown()
-	foreign.Add("a")
-	assert.Equal(t, workqueue.Snapshot[string]{}, foreign.Snapshot())
-	foreign.AddAfter("b", time.Hour)
-	assert.False(t, foreign.CancelDelayed("b"))
 }

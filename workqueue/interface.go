@@ -6,9 +6,9 @@
 //
 // There are three queues, each built around the previous one: Typed holds items to work on now,
 // TypedDelayingQueue adds items later, and TypedRateLimitingQueue asks a TypedRateLimiter how much
-// later. ParallelizeUntil is independent of them: it spreads pieces of work over workers.
+// later. One Config configures all of them.
 //
-// To use it, see the Example of TypedRateLimitingQueue.GetWithContext. Items are map keys: two
+// To use it, see the Example of TypedRateLimitingQueue. Items are map keys: two
 // items are the same if they are ==. Queue values, such as a "namespace/name" string or a struct of
 // strings. Two pointers to equal structs are two items.
 //
@@ -16,18 +16,24 @@
 // limiter.go and the other limiters, metrics.go and snapshot.go. Then run go test -v -run Story
 // ./workqueue.
 //
-// Goroutines: any number of adders and workers may call a queue. A Typed with metrics runs one
-// goroutine until ShutDown. A TypedDelayingQueue runs one for as long as due items are being added,
-// and with a Clock that has no AfterFunc one for as long as items wait. Locking: Typed,
-// TypedDelayingQueue and each limiter have one mutex. None is held while another is locked, and
-// none is held while metrics are called. Only an owner's Queue, the order of a Typed, runs under a
-// lock.
+// Goroutines: any number of adders and workers may call a queue. A Typed with Metrics.Unfinished
+// runs one goroutine until ShutDown. A TypedDelayingQueue runs one for as long as due items are
+// being added, and with a Clock that has no AfterFunc one for as long as items wait. Locking:
+// Typed, TypedDelayingQueue and each limiter have one mutex. None is held while another is locked,
+// and none is held while Metrics are called. Only an owner's Queue, the order of a Typed, runs
+// under a lock.
 //
 // Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
 // util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
 package workqueue
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
 
 // TypedInterface is a queue of work that never hands an item to two workers at once. Every method
 // is safe for concurrent use.
@@ -70,4 +76,50 @@ type TypedRateLimitingInterface[T comparable] interface {
 	Forget(item T)
 	// NumRequeues is the number of item's failures that the limiter remembers.
 	NumRequeues(item T) int
+}
+
+// ContextInterface is what every queue of this package has beside client-go's interface.
+type ContextInterface[T comparable] interface {
+	TypedInterface[T]
+	// GetWithContext is Get for a worker that also stops when ctx ends: it then returns shutdown =
+	// true. If ctx has ended and an item is queued, the item stays.
+	GetWithContext(ctx context.Context) (item T, shutdown bool)
+	// Snapshot copies the content of the queue, in time proportional to the content.
+	Snapshot() Snapshot[T]
+}
+
+// ExtendedInterface is what a TypedRateLimitingQueue has beside client-go's interface. A queue that
+// decorates one should implement it too: package controller looks for it.
+type ExtendedInterface[T comparable] interface {
+	ContextInterface[T]
+	TypedRateLimitingInterface[T]
+	// AddFailed is AddRateLimited for a caller that knows the error: an ErrorRateLimiter decides by
+	// it.
+	AddFailed(item T, err error)
+	// CancelDelayed ends item's wait, and reports whether item waited.
+	CancelDelayed(item T) bool
+}
+
+// Config configures the queues of this package. Its zero value makes a FIFO queue without metrics.
+type Config[T comparable] struct {
+	// Metrics are called by the queue, and by no other one.
+	Metrics Metrics
+	// Clock decides when an item is due, and measures for the metrics. Nil means the real clock.
+	Clock clock.WithTicker
+	// Order is the order in which items are handed out. Nil means first in, first out.
+	Order Queue[T]
+	// DrainProcessingOnly makes ShutDownWithDrain wait until no worker has an item, whether items
+	// are queued or not, as client-go's does. By default it also waits until no item is queued,
+	// which needs workers that call Get until it returns shutdown = true.
+	DrainProcessingOnly bool
+
+	// AddSupersedesDelayed makes Add, and AddAfter without a delay, cancel the item's wait, so that
+	// the item is worked on once. This field and those below are for a TypedDelayingQueue and a
+	// TypedRateLimitingQueue.
+	AddSupersedesDelayed bool
+	// Queue is the queue to which due items are added, in place of a new Typed. Order and
+	// DrainProcessingOnly are then not used, and of the Metrics only Retries and Released.
+	Queue ContextInterface[T]
+	// Logger is for the report of a panic of Queue.Add. Nil means klog's.
+	Logger *klog.Logger
 }

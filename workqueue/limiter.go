@@ -187,3 +187,74 @@ func (w TypedWithMaxWaitRateLimiter[T]) NumRequeues(item T) int {
 func (w TypedWithMaxWaitRateLimiter[T]) Tracked() int {
 	return tracked(w.limiter)
 }
+
+// TypedItemExponentialFailureRateLimiter doubles an item's delay with each failure: baseDelay,
+// 2*baseDelay, 4*baseDelay and so on up to maxDelay, without jitter.
+//
+// Call Forget for items that succeed. The limiter drops an item that is not forgotten 12 to 24
+// hours after its last failure (2 to 4 times maxDelay if that is longer), or sooner when half a
+// million other items have failed since.
+type TypedItemExponentialFailureRateLimiter[T comparable] struct {
+	failures[T]
+	baseDelay time.Duration
+	maxDelay  time.Duration
+}
+
+// NewTypedItemExponentialFailureRateLimiter returns a limiter that starts at baseDelay and doubles
+// the delay up to maxDelay.
+func NewTypedItemExponentialFailureRateLimiter[T comparable](
+	baseDelay, maxDelay time.Duration,
+) TypedRateLimiter[T] {
+	r := &TypedItemExponentialFailureRateLimiter[T]{baseDelay: baseDelay, maxDelay: maxDelay}
+	r.init(maxDelay)
+	return r
+}
+
+// When counts a failure of item. It returns maxDelay once doubling would exceed that, however often
+// item fails.
+func (r *TypedItemExponentialFailureRateLimiter[T]) When(item T) time.Duration {
+	return double(r.baseDelay, r.fail(item).count, r.maxDelay)
+}
+
+// double is base doubled n times, or longest if that is less. It does not overflow. A base that is
+// not positive is not doubled.
+func double(base time.Duration, n int, longest time.Duration) time.Duration {
+	switch {
+	case base <= 0:
+		return min(base, longest)
+	case n >= 63 || base > math.MaxInt64>>n:
+		return longest
+	}
+	return min(base<<n, longest)
+}
+
+// TypedItemFastSlowRateLimiter returns fastDelay for an item's first failures and slowDelay after
+// them.
+//
+// It drops items that are not forgotten as TypedItemExponentialFailureRateLimiter does, with the
+// longer delay as maxDelay.
+type TypedItemFastSlowRateLimiter[T comparable] struct {
+	failures[T]
+	maxFastAttempts int
+	fastDelay       time.Duration
+	slowDelay       time.Duration
+}
+
+// NewTypedItemFastSlowRateLimiter returns a limiter that returns fastDelay maxFastAttempts times,
+// then slowDelay.
+func NewTypedItemFastSlowRateLimiter[T comparable](
+	fastDelay, slowDelay time.Duration, maxFastAttempts int,
+) TypedRateLimiter[T] {
+	r := &TypedItemFastSlowRateLimiter[T]{
+		maxFastAttempts: maxFastAttempts, fastDelay: fastDelay, slowDelay: slowDelay}
+	r.init(max(fastDelay, slowDelay))
+	return r
+}
+
+// When counts a failure of item.
+func (r *TypedItemFastSlowRateLimiter[T]) When(item T) time.Duration {
+	if r.fail(item).count < r.maxFastAttempts {
+		return r.fastDelay
+	}
+	return r.slowDelay
+}

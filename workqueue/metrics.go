@@ -3,208 +3,131 @@
 package workqueue
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// unfinishedWorkPeriod is the time between two settings of the gauges of unfinished work.
-const unfinishedWorkPeriod = 500 * time.Millisecond
-
-// GaugeMetric goes up and down by one.
-type GaugeMetric interface {
-	Inc()
-	Dec()
+// Metrics are called by the queue that they belong to. A field that is nil is not measured.
+//
+// They are called from any goroutine and under no lock, so the sum of all changes of Depth may
+// briefly be a number that the queue never had.
+type Metrics struct {
+	// Adds is called at each Add that was not ignored.
+	Adds func()
+	// Depth is called with 1 after such an Add and with -1 after a Get. The sum is the number of
+	// dirty items: those that wait for a worker, or for the Done of the worker that has them.
+	Depth func(change int)
+	// Latency is called at each Get with the time since the item's Add.
+	Latency func(waited time.Duration)
+	// WorkDuration is called at each Done with the time since the item's Get.
+	WorkDuration func(worked time.Duration)
+	// Unfinished is called every 500 ms with the sum and the maximum of the times for which workers
+	// have had their items.
+	Unfinished func(total, longest time.Duration)
+	// Retries is called at each AddAfter, whatever the delay.
+	Retries func()
+	// Released is called once, when ShutDown or ShutDownWithDrain is about to return. After it the
+	// queue calls Metrics only for workers that still finish.
+	Released func()
 }
 
-// SettableGaugeMetric is a number that is set.
-type SettableGaugeMetric interface {
-	Set(float64)
-}
+// unfinishedPeriod is the time between two calls of Metrics.Unfinished.
+const unfinishedPeriod = 500 * time.Millisecond
 
-// CounterMetric only grows.
-type CounterMetric interface {
-	Inc()
-}
-
-// SummaryMetric takes single observations.
-type SummaryMetric interface {
-	Observe(float64)
-}
-
-// HistogramMetric counts single observations.
-type HistogramMetric interface {
-	Observe(float64)
-}
-
-// MetricsProvider makes the metrics of the queue called name. Durations are in seconds. The queue
-// calls its metrics from any goroutine and under no lock, so a gauge may briefly have a value that
-// the queue never had.
-type MetricsProvider interface {
-	// NewDepthMetric counts the items that wait for a worker, or for the Done of the worker that
-	// has them.
-	NewDepthMetric(name string) GaugeMetric
-	// NewAddsMetric counts the Adds that were not ignored.
-	NewAddsMetric(name string) CounterMetric
-	// NewLatencyMetric observes the time from Add to Get.
-	NewLatencyMetric(name string) HistogramMetric
-	// NewWorkDurationMetric observes the time from Get to Done.
-	NewWorkDurationMetric(name string) HistogramMetric
-	// NewUnfinishedWorkSecondsMetric is the sum of the ages of all work in progress.
-	NewUnfinishedWorkSecondsMetric(name string) SettableGaugeMetric
-	// NewLongestRunningProcessorSecondsMetric is the age of the oldest work in progress.
-	NewLongestRunningProcessorSecondsMetric(name string) SettableGaugeMetric
-	// NewRetriesMetric counts the calls of AddAfter, whatever the delay.
-	NewRetriesMetric(name string) CounterMetric
-}
-
-// MetricsReleaser is a MetricsProvider that is notified when metrics are no longer used.
-type MetricsReleaser interface {
-	// ReleaseMetrics reports that the queue called name is shut down. It will not use its metrics
-	// any more, except for workers that still finish. A Typed calls it once, for all metrics but
-	// the retries; a TypedDelayingQueue calls it once, for the retries.
-	ReleaseMetrics(name string)
-}
-
-func releaseMetrics(provider MetricsProvider, name string) {
-	if releaser, ok := provider.(MetricsReleaser); ok && name != "" {
-		releaser.ReleaseMetrics(name)
-	}
-}
-
-// queueMetrics reports on one Typed. A queue without metrics has none.
-type queueMetrics[T comparable] struct {
-	depth          GaugeMetric
-	adds           CounterMetric
-	latency        HistogramMetric
-	workDuration   HistogramMetric
-	unfinished     SettableGaugeMetric
-	longestRunning SettableGaugeMetric
-
+// queueMetrics measures one Typed for its Metrics. A queue without Metrics has none: now, added,
+// finished, stop and released may be called on nil.
+type queueMetrics struct {
+	Metrics
 	clock       clock.WithTicker
 	start       time.Time // other times are durations since start
-	releaseOnce func()
+	releaseOnce sync.Once
 	quit        chan struct{}
 	quitOnce    sync.Once
 	running     sync.WaitGroup
-
-	mu        *sync.Mutex         // the Typed's
-	startedAt map[T]time.Duration // of the items that are processing
 }
 
-// startQueueMetrics returns nil if there is no provider or no name. Otherwise it starts the
-// goroutine that stop ends.
-func startQueueMetrics[T comparable](
-	provider MetricsProvider, name string, c clock.WithTicker, mu *sync.Mutex,
-) *queueMetrics[T] {
-	if provider == nil || name == "" {
+// startQueueMetrics returns nil for the zero Metrics. If Unfinished is set, it starts a goroutine that
+// calls it with ages, until stop.
+func startQueueMetrics(
+	metrics Metrics, c clock.WithTicker,
+	ages func(now time.Duration) (total, longest time.Duration),
+) *queueMetrics {
+	if reflect.ValueOf(metrics).IsZero() {
 		return nil
 	}
-	m := &queueMetrics[T]{
-		depth:          provider.NewDepthMetric(name),
-		adds:           provider.NewAddsMetric(name),
-		latency:        provider.NewLatencyMetric(name),
-		workDuration:   provider.NewWorkDurationMetric(name),
-		unfinished:     provider.NewUnfinishedWorkSecondsMetric(name),
-		longestRunning: provider.NewLongestRunningProcessorSecondsMetric(name),
-		clock:          c,
-		start:          c.Now(),
-		releaseOnce:    sync.OnceFunc(func() { releaseMetrics(provider, name) }),
-		quit:           make(chan struct{}),
-		mu:             mu,
-		startedAt:      map[T]time.Duration{},
+	m := &queueMetrics{Metrics: metrics, clock: c, start: c.Now(), quit: make(chan struct{})}
+	if m.Unfinished != nil {
+		m.running.Go(func() { m.reportUnfinished(ages) })
 	}
-	m.running.Go(m.reportUnfinished)
 	return m
 }
 
-func newRetriesMetric(provider MetricsProvider, name string) CounterMetric {
-	if provider == nil || name == "" {
-		return nil
-	}
-	return provider.NewRetriesMetric(name)
-}
-
 // now is the time since start.
-func (m *queueMetrics[T]) now() time.Duration {
-	return m.clock.Since(m.start)
-}
-
-// begin notes that the work on item begins, and returns how long it was dirty. The caller holds mu.
-func (m *queueMetrics[T]) begin(item T, e entry, now time.Duration) time.Duration {
-	m.startedAt[item] = now
-	if !e.dirty { // an owner's Queue may return any item
+func (m *queueMetrics) now() time.Duration {
+	if m == nil {
 		return 0
 	}
-	return now - e.addedAt
-}
-
-// end returns how long a worker had item. The caller holds mu.
-func (m *queueMetrics[T]) end(item T, now time.Duration) time.Duration {
-	worked := now - m.startedAt[item]
-	delete(m.startedAt, item)
-	return worked
+	return m.clock.Since(m.start)
 }
 
 // added, taken and finished report an Add that was not ignored, a Get and a Done. The caller does
 // not hold mu.
-func (m *queueMetrics[T]) added() {
-	m.adds.Inc()
-	m.depth.Inc()
+func (m *queueMetrics) added() {
+	if m == nil {
+		return
+	}
+	if m.Adds != nil {
+		m.Adds()
+	}
+	if m.Depth != nil {
+		m.Depth(1)
+	}
 }
 
-func (m *queueMetrics[T]) taken(waited time.Duration) {
-	m.depth.Dec()
-	m.latency.Observe(waited.Seconds())
+func (m *queueMetrics) taken(waited time.Duration) {
+	if m.Depth != nil {
+		m.Depth(-1)
+	}
+	if m.Latency != nil {
+		m.Latency(waited)
+	}
 }
 
-func (m *queueMetrics[T]) finished(worked time.Duration) {
-	m.workDuration.Observe(worked.Seconds())
+func (m *queueMetrics) finished(worked time.Duration) {
+	if m != nil && m.WorkDuration != nil {
+		m.WorkDuration(worked)
+	}
 }
 
-// reportUnfinished sets the gauges of unfinished work every unfinishedWorkPeriod, until stop.
-func (m *queueMetrics[T]) reportUnfinished() {
-	ticker := m.clock.NewTicker(unfinishedWorkPeriod)
+func (m *queueMetrics) reportUnfinished(
+	ages func(now time.Duration) (total, longest time.Duration),
+) {
+	ticker := m.clock.NewTicker(unfinishedPeriod)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C():
-			total, oldest := m.ages()
-			m.unfinished.Set(total.Seconds())
-			m.longestRunning.Set(oldest.Seconds())
+			m.Unfinished(ages(m.now()))
 		case <-m.quit:
 			return
 		}
 	}
 }
 
-// ages returns the sum and the maximum of the times that workers have had their items.
-func (m *queueMetrics[T]) ages() (total, oldest time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	for _, startedAt := range m.startedAt {
-		age := now - startedAt
-		total += age
-		oldest = max(oldest, age)
-	}
-	return total, oldest
-}
-
-// stop returns when the goroutine of startQueueMetrics has ended. It may be called again, and for a
-// queue without metrics.
-func (m *queueMetrics[T]) stop() {
+// stop returns when the goroutine of startQueueMetrics has ended. It may be called again.
+func (m *queueMetrics) stop() {
 	if m != nil {
 		m.quitOnce.Do(func() { close(m.quit) })
 		m.running.Wait()
 	}
 }
 
-// release gives the metrics back to the provider, once. It may be called for a queue without
-// metrics.
-func (m *queueMetrics[T]) release() {
-	if m != nil {
-		m.releaseOnce()
+// released calls Released, once.
+func (m *queueMetrics) released() {
+	if m != nil && m.Released != nil {
+		m.releaseOnce.Do(m.Released)
 	}
 }

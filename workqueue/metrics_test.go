@@ -3,6 +3,7 @@
 package workqueue_test
 
 import (
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// recorder is a MetricsProvider that remembers.
+// recorder remembers what metrics report.
 type recorder struct {
 	mu     sync.Mutex
 	values map[string]float64
@@ -44,21 +45,31 @@ func (m metric) Dec()              { m.change(func(v float64) float64 { return v
 func (m metric) Set(v float64)     { m.change(func(float64) float64 { return v }) }
 func (m metric) Observe(v float64) { m.change(func(old float64) float64 { return old + v }) }
 
-func (r *recorder) NewDepthMetric(q string) workqueue.GaugeMetric  { return r.metric("depth", q) }
-func (r *recorder) NewAddsMetric(q string) workqueue.CounterMetric { return r.metric("adds", q) }
-func (r *recorder) NewLatencyMetric(q string) workqueue.HistogramMetric {
-	return r.metric("latency", q)
+// metrics are the Metrics of the queue called q.
+func (r *recorder) metrics(q string) workqueue.Metrics {
+	add := func(name string, n float64) {
+		r.metric(name, q).change(func(old float64) float64 { return old + n })
+	}
+	return workqueue.Metrics{
+		Adds:         func() { add("adds", 1) },
+		Depth:        func(change int) { add("depth", float64(change)) },
+		Latency:      func(waited time.Duration) { add("latency", waited.Seconds()) },
+		WorkDuration: func(worked time.Duration) { add("work", worked.Seconds()) },
+		Unfinished: func(total, longest time.Duration) {
+			r.metric("unfinished", q).Set(total.Seconds())
+			r.metric("longest", q).Set(longest.Seconds())
+		},
+		Retries:  func() { add("retries", 1) },
+		Released: func() { add("released", 1) },
+	}
 }
-func (r *recorder) NewWorkDurationMetric(q string) workqueue.HistogramMetric {
-	return r.metric("work", q)
+
+// value is that of a metric of the queue called q.
+func (r *recorder) value(name, q string) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.values[q+"/"+name]
 }
-func (r *recorder) NewUnfinishedWorkSecondsMetric(q string) workqueue.SettableGaugeMetric {
-	return r.metric("unfinished", q)
-}
-func (r *recorder) NewLongestRunningProcessorSecondsMetric(q string) workqueue.SettableGaugeMetric {
-	return r.metric("longest", q)
-}
-func (r *recorder) NewRetriesMetric(q string) workqueue.CounterMetric { return r.metric("retries", q) }
 
 // referenceRecorder is a recorder for client-go, whose metric types have other names.
 type referenceRecorder struct{ *recorder }
@@ -78,7 +89,10 @@ func (r referenceRecorder) NewWorkDurationMetric(q string) reference.HistogramMe
 func (r referenceRecorder) NewUnfinishedWorkSecondsMetric(q string) reference.SettableGaugeMetric {
 	return r.metric("unfinished", q)
 }
-func (r referenceRecorder) NewLongestRunningProcessorSecondsMetric(q string) reference.SettableGaugeMetric {
+
+func (r referenceRecorder) NewLongestRunningProcessorSecondsMetric(
+	q string,
+) reference.SettableGaugeMetric {
 	return r.metric("longest", q)
 }
 func (r referenceRecorder) NewRetriesMetric(q string) reference.CounterMetric {
@@ -86,18 +100,20 @@ func (r referenceRecorder) NewRetriesMetric(q string) reference.CounterMetric {
 }
 
 // onBothWithMetrics runs f on a queue of ours and on one of client-go's that has metrics.
-func onBothWithMetrics(t *testing.T, name string, f func(t *testing.T, q queue, r *recorder)) {
+func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder)) {
 	for _, impl := range []string{transcript.Ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRecorder()
 				var q queue
 				if impl == transcript.Ours {
-					q = workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: r})
+					q = workqueue.NewTypedRateLimitingQueue(
+						workqueue.DefaultTypedItemBasedRateLimiter[string](),
+						workqueue.Config[string]{Metrics: r.metrics("q")},
+					)
 				} else {
 					q = reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[string](),
-						reference.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: referenceRecorder{r}})
+						reference.TypedRateLimitingQueueConfig[string]{Name: "q", MetricsProvider: referenceRecorder{r}})
 				}
 				defer q.ShutDown()
 				f(t, q, r)
@@ -109,13 +125,11 @@ func onBothWithMetrics(t *testing.T, name string, f func(t *testing.T, q queue, 
 
 // One item's life, as its metrics tell it.
 func TestMetrics(t *testing.T) {
-	onBothWithMetrics(t, "q", func(t *testing.T, q queue, r *recorder) {
+	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {
 		is := func(name string, want float64) {
 			t.Helper()
 			synctest.Wait()
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			assert.Equal(t, want, r.values["q/"+name], name)
+			assert.Equal(t, want, r.value(name, "q"), name)
 		}
 		q.Add("a")
 		q.Add("a") // ignored: it waits already
@@ -163,54 +177,62 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// Without a name there are no metrics.
-func TestMetrics_NeedAName(t *testing.T) {
-	onBothWithMetrics(t, "", func(t *testing.T, q queue, r *recorder) {
-		q.Add("a")
-		q.AddAfter("b", 1)
-		after(time.Second)
-		assert.Empty(t, r.values)
-	})
+// Each field may be nil, whichever the others are.
+func TestMetrics_EachFieldIsOptional(t *testing.T) {
+	fields := reflect.TypeFor[workqueue.Metrics]()
+	for field := range fields.NumField() {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRecorder()
+			all, one := r.metrics("q"), workqueue.Metrics{}
+			reflect.ValueOf(&one).Elem().Field(field).Set(reflect.ValueOf(all).Field(field))
+			q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{Metrics: one})
+			q.Add("a")
+			q.Get()
+			q.AddAfter("b", time.Second)
+			after(time.Second)
+			q.Done("a")
+			q.ShutDown()
+			want := map[string]int{"Unfinished": 2}[fields.Field(field).Name]
+			assert.Len(t, r.values, max(1, want), fields.Field(field).Name)
+		})
+	}
 }
 
 // A metric may call the queue: no lock is held.
 func TestDifference_MetricsMayCallTheQueue(t *testing.T) {
-	r := &reentrant{recorder: newRecorder()}
-	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "q", MetricsProvider: r})
-	r.q = q
+	var q *workqueue.Typed[string]
+	var lens []int
+	q = workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
+		Depth: func(int) { lens = append(lens, q.Len()) },
+	}})
 	q.Add("a")
 	q.Get()
 	q.Done("a")
 	q.ShutDown()
-	assert.Equal(t, []int{1, 0}, r.lens)
+	assert.Equal(t, []int{1, 0}, lens)
 }
 
-type reentrant struct {
-	*recorder
-	q    *workqueue.Typed[string]
-	lens []int
-}
-
-func (r *reentrant) NewDepthMetric(string) workqueue.GaugeMetric { return r }
-func (r *reentrant) Inc()                                        { r.lens = append(r.lens, r.q.Len()) }
-func (r *reentrant) Dec()                                        { r.lens = append(r.lens, r.q.Len()) }
-
-// faulty is a recorder of which one metric panics the next time.
-type faulty struct {
-	*recorder
-	queue string // whose
-	name  string // which
-	armed *atomic.Bool
+// faulty are metrics of which the one called name panics when it is called while armed.
+func faulty(name string, armed *atomic.Bool) workqueue.Metrics {
+	m := newRecorder().metrics("q")
+	fail := func(metric string) {
+		if metric == name && armed.CompareAndSwap(true, false) {
+			panic(metric)
+		}
+	}
+	m.Adds = func() { fail("adds") }
+	m.Latency = func(time.Duration) { fail("latency") }
+	m.WorkDuration = func(time.Duration) { fail("work") }
+	return m
 }
 
 // A metric that panics in Get, in a program that survives it, loses no item: no worker got it.
 func TestMetrics_APanicInGetLosesNoItem(t *testing.T) {
-	provider := faulty{newRecorder(), "queue", "latency", &atomic.Bool{}}
-	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
-		Name: "queue", MetricsProvider: provider})
+	var armed atomic.Bool
+	q := workqueue.NewTyped(workqueue.Config[string]{Metrics: faulty("latency", &armed)})
 	defer q.ShutDown()
 	q.Add("a")
-	provider.armed.Store(true)
+	armed.Store(true)
 	assert.Panics(t, func() { q.Get() })
 	assert.Equal(t, []string{"a"}, q.Snapshot().Ready)
 	assert.Empty(t, q.Snapshot().Processing)
@@ -219,35 +241,9 @@ func TestMetrics_APanicInGetLosesNoItem(t *testing.T) {
 	q.CheckLaws(t)
 }
 
-type faultyMetric struct {
-	metric
-	f faulty
-}
-
-func (m faultyMetric) Inc()              { m.f.fail(m.name); m.metric.Inc() }
-func (m faultyMetric) Observe(v float64) { m.f.fail(m.name); m.metric.Observe(v) }
-
-func (f faulty) fail(metric string) {
-	if metric == f.queue+"/"+f.name && f.armed.CompareAndSwap(true, false) {
-		panic(metric)
-	}
-}
-
-func (f faulty) NewAddsMetric(q string) workqueue.CounterMetric {
-	return faultyMetric{f.metric("adds", q), f}
-}
-
-func (f faulty) NewLatencyMetric(q string) workqueue.HistogramMetric {
-	return faultyMetric{f.metric("latency", q), f}
-}
-
-func (f faulty) NewWorkDurationMetric(q string) workqueue.HistogramMetric {
-	return faultyMetric{f.metric("work", q), f}
-}
-
-// A metric that panics in Add or in Done, in a program that survives it, leaves no worker asleep
+// A metric that panics in Add or in Done, in a program that survives it, leaves no worker waiting
 // beside a full queue.
-func TestMetrics_APanicStopsNobody(t *testing.T) {
+func TestMetrics_APanicStopsNoWorker(t *testing.T) {
 	survive := func(call func()) {
 		defer func() { _ = recover() }()
 		call()
@@ -255,8 +251,8 @@ func TestMetrics_APanicStopsNobody(t *testing.T) {
 	for _, name := range []string{"adds", "work"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				provider := faulty{newRecorder(), "queue", name, &atomic.Bool{}}
-				q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "queue", MetricsProvider: provider})
+				var armed atomic.Bool
+				q := workqueue.NewTyped(workqueue.Config[string]{Metrics: faulty(name, &armed)})
 				var handled atomic.Int64
 				for range 3 {
 					go func() {
@@ -266,20 +262,20 @@ func TestMetrics_APanicStopsNobody(t *testing.T) {
 								return
 							}
 							if handled.Add(1) == 1 {
-								q.Add(item) // so that Done queues it, and wakes somebody
+								q.Add(item) // so that Done queues it, and wakes a worker
 							}
 							survive(func() { q.Done(item) })
 						}
 					}()
 				}
 				synctest.Wait()
-				provider.armed.Store(true)
+				armed.Store(true)
 				survive(func() { q.Add("a") })
 				for _, item := range []string{"b", "c", "d"} {
 					q.Add(item)
 				}
 				synctest.Wait()
-				assert.False(t, provider.armed.Load(), "it has panicked")
+				assert.False(t, armed.Load(), "it has panicked")
 				assert.EqualValues(t, 5, handled.Load())
 				assert.Zero(t, q.Len())
 				q.ShutDown()
@@ -288,42 +284,40 @@ func TestMetrics_APanicStopsNobody(t *testing.T) {
 	}
 }
 
-// releasing is a recorder that counts calls of ReleaseMetrics.
-type releasing struct {
-	*recorder
-	released map[string]int
-}
-
-func (r releasing) ReleaseMetrics(name string) { r.released[name]++ }
-
-// The queue, and the delaying queue around it, release their metrics once.
+// Each queue calls Released once, also a delaying queue, which contains another queue.
 func TestMetrics_AreReleasedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		provider := releasing{newRecorder(), map[string]int{}}
-		plain := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "plain", MetricsProvider: provider})
-		delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "delaying", MetricsProvider: provider})
-		nameless := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{MetricsProvider: provider})
-		for _, q := range []workqueue.TypedInterface[string]{plain, delaying, nameless} {
+		r := newRecorder()
+		plain := workqueue.NewTyped(workqueue.Config[string]{Metrics: r.metrics("plain")})
+		delaying := workqueue.NewTypedDelayingQueue(
+			workqueue.Config[string]{Metrics: r.metrics("delaying")})
+		around := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+			Queue:   workqueue.NewTyped(workqueue.Config[string]{Metrics: r.metrics("inner")}),
+			Metrics: r.metrics("around"),
+		})
+		for _, q := range []workqueue.TypedInterface[string]{plain, delaying, around} {
 			q.ShutDown()
 			q.ShutDownWithDrain()
 			q.ShutDown()
 		}
-		assert.Equal(t, map[string]int{"plain": 1, "delaying": 2}, provider.released)
+		assert.Equal(t, map[string]float64{
+			"plain/released": 1, "delaying/released": 1, "inner/released": 1, "around/released": 1,
+		}, r.values)
 	})
 }
 
 // A queue that drains releases its metrics when it is drained.
 func TestMetrics_AreReleasedAfterTheDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		provider := releasing{newRecorder(), map[string]int{}}
-		q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "q", MetricsProvider: provider})
+		r := newRecorder()
+		q := workqueue.NewTyped(workqueue.Config[string]{Metrics: r.metrics("q")})
 		q.Add("a")
 		item, _ := q.Get()
 		go q.ShutDownWithDrain()
 		synctest.Wait()
-		assert.Empty(t, provider.released)
+		assert.Zero(t, r.value("released", "q"))
 		q.Done(item)
 		synctest.Wait()
-		assert.Equal(t, map[string]int{"q": 1}, provider.released)
+		assert.EqualValues(t, 1, r.value("released", "q"))
 	})
 }

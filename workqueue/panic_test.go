@@ -49,8 +49,8 @@ func (c *brokenClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 // A clock that panics does not keep the lock, and the queue is as it was before the call.
 func TestTyped_ClockThatPanics(t *testing.T) {
 	c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
-	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
-		Name: "q", MetricsProvider: newRecorder(), Clock: c})
+	q := workqueue.NewTyped(workqueue.Config[string]{
+		Metrics: newRecorder().metrics("q"), Clock: c})
 	defer q.ShutDown()
 	broken := func(call func()) {
 		t.Helper()
@@ -73,8 +73,8 @@ func TestTyped_ClockThatPanics(t *testing.T) {
 func TestDelaying_ClockThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
-		q := workqueue.NewTypedDelayingQueueWithConfig(
-			workqueue.TypedDelayingQueueConfig[string]{Clock: c})
+		q := workqueue.NewTypedDelayingQueue(
+			workqueue.Config[string]{Clock: c})
 		q.AddAfter("a", time.Hour)
 		c.timersBroken = true
 		assert.Panics(t, func() { q.AddAfter("b", time.Minute) })
@@ -101,8 +101,8 @@ func TestDelaying_OwnQueueThatPanics(t *testing.T) {
 		utilruntime.PanicHandlers = []func(context.Context, any){
 			func(_ context.Context, r any) { panics <- r },
 		}
-		q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
-			Queue: brokenQueue{workqueue.NewTyped[string]()},
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[string]{
+			Queue: brokenQueue{workqueue.NewTyped(workqueue.Config[string]{})},
 		})
 		q.AddAfter("bad", time.Minute)
 		q.AddAfter("same time", time.Minute)

@@ -34,13 +34,14 @@ func onBothLimiters(t *testing.T, ours, clientGos func() workqueue.TypedRateLimi
 // controller does. It does not block: it says how long it is until the token that was taken exists.
 // And only AddRateLimited asks it, Add does not.
 func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
-	onBothLimiters(t,
+	onBothLimiters(
+		t,
 		func() workqueue.TypedRateLimiter[string] { return workqueue.NewTypedBucketRateLimiter[string](10, 100) },
 		func() workqueue.TypedRateLimiter[string] {
 			return &reference.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(10, 100)}
 		},
 		func(t *testing.T, limiter workqueue.TypedRateLimiter[string]) {
-			q := workqueue.NewTypedRateLimitingQueue(limiter)
+			q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 			defer q.ShutDown()
 			start := time.Now()
 			for i := range 102 { // the bucket holds 100
@@ -53,7 +54,8 @@ func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
 			assert.Equal(t, 102, q.Len())
 			after(100 * time.Millisecond)
 			assert.Equal(t, 103, q.Len())
-		})
+		},
+	)
 }
 
 // The fast/slow limiter is often called a counter with a time window. There is no window: each item

@@ -6,8 +6,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
 // Typed is the queue of items to work on now.
@@ -20,113 +18,98 @@ import (
 //	                    +------- processing and dirty
 //	                      Done
 //
-// The dirty set contains the items that have to be worked on, the processing set those that workers
-// have, and the queue orders the items that may be handed out. However often an item is added, it
-// is queued once, and one worker has it.
+// A dirty item has to be worked on, a worker has a processing one, and the queue orders the items
+// that may be handed out. However often an item is added, it is queued once, and one worker has it.
 //
-//	Q1  items contains exactly the items that are dirty, processing or both
-//	Q2  queue contains exactly the items that are dirty and not processing, each once
-//	Q3  no caller of Get waits while the queue has an item for it: each Push wakes one waiting
-//	    caller, and a caller that was woken and leaves without an item wakes the next
+//	Q1  dirty and queue contain the same items, each once
+//	Q2  processing contains exactly the items that workers have; no item is in dirty and processing
+//	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
+//	    Signal, and a caller that was woken and leaves without an item wakes the next
+//
+// The Signal follows once mu is unlocked: waking a goroutine costs more than the rest of Add.
 type Typed[T comparable] struct {
-	metrics             *queueMetrics[T] // nil: none
+	metrics             *queueMetrics // nil: none
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
-	items        map[T]entry
-	mostItems    int // since items was allocated
+	dirty        map[T]time.Duration // when each item was added, for metrics
+	mostDirty    int                 // since dirty was allocated
 	queue        Queue[T]
-	gets         uint32    // number of calls of Get that returned an item, modulo 2^32
+	processing   map[T]work
+	gets         int       // number of calls of Get that returned an item
 	added        sync.Cond // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
 }
 
-// entry says in which of the two sets an item is.
-type entry struct {
-	dirty, processing bool
-	get               uint32        // if processing: the number of the Get that returned the item
-	addedAt           time.Duration // if dirty: when the item was added, for metrics
+// work is what is known of an item that a worker has.
+type work struct {
+	get       int           // the number of the Get that returned the item
+	startedAt time.Duration // when that was, for metrics
+	dirty     bool          // the item was added since; Done queues it
+	addedAt   time.Duration // if dirty: when that was, for metrics
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
 const keptItems = 1 << 16
 
-// TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without
-// metrics.
-type TypedQueueConfig[T comparable] struct {
-	// Name of the queue in its metrics. A queue without a name has no metrics.
-	Name string
-	// MetricsProvider makes the queue's metrics. Nil means no metrics.
-	MetricsProvider MetricsProvider
-	// Clock measures for the metrics. Nil means the real clock.
-	Clock clock.WithTicker
-	// Queue is the order in which items are handed out. Nil means first in, first out.
-	Queue Queue[T]
-	// DrainProcessingOnly makes ShutDownWithDrain wait until no worker has an item, whether items
-	// are queued or not, as client-go's does. By default it also waits until no item is queued,
-	// which needs workers that go on calling Get.
-	DrainProcessingOnly bool
-}
-
-// NewTyped returns a FIFO queue without metrics.
-func NewTyped[T comparable]() *Typed[T] {
-	return NewTypedWithConfig(TypedQueueConfig[T]{})
-}
-
-// NewTypedWithConfig returns a queue. With metrics it starts a goroutine, which ShutDown ends.
-func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	if config.Queue == nil {
-		config.Queue = DefaultQueue[T]()
+// NewTyped returns a queue. If Config.Metrics.Unfinished is set, it starts a goroutine, which
+// ShutDown ends.
+func NewTyped[T comparable](config Config[T]) *Typed[T] {
+	if config.Order == nil {
+		config.Order = DefaultQueue[T]()
 	}
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
-		items:               map[T]entry{},
-		queue:               config.Queue,
+		dirty:               map[T]time.Duration{},
+		queue:               config.Order,
+		processing:          map[T]work{},
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
-	q.metrics = startQueueMetrics[T](
-		config.MetricsProvider, config.Name, orRealClock(config.Clock), &q.mu)
+	q.metrics = startQueueMetrics(config.Metrics, orRealClock(config.Clock), q.ages)
 	return q
-}
-
-func orRealClock(c clock.WithTicker) clock.WithTicker {
-	if c == nil {
-		return clock.RealClock{}
-	}
-	return c
 }
 
 // Add makes item dirty and queues it, unless it is dirty already or the queue shuts down. While a
 // worker has the item, it is dirty without being queued, and the worker's Done queues it.
 func (q *Typed[T]) Add(item T) {
-	if q.add(item) && q.metrics != nil {
+	added, queued := q.add(item, q.metrics.now())
+	if queued {
+		q.added.Signal()
+	}
+	if added {
 		q.metrics.added()
 	}
 }
 
-func (q *Typed[T]) add(item T) bool {
+func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.shuttingDown {
-		return false
+		return false, false
 	}
-	e, now := q.items[item], q.now()
-	if e.dirty {
-		if !e.processing {
-			q.queue.Touch(item)
+	if w, processing := q.processing[item]; processing {
+		if w.dirty {
+			return false, false
 		}
-		return false
+		w.dirty, w.addedAt = true, now
+		q.processing[item] = w
+		return true, false
 	}
-	if !e.processing {
-		q.queue.Push(item) // first: if an owner's Queue panics, items is as it was
-		q.added.Signal()
+	if _, dirty := q.dirty[item]; dirty {
+		q.queue.Touch(item)
+		return false, false
 	}
-	e.dirty, e.addedAt = true, now
-	q.items[item] = e
-	q.mostItems = max(q.mostItems, len(q.items))
-	return true
+	q.pushLocked(item, now)
+	return true, true
+}
+
+// pushLocked makes item dirty. Push is first: if an owner's Queue panics, dirty is as it was.
+func (q *Typed[T]) pushLocked(item T, addedAt time.Duration) {
+	q.queue.Push(item)
+	q.dirty[item] = addedAt
+	q.mostDirty = max(q.mostDirty, len(q.dirty))
 }
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
@@ -139,7 +122,7 @@ func (q *Typed[T]) Get() (item T, shutdown bool) {
 // GetWithContext is Get for a worker that also stops when ctx ends: it then returns shutdown =
 // true, and the queue keeps its items. If ctx has ended and an item is queued, the item stays.
 func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
-	item, waited, ok := q.get(ctx)
+	item, waited, ok := q.get(ctx, q.metrics.now())
 	if ok && q.metrics != nil {
 		q.reportGet(item, waited)
 	}
@@ -151,15 +134,18 @@ func (q *Typed[T]) reportGet(item T, waited time.Duration) {
 	reported := false
 	defer func() {
 		if !reported {
-			q.add(item)
-			q.done(item)
+			q.add(item, q.metrics.now())
+			q.done(item, 0)
+			q.added.Signal()
 		}
 	}()
 	q.metrics.taken(waited)
 	reported = true
 }
 
-func (q *Typed[T]) get(ctx context.Context) (item T, waited time.Duration, ok bool) {
+func (q *Typed[T]) get(
+	ctx context.Context, now time.Duration,
+) (item T, waited time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.queue.Len() == 0 && !q.shuttingDown {
@@ -169,17 +155,21 @@ func (q *Typed[T]) get(ctx context.Context) (item T, waited time.Duration, ok bo
 			}
 		}()
 		q.waitLocked(ctx)
+		now = q.metrics.now()
 	}
 	if ctx.Err() != nil || q.queue.Len() == 0 {
 		return item, 0, false
 	}
-	now := q.now()
 	item = q.queue.Pop()
 	if q.metrics != nil {
-		waited = q.metrics.begin(item, q.items[item], now)
+		waited = max(now-q.dirty[item], 0) // Add may have read the clock later
+	}
+	delete(q.dirty, item)
+	if len(q.dirty) == 0 && q.mostDirty > keptItems {
+		q.dirty, q.mostDirty = map[T]time.Duration{}, 0 // a map of Go's does not shrink
 	}
 	q.gets++
-	q.items[item] = entry{processing: true, get: q.gets}
+	q.processing[item] = work{get: q.gets, startedAt: now}
 	return item, waited, true
 }
 
@@ -201,35 +191,32 @@ func (q *Typed[T]) waitLocked(ctx context.Context) {
 // Done ends the caller's work on item. If the item was added meanwhile, and so is dirty, Done
 // queues it again. Done is a no-op for an item that no worker has.
 func (q *Typed[T]) Done(item T) {
-	if worked, ok := q.done(item); ok && q.metrics != nil {
+	worked, ended, queued := q.done(item, q.metrics.now())
+	if queued {
+		q.added.Signal()
+	}
+	if ended {
 		q.metrics.finished(worked)
 	}
 }
 
-func (q *Typed[T]) done(item T) (worked time.Duration, ok bool) {
+func (q *Typed[T]) done(
+	item T, now time.Duration,
+) (worked time.Duration, ended, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, now := q.items[item], q.now()
-	if !e.processing {
-		return 0, false
+	w, processing := q.processing[item]
+	if !processing {
+		return 0, false, false
 	}
-	if e.dirty {
-		q.queue.Push(item)
-		q.added.Signal()
-		q.items[item] = entry{dirty: true, addedAt: e.addedAt}
-	} else {
-		delete(q.items, item)
+	if w.dirty {
+		q.pushLocked(item, w.addedAt)
 	}
-	if q.metrics != nil {
-		worked = q.metrics.end(item, now)
-	}
-	if len(q.items) == 0 && q.mostItems > keptItems {
-		q.items, q.mostItems = map[T]entry{}, 0 // a map of Go's does not shrink
-	}
+	delete(q.processing, item)
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast()
 	}
-	return worked, true
+	return now - w.startedAt, true, w.dirty
 }
 
 // Len is the number of queued items. Items that workers have, and items that wait for their time,
@@ -246,15 +233,16 @@ func (q *Typed[T]) Len() int {
 func (q *Typed[T]) ShutDown() {
 	q.refuse(true)
 	q.metrics.stop()
-	q.metrics.release()
+	q.metrics.released()
 }
 
 // ShutDownWithDrain is ShutDown, and waits until no item is queued and no worker has one. It
-// therefore needs workers that go on calling Get and Done. Another ShutDown ends the wait.
+// therefore needs workers that call Get until it returns shutdown = true. Another ShutDown ends
+// the wait.
 func (q *Typed[T]) ShutDownWithDrain() {
 	shutDowns := q.refuse(false)
 	q.metrics.stop()
-	defer q.metrics.release()
+	defer q.metrics.released()
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -263,10 +251,8 @@ func (q *Typed[T]) ShutDownWithDrain() {
 	}
 }
 
-// isDrainedLocked reports whether no item is left, or none that is processing: by Q1 and Q2, all
-// items are then in the queue.
 func (q *Typed[T]) isDrainedLocked() bool {
-	return len(q.items) == 0 || q.drainProcessingOnly && len(q.items) <= q.queue.Len()
+	return len(q.processing) == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of
@@ -290,10 +276,14 @@ func (q *Typed[T]) ShuttingDown() bool {
 	return q.shuttingDown
 }
 
-// now is the time that metrics measure, or 0 without metrics.
-func (q *Typed[T]) now() time.Duration {
-	if q.metrics == nil {
-		return 0
+// ages returns the sum and the maximum of the times for which workers have had their items.
+func (q *Typed[T]) ages(now time.Duration) (total, longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.processing {
+		age := max(now-w.startedAt, 0)
+		total += age
+		longest = max(longest, age)
 	}
-	return q.metrics.now()
+	return total, longest
 }

@@ -17,7 +17,11 @@ import (
 )
 
 // bench runs f on a queue that ours makes, and on one that theirs makes.
-func bench[Q interface{ ShutDown() }](b *testing.B, ours, theirs func() Q, f func(b *testing.B, q Q)) {
+func bench[Q interface{ ShutDown() }](
+	b *testing.B,
+	ours, theirs func() Q,
+	f func(b *testing.B, q Q),
+) {
 	for _, impl := range []struct {
 		name string
 		make func() Q
@@ -33,7 +37,7 @@ func bench[Q interface{ ShutDown() }](b *testing.B, ours, theirs func() Q, f fun
 
 type plain = workqueue.TypedInterface[string]
 
-func oursPlain() plain   { return workqueue.NewTyped[string]() }
+func oursPlain() plain   { return workqueue.NewTyped(workqueue.Config[string]{}) }
 func theirsPlain() plain { return reference.NewTyped[string]() }
 
 func keys(n int) []string {
@@ -87,7 +91,13 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 	const each = 1 << 17
 	keys := make([]string, 8*each)
 	for i := range keys {
-		keys[i] = "namespace-" + strconv.Itoa(i%97) + "/name-" + strconv.Itoa(i) + "-" + strconv.Itoa(i/each)
+		keys[i] = "namespace-" + strconv.Itoa(
+			i%97,
+		) + "/name-" + strconv.Itoa(
+			i,
+		) + "-" + strconv.Itoa(
+			i/each,
+		)
 	}
 	bench(b, oursPlain, theirsPlain, func(b *testing.B, q plain) {
 		var ahead [8]struct {
@@ -128,7 +138,7 @@ func benchAdders8Workers8(b *testing.B, maxAhead int64) {
 func BenchmarkAddAfter_Million(b *testing.B) {
 	keys := keys(1_000_000)
 	type delaying = workqueue.TypedDelayingInterface[string]
-	ours := func() delaying { return workqueue.NewTypedDelayingQueue[string]() }
+	ours := func() delaying { return workqueue.NewTypedDelayingQueue(workqueue.Config[string]{}) }
 	theirs := func() delaying { return reference.NewTypedDelayingQueue[string]() }
 	for _, impl := range []struct {
 		name string

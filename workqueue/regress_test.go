@@ -54,7 +54,7 @@ func TestRegress104991_NothingDoneStaysAlive(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := workqueue.NewTypedDelayingQueue[*big]()
+			q := workqueue.NewTypedDelayingQueue(workqueue.Config[*big]{})
 			defer q.ShutDown()
 			var taken atomic.Int32
 			for range n {
@@ -83,7 +83,7 @@ func TestRegress104991_DefaultQueue(t *testing.T) {
 
 // A burst does not keep its memory: the map and the ring shrink.
 func TestTyped_ShrinksAfterABurst(t *testing.T) {
-	q := workqueue.NewTyped[int]()
+	q := workqueue.NewTyped(workqueue.Config[int]{})
 	const n = 100_000
 	for i := range n {
 		q.Add(i)
@@ -103,7 +103,7 @@ func TestTyped_ShrinksAfterABurst(t *testing.T) {
 // kubernetes/kubernetes#83945: AddAfter leaves one timer behind, not one for each call.
 func TestRegress83945_OneTimer(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[int]{Clock: clock})
+	q := workqueue.NewTypedDelayingQueue(workqueue.Config[int]{Clock: clock})
 	defer q.ShutDown()
 	for i := range 1000 {
 		q.AddAfter(i, 10*time.Hour-time.Duration(i)*time.Second) // each is due before all others
@@ -114,7 +114,7 @@ func TestRegress83945_OneTimer(t *testing.T) {
 	assert.Zero(t, clock.Waiters())
 }
 
-// kubernetes/kubernetes#77170: a second ShutDown is nothing.
+// kubernetes/kubernetes#77170: a second ShutDown is a no-op.
 func TestRegress77170_ShutDownTwice(t *testing.T) {
 	onBoth(t, func(t *testing.T, impl string, q queue) {
 		q.AddAfter("a", time.Hour)
@@ -128,20 +128,20 @@ func TestRegress77170_ShutDownTwice(t *testing.T) {
 
 // countingQueue is an owner's queue that counts its shutdowns.
 type countingQueue struct {
-	workqueue.TypedInterface[string]
+	workqueue.ContextInterface[string]
 	shutDowns, drains int
 }
 
-func (q *countingQueue) ShutDown()          { q.shutDowns++; q.TypedInterface.ShutDown() }
-func (q *countingQueue) ShutDownWithDrain() { q.drains++; q.TypedInterface.ShutDownWithDrain() }
+func (q *countingQueue) ShutDown()          { q.shutDowns++; q.ContextInterface.ShutDown() }
+func (q *countingQueue) ShutDownWithDrain() { q.drains++; q.ContextInterface.ShutDownWithDrain() }
 
 // A delaying queue shuts the queue below down once, however often it is shut down itself.
 func TestDelaying_ShutsTheOwnersQueueDownOnce(t *testing.T) {
 	type delaying = workqueue.TypedDelayingInterface[string]
 	for impl, construct := range map[string]func(*countingQueue) delaying{
 		transcript.Ours: func(below *countingQueue) delaying {
-			return workqueue.NewTypedDelayingQueueWithConfig(
-				workqueue.TypedDelayingQueueConfig[string]{Queue: below})
+			return workqueue.NewTypedDelayingQueue(
+				workqueue.Config[string]{Queue: below})
 		},
 		clientGo: func(below *countingQueue) delaying {
 			return reference.NewTypedDelayingQueueWithConfig(
@@ -150,7 +150,9 @@ func TestDelaying_ShutsTheOwnersQueueDownOnce(t *testing.T) {
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				below := &countingQueue{TypedInterface: workqueue.NewTyped[string]()}
+				below := &countingQueue{
+					ContextInterface: workqueue.NewTyped(workqueue.Config[string]{}),
+				}
 				q := construct(below)
 				q.ShutDownWithDrain()
 				assert.Equal(t, 0, below.shutDowns)
@@ -186,7 +188,7 @@ func TestRegress119554_ShutDownReleasesDrain(t *testing.T) {
 // it.
 func TestRegress101928_DrainWaitsForTheSecondTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTyped[string]()
+		q := workqueue.NewTyped(workqueue.Config[string]{})
 		q.Add("a")
 		q.Get()
 		q.Add("a")
@@ -258,9 +260,9 @@ func TestRegress126027_AddSupersedesDelayed(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/supersedes=%v", name, supersedes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					q := workqueue.NewTypedRateLimitingQueueWithConfig(
+					q := workqueue.NewTypedRateLimitingQueue(
 						workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.TypedRateLimitingQueueConfig[string]{AddSupersedesDelayed: supersedes})
+						workqueue.Config[string]{AddSupersedesDelayed: supersedes})
 					defer q.ShutDown()
 					q.AddAfter("a", 300*time.Millisecond)
 					q.AddAfter("b", 200*time.Millisecond)
@@ -308,9 +310,9 @@ func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for i := range 50 {
-					q := workqueue.NewTypedRateLimitingQueueWithConfig(
+					q := workqueue.NewTypedRateLimitingQueue(
 						workqueue.DefaultTypedItemBasedRateLimiter[string](),
-						workqueue.TypedRateLimitingQueueConfig[string]{Name: "queue", MetricsProvider: newRecorder()})
+						workqueue.Config[string]{Metrics: newRecorder().metrics("q")})
 					synctest.Wait()
 					require.Equal(t, 1, goroutines(), "the metrics")
 					go func() {
@@ -335,12 +337,12 @@ func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 func TestRegress135072_ShutDownWaitsForWhatRuns(t *testing.T) {
 	for name, start := range map[string]func(release chan struct{}) interface{ ShutDown() }{
 		"metrics": func(release chan struct{}) interface{ ShutDown() } {
-			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
-				Name: "q", MetricsProvider: slowProvider{newRecorder(), release}})
+			return workqueue.NewTyped(workqueue.Config[string]{
+				Metrics: workqueue.Metrics{Unfinished: func(_, _ time.Duration) { <-release }}})
 		},
 		"joining": func(release chan struct{}) interface{ ShutDown() } {
-			q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[int]{
-				Queue: &slowQueue{workqueue.NewTyped[int](), release}})
+			q := workqueue.NewTypedDelayingQueue(workqueue.Config[int]{
+				Queue: &slowQueue{workqueue.NewTyped(workqueue.Config[int]{}), release}})
 			q.AddAfter(1, time.Second)
 			return q
 		},
@@ -367,19 +369,13 @@ func TestRegress135072_ShutDownWaitsForWhatRuns(t *testing.T) {
 	}
 }
 
-// slowProvider's gauges hang until release.
-type slowProvider struct {
-	*recorder
-	release chan struct{}
-}
-
-func (p slowProvider) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric { return p }
-func (p slowProvider) Set(float64)                                                         { <-p.release }
-
 // kubernetes/kubernetes#94813: a queue without metrics runs nothing, waiting items or not.
 func TestRegress94813_NoGoroutineWithoutMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedItemBasedRateLimiter[string]())
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedItemBasedRateLimiter[string](),
+			workqueue.Config[string]{},
+		)
 		q.AddAfter("a", time.Hour)
 		q.AddAfter("b", time.Second)
 		assert.Zero(t, goroutines())

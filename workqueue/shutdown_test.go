@@ -23,11 +23,11 @@ func TestShutDown_RacesWithEverything(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 2))
-			provider := releasing{newRecorder(), map[string]int{}}
-			q := workqueue.NewTypedRateLimitingQueueWithConfig(
+			r := newRecorder()
+			q := workqueue.NewTypedRateLimitingQueue(
 				workqueue.NewTypedItemExponentialFailureRateLimiter[string](1, time.Microsecond),
-				workqueue.TypedRateLimitingQueueConfig[string]{
-					Name: "q", MetricsProvider: provider, AddSupersedesDelayed: seed%2 == 0})
+				workqueue.Config[string]{
+					Metrics: r.metrics("q"), AddSupersedesDelayed: seed%2 == 0})
 			var calls, workers sync.WaitGroup
 			ctx, cancel := context.WithCancel(t.Context())
 			for i := range 4 {
@@ -63,7 +63,7 @@ func TestShutDown_RacesWithEverything(t *testing.T) {
 			assert.Zero(t, goroutines())
 			assert.Empty(t, q.Snapshot().Waiting)
 			assert.Empty(t, q.Snapshot().Processing)
-			assert.Equal(t, map[string]int{"q": 2}, provider.released, "by the Typed, for the retries")
+			assert.EqualValues(t, 1, r.value("released", "q"))
 			q.CheckLaws(t)
 		})
 	}

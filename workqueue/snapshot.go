@@ -4,6 +4,7 @@ package workqueue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -19,12 +20,15 @@ type Snapshot[T comparable] struct {
 	Again []T
 	// Waiting are the items whose time has not come, the next one first. A Typed has none.
 	Waiting []Waiting[T]
+	// Limited is the number of items that the limiter remembers: see Tracker.
+	Limited int
 }
 
 // Waiting is an item that is added to the queue at Due.
 type Waiting[T comparable] struct {
-	Item T
-	Due  time.Time
+	Item     T
+	Due      time.Time
+	Failures int // that the limiter remembers
 }
 
 // Snapshot copies the content of the queue under its lock, in time proportional to the content.
@@ -32,49 +36,40 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var s Snapshot[T]
-	fifo, isFIFO := q.queue.(*fifo[T])
-	if isFIFO {
+	if fifo, ok := q.queue.(*fifo[T]); ok {
 		s.Ready = fifo.items()
+	} else {
+		s.Ready = slices.Collect(maps.Keys(q.dirty))
 	}
-	for item, e := range q.items {
-		if e.processing {
-			s.Processing = append(s.Processing, item)
-		} else if !isFIFO {
-			s.Ready = append(s.Ready, item)
-		}
-	}
-	age := func(item T) uint32 { return q.gets - q.items[item].get }
-	slices.SortFunc(s.Processing, func(a, b T) int { return cmp.Compare(age(b), age(a)) })
+	s.Processing = slices.Collect(maps.Keys(q.processing))
+	slices.SortFunc(s.Processing, func(a, b T) int {
+		return cmp.Compare(q.processing[a].get, q.processing[b].get)
+	})
 	for _, item := range s.Processing {
-		if q.items[item].dirty {
+		if q.processing[item].dirty {
 			s.Again = append(s.Again, item)
 		}
 	}
 	return s
 }
 
-// Snapshot copies the content of the queue, and shortly after it the waiting items. For an owner's
-// Queue that has no Snapshot method, it contains the waiting items alone.
+// Snapshot copies the content of the queue, and shortly after it the waiting items.
 func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
-	var s Snapshot[T]
-	if queue, ok := q.TypedInterface.(interface{ Snapshot() Snapshot[T] }); ok {
-		s = queue.Snapshot()
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting := slices.Clone(q.heap)
-	slices.SortFunc(waiting, (*waitingItem[T]).compare)
+	s := q.ContextInterface.Snapshot()
+	waiting := q.copyWaiting()
+	slices.SortFunc(waiting, func(a, b waitingItem[T]) int { return a.compare(&b) })
 	for _, w := range waiting {
 		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: q.start.Add(w.due)})
 	}
 	return s
 }
 
-// Snapshot is that of the delaying queue. It is empty if an owner's DelayingQueue has no Snapshot
-// method.
-func (q *TypedRateLimitingQueue[T]) Snapshot() Snapshot[T] {
-	if queue, ok := q.TypedDelayingInterface.(interface{ Snapshot() Snapshot[T] }); ok {
-		return queue.Snapshot()
+func (q *TypedDelayingQueue[T]) copyWaiting() []waitingItem[T] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := make([]waitingItem[T], 0, len(q.heap))
+	for _, w := range q.heap {
+		waiting = append(waiting, *w)
 	}
-	return Snapshot[T]{}
+	return waiting
 }

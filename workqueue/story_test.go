@@ -91,7 +91,12 @@ func TestStory_WithoutForgetTheDelayKeepsDoubling(t *testing.T) {
 					}
 					q.Add("a")
 				}
-				want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+				want := []time.Duration{
+					time.Second,
+					2 * time.Second,
+					4 * time.Second,
+					8 * time.Second,
+				}
 				if forget {
 					want = []time.Duration{time.Second, time.Second, time.Second, time.Second}
 				}
@@ -134,12 +139,12 @@ func TestStory_NeitherDoneNorForget(t *testing.T) {
 // one.
 func TestStory_ItemsAreValues(t *testing.T) {
 	type key struct{ namespace, name string }
-	values := workqueue.NewTyped[key]()
+	values := workqueue.NewTyped(workqueue.Config[key]{})
 	values.Add(key{"ns", "a"})
 	values.Add(key{"ns", "a"})
 	assert.Equal(t, 1, values.Len())
 
-	pointers := workqueue.NewTyped[*key]()
+	pointers := workqueue.NewTyped(workqueue.Config[*key]{})
 	pointers.Add(&key{"ns", "a"})
 	pointers.Add(&key{"ns", "a"})
 	assert.Equal(t, 2, pointers.Len())
@@ -235,7 +240,7 @@ func TestStory_DoneWakesAWorker(t *testing.T) {
 // A worker that waits with a context ends with it; the others, and the items, are unharmed.
 func TestStory_ContextEndsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.NewTyped[string]()
+		q := workqueue.NewTyped(workqueue.Config[string]{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan bool, 1)
 		go func() {
@@ -261,7 +266,7 @@ func TestStory_ContextEndsOneWorker(t *testing.T) {
 func TestStory_WakeUpIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
-			q := workqueue.NewTyped[string]()
+			q := workqueue.NewTyped(workqueue.Config[string]{})
 			ctx, cancel := context.WithCancel(t.Context())
 			got := make(chan string, 2)
 			for _, ctx := range []context.Context{t.Context(), ctx} { // the last to sleep is the first to be woken
@@ -284,7 +289,7 @@ func TestStory_WakeUpIsPassedOn(t *testing.T) {
 
 // A context that is done wins over an item that is ready: the item stays.
 func TestStory_DoneContextTakesNothing(t *testing.T) {
-	q := workqueue.NewTyped[string]()
+	q := workqueue.NewTyped(workqueue.Config[string]{})
 	q.Add("a")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -367,7 +372,12 @@ func TestStory_RetriesBackOff(t *testing.T) {
 func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Second,
+				time.Minute,
+			),
+			workqueue.Config[string]{},
+		)
 		defer q.ShutDown()
 		for _, item := range []string{"a", "b", "c", "d"} {
 			q.Add(item)
@@ -383,11 +393,11 @@ func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 			Processing: []string{"a", "b"},
 			Again:      []string{"b"},
 			Waiting: []workqueue.Waiting[string]{
-				{Item: "a", Due: time.Now().Add(time.Second)},
+				{Item: "a", Due: time.Now().Add(time.Second), Failures: 1},
 				{Item: "e", Due: time.Now().Add(time.Hour)},
 				{Item: "f", Due: time.Now().Add(2 * time.Hour)},
 			},
+			Limited: 1,
 		}, q.Snapshot())
-		assert.Equal(t, 1, q.Tracked())
 	})
 }

@@ -89,7 +89,7 @@ func (o *options) build(
 		Lead:        lead(elector),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
-		NewQueue:    newQueue(observed.workqueue(), sink),
+		NewQueue:    newQueue(observed.workqueue, sink),
 	})
 
 	// handler
@@ -125,14 +125,13 @@ func (o *options) informerOptions(
 
 // newQueue returns a controller's Options.NewQueue.
 func newQueue(
-	provider workqueue.MetricsProvider, sink trace.Sink,
+	metrics func(name string) workqueue.Metrics, sink trace.Sink,
 ) func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
 	return func(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
-		config := workqueue.TypedRateLimitingQueueConfig[string]{Name: name,
-			MetricsProvider: provider}
-		queue := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
+		config := workqueue.Config[string]{Metrics: metrics(name)}
+		queue := workqueue.NewTypedRateLimitingQueue(limiter, config)
 		return trace.RateLimitingQueue(queue, sink)
 	}
 }

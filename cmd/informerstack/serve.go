@@ -128,11 +128,11 @@ func (o *observation) reconcile(
 	return o.journey.Reconcile(next)
 }
 
-func (o *observation) workqueue() workqueue.MetricsProvider {
+func (o *observation) workqueue(name string) workqueue.Metrics {
 	if o == nil {
-		return nil
+		return workqueue.Metrics{}
 	}
-	return o.metrics.Workqueue()
+	return o.metrics.Workqueue(name)
 }
 
 func (o *observation) ofController() controller.Metrics {

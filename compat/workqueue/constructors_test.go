@@ -33,23 +33,28 @@ var constructors = []struct {
 		func() queue { return reference.New() }, ""},
 	{"NewNamed", func() queue { return workqueue.NewNamed("q") },
 		func() queue { return reference.NewNamed("q") }, now},
-	{"NewWithConfig",
+	{
+		"NewWithConfig",
 		func() queue { return workqueue.NewWithConfig(workqueue.QueueConfig{Name: "q"}) },
-		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) }, now},
+		func() queue { return reference.NewWithConfig(reference.QueueConfig{Name: "q"}) },
+		now,
+	},
 	{"NewTyped", func() queue { return workqueue.NewTyped[any]() },
 		func() queue { return reference.NewTyped[any]() }, ""},
-	{"NewTypedWithConfig", func() queue {
-		return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"})
+	{
+		"NewTypedWithConfig",
+		func() queue { return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"}) },
+		func() queue { return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"}) },
+		now,
 	},
-		func() queue {
-			return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"})
-		}, now},
 	{"an order", func() queue {
 		return workqueue.NewTypedWithConfig(
-			workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()})
+			workqueue.TypedQueueConfig[any]{Queue: workqueue.DefaultQueue[any]()},
+		)
 	}, func() queue {
 		return reference.NewTypedWithConfig(
-			reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()})
+			reference.TypedQueueConfig[any]{Queue: reference.DefaultQueue[any]()},
+		)
 	}, ""},
 
 	{"NewDelayingQueue", func() queue { return workqueue.NewDelayingQueue() },
@@ -74,18 +79,20 @@ var constructors = []struct {
 		func() queue { return reference.TypedNewDelayingQueue[any]() }, ""},
 	{"NewTypedDelayingQueueWithConfig", func() queue {
 		return workqueue.NewTypedDelayingQueueWithConfig(
-			workqueue.TypedDelayingQueueConfig[any]{Name: "q"})
+			workqueue.TypedDelayingQueueConfig[any]{Name: "q"},
+		)
 	}, func() queue {
 		return reference.NewTypedDelayingQueueWithConfig(
-			reference.TypedDelayingQueueConfig[any]{Name: "q"})
+			reference.TypedDelayingQueueConfig[any]{Name: "q"},
+		)
 	}, later},
 
-	{"NewRateLimitingQueue", func() queue {
-		return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter())
+	{
+		"NewRateLimitingQueue",
+		func() queue { return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter()) },
+		func() queue { return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter()) },
+		"",
 	},
-		func() queue {
-			return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter())
-		}, ""},
 	{"NewNamedRateLimitingQueue", func() queue {
 		return workqueue.NewNamedRateLimitingQueue(workqueue.DefaultItemBasedRateLimiter(), "q")
 	}, func() queue {
@@ -94,47 +101,65 @@ var constructors = []struct {
 	{"NewRateLimitingQueueWithConfig", func() queue {
 		return workqueue.NewRateLimitingQueueWithConfig(
 			workqueue.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
-			workqueue.RateLimitingQueueConfig{Name: "q"})
+			workqueue.RateLimitingQueueConfig{Name: "q"},
+		)
 	}, func() queue {
 		return reference.NewRateLimitingQueueWithConfig(
 			reference.NewItemExponentialFailureRateLimiter(time.Second, time.Minute),
-			reference.RateLimitingQueueConfig{Name: "q"})
+			reference.RateLimitingQueueConfig{Name: "q"},
+		)
 	}, later},
 	{"NewRateLimitingQueueWithDelayingInterface", func() queue {
 		return workqueue.NewRateLimitingQueueWithDelayingInterface(
 			workqueue.NewNamedDelayingQueue("inner"),
-			workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
+			workqueue.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1),
+		)
 	}, func() queue {
 		return reference.NewRateLimitingQueueWithDelayingInterface(
 			reference.NewNamedDelayingQueue("inner"),
-			reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1))
+			reference.NewItemFastSlowRateLimiter(time.Second, time.Minute, 1),
+		)
 	}, strings.ReplaceAll(later, "q/", "inner/")},
 	{"NewTypedRateLimitingQueue", func() queue {
 		return workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[any]())
+			workqueue.DefaultTypedControllerRateLimiter[any](),
+		)
 	}, func() queue {
 		return reference.NewTypedRateLimitingQueue(
-			reference.DefaultTypedControllerRateLimiter[any]())
+			reference.DefaultTypedControllerRateLimiter[any](),
+		)
 	}, ""},
 	{"NewTypedRateLimitingQueueWithConfig", func() queue {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewMaxOfRateLimiter(workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
-				&workqueue.MaxOfRateLimiter{}),
-			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"})
+			workqueue.NewMaxOfRateLimiter(
+				workqueue.NewItemFastSlowRateLimiter(1, 2, 1),
+				&workqueue.MaxOfRateLimiter{},
+			),
+			workqueue.TypedRateLimitingQueueConfig[any]{Name: "q"},
+		)
 	}, func() queue {
 		return reference.NewTypedRateLimitingQueueWithConfig(
-			reference.NewMaxOfRateLimiter(reference.NewItemFastSlowRateLimiter(1, 2, 1),
-				&reference.MaxOfRateLimiter{}),
-			reference.TypedRateLimitingQueueConfig[any]{Name: "q"})
+			reference.NewMaxOfRateLimiter(
+				reference.NewItemFastSlowRateLimiter(1, 2, 1),
+				&reference.MaxOfRateLimiter{},
+			),
+			reference.TypedRateLimitingQueueConfig[any]{Name: "q"},
+		)
 	}, later},
 	{"a delay that is cut", func() queue {
 		return workqueue.NewRateLimitingQueue(
 			workqueue.NewWithMaxWaitRateLimiter(
-				workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+				workqueue.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
+				time.Minute,
+			),
+		)
 	}, func() queue {
 		return reference.NewRateLimitingQueue(
 			reference.NewWithMaxWaitRateLimiter(
-				reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour), time.Minute))
+				reference.NewItemExponentialFailureRateLimiter(time.Hour, time.Hour),
+				time.Minute,
+			),
+		)
 	}, ""},
 }
 
@@ -215,15 +240,25 @@ func TestSetProvider_OwnProviderWins(t *testing.T) {
 				var queues []queue
 				if impl == ours {
 					queues = []queue{
-						workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q",
-							MetricsProvider: oursProvider{own}}),
+						workqueue.NewTypedWithConfig(
+							workqueue.TypedQueueConfig[any]{
+								Name:            "q",
+								MetricsProvider: oursProvider{own},
+							},
+						),
 						workqueue.NewTypedDelayingQueueWithConfig(
-							workqueue.TypedDelayingQueueConfig[any]{Name: "q",
-								MetricsProvider: oursProvider{own}}),
+							workqueue.TypedDelayingQueueConfig[any]{
+								Name:            "q",
+								MetricsProvider: oursProvider{own},
+							},
+						),
 						workqueue.NewTypedRateLimitingQueueWithConfig(
 							workqueue.DefaultTypedItemBasedRateLimiter[any](),
-							workqueue.TypedRateLimitingQueueConfig[any]{Name: "q",
-								MetricsProvider: oursProvider{own}}),
+							workqueue.TypedRateLimitingQueueConfig[any]{
+								Name:            "q",
+								MetricsProvider: oursProvider{own},
+							},
+						),
 					}
 				} else {
 					queues = []queue{

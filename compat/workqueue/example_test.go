@@ -3,6 +3,7 @@
 package workqueue_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,8 @@ import (
 // The worker of every tutorial about controllers. Only the import of workqueue is changed.
 func Example() {
 	queue := workqueue.NewTypedRateLimitingQueue(
-		workqueue.DefaultTypedControllerRateLimiter[string]())
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+	)
 	queue.Add("default/good")
 	queue.Add("default/bad")
 
@@ -47,4 +49,13 @@ func Example() {
 	// Output:
 	// synced default/good
 	// gave up default/bad after 3 retries: it is bad
+}
+
+func ExampleParallelizeUntil() {
+	squares := make([]int, 5)
+	workqueue.ParallelizeUntil(context.Background(), 2, len(squares), func(piece int) {
+		squares[piece] = piece * piece
+	}, workqueue.WithChunkSize(2))
+	fmt.Println(squares)
+	// Output: [0 1 4 9 16]
 }

@@ -112,7 +112,10 @@ func NewRateLimitingQueue(rateLimiter RateLimiter) RateLimitingInterface {
 // NewRateLimitingQueueWithConfig makes a rate-limiting queue.
 //
 // Deprecated: use NewTypedRateLimitingQueueWithConfig.
-func NewRateLimitingQueueWithConfig(rateLimiter RateLimiter, config RateLimitingQueueConfig) RateLimitingInterface {
+func NewRateLimitingQueueWithConfig(
+	rateLimiter RateLimiter,
+	config RateLimitingQueueConfig,
+) RateLimitingInterface {
 	return NewTypedRateLimitingQueueWithConfig(rateLimiter, config)
 }
 
@@ -127,8 +130,14 @@ func NewNamedRateLimitingQueue(rateLimiter RateLimiter, name string) RateLimitin
 // NewRateLimitingQueueWithDelayingInterface makes a rate-limiting queue around di.
 //
 // Deprecated: use NewTypedRateLimitingQueueWithConfig.
-func NewRateLimitingQueueWithDelayingInterface(di DelayingInterface, rateLimiter RateLimiter) RateLimitingInterface {
-	return NewTypedRateLimitingQueueWithConfig(rateLimiter, RateLimitingQueueConfig{DelayingQueue: di})
+func NewRateLimitingQueueWithDelayingInterface(
+	di DelayingInterface,
+	rateLimiter RateLimiter,
+) RateLimitingInterface {
+	return NewTypedRateLimitingQueueWithConfig(
+		rateLimiter,
+		RateLimitingQueueConfig{DelayingQueue: di},
+	)
 }
 
 // DefaultControllerRateLimiter is DefaultTypedControllerRateLimiter for any item.
@@ -155,7 +164,10 @@ func NewItemExponentialFailureRateLimiter(baseDelay, maxDelay time.Duration) Rat
 // NewItemFastSlowRateLimiter is NewTypedItemFastSlowRateLimiter for any item.
 //
 // Deprecated: use that.
-func NewItemFastSlowRateLimiter(fastDelay, slowDelay time.Duration, maxFastAttempts int) RateLimiter {
+func NewItemFastSlowRateLimiter(
+	fastDelay, slowDelay time.Duration,
+	maxFastAttempts int,
+) RateLimiter {
 	return NewTypedItemFastSlowRateLimiter[any](fastDelay, slowDelay, maxFastAttempts)
 }
 

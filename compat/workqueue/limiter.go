@@ -39,7 +39,9 @@ func DefaultTypedItemBasedRateLimiter[T comparable]() TypedRateLimiter[T] {
 }
 
 // NewTypedItemExponentialFailureRateLimiter starts at baseDelay and doubles to maxDelay.
-func NewTypedItemExponentialFailureRateLimiter[T comparable](baseDelay, maxDelay time.Duration) TypedRateLimiter[T] {
+func NewTypedItemExponentialFailureRateLimiter[T comparable](
+	baseDelay, maxDelay time.Duration,
+) TypedRateLimiter[T] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[T](baseDelay, maxDelay)
 }
 

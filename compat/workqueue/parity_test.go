@@ -14,8 +14,12 @@ import (
 
 // A program that compiles against client-go's package compiles against this one.
 func TestParity(t *testing.T) {
-	parity.Check(t, "k8s.io/client-go/util/workqueue", "example.com/informerstack/compat/workqueue",
-		nil)
+	parity.Check(
+		t,
+		"k8s.io/client-go/util/workqueue",
+		"example.com/informerstack/compat/workqueue",
+		nil,
+	)
 }
 
 // client-go's own transport uses a workqueue. A client-go that uses this one compiles only if this

@@ -20,6 +20,7 @@
 package workqueue
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -63,11 +64,10 @@ func NewTyped[T comparable]() *Typed[T] {
 // NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
 // but not for queued ones: a program may drain a queue for which no worker runs.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{
-		Name:                config.Name,
-		MetricsProvider:     orGlobal(config.MetricsProvider),
+	return workqueue.NewTyped(workqueue.Config[T]{
+		Metrics:             queueMetrics(config.MetricsProvider, config.Name),
 		Clock:               config.Clock,
-		Queue:               config.Queue,
+		Order:               config.Queue,
 		DrainProcessingOnly: true,
 	})
 }
@@ -107,6 +107,11 @@ func TypedNewDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 func NewTypedDelayingQueueWithConfig[T comparable](
 	config TypedDelayingQueueConfig[T],
 ) TypedDelayingInterface[T] {
+	return workqueue.NewTypedDelayingQueue(delaying(config))
+}
+
+// delaying registers a ticker with config's Clock, which the queue stops when it is shut down.
+func delaying[T comparable](config TypedDelayingQueueConfig[T]) workqueue.Config[T] {
 	if config.Queue == nil {
 		config.Queue = NewTypedWithConfig(TypedQueueConfig[T]{
 			Name:            config.Name,
@@ -114,39 +119,35 @@ func NewTypedDelayingQueueWithConfig[T comparable](
 			Clock:           config.Clock,
 		})
 	}
-	q := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
-		Logger:          config.Logger,
-		Name:            config.Name,
-		MetricsProvider: orGlobal(config.MetricsProvider),
-		Clock:           config.Clock,
-		Queue:           config.Queue,
-	})
-	if config.Clock == nil {
-		return q
+	metrics := delayMetrics(config.MetricsProvider, config.Name)
+	if config.Clock != nil {
+		metrics.Released = config.Clock.NewTicker(heartbeat).Stop
 	}
-	return &tickingQueue[T]{q, config.Clock.NewTicker(heartbeat)}
+	queue, ok := config.Queue.(workqueue.ContextInterface[T])
+	if !ok {
+		queue = contextQueue[T]{config.Queue}
+	}
+	return workqueue.Config[T]{
+		Metrics: metrics, Clock: config.Clock, Logger: config.Logger, Queue: queue}
 }
 
 // heartbeat is the period of the ticker that a delaying queue of client-go reads.
 const heartbeat = 10 * time.Second
 
-// tickingQueue is a delaying queue with a ticker that is not read.
-type tickingQueue[T comparable] struct {
-	*workqueue.TypedDelayingQueue[T]
-	ticker clock.Ticker
+// contextQueue is a queue of client-go's interface alone: ctx is checked only before the wait, and
+// its content is not known.
+type contextQueue[T comparable] struct{ TypedInterface[T] }
+
+// GetWithContext implements workqueue.ContextInterface.
+func (q contextQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
+	if ctx.Err() != nil {
+		return item, true
+	}
+	return q.Get()
 }
 
-// ShutDown also stops the ticker.
-func (q *tickingQueue[T]) ShutDown() {
-	q.ticker.Stop()
-	q.TypedDelayingQueue.ShutDown()
-}
-
-// ShutDownWithDrain also stops the ticker.
-func (q *tickingQueue[T]) ShutDownWithDrain() {
-	q.ticker.Stop()
-	q.TypedDelayingQueue.ShutDownWithDrain()
-}
+// Snapshot implements workqueue.ContextInterface.
+func (q contextQueue[T]) Snapshot() workqueue.Snapshot[T] { return workqueue.Snapshot[T]{} }
 
 // TypedRateLimitingInterface is a queue that asks a TypedRateLimiter how long an item has to wait.
 type TypedRateLimitingInterface[T comparable] = workqueue.TypedRateLimitingInterface[T]
@@ -176,13 +177,28 @@ func NewTypedRateLimitingQueue[T comparable](
 func NewTypedRateLimitingQueueWithConfig[T comparable](
 	rateLimiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T],
 ) TypedRateLimitingInterface[T] {
-	if config.DelayingQueue == nil {
-		config.DelayingQueue = NewTypedDelayingQueueWithConfig(TypedDelayingQueueConfig[T]{
-			Name:            config.Name,
-			MetricsProvider: config.MetricsProvider,
-			Clock:           config.Clock,
-		})
+	if config.DelayingQueue != nil {
+		return rateLimitingQueue[T]{config.DelayingQueue, rateLimiter}
 	}
-	return workqueue.NewTypedRateLimitingQueueWithConfig(rateLimiter,
-		workqueue.TypedRateLimitingQueueConfig[T]{DelayingQueue: config.DelayingQueue})
+	return workqueue.NewTypedRateLimitingQueue(rateLimiter, delaying(TypedDelayingQueueConfig[T]{
+		Name:            config.Name,
+		MetricsProvider: config.MetricsProvider,
+		Clock:           config.Clock,
+	}))
 }
+
+// rateLimitingQueue is a rate-limiting queue around an owner's delaying queue. It has the methods of
+// client-go's interface alone.
+type rateLimitingQueue[T comparable] struct {
+	TypedDelayingInterface[T]
+	limiter TypedRateLimiter[T]
+}
+
+// AddRateLimited implements TypedRateLimitingInterface.
+func (q rateLimitingQueue[T]) AddRateLimited(item T) { q.AddAfter(item, q.limiter.When(item)) }
+
+// Forget implements TypedRateLimitingInterface.
+func (q rateLimitingQueue[T]) Forget(item T) { q.limiter.Forget(item) }
+
+// NumRequeues implements TypedRateLimitingInterface.
+func (q rateLimitingQueue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
