@@ -29,18 +29,16 @@ func (r *Reflector) list(ctx context.Context) error {
 	}
 	limit := r.round.limit
 	start := r.opts.Clock.Now()
-	inc(r.metrics.lists)
+	count(r.opts.Metrics.Lists)
 	r.forgetRelist(ctx)
-	var got listed
-	var err error
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, limit) }):
-		got, err = o.unpack()
+	answer := call(func() (listed, error) { return r.fetch(ctx, requested, limit) })
+	o, _, err := receive(ctx, r, answer, nil)
+	if err != nil {
+		return err
 	}
+	got, err := o.unpack()
 	took := r.opts.Clock.Since(start)
-	observe(r.metrics.listDuration, took.Seconds())
+	report(r.opts.Metrics.ListDuration, took)
 	if took >= slowListThreshold {
 		r.log(ctx).Info("LIST was slow", "took", took, "count", len(got.items), "err", bounded(err))
 	}
@@ -50,7 +48,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("failed to list %v: %w", r.TypeDescription(), err)
 	}
-	observe(r.metrics.itemsInList, float64(len(got.items)))
+	report(r.opts.Metrics.ItemsInList, len(got.items))
 	if requested == "0" && got.pageCount > 1 {
 		r.paginated = true
 	}

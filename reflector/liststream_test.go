@@ -32,11 +32,6 @@ func TestStreamingListWatch_Requests(t *testing.T) {
 	require.Equal(t, "http://server/api/v1/namespaces/ns/pods?labelSelector=a%3Db&limit=500&resourceVersion=0", w.requests[0].URL.String())
 	require.Equal(t, "application/json", w.requests[0].Header.Get("Accept"))
 
-	lw.DisableChunking = true
-	_, err = lw.ListStream(context.Background(), metav1.ListOptions{Limit: 500}, func(runtime.Object) error { return nil })
-	require.NoError(t, err)
-	require.Empty(t, w.requests[1].URL.Query().Get("limit"))
-
 	list, err := lw.List(metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.(*v1.PodList).Items, 3)

@@ -30,7 +30,6 @@ var (
 	_ cache.ReflectorStore           = (Store)(nil)
 	_ BookmarkStore                  = (cache.ReflectorBookmarkStore)(nil)
 	_ ResourceVersionUpdater         = (cache.ResourceVersionUpdater)(nil)
-	_ MetricsProvider                = (*countingMetrics)(nil)
 )
 
 func TestNew_Names(t *testing.T) {
@@ -48,7 +47,6 @@ func TestNew_Names(t *testing.T) {
 	}
 	require.Equal(t, "pods", New(nil, nil, nil, Options{TypeDescription: "pods"}).TypeDescription())
 	require.Equal(t, "mine", New(nil, nil, nil, Options{Name: "mine"}).Name())
-	require.Equal(t, "informerstack/reflector", packageOf("informerstack/reflector.(*Reflector).Run.func1"))
 }
 
 // The bounds of a watch's timeout, of which less than five minutes is not honoured.

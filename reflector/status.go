@@ -81,7 +81,7 @@ func (r *Reflector) noteAnswer(err error) {
 // advance records that the Store has taken everything up to resourceVersion, which was the newest
 // at asOf. e is the event that moved it, or the zero event for a list.
 func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
-	r.metrics.reached(resourceVersion)
+	r.opts.Metrics.versionReached(resourceVersion)
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
 	if len(r.relists) == 0 { // otherwise the store is known to be old
@@ -127,7 +127,7 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	switch {
 	case t.Err == nil:
 		r.logProgress(ctx, t)
-	case !t.handle:
+	case !t.isHandled():
 		r.logFailure(ctx, t)
 	}
 	if r.opts.Observe != nil {

@@ -112,11 +112,21 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// The metric hooks are called, with the reflector's name.
+// Each metric gets its values, in its unit.
 func TestMetrics(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		m := &countingMetrics{values: map[string][]float64{}}
-		s.opts.Metrics = m
+		got := map[string][]any{}
+		note := func(name string, value any) { got[name] = append(got[name], value) }
+		s.opts.Metrics = Metrics{
+			Lists:               func() { note("lists", 1) },
+			ListDuration:        func(d time.Duration) { note("list duration", d) },
+			ItemsInList:         func(n int) { note("items in list", n) },
+			Watches:             func() { note("watches", 1) },
+			ShortWatches:        func() { note("short watches", 1) },
+			WatchDuration:       func(d time.Duration) { note("watch duration", d) },
+			ItemsInWatch:        func(n int) { note("items in watch", n) },
+			LastResourceVersion: func(digits float64) { note("last resource version", digits) },
+		}
 		s.start()
 		s.after(3 * time.Second)
 		s.answerList(podList("5", "", "a@1", "b@2"), nil)
@@ -127,63 +137,11 @@ func TestMetrics(t *testing.T) {
 		s.answerWatch(nil)
 		close(s.open.events)
 		synctest.Wait()
-		require.Equal(t, map[string][]float64{
-			"lists": {1}, "list duration": {3}, "items in list": {2},
-			"watches": {1, 1}, "short watches": {1}, "watch duration": {2, 0}, "items in watch": {1, 0},
-			"last resource version": {5, 567890123456789},
-		}, m.values)
+		require.Equal(t, map[string][]any{
+			"lists": {1}, "list duration": {3 * time.Second}, "items in list": {2},
+			"watches": {1, 1}, "short watches": {1},
+			"watch duration": {2 * time.Second, time.Duration(0)}, "items in watch": {1, 0},
+			"last resource version": {5.0, 567890123456789.0},
+		}, got)
 	})
-}
-
-// countingMetrics is a MetricsProvider that remembers.
-type countingMetrics struct{ values map[string][]float64 }
-
-type countingMetric struct {
-	values map[string][]float64
-	name   string
-}
-
-func (m countingMetric) Inc() { m.Observe(1) }
-
-func (m countingMetric) Set(v float64) { m.Observe(v) }
-
-func (m countingMetric) Observe(v float64) { m.values[m.name] = append(m.values[m.name], v) }
-
-func (m *countingMetrics) metric(reflector, name string) countingMetric {
-	if reflector != "test" {
-		panic(reflector)
-	}
-	return countingMetric{m.values, name}
-}
-
-func (m *countingMetrics) NewListsMetric(name string) CounterMetric {
-	return m.metric(name, "lists")
-}
-
-func (m *countingMetrics) NewListDurationMetric(name string) SummaryMetric {
-	return m.metric(name, "list duration")
-}
-
-func (m *countingMetrics) NewItemsInListMetric(name string) SummaryMetric {
-	return m.metric(name, "items in list")
-}
-
-func (m *countingMetrics) NewWatchesMetric(name string) CounterMetric {
-	return m.metric(name, "watches")
-}
-
-func (m *countingMetrics) NewShortWatchesMetric(name string) CounterMetric {
-	return m.metric(name, "short watches")
-}
-
-func (m *countingMetrics) NewWatchDurationMetric(name string) SummaryMetric {
-	return m.metric(name, "watch duration")
-}
-
-func (m *countingMetrics) NewItemsInWatchMetric(name string) SummaryMetric {
-	return m.metric(name, "items in watch")
-}
-
-func (m *countingMetrics) NewLastResourceVersionMetric(name string) GaugeMetric {
-	return m.metric(name, "last resource version")
 }

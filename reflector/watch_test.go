@@ -237,7 +237,8 @@ func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
 		case 1:
 			e.Type = watch.Modified
 		}
-		require.NoError(t, s.handle(nil, e))
+		_, err := s.handle(nil, e)
+		require.NoError(t, err)
 		if want[p.Name] = p.ResourceVersion; e.Type == watch.Deleted {
 			delete(want, p.Name)
 		}

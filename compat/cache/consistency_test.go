@@ -136,6 +136,77 @@ func TestConsistency_OfInformer(t *testing.T) {
 	}
 }
 
+// A list that is no stream is not compared, and neither is a stream that was given up.
+func TestConsistency_OfStreamsOnly(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{}
+		server.create("a")
+		refusing := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: server.ListWithContext, WatchFuncWithContext: server.WatchWithContext,
+		}, refuser{})
+		i := cache.NewSharedInformer(refusing, &v1.Pod{}, 0)
+		defer run(i)()
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{`list at "0"`, "watch"}, server.asked.take())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{}
+		server.create("a")
+		closed := &cache.ListWatch{
+			ListWithContextFunc: server.ListWithContext,
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				w, err := server.WatchWithContext(ctx, o)
+				if o.SendInitialEvents != nil {
+					w = watch.NewFake()
+					w.Stop()
+				}
+				return w, err
+			},
+		}
+		i := cache.NewSharedInformer(closed, &v1.Pod{}, 0)
+		defer run(i)()
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{"stream", `list at "0"`, "watch"}, server.asked.take())
+	})
+}
+
+// A checked stream is the watch that follows it, too, and its objects are transformed once.
+func TestConsistency_StreamIsFollowed(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{}
+		server.create("a")
+		var stream watch.Interface
+		lw := &cache.ListWatch{
+			ListWithContextFunc: server.ListWithContext,
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				w, err := server.WatchWithContext(ctx, o)
+				stream = w
+				return w, err
+			},
+		}
+		i := cache.NewSharedInformer(lw, &v1.Pod{}, 0)
+		var transformed log
+		require.NoError(t, i.SetTransform(func(obj any) (any, error) {
+			transformed.note("%s", obj.(*v1.Pod).Name)
+			return obj, nil
+		}))
+		stop := run(i)
+		synctest.Wait()
+		stream.(*watch.FakeWatcher).Add(pod("b", 5))
+		synctest.Wait()
+		require.Equal(t, []string{"a", "b"}, transformed.take())
+		require.Len(t, i.GetStore().ListKeys(), 2)
+		require.Equal(t, "5", i.LastSyncResourceVersion())
+		stop()
+		require.True(t, stream.(*watch.FakeWatcher).IsStopped())
+		require.Equal(t, []string{"stream", `list at "1" Exact`}, server.asked.take())
+	})
+}
+
 // Nothing is asked for unless the environment says so.
 func TestConsistency_Off(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(false)()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/callsite"
 )
 
 // The feature gates of client-go that informers heed are read where client-go reads them: most when an informer begins to
@@ -65,10 +66,10 @@ func queueOptions(exampleObject any, identifier InformerNameAndResource, provide
 
 // prepare completes what is known only when an informer runs.
 func prepare(c *informer.Config) {
-	c.Reflector.Name = cmp.Or(callsite(), c.Reflector.Name)
+	c.Reflector.Name = cmp.Or(callsite.Name(), c.Reflector.Name, fmt.Sprintf("%T", c.ObjectType))
 	c.Reflector.UseWatchList = useWatchList()
-	c.Reflector.Verify = verifyStream(c.ListerWatcher)
-	c.Reflector.Metrics = reflectorMetrics()
+	c.Reflector.Metrics = reflectorMetrics(c.Reflector.Name)
+	c.ListerWatcher = checkedStreams(c.ListerWatcher, c.Reflector.Name)
 	if !enabled(clientfeatures.InOrderInformersBatchProcess) {
 		c.ProcessBatch = nil
 	}

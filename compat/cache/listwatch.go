@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/reflector"
 )
@@ -17,10 +18,6 @@ import (
 type (
 	// ListerWatcherWithContext knows how to list a collection and how to watch it.
 	ListerWatcherWithContext = reflector.ListerWatcher
-	// ListWithContextFunc is its ListWithContext as a function.
-	ListWithContextFunc = reflector.ListWithContextFunc
-	// WatchFuncWithContext is its WatchWithContext as a function.
-	WatchFuncWithContext = reflector.WatchFuncWithContext
 	// Getter starts a GET request.
 	Getter = reflector.Getter
 )
@@ -151,6 +148,16 @@ type knowingListWatch struct {
 // IsWatchListSemanticsUnSupported implements reflector.WatchListRefuser.
 func (lw *knowingListWatch) IsWatchListSemanticsUnSupported() bool { return lw.refuses }
 
+// ListWithContextFunc is a ListerWithContext's ListWithContext as a function.
+type ListWithContextFunc func(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error)
+
+// WatchFuncWithContext is a WatcherWithContext's WatchWithContext as a function.
+type WatchFuncWithContext func(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error)
+
 // ListFunc is a Lister's List as a function.
 type ListFunc func(options metav1.ListOptions) (runtime.Object, error)
 
@@ -179,28 +186,51 @@ type ListWatch struct {
 	DisableChunking bool
 }
 
-// NewListWatchFromClient returns a ListWatch of what fieldSelector selects of resource in namespace, or in all for "".
+// NewListWatchFromClient returns a ListWatch of the objects of resource that fieldSelector selects,
+// in namespace, or in all for "".
 //
 // Source: tools/cache/listwatch.go NewListWatchFromClient
-func NewListWatchFromClient(c Getter, resource string, namespace string, fieldSelector fields.Selector) *ListWatch {
-	return listWatchOf(reflector.NewListWatchFromClient(c, resource, namespace, fieldSelector))
+func NewListWatchFromClient(
+	c Getter, resource string, namespace string, fieldSelector fields.Selector,
+) *ListWatch {
+	selectFields := func(options *metav1.ListOptions) {
+		options.FieldSelector = fieldSelector.String()
+	}
+	return NewFilteredListWatchFromClient(c, resource, namespace, selectFields)
 }
 
-// NewFilteredListWatchFromClient returns a ListWatch of resource in namespace, or in all for "". optionsModifier may change
-// the options of each request.
+// NewFilteredListWatchFromClient returns a ListWatch of resource in namespace, or in all for "".
+// optionsModifier may change the options of each request. All four functions are set, for callers
+// that read the older ones.
 //
 // Source: tools/cache/listwatch.go NewFilteredListWatchFromClient
-func NewFilteredListWatchFromClient(c Getter, resource string, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
-	return listWatchOf(reflector.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier))
-}
-
-// listWatchOf sets all four functions, for callers that look at the older ones.
-func listWatchOf(lw *reflector.ListWatch) *ListWatch {
+func NewFilteredListWatchFromClient(
+	c Getter, resource string, namespace string,
+	optionsModifier func(options *metav1.ListOptions),
+) *ListWatch {
+	request := func(options metav1.ListOptions) *rest.Request {
+		if optionsModifier != nil {
+			optionsModifier(&options)
+		}
+		return c.Get().Namespace(namespace).Resource(resource).
+			VersionedParams(&options, metav1.ParameterCodec)
+	}
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return request(options).Do(ctx).Get()
+	}
+	watching := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		options.Watch = true
+		return request(options).Watch(ctx)
+	}
 	return &ListWatch{
-		ListFunc:             lw.List,
-		WatchFunc:            lw.Watch,
-		ListWithContextFunc:  lw.ListWithContextFunc,
-		WatchFuncWithContext: lw.WatchFuncWithContext,
+		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+			return list(context.Background(), options)
+		},
+		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+			return watching(context.Background(), options)
+		},
+		ListWithContextFunc:  list,
+		WatchFuncWithContext: watching,
 	}
 }
 

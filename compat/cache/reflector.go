@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/callsite"
 	"example.com/informerstack/reflector"
 )
 
@@ -22,13 +23,20 @@ type (
 	ReflectorStore = reflector.Store
 	// ReflectorBookmarkStore is one that wants to know when nothing changed.
 	ReflectorBookmarkStore = reflector.BookmarkStore
-	// TransformingStore is one that transforms what it is given.
-	TransformingStore = reflector.TransformingStore
 	// ResourceVersionUpdater is one that wants to know each resourceVersion.
 	ResourceVersionUpdater = reflector.ResourceVersionUpdater
 	// VeryShortWatchError is the end of a watch that was of no use.
 	VeryShortWatchError = reflector.VeryShortWatchError
 )
+
+// TransformingStore is a ReflectorStore that transforms what it is given. The objects that it gets
+// are as the server sent them, each once.
+//
+// Source: tools/cache/reflector.go TransformingStore
+type TransformingStore interface {
+	ReflectorStore
+	Transformer() TransformFunc
+}
 
 // WatchErrorHandler is told why a round of list and watch ended. It must return quickly.
 //
@@ -110,25 +118,28 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 // expectedType's type alone, any if that is nil.
 //
 // Source: tools/cache/reflector.go NewReflectorWithOptions
-func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
+func NewReflectorWithOptions(
+	lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions,
+) *Reflector {
 	opts := reflector.Options{
 		Logger:          options.Logger,
-		Name:            cmp.Or(options.Name, callsite()),
+		Name:            cmp.Or(options.Name, callsite.Name()),
 		TypeDescription: options.TypeDescription,
 		ResyncPeriod:    options.ResyncPeriod,
 		MinWatchTimeout: options.MinWatchTimeout,
 		UseWatchList:    useWatchList(),
-		Verify:          verifyStream(ToListerWatcherWithContext(lw)),
 		Clock:           options.Clock,
 		Backoff:         options.Backoff,
 	}
-	r := &Reflector{core: reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)}
+	source := ToListerWatcherWithContext(lw)
+	r := &Reflector{core: reflector.New(source, expectedType, store, opts)}
 	r.remake = func(r *Reflector) *reflector.Reflector {
 		opts.WatchListPageSize = r.WatchListPageSize
 		opts.ShouldResync = r.ShouldResync
 		opts.MaxInternalErrorRetryDuration = r.MaxInternalErrorRetryDuration
-		opts.Metrics = reflectorMetrics()
-		return reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)
+		opts.Metrics = reflectorMetrics(r.core.Name())
+		source := checkedStreams(source, r.core.Name())
+		return reflector.New(source, expectedType, store, opts)
 	}
 	return r
 }

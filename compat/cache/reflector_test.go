@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
 )
@@ -127,6 +128,26 @@ func TestListWatch_OldFunctionsServeNewCalls(t *testing.T) {
 		_, _ = lw.WatchWithContext(t.Context(), paged)
 	}
 	require.Equal(t, []string{"old", "old", "new", "new", "old", "new"}, calls)
+}
+
+// DisableChunking is without effect in client-go.
+func TestDifference_DisableChunking(t *testing.T) {
+	limit := func(request func(lists func(metav1.ListOptions) (runtime.Object, error)) error) (limit int64) {
+		require.NoError(t, request(func(options metav1.ListOptions) (runtime.Object, error) {
+			limit = options.Limit
+			return &v1.PodList{}, nil
+		}))
+		return limit
+	}
+	paged := metav1.ListOptions{Limit: 500}
+	require.Zero(t, limit(func(lists func(metav1.ListOptions) (runtime.Object, error)) error {
+		_, err := (&cache.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
+		return err
+	}))
+	require.Equal(t, paged.Limit, limit(func(lists func(metav1.ListOptions) (runtime.Object, error)) error {
+		_, err := (&clientgo.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
+		return err
+	}))
 }
 
 // plain is a ListerWatcher that knows no contexts.

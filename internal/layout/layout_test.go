@@ -24,10 +24,13 @@ var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils
 
 // rules is the dependency direction: a package imports only what stands left of it in the pipeline.
 var rules = map[string]rule{
-	"store":      {},
-	"workqueue":  {outside: []string{"golang.org/x/time/rate"}},
-	"deltafifo":  {ours: []string{"store"}},
-	"reflector":  {ours: []string{"store", "internal/jsonlist"}, outside: []string{"k8s.io/client-go/rest"}},
+	"store":     {},
+	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
+	"deltafifo": {ours: []string{"store"}},
+	"reflector": {
+		ours:    []string{"store", "internal/callsite", "internal/jsonlist"},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
 	"controller": {ours: []string{"workqueue", "internal/termcontext"}},
 	"leaderelection": {
@@ -36,6 +39,7 @@ var rules = map[string]rule{
 	},
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
+	"internal/callsite":           {},
 	"internal/jsonlist":           {},
 	"internal/hostheader":         {},
 	"apitest": {
@@ -59,7 +63,12 @@ var rules = map[string]rule{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/tools/leaderelection/resourcelock",
 		},
 	},
-	"compat/cache":           {ours: []string{"store", "deltafifo", "reflector", "informer"}, outside: []string{"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector"}},
+	"compat/cache": {
+		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/callsite"},
+		outside: []string{
+			"k8s.io/client-go/features", "k8s.io/client-go/rest", "k8s.io/client-go/util/consistencydetector",
+		},
+	},
 	"compat/cache/synctrack": {},
 	"compat/cache/testing":   {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
