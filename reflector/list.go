@@ -63,7 +63,9 @@ func (r *Reflector) replace(got listed) error {
 	r.unavailable = false
 	r.advance(got.resourceVersion, got.asOf, event{})
 	r.round.fetched = true
-	r.startResync()
+	if r.opts.ResyncPeriod > 0 {
+		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
+	}
 	return nil
 }
 
@@ -105,13 +107,18 @@ func (r *Reflector) fetch(
 	ctx context.Context, resourceVersion string, limit int64,
 ) (listed, error) {
 	got, err := r.fetchPages(ctx, resourceVersion, limit)
-	if incomplete, ok := errors.AsType[*incompletePagesError](err); ok {
+	if errors.Is(err, errIncompletePages) {
 		r.log(ctx).Info("LIST cannot be completed page by page, listing without pages", "err", err)
+		pageCount := got.pageCount
 		got, err = r.fetchPages(ctx, resourceVersion, 0)
-		got.pageCount += incomplete.pageCount
+		got.pageCount += pageCount
 	}
 	return got, err
 }
+
+// errIncompletePages is the end of a LIST after its first page: the server has forgotten the state
+// that the pages show (410), or it would send the same pages without end.
+var errIncompletePages = errors.New("pages of the list are incomplete")
 
 // fetchPages lists everything at resourceVersion. Only the first page names the resourceVersion:
 // the server has the later ones at the same, which is in the continue token.
@@ -130,17 +137,17 @@ func (r *Reflector) fetchPages(
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
 	for {
 		page, err := r.fetchPage(ctx, options, collect)
-		if err == nil && tokens.repeat(page.Continue) {
-			err = fmt.Errorf("server repeated the continue token %.64q", page.Continue)
-			return listed{}, &incompletePagesError{pageCount: got.pageCount + 1, err: err}
-		}
-		if options.Continue != "" && isExpired(err) {
-			return listed{}, &incompletePagesError{pageCount: got.pageCount, err: err}
-		}
-		if err != nil {
+		switch {
+		case options.Continue != "" && isExpired(err):
+			return listed{pageCount: got.pageCount}, fmt.Errorf("%w: %w", errIncompletePages, err)
+		case err != nil:
 			return listed{}, err
 		}
 		got.pageCount++
+		if tokens.repeat(page.Continue) {
+			return listed{pageCount: got.pageCount}, fmt.Errorf(
+				"%w: server repeated the continue token %.64q", errIncompletePages, page.Continue)
+		}
 		if options.Continue == "" {
 			got.resourceVersion = page.ResourceVersion
 		}
@@ -150,19 +157,6 @@ func (r *Reflector) fetchPages(
 		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
 }
-
-// incompletePagesError is the end of a LIST after its first page: the server has forgotten the
-// state that the pages show (410), or it would send the same pages without end.
-type incompletePagesError struct {
-	pageCount int
-	err       error
-}
-
-func (e *incompletePagesError) Error() string {
-	return fmt.Sprintf("read list after %d pages: %v", e.pageCount, e.err)
-}
-
-func (e *incompletePagesError) Unwrap() error { return e.err }
 
 // continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm:
 // it remembers the 1st, the 2nd, the 4th, the 8th token, and so on, and compares each token with

@@ -52,11 +52,6 @@ type WatchListRefuser interface {
 	IsWatchListSemanticsUnSupported() bool
 }
 
-func refusesWatchList(lw ListerWatcher) bool {
-	refuser, ok := lw.(WatchListRefuser)
-	return ok && refuser.IsWatchListSemanticsUnSupported()
-}
-
 // ListWatch makes a ListerWatcher of two functions. Both must be set.
 //
 // Source: tools/cache/listwatch.go ListWatch

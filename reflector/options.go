@@ -39,8 +39,8 @@ type Options struct {
 	// Name names the reflector in logs and errors. Default: the file:line that called New, or that
 	// ran the informer, or else the TypeDescription.
 	Name string
-	// TypeDescription is the type's name for people. Default: the group, version and kind of an
-	// unstructured expected type, else the Go type, else "<unspecified>".
+	// TypeDescription names the type of the objects in logs. Default: the group, version and kind of
+	// an unstructured expected type, else the Go type, else "<unspecified>".
 	TypeDescription string
 
 	// ResyncPeriod is how often Store.Resync is called while the store is kept up to date, also
@@ -157,10 +157,6 @@ func (o Options) withDefaults(e expected) Options {
 	if o.Backoff == nil {
 		wait := defaultBackoff()
 		o.Backoff = &wait
-	}
-	if o.UseWatchList == nil {
-		yes := true
-		o.UseWatchList = &yes
 	}
 	if o.WatchErrorHandler == nil {
 		o.WatchErrorHandler = DefaultWatchErrorHandler

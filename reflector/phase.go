@@ -30,9 +30,6 @@ type Transition struct {
 	Err      error // what led to it; nil if all is well
 }
 
-// endsRound reports that everything must be fetched again, or that Run's context is done.
-func (t Transition) endsRound() bool { return t.To == Starting || t.To == Idle }
-
 // isHandled reports that the WatchErrorHandler gets Err: an error that ends the round, except that
 // of a watch that was open.
 func (t Transition) isHandled() bool {

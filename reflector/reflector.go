@@ -129,7 +129,9 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 	}
 	r.opts = opts.withDefaults(r.expected)
 	r.backoff = newBackoff(*r.opts.Backoff, r.opts.Clock)
-	r.useWatchList = *r.opts.UseWatchList && !refusesWatchList(lw)
+	refuser, ok := lw.(WatchListRefuser)
+	refused := ok && refuser.IsWatchListSemanticsUnSupported()
+	r.useWatchList = (opts.UseWatchList == nil || *opts.UseWatchList) && !refused
 	r.round = newRound()
 	return r
 }
@@ -137,7 +139,7 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 // Name returns the name used in logs and metrics.
 func (r *Reflector) Name() string { return r.opts.Name }
 
-// TypeDescription returns the name of the expected type, for people.
+// TypeDescription returns the name of the expected type, for readers of a log.
 func (r *Reflector) TypeDescription() string { return r.opts.TypeDescription }
 
 // Run lists and watches until ctx is done, in rounds with a wait after each. It returns without
@@ -225,9 +227,9 @@ func (r *Reflector) runRound(ctx context.Context) error {
 		next = r.step(ctx, next.To, next.Pause)
 		r.note(ctx, next)
 		switch {
-		case next.endsRound() && next.isHandled():
+		case next.isHandled():
 			return next.Err
-		case next.endsRound():
+		case next.To == Starting, next.To == Idle:
 			return nil
 		}
 	}
@@ -288,13 +290,6 @@ func receive[T any](
 				return value, false, err
 			}
 		}
-	}
-}
-
-// startResync schedules the first Resync after everything was fetched.
-func (r *Reflector) startResync() {
-	if r.opts.ResyncPeriod > 0 {
-		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
 	}
 }
 

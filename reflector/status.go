@@ -124,26 +124,16 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 	r.mu.Unlock()
 
-	switch {
-	case t.Err == nil:
-		r.logProgress(ctx, t)
-	case !t.isHandled():
+	switch { // the first two texts are client-go's, for which people search
+	case t.From == Starting && t.To != Idle:
+		r.log(ctx).V(3).Info("Listing and watching")
+	case t.From == Listing && t.To == Opening, t.From == Streaming && t.To == Watching:
+		r.log(ctx).V(2).Info("Caches populated")
+	case t.Err != nil && !t.isHandled():
 		r.logFailure(ctx, t)
 	}
 	if r.opts.Observe != nil {
 		r.opts.Observe(t)
-	}
-}
-
-// logProgress logs when everything is requested and when it has arrived, in client-go's words, for
-// which people search.
-func (r *Reflector) logProgress(ctx context.Context, t Transition) {
-	logger := r.log(ctx)
-	switch {
-	case t.From == Starting && t.To != Idle:
-		logger.V(3).Info("Listing and watching")
-	case t.To == Opening && t.From == Listing, t.To == Watching && t.From == Streaming:
-		logger.V(2).Info("Caches populated")
 	}
 }
 

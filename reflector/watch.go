@@ -21,7 +21,6 @@ type liveWatch struct {
 	watch.Interface
 	cancel      context.CancelFunc
 	started     time.Time // before the request: some proxies answer only when the first event comes
-	opened      time.Time // when the server answered
 	deadline    time.Time // when the server should have ended it
 	lastEvent   time.Time // or the zero time
 	eventCount  int
@@ -65,7 +64,7 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
 	if current := r.Status().CurrentAsOf; !current.IsZero() {
-		w.behind = w.opened.Sub(current)
+		w.behind = r.opts.Clock.Since(current)
 	}
 	r.round.open, r.round.followedFrom = w, w.started
 	return nil
@@ -121,7 +120,7 @@ func (r *Reflector) startWatch(
 	count(r.opts.Metrics.Watches)
 	return &liveWatch{
 		Interface: w, cancel: cancel,
-		started: started, opened: r.opts.Clock.Now(), deadline: started.Add(timeout),
+		started: started, deadline: started.Add(timeout),
 	}, nil
 }
 

@@ -28,7 +28,9 @@ var rules = map[string]rule{
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
-		ours:    []string{"store", "internal/callsite", "internal/jsonlist"},
+		ours: []string{
+			"store", "internal/callsite", "internal/jsonlist", "internal/printable", "internal/shorterror",
+		},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"informer":   {ours: []string{"store", "deltafifo", "reflector"}},
@@ -41,6 +43,7 @@ var rules = map[string]rule{
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/callsite":           {},
 	"internal/jsonlist":           {},
+	"internal/shorterror":         {ours: []string{"internal/printable"}},
 	"internal/hostheader":         {},
 	"apitest": {
 		ours:    []string{"internal/hostheader"},
