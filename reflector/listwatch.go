@@ -132,10 +132,14 @@ func NewStreamingListWatch(
 	}
 	list := func(o metav1.ListOptions) *rest.Request { return request(o, listAs) }
 	listWatch := &ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(
+			ctx context.Context, o metav1.ListOptions,
+		) (runtime.Object, error) {
 			return list(o).Do(ctx).Get()
 		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(
+			ctx context.Context, o metav1.ListOptions,
+		) (watch.Interface, error) {
 			o.Watch = true
 			return request(o, watchAs).Watch(ctx)
 		},

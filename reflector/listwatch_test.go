@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A StreamingListWatch sends what client-go's ListWatch sends, except that it asks for a LIST in JSON.
+// A StreamingListWatch sends what client-go's ListWatch sends, except that it asks for a LIST in
+// JSON.
 func TestStreamingListWatch_RequestsAreClientGos(t *testing.T) {
 	list := podList("5", "", "a@1")
 	list.Kind, list.APIVersion = "PodList", "v1"

@@ -39,8 +39,8 @@ type Options struct {
 	// Name names the reflector in logs and errors. Default: the file:line that called New, or that
 	// ran the informer, or else the TypeDescription.
 	Name string
-	// TypeDescription names the type of the objects in logs. Default: the group, version and kind of
-	// an unstructured expected type, else the Go type, else "<unspecified>".
+	// TypeDescription names the type of the objects in logs. Default: the group, version and kind
+	// of an unstructured expected type, else the Go type, else "<unspecified>".
 	TypeDescription string
 
 	// ResyncPeriod is how often Store.Resync is called while the store is kept up to date, also
@@ -108,10 +108,11 @@ type Metrics struct {
 	ListDuration func(d time.Duration)
 	ItemsInList  func(n int)
 
-	// Watches counts the watches that were opened, streaming lists included; ShortWatches those that
-	// were over within a second, without an event.
+	// Watches counts the watches that were opened, streaming lists included; ShortWatches those
+	// that were over within a second, without an event.
 	Watches, ShortWatches func()
-	// WatchDuration is how long each watch stayed open, and ItemsInWatch how many events it brought.
+	// WatchDuration is how long each watch stayed open, and ItemsInWatch how many events it
+	// brought.
 	WatchDuration func(d time.Duration)
 	ItemsInWatch  func(n int)
 

@@ -36,8 +36,8 @@ type Status struct {
 	LastEvent    time.Time // when the last change arrived by a watch; initial events do not count
 	LastBookmark time.Time // when the last bookmark arrived: the server says that nothing changed
 
-	// LastError is the newest failure, kept when it is over. If its text is longer than 1 KiB, it is
-	// a short copy.
+	// LastError is the newest failure, kept when it is over. If its text is longer than 1 KiB, it
+	// is a short copy.
 	LastError           error
 	LastErrorTime       time.Time
 	ConsecutiveFailures int // since a watch was last open

@@ -24,7 +24,19 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, Status{Phase: Streaming}, status())
 		s.answerWatch(apiErrors["forbidden"])
 		start := time.Now()
-		require.Equal(t, Status{Phase: Listing, LastContact: start, LastError: apiErrors["forbidden"], LastErrorTime: start, ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1}, status())
+		require.Equal(
+			t,
+			Status{
+				Phase:               Listing,
+				LastContact:         start,
+				LastError:           apiErrors["forbidden"],
+				LastErrorTime:       start,
+				ConsecutiveFailures: 1,
+				Failures:            1,
+				Fallbacks:           1,
+			},
+			status(),
+		)
 		s.answerList(nil, apiErrors["500"])
 		require.Equal(t, BackingOff, status().Phase)
 		require.Equal(t, 2, status().ConsecutiveFailures)
@@ -51,7 +63,10 @@ func TestStatus(t *testing.T) {
 // The log says, in client-go's words, each time that everything is fetched.
 func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
-		s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)))
+		s.logger = ktesting.NewLogger(
+			ktesting.NopTL{},
+			ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)),
+		)
 		logged := func(begun, done int) {
 			t.Helper()
 			synctest.Wait()
@@ -68,7 +83,12 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 		close(s.open.events)
 		s.answerWatchEventually()
 		logged(1, 1)
-		s.event(watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("too old").ErrStatus})
+		s.event(
+			watch.Event{
+				Type:   watch.Error,
+				Object: &apierrors.NewResourceExpired("too old").ErrStatus,
+			},
+		)
 		time.Sleep(time.Minute)
 		logged(2, 1)
 		s.answerList(podList("9", "", "a@1"), nil)
@@ -81,7 +101,9 @@ func TestObserve(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		on := true
 		s.opts.UseWatchList = &on
-		s.opts.Observe = func(x Transition) { s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err) }
+		s.opts.Observe = func(x Transition) {
+			s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err)
+		}
 		s.start()
 		s.answerWatch(apiErrors["invalid"])
 		s.answerList(podList("5", ""), nil)

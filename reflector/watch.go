@@ -27,7 +27,8 @@ type liveWatch struct {
 	pastInitial bool // what the server sends now is in resourceVersion order
 
 	// behind is how old the store was when the watch was opened, until its backlog has arrived: the
-	// events that happened before. Until then, an event is taken to be so much older than its arrival.
+	// events that happened before. Until then, an event is taken to be so much older than its
+	// arrival.
 	behind time.Duration
 }
 

@@ -31,7 +31,12 @@ type streamServer struct {
 }
 
 func (s *streamServer) create(name string) {
-	p := podOnNode(name, len(s.pods)+1, "node", types.UID("uid-"+strconv.Itoa(9-len(s.pods)))) // in another order than names
+	p := podOnNode(
+		name,
+		len(s.pods)+1,
+		"node",
+		types.UID("uid-"+strconv.Itoa(9-len(s.pods))),
+	) // in another order than names
 	s.pods = append(s.pods, *p)
 }
 
@@ -43,7 +48,10 @@ func (s *streamServer) Watch(options metav1.ListOptions) (watch.Interface, error
 	return s.WatchWithContext(context.Background(), options)
 }
 
-func (s *streamServer) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s *streamServer) ListWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (runtime.Object, error) {
 	what := "list at " + strconv.Quote(options.ResourceVersion)
 	if options.ResourceVersionMatch != "" {
 		what += " " + string(options.ResourceVersionMatch)
@@ -53,11 +61,17 @@ func (s *streamServer) ListWithContext(_ context.Context, options metav1.ListOpt
 		s.fails--
 		return nil, context.DeadlineExceeded
 	}
-	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))}, Items: s.pods}
+	list := &v1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))},
+		Items:    s.pods,
+	}
 	return list.DeepCopy(), nil
 }
 
-func (s *streamServer) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *streamServer) WatchWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (watch.Interface, error) {
 	if options.SendInitialEvents == nil {
 		s.asked.note("watch")
 		return watch.NewFake(), nil
@@ -75,8 +89,8 @@ func (s *streamServer) WatchWithContext(_ context.Context, options metav1.ListOp
 	return w, nil
 }
 
-// A streaming list is compared with a LIST of the same moment, which is asked for until it succeeds. If they differ, the
-// reflector panics.
+// A streaming list is compared with a LIST of the same moment, which is asked for until it
+// succeeds. If they differ, the reflector panics.
 func TestConsistency_OfReflector(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	for _, lost := range []string{"", "b"} {
@@ -87,20 +101,41 @@ func TestConsistency_OfReflector(t *testing.T) {
 					server.create("a")
 					server.create("b")
 					replaced := false
-					store := &cache.FakeCustomStore{ReplaceFunc: func([]any, string) error { replaced = true; return nil }}
+					store := &cache.FakeCustomStore{
+						ReplaceFunc: func([]any, string) error { replaced = true; return nil },
+					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					listAndWatch := cache.NewNamedReflector("pods", server, &v1.Pod{}, store, 0).ListAndWatchWithContext
+					listAndWatch := cache.NewNamedReflector(
+						"pods",
+						server,
+						&v1.Pod{},
+						store,
+						0,
+					).ListAndWatchWithContext
 					if impl == "client-go" {
-						listAndWatch = clientgo.NewNamedReflector("pods", server, &v1.Pod{}, store, 0).ListAndWatchWithContext
+						listAndWatch = clientgo.NewNamedReflector(
+							"pods",
+							server,
+							&v1.Pod{},
+							store,
+							0,
+						).ListAndWatchWithContext
 					}
 					if lost == "" {
 						require.NoError(t, listAndWatch(ctx))
 					} else {
-						require.PanicsWithValue(t, "data inconsistency detected for pods, panicking!", func() { _ = listAndWatch(ctx) })
+						require.PanicsWithValue(
+							t, "data inconsistency detected for pods, panicking!",
+							func() { _ = listAndWatch(ctx) },
+						)
 					}
 					require.Equal(t, lost == "", replaced)
-					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`}, server.asked.take())
+					require.Equal(
+						t,
+						[]string{"stream", `list at "2" Exact`, `list at "2" Exact`},
+						server.asked.take(),
+					)
 				})
 			})
 		}
@@ -117,7 +152,9 @@ func TestConsistency_OfInformer(t *testing.T) {
 	for _, lost := range []string{"", "b"} {
 		synctest.Test(t, func(t *testing.T) {
 			var panics log
-			utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, r any) { panics.note("%v", r) }}
+			utilruntime.PanicHandlers = []func(context.Context, any){
+				func(_ context.Context, r any) { panics.note("%v", r) },
+			}
 			server := &streamServer{lost: lost}
 			server.create("a")
 			server.create("b")
@@ -143,7 +180,8 @@ func TestConsistency_OfStreamsOnly(t *testing.T) {
 		server := &streamServer{}
 		server.create("a")
 		refusing := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: server.ListWithContext, WatchFuncWithContext: server.WatchWithContext,
+			ListWithContextFunc:  server.ListWithContext,
+			WatchFuncWithContext: server.WatchWithContext,
 		}, refuser{})
 		i := cache.NewSharedInformer(refusing, &v1.Pod{}, 0)
 		defer run(i)()
@@ -156,7 +194,9 @@ func TestConsistency_OfStreamsOnly(t *testing.T) {
 		server.create("a")
 		closed := &cache.ListWatch{
 			ListWithContextFunc: server.ListWithContext,
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			WatchFuncWithContext: func(
+				ctx context.Context, o metav1.ListOptions,
+			) (watch.Interface, error) {
 				w, err := server.WatchWithContext(ctx, o)
 				if o.SendInitialEvents != nil {
 					w = watch.NewFake()
@@ -182,7 +222,9 @@ func TestConsistency_StreamIsFollowed(t *testing.T) {
 		var stream watch.Interface
 		lw := &cache.ListWatch{
 			ListWithContextFunc: server.ListWithContext,
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			WatchFuncWithContext: func(
+				ctx context.Context, o metav1.ListOptions,
+			) (watch.Interface, error) {
 				w, err := server.WatchWithContext(ctx, o)
 				stream = w
 				return w, err

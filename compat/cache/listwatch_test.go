@@ -26,10 +26,15 @@ func (n *noted) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (n *noted) Get() *rest.Request {
-	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "server"}, "api", rest.ClientContentConfig{}, &http.Client{Transport: n}).Verb("GET")
+	return rest.NewRequestWithClient(
+		&url.URL{Scheme: "http", Host: "server"}, "api", rest.ClientContentConfig{},
+		&http.Client{Transport: n},
+	).
+		Verb("GET")
 }
 
-// All four functions are set, as callers look at the older ones, and ask for the same as client-go's.
+// All four functions are set, as callers look at the older ones, and ask for the same as
+// client-go's.
 func TestNewListWatchFromClient_AsInClientGo(t *testing.T) {
 	client := &noted{}
 	mine := fields.OneTermEqualSelector("spec.nodeName", "mine")
@@ -55,12 +60,16 @@ func TestNewListWatchFromClient_AsInClientGo(t *testing.T) {
 	ours := cache.NewListWatchFromClient(client, "pods", "ns", mine)
 	for what, set := range map[string]bool{
 		"list": ours.ListFunc != nil, "watch": ours.WatchFunc != nil,
-		"list with context": ours.ListWithContextFunc != nil, "watch with context": ours.WatchFuncWithContext != nil,
+		"list with context":  ours.ListWithContextFunc != nil,
+		"watch with context": ours.WatchFuncWithContext != nil,
 	} {
 		require.True(t, set, what)
 	}
 	got := ask(ours, cache.NewFilteredListWatchFromClient(client, "pods", "", modify))
-	want := ask(clientgo.NewListWatchFromClient(client, "pods", "ns", mine), clientgo.NewFilteredListWatchFromClient(client, "pods", "", modify))
+	want := ask(
+		clientgo.NewListWatchFromClient(client, "pods", "ns", mine),
+		clientgo.NewFilteredListWatchFromClient(client, "pods", "", modify),
+	)
 	require.Len(t, got, 8)
 	require.Equal(t, want, got)
 }

@@ -32,7 +32,10 @@ func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
 	first, second := n.WithResource(pods), n.WithResource(pods)
 	require.True(t, first.Reserved())
 	require.False(t, second.Reserved(), "two would write to one metric")
-	require.True(t, n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved())
+	require.True(
+		t,
+		n.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Reserved(),
+	)
 	require.Equal(t, "kcm", second.Name())
 	require.Equal(t, pods, second.GroupVersionResource())
 
@@ -43,7 +46,11 @@ func TestInformerName_IsUniqueUntilReleased(t *testing.T) {
 	again, err := cache.NewInformerName("kcm")
 	require.NoError(t, err)
 	n.Release()
-	require.True(t, again.WithResource(pods).Reserved(), "the old name must not release the new one")
+	require.True(
+		t,
+		again.WithResource(pods).Reserved(),
+		"the old name must not release the new one",
+	)
 
 	cache.ResetInformerNamesForTesting()
 	require.False(t, again.WithResource(pods).Reserved())
@@ -98,7 +105,8 @@ func TestInformerMetrics(t *testing.T) {
 			Name: "mine", Identifier: id, MetricsProvider: p, AtomicEvents: true,
 		})
 		require.NoError(t, store.Add(pod("a", 7)))
-		cache.NewThreadSafeStore(nil, nil, cache.WithThreadSafeStoreMetrics(id, p)).Add("x", pod("b", 8))
+		cache.NewThreadSafeStore(nil, nil, cache.WithThreadSafeStoreMetrics(id, p)).
+			Add("x", pod("b", 8))
 		require.NoError(t, fifo.Add(pod("a", 7)))
 		_, err = fifo.Pop(func(any, bool) error { return nil })
 		require.NoError(t, err)
@@ -129,7 +137,10 @@ func TestInformerMetrics_OfTheProcess(t *testing.T) {
 	first, second := providerOfTheProcess(), &provider{values: map[string][]float64{}}
 	first.values = map[string][]float64{}
 	cache.SetInformerMetricsProvider(second)
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithStoreMetrics(n.WithResource(pods), nil))
+	store := cache.NewStore(
+		cache.MetaNamespaceKeyFunc,
+		cache.WithStoreMetrics(n.WithResource(pods), nil),
+	)
 	require.NoError(t, store.Add(pod("a", 7)))
 	require.Equal(t, []float64{7}, first.values["version"])
 	require.Empty(t, second.values)
@@ -194,7 +205,9 @@ func TestDifference_ReflectorsReportToTheirProvider(t *testing.T) {
 					ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*pod("a", 7)},
 				}, nil
 			},
-			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			WatchFuncWithContext: func(
+				context.Context, metav1.ListOptions,
+			) (watch.Interface, error) {
 				return watch.NewFake(), nil
 			},
 		}
