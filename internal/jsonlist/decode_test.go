@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"example.com/informerstack/internal/measure"
 )
 
 func newPod() runtime.Object { return &v1.Pod{} }
@@ -361,4 +363,36 @@ func podList(t *testing.T, count int) []byte {
 	body, err := json.Marshal(list)
 	require.NoError(t, err)
 	return body
+}
+
+// A list costs linear time in the number of its items, and in the length and the depth of one, also
+// where the bytes arrive one by one.
+func TestGrowth(t *testing.T) {
+	for name, item := range map[string]func(n int) string{
+		"escapes":  func(n int) string { return `{"a":"` + strings.Repeat(`\"`, n) + `"}` },
+		"slashes":  func(n int) string { return `{"a":"` + strings.Repeat(`\\`, n) + `"}` },
+		"brackets": func(n int) string { return `{"a":[` + strings.Repeat(`{},`, n) + `{}]}` },
+		"strings":  func(n int) string { return `{"a":[` + strings.Repeat(`"",`, n) + `""]}` },
+		"labels": func(n int) string {
+			var labels strings.Builder
+			for i := range n {
+				fmt.Fprintf(&labels, `"l%d":"",`, i)
+			}
+			return `{"metadata":{"labels":{` + labels.String() + `"a":""}}}`
+		},
+		"blanks": func(n int) string { return `{"a":1` + strings.Repeat(" ", n) + `}` },
+		"items":  func(n int) string { return strings.Repeat(`{},`, n) + `{}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			measure.Growth(t, 2000, func(n int) {
+				list := `{"kind":"FooList","apiVersion":"x/v1","items":[` + item(n) + `]}`
+				for _, body := range []io.Reader{
+					strings.NewReader(list), iotest.OneByteReader(strings.NewReader(list)),
+				} {
+					_, err := Decode(body, newUnstructured, func(runtime.Object) error { return nil })
+					require.NoError(t, err)
+				}
+			})
+		})
+	}
 }
