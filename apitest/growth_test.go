@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	strategicPatch = "application/strategic-merge-patch+json"
-	mergePatch     = "application/merge-patch+json"
-	podsPath       = "/api/v1/namespaces/default/pods"
+	mergePatch = "application/merge-patch+json"
+	podsPath   = "/api/v1/namespaces/default/pods"
 )
 
 // mustSend fails the test if the server refuses the request.
@@ -27,25 +26,7 @@ func mustSend(t *testing.T, s *apitest.Server, method, path, contentType, body s
 	return got.body
 }
 
-// A patch costs linear time in the depth of the object.
-func TestGrowth_Depth(t *testing.T) {
-	for name, patchType := range map[string]string{"strategic": strategicPatch, "merge": mergePatch} {
-		t.Run(name, func(t *testing.T) {
-			measure.Growth(t, 500, func(n int) {
-				s := start(t, apitest.Options{})
-				deep := func(leaf string) string {
-					fields := strings.Repeat(`{"x":`, n) + leaf + strings.Repeat("}", n)
-					return `{"metadata":{"name":"a"},"spec":` + fields + "}"
-				}
-				mustSend(t, s, "POST", podsPath, "application/json", deep(`"y"`))
-				body := mustSend(t, s, "PATCH", podsPath+"/a", patchType, deep(`"z"`))
-				require.Contains(t, body, `"z"`)
-			})
-		})
-	}
-}
-
-// Writes, lists and watches cost linear time in the number of labels, annotations, owner references
+// Writes and lists cost linear time in the number of labels, annotations, owner references
 // and fields of an object.
 func TestGrowth_Width(t *testing.T) {
 	entries := func(n int, entry string) string {

@@ -163,7 +163,7 @@ func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
 	})
 }
 
-// A LeaseCandidate that somebody has deleted is made again at once; client-go's comes back with the
+// A LeaseCandidate that was deleted is created again at once; client-go's comes back with the
 // next renewal.
 func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {

@@ -16,7 +16,7 @@ import (
 
 func ours(w *world) bool { return w.impl == transcript.Ours }
 
-// takes makes somebody else the holder, as if the lease had expired.
+// takes makes another candidate the holder, as if the lease had expired.
 func (w *world) takes(name string) {
 	record := w.shelf.get()
 	record.HolderIdentity = name
@@ -25,7 +25,7 @@ func (w *world) takes(name string) {
 }
 
 // client-go's release reads the lease and then asks its memory whether it is the holder: it wipes
-// out the lease of somebody who has taken it meanwhile.
+// out the lease of a candidate that has taken it meanwhile.
 func TestDifference_ReleaseLeavesAnothersLease(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -114,7 +114,7 @@ func TestDifference_StoppedOnlyIfStarted(t *testing.T) {
 	})
 }
 
-// client-go goes on leading for RenewDeadline after it has read that somebody else leads.
+// client-go keeps leading for RenewDeadline after it has read that another candidate leads.
 func TestDifference_ATakenLeaseIsLostAtOnce(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a").runs()
@@ -129,8 +129,8 @@ func TestDifference_ATakenLeaseIsLostAtOnce(t *testing.T) {
 	})
 }
 
-// If somebody has cleared the record, the term is over: others may have led. client-go takes it
-// again and goes on as if nothing had happened, with another number of transitions.
+// If the record was cleared, the term is over: others may have led. client-go takes it
+// again and leads as if nothing had happened, with another number of transitions.
 func TestDifference_AClearedLeaseEndsTheTerm(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a").runs()
@@ -147,7 +147,7 @@ func TestDifference_AClearedLeaseEndsTheTerm(t *testing.T) {
 }
 
 // A renewal counts from when it was sent. client-go counts from when the answer came: with a slow
-// answer, and then none, it leads on after its lease has expired for everybody else.
+// answer, and then none, it leads on after its lease has expired for all others.
 func TestDifference_ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -296,11 +296,11 @@ func TestDifference_CheckForgetsATermThatHasEnded(t *testing.T) {
 	})
 }
 
-// New leaders are told one after the other. client-go starts a goroutine for each, and which comes
-// first is chance.
+// New leaders are reported one after the other. client-go starts a goroutine for each, and which
+// comes first is chance.
 func TestDifference_NewLeadersAreToldInOrder(t *testing.T) {
 	story(t, func(w *world) {
-		var told []string
+		var notified []string
 		var calls atomic.Int64
 		w.shelf.set(
 			&resourcelock.LeaderElectionRecord{HolderIdentity: "first", LeaseDurationSeconds: 15},
@@ -310,8 +310,8 @@ func TestDifference_NewLeadersAreToldInOrder(t *testing.T) {
 			c.Callbacks.OnNewLeader = func(identity string) {
 				time.Sleep(
 					time.Duration(30-calls.Add(1)) * time.Minute,
-				) // a slow listener keeps nobody
-				told = append(told, identity)
+				) // a slow listener delays nothing
+				notified = append(notified, identity)
 			}
 		}).runs()
 		for i := range 20 {
@@ -323,7 +323,7 @@ func TestDifference_NewLeadersAreToldInOrder(t *testing.T) {
 			w.after(2 * time.Second)
 		}
 		w.after(24 * time.Hour)
-		assert.Equal(t, append(want, "a"), told)
+		assert.Equal(t, append(want, "a"), notified)
 		w.heard()
 	})
 }

@@ -80,7 +80,7 @@ func ExampleRunOrDie() {
 	// new leader elected: host-1_3f1c
 }
 
-// All kinds of locks are used alike. They differ in what they keep the record on.
+// All kinds of locks are used in the same way. They differ in what they keep the record on.
 func ExampleLeaderElector_Run() {
 	config, stop := cluster()
 	defer stop()

@@ -127,7 +127,7 @@ func TestRun_Twice(t *testing.T) {
 	})
 }
 
-// A record that nobody can read belongs to nobody we could ask: it is left alone, and reported.
+// A record that cannot be read has no known holder: it is left unchanged, and reported.
 func TestRun_UnreadableRecordIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := &unreadable{shelfLock: &shelfLock{shelf: newShelf(t), identity: "a"}}

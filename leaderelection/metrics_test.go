@@ -12,22 +12,22 @@ import (
 	clientgo "k8s.io/client-go/tools/leaderelection"
 )
 
-// metric writes down what it is told.
+// metric records its calls.
 type metric struct {
 	mu    sync.Mutex
-	told  []string
+	calls []string
 	slack []float64
 }
 
-func (m *metric) tell(what, name string) {
+func (m *metric) note(what, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = append(m.told, what+" "+name)
+	m.calls = append(m.calls, what+" "+name)
 }
 
-func (m *metric) On(name string)                { m.tell("on", name) }
-func (m *metric) Off(name string)               { m.tell("off", name) }
-func (m *metric) SlowpathExercised(name string) { m.tell("slow path", name) }
+func (m *metric) On(name string)                { m.note("on", name) }
+func (m *metric) Off(name string)               { m.note("off", name) }
+func (m *metric) SlowpathExercised(name string) { m.note("slow path", name) }
 
 func (m *metric) Slack(_ string, seconds float64) {
 	m.mu.Lock()
@@ -44,9 +44,9 @@ func (m *metric) taken() []float64 {
 func (m *metric) heard() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told := m.told
-	m.told = nil
-	return told
+	calls := m.calls
+	m.calls = nil
+	return calls
 }
 
 // What client-go's provider makes is a LeaderMetric.

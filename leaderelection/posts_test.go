@@ -131,7 +131,7 @@ func TestPost_OneLeaderAndItsFollower(t *testing.T) {
 					kind == resourcelock.ConfigMapsLeasesResourceLock {
 					objects = 2
 				}
-				assert.Equal(t, 12*objects, updates, "every 5 s, and nobody else writes")
+				assert.Equal(t, 12*objects, updates, "every 5 s, and no other candidate writes")
 
 				killed := time.Since(p.start)
 				killOne()

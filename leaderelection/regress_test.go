@@ -69,8 +69,8 @@ func TestRegress132849_ReleaseAfterACancelledRenewal(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#137988: somebody changes the object between the read and the write of a
-// release. It is tried again.
+// kubernetes/kubernetes#137988: another client changes the object between the read and the write of
+// a release. It is tried again.
 func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -79,7 +79,7 @@ func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
 		a.stop()
 		w.after(500 * time.Millisecond)
 		record := w.shelf.get()
-		w.shelf.set(&record) // somebody labels the lease
+		w.shelf.set(&record) // another client labels the lease
 		w.after(3 * time.Second)
 		w.holder("")
 		assert.True(t, a.returned())
@@ -117,7 +117,7 @@ func TestRegress122069_RenewalIsOneRequest(t *testing.T) {
 		assert.Equal(t, updates+10, w.shelf.count("update"))
 
 		record := w.shelf.get()
-		w.shelf.set(&record) // somebody labels the lease
+		w.shelf.set(&record) // another client labels the lease
 		w.after(2 * time.Second)
 		assert.Equal(t, gets+1, w.shelf.count("get"))
 		assert.Equal(t, updates+12, w.shelf.count("update"))
@@ -238,7 +238,7 @@ func TestRegress127743_StoppedWithoutStarted(t *testing.T) {
 	})
 }
 
-// client-go commit 8a32b4087: a leader that is told to end makes no further try.
+// client-go commit 8a32b4087: a leader that is asked to end makes no further try.
 func TestRegress8a32b4087_NoTryAfterCancel(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a").runs()

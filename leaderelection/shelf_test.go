@@ -44,7 +44,7 @@ func (s *shelf) put(record *resourcelock.LeaderElectionRecord) {
 	s.version++
 }
 
-// set writes the record as somebody who is not in the election; nil deletes it.
+// set writes the record as a client outside of the election; nil deletes it.
 func (s *shelf) set(record *resourcelock.LeaderElectionRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,8 @@ type ledger struct {
 	writes int
 }
 
-// write is law L-A as whoever is written to sees it: after a write of one leader there is none of
-// an earlier one.
+// write is law L-A as the receiver of the writes sees it: after a write of one leader there is none
+// of an earlier one.
 func (l *ledger) write(by string, token FencingToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l fastLock) slow(record resourcelock.LeaderElectionRecord) resourcelock.Le
 // back, or lose their answers.
 //
 //	L-A  at no moment two hold the lease and act, by their own clocks
-//	L-B  once all is well, somebody leads within a lease and a few tries
+//	L-B  once all is well, a candidate leads within a lease and a few tries
 func TestSimulation(t *testing.T) {
 	seeds := uint64(20)
 	for seed := range seeds {
@@ -195,7 +195,7 @@ func simulate(t *testing.T, random *rand.Rand) {
 	w.stepBy(simDeadline) // the last request of the bad times is over
 	for limit := time.Now().Add(simLease + 3*22*simRetry/10); w.leader() == nil; {
 		w.stepBy(time.Second)
-		require.True(t, time.Now().Before(limit), "L-B: nobody leads")
+		require.True(t, time.Now().Before(limit), "L-B: no candidate leads")
 	}
 	synctest.Wait()
 	l.mu.Lock()

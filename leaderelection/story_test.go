@@ -36,7 +36,7 @@ func TestStory_TheFirstLeads(t *testing.T) {
 	})
 }
 
-// The log says who waits and who leads.
+// The log shows the waiting candidate and the leader.
 func TestStory_TheLogSaysWhoLeads(t *testing.T) {
 	stories(t, func(w *world) {
 		for _, name := range []string{"a", "b"} {
@@ -137,7 +137,7 @@ func TestStory_AReleasedLeaseIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// A lease that somebody has deleted is not released: the release would create it anew.
+// A lease that was deleted is not released: the release would create it anew.
 func TestStory_ALeaseThatIsGoneIsNotReleased(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -208,7 +208,7 @@ func TestStory_ALeaderThatCannotRenewStops(t *testing.T) {
 	})
 }
 
-// Everybody is told of each new leader, the leader too, in order.
+// Every candidate is notified of each new leader, the leader too, in order.
 func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 	story(t, func(w *world) {
 		hears := func(name string) func(*LeaderElectionConfig) {
@@ -232,7 +232,7 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 }
 
 // The lease is held while the work winds up, however long that takes, and goes on afterwards:
-// nobody else can start before the work has returned.
+// no other candidate can start before the work has returned.
 func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).works(40 * time.Second).runs()
@@ -267,7 +267,7 @@ func TestStory_LostWhileTheWorkWindsUp(t *testing.T) {
 	})
 }
 
-// OnStoppedLeading belongs to OnStartedLeading: who has not led is not told that he stopped.
+// OnStoppedLeading belongs to OnStartedLeading: a candidate that has not led gets no call.
 func TestStory_StoppedOnlyIfStarted(t *testing.T) {
 	story(t, func(w *world) {
 		w.candidate("a").runs()
@@ -326,7 +326,7 @@ func TestStory_RunAgain(t *testing.T) {
 	})
 }
 
-// A blip that is shorter than RenewDeadline is nobody's business.
+// A blip that is shorter than RenewDeadline has no effect.
 func TestStory_ABlipGoesUnnoticed(t *testing.T) {
 	for _, api := range []string{
 		"fails", "hangs", "loses", "update:fails", "get:fails", "there=3s", "back=3s",
@@ -380,7 +380,8 @@ func TestStory_APausedLeaderStopsAtOnce(t *testing.T) {
 	})
 }
 
-// After a pause the lease is lost even if nobody else has taken it: somebody may have, for a while.
+// After a pause the lease is lost even if no other candidate has taken it: one may have, for a
+// while.
 func TestStory_APauseEndsTheTermThoughNobodyElseLed(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining).runs()
@@ -590,8 +591,8 @@ func TestStory_ARecreatedLeaseKeepsItsTerm(t *testing.T) {
 	})
 }
 
-// How long nobody leads, by how the last leader ended. Candidates look every 2 s to 4.4 s; here it
-// is 2 s.
+// How long there is no leader, by how the last leader ended. Candidates look every 2 s to 4.4 s;
+// here it is 2 s.
 func TestStory_Timings(t *testing.T) {
 	for _, row := range []struct {
 		end     string // how the leader ends, one second after a renewal at 10 s
@@ -657,7 +658,7 @@ func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 	})
 }
 
-// A coordinated candidate makes no lease and takes none, whoever had it.
+// A coordinated candidate makes no lease and takes none, whatever its last holder.
 func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a", coordinated).runs()

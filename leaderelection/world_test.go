@@ -35,8 +35,8 @@ type world struct {
 	candidates []*candidate
 }
 
-// candidate is an elector and the process it lives in. Its work returns workTakes after it was told
-// to; less than 0 is never.
+// candidate is an elector and the process it lives in. Its work returns workTakes after it was
+// asked to; less than 0 is never.
 type candidate struct {
 	*LeaderElector // nil if it is client-go's
 	w              *world
@@ -64,16 +64,16 @@ type candidate struct {
 }
 
 // story runs play on our elector.
-func story(t *testing.T, play func(w *world)) { tell(t, transcript.Ours, play) }
+func story(t *testing.T, play func(w *world)) { playOn(t, transcript.Ours, play) }
 
 // stories runs play on our elector and on client-go's.
 func stories(t *testing.T, play func(w *world)) {
 	for _, impl := range []string{transcript.Ours, "client-go"} {
-		t.Run("impl="+impl, func(t *testing.T) { tell(t, impl, play) })
+		t.Run("impl="+impl, func(t *testing.T) { playOn(t, impl, play) })
 	}
 }
 
-func tell(t *testing.T, impl string, play func(w *world)) {
+func playOn(t *testing.T, impl string, play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, impl)
 		defer w.end()
@@ -176,7 +176,7 @@ func (w *world) after(d time.Duration) {
 	w.settled()
 }
 
-// holder compares who holds the lease, by the record.
+// holder compares the holder in the record.
 func (w *world) holder(want string) {
 	w.t.Helper()
 	w.settled()
@@ -296,7 +296,7 @@ func (c *candidate) onStopped() {
 	c.w.say("%s stopped", c.name)
 }
 
-// works sets what the work does when it is told to end.
+// works sets what the work does when it is asked to end.
 func (c *candidate) works(takes time.Duration) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ func defaultBackoff() wait.Backoff {
 	}
 }
 
-// backoff makes the waits of one reflector, between LISTs and between WATCHes alike.
+// backoff makes the waits of one reflector, before LISTs and before WATCHes.
 //
 //	B1  a wait is at least as long as the one before it (before jitter), unless the waits
 //	    started again in between

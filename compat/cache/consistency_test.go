@@ -244,6 +244,7 @@ func TestConsistency_StreamIsFollowed(t *testing.T) {
 		require.Len(t, i.GetStore().ListKeys(), 2)
 		require.Equal(t, "5", i.LastSyncResourceVersion())
 		stop()
+		synctest.Wait()
 		require.True(t, stream.(*watch.FakeWatcher).IsStopped())
 		require.Equal(t, []string{"stream", `list at "1" Exact`}, server.asked.take())
 	})

@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// What is the same here as in package reflector.
+// The types of package reflector that have client-go's shape.
 type (
 	// ListerWatcherWithContext knows how to list a collection and how to watch it.
 	ListerWatcherWithContext = reflector.ListerWatcher
@@ -42,8 +42,8 @@ type Watcher interface {
 	Watch(options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ListerWatcher knows how to list a collection and how to watch it. What is one should be a ListerWatcherWithContext too;
-// it is used as that if it is.
+// ListerWatcher knows how to list a collection and how to watch it. What is one should be a
+// ListerWatcherWithContext too; it is used as that if it is.
 //
 // Source: tools/cache/listwatch.go ListerWatcher
 type ListerWatcher interface {
@@ -103,14 +103,18 @@ func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
 type contextLister struct{ lister Lister }
 
 // ListWithContext implements ListerWithContext.
-func (l contextLister) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (l contextLister) ListWithContext(
+	_ context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	return l.lister.List(options)
 }
 
 type contextWatcher struct{ watcher Watcher }
 
 // WatchWithContext implements WatcherWithContext.
-func (w contextWatcher) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (w contextWatcher) WatchWithContext(
+	_ context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	return w.watcher.Watch(options)
 }
 
@@ -132,8 +136,8 @@ func refusesWatchList(client any) bool {
 	return ok && refuser.IsWatchListSemanticsUnSupported()
 }
 
-// ToListWatcherWithWatchListSemantics returns lw with the knowledge whether client, a clientset usually, has a server with
-// streaming lists: fake ones have not.
+// ToListWatcherWithWatchListSemantics returns lw with the knowledge whether client, a clientset
+// usually, has a server with streaming lists: fake ones have not.
 //
 // Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
@@ -164,9 +168,9 @@ type ListFunc func(options metav1.ListOptions) (runtime.Object, error)
 // WatchFunc is a Watcher's Watch as a function.
 type WatchFunc func(options metav1.ListOptions) (watch.Interface, error)
 
-// ListWatch makes a ListerWatcher of functions. For lists and for watches one of both kinds must be set; each is used in
-// place of the other where that is missing. The two older ones cannot be cancelled: what calls them waits no longer than
-// its context, and leaves them behind.
+// ListWatch makes a ListerWatcher of functions. For lists and for watches one of both kinds must be
+// set; each is used in place of the other where that is missing. The two older ones cannot be
+// cancelled: what calls them waits no longer than its context, and leaves them behind.
 //
 // Source: tools/cache/listwatch.go ListWatch
 type ListWatch struct {
@@ -243,7 +247,9 @@ func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 }
 
 // ListWithContext calls ListWithContextFunc, or else ListFunc.
-func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (lw *ListWatch) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	if lw.ListWithContextFunc == nil {
 		return lw.ListFunc(lw.unpaged(options))
 	}
@@ -266,7 +272,9 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 }
 
 // WatchWithContext calls WatchFuncWithContext, or else WatchFunc.
-func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (lw *ListWatch) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	if lw.WatchFuncWithContext == nil {
 		return lw.WatchFunc(options)
 	}

@@ -54,16 +54,18 @@ type MetricsProvider interface {
 	NewLastResourceVersionMetric(name string) GaugeMetric
 }
 
-// InformerMetricsProvider makes the metrics of informers' queues and stores. A metric should look at id.Reserved() before
-// it records anything: an informer may end before the process does.
+// InformerMetricsProvider makes the metrics of informers' queues and stores. A metric should look
+// at id.Reserved() before it records anything: an informer may end before the process does.
 //
 // Source: tools/cache/informer_metrics.go InformerMetricsProvider
 type InformerMetricsProvider interface {
-	// NewQueuedItemMetric is set to how many keys wait in a DeltaFIFO, or how many deltas in a RealFIFO.
+	// NewQueuedItemMetric is set to how many keys wait in a DeltaFIFO, or how many deltas in a
+	// RealFIFO.
 	NewQueuedItemMetric(id InformerNameAndResource) GaugeMetric
 	// NewProcessingLatencyMetric observes how long what was popped took to process, in seconds.
 	NewProcessingLatencyMetric(id InformerNameAndResource) HistogramMetric
-	// NewStoreResourceVersionMetric is set to the last 15 digits of the resourceVersion that the store has reached.
+	// NewStoreResourceVersionMetric is set to the last 15 digits of the resourceVersion that the
+	// store has reached.
 	NewStoreResourceVersionMetric(id InformerNameAndResource) GaugeMetric
 }
 
@@ -73,16 +75,16 @@ var (
 	informerMetricsProvider  atomic.Pointer[InformerMetricsProvider]
 )
 
-// SetReflectorMetricsProvider sets who makes the metrics of each reflector that runs from now on. Only the first call
-// counts.
+// SetReflectorMetricsProvider sets who makes the metrics of each reflector that runs from now on.
+// Only the first call counts.
 //
 // Source: tools/cache/reflector_metrics.go SetReflectorMetricsProvider
 func SetReflectorMetricsProvider(metricsProvider MetricsProvider) {
 	reflectorMetricsProvider.CompareAndSwap(nil, &metricsProvider)
 }
 
-// SetInformerMetricsProvider sets who makes the metrics of what is made from now on without a provider of its own. Only
-// the first call counts.
+// SetInformerMetricsProvider sets who makes the metrics of what is made from now on without a
+// provider of its own. Only the first call counts.
 //
 // Source: tools/cache/informer_metrics.go SetInformerMetricsProvider
 func SetInformerMetricsProvider(metricsProvider InformerMetricsProvider) {
@@ -132,8 +134,10 @@ func observeCount(metric SummaryMetric) func(int) {
 	return func(n int) { metric.Observe(float64(n)) }
 }
 
-// informerMetrics is who makes the metrics for id, or nil if it has none.
-func informerMetrics(id InformerNameAndResource, provider InformerMetricsProvider) InformerMetricsProvider {
+// informerMetrics returns the provider of the metrics for id, or nil if id has no metrics.
+func informerMetrics(
+	id InformerNameAndResource, provider InformerMetricsProvider,
+) InformerMetricsProvider {
 	if !id.Reserved() {
 		return nil
 	}

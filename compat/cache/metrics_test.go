@@ -129,7 +129,7 @@ var providerOfTheProcess = sync.OnceValue(func() *provider {
 	return p
 })
 
-// Who passes no provider gets that of the process, which is the first that was set.
+// Without a provider of its own, a store reports to the first provider of the process.
 func TestInformerMetrics_OfTheProcess(t *testing.T) {
 	defer cache.ResetInformerNamesForTesting()
 	n, err := cache.NewInformerName("process")

@@ -96,7 +96,7 @@ func heldBy(identity string, transitions int) LeaderElectionRecord {
 	}
 }
 
-// What all five kinds do alike.
+// What all five kinds have in common.
 func TestLocks(t *testing.T) {
 	for kind, resources := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestLocks(t *testing.T) {
 }
 
 // Two renewals within one second differ, on every kind of lock. client-go's LeaseLock returns times
-// in seconds, so that they look alike, and a leader that renews quickly may be taken for dead.
+// in seconds, so that they look the same, and a leader that renews quickly may be taken for dead.
 func TestDifference_RenewalsWithinASecondDiffer(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestDifference_RenewalsWithinASecondDiffer(t *testing.T) {
 					Client:    kubernetes.NewForConfigOrDie(config).CoordinationV1(),
 				}
 				seen := map[string]bool{}
-				alike := map[string]bool{}
+				same := map[string]bool{}
 				for range 5 {
 					record, raw, err := b.Get(ctx)
 					require.NoError(t, err)
@@ -177,13 +177,13 @@ func TestDifference_RenewalsWithinASecondDiffer(t *testing.T) {
 					if kind == LeasesResourceLock {
 						_, raw, err := theirs.Get(ctx)
 						require.NoError(t, err)
-						alike[string(raw)] = true
+						same[string(raw)] = true
 					}
 					time.Sleep(150 * time.Millisecond)
 					require.NoError(t, a.Update(ctx, heldBy("a", 0)))
 				}
 				if kind == LeasesResourceLock {
-					assert.Len(t, alike, 1)
+					assert.Len(t, same, 1)
 				}
 			})
 		})
@@ -280,7 +280,7 @@ func TestLocks_KeepTheRestOfTheObject(t *testing.T) {
 		require.NoError(t, err)
 		record, raw, err := lock.Get(ctx)
 		require.NoError(t, err)
-		assert.Equal(t, &LeaderElectionRecord{}, record, "no annotation: nobody's")
+		assert.Equal(t, &LeaderElectionRecord{}, record, "no annotation: no holder")
 		assert.Empty(t, raw)
 		require.NoError(t, lock.Update(ctx, heldBy("a", 0)))
 		got, err := client.ConfigMaps("kube-system").Get(ctx, "lock", metav1.GetOptions{})

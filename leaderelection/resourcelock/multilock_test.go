@@ -73,7 +73,7 @@ func TestMultiLock_TheOldOnesLease(t *testing.T) {
 	})
 }
 
-// M1: two halves that differ are nobody's. Both count: the bytes change with either.
+// M1: two halves that differ have no holder. Both count: the bytes change with either.
 func TestMultiLock_UnknownLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -129,8 +129,8 @@ func (l clientGos) Update(ctx context.Context, record clientgo.LeaderElectionRec
 	return l.Interface.Update(ctx, LeaderElectionRecord(record))
 }
 
-// M2: client-go reads the secondary again between the two writes, and so overwrites whoever has
-// taken it since it decided.
+// M2: client-go reads the secondary again between the two writes, and so overwrites the candidate
+// that has taken it since it decided.
 func TestDifference_MultiLockLeavesAnothersSecondary(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
