@@ -122,9 +122,6 @@ type Metrics struct {
 }
 
 func (m *Metrics) versionReached(resourceVersion string) {
-	if m.LastResourceVersion == nil {
-		return
-	}
 	digits := resourceVersion[max(0, len(resourceVersion)-15):]
 	if number, err := strconv.ParseFloat(digits, 64); err == nil {
 		m.LastResourceVersion(number)

@@ -81,7 +81,9 @@ func (r *Reflector) noteAnswer(err error) {
 // advance records that the Store has taken everything up to resourceVersion, which was the newest
 // at asOf. e is the event that moved it, or the zero event for a list.
 func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
-	r.opts.Metrics.versionReached(resourceVersion)
+	if r.opts.Metrics.LastResourceVersion != nil {
+		r.opts.Metrics.versionReached(resourceVersion)
+	}
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
 	if len(r.relists) == 0 { // otherwise the store is known to be old
