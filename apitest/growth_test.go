@@ -48,7 +48,9 @@ func TestGrowth_Width(t *testing.T) {
 			return `"metadata":{"name":"a","ownerReferences":[` + entries(n, owner) + `]}`
 		},
 		"finalizers": func(n int) string {
-			return `"metadata":{"name":"a","finalizers":[` + entries(n, `"example.com/%d-%d"`) + `]}`
+			return `"metadata":{"name":"a","finalizers":[` + entries(
+				n, `"example.com/%d-%d"`,
+			) + `]}`
 		},
 		"fields": func(n int) string {
 			return `"metadata":{"name":"a"},` + entries(n, `"f%d":{"v":%d}`)

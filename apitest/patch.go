@@ -50,7 +50,9 @@ func jsonPatch(doc, patch []byte) ([]byte, error) {
 	}
 	if len(operations) > maxPatchOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(
+				operations,
+			)))
 	}
 	after, err := operations.Apply(doc)
 	if err != nil {
@@ -114,8 +116,8 @@ func pruneNulls(value any) {
 	}
 }
 
-// strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else by what is known of the
-// built-in kinds.
+// strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else
+// by what is known of the built-in kinds.
 func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	var original, changes map[string]any
 	if err := utiljson.Unmarshal(doc, &original); err != nil {
@@ -129,11 +131,15 @@ func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	if typed := c.server.codecs.newObject(c.resource); typed != nil {
 		merged, err = strategicpatch.StrategicMergeMapPatch(original, changes, typed)
 	} else {
-		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, changes, mergeKeys{c.resource.Kind})
+		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
+			original, changes, mergeKeys{c.resource.Kind},
+		)
 	}
 	switch {
-	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
+	case errors.Is(err, mergepatch.ErrBadJSONDoc),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
 		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
 		return nil, apierrors.NewBadRequest(err.Error())
 	case err != nil:

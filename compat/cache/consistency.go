@@ -21,7 +21,7 @@ import (
 // KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true, which is for tests, the result compares each
 // streaming list with a LIST at the same resourceVersion, and panics if they differ.
 //
-// Source: tools/cache/reflector_data_consistency_detector.go checkWatchListDataConsistencyIfRequested
+// Source: util/consistencydetector/data_consistency_detector.go CheckDataConsistency
 func checkedStreams(lw ListerWatcherWithContext, name string) ListerWatcherWithContext {
 	if !consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
 		return lw

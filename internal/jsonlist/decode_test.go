@@ -281,7 +281,7 @@ func TestDecode_StopsAtTheFirstError(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},` +
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},`+
 				`"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`,
 		),
 		3,
@@ -389,7 +389,9 @@ func TestGrowth(t *testing.T) {
 				for _, body := range []io.Reader{
 					strings.NewReader(list), iotest.OneByteReader(strings.NewReader(list)),
 				} {
-					_, err := Decode(body, newUnstructured, func(runtime.Object) error { return nil })
+					_, err := Decode(
+						body, newUnstructured, func(runtime.Object) error { return nil },
+					)
 					require.NoError(t, err)
 				}
 			})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shorterror makes copies of errors whose size is bounded. A server may send an error of any
-// length, and a program may keep the last one for as long as it runs.
+// Package shorterror makes copies of errors whose size is bounded. A server may send an error of
+// any length, and a program may keep the last one for as long as it runs.
 //
 //	server -> reflector -> [shorterror] -> Status, log
 //
@@ -23,9 +23,9 @@ const (
 	maxCauses      = 16
 )
 
-// Of returns err if it Fits, otherwise a copy with the beginning of its text. errors.Is and errors.As
-// match the copy with each error that err wraps and that Fits, and with a short copy of an API
-// status. Of(nil) is nil.
+// Of returns err if it Fits, otherwise a copy with the beginning of its text. errors.Is and
+// errors.As match the copy with each error that err wraps and that Fits, and with a short copy of
+// an API status. Of(nil) is nil.
 func Of(err error) error {
 	if err == nil || Fits(err) {
 		return err
