@@ -11,7 +11,14 @@ import (
 // mergeKeys knows how strategic merge patches treat the fields of built-in kinds, without their Go
 // types: by their paths.
 type mergeKeys struct {
-	path string // the kind and the fields above: Deployment.spec
+	path string // the kind and the fields above, Deployment.spec, or the last two of them
+}
+
+// field returns the mergeKeys of a field. Rules name three fields at most, so two of those above are
+// enough: the cost of a rule does not depend on the depth.
+func (m mergeKeys) field(name string) mergeKeys {
+	parent := m.path[strings.LastIndexByte(m.path, '.')+1:]
+	return mergeKeys{parent + "." + name}
 }
 
 // mergeRules are the patchStrategy and patchMergeKey of fields. The longest rule that ends a
@@ -64,14 +71,12 @@ func (m mergeKeys) rule(field string) strategicpatch.PatchMeta {
 // Name returns the path of the field.
 func (m mergeKeys) Name() string { return m.path }
 
-// LookupPatchMetadataForStruct returns the merge rule of a field that contains an object.
-func (m mergeKeys) LookupPatchMetadataForStruct(field string) (strategicpatch.LookupPatchMeta,
-	strategicpatch.PatchMeta, error) {
-	return mergeKeys{m.path + "." + field}, m.rule(field), nil
+// LookupPatchMetadataForStruct says how the object at a field is merged.
+func (m mergeKeys) LookupPatchMetadataForStruct(field string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	return m.field(field), m.rule(field), nil
 }
 
-// LookupPatchMetadataForSlice returns the merge rule of a field that contains a list.
-func (m mergeKeys) LookupPatchMetadataForSlice(field string) (strategicpatch.LookupPatchMeta,
-	strategicpatch.PatchMeta, error) {
-	return mergeKeys{m.path + "." + field}, m.rule(field), nil
+// LookupPatchMetadataForSlice says how the list at a field is merged.
+func (m mergeKeys) LookupPatchMetadataForSlice(field string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	return m.field(field), m.rule(field), nil
 }

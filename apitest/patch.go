@@ -50,8 +50,9 @@ func jsonPatch(doc, patch []byte) ([]byte, error) {
 	}
 	if len(operations) > maxPatchOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations,
-			len(operations)))
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(
+				operations,
+			)))
 	}
 	after, err := operations.Apply(doc)
 	if err != nil {
@@ -62,19 +63,61 @@ func jsonPatch(doc, patch []byte) ([]byte, error) {
 }
 
 func mergePatch(doc, patch []byte) ([]byte, error) {
-	var fields map[string]any
-	if err := utiljson.Unmarshal(patch, &fields); err != nil {
+	var before, changes map[string]any
+	if err := utiljson.Unmarshal(patch, &changes); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
-	after, err := jsonpatch.MergePatch(doc, patch)
-	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
-		return nil, apierrors.NewBadRequest(err.Error())
+	if changes == nil { // the patch is null
+		return nil, apierrors.NewBadRequest(jsonpatch.ErrBadJSONPatch.Error())
 	}
-	return after, err
+	if err := utiljson.Unmarshal(doc, &before); err != nil {
+		return nil, err
+	}
+	mergeFields(before, changes)
+	return utiljson.Marshal(before)
+}
+
+// mergeFields applies a merge patch to doc, with the result of json-patch's MergePatch, which the
+// real server uses, but in linear time: MergePatch decodes each object once per object around it.
+func mergeFields(doc, changes map[string]any) {
+	for name, value := range changes {
+		if value == nil {
+			delete(doc, name)
+			continue
+		}
+		inner, isObject := doc[name].(map[string]any)
+		change, merges := value.(map[string]any)
+		switch {
+		case isObject && merges:
+			mergeFields(inner, change)
+			continue
+		case !isObject:
+			pruneNulls(value)
+		}
+		doc[name] = value
+	}
+}
+
+// pruneNulls removes the fields that are null from a value.
+func pruneNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if inner == nil {
+				delete(value, name)
+			} else {
+				pruneNulls(inner)
+			}
+		}
+	case []any:
+		for _, inner := range value {
+			pruneNulls(inner)
+		}
+	}
 }
 
 // strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else
-// by mergeRules.
+// by what is known of the built-in kinds.
 func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	var original, changes map[string]any
 	if err := utiljson.Unmarshal(doc, &original); err != nil {
@@ -88,8 +131,9 @@ func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	if typed := c.server.codecs.newObject(c.resource); typed != nil {
 		merged, err = strategicpatch.StrategicMergeMapPatch(original, changes, typed)
 	} else {
-		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, changes,
-			mergeKeys{c.resource.Kind})
+		merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
+			original, changes, mergeKeys{c.resource.Kind},
+		)
 	}
 	switch {
 	case errors.Is(err, mergepatch.ErrBadJSONDoc),

@@ -92,8 +92,9 @@ func watchTimeout(options internalversion.ListOptions) time.Duration {
 	return minWatchTimeout + rand.N(minWatchTimeout)
 }
 
-// begin finds where the watch starts, and returns the objects that it sends first. Its errors are
-// sent as events, as the real server does once the headers are sent.
+// begin finds where the watch starts, and returns the objects that it sends first. The client may
+// have written since the log was at began, for it has the headers. Its errors are sent as events: once
+// headers could be sent, so does the real server.
 func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]*version, error) {
 	l := s.server.log
 	wantsState := options.SendInitialEvents != nil && *options.SendInitialEvents
@@ -121,9 +122,9 @@ func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]
 		})
 		s.from = l.visible
 	case rv == 0 && options.ResourceVersion == "":
-		s.from = l.rv
+		s.from = min(l.rv, began)
 	case rv == 0:
-		s.from = l.visible
+		s.from = min(l.visible, began)
 	case rv < l.compacted:
 		return nil, apierrors.NewResourceExpired(
 			fmt.Sprintf("too old resource version: %d (%d)", rv, l.compacted))

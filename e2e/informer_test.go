@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/e2e/cluster"
@@ -51,8 +52,7 @@ var configMapResource = corev1.SchemeGroupVersion.WithResource("configmaps")
 func typedSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	return reflector.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace,
-		fields.Everything())
+	return cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
 }
 
 func dynamicSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {

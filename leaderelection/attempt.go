@@ -69,7 +69,8 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 
 // mayWrite decides whether the record that was read may be replaced: E1.
 func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now time.Time) error {
-	expired := !e.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second).After(now)
+	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
+	expired := !e.observedAt.Add(duration).After(now)
 	mine := record.HolderIdentity == e.config.Lock.Identity()
 	switch {
 	case mine && !e.config.Coordinated:
@@ -148,7 +149,8 @@ func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw [
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.observed, e.observedAt = *record, time.Now()
-	if record.HolderIdentity != e.config.Lock.Identity() && (e.term == nil || e.config.AbandonWork) {
+	mine := record.HolderIdentity == e.config.Lock.Identity()
+	if !mine && (e.term == nil || e.config.AbandonWork) {
 		e.checked = false
 	}
 }

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	candidateRenewal  = 5 * time.Minute // how often a LeaseCandidate is renewed unasked
+	candidateRenewal  = 5 * time.Minute // between two renewals if the coordinator does not ask
 	candidateMinPause = time.Second     // after a failure; doubles up to
 	candidateMaxPause = time.Minute
 )
 
-// LeaseCandidateConfig says who stands for which lease.
+// LeaseCandidateConfig configures a LeaseCandidate.
 type LeaseCandidateConfig struct {
 	// Client reaches the LeaseCandidates of Namespace.
 	Client CandidateClient
-	// Namespace and Name of the LeaseCandidate. The name is the identity under which the coordinator will give the lease.
+	// Namespace and Name of the LeaseCandidate. The coordinator gives the lease to this name.
 	Namespace, Name string
-	// LeaseName is the Lease it stands for.
+	// LeaseName is the Lease that it is a candidate for.
 	LeaseName string
-	// BinaryVersion and EmulationVersion are what the coordinator compares: "1.37.0". The latter may be empty if Strategy
-	// is not OldestEmulationVersion.
+	// BinaryVersion and EmulationVersion are what the coordinator compares: "1.37.0". The latter
+	// may be empty if Strategy is not OldestEmulationVersion.
 	BinaryVersion, EmulationVersion string
 	// Strategy is how the coordinator is asked to choose. It may be empty.
 	Strategy coordinationv1.CoordinatedLeaseStrategy
@@ -60,9 +60,10 @@ func (c *LeaseCandidateConfig) validate() error {
 	return fmt.Errorf("make lease candidate: %s is empty", missing)
 }
 
-// LeaseCandidate stands for a lease in a coordinated election: it keeps an object of that name on the server, and answers
-// the coordinator's question whether it is still there. An elector with LeaderElectionConfig.Coordinated waits beside it.
-// (Coordinated leader election is an alpha feature of Kubernetes.)
+// LeaseCandidate registers a candidate for a lease in a coordinated election: it keeps a
+// LeaseCandidate object on the server, and renews it when the coordinator asks. An elector with
+// LeaderElectionConfig.Coordinated waits beside it for the lease. (Coordinated leader election is
+// an alpha feature of Kubernetes.)
 //
 // Source: tools/leaderelection/leasecandidate.go LeaseCandidate
 type LeaseCandidate struct {
@@ -83,7 +84,7 @@ func NewLeaseCandidate(config LeaseCandidateConfig) (*LeaseCandidate, error) {
 func (c *LeaseCandidate) Run(ctx context.Context) {
 	pause := candidateMinPause
 	for ctx.Err() == nil {
-		renewed, err := c.stand(ctx)
+		renewed, err := c.renewOnce(ctx)
 		if renewed {
 			pause = candidateMinPause
 		}
@@ -96,9 +97,10 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 	}
 }
 
-// stand renews the object once, and returns when the next renewal is due: after a while, when the coordinator has asked, or
-// when the object has gone. The watch comes before the renewal, so that nothing is missed in between.
-func (c *LeaseCandidate) stand(ctx context.Context) (renewed bool, err error) {
+// renewOnce renews the object, and returns when the next renewal is due: after candidateRenewal,
+// when the coordinator has asked, or when the object was deleted. The watch starts before the
+// renewal, so that no change is missed in between.
+func (c *LeaseCandidate) renewOnce(ctx context.Context) (renewed bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, candidateRenewal)
 	defer cancel()
 	stream, err := c.config.Client.Watch(limited, c.onlyMine())
@@ -128,12 +130,13 @@ func (c *LeaseCandidate) stand(ctx context.Context) (renewed bool, err error) {
 	}
 }
 
-// asks reports whether the coordinator has asked since written was. Two machines' clocks are not compared.
+// asks reports whether the coordinator has asked for a renewal since written. It does not compare
+// the clocks of two machines.
 func asks(candidate, written *coordinationv1beta1.LeaseCandidate) bool {
 	return candidate.Spec.PingTime != nil && !candidate.Spec.PingTime.Equal(written.Spec.PingTime)
 }
 
-// renew writes the moment into the object, or makes it, and returns it as the server has it then.
+// renew writes the time into the object, or creates it, and returns the server's version of it.
 func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseCandidate, error) {
 	ctx, cancel := context.WithTimeout(ctx, candidateMaxPause)
 	defer cancel()
@@ -143,13 +146,16 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 		return nil, err
 	}
 	// Fake clientsets do not select by field.
-	mine := slices.IndexFunc(found.Items, func(o coordinationv1beta1.LeaseCandidate) bool { return o.Name == c.config.Name })
+	mine := slices.IndexFunc(found.Items, func(o coordinationv1beta1.LeaseCandidate) bool {
+		return o.Name == c.config.Name
+	})
 	if mine < 0 {
 		return c.config.Client.Create(ctx, &coordinationv1beta1.LeaseCandidate{
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: c.config.Name},
 			Spec: coordinationv1beta1.LeaseCandidateSpec{
-				LeaseName: c.config.LeaseName, BinaryVersion: c.config.BinaryVersion, EmulationVersion: c.config.EmulationVersion,
-				Strategy: c.config.Strategy, RenewTime: now,
+				LeaseName: c.config.LeaseName, BinaryVersion: c.config.BinaryVersion,
+				EmulationVersion: c.config.EmulationVersion,
+				Strategy:         c.config.Strategy, RenewTime: now,
 			},
 		}, metav1.CreateOptions{})
 	}
@@ -160,7 +166,9 @@ func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseC
 
 // onlyMine selects the object that this candidate keeps.
 func (c *LeaseCandidate) onlyMine() metav1.ListOptions {
-	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String()}
+	return metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, c.config.Name).String(),
+	}
 }
 
 // String names the candidate, for errors.

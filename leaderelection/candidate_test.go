@@ -28,29 +28,51 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more of it than the log.
+// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more
+// of it than the log.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 // standing runs play with a LeaseCandidate that runs against an API server, ours or client-go's.
-func standing(t *testing.T, impls []string, play func(t *testing.T, s *apitest.Server, stop func())) {
+func standing(
+	t *testing.T,
+	impls []string,
+	play func(t *testing.T, s *apitest.Server, stop func()),
+) {
 	for _, impl := range impls {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Resources: []apitest.Resource{{
-					Group: "coordination.k8s.io", Version: "v1beta1", Kind: "LeaseCandidate", Plural: "leasecandidates", Namespaced: true,
-				}}})
+				s := apitest.NewServer(
+					apitest.Options{Scheme: scheme.Scheme, Resources: []apitest.Resource{{
+						Group: "coordination.k8s.io", Version: "v1beta1", Kind: "LeaseCandidate",
+						Plural: "leasecandidates", Namespaced: true,
+					}}},
+				)
 				require.NoError(t, s.StartPipe())
 				defer s.Close()
-				client := kubernetes.NewForConfigOrDie(&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1})
+				client := kubernetes.NewForConfigOrDie(
+					&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1},
+				)
 				run := func() func(context.Context) {
 					if impl != transcript.Ours {
-						c, _, err := clientgo.NewCandidate(client, "kube-system", "a", "lease", "1.37.0", "1.36.0", coordinationv1.OldestEmulationVersion)
+						c, _, err := clientgo.NewCandidate(
+							client,
+							"kube-system",
+							"a",
+							"lease",
+							"1.37.0",
+							"1.36.0",
+							coordinationv1.OldestEmulationVersion,
+						)
 						require.NoError(t, err)
 						return c.Run
 					}
 					c, err := NewLeaseCandidate(LeaseCandidateConfig{
-						Client: NewCandidateClient(client.CoordinationV1beta1().RESTClient(), "kube-system"), Namespace: "kube-system", Name: "a", LeaseName: "lease",
-						BinaryVersion: "1.37.0", EmulationVersion: "1.36.0", Strategy: coordinationv1.OldestEmulationVersion,
+						Client: NewCandidateClient(
+							client.CoordinationV1beta1().RESTClient(),
+							"kube-system",
+						), Namespace: "kube-system", Name: "a", LeaseName: "lease",
+						BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
+						Strategy: coordinationv1.OldestEmulationVersion,
 					})
 					require.NoError(t, err)
 					return c.Run
@@ -79,7 +101,9 @@ var _ CandidateClient = coordinationv1beta1client.LeaseCandidateInterface(nil)
 var both = []string{transcript.Ours, "client-go"}
 
 func candidateOn(t *testing.T, s *apitest.Server) *coordinationv1beta1.LeaseCandidate {
-	c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"}}
+	c := &coordinationv1beta1.LeaseCandidate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
+	}
 	require.NoError(t, s.Get(c))
 	return c
 }
@@ -92,7 +116,8 @@ func TestLeaseCandidate_StandsAndRenews(t *testing.T) {
 		assert.Equal(t, time.Second, ago(got.Spec.RenewTime))
 		got.Spec.RenewTime = nil
 		assert.Equal(t, coordinationv1beta1.LeaseCandidateSpec{
-			LeaseName: "lease", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0", Strategy: coordinationv1.OldestEmulationVersion,
+			LeaseName: "lease", BinaryVersion: "1.37.0", EmulationVersion: "1.36.0",
+			Strategy: coordinationv1.OldestEmulationVersion,
 		}, got.Spec)
 		time.Sleep(5 * time.Minute)
 		assert.Equal(t, time.Second, ago(candidateOn(t, s).Spec.RenewTime), "every five minutes")
@@ -112,8 +137,8 @@ func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
 	})
 }
 
-// A coordinator whose clock is ahead is answered once. client-go, which compares the two clocks, would go on renewing until
-// its own has caught up.
+// A coordinator whose clock is ahead is answered once. client-go, which compares the two clocks,
+// would go on renewing until its own has caught up.
 func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
 	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
 		c := candidateOn(t, s)
@@ -138,12 +163,15 @@ func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
 	})
 }
 
-// A LeaseCandidate that somebody has deleted is made again at once; client-go's comes back with the next renewal.
+// A LeaseCandidate that was deleted is created again at once; client-go's comes back with the
+// next renewal.
 func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		require.NoError(t, s.Delete(candidateOn(t, s)))
 		time.Sleep(time.Second)
-		c := &coordinationv1beta1.LeaseCandidate{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"}}
+		c := &coordinationv1beta1.LeaseCandidate{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
+		}
 		err := s.Get(c)
 		assert.Equal(t, strings.HasSuffix(t.Name(), transcript.Ours), err == nil, "%v", err)
 	})
@@ -151,10 +179,15 @@ func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 
 // The objects of other candidates are not touched, even by a client that returns all of them.
 func TestLeaseCandidate_LeavesOthersAlone(t *testing.T) {
-	client := fake.NewClientset(&coordinationv1beta1.LeaseCandidate{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "0"}})
+	client := fake.NewClientset(
+		&coordinationv1beta1.LeaseCandidate{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "0"},
+		},
+	)
 	candidates := client.CoordinationV1beta1().LeaseCandidates("kube-system")
 	c, err := NewLeaseCandidate(LeaseCandidateConfig{
-		Client: candidates, Namespace: "kube-system", Name: "a", LeaseName: "lease", BinaryVersion: "1.37.0",
+		Client: candidates, Namespace: "kube-system", Name: "a", LeaseName: "lease",
+		BinaryVersion: "1.37.0",
 	})
 	require.NoError(t, err)
 	for range 2 { // makes it, and renews it
@@ -181,7 +214,11 @@ func TestLeaseCandidate_Verbs(t *testing.T) {
 // Failures have growing pauses, and are forgotten.
 func TestLeaseCandidate_Failures(t *testing.T) {
 	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, stop func()) {
-		s.Faults().Fail(0, apitest.Match{Resource: "leasecandidates"}, apierrors.NewForbidden(leases, "a", errors.New("no")))
+		s.Faults().
+			Fail(
+				0, apitest.Match{Resource: "leasecandidates"},
+				apierrors.NewForbidden(leases, "a", errors.New("no")),
+			)
 		s.Faults().Break(apitest.Match{}, apitest.CutStream)
 		s.ForgetRequests()
 		time.Sleep(10 * time.Minute)
@@ -199,7 +236,10 @@ func TestLeaseCandidate_Failures(t *testing.T) {
 func TestNewLeaseCandidate_BadInput(t *testing.T) {
 	_, err := NewLeaseCandidate(LeaseCandidateConfig{})
 	assert.EqualError(t, err, "make lease candidate: Client is nil")
-	config := LeaseCandidateConfig{Client: NewCandidateClient(&rest.RESTClient{}, "ns"), Strategy: coordinationv1.OldestEmulationVersion}
+	config := LeaseCandidateConfig{
+		Client:   NewCandidateClient(&rest.RESTClient{}, "ns"),
+		Strategy: coordinationv1.OldestEmulationVersion,
+	}
 	for _, field := range []struct {
 		name  string
 		value *string

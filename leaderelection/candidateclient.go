@@ -12,16 +12,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CandidateClient lists, watches and writes the LeaseCandidates of one namespace, for which a role needs the verbs list,
-// watch, create and update. client-go's typed client is one: clientset.CoordinationV1beta1().LeaseCandidates(namespace).
+// CandidateClient lists, watches and writes the LeaseCandidates of one namespace, for which a role
+// needs the verbs list, watch, create and update. client-go's typed client is one:
+// clientset.CoordinationV1beta1().LeaseCandidates(namespace).
 type CandidateClient interface {
-	List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1beta1.LeaseCandidateList, error)
+	List(ctx context.Context, opts metav1.ListOptions) (
+		*coordinationv1beta1.LeaseCandidateList, error,
+	)
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
-	Create(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate, opts metav1.CreateOptions) (*coordinationv1beta1.LeaseCandidate, error)
-	Update(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate, opts metav1.UpdateOptions) (*coordinationv1beta1.LeaseCandidate, error)
+	Create(
+		ctx context.Context, obj *coordinationv1beta1.LeaseCandidate, opts metav1.CreateOptions,
+	) (*coordinationv1beta1.LeaseCandidate, error)
+	Update(
+		ctx context.Context, obj *coordinationv1beta1.LeaseCandidate, opts metav1.UpdateOptions,
+	) (*coordinationv1beta1.LeaseCandidate, error)
 }
 
-// NewCandidateClient returns a client of the LeaseCandidates in namespace. c must be one of coordination.k8s.io/v1beta1.
+// NewCandidateClient returns a client of the LeaseCandidates in namespace. c must be one of
+// coordination.k8s.io/v1beta1.
 func NewCandidateClient(c rest.Interface, namespace string) CandidateClient {
 	return restCandidates{c, namespace}
 }
@@ -32,21 +40,28 @@ type restCandidates struct {
 	namespace string
 }
 
-func (c restCandidates) List(ctx context.Context, opts metav1.ListOptions) (*coordinationv1beta1.LeaseCandidateList, error) {
-	return do[coordinationv1beta1.LeaseCandidateList](ctx, c.of(c.client.Get().VersionedParams(&opts, metav1.ParameterCodec)))
+func (c restCandidates) List(ctx context.Context, opts metav1.ListOptions) (
+	*coordinationv1beta1.LeaseCandidateList, error,
+) {
+	request := c.client.Get().VersionedParams(&opts, metav1.ParameterCodec)
+	return do[coordinationv1beta1.LeaseCandidateList](ctx, c.of(request))
 }
 
 func (c restCandidates) Create(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate,
 	opts metav1.CreateOptions) (*coordinationv1beta1.LeaseCandidate, error) {
-	return do[coordinationv1beta1.LeaseCandidate](ctx, c.of(c.client.Post().VersionedParams(&opts, metav1.ParameterCodec).Body(obj)))
+	request := c.client.Post().VersionedParams(&opts, metav1.ParameterCodec).Body(obj)
+	return do[coordinationv1beta1.LeaseCandidate](ctx, c.of(request))
 }
 
 func (c restCandidates) Update(ctx context.Context, obj *coordinationv1beta1.LeaseCandidate,
 	opts metav1.UpdateOptions) (*coordinationv1beta1.LeaseCandidate, error) {
-	return do[coordinationv1beta1.LeaseCandidate](ctx, c.of(c.client.Put().Name(obj.Name).VersionedParams(&opts, metav1.ParameterCodec).Body(obj)))
+	request := c.client.Put().Name(obj.Name).VersionedParams(&opts, metav1.ParameterCodec).Body(obj)
+	return do[coordinationv1beta1.LeaseCandidate](ctx, c.of(request))
 }
 
-func (c restCandidates) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (c restCandidates) Watch(
+	ctx context.Context, opts metav1.ListOptions,
+) (watch.Interface, error) {
 	opts.Watch = true
 	return c.of(c.client.Get().VersionedParams(&opts, metav1.ParameterCodec)).Watch(ctx)
 }

@@ -21,16 +21,22 @@ func TestClockReading_Since(t *testing.T) {
 			clockReading{mono: start.Add(time.Second), suspended: time.Hour}, time.Second,
 		},
 		"suspended": {
-			clockReading{mono: start.Add(time.Second), suspended: 2 * time.Hour}, time.Hour + time.Second,
+			clockReading{
+				mono: start.Add(time.Second), suspended: 2 * time.Hour,
+			}, time.Hour + time.Second,
 		},
 		"a moment between two system calls": {
-			clockReading{mono: start.Add(time.Second), suspended: time.Hour + leastSuspend - 1}, time.Second,
+			clockReading{
+				mono: start.Add(time.Second), suspended: time.Hour + leastSuspend - 1,
+			}, time.Second,
 		},
 		"the clock is no longer there": {
 			clockReading{mono: start.Add(time.Second)}, time.Second,
 		},
 		"the wall clock was set": {
-			clockReading{mono: start.Add(time.Second), suspended: time.Hour, wall: start.Add(-time.Hour)},
+			clockReading{
+				mono: start.Add(time.Second), suspended: time.Hour, wall: start.Add(-time.Hour),
+			},
 			time.Second,
 		},
 	} {

@@ -152,7 +152,8 @@ func (c *LeaderElectionConfig) validate() error {
 		//lint:ignore ST1005 client-go's text
 		return errors.New("Lock identity is empty")
 	case c.Rejoin && c.AbandonWork:
-		return errors.New("options Rejoin and AbandonWork exclude each other: two terms' work must not run at once")
+		return errors.New("options Rejoin and AbandonWork exclude each other: " +
+			"two terms' work must not run at once")
 	}
 	return nil
 }

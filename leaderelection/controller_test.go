@@ -22,7 +22,8 @@ import (
 type office struct {
 	*candidate
 	ctrl *controller.Controller[string]
-	does controller.ReconcileFunc[string] // if set, what a reconcile does instead of holding its key
+	// if set, what a reconcile does instead of holding its key
+	does controller.ReconcileFunc[string]
 
 	mu       sync.Mutex
 	stubborn bool
@@ -37,16 +38,28 @@ type reconcile struct {
 }
 
 // office adds a process whose controller takes the elector's Lead.
-func (w *world) office(name string, opts controller.Options[string], change ...func(*LeaderElectionConfig)) *office {
+func (w *world) office(
+	name string,
+	opts controller.Options[string],
+	change ...func(*LeaderElectionConfig),
+) *office {
 	o := w.newOffice(name, change...)
-	opts.Lead = func(ctx context.Context, work func(context.Context)) error { return o.Lead(ctx, o.counted(work)) }
+	opts.Lead = func(
+		ctx context.Context, work func(context.Context),
+	) error {
+		return o.Lead(ctx, o.counted(work))
+	}
 	o.ctrl = controller.New(name, o.reconcile, opts)
 	o.run = func(ctx context.Context) { _ = o.ctrl.Run(ctx) }
 	return o
 }
 
 // plainOffice adds a process that runs its controller in OnStartedLeading.
-func (w *world) plainOffice(name string, opts controller.Options[string], change ...func(*LeaderElectionConfig)) *office {
+func (w *world) plainOffice(
+	name string,
+	opts controller.Options[string],
+	change ...func(*LeaderElectionConfig),
+) *office {
 	var o *office
 	o = w.newOffice(name, append(change, func(c *LeaderElectionConfig) {
 		c.Callbacks.OnStartedLeading = func(ctx context.Context) { _ = o.ctrl.Run(ctx) }
@@ -174,13 +187,17 @@ func TestStory_ALostTermHasNoGraceThoughTheProcessStops(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			story(t, func(w *world) {
 				var a *office
-				a = w.office("a", controller.Options[string]{GracePeriod: time.Hour}, func(c *LeaderElectionConfig) {
-					stopped := c.Callbacks.OnStoppedLeading
-					c.Callbacks.OnStoppedLeading = func() {
-						stopped()
-						a.stop()
-					}
-				})
+				a = w.office(
+					"a",
+					controller.Options[string]{GracePeriod: time.Hour},
+					func(c *LeaderElectionConfig) {
+						stopped := c.Callbacks.OnStoppedLeading
+						c.Callbacks.OnStoppedLeading = func() {
+							stopped()
+							a.stop()
+						}
+					},
+				)
 				a.runs()
 				w.enqueue(a.stubbornly(), "x")
 				defer a.close()
@@ -220,7 +237,8 @@ func TestStory_ALeaseLostDuringTheGracePeriodEndsIt(t *testing.T) {
 // The same while it drains its queue: no key is begun any more.
 func TestStory_ALeaseLostWhileDrainingEndsTheDrain(t *testing.T) {
 	story(t, func(w *world) {
-		a := w.office("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).stubbornly()
+		a := w.office("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).
+			stubbornly()
 		a.runs()
 		w.enqueue(a, "x", "y", "z")
 		defer a.close()
@@ -243,7 +261,8 @@ func TestStory_ALeaseLostWhileDrainingEndsTheDrain(t *testing.T) {
 // given.
 func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 	story(t, func(w *world) {
-		a := w.plainOffice("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).stubbornly()
+		a := w.plainOffice("a", controller.Options[string]{GracePeriod: time.Hour, Drain: true}).
+			stubbornly()
 		a.runs()
 		w.enqueue(a, "x", "y", "z")
 		defer a.close()
@@ -272,9 +291,12 @@ func TestStory_NoKeyIsBegunAfterASuspend(t *testing.T) {
 		opts controller.Options[string]
 		stop bool
 	}{
-		"leading":        {opts: controller.Options[string]{Workers: 2}},
-		"with grace":     {opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour}},
-		"while draining": {opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour, Drain: true}, stop: true},
+		"leading":    {opts: controller.Options[string]{Workers: 2}},
+		"with grace": {opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour}},
+		"while draining": {
+			opts: controller.Options[string]{Workers: 2, GracePeriod: time.Hour, Drain: true},
+			stop: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {

@@ -16,7 +16,7 @@ import (
 
 func ours(w *world) bool { return w.impl == transcript.Ours }
 
-// takes makes somebody else the holder, as if the lease had expired.
+// takes makes another candidate the holder, as if the lease had expired.
 func (w *world) takes(name string) {
 	record := w.shelf.get()
 	record.HolderIdentity = name
@@ -24,8 +24,8 @@ func (w *world) takes(name string) {
 	w.shelf.set(&record)
 }
 
-// client-go's release reads the lease and then asks its memory whether it is the holder: it wipes out the lease of somebody
-// who has taken it meanwhile.
+// client-go's release reads the lease and then asks its memory whether it is the holder: it wipes
+// out the lease of a candidate that has taken it meanwhile.
 func TestDifference_ReleaseLeavesAnothersLease(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -41,7 +41,8 @@ func TestDifference_ReleaseLeavesAnothersLease(t *testing.T) {
 	})
 }
 
-// The same, with b coming between the read and the write of the release: the conflict makes it read again.
+// The same, with b coming between the read and the write of the release: the conflict makes it read
+// again.
 func TestDifference_ReleaseLooksAgainAfterAConflict(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -60,7 +61,8 @@ func TestDifference_ReleaseLooksAgainAfterAConflict(t *testing.T) {
 	})
 }
 
-// client-go's Run returns, and the lease is free, while the work still runs (kubernetes/kubernetes#139991).
+// client-go's Run returns, and the lease is free, while the work still runs
+// (kubernetes/kubernetes#139991).
 func TestDifference_RunReturnsAfterTheWork(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).works(5 * time.Second).runs()
@@ -98,7 +100,9 @@ func TestDifference_AbandonWorkIsClientGos(t *testing.T) {
 // client-go calls OnStoppedLeading whenever Run returns.
 func TestDifference_StoppedOnlyIfStarted(t *testing.T) {
 	stories(t, func(w *world) {
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 3600})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 3600},
+		)
 		a := w.candidate("a").runs()
 		w.after(time.Second)
 		a.stop()
@@ -110,7 +114,7 @@ func TestDifference_StoppedOnlyIfStarted(t *testing.T) {
 	})
 }
 
-// client-go goes on leading for RenewDeadline after it has read that somebody else leads.
+// client-go keeps leading for RenewDeadline after it has read that another candidate leads.
 func TestDifference_ATakenLeaseIsLostAtOnce(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a").runs()
@@ -125,8 +129,8 @@ func TestDifference_ATakenLeaseIsLostAtOnce(t *testing.T) {
 	})
 }
 
-// If somebody has cleared the record, the term is over: others may have led. client-go takes it again and goes on as if
-// nothing had happened, with another number of transitions.
+// If the record was cleared, the term is over: others may have led. client-go takes it
+// again and leads as if nothing had happened, with another number of transitions.
 func TestDifference_AClearedLeaseEndsTheTerm(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a").runs()
@@ -142,8 +146,8 @@ func TestDifference_AClearedLeaseEndsTheTerm(t *testing.T) {
 	})
 }
 
-// A renewal counts from when it was sent. client-go counts from when the answer came: with a slow answer, and then none, it
-// leads on after its lease has expired for everybody else.
+// A renewal counts from when it was sent. client-go counts from when the answer came: with a slow
+// answer, and then none, it leads on after its lease has expired for all others.
 func TestDifference_ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -165,8 +169,8 @@ func TestDifference_ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	})
 }
 
-// The price of that: a server that always takes more than half of RenewDeadline to answer costs the lease. A request of a
-// client made by NewFromKubeconfig fails after that time in either case.
+// The price of that: a server that always takes more than half of RenewDeadline to answer costs the
+// lease. A request of a client made by NewFromKubeconfig fails after that time in either case.
 func TestDifference_ASlowServerCostsTheLease(t *testing.T) {
 	for _, slow := range []time.Duration{4 * time.Second, 6 * time.Second} {
 		stories(t, func(w *world) {
@@ -183,11 +187,12 @@ func TestDifference_ASlowServerCostsTheLease(t *testing.T) {
 	}
 }
 
-// A leader never leads for longer than the others wait, whatever the config. client-go tries for RenewDeadline after the
-// next renewal was due, which may be later.
+// A leader never leads for longer than the others wait, whatever the config. client-go tries for
+// RenewDeadline after the next renewal was due, which may be later.
 func TestDifference_TheTermEndsWithTheLease(t *testing.T) {
 	stories(t, func(w *world) {
-		a := w.candidate("a", func(c *LeaderElectionConfig) { c.RenewDeadline = 14 * time.Second }).runs()
+		a := w.candidate("a", func(c *LeaderElectionConfig) { c.RenewDeadline = 14 * time.Second }).
+			runs()
 		w.after(time.Second)
 		a.api("fails")
 		w.after(time.Minute)
@@ -199,8 +204,8 @@ func TestDifference_TheTermEndsWithTheLease(t *testing.T) {
 	})
 }
 
-// After a loss client-go tries to release the lease before it says so: with a server that does not answer that takes
-// RenewDeadline once more, and the work's process lives on.
+// After a loss client-go tries to release the lease before it says so: with a server that does not
+// answer that takes RenewDeadline once more, and the work's process lives on.
 func TestDifference_StoppedIsCalledBeforeTheRelease(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -215,8 +220,8 @@ func TestDifference_StoppedIsCalledBeforeTheRelease(t *testing.T) {
 	})
 }
 
-// A candidate's request that is never answered is given up after RenewDeadline. client-go's candidate waits for ever, unless
-// its client has a timeout.
+// A candidate's request that is never answered is given up after RenewDeadline. client-go's
+// candidate waits for ever, unless its client has a timeout.
 func TestDifference_ACandidatesRequestsAreBounded(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a")
@@ -229,7 +234,8 @@ func TestDifference_ACandidatesRequestsAreBounded(t *testing.T) {
 	})
 }
 
-// A candidate that is stopped while its write is under way may have got the lease without knowing. It is released.
+// A candidate that is stopped while its write is under way may have got the lease without knowing.
+// It is released.
 func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing)
@@ -247,12 +253,14 @@ func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
 	})
 }
 
-// A lease of less than a second is one of a second in the record. client-go writes 0, which nobody has to wait for, and which
-// the API server refuses for a Lease.
+// A lease of less than a second is one of a second in the record. client-go writes 0, which nobody
+// has to wait for, and which the API server refuses for a Lease.
 func TestDifference_LeaseDurationIsRoundedUp(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a", func(c *LeaderElectionConfig) {
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 500*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond
+			c.LeaseDuration = 500 * time.Millisecond
+			c.RenewDeadline = 300 * time.Millisecond
+			c.RetryPeriod = 100 * time.Millisecond
 		}).runs()
 		if ours(w) {
 			assert.Equal(t, 1, w.shelf.get().LeaseDurationSeconds)
@@ -275,8 +283,8 @@ func TestDifference_IsLeaderLooksAtTheClock(t *testing.T) {
 	})
 }
 
-// A term that has ended in order is no reason to restart the process. client-go's check fails for ever once a leader has
-// stopped without releasing its lease, until another one's is seen.
+// A term that has ended in order is no reason to restart the process. client-go's check fails for
+// ever once a leader has stopped without releasing its lease, until another one's is seen.
 func TestDifference_CheckForgetsATermThatHasEnded(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -288,27 +296,34 @@ func TestDifference_CheckForgetsATermThatHasEnded(t *testing.T) {
 	})
 }
 
-// New leaders are told one after the other. client-go starts a goroutine for each, and which comes first is chance.
+// New leaders are reported one after the other. client-go starts a goroutine for each, and which
+// comes first is chance.
 func TestDifference_NewLeadersAreToldInOrder(t *testing.T) {
 	story(t, func(w *world) {
-		var told []string
+		var notified []string
 		var calls atomic.Int64
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "first", LeaseDurationSeconds: 15})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{HolderIdentity: "first", LeaseDurationSeconds: 15},
+		)
 		want := []string{"first"}
 		w.candidate("a", func(c *LeaderElectionConfig) {
 			c.Callbacks.OnNewLeader = func(identity string) {
-				time.Sleep(time.Duration(30-calls.Add(1)) * time.Minute) // a slow listener keeps nobody
-				told = append(told, identity)
+				time.Sleep(
+					time.Duration(30-calls.Add(1)) * time.Minute,
+				) // a slow listener delays nothing
+				notified = append(notified, identity)
 			}
 		}).runs()
 		for i := range 20 {
 			name := fmt.Sprintf("other%d", i)
-			w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: name, LeaseDurationSeconds: 15})
+			w.shelf.set(
+				&resourcelock.LeaderElectionRecord{HolderIdentity: name, LeaseDurationSeconds: 15},
+			)
 			want = append(want, name)
 			w.after(2 * time.Second)
 		}
 		w.after(24 * time.Hour)
-		assert.Equal(t, append(want, "a"), told)
+		assert.Equal(t, append(want, "a"), notified)
 		w.heard()
 	})
 }

@@ -99,7 +99,9 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 // Unless AbandonWork is set, Run returns after the work has returned.
 func (e *LeaderElector) Run(ctx context.Context) {
 	if err := e.run(ctx, e.config.Callbacks.OnStartedLeading); errors.Is(err, ErrRunning) {
-		klog.FromContext(ctx).Error(err, "Leader election not started", "lock", e.config.Lock.Describe())
+		klog.FromContext(ctx).Error(
+			err, "Leader election not started", "lock", e.config.Lock.Describe(),
+		)
 	}
 }
 
@@ -127,7 +129,9 @@ func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) err
 
 	// People search their logs for client-go's messages. The same ones are here, in begin and in
 	// note.
-	klog.FromContext(ctx).Info("Attempting to acquire leader lease...", "lock", e.config.Lock.Describe())
+	klog.FromContext(ctx).Info(
+		"Attempting to acquire leader lease...", "lock", e.config.Lock.Describe(),
+	)
 	for phase := Acquiring; phase != Idle; {
 		e.setPhase(phase)
 		t := e.step(ctx, phase)

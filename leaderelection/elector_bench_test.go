@@ -51,13 +51,19 @@ func (l *memoryLock) RecordEvent(string) {}
 func (l *memoryLock) Identity() string   { return "a" }
 func (l *memoryLock) Describe() string   { return "ns/lease" }
 
-// A thousand electors in one process, each of which renews every 5 ms. An operation is a renewal; what counts is how much of
-// the processor it takes.
+// A thousand electors in one process, each of which renews every 5 ms. An operation is a renewal;
+// what counts is how much of the processor it takes.
 func BenchmarkRenew(b *testing.B) {
 	for _, impl := range []string{"ours", "client-go"} {
 		b.Run("lock=memory/impl="+impl, func(b *testing.B) {
 			var renewed atomic.Int64
-			benchmarkRenewals(b, impl, 1000, &renewed, func(int) resourcelock.Interface { return &memoryLock{renewed: &renewed} })
+			benchmarkRenewals(
+				b,
+				impl,
+				1000,
+				&renewed,
+				func(int) resourcelock.Interface { return &memoryLock{renewed: &renewed} },
+			)
 		})
 	}
 	for _, impl := range []string{"ours", "client-go"} {
@@ -65,18 +71,36 @@ func BenchmarkRenew(b *testing.B) {
 			s := apitest.NewServer(apitest.Options{})
 			require.NoError(b, s.Start())
 			defer s.Close()
-			config := &rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+			config := &rest.Config{
+				Host:          s.URL,
+				Transport:     s.Transport(),
+				QPS:           -1,
+				ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+			}
 			client := kubernetes.NewForConfigOrDie(config).CoordinationV1()
 			var renewed atomic.Int64
 			benchmarkRenewals(b, impl, 100, &renewed, func(i int) resourcelock.Interface {
 				name := fmt.Sprintf("lock%d", i)
 				if impl == "ours" {
-					lock, err := resourcelock.New(resourcelock.LeasesResourceLock, "kube-system", name, nil, client.RESTClient(),
-						resourcelock.ResourceLockConfig{Identity: "a"})
+					lock, err := resourcelock.New(
+						resourcelock.LeasesResourceLock,
+						"kube-system",
+						name,
+						nil,
+						client.RESTClient(),
+						resourcelock.ResourceLockConfig{Identity: "a"},
+					)
 					require.NoError(b, err)
 					return countingLock{lock, &renewed}
 				}
-				lock, err := clientgolock.New(clientgolock.LeasesResourceLock, "kube-system", name, nil, client, clientgolock.ResourceLockConfig{Identity: "a"})
+				lock, err := clientgolock.New(
+					clientgolock.LeasesResourceLock,
+					"kube-system",
+					name,
+					nil,
+					client,
+					clientgolock.ResourceLockConfig{Identity: "a"},
+				)
 				require.NoError(b, err)
 				return countingLock{adapt.CoreLock(lock), &renewed}
 			})
@@ -98,7 +122,13 @@ func (l countingLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	return err
 }
 
-func benchmarkRenewals(b *testing.B, impl string, electors int, renewed *atomic.Int64, newLock func(i int) resourcelock.Interface) {
+func benchmarkRenewals(
+	b *testing.B,
+	impl string,
+	electors int,
+	renewed *atomic.Int64,
+	newLock func(i int) resourcelock.Interface,
+) {
 	ctx, cancel := context.WithCancel(quiet())
 	var running, leading sync.WaitGroup
 	leading.Add(electors)
@@ -119,8 +149,12 @@ func benchmarkRenewals(b *testing.B, impl string, electors int, renewed *atomic.
 			run = e.Run
 		} else {
 			e, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-				Lock: adapt.Lock(lock), LeaseDuration: lease, RenewDeadline: deadline, RetryPeriod: retry,
-				Callbacks: clientgo.LeaderCallbacks{OnStartedLeading: work, OnStoppedLeading: func() {}},
+				Lock: adapt.Lock(
+					lock,
+				), LeaseDuration: lease, RenewDeadline: deadline, RetryPeriod: retry,
+				Callbacks: clientgo.LeaderCallbacks{
+					OnStartedLeading: work, OnStoppedLeading: func() {},
+				},
 			})
 			require.NoError(b, err)
 			run = e.Run

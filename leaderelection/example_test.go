@@ -24,7 +24,11 @@ func cluster() (*rest.Config, func()) {
 	if err := server.Start(); err != nil {
 		panic(err)
 	}
-	return &rest.Config{Host: server.URL, Transport: server.Transport(), ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, server.Close
+	return &rest.Config{
+		Host:          server.URL,
+		Transport:     server.Transport(),
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	}, server.Close
 }
 
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
@@ -36,16 +40,23 @@ func ExampleRunOrDie() {
 	ctx, cancel := context.WithCancel(quiet())
 	id := "host-1_3f1c" // a host's name and something that no other process has
 
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system", "my-controller",
-		resourcelock.ResourceLockConfig{Identity: id}, config, 15*time.Second)
+	lock, err := resourcelock.NewFromKubeconfig(
+		resourcelock.LeasesResourceLock,
+		"kube-system",
+		"my-controller",
+		resourcelock.ResourceLockConfig{Identity: id},
+		config,
+		15*time.Second,
+	)
 	if err != nil {
 		panic(err)
 	}
 	newLeader := make(chan string, 1)
 	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-		Lock:            lock,
-		LeaseDuration:   60 * time.Second, // others wait that long for a sign of life
-		RenewDeadline:   15 * time.Second, // the leader gives up when it could not give one for that long
+		Lock:          lock,
+		LeaseDuration: 60 * time.Second, // others wait that long for a sign of life
+		// the leader gives up when it could not give one for that long
+		RenewDeadline:   15 * time.Second,
 		RetryPeriod:     5 * time.Second,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -69,12 +80,13 @@ func ExampleRunOrDie() {
 	// new leader elected: host-1_3f1c
 }
 
-// All kinds of locks are used alike. They differ in what they keep the record on.
+// All kinds of locks are used in the same way. They differ in what they keep the record on.
 func ExampleLeaderElector_Run() {
 	config, stop := cluster()
 	defer stop()
 	for _, kind := range []string{
-		resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock, resourcelock.LeasesResourceLock,
+		resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock,
+		resourcelock.LeasesResourceLock,
 		resourcelock.EndpointsLeasesResourceLock, resourcelock.ConfigMapsLeasesResourceLock,
 	} {
 		lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "by-"+kind,
@@ -84,7 +96,8 @@ func ExampleLeaderElector_Run() {
 		}
 		ctx, cancel := context.WithCancel(quiet())
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+			RetryPeriod: 2 * time.Second,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(ctx context.Context) { cancel() },
 				OnStoppedLeading: func() {},
@@ -110,9 +123,10 @@ func ExampleLeaderElector_Run() {
 
 const tokenAnnotation = "example.com/fencing-token"
 
-// save writes data into a ConfigMap that only leaders write. A leader that was paused may be one no longer without knowing.
-// Its write is refused here if a later one has left its token in the object, and by the server if a later one writes between
-// the read and the update: the version that was read is an old one then.
+// save writes data into a ConfigMap that only leaders write. A leader that was paused may be one no
+// longer without knowing. Its write is refused here if a later one has left its token in the
+// object, and by the server if a later one writes between the read and the update: the version that
+// was read is an old one then.
 func save(ctx context.Context, client kubernetes.Interface, data string) error {
 	token, ok := leaderelection.FencingTokenFromContext(ctx)
 	if !ok {
@@ -123,7 +137,10 @@ func save(ctx context.Context, client kubernetes.Interface, data string) error {
 	if err != nil {
 		return err
 	}
-	if last, err := leaderelection.ParseFencingToken(state.Annotations[tokenAnnotation]); err == nil && token.Before(last) {
+	if last, err := leaderelection.ParseFencingToken(
+		state.Annotations[tokenAnnotation],
+	); err == nil &&
+		token.Before(last) {
 		return fmt.Errorf("save %q: a later leader has written", data)
 	}
 	metav1.SetMetaDataAnnotation(&state.ObjectMeta, tokenAnnotation, token.String())
@@ -138,20 +155,29 @@ func ExampleFencingTokenFromContext() {
 	defer stop()
 	client := kubernetes.NewForConfigOrDie(config)
 	state := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "state"}}
-	if _, err := client.CoreV1().ConfigMaps("default").Create(quiet(), state, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps("default").Create(
+		quiet(), state, metav1.CreateOptions{},
+	); err != nil {
 		panic(err)
 	}
 
 	for _, id := range []string{"first", "second"} {
-		lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system", "my-controller",
-			resourcelock.ResourceLockConfig{Identity: id}, config, 10*time.Second)
+		lock, err := resourcelock.NewFromKubeconfig(
+			resourcelock.LeasesResourceLock,
+			"kube-system",
+			"my-controller",
+			resourcelock.ResourceLockConfig{Identity: id},
+			config,
+			10*time.Second,
+		)
 		if err != nil {
 			panic(err)
 		}
 		ctx, cancel := context.WithCancel(quiet())
 		var led context.Context
 		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+			RetryPeriod:     2 * time.Second,
 			ReleaseOnCancel: true,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(ctx context.Context) {

@@ -60,7 +60,9 @@ func ParseFencingToken(s string) (FencingToken, error) {
 	transitions, uid, ok := strings.Cut(s, ".")
 	n, err := strconv.Atoi(transitions)
 	if !ok || err != nil || n < 0 {
-		return FencingToken{}, fmt.Errorf("parse fencing token %q: not of the form transitions.uid", s)
+		return FencingToken{}, fmt.Errorf(
+			"parse fencing token %q: not of the form transitions.uid", s,
+		)
 	}
 	return FencingToken{UID: types.UID(uid), Transitions: n}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// HealthzAdaptor is a health check that fails if a leader's work goes on after its lease has
+// HealthzAdaptor is a health check that fails if a leader's work continues after its lease has
 // expired, for instance because it hangs. It can be served before there is an elector.
 //
 // Source: tools/leaderelection/healthzadaptor.go HealthzAdaptor

@@ -21,23 +21,63 @@ import (
 // What is refused, with client-go's words, and what client-go refuses too.
 func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 	bad := map[string]func(*LeaderElectionConfig){
-		"leaseDuration must be greater than renewDeadline":            func(c *LeaderElectionConfig) { c.LeaseDuration = c.RenewDeadline },
-		"renewDeadline must be greater than retryPeriod*JitterFactor": func(c *LeaderElectionConfig) { c.RenewDeadline = 2400 * time.Millisecond },
-		"leaseDuration must be greater than zero":                     func(c *LeaderElectionConfig) { c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 0, -1, -5 },
-		"renewDeadline must be greater than zero":                     func(c *LeaderElectionConfig) { c.RenewDeadline, c.RetryPeriod = 0, -5 },
-		"retryPeriod must be greater than zero":                       func(c *LeaderElectionConfig) { c.RetryPeriod = 0 },
-		"OnStartedLeading callback must not be nil":                   func(c *LeaderElectionConfig) { c.Callbacks.OnStartedLeading = nil },
-		"OnStoppedLeading callback must not be nil":                   func(c *LeaderElectionConfig) { c.Callbacks.OnStoppedLeading = nil },
-		"Lock must not be nil.":                                       func(c *LeaderElectionConfig) { c.Lock = nil },
-		"Lock identity is empty":                                      func(c *LeaderElectionConfig) { c.Lock = &shelfLock{} },
-		"options Rejoin and AbandonWork exclude each other: two terms' work must not run at once": func(c *LeaderElectionConfig) {
+		"leaseDuration must be greater than renewDeadline": func(
+			c *LeaderElectionConfig,
+		) {
+			c.LeaseDuration = c.RenewDeadline
+		},
+		"renewDeadline must be greater than retryPeriod*JitterFactor": func(
+			c *LeaderElectionConfig,
+		) {
+			c.RenewDeadline = 2400 * time.Millisecond
+		},
+		"leaseDuration must be greater than zero": func(
+			c *LeaderElectionConfig,
+		) {
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 0, -1, -5
+		},
+		"renewDeadline must be greater than zero": func(
+			c *LeaderElectionConfig,
+		) {
+			c.RenewDeadline, c.RetryPeriod = 0, -5
+		},
+		"retryPeriod must be greater than zero": func(
+			c *LeaderElectionConfig,
+		) {
+			c.RetryPeriod = 0
+		},
+		"OnStartedLeading callback must not be nil": func(
+			c *LeaderElectionConfig,
+		) {
+			c.Callbacks.OnStartedLeading = nil
+		},
+		"OnStoppedLeading callback must not be nil": func(
+			c *LeaderElectionConfig,
+		) {
+			c.Callbacks.OnStoppedLeading = nil
+		},
+		"Lock must not be nil.": func(
+			c *LeaderElectionConfig,
+		) {
+			c.Lock = nil
+		},
+		"Lock identity is empty": func(
+			c *LeaderElectionConfig,
+		) {
+			c.Lock = &shelfLock{}
+		},
+		"options Rejoin and AbandonWork exclude each other: " +
+			"two terms' work must not run at once": func(c *LeaderElectionConfig) {
 			c.Rejoin, c.AbandonWork = true, true
 		},
 	}
 	for want, spoil := range bad {
 		c := usual()
 		c.Lock = &shelfLock{identity: "a"}
-		c.Callbacks = LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}}
+		c.Callbacks = LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {},
+			OnStoppedLeading: func() {},
+		}
 		spoil(&c)
 		_, err := NewLeaderElector(c)
 		assert.EqualError(t, err, want)
@@ -46,8 +86,12 @@ func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 			continue
 		}
 		theirs := clientgo.LeaderElectionConfig{
-			LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline, RetryPeriod: c.RetryPeriod,
-			Callbacks: clientgo.LeaderCallbacks{OnStartedLeading: c.Callbacks.OnStartedLeading, OnStoppedLeading: c.Callbacks.OnStoppedLeading},
+			LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline,
+			RetryPeriod: c.RetryPeriod,
+			Callbacks: clientgo.LeaderCallbacks{
+				OnStartedLeading: c.Callbacks.OnStartedLeading,
+				OnStoppedLeading: c.Callbacks.OnStoppedLeading,
+			},
 		}
 		if c.Lock != nil {
 			theirs.Lock = adapt.Lock(c.Lock)
@@ -83,13 +127,16 @@ func TestRun_Twice(t *testing.T) {
 	})
 }
 
-// A record that nobody can read belongs to nobody we could ask: it is left alone, and reported.
+// A record that cannot be read has no known holder: it is left unchanged, and reported.
 func TestRun_UnreadableRecordIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := &unreadable{shelfLock: &shelfLock{shelf: newShelf(t), identity: "a"}}
 		c := usual()
 		c.Lock = lock
-		c.Callbacks = LeaderCallbacks{OnStartedLeading: func(context.Context) { t.Error("leads") }, OnStoppedLeading: func() {}}
+		c.Callbacks = LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { t.Error("leads") },
+			OnStoppedLeading: func() {},
+		}
 		e, err := NewLeaderElector(c)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(quiet(), time.Hour)
@@ -158,11 +205,12 @@ func (panickyMetric) On(string)             {}
 func (panickyMetric) Off(string)            {}
 func (panickyMetric) Slack(string, float64) { panic("slack") }
 
-// The record's duration is what the holder chose. What is not a whole number of seconds is rounded up, never to 0, which would
-// be no lease.
+// The record's duration is what the holder chose. What is not a whole number of seconds is rounded
+// up, never to 0, which would be no lease.
 func TestLeaseSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]int{
-		time.Nanosecond: 1, 500 * time.Millisecond: 1, time.Second: 1, time.Second + 1: 2, 15 * time.Second: 15,
+		time.Nanosecond: 1, 500 * time.Millisecond: 1, time.Second: 1, time.Second + 1: 2,
+		15 * time.Second: 15,
 	} {
 		c := LeaderElectionConfig{LeaseDuration: d}
 		assert.Equal(t, want, c.leaseSeconds(), "%v", d)
@@ -189,8 +237,8 @@ func TestHealthzAdaptor(t *testing.T) {
 	})
 }
 
-// The lease is lost because another has taken it, and the work does not return. That is as bad. With
-// AbandonWork, as in client-go, it is no concern of the check.
+// The lease is lost because another has taken it, and the work does not return. That is as bad.
+// With AbandonWork, as in client-go, it is no concern of the check.
 func TestHealthzAdaptor_LostToAnother(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", abandoning).works(-1).runs()

@@ -38,7 +38,9 @@ func TestLead_Lost(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a")
 		ended := make(chan error, 1)
-		go func() { ended <- a.Lead(quiet(), a.counted(func(ctx context.Context) { <-ctx.Done() })) }()
+		go func() {
+			ended <- a.Lead(quiet(), a.counted(func(ctx context.Context) { <-ctx.Done() }))
+		}()
 		w.after(time.Second)
 		a.lock.setWeather(weather{fails: true})
 		w.after(time.Minute)

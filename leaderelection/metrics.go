@@ -4,7 +4,7 @@ package leaderelection
 
 import "time"
 
-// LeaderMetric is told whether an elector leads. name is LeaderElectionConfig.Name.
+// LeaderMetric records whether an elector leads. name is LeaderElectionConfig.Name.
 //
 // Source: tools/leaderelection/metrics.go LeaderMetric
 type LeaderMetric interface {
@@ -15,7 +15,7 @@ type LeaderMetric interface {
 	SlowpathExercised(name string)
 }
 
-// SlackMetric is a LeaderMetric that is also told how close renewals are.
+// SlackMetric is a LeaderMetric that also records how close renewals are to the loss of the lease.
 type SlackMetric interface {
 	// Slack is called at each renewal with the seconds that were left before the lease would have
 	// been lost.

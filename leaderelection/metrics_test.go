@@ -12,22 +12,22 @@ import (
 	clientgo "k8s.io/client-go/tools/leaderelection"
 )
 
-// metric writes down what it is told.
+// metric records its calls.
 type metric struct {
 	mu    sync.Mutex
-	told  []string
+	calls []string
 	slack []float64
 }
 
-func (m *metric) tell(what, name string) {
+func (m *metric) note(what, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = append(m.told, what+" "+name)
+	m.calls = append(m.calls, what+" "+name)
 }
 
-func (m *metric) On(name string)                { m.tell("on", name) }
-func (m *metric) Off(name string)               { m.tell("off", name) }
-func (m *metric) SlowpathExercised(name string) { m.tell("slow path", name) }
+func (m *metric) On(name string)                { m.note("on", name) }
+func (m *metric) Off(name string)               { m.note("off", name) }
+func (m *metric) SlowpathExercised(name string) { m.note("slow path", name) }
 
 func (m *metric) Slack(_ string, seconds float64) {
 	m.mu.Lock()
@@ -44,9 +44,9 @@ func (m *metric) taken() []float64 {
 func (m *metric) heard() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told := m.told
-	m.told = nil
-	return told
+	calls := m.calls
+	m.calls = nil
+	return calls
 }
 
 // What client-go's provider makes is a LeaderMetric.
@@ -56,7 +56,12 @@ func TestMetrics(t *testing.T) {
 	story(t, func(w *world) {
 		m := &metric{}
 		a := w.candidate("a", func(c *LeaderElectionConfig) { c.Metrics = m })
-		assert.Equal(t, []string{"off lease"}, m.heard(), "the series exists before there is a leader")
+		assert.Equal(
+			t,
+			[]string{"off lease"},
+			m.heard(),
+			"the series exists before there is a leader",
+		)
 		a.runs()
 		assert.Equal(t, []string{"on lease"}, m.heard())
 		w.after(3 * time.Second)
@@ -92,7 +97,12 @@ func TestEvents(t *testing.T) {
 		w.after(time.Second)
 		a.stop()
 		got := w.heard()
-		want := []string{"0s event: a became leader", "0s a started", "1s event: a stopped leading", "1s a stopped"}
+		want := []string{
+			"0s event: a became leader",
+			"0s a started",
+			"1s event: a stopped leading",
+			"1s a stopped",
+		}
 		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(got))
 	})
 }
@@ -146,8 +156,11 @@ func TestObserve(t *testing.T) {
 		a.stop()
 		w.after(2 * time.Second)
 		assert.ElementsMatch(t, []string{"0s acquiring -> leading", "0s a started",
-			"12s leading -> stopping", "12s a stopped", "13s a finished its work", "13s stopping -> acquiring",
+			"12s leading -> stopping", "12s a stopped", "13s a finished its work",
+			"13s stopping -> acquiring",
 			"21s acquiring -> leading", "21s a started",
-			"23s leading -> finishing", "24s a finished its work", "24s finishing -> releasing", "24s a stopped", "24s releasing -> idle"}, w.heard())
+			"23s leading -> finishing", "24s a finished its work", "24s finishing -> releasing",
+			"24s a stopped",
+			"24s releasing -> idle"}, w.heard())
 	})
 }

@@ -9,12 +9,15 @@ type Phase string
 
 // The phases.
 const (
-	Idle      Phase = "idle"      // not running
-	Acquiring Phase = "acquiring" // a candidate: waits until the lease is free, and tries to take it
+	Idle Phase = "idle" // not running
+	// a candidate: waits until the lease is free, and tries to take it
+	Acquiring Phase = "acquiring"
 	Leading   Phase = "leading"   // holds and renews the lease while OnStartedLeading works
 	Finishing Phase = "finishing" // was stopped: renews the lease until the work has returned
-	Releasing Phase = "releasing" // the work has returned; the lease is released if ReleaseOnCancel is set
-	Stopping  Phase = "stopping"  // has lost the lease: calls OnStoppedLeading, then waits for the work
+	// the work has returned; the lease is released if ReleaseOnCancel is set
+	Releasing Phase = "releasing"
+	// has lost the lease: calls OnStoppedLeading, then waits for the work
+	Stopping Phase = "stopping"
 )
 
 // Transition is one decision of the state machine.

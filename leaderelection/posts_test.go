@@ -24,7 +24,8 @@ import (
 )
 
 var fiveKinds = []string{
-	resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock, resourcelock.LeasesResourceLock,
+	resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock,
+	resourcelock.LeasesResourceLock,
 	resourcelock.EndpointsLeasesResourceLock, resourcelock.ConfigMapsLeasesResourceLock,
 }
 
@@ -34,7 +35,8 @@ type program struct {
 	s *apitest.Server
 }
 
-// onServer runs a test with an API server and programs. The bubble's rest clients have no connection left when it ends.
+// onServer runs a test with an API server and programs. The bubble's rest clients have no
+// connection left when it ends.
 func onServer(t *testing.T, play func(p *program)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := apitest.NewServer(apitest.Options{})
@@ -46,12 +48,22 @@ func onServer(t *testing.T, play func(p *program)) {
 }
 
 func (p *program) config() *rest.Config {
-	return &rest.Config{Host: p.s.URL, Transport: p.s.Transport(), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	return &rest.Config{
+		Host:          p.s.URL,
+		Transport:     p.s.Transport(),
+		QPS:           -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	}
 }
 
 // Eventf makes the program an EventRecorder.
 func (p *program) Eventf(obj runtime.Object, _, reason, message string, args ...any) {
-	p.say("event on a %s: %s: %s", obj.GetObjectKind().GroupVersionKind().Kind, reason, fmt.Sprintf(message, args...))
+	p.say(
+		"event on a %s: %s: %s",
+		obj.GetObjectKind().GroupVersionKind().Kind,
+		reason,
+		fmt.Sprintf(message, args...),
+	)
 }
 
 // runOrDie starts a program, and returns what kills it.
@@ -63,7 +75,8 @@ func (p *program) runOrDie(id, kind string) (kill func()) {
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		RunOrDie(ctx, LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 60 * time.Second, RenewDeadline: 15 * time.Second, RetryPeriod: 5 * time.Second,
+			Lock: lock, LeaseDuration: 60 * time.Second, RenewDeadline: 15 * time.Second,
+			RetryPeriod: 5 * time.Second,
 			Callbacks: LeaderCallbacks{
 				OnStartedLeading: func(ctx context.Context) {
 					p.say("%s runs", id)
@@ -95,8 +108,9 @@ func (p *program) log() []string {
 	return log
 }
 
-// The post from its beginning to its end, with each of its locks: the first creates the lock and is the leader; it refreshes
-// the lock; the other compares, waits, and takes over when the lease is over.
+// The post from its beginning to its end, with each of its locks: the first creates the lock and is
+// the leader; it refreshes the lock; the other compares, waits, and takes over when the lease is
+// over.
 func TestPost_OneLeaderAndItsFollower(t *testing.T) {
 	for _, kind := range fiveKinds {
 		t.Run(kind, func(t *testing.T) {
@@ -113,10 +127,11 @@ func TestPost_OneLeaderAndItsFollower(t *testing.T) {
 				assert.Empty(t, p.log(), "one renews, two waits")
 				updates := len(p.s.Requests(apitest.Match{Verb: "update"}))
 				objects := 1
-				if kind == resourcelock.EndpointsLeasesResourceLock || kind == resourcelock.ConfigMapsLeasesResourceLock {
+				if kind == resourcelock.EndpointsLeasesResourceLock ||
+					kind == resourcelock.ConfigMapsLeasesResourceLock {
 					objects = 2
 				}
-				assert.Equal(t, 12*objects, updates, "every 5 s, and nobody else writes")
+				assert.Equal(t, 12*objects, updates, "every 5 s, and no other candidate writes")
 
 				killed := time.Since(p.start)
 				killOne()
@@ -150,19 +165,33 @@ func TestPost_MultiLockWritesThePrimaryFirst(t *testing.T) {
 		for _, r := range p.s.Requests(apitest.Match{}) {
 			got = append(got, r.Verb+" "+r.Resource)
 		}
-		assert.Equal(t, []string{"get endpoints", "create endpoints", "create leases", "update endpoints", "update leases"}, got)
+		assert.Equal(
+			t,
+			[]string{
+				"get endpoints",
+				"create endpoints",
+				"create leases",
+				"update endpoints",
+				"update leases",
+			},
+			got,
+		)
 		kill()
 		p.log()
 	})
 }
 
-// Several take the lease at the same moment: the server takes the first write, and answers the others with a conflict.
+// Several take the lease at the same moment: the server takes the first write, and answers the
+// others with a conflict.
 func TestPost_ResourceVersionDecides(t *testing.T) {
 	onServer(t, func(p *program) {
 		p.runOrDie("gone", resourcelock.LeasesResourceLock)()
 		var kills []func()
 		for i := range 5 {
-			kills = append(kills, p.runOrDie(fmt.Sprintf("p%d", i), resourcelock.LeasesResourceLock))
+			kills = append(
+				kills,
+				p.runOrDie(fmt.Sprintf("p%d", i), resourcelock.LeasesResourceLock),
+			)
 		}
 		p.log()
 		p.s.ForgetRequests()
@@ -180,10 +209,13 @@ func TestPost_ResourceVersionDecides(t *testing.T) {
 	})
 }
 
-// A cluster moves from the old lock to the new one, a process at a time, in the order that the two-lock kinds are made for:
-// old to both, both to new. There is one leader at every moment, though old and new ones never look at the same object.
+// A cluster moves from the old lock to the new one, a process at a time, in the order that the
+// two-lock kinds are made for: old to both, both to new. There is one leader at every moment,
+// though old and new ones never look at the same object.
 func TestPost_MigrationFromEndpointsToLeases(t *testing.T) {
-	for _, old := range []string{resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock} {
+	for _, old := range []string{
+		resourcelock.EndpointsResourceLock, resourcelock.ConfigMapsResourceLock,
+	} {
 		t.Run(old, func(t *testing.T) {
 			onServer(t, func(p *program) {
 				var mu sync.Mutex
@@ -196,16 +228,19 @@ func TestPost_MigrationFromEndpointsToLeases(t *testing.T) {
 					var ended sync.WaitGroup
 					c := usual()
 					c.Lock, c.Rejoin = lock, true
-					c.Callbacks = LeaderCallbacks{OnStoppedLeading: func() {}, OnStartedLeading: func(ctx context.Context) {
-						mu.Lock()
-						working[id] = true
-						assert.Len(t, working, 1, "%v", working)
-						mu.Unlock()
-						<-ctx.Done()
-						mu.Lock()
-						delete(working, id)
-						mu.Unlock()
-					}}
+					c.Callbacks = LeaderCallbacks{
+						OnStoppedLeading: func() {},
+						OnStartedLeading: func(ctx context.Context) {
+							mu.Lock()
+							working[id] = true
+							assert.Len(t, working, 1, "%v", working)
+							mu.Unlock()
+							<-ctx.Done()
+							mu.Lock()
+							delete(working, id)
+							mu.Unlock()
+						},
+					}
 					ended.Go(func() { RunOrDie(ctx, c) })
 					return func() {
 						cancel()
@@ -241,7 +276,8 @@ func TestPost_RunOrDieAgain(t *testing.T) {
 	onServer(t, func(p *program) {
 		kill := p.runOrDie("one", resourcelock.LeasesResourceLock)
 		time.Sleep(time.Second)
-		heal := p.s.Faults().Fail(0, apitest.Match{}, apierrors.NewInternalError(errors.New("down")))
+		heal := p.s.Faults().
+			Fail(0, apitest.Match{}, apierrors.NewInternalError(errors.New("down")))
 		time.Sleep(30 * time.Second)
 		assert.Contains(t, p.log(), "20s leader lost: one")
 		heal()

@@ -14,8 +14,9 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// kubernetes/kubernetes#80954, #88925, #91966: a released lease is one that API validation accepts: it has a duration above 0
-// and its times. The transitions stay, so that the next holder's number is higher.
+// kubernetes/kubernetes#80954, #88925, #91966: a released lease is one that API validation accepts:
+// it has a duration above 0 and its times. The transitions stay, so that the next holder's number
+// is higher.
 func TestRegress80954_ReleasedRecordIsValid(t *testing.T) {
 	stories(t, func(w *world) {
 		w.shelf.set(&resourcelock.LeaderElectionRecord{LeaderTransitions: 6})
@@ -28,7 +29,11 @@ func TestRegress80954_ReleasedRecordIsValid(t *testing.T) {
 		assert.Equal(t, now.UnixMicro(), got.RenewTime.UnixMicro())
 		assert.Equal(t, now.UnixMicro(), got.AcquireTime.UnixMicro())
 		got.RenewTime, got.AcquireTime = metav1.Time{}, metav1.Time{}
-		assert.Equal(t, resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1, LeaderTransitions: 7}, got)
+		assert.Equal(
+			t,
+			resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1, LeaderTransitions: 7},
+			got,
+		)
 		w.heard()
 	})
 }
@@ -48,8 +53,8 @@ func TestRegress124588_ReleaseIsBounded(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#132849, #137988: the server has done a renewal whose answer was cancelled, so that the version known is
-// an old one. The lease is released all the same.
+// kubernetes/kubernetes#132849, #137988: the server has done a renewal whose answer was cancelled,
+// so that the version known is an old one. The lease is released all the same.
 func TestRegress132849_ReleaseAfterACancelledRenewal(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -64,7 +69,8 @@ func TestRegress132849_ReleaseAfterACancelledRenewal(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#137988: somebody changes the object between the read and the write of a release. It is tried again.
+// kubernetes/kubernetes#137988: another client changes the object between the read and the write of
+// a release. It is tried again.
 func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -73,7 +79,7 @@ func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
 		a.stop()
 		w.after(500 * time.Millisecond)
 		record := w.shelf.get()
-		w.shelf.set(&record) // somebody labels the lease
+		w.shelf.set(&record) // another client labels the lease
 		w.after(3 * time.Second)
 		w.holder("")
 		assert.True(t, a.returned())
@@ -84,9 +90,13 @@ func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
 // kubernetes/kubernetes#114872: the duration in the record counts, not the candidate's own.
 func TestRegress114872_TheHoldersDurationCounts(t *testing.T) {
 	stories(t, func(w *world) {
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "gone", LeaseDurationSeconds: 60})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{HolderIdentity: "gone", LeaseDurationSeconds: 60},
+		)
 		w.candidate("a", func(c *LeaderElectionConfig) {
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 5*time.Second, 4*time.Second, time.Second
+			c.LeaseDuration = 5 * time.Second
+			c.RenewDeadline = 4 * time.Second
+			c.RetryPeriod = time.Second
 		}).runs()
 		w.after(59 * time.Second)
 		w.saw()
@@ -95,7 +105,8 @@ func TestRegress114872_TheHoldersDurationCounts(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#122069: a leader renews by updates alone. A conflict costs one read and one more update.
+// kubernetes/kubernetes#122069: a leader renews by updates alone. A conflict costs one read and one
+// more update.
 func TestRegress122069_RenewalIsOneRequest(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a").runs()
@@ -106,7 +117,7 @@ func TestRegress122069_RenewalIsOneRequest(t *testing.T) {
 		assert.Equal(t, updates+10, w.shelf.count("update"))
 
 		record := w.shelf.get()
-		w.shelf.set(&record) // somebody labels the lease
+		w.shelf.set(&record) // another client labels the lease
 		w.after(2 * time.Second)
 		assert.Equal(t, gets+1, w.shelf.count("get"))
 		assert.Equal(t, updates+12, w.shelf.count("update"))
@@ -141,11 +152,14 @@ func TestRegress65667_NoHotLoop(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#97419, #136068: everything that may be asked may be asked while the lease is renewed (with -race).
+// kubernetes/kubernetes#97419, #136068: everything that may be asked may be asked while the lease
+// is renewed (with -race).
 func TestRegress97419_AskingWhileRenewing(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining, releasing, func(c *LeaderElectionConfig) {
-			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 20*time.Millisecond, 10*time.Millisecond, time.Millisecond
+			c.LeaseDuration = 20 * time.Millisecond
+			c.RenewDeadline = 10 * time.Millisecond
+			c.RetryPeriod = time.Millisecond
 		}).runs()
 		var askers sync.WaitGroup
 		for range 4 {
@@ -176,7 +190,10 @@ func TestRegress97419_AskingWhileRenewing(t *testing.T) {
 // kubernetes/kubernetes#118054, #64218: no identity, or no time, is refused at construction.
 func TestRegress118054_EmptyIdentityIsRefused(t *testing.T) {
 	c := usual()
-	c.Callbacks = LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}}
+	c.Callbacks = LeaderCallbacks{
+		OnStartedLeading: func(context.Context) {},
+		OnStoppedLeading: func() {},
+	}
 	c.Lock = &shelfLock{}
 	_, err := NewLeaderElector(c)
 	assert.EqualError(t, err, "Lock identity is empty")
@@ -207,11 +224,13 @@ func TestRegressAc40ba329_StoppedLeadingIsRecorded(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#127743: what client-go says of OnStoppedLeading, that it is called by who never led too, is what
-// AlwaysStopped does.
+// kubernetes/kubernetes#127743: what client-go says of OnStoppedLeading, that it is called by who
+// never led too, is what AlwaysStopped does.
 func TestRegress127743_StoppedWithoutStarted(t *testing.T) {
 	stories(t, func(w *world) {
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 3600})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 3600},
+		)
 		a := w.candidate("a", always).runs()
 		w.after(time.Second)
 		a.stop()
@@ -219,7 +238,7 @@ func TestRegress127743_StoppedWithoutStarted(t *testing.T) {
 	})
 }
 
-// client-go commit 8a32b4087: a leader that is told to end makes no further try.
+// client-go commit 8a32b4087: a leader that is asked to end makes no further try.
 func TestRegress8a32b4087_NoTryAfterCancel(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a").runs()

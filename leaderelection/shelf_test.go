@@ -31,9 +31,10 @@ type shelf struct {
 	version int                                // of the object
 	made    int                                // how often it was created
 	written time.Time
-	lawless bool           // E1 is not checked
-	early   float64        // what part of its duration earlier a candidate with a fast clock may take it
-	calls   map[string]int // by operation, those that reached the server
+	lawless bool // E1 is not checked
+	// what part of its duration earlier a candidate with a fast clock may take it
+	early float64
+	calls map[string]int // by operation, those that reached the server
 }
 
 func newShelf(t testing.TB) *shelf { return &shelf{t: t, calls: map[string]int{}} }
@@ -43,7 +44,7 @@ func (s *shelf) put(record *resourcelock.LeaderElectionRecord) {
 	s.version++
 }
 
-// set writes the record as somebody who is not in the election; nil deletes it.
+// set writes the record as a client outside of the election; nil deletes it.
 func (s *shelf) set(record *resourcelock.LeaderElectionRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +76,14 @@ func (s *shelf) checkWriteLocked(by string) {
 		return
 	}
 	wait := time.Duration((1 - s.early) * float64(old.LeaseDurationSeconds) * float64(time.Second))
-	assert.GreaterOrEqual(s.t, time.Since(s.written), wait, "E1: %s overwrites the lease of %s", by, old.HolderIdentity)
+	assert.GreaterOrEqual(
+		s.t,
+		time.Since(s.written),
+		wait,
+		"E1: %s overwrites the lease of %s",
+		by,
+		old.HolderIdentity,
+	)
 }
 
 // weather is what becomes of a candidate's requests.
@@ -88,7 +96,8 @@ type weather struct {
 	back  time.Duration
 }
 
-// parseWeather reads ok, fails, hangs, loses, there=5s or back=5s, for one operation alone with update: in front.
+// parseWeather reads ok, fails, hangs, loses, there=5s or back=5s, for one operation alone with
+// update: in front.
 func parseWeather(t testing.TB, s string) (w weather) {
 	if op, rest, ok := strings.Cut(s, ":"); ok {
 		w.op, s = op, rest
@@ -170,7 +179,9 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	return err
 }
 
-func (l *shelfLock) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
+func (l *shelfLock) Get(
+	ctx context.Context,
+) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
 	version, made := 0, 0
 	err = l.do(ctx, "get", func() error {
 		if l.shelf.record == nil {
@@ -215,7 +226,11 @@ func (l *shelfLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 		case l.shelf.record == nil:
 			return apierrors.NewNotFound(leases, "lease")
 		case l.shelf.version != known:
-			return apierrors.NewConflict(leases, "lease", fmt.Errorf("version %d, not %d", l.shelf.version, known))
+			return apierrors.NewConflict(
+				leases,
+				"lease",
+				fmt.Errorf("version %d, not %d", l.shelf.version, known),
+			)
 		}
 		l.shelf.checkWriteLocked(l.identity)
 		l.shelf.put(&record)

@@ -21,7 +21,8 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// ledger is what leaders write to: it takes note of the newest token and refuses none, so that the test sees an old one.
+// ledger is what leaders write to: it takes note of the newest token and refuses none, so that the
+// test sees an old one.
 type ledger struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -30,11 +31,20 @@ type ledger struct {
 	writes int
 }
 
-// write is law L-A as whoever is written to sees it: after a write of one leader there is none of an earlier one.
+// write is law L-A as the receiver of the writes sees it: after a write of one leader there is none
+// of an earlier one.
 func (l *ledger) write(by string, token FencingToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	assert.False(l.t, token.Before(l.newest), "L-A: %s writes with %s after %s did with %s", by, token, l.by, l.newest)
+	assert.False(
+		l.t,
+		token.Before(l.newest),
+		"L-A: %s writes with %s after %s did with %s",
+		by,
+		token,
+		l.by,
+		l.newest,
+	)
 	if token == l.newest && l.writes > 0 {
 		assert.Equal(l.t, l.by, by, "L-A: two write with %s", token)
 	}
@@ -42,15 +52,17 @@ func (l *ledger) write(by string, token FencingToken) {
 	l.writes++
 }
 
-// In a simulation the durations leave room for clocks that run at different speeds: the fastest by a fifth.
+// In a simulation the durations leave room for clocks that run at different speeds: the fastest by
+// a fifth.
 const (
 	simLease    = 60 * time.Second
 	simDeadline = 40 * time.Second
 	simRetry    = 8 * time.Second
 )
 
-// simulated adds a candidate with a clock that runs so much faster than the server's that it takes a lease of 60 s to be over
-// after the given seconds. It rejoins, and its work writes to the ledger four times a second as long as it believes to lead.
+// simulated adds a candidate with a clock that runs so much faster than the server's that it takes
+// a lease of 60 s to be over after the given seconds. It rejoins, and its work writes to the ledger
+// four times a second as long as it believes to lead.
 func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand) *candidate {
 	var c *candidate
 	faster := float64(simLease/time.Second) / float64(seconds)
@@ -87,7 +99,8 @@ func (w *world) simulated(name string, seconds int, l *ledger, random *rand.Rand
 	return c
 }
 
-// fastLock shows a candidate with a fast clock the durations of the record as its clock will count them.
+// fastLock shows a candidate with a fast clock the durations of the record as its clock will count
+// them.
 type fastLock struct {
 	*shelfLock
 	seconds int
@@ -116,11 +129,12 @@ func (l fastLock) slow(record resourcelock.LeaderElectionRecord) resourcelock.Le
 	return record
 }
 
-// Five candidates, and everything that can go wrong does: processes are paused, die and come back; clocks run at different
-// speeds and are set; requests fail, hang, are slow on the way there or back, or lose their answers.
+// Five candidates, and everything that can go wrong does: processes are paused, die and come back;
+// clocks run at different speeds and are set; requests fail, hang, are slow on the way there or
+// back, or lose their answers.
 //
 //	L-A  at no moment two hold the lease and act, by their own clocks
-//	L-B  once all is well, somebody leads within a lease and a few tries
+//	L-B  once all is well, a candidate leads within a lease and a few tries
 func TestSimulation(t *testing.T) {
 	seeds := uint64(20)
 	for seed := range seeds {
@@ -181,7 +195,7 @@ func simulate(t *testing.T, random *rand.Rand) {
 	w.stepBy(simDeadline) // the last request of the bad times is over
 	for limit := time.Now().Add(simLease + 3*22*simRetry/10); w.leader() == nil; {
 		w.stepBy(time.Second)
-		require.True(t, time.Now().Before(limit), "L-B: nobody leads")
+		require.True(t, time.Now().Before(limit), "L-B: no candidate leads")
 	}
 	synctest.Wait()
 	l.mu.Lock()
@@ -217,7 +231,9 @@ func (w *world) leader() *candidate {
 
 // The same over an API server that fails at random: 429, 500, 503, cut and delayed answers.
 func TestSimulation_OverAnAPIServer(t *testing.T) {
-	for _, kind := range []string{resourcelock.LeasesResourceLock, resourcelock.EndpointsLeasesResourceLock} {
+	for _, kind := range []string{
+		resourcelock.LeasesResourceLock, resourcelock.EndpointsLeasesResourceLock,
+	} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprintf("%s/seed=%d", kind, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { simulateServer(t, kind, seed) })
@@ -238,18 +254,31 @@ func simulateServer(t *testing.T, kind string, seed uint64) {
 		name := fmt.Sprintf("p%d", i)
 		config := usual()
 		var err error
-		config.Lock, err = resourcelock.NewFromKubeconfig(kind, "kube-system", "lock", resourcelock.ResourceLockConfig{Identity: name},
-			&rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
-			config.RenewDeadline)
+		config.Lock, err = resourcelock.NewFromKubeconfig(
+			kind,
+			"kube-system",
+			"lock",
+			resourcelock.ResourceLockConfig{Identity: name},
+			&rest.Config{
+				Host:          s.URL,
+				Transport:     s.Transport(),
+				QPS:           -1,
+				ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+			},
+			config.RenewDeadline,
+		)
 		require.NoError(t, err)
 		config.Rejoin, config.ReleaseOnCancel = true, i == 0
-		config.Callbacks = LeaderCallbacks{OnStoppedLeading: func() {}, OnStartedLeading: func(ctx context.Context) {
-			for sleep(ctx, 250*time.Millisecond) {
-				if token, ok := FencingTokenFromContext(ctx); ok {
-					l.write(name, token)
+		config.Callbacks = LeaderCallbacks{
+			OnStoppedLeading: func() {},
+			OnStartedLeading: func(ctx context.Context) {
+				for sleep(ctx, 250*time.Millisecond) {
+					if token, ok := FencingTokenFromContext(ctx); ok {
+						l.write(name, token)
+					}
 				}
-			}
-		}}
+			},
+		}
 		elector, err := NewLeaderElector(config)
 		require.NoError(t, err)
 		electors = append(electors, elector)
@@ -263,7 +292,14 @@ func simulateServer(t *testing.T, kind string, seed uint64) {
 		}
 		return n
 	}
-	heal := s.Faults().Random(seed, apitest.Rates{ServerError: .3, Unavailable: .2, Drop: .2, TooManyRequests: .1, MaxDelay: 8 * time.Second})
+	heal := s.Faults().
+		Random(
+			seed,
+			apitest.Rates{
+				ServerError: .3, Unavailable: .2, Drop: .2, TooManyRequests: .1,
+				MaxDelay: 8 * time.Second,
+			},
+		)
 	for range 600 {
 		time.Sleep(time.Second)
 		synctest.Wait()

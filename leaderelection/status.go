@@ -78,7 +78,9 @@ func (e *LeaderElector) noteFailure(ctx context.Context, err error) {
 		logger.Error(err, "Attempt to acquire the leader lease failed, trying again")
 	default:
 		if left, ok := e.term.left(); ok {
-			logger.Error(err, "Attempt to renew the leader lease failed, still leading", "timeLeft", left)
+			logger.Error(
+				err, "Attempt to renew the leader lease failed, still leading", "timeLeft", left,
+			)
 		}
 	}
 }

@@ -36,12 +36,15 @@ func TestStory_TheFirstLeads(t *testing.T) {
 	})
 }
 
-// The log says who waits and who leads.
+// The log shows the waiting candidate and the leader.
 func TestStory_TheLogSaysWhoLeads(t *testing.T) {
 	stories(t, func(w *world) {
 		for _, name := range []string{"a", "b"} {
 			c := w.candidate(name)
-			c.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+			c.logger = ktesting.NewLogger(
+				ktesting.NopTL{},
+				ktesting.NewConfig(ktesting.BufferLogs(true)),
+			)
 			c.runs()
 			log := c.logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 			assert.Contains(t, log, "Attempting to acquire leader lease...")
@@ -54,7 +57,10 @@ func TestStory_TheLogSaysWhoLeads(t *testing.T) {
 func TestStory_TheLogSaysWhatFailed(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing)
-		a.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		a.logger = ktesting.NewLogger(
+			ktesting.NopTL{},
+			ktesting.NewConfig(ktesting.BufferLogs(true)),
+		)
 		seen := 0
 		logged := func(want ...string) {
 			t.Helper()
@@ -63,7 +69,13 @@ func TestStory_TheLogSaysWhatFailed(t *testing.T) {
 			log := a.logger.GetSink().(ktesting.Underlier).GetBuffer().Data()
 			for _, entry := range log[seen:] {
 				if entry.Verbosity == 0 {
-					got = append(got, strings.TrimSuffix(fmt.Sprint(entry.Message, " ", entry.ParameterKVList), " []"))
+					got = append(
+						got,
+						strings.TrimSuffix(
+							fmt.Sprint(entry.Message, " ", entry.ParameterKVList),
+							" []",
+						),
+					)
 				}
 			}
 			seen = len(log)
@@ -84,14 +96,18 @@ func TestStory_TheLogSaysWhatFailed(t *testing.T) {
 		logged()
 		a.api("hangs")
 		w.after(30 * time.Second)
-		logged("Failed to renew lease, stopped leading [reason leader election lost: lease was not renewed for 12s]",
-			"Failed to release lease, it will expire")
+		logged(
+			"Failed to renew lease, stopped leading [reason leader election lost: lease was "+
+				"not renewed for 12s]",
+			"Failed to release lease, it will expire",
+		)
 		w.heard()
 	})
 }
 
-// A leader that has died is not known to be dead: the others wait for a whole lease after its last renewal, which it made
-// at 10 s. They looked at 9.1 s and 11.1 s, so that they have seen it at 11.1 s.
+// A leader that has died is not known to be dead: the others wait for a whole lease after its last
+// renewal, which it made at 10 s. They looked at 9.1 s and 11.1 s, so that they have seen it at
+// 11.1 s.
 func TestStory_ADeadLeadersLeaseExpires(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -121,7 +137,7 @@ func TestStory_AReleasedLeaseIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// A lease that somebody has deleted is not released: the release would create it anew.
+// A lease that was deleted is not released: the release would create it anew.
 func TestStory_ALeaseThatIsGoneIsNotReleased(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -147,7 +163,8 @@ func TestStory_AnUnreleasedLeaseIsWaitedFor(t *testing.T) {
 	})
 }
 
-// New candidates that find the lease of one long gone have no idea how old it is, and wait for a whole lease.
+// New candidates that find the lease of one long gone have no idea how old it is, and wait for a
+// whole lease.
 func TestStory_ANewcomerWaitsForAWholeLease(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -161,7 +178,8 @@ func TestStory_ANewcomerWaitsForAWholeLease(t *testing.T) {
 	})
 }
 
-// Several see the lease expire, and all of them write; the server takes the first write, for the others' version is old.
+// Several see the lease expire, and all of them write; the server takes the first write, for the
+// others' version is old.
 func TestStory_OneOfManyWins(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -190,12 +208,14 @@ func TestStory_ALeaderThatCannotRenewStops(t *testing.T) {
 	})
 }
 
-// Everybody is told of each new leader, the leader too, in order.
+// Every candidate is notified of each new leader, the leader too, in order.
 func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 	story(t, func(w *world) {
 		hears := func(name string) func(*LeaderElectionConfig) {
 			return func(c *LeaderElectionConfig) {
-				c.Callbacks.OnNewLeader = func(identity string) { w.say("%s hears of %s", name, identity) }
+				c.Callbacks.OnNewLeader = func(identity string) {
+					w.say("%s hears of %s", name, identity)
+				}
 			}
 		}
 		a := w.candidate("a", releasing, hears("a")).runs()
@@ -211,8 +231,8 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 	})
 }
 
-// The lease is held while the work winds up, however long that takes, and goes on afterwards: nobody else can start before
-// the work has returned.
+// The lease is held while the work winds up, however long that takes, and goes on afterwards:
+// no other candidate can start before the work has returned.
 func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).works(40 * time.Second).runs()
@@ -233,7 +253,8 @@ func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
 	})
 }
 
-// If the lease is lost while the work winds up, OnStoppedLeading does not wait for it: it may be there to exit the process.
+// If the lease is lost while the work winds up, OnStoppedLeading does not wait for it: it may be
+// there to exit the process.
 func TestStory_LostWhileTheWorkWindsUp(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).works(40 * time.Second).runs()
@@ -246,7 +267,7 @@ func TestStory_LostWhileTheWorkWindsUp(t *testing.T) {
 	})
 }
 
-// OnStoppedLeading belongs to OnStartedLeading: who has not led is not told that he stopped.
+// OnStoppedLeading belongs to OnStartedLeading: a candidate that has not led gets no call.
 func TestStory_StoppedOnlyIfStarted(t *testing.T) {
 	story(t, func(w *world) {
 		w.candidate("a").runs()
@@ -305,9 +326,11 @@ func TestStory_RunAgain(t *testing.T) {
 	})
 }
 
-// A blip that is shorter than RenewDeadline is nobody's business.
+// A blip that is shorter than RenewDeadline has no effect.
 func TestStory_ABlipGoesUnnoticed(t *testing.T) {
-	for _, api := range []string{"fails", "hangs", "loses", "update:fails", "get:fails", "there=3s", "back=3s"} {
+	for _, api := range []string{
+		"fails", "hangs", "loses", "update:fails", "get:fails", "there=3s", "back=3s",
+	} {
 		t.Run(api, func(t *testing.T) {
 			stories(t, func(w *world) {
 				a := w.candidate("a").runs()
@@ -317,7 +340,8 @@ func TestStory_ABlipGoesUnnoticed(t *testing.T) {
 				w.after(4 * time.Second)
 				a.api("ok")
 				if api == "hangs" {
-					return // one request takes all there is: that is what the client's timeout is for
+					// one request takes all there is: that is what the client's timeout is for
+					return
 				}
 				w.after(time.Minute)
 				w.saw("0s a started")
@@ -326,8 +350,9 @@ func TestStory_ABlipGoesUnnoticed(t *testing.T) {
 	}
 }
 
-// A process that was paused for longer than its lease knows it as soon as it looks: nothing that asks first does anything
-// after the pause, and the lease that another one has taken meanwhile is left alone.
+// A process that was paused for longer than its lease knows it as soon as it looks: nothing that
+// asks first does anything after the pause, and the lease that another one has taken meanwhile is
+// left alone.
 func TestStory_APausedLeaderStopsAtOnce(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()
@@ -355,7 +380,8 @@ func TestStory_APausedLeaderStopsAtOnce(t *testing.T) {
 	})
 }
 
-// After a pause the lease is lost even if nobody else has taken it: somebody may have, for a while.
+// After a pause the lease is lost even if no other candidate has taken it: one may have, for a
+// while.
 func TestStory_APauseEndsTheTermThoughNobodyElseLed(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining).runs()
@@ -371,8 +397,8 @@ func TestStory_APauseEndsTheTermThoughNobodyElseLed(t *testing.T) {
 	})
 }
 
-// While a machine is suspended its monotonic clock stops, and so do its timers. A leader looks every
-// second how long that was.
+// While a machine is suspended its monotonic clock stops, and so do its timers. A leader looks
+// every second how long that was.
 func TestStory_ASuspendedLeaderStops(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -426,7 +452,10 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 				a.lock.events = func(string) { a.lock.after("event") }
 				a.runs()
 				if when == "event" {
-					want := []string{"0s a started with a context that is done: context canceled", "0s a stopped"}
+					want := []string{
+						"0s a started with a context that is done: context canceled",
+						"0s a stopped",
+					}
 					assert.ElementsMatch(t, want, w.heard())
 					return
 				}
@@ -472,7 +501,12 @@ func TestStory_TimeServersMaySetTheClock(t *testing.T) {
 			a := w.candidate("a", options...).runs()
 			w.after(500 * time.Millisecond)
 			b := w.candidate("b", options...).runs()
-			steps := []time.Duration{5 * time.Second, 16 * time.Second, -time.Hour, 1000 * time.Hour}
+			steps := []time.Duration{
+				5 * time.Second,
+				16 * time.Second,
+				-time.Hour,
+				1000 * time.Hour,
+			}
 			for _, d := range steps {
 				w.after(time.Second)
 				a.step(d)
@@ -523,7 +557,12 @@ func TestStory_SlackIsMeasured(t *testing.T) {
 		w.after(10 * time.Second)
 		assert.Equal(t, 10*time.Second, a.Status().Slack)
 		assert.Equal(t, 7*time.Second, a.Status().LeastSlack)
-		assert.Equal(t, []float64{10, 7, 7}, m.taken()[:3], "a renewal counts from when it was sent, so that the next has less time")
+		assert.Equal(
+			t,
+			[]float64{10, 7, 7},
+			m.taken()[:3],
+			"a renewal counts from when it was sent, so that the next has less time",
+		)
 		w.saw("0s a started")
 	})
 }
@@ -542,27 +581,37 @@ func TestStory_ARecreatedLeaseKeepsItsTerm(t *testing.T) {
 		assert.Equal(t, 7, w.shelf.get().LeaderTransitions)
 		assert.Equal(t, acquired, w.shelf.get().AcquireTime)
 		if ours(w) {
-			assert.Equal(t, FencingToken{UID: "uid2", Transitions: 7}, a.Status().Token, "the object is another")
+			assert.Equal(
+				t,
+				FencingToken{UID: "uid2", Transitions: 7},
+				a.Status().Token,
+				"the object is another",
+			)
 		}
 	})
 }
 
-// How long nobody leads, by how the last leader ended. Candidates look every 2 s to 4.4 s; here it is 2 s.
+// How long there is no leader, by how the last leader ended. Candidates look every 2 s to 4.4 s;
+// here it is 2 s.
 func TestStory_Timings(t *testing.T) {
 	for _, row := range []struct {
 		end     string // how the leader ends, one second after a renewal at 10 s
 		release bool
 		gap     time.Duration // from then until the next one starts
 	}{
-		{"stop", true, 1500 * time.Millisecond},   // at the next look, at 12.5 s
-		{"stop", false, 15500 * time.Millisecond}, // the last renewal was seen at 10.5 s: at the look after 25.5 s
+		{"stop", true, 1500 * time.Millisecond}, // at the next look, at 12.5 s
+		// the last renewal was seen at 10.5 s: at the look after 25.5 s
+		{"stop", false, 15500 * time.Millisecond},
 		{"crash", true, 15500 * time.Millisecond}, // as without release
 		{"partition", true, 15500 * time.Millisecond},
 		{"suspend", true, 15500 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%s release=%v", row.end, row.release), func(t *testing.T) {
 			story(t, func(w *world) {
-				a := w.candidate("a", func(c *LeaderElectionConfig) { c.ReleaseOnCancel = row.release }).runs()
+				a := w.candidate(
+					"a", func(c *LeaderElectionConfig) { c.ReleaseOnCancel = row.release },
+				).
+					runs()
 				time.Sleep(500 * time.Millisecond)
 				w.candidate("b").runs()
 				w.after(10500 * time.Millisecond)
@@ -592,7 +641,13 @@ func TestStory_Timings(t *testing.T) {
 // A lease that was released is as it was before there was a coordinator.
 func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 	stories(t, func(w *world) {
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15, Strategy: "OldestEmulationVersion"})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{
+				HolderIdentity:       "a",
+				LeaseDurationSeconds: 15,
+				Strategy:             "OldestEmulationVersion",
+			},
+		)
 		a := w.candidate("a", coordinated, releasing).runs()
 		w.after(5 * time.Second)
 		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy)
@@ -603,17 +658,25 @@ func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 	})
 }
 
-// A coordinated candidate makes no lease and takes none, whoever had it.
+// A coordinated candidate makes no lease and takes none, whatever its last holder.
 func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a", coordinated).runs()
 		w.after(time.Minute)
 		w.holder("(no lease)")
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 15})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 15},
+		)
 		w.after(time.Minute)
 		w.holder("b")
 		w.saw()
-		w.shelf.set(&resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15, Strategy: "OldestEmulationVersion"})
+		w.shelf.set(
+			&resourcelock.LeaderElectionRecord{
+				HolderIdentity:       "a",
+				LeaseDurationSeconds: 15,
+				Strategy:             "OldestEmulationVersion",
+			},
+		)
 		w.after(5 * time.Second)
 		assert.Len(t, w.heard(), 1)
 		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy, "it is kept")

@@ -11,8 +11,8 @@ import (
 	"example.com/informerstack/internal/termcontext"
 )
 
-// suspendCheckPeriod is how often a leader looks whether its machine was suspended. Timers do not
-// count that time.
+// suspendCheckPeriod is how often a leader checks whether its machine was suspended. Timers do not
+// count the time of a suspension.
 const suspendCheckPeriod = time.Second
 
 // term is one period of leading.
@@ -20,8 +20,8 @@ const suspendCheckPeriod = time.Second
 //	T1  it is valid while less than hold has passed since the newest renewal was sent; time in
 //	    which the process was stopped or the machine suspended counts
 //	T2  once it is over it stays over: it is not renewed then, whatever the server says
-//	T3  lasting, and each context made from it, is done before anything else shows that the term is
-//	    over
+//	T3  lasting, and each context made from it, is done before anything else shows that the term
+//	    is over
 //	T4  the holder of the lease's record was this candidate in every answer of the term
 //
 // Each query of a term reads the clocks, so that after a pause the answer is right before a timer
@@ -33,7 +33,7 @@ type term struct {
 	ctx     context.Context // of the work: done when it is asked to stop or the term is over
 	lasting context.Context // done when the term is over; ctx carries it
 	working context.Context // done when the work has returned
-	over    context.Context // what lasting is made of: its Err does not look at the clocks
+	over    context.Context // what lasting is made of: Err does not read the clocks
 	cancel  context.CancelCauseFunc
 
 	mu      sync.Mutex
@@ -44,7 +44,9 @@ type term struct {
 }
 
 // newTerm returns a term that w has won. A timer ends it when its time has passed.
-func newTerm(ctx context.Context, config *LeaderElectionConfig, now func() clockReading, w win) *term {
+func newTerm(
+	ctx context.Context, config *LeaderElectionConfig, now func() clockReading, w win,
+) *term {
 	t := &term{hold: config.hold(), now: now, renewed: w.sent, token: w.token}
 	over, endTerm := context.WithCancelCause(termcontext.Lasting(ctx))
 	led, stopWork := context.WithCancelCause(ctx)
@@ -148,8 +150,8 @@ func (t *term) endLocked(cause error) {
 	t.cancel(cause)
 }
 
-// termContext is a context that ends with a term or before it. Its Err looks at the clocks; that of
-// a context made from it does not.
+// termContext is a context that ends with a term or before it. Its Err reads the clocks; that of a
+// context made from it does not.
 type termContext struct {
 	context.Context
 	term *term

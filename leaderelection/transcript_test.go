@@ -15,8 +15,14 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// Where time depends on chance, as that between client-go's candidates' tries does, a transcript is ours alone.
-var oursAlone = map[string]bool{"candidates": true, "pause": true, "rejoin": true, "lostanswers": true}
+// Where time depends on chance, as that between client-go's candidates' tries does, a transcript is
+// ours alone.
+var oursAlone = map[string]bool{
+	"candidates":  true,
+	"pause":       true,
+	"rejoin":      true,
+	"lostanswers": true,
+}
 
 func TestTranscripts(t *testing.T) {
 	for _, file := range transcript.Glob(t, "../testdata/leaderelection/*.txt") {
@@ -35,7 +41,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// script is the world that a transcript's commands act on. After each command it prints what has happened.
+// script is the world that a transcript's commands act on. After each command it prints what has
+// happened.
 type script struct {
 	w     *world
 	named map[string]*candidate
@@ -79,12 +86,31 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 		if st.Token != (FencingToken{}) {
 			token = st.Token.String()
 		}
-		out = append(out, fmt.Sprintf("%s is %s, leader %q, token %s, slack %v, failures %d", cmd.Arg(0), st.Phase, st.Leader, token, st.Slack,
-			st.ConsecutiveFailures))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"%s is %s, leader %q, token %s, slack %v, failures %d",
+				cmd.Arg(0),
+				st.Phase,
+				st.Leader,
+				token,
+				st.Slack,
+				st.ConsecutiveFailures,
+			),
+		)
 	case "record":
 		r := s.w.shelf.get()
-		out = append(out, fmt.Sprintf("holder %q, %d s, acquired %v, renewed %v, transitions %d", r.HolderIdentity, r.LeaseDurationSeconds,
-			s.when(r.AcquireTime.Time), s.when(r.RenewTime.Time), r.LeaderTransitions))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"holder %q, %d s, acquired %v, renewed %v, transitions %d",
+				r.HolderIdentity,
+				r.LeaseDurationSeconds,
+				s.when(r.AcquireTime.Time),
+				s.when(r.RenewTime.Time),
+				r.LeaderTransitions,
+			),
+		)
 	default:
 		require.Fail(s.w.t, "unknown command", cmd.Line)
 	}
@@ -101,7 +127,8 @@ func (s *script) when(at time.Time) string {
 
 func (s *script) candidate(name string, options []string) {
 	known := map[string]func(*LeaderElectionConfig){
-		"release": releasing, "abandon": abandoning, "always": always, "rejoin": rejoining, "coordinated": coordinated,
+		"release": releasing, "abandon": abandoning, "always": always, "rejoin": rejoining,
+		"coordinated": coordinated,
 	}
 	var changes []func(*LeaderElectionConfig)
 	for _, option := range options {
@@ -128,7 +155,11 @@ func (s *script) somebody(does string) {
 	case "prefers":
 		record.PreferredHolder = "somebody"
 	case "coordinates":
-		record = resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15, Strategy: "OldestEmulationVersion"}
+		record = resourcelock.LeaderElectionRecord{
+			HolderIdentity:       "a",
+			LeaseDurationSeconds: 15,
+			Strategy:             "OldestEmulationVersion",
+		}
 	default:
 		require.Fail(s.w.t, "unknown", does)
 	}

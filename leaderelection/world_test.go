@@ -22,8 +22,8 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// world is a lease and its candidates in a synctest bubble. After each verb everything that can happen has happened, and the
-// laws hold.
+// world is a lease and its candidates in a synctest bubble. After each verb everything that can
+// happen has happened, and the laws hold.
 type world struct {
 	t     *testing.T
 	impl  string
@@ -35,7 +35,8 @@ type world struct {
 	candidates []*candidate
 }
 
-// candidate is an elector and the process it lives in. Its work returns workTakes after it was told to; less than 0 is never.
+// candidate is an elector and the process it lives in. Its work returns workTakes after it was
+// asked to; less than 0 is never.
 type candidate struct {
 	*LeaderElector // nil if it is client-go's
 	w              *world
@@ -63,16 +64,16 @@ type candidate struct {
 }
 
 // story runs play on our elector.
-func story(t *testing.T, play func(w *world)) { tell(t, transcript.Ours, play) }
+func story(t *testing.T, play func(w *world)) { playOn(t, transcript.Ours, play) }
 
 // stories runs play on our elector and on client-go's.
 func stories(t *testing.T, play func(w *world)) {
 	for _, impl := range []string{transcript.Ours, "client-go"} {
-		t.Run("impl="+impl, func(t *testing.T) { tell(t, impl, play) })
+		t.Run("impl="+impl, func(t *testing.T) { playOn(t, impl, play) })
 	}
 }
 
-func tell(t *testing.T, impl string, play func(w *world)) {
+func playOn(t *testing.T, impl string, play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, impl)
 		defer w.end()
@@ -89,7 +90,8 @@ func newWorld(t *testing.T, impl string) *world {
 // usual is the config of most tests, with the durations that Kubernetes' components have.
 func usual() LeaderElectionConfig {
 	return LeaderElectionConfig{
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Name: "lease",
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 2 * time.Second, Name: "lease",
 	}
 }
 
@@ -113,18 +115,23 @@ func (w *world) candidate(name string, change ...func(*LeaderElectionConfig)) *c
 	require.NoError(w.t, err)
 	elector.now = c.clocks
 	elector.jitter = func() float64 { return 0 }
-	c.LeaderElector, c.run, c.isLeader, c.check = elector, elector.Run, elector.IsLeader, elector.Check
+	c.LeaderElector, c.run = elector, elector.Run
+	c.isLeader, c.check = elector.IsLeader, elector.Check
 	return c
 }
 
 // clientGo makes the candidate one of client-go's.
 func (c *candidate) clientGo(config LeaderElectionConfig) {
 	elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-		Lock: adapt.Lock(wallLock{config.Lock, c}), LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
-		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: config.ReleaseOnCancel, Name: config.Name, Coordinated: config.Coordinated,
+		Lock: adapt.Lock(
+			wallLock{config.Lock, c},
+		), LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
+		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: config.ReleaseOnCancel, Name: config.Name,
+		Coordinated: config.Coordinated,
 		Callbacks: clientgo.LeaderCallbacks{
-			OnStartedLeading: config.Callbacks.OnStartedLeading, OnStoppedLeading: config.Callbacks.OnStoppedLeading,
-			OnNewLeader: config.Callbacks.OnNewLeader,
+			OnStartedLeading: config.Callbacks.OnStartedLeading,
+			OnStoppedLeading: config.Callbacks.OnStoppedLeading,
+			OnNewLeader:      config.Callbacks.OnNewLeader,
 		},
 	})
 	require.NoError(c.w.t, err)
@@ -169,7 +176,7 @@ func (w *world) after(d time.Duration) {
 	w.settled()
 }
 
-// holder compares who holds the lease, by the record.
+// holder compares the holder in the record.
 func (w *world) holder(want string) {
 	w.t.Helper()
 	w.settled()
@@ -218,8 +225,15 @@ func (w *world) checkLaws() {
 		}
 		if !c.config.AlwaysStopped {
 			inTerm := s.Phase == Leading || s.Phase == Finishing
-			assert.True(w.t, started == stopped || started == stopped+1 && inTerm || s.Phase == Releasing,
-				"E3: %s started %d times and stopped %d times while %s", c.name, started, stopped, s.Phase)
+			assert.True(
+				w.t,
+				started == stopped || started == stopped+1 && inTerm || s.Phase == Releasing,
+				"E3: %s started %d times and stopped %d times while %s",
+				c.name,
+				started,
+				stopped,
+				s.Phase,
+			)
 		}
 		if s.Phase != Releasing { // which may be after a term or not
 			inTerm := s.Phase == Leading || s.Phase == Finishing || s.Phase == Stopping
@@ -282,7 +296,7 @@ func (c *candidate) onStopped() {
 	c.w.say("%s stopped", c.name)
 }
 
-// works sets what the work does when it is told to end.
+// works sets what the work does when it is asked to end.
 func (c *candidate) works(takes time.Duration) *candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -342,7 +356,11 @@ func (c *candidate) clocks() clockReading {
 		return c.clocks()
 	}
 	now := time.Now()
-	return clockReading{mono: now.Add(-behind), suspended: suspended, wall: now.Round(0).Add(stepped)}
+	return clockReading{
+		mono:      now.Add(-behind),
+		suspended: suspended,
+		wall:      now.Round(0).Add(stepped),
+	}
 }
 
 // wallLock writes the times of a candidate's wall clock into the record. It is for client-go's
@@ -360,7 +378,9 @@ func (l wallLock) Update(ctx context.Context, record resourcelock.LeaderElection
 	return l.Interface.Update(ctx, l.stepped(record))
 }
 
-func (l wallLock) stepped(record resourcelock.LeaderElectionRecord) resourcelock.LeaderElectionRecord {
+func (l wallLock) stepped(
+	record resourcelock.LeaderElectionRecord,
+) resourcelock.LeaderElectionRecord {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	record.RenewTime = metav1.NewTime(record.RenewTime.Add(l.c.stepped))

@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -64,8 +65,9 @@ func (m *Metrics) Informer(name string, resource schema.GroupVersionResource) (*
 	}, nil
 }
 
-// Options returns options with the hooks of the queue, the store and the reflector. A hook that is set already is kept, but
-// for Reflector.Observe, which is called as well.
+// Options returns options with the hooks of the queue, the store and the reflector. A hook that is
+// set already is kept, and so are Reflector.Metrics if any of them is set; Reflector.Observe is
+// called as well.
 func (i *Informer) Options(options informer.Options) informer.Options {
 	if options.Metrics.Depth == nil {
 		queued := i.family.queuedItems.WithLabelValues(i.values...)
@@ -79,8 +81,8 @@ func (i *Informer) Options(options informer.Options) informer.Options {
 		reached := i.family.storeResourceVersion.WithLabelValues(i.values...)
 		options.StoreMetrics.ResourceVersion = reached.Set
 	}
-	if options.Reflector.Metrics == nil {
-		options.Reflector.Metrics = reflectorProvider{i.family, i.values}
+	if reflect.ValueOf(options.Reflector.Metrics).IsZero() {
+		options.Reflector.Metrics = i.family.reflector.metrics(i.values)
 	}
 	options.Reflector.Observe = i.family.reflector.observer(i.values, options.Reflector.Observe)
 	return options

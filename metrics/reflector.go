@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,8 +12,8 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// reflectorVectors is what a reflector's hooks are told. Most of the names are those that Kubernetes had until it dropped
-// them; there the only label was name.
+// reflectorVectors are the metrics of reflectors. Most of the names are those that Kubernetes had
+// until it dropped them; there the only label was name.
 type reflectorVectors struct {
 	lists, watches, shortWatches              *prometheus.CounterVec
 	listDuration                              *prometheus.HistogramVec
@@ -23,61 +24,38 @@ type reflectorVectors struct {
 
 func (v *reflectorVectors) init(f *family) {
 	v.lists = f.counter("reflector_lists_total", "LISTs, pages not counted")
-	v.listDuration = f.histogram("reflector_list_duration_seconds", "How long a LIST took, all pages together",
+	v.listDuration = f.histogram("reflector_list_duration_seconds",
+		"How long a LIST took, all pages together",
 		[]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60})
 	v.itemsPerList = f.summary("reflector_items_per_list", "Objects that a LIST returned")
-	v.watches = f.counter("reflector_watches_total", "Watches that were opened, streaming lists included")
-	v.shortWatches = f.counter("reflector_short_watches_total", "Watches that were over within a second, without an event")
+	v.watches = f.counter("reflector_watches_total",
+		"Watches that were opened, streaming lists included")
+	v.shortWatches = f.counter("reflector_short_watches_total",
+		"Watches that were over within a second, without an event")
 	v.watchDuration = f.summary("reflector_watch_duration_seconds", "How long a watch stayed open")
 	v.itemsInWatch = f.summary("reflector_items_per_watch", "Events that a watch brought")
-	v.resourceVersion = f.gauge("reflector_last_resource_version", "The last 15 digits of the resourceVersion up to which everything was received")
-	v.relists = f.counter("reflector_relists_total", "How often everything had to be fetched again, and why", "reason")
+	v.resourceVersion = f.gauge("reflector_last_resource_version",
+		"The last 15 digits of the resourceVersion up to which everything was received")
+	v.relists = f.counter("reflector_relists_total",
+		"How often everything had to be fetched again, and why", "reason")
 }
 
-// reflectorProvider makes the metrics of one informer's reflector.
-type reflectorProvider struct {
-	family *informerFamily
-	values []string
-}
-
-// NewListsMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewListsMetric(string) reflector.CounterMetric {
-	return p.family.reflector.lists.WithLabelValues(p.values...)
-}
-
-// NewListDurationMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewListDurationMetric(string) reflector.SummaryMetric {
-	return p.family.reflector.listDuration.WithLabelValues(p.values...)
-}
-
-// NewItemsInListMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewItemsInListMetric(string) reflector.SummaryMetric {
-	return p.family.reflector.itemsPerList.WithLabelValues(p.values...)
-}
-
-// NewWatchesMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewWatchesMetric(string) reflector.CounterMetric {
-	return p.family.reflector.watches.WithLabelValues(p.values...)
-}
-
-// NewShortWatchesMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewShortWatchesMetric(string) reflector.CounterMetric {
-	return p.family.reflector.shortWatches.WithLabelValues(p.values...)
-}
-
-// NewWatchDurationMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewWatchDurationMetric(string) reflector.SummaryMetric {
-	return p.family.reflector.watchDuration.WithLabelValues(p.values...)
-}
-
-// NewItemsInWatchMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewItemsInWatchMetric(string) reflector.SummaryMetric {
-	return p.family.reflector.itemsInWatch.WithLabelValues(p.values...)
-}
-
-// NewLastResourceVersionMetric implements reflector.MetricsProvider.
-func (p reflectorProvider) NewLastResourceVersionMetric(string) reflector.GaugeMetric {
-	return p.family.reflector.resourceVersion.WithLabelValues(p.values...)
+// metrics makes the metrics of the reflector of the informer with these label values.
+func (v *reflectorVectors) metrics(values []string) reflector.Metrics {
+	listDuration := v.listDuration.WithLabelValues(values...)
+	itemsPerList := v.itemsPerList.WithLabelValues(values...)
+	watchDuration := v.watchDuration.WithLabelValues(values...)
+	itemsInWatch := v.itemsInWatch.WithLabelValues(values...)
+	return reflector.Metrics{
+		Lists:               v.lists.WithLabelValues(values...).Inc,
+		ListDuration:        func(d time.Duration) { listDuration.Observe(d.Seconds()) },
+		ItemsInList:         func(n int) { itemsPerList.Observe(float64(n)) },
+		Watches:             v.watches.WithLabelValues(values...).Inc,
+		ShortWatches:        v.shortWatches.WithLabelValues(values...).Inc,
+		WatchDuration:       func(d time.Duration) { watchDuration.Observe(d.Seconds()) },
+		ItemsInWatch:        func(n int) { itemsInWatch.Observe(float64(n)) },
+		LastResourceVersion: v.resourceVersion.WithLabelValues(values...).Set,
+	}
 }
 
 // The reasons for which everything is fetched again.
@@ -88,9 +66,12 @@ const (
 	reasonWatch   = "watch_error"   // a watch ended with another error
 )
 
-// observer counts relists: the first attempt to fetch everything after it was complete before. It also calls next, if there
-// is one. What it returns is called by the reflector's goroutine alone.
-func (v *reflectorVectors) observer(values []string, next func(reflector.Transition)) func(reflector.Transition) {
+// observer returns a function that counts relists: the first attempt to fetch everything after it
+// was complete before. The function also calls next, unless that is nil. Only the reflector's
+// goroutine calls it.
+func (v *reflectorVectors) observer(
+	values []string, next func(reflector.Transition),
+) func(reflector.Transition) {
 	relists := v.relists.MustCurryWith(prometheus.Labels{
 		"name": values[0], "group": values[1], "version": values[2], "resource": values[3],
 	})

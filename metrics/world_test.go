@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -95,7 +96,8 @@ func (w *world) run(o worldOptions) {
 	config := &rest.Config{Host: w.server.URL, Transport: w.server.Transport(), QPS: -1}
 	config.ContentType = "application/json"
 	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
-	lw := reflector.NewFilteredListWatchFromClient(client, "configmaps", "default", func(*metav1.ListOptions) {})
+	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+	lw := reflector.NewStreamingListWatch(client, "configmaps", "default", newItem, nil)
 
 	ofInformer, err := w.metrics.Informer("story", configMaps)
 	require.NoError(w.t, err)

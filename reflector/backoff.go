@@ -20,7 +20,7 @@ func defaultBackoff() wait.Backoff {
 	}
 }
 
-// backoff makes the waits of one reflector, between LISTs and between WATCHes alike.
+// backoff makes the waits of one reflector, before LISTs and before WATCHes.
 //
 //	B1  a wait is at least as long as the one before it (before jitter), unless the waits
 //	    started again in between
@@ -87,26 +87,26 @@ func (b *backoff) startAgain() {
 	b.delay, b.last = b.initial.DelayWithReset(b.clock, backoffReset), 0
 }
 
-// internalErrors decides how long a watch that ends in InternalError is simply opened again.
+// internalErrors is a series of watches that ended in InternalError.
 //
 // Source: tools/cache/retry_with_deadline.go RetryWithDeadline
 type internalErrors struct {
-	max         time.Duration
 	first, last time.Time
 }
 
-// retry reports whether a watch that ended with err now should be opened again at once.
-func (e *internalErrors) retry(err error, now time.Time) bool {
-	if e.max <= 0 || !apierrors.IsInternalError(err) {
+// retry reports whether a watch that ended with err now is opened again at once, which a series may
+// do for the duration limit.
+func (e *internalErrors) retry(err error, now time.Time, limit time.Duration) bool {
+	if limit <= 0 || !apierrors.IsInternalError(err) {
 		return false
 	}
 	if e.first.IsZero() || now.Sub(e.last) >= time.Minute {
 		e.first = now // a new series
 	}
 	e.last = now
-	if now.Sub(e.first) <= e.max {
+	if now.Sub(e.first) <= limit {
 		return true
 	}
-	*e = internalErrors{max: e.max}
+	*e = internalErrors{}
 	return false
 }

@@ -86,16 +86,17 @@ func TestBackoff_Laws(t *testing.T) {
 // Internal errors form a series while less than a minute passes between two of them. Only a series
 // has a limit.
 func TestInternalErrors(t *testing.T) {
+	const limit = 90 * time.Second
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
-	e := internalErrors{max: 90 * time.Second}
+	var e internalErrors
 	boom := apiErrors["500"]
-	require.True(t, e.retry(boom, at(0)))
-	require.True(t, e.retry(boom, at(50)))
-	require.False(t, e.retry(apiErrors["expired"], at(55)))
-	require.False(t, e.retry(boom, at(100)), "100 s since the first")
-	require.True(t, e.retry(boom, at(101)), "a new series")
-	require.True(t, e.retry(boom, at(150)))
-	require.True(t, e.retry(boom, at(210)), "a minute later: a new series")
-	require.True(t, e.retry(boom, at(269)))
-	require.False(t, (&internalErrors{}).retry(boom, at(0)))
+	require.True(t, e.retry(boom, at(0), limit))
+	require.True(t, e.retry(boom, at(50), limit))
+	require.False(t, e.retry(apiErrors["expired"], at(55), limit))
+	require.False(t, e.retry(boom, at(100), limit), "100 s since the first")
+	require.True(t, e.retry(boom, at(101), limit), "a new series")
+	require.True(t, e.retry(boom, at(150), limit))
+	require.True(t, e.retry(boom, at(210), limit), "a minute later: a new series")
+	require.True(t, e.retry(boom, at(269), limit))
+	require.False(t, (&internalErrors{}).retry(boom, at(0), 0))
 }

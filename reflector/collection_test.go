@@ -120,7 +120,10 @@ func (c *collection) Watch(options metav1.ListOptions) (watch.Interface, error) 
 	return c.WatchWithContext(context.Background(), options)
 }
 
-func (c *collection) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (c *collection) ListWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (runtime.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = append(c.sent, "LIST "+describe(options))
@@ -157,7 +160,10 @@ func (c *collection) ListWithContext(_ context.Context, options metav1.ListOptio
 	return list, nil
 }
 
-func (c *collection) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (c *collection) WatchWithContext(
+	ctx context.Context,
+	options metav1.ListOptions,
+) (watch.Interface, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = append(c.sent, "WATCH "+describe(options))
@@ -187,7 +193,14 @@ func (c *collection) WatchWithContext(ctx context.Context, options metav1.ListOp
 }
 
 // serve sends what happened after from, and what happens.
-func (c *collection) serve(ctx context.Context, w *collectionWatch, first []watch.Event, from int, timeout time.Duration, cut chan struct{}) {
+func (c *collection) serve(
+	ctx context.Context,
+	w *collectionWatch,
+	first []watch.Event,
+	from int,
+	timeout time.Duration,
+	cut chan struct{},
+) {
 	defer close(w.events)
 	deadline := time.After(timeout)
 	for _, e := range first {

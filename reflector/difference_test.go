@@ -3,15 +3,11 @@
 package reflector
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -321,16 +317,4 @@ func TestDifference_NilWatchIsAnError(t *testing.T) {
 		"reported: failed to watch *v1.Pod: ListerWatcher returned no watch: result is nil",
 		"panic: runtime error: invalid memory address or nil pointer dereference",
 	)
-}
-
-// DisableChunking is without effect in client-go.
-func TestDifference_DisableChunking(t *testing.T) {
-	limit := int64(-1)
-	lw := &ListWatch{DisableChunking: true, ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		limit = options.Limit
-		return &v1.PodList{}, nil
-	}}
-	_, err := lw.List(metav1.ListOptions{Limit: 500})
-	require.NoError(t, err)
-	require.Zero(t, limit)
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/internal/shorterror"
 )
 
 // Errors that a WatchErrorHandler, an observer or Status may show besides those of the server.
@@ -127,86 +129,14 @@ func isRefusal(err error) bool {
 		apierrors.IsMethodNotSupported(err)
 }
 
-// maxErrorText is how many bytes of an error's text are kept and logged. A server may send any
-// number.
-const maxErrorText = 1 << 10
-
-// bounded returns err, or a short copy if its text is longer than maxErrorText, so that what Status
-// keeps is small. errors.Is and errors.As find in the copy what they would find in err, of: the API
-// status, an ApplyError, a VeryShortWatchError, the errors of this package, and a system call's
-// error number.
+// bounded returns err, or a copy of bounded size: see shorterror.Of. An ApplyError stays one.
 func bounded(err error) error {
-	if err == nil {
-		return nil
+	applyErr, ok := errors.AsType[*ApplyError](err)
+	if !ok || shorterror.Fits(err) {
+		return shorterror.Of(err)
 	}
-	var status apierrors.APIStatus
-	isStatus := errors.As(err, &status)
-	text := err.Error()
-	if len(text) <= maxErrorText && !(isStatus && isLarge(status.Status())) {
-		return err
+	return &ApplyError{
+		Verb: applyErr.Verb, Object: printable.Short(applyErr.Object),
+		Err: shorterror.Of(applyErr.Err),
 	}
-	short := &shortError{text: cut(text)}
-	if applyErr, ok := errors.AsType[*ApplyError](err); ok {
-		short.causes = append(short.causes, &ApplyError{
-			Verb: applyErr.Verb, Object: cut(applyErr.Object), Err: bounded(applyErr.Err),
-		})
-	} else if isStatus {
-		short.causes = append(short.causes, shortStatus(status.Status()))
-	}
-	if veryShort, ok := errors.AsType[*VeryShortWatchError](err); ok {
-		short.causes = append(short.causes, veryShort)
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		short.causes = append(short.causes, errno)
-	}
-	for _, known := range []error{
-		errClosedEarly, ErrStreamUnfinished, ErrWatchSilent, errNothingNew, errNilResult, errTable,
-	} {
-		if errors.Is(err, known) {
-			short.causes = append(short.causes, known)
-		}
-	}
-	return short
-}
-
-// shortError is the copy of an error whose text was too long.
-type shortError struct {
-	text   string
-	causes []error
-}
-
-func (e *shortError) Error() string   { return e.text }
-func (e *shortError) Unwrap() []error { return e.causes }
-
-// isLarge reports that a status holds more than its message: the causes in its details can be many.
-func isLarge(status metav1.Status) bool { return status.Size() > 4*maxErrorText }
-
-// shortStatus returns what callers ask of an API error: its code and reason, the delay, and the
-// first causes' types.
-func shortStatus(status metav1.Status) *apierrors.StatusError {
-	short := metav1.Status{
-		Status: cut(status.Status), Code: status.Code,
-		Reason: metav1.StatusReason(cut(string(status.Reason))), Message: cut(status.Message),
-	}
-	if details := status.Details; details != nil {
-		short.Details = &metav1.StatusDetails{
-			Name: cut(details.Name), Group: cut(details.Group), Kind: cut(details.Kind),
-			RetryAfterSeconds: details.RetryAfterSeconds,
-		}
-		for _, cause := range details.Causes[:min(len(details.Causes), 4)] {
-			short.Details.Causes = append(short.Details.Causes, metav1.StatusCause{
-				Type:    metav1.CauseType(cut(string(cause.Type))),
-				Message: cut(cause.Message), Field: cut(cause.Field),
-			})
-		}
-	}
-	return &apierrors.StatusError{ErrStatus: short}
-}
-
-// cut returns text, or a copy of its beginning that says how long it was.
-func cut(text string) string {
-	if len(text) <= maxErrorText {
-		return strings.Clone(text)
-	}
-	return strings.ToValidUTF8(text[:maxErrorText], "") + fmt.Sprintf("… (%d bytes)", len(text))
 }

@@ -4,15 +4,20 @@ package reflector
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/objects"
 	"example.com/informerstack/store"
 )
 
@@ -35,10 +40,8 @@ func (e event) isChange() bool {
 // storeWriter.
 type eventHandler interface {
 	// handle takes a change, a bookmark, or an event of an unknown type, of which only the
-	// resourceVersion counts.
-	handle(r *Reflector, e event) error
-	// done is true once the handler wants no more.
-	done() bool
+	// resourceVersion counts. done means that the handler needs no further event.
+	handle(r *Reflector, e event) (done bool, err error)
 	// check is called at first and then whenever the time it returned has passed. An error ends the
 	// watch.
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
@@ -52,109 +55,96 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	}
 	timer := r.opts.Clock.NewTimer(next)
 	defer timer.Stop()
-	events := r.round.open.ResultChan()
 	for {
-		r.round.open.idleSince = r.opts.Clock.Now()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-r.resyncDue():
-			if err := r.resyncNow(ctx); err != nil {
-				return err
-			}
-		case cause := <-r.relistDue():
-			return relistError(cause)
-		case <-timer.C():
-			next, err := h.check(ctx, r, r.opts.Clock.Now())
-			if err != nil {
+		e, open, err := receive(ctx, r, r.round.open.ResultChan(), timer.C())
+		switch {
+		case err == errTimeout:
+			if next, err = h.check(ctx, r, r.opts.Clock.Now()); err != nil {
 				return err
 			}
 			timer.Reset(next)
-		case e, ok := <-events:
-			if ok {
-				ok, err = r.drain(ctx, e, h)
-			}
-			if !ok || err != nil || h.done() {
+		case err != nil || !open:
+			return err
+		default:
+			if done, err := r.drain(ctx, e, h); done || err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// maxInARow is how many events are handled before the other cases of consume get a turn.
+// maxInARow is how many events are handled before the other cases of receive get a turn.
 const maxInARow = 64
 
-// drain handles first and the events behind it that have already arrived. It reports whether the
-// watch is still open.
+// drain handles first and the events behind it that have already arrived. done means that the watch
+// was closed, or that h needs no further event.
 func (r *Reflector) drain(
 	ctx context.Context, first watch.Event, h eventHandler,
-) (open bool, err error) {
+) (done bool, err error) {
 	now := r.opts.Clock.Now()
+	r.round.open.noteArrival(now, now.Sub(r.round.waitingSince))
 	if first.Type != watch.Error {
 		r.noteContact(now)
 	}
-	next := first
+	next, open := first, true
 	for count := 1; ; count++ {
-		err := r.receiveEvent(ctx, next, now, h)
-		if err != nil || h.done() || count == maxInARow || ctx.Err() != nil {
-			return true, err
+		done, err = r.handleEvent(ctx, next, now, h)
+		if done || err != nil || count == maxInARow || ctx.Err() != nil {
+			return done, err
 		}
 		select {
 		case next, open = <-r.round.open.ResultChan():
 			if !open {
-				return false, nil
+				return true, nil
 			}
 		default:
-			return true, nil
+			return false, nil
 		}
 	}
 }
 
-// receiveEvent checks and transforms one event and passes it on. An event that cannot be meant for
+// handleEvent checks and transforms one event and passes it on. An event that cannot be meant for
 // this reflector is reported and otherwise ignored. If the handler fails, the resourceVersion does
 // not move.
-func (r *Reflector) receiveEvent(
+func (r *Reflector) handleEvent(
 	ctx context.Context, received watch.Event, now time.Time, h eventHandler,
-) error {
+) (done bool, err error) {
 	if received.Type == watch.Error {
 		err := apierrors.FromObject(received.Object)
 		if !isDecodingError(err) {
 			r.noteContact(now)
 		}
-		return err
+		return false, err
 	}
 	w := r.round.open
-	w.noteEvent(now, received.Type)
 	e := event{Event: received, received: now}
-	err := r.expected.check(e.Object)
-	if err == nil {
+	if err = r.expected.check(e.Object); err == nil {
 		e.meta, err = meta.Accessor(e.Object)
 	}
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event",
 			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
-		return nil
+		return false, nil
 	}
 	e.resourceVersion = e.meta.GetResourceVersion()
 
 	switch {
 	case e.isChange():
 		if e.obj, err = r.transformed(ctx, e.Object); err != nil {
-			return err
+			return false, err
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added
 	case e.Type == watch.Bookmark:
-		w.pastInitial = true
+		w.pastInitial, w.behind = true, 0
 	default:
 		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event",
 			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
 	}
 	e.pastInitial = w.pastInitial
-	if err := h.handle(r, e); err != nil {
-		return err
+	if done, err = h.handle(r, e); err == nil {
+		w.eventCount++
 	}
-	w.eventCount++
-	return nil
+	return done, err
 }
 
 // transformed applies the transform to an object that was just received. If ctx is done it returns
@@ -172,7 +162,7 @@ func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, e
 		return nil, err
 	}
 	result, err := r.opts.Transform(obj)
-	if err == nil && isNil(result) {
+	if err == nil && objects.IsNil(result) {
 		err = errNilResult
 	}
 	if err != nil {
@@ -189,14 +179,28 @@ type storeWriter struct {
 	changed    bool // a change has arrived; initial events do not count
 }
 
-func (w *storeWriter) handle(r *Reflector, e event) error {
-	if err := w.write(r.store, e); err != nil {
-		return err
+func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
+	var verb string
+	switch e.Type {
+	case watch.Added:
+		verb, err = "add", r.store.Add(e.obj)
+	case watch.Modified:
+		verb, err = "update", r.store.Update(e.obj)
+	case watch.Deleted:
+		verb, err = "delete", r.store.Delete(e.obj)
+	case watch.Bookmark:
+		if s, ok := r.store.(BookmarkStore); ok {
+			verb, err = "bookmark", s.Bookmark(e.resourceVersion)
+		}
+	}
+	if err != nil {
+		name := store.MetaObjectToName(e.meta).String()
+		return false, &ApplyError{Verb: verb, Object: name, Err: err}
 	}
 	w.eventCount++
 	r.round.lost = false
 	if !e.pastInitial {
-		return nil
+		return false, nil
 	}
 	if e.isChange() {
 		w.changed = true
@@ -206,32 +210,76 @@ func (w *storeWriter) handle(r *Reflector, e event) error {
 	if s, ok := r.store.(ResourceVersionUpdater); ok {
 		s.UpdateResourceVersion(e.resourceVersion)
 	}
-	return nil
+	return false, nil
 }
-
-func (w *storeWriter) write(s Store, e event) error {
-	var verb string
-	var err error
-	switch e.Type {
-	case watch.Added:
-		verb, err = "add", s.Add(e.obj)
-	case watch.Modified:
-		verb, err = "update", s.Update(e.obj)
-	case watch.Deleted:
-		verb, err = "delete", s.Delete(e.obj)
-	case watch.Bookmark:
-		if s, ok := s.(BookmarkStore); ok {
-			verb, err = "bookmark", s.Bookmark(e.resourceVersion)
-		}
-	}
-	if err != nil {
-		return &ApplyError{Verb: verb, Object: store.MetaObjectToName(e.meta).String(), Err: err}
-	}
-	return nil
-}
-
-func (w *storeWriter) done() bool { return false }
 
 func (w *storeWriter) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {
 	return r.watchdog(now)
 }
+
+// expected is the type of objects that a reflector accepts. Its zero value accepts all.
+type expected struct {
+	goType reflect.Type
+	gvk    schema.GroupVersionKind // of an unstructured type
+}
+
+func newExpected(example any) expected {
+	e := expected{goType: reflect.TypeOf(example)}
+	if u, ok := example.(*unstructured.Unstructured); ok && u != nil {
+		e.gvk = u.GroupVersionKind()
+	}
+	return e
+}
+
+func (e expected) describe() string {
+	switch {
+	case e.goType == nil:
+		return "<unspecified>"
+	case !e.gvk.Empty():
+		return e.gvk.String()
+	}
+	return e.goType.String()
+}
+
+// errTable explains an object that is there for people to read.
+var errTable = errors.New("a Table cannot be cached: do not ask the server for that format")
+
+// checkType reports an object of another Go type.
+func (e expected) checkType(obj any) error {
+	if got := reflect.TypeOf(obj); e.goType != nil && got != e.goType {
+		return fmt.Errorf("expected %v, got %v", e.goType, got)
+	}
+	return nil
+}
+
+// check reports an object of a watch event that cannot be meant for the store.
+func (e expected) check(obj runtime.Object) error {
+	if err := e.checkType(obj); err != nil {
+		return err
+	}
+	if objects.IsNil(obj) {
+		return errNilResult
+	}
+	if !e.gvk.Empty() {
+		if got := obj.GetObjectKind().GroupVersionKind(); got != e.gvk {
+			return fmt.Errorf("expected %v, got %v", e.gvk, got)
+		}
+	}
+	if isTable(obj) {
+		return errTable
+	}
+	return nil
+}
+
+// isTable recognizes a Table, or a list of them, decoded or not.
+func isTable(obj runtime.Object) bool {
+	switch obj.(type) {
+	case *metav1.Table:
+		return true
+	case *unstructured.Unstructured, *unstructured.UnstructuredList:
+		gvk := obj.GetObjectKind().GroupVersionKind()
+		return gvk.Group == metav1.GroupName && (gvk.Kind == "Table" || gvk.Kind == "TableList")
+	}
+	return false
+}
+

@@ -48,9 +48,14 @@ func ExampleReflector() {
 	server := watch.NewFake()
 	lw := &reflector.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []v1.Pod{*pod("a", "3")}}, nil
+			return &v1.PodList{
+				ListMeta: metav1.ListMeta{ResourceVersion: "5"},
+				Items:    []v1.Pod{*pod("a", "3")},
+			}, nil
 		},
-		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(
+			_ context.Context, options metav1.ListOptions,
+		) (watch.Interface, error) {
 			fmt.Println("watch from", options.ResourceVersion)
 			return server, nil
 		},
@@ -82,14 +87,20 @@ func ExampleReflector_relist() {
 	ctx, cancel := context.WithCancel(context.Background())
 	listCount, watchCount := 0, 0
 	lw := &reflector.ListWatch{
-		ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(
+			_ context.Context, options metav1.ListOptions,
+		) (runtime.Object, error) {
 			fmt.Printf("LIST at %q\n", options.ResourceVersion)
 			if listCount++; listCount == 2 {
 				return nil, apierrors.NewResourceExpired("5 is too old")
 			}
-			return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(5 * listCount)}}, nil
+			return &v1.PodList{
+				ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(5 * listCount)},
+			}, nil
 		},
-		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(
+			_ context.Context, options metav1.ListOptions,
+		) (watch.Interface, error) {
 			fmt.Printf("WATCH from %q\n", options.ResourceVersion)
 			server := watch.NewFakeWithChanSize(1, false)
 			switch watchCount++; watchCount {

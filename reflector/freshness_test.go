@@ -23,8 +23,12 @@ func TestLastContact_IsWhatTheServerSent(t *testing.T) {
 	page := func(token string) does {
 		return func(s *script) { s.answerList(podList("5", token), nil) }
 	}
-	listFails := func(name string) does { return func(s *script) { s.answerList(nil, apiErrors[name]) } }
-	watchFails := func(name string) does { return func(s *script) { s.answerWatch(apiErrors[name]) } }
+	listFails := func(name string) does {
+		return func(s *script) { s.answerList(nil, apiErrors[name]) }
+	}
+	watchFails := func(name string) does {
+		return func(s *script) { s.answerWatch(apiErrors[name]) }
+	}
 	event := func(e watch.Event) does { return func(s *script) { s.event(e) } }
 	added := watch.Event{Type: watch.Added, Object: pod("a@6")}
 	ends := func(s *script) { close(s.open.events) }
@@ -194,8 +198,8 @@ func TestCurrentAsOf_KnownToBeOld(t *testing.T) {
 	}
 }
 
-// A watch that is opened again after an outage first sends what happened meanwhile. Those events are
-// old: until a bookmark, or a pause, the store does not count as current.
+// A watch that is opened again after an outage first sends what happened meanwhile. Those events
+// are old: until a bookmark, or a pause, the store does not count as current.
 func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 	for name, catchUp := range map[string]func(s *script){
 		"bookmark": func(s *script) { s.event(bookmark("20", "")) },

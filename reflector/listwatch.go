@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -53,39 +52,22 @@ type WatchListRefuser interface {
 	IsWatchListSemanticsUnSupported() bool
 }
 
-func refusesWatchList(lw ListerWatcher) bool {
-	refuser, ok := lw.(WatchListRefuser)
-	return ok && refuser.IsWatchListSemanticsUnSupported()
-}
-
-// ListWithContextFunc is ListerWatcher's ListWithContext as a function.
-type ListWithContextFunc func(
-	ctx context.Context, options metav1.ListOptions,
-) (runtime.Object, error)
-
-// WatchFuncWithContext is ListerWatcher's WatchWithContext as a function. (The two names are
-// client-go's.)
-type WatchFuncWithContext func(
-	ctx context.Context, options metav1.ListOptions,
-) (watch.Interface, error)
-
 // ListWatch makes a ListerWatcher of two functions. Both must be set.
 //
 // Source: tools/cache/listwatch.go ListWatch
 type ListWatch struct {
-	ListWithContextFunc  ListWithContextFunc
-	WatchFuncWithContext WatchFuncWithContext
-	// DisableChunking makes each LIST ask for everything at once.
-	DisableChunking bool
+	ListWithContextFunc func(
+		ctx context.Context, options metav1.ListOptions,
+	) (runtime.Object, error)
+	WatchFuncWithContext func(
+		ctx context.Context, options metav1.ListOptions,
+	) (watch.Interface, error)
 }
 
 // ListWithContext calls ListWithContextFunc.
 func (lw *ListWatch) ListWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {
-	if lw.DisableChunking {
-		options.Limit = 0
-	}
 	return lw.ListWithContextFunc(ctx, options)
 }
 
@@ -113,89 +95,56 @@ type Getter interface {
 	Get() *rest.Request
 }
 
-// NewListWatchFromClient returns a ListWatch of the objects of resource that fieldSelector selects,
-// in namespace, or in all for "".
-//
-// Source: tools/cache/listwatch.go NewListWatchFromClient
-func NewListWatchFromClient(
-	c Getter, resource, namespace string, fieldSelector fields.Selector,
-) *ListWatch {
-	selectFields := func(options *metav1.ListOptions) {
-		options.FieldSelector = fieldSelector.String()
-	}
-	return NewFilteredListWatchFromClient(c, resource, namespace, selectFields)
-}
-
-// NewFilteredListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in
-// all for "". optionsModifier may change the options of each request, mostly to set selectors; nil
-// changes nothing.
-//
-// Source: tools/cache/listwatch.go NewFilteredListWatchFromClient
-func NewFilteredListWatchFromClient(
-	c Getter, resource, namespace string, optionsModifier func(options *metav1.ListOptions),
-) *ListWatch {
-	request := collectionRequests(c, resource, namespace, optionsModifier)
-	return newListWatch(request, request)
-}
-
-// newListWatch returns a ListWatch that sends the requests that list and watch make.
-func newListWatch(list, watching func(metav1.ListOptions) *rest.Request) *ListWatch {
-	return &ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return list(o).Do(ctx).Get()
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.Watch = true
-			return watching(o).Watch(ctx)
-		},
-	}
-}
-
-// collectionRequests returns a function that makes a GET of a collection.
-func collectionRequests(
-	c Getter, resource, namespace string, modify func(*metav1.ListOptions),
-) func(options metav1.ListOptions) *rest.Request {
-	return func(options metav1.ListOptions) *rest.Request {
-		if modify != nil {
-			modify(&options)
-		}
-		return c.Get().Namespace(namespace).Resource(resource).
-			VersionedParams(&options, metav1.ParameterCodec)
-	}
-}
-
 // StreamingListWatch is a ListerWatcher and StreamLister: it decodes a LIST item by item while it
 // is being received, so that the bytes of the whole list, and objects as they were before a
 // transform, are never in memory together.
 type StreamingListWatch struct {
 	*ListWatch
 	newItem func() runtime.Object
-	request func(options metav1.ListOptions) *rest.Request
+	list    func(options metav1.ListOptions) *rest.Request
 }
 
 // NewStreamingListWatch returns a StreamingListWatch of resource in namespace, or in all for "".
 // newItem makes an empty object of the type that c decodes watch events to: a pointer to a typed
 // object, *unstructured.Unstructured, or *metav1.PartialObjectMetadata, which also makes the server
-// send metadata alone. optionsModifier is as in NewFilteredListWatchFromClient. LISTs are asked for
-// in JSON, whatever c prefers.
+// send metadata alone. optionsModifier may change the options of each request, mostly to set
+// selectors; nil changes nothing. LISTs are requested in JSON, whatever c prefers.
 func NewStreamingListWatch(
 	c Getter, resource, namespace string,
 	newItem func() runtime.Object, optionsModifier func(options *metav1.ListOptions),
 ) *StreamingListWatch {
-	const metadataOnly = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	request := collectionRequests(c, resource, namespace, optionsModifier)
-	watching, accept := request, "application/json"
+	listAs, watchAs := "application/json", ""
 	if _, ok := newItem().(*metav1.PartialObjectMetadata); ok {
-		accept = fmt.Sprintf(metadataOnly, "PartialObjectMetadataList")
-		watching = func(options metav1.ListOptions) *rest.Request {
-			acceptItem := fmt.Sprintf(metadataOnly, "PartialObjectMetadata")
-			return request(options).SetHeader("Accept", acceptItem)
+		const metadataOnly = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
+		listAs = fmt.Sprintf(metadataOnly, "PartialObjectMetadataList")
+		watchAs = fmt.Sprintf(metadataOnly, "PartialObjectMetadata")
+	}
+	request := func(options metav1.ListOptions, accept string) *rest.Request {
+		if optionsModifier != nil {
+			optionsModifier(&options)
 		}
+		req := c.Get().Namespace(namespace).Resource(resource).
+			VersionedParams(&options, metav1.ParameterCodec)
+		if accept != "" {
+			req.SetHeader("Accept", accept)
+		}
+		return req
 	}
-	list := func(options metav1.ListOptions) *rest.Request {
-		return request(options).SetHeader("Accept", accept)
+	list := func(o metav1.ListOptions) *rest.Request { return request(o, listAs) }
+	listWatch := &ListWatch{
+		ListWithContextFunc: func(
+			ctx context.Context, o metav1.ListOptions,
+		) (runtime.Object, error) {
+			return list(o).Do(ctx).Get()
+		},
+		WatchFuncWithContext: func(
+			ctx context.Context, o metav1.ListOptions,
+		) (watch.Interface, error) {
+			o.Watch = true
+			return request(o, watchAs).Watch(ctx)
+		},
 	}
-	return &StreamingListWatch{ListWatch: newListWatch(list, watching), newItem: newItem, request: list}
+	return &StreamingListWatch{ListWatch: listWatch, newItem: newItem, list: list}
 }
 
 // ListStream implements StreamLister. An error that the server sends is the *errors.StatusError
@@ -203,10 +152,7 @@ func NewStreamingListWatch(
 func (lw *StreamingListWatch) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	if lw.DisableChunking {
-		options.Limit = 0
-	}
-	body, err := lw.request(options).Stream(ctx)
+	body, err := lw.list(options).Stream(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -214,7 +160,7 @@ func (lw *StreamingListWatch) ListStream(
 	return jsonlist.Decode(body, lw.newItem, each)
 }
 
-// outcome is what a call came to.
+// outcome is the result of a call.
 type outcome[T any] struct {
 	value    T
 	err      error

@@ -15,8 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Both ListWatches send what client-go's send.
-func TestListWatch_RequestsAreClientGos(t *testing.T) {
+// A StreamingListWatch sends what client-go's ListWatch sends, except that it asks for a LIST in
+// JSON.
+func TestStreamingListWatch_RequestsAreClientGos(t *testing.T) {
 	list := podList("5", "", "a@1")
 	list.Kind, list.APIVersion = "PodList", "v1"
 	body, err := json.Marshal(list)
@@ -24,6 +25,7 @@ func TestListWatch_RequestsAreClientGos(t *testing.T) {
 	w := &wire{answer: answerWith(http.StatusOK, body)}
 	client := restClient(t, w)
 	selector := fields.OneTermEqualSelector("spec.nodeName", "n")
+	selectFields := func(options *metav1.ListOptions) { options.FieldSelector = selector.String() }
 	options := metav1.ListOptions{ResourceVersion: "0", Limit: 500}
 
 	send := func(lw ListerWatcher) {
@@ -36,13 +38,17 @@ func TestListWatch_RequestsAreClientGos(t *testing.T) {
 	}
 	for _, namespace := range []string{"", "ns"} {
 		w.requests = nil
-		send(NewListWatchFromClient(client, "pods", namespace, selector))
+		send(NewStreamingListWatch(client, "pods", namespace, newPod, selectFields))
 		send(cache.NewListWatchFromClient(client, "pods", namespace, selector))
 		require.Len(t, w.requests, 4)
 		for i := range 2 {
 			require.Equal(t, w.requests[i+2].URL.String(), w.requests[i].URL.String())
-			require.Equal(t, w.requests[i+2].Header, w.requests[i].Header)
+			want := w.requests[i+2].Header
+			if i == 0 {
+				want.Set("Accept", "application/json")
+			}
+			require.Equal(t, want, w.requests[i].Header)
 		}
 	}
-	send(NewFilteredListWatchFromClient(client, "pods", "", nil))
+	send(NewStreamingListWatch(client, "pods", "", newPod, nil))
 }

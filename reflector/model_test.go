@@ -24,9 +24,12 @@ func TestModel_StoreEndsUpEqual(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, impl := range []string{"ours", "client-go"} {
 			for _, streaming := range []bool{true, false} {
-				t.Run(fmt.Sprintf("seed=%d/streaming=%v/impl=%s", seed, streaming, impl), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { runModel(t, seed, impl, streaming) })
-				})
+				t.Run(
+					fmt.Sprintf("seed=%d/streaming=%v/impl=%s", seed, streaming, impl),
+					func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { runModel(t, seed, impl, streaming) })
+					},
+				)
 			}
 		}
 	}
@@ -50,10 +53,25 @@ func runModel(t *testing.T, seed uint64, impl string, streaming bool) {
 			}
 			return nil
 		}
-		r := New(server, &v1.Pod{}, target, Options{Name: "test", UseWatchList: &streaming, ResyncPeriod: time.Minute, WatchListPageSize: int64(seed % 3)})
+		r := New(
+			server,
+			&v1.Pod{},
+			target,
+			Options{
+				Name:              "test",
+				UseWatchList:      &streaming,
+				ResyncPeriod:      time.Minute,
+				WatchListPageSize: int64(seed % 3),
+			},
+		)
 		go func() { defer close(ended); r.Run(ctx) }()
 	default:
-		r := cache.NewReflectorWithOptions(streamingOr(server, streaming), &v1.Pod{}, target, cache.ReflectorOptions{Name: "test", ResyncPeriod: time.Minute})
+		r := cache.NewReflectorWithOptions(
+			streamingOr(server, streaming),
+			&v1.Pod{},
+			target,
+			cache.ReflectorOptions{Name: "test", ResyncPeriod: time.Minute},
+		)
 		r.WatchListPageSize = int64(seed % 3)
 		go func() { defer close(ended); r.RunWithContext(ctx) }()
 	}

@@ -27,7 +27,9 @@ func deletedPod(s string) watch.Event { return watch.Event{Type: watch.Deleted, 
 // table is a list as kubectl asks for it.
 func table() runtime.Object {
 	return &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": "meta.k8s.io/v1", "kind": "Table", "metadata": map[string]any{"resourceVersion": "5"},
+		"apiVersion": "meta.k8s.io/v1", "kind": "Table", "metadata": map[string]any{
+			"resourceVersion": "5",
+		},
 	}}
 }
 

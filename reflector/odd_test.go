@@ -28,7 +28,12 @@ func TestWatch_HalfEvents(t *testing.T) {
 		"typed nil, any type":   {nil, (*v1.Pod)(nil)},
 		"no metadata, any type": {nil, &metav1.Status{}},
 		"a Table, any type":     {nil, &metav1.Table{}},
-		"a Table, unstructured": {&unstructured.Unstructured{}, &unstructured.Unstructured{Object: map[string]any{"kind": "Table", "apiVersion": "meta.k8s.io/v1"}}},
+		"a Table, unstructured": {
+			&unstructured.Unstructured{},
+			&unstructured.Unstructured{
+				Object: map[string]any{"kind": "Table", "apiVersion": "meta.k8s.io/v1"},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {
@@ -60,7 +65,12 @@ func TestWatch_UnstructuredKind(t *testing.T) {
 	}
 	on(t, "ours", func(t *testing.T, s *script) {
 		go New(s, foo("Foo"), scriptStore{s}, s.opts).Run(s.hearing)
-		s.answerList(&unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}, nil)
+		s.answerList(
+			&unstructured.UnstructuredList{
+				Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}},
+			},
+			nil,
+		)
 		s.answerWatch(nil)
 		s.take()
 		s.event(watch.Event{Type: watch.Added, Object: foo("Bar")})
@@ -76,11 +86,19 @@ func TestList_Odd(t *testing.T) {
 	}{
 		"nil":       {nil, "ListerWatcher returned no list: result is nil"},
 		"typed nil": {(*v1.PodList)(nil), "ListerWatcher returned no list: result is nil"},
-		"no list":   {&v1.Pod{}, "understand list *v1.Pod: object does not implement the List interfaces"},
-		"no items":  {&metav1.Status{}, "*v1.Status is not a list: no Items field in this object"},
+		"no list": {
+			&v1.Pod{}, "understand list *v1.Pod: object does not implement the List interfaces",
+		},
+		"no items": {&metav1.Status{}, "*v1.Status is not a list: no Items field in this object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lw := &ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return test.list, nil }}
+			lw := &ListWatch{
+				ListWithContextFunc: func(
+					context.Context, metav1.ListOptions,
+				) (runtime.Object, error) {
+					return test.list, nil
+				},
+			}
 			_, err := New(lw, &v1.Pod{}, nil, Options{}).fetch(context.Background(), "0", 0)
 			require.EqualError(t, err, test.want)
 		})
@@ -102,7 +120,12 @@ func TestTransform_Results(t *testing.T) {
 		"error + obj": {&v1.Pod{}, boom, "transform a: boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := New(nil, nil, nil, Options{Transform: func(any) (any, error) { return test.result, test.err }})
+			r := New(
+				nil,
+				nil,
+				nil,
+				Options{Transform: func(any) (any, error) { return test.result, test.err }},
+			)
 			got, err := r.transformed(t.Context(), pod("a@1"))
 			if test.want == "" {
 				require.NoError(t, err)
@@ -121,7 +144,12 @@ func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
 		s.start()
 		s.answerList(podList("", "token", "a@1"), nil)
 		s.answerList(podList("9", "", "b@9"), nil)
-		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=token", "replace a@1 b@9 rv=", "WATCH rv= bookmarks")
+		s.saw(
+			"LIST rv=0 limit=500",
+			"LIST rv= limit=500 continue=token",
+			"replace a@1 b@9 rv=",
+			"WATCH rv= bookmarks",
+		)
 	})
 }
 
@@ -182,6 +210,10 @@ func TestApplyError_OfAResyncWhileOpening(t *testing.T) {
 		s.take()
 		s.fail("resync", apiErrors["429"])
 		s.after(time.Minute + 800*time.Millisecond)
-		s.saw("1m0s later: resync: slow down", "reported: resync: slow down", "800ms later: LIST rv=5")
+		s.saw(
+			"1m0s later: resync: slow down",
+			"reported: resync: slow down",
+			"800ms later: LIST rv=5",
+		)
 	})
 }

@@ -5,12 +5,8 @@ package reflector
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
-	"path"
-	"reflect"
-	goruntime "runtime"
-	"strings"
+	"strconv"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -18,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/callsite"
 	"example.com/informerstack/store"
 )
 
@@ -39,11 +36,11 @@ const (
 type Options struct {
 	// Logger is used instead of the one in Run's context.
 	Logger *klog.Logger
-	// Name names the reflector in logs, errors and metrics. Default: the file:line that called New,
-	// or the TypeDescription if an informer did.
+	// Name names the reflector in logs and errors. Default: the file:line that called New, or that
+	// ran the informer, or else the TypeDescription.
 	Name string
-	// TypeDescription is the type's name for people. Default: the group, version and kind of an
-	// unstructured expected type, else the Go type, else "<unspecified>".
+	// TypeDescription names the type of the objects in logs. Default: the group, version and kind
+	// of an unstructured expected type, else the Go type, else "<unspecified>".
 	TypeDescription string
 
 	// ResyncPeriod is how often Store.Resync is called while the store is kept up to date, also
@@ -86,15 +83,11 @@ type Options struct {
 	// or a nil result is an ApplyError. nil means no transform.
 	Transform store.TransformFunc
 
-	// Verify, if not nil, is called with the result of a streaming list before the Store gets it:
-	// for a check against the server, in tests. The reflector waits until it returns.
-	Verify func(ctx context.Context, r *Reflector, streamed Streamed)
-
 	// WatchErrorHandler gets the error that ended a round of ListAndWatch. Default:
 	// DefaultWatchErrorHandler.
 	WatchErrorHandler WatchErrorHandler
-	// Metrics, if not nil, makes the metrics, once, in New.
-	Metrics MetricsProvider
+	// Metrics are called with what is measured.
+	Metrics Metrics
 	// Observe, if not nil, is called with each transition of the state machine. It must return
 	// quickly.
 	Observe func(Transition)
@@ -104,11 +97,54 @@ type Options struct {
 	Progress func(resourceVersion string, asOf time.Time)
 }
 
+// Metrics are functions that a reflector calls with what it measures, from the goroutine that runs
+// it. They must return quickly. nil is not measured.
+//
+// Source: tools/cache/reflector_metrics.go MetricsProvider
+type Metrics struct {
+	// Lists counts LISTs, whole ones, not pages.
+	Lists func()
+	// ListDuration is how long each LIST took, and ItemsInList how many objects it returned.
+	ListDuration func(d time.Duration)
+	ItemsInList  func(n int)
+
+	// Watches counts the watches that were opened, streaming lists included; ShortWatches those
+	// that were over within a second, without an event.
+	Watches, ShortWatches func()
+	// WatchDuration is how long each watch stayed open, and ItemsInWatch how many events it
+	// brought.
+	WatchDuration func(d time.Duration)
+	ItemsInWatch  func(n int)
+
+	// LastResourceVersion is the number in the last 15 digits of the resourceVersion that the Store
+	// has reached, which a float64 holds exactly.
+	LastResourceVersion func(digits float64)
+}
+
+func (m *Metrics) versionReached(resourceVersion string) {
+	digits := resourceVersion[max(0, len(resourceVersion)-15):]
+	if number, err := strconv.ParseFloat(digits, 64); err == nil {
+		m.LastResourceVersion(number)
+	}
+}
+
+func count(metric func()) {
+	if metric != nil {
+		metric()
+	}
+}
+
+func report[T any](metric func(T), value T) {
+	if metric != nil {
+		metric(value)
+	}
+}
+
 // withDefaults fills in what is not set.
 func (o Options) withDefaults(e expected) Options {
 	o.TypeDescription = cmp.Or(o.TypeDescription, e.describe())
 	if o.Name == "" {
-		o.Name = cmp.Or(callsite(), o.TypeDescription)
+		o.Name = cmp.Or(callsite.Name(), o.TypeDescription)
 	}
 	o.MinWatchTimeout = max(o.MinWatchTimeout, defaultMinWatchTimeout)
 	o.WatchdogSlack = cmp.Or(o.WatchdogSlack, defaultWatchdogSlack)
@@ -120,44 +156,10 @@ func (o Options) withDefaults(e expected) Options {
 		wait := defaultBackoff()
 		o.Backoff = &wait
 	}
-	if o.UseWatchList == nil {
-		yes := true
-		o.UseWatchList = &yes
-	}
 	if o.WatchErrorHandler == nil {
 		o.WatchErrorHandler = DefaultWatchErrorHandler
 	}
 	return o
-}
-
-// callsite returns the folder/file:line that called New: the first frame outside of the packages
-// that call it for others. It is "" if a goroutine of those packages called it.
-func callsite() string {
-	self := reflect.TypeFor[Reflector]().PkgPath()
-	module := path.Dir(self)
-	pcs := make([]uintptr, 16)
-	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(2, pcs)])
-	for {
-		frame, more := frames.Next()
-		pkg := packageOf(frame.Function)
-		if pkg == "runtime" {
-			return ""
-		}
-		if pkg != self && pkg != module+"/informer" && !strings.HasPrefix(pkg, module+"/compat/") {
-			folder := path.Base(path.Dir(frame.File))
-			return fmt.Sprintf("%s/%s:%d", folder, path.Base(frame.File), frame.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
-
-// packageOf cuts example.com/a/b.(*T).Method down to example.com/a/b.
-func packageOf(function string) string {
-	slash := strings.LastIndexByte(function, '/') + 1
-	pkg, _, _ := strings.Cut(function[slash:], ".")
-	return function[:slash] + pkg
 }
 
 // WatchErrorHandler is called with the error that ended a round of list and watch. After it returns

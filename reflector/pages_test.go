@@ -27,7 +27,7 @@ func TestPages_InACircle(t *testing.T) {
 		}
 		s.saw("LIST rv=0 limit=500", "LIST rv= limit=500 continue=same",
 			"LIST rv=0", "LIST rv= continue=same",
-			"reported: failed to list *v1.Pod: read list after 2 pages: "+
+			"reported: failed to list *v1.Pod: pages of the list are incomplete: "+
 				`server repeated the continue token "same"`)
 	})
 }

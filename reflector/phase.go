@@ -28,8 +28,12 @@ type Transition struct {
 	From, To Phase
 	Pause    bool  // whether the reflector backs off between the two
 	Err      error // what led to it; nil if all is well
+}
 
-	handle bool // Err ends the round, and the WatchErrorHandler gets it
+// isHandled reports that the WatchErrorHandler gets Err: an error that ends the round, except that
+// of a watch that was open.
+func (t Transition) isHandled() bool {
+	return t.To == Starting && (t.From != Watching || isApplyError(t.Err))
 }
 
 // step does the work of one phase, after a wait if pause says so, and decides what follows.
@@ -42,11 +46,11 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 		r.setPhase(now)
 		err = r.work(ctx, now)
 	}
-	next := Transition{To: Idle}
-	if ctx.Err() == nil {
-		next = r.decide(now, err)
+	if ctx.Err() != nil {
+		return Transition{From: now, To: Idle}
 	}
-	next.From = now
+	next := Transition{From: now, Err: err}
+	next.To, next.Pause = r.decide(now, err)
 	return next
 }
 
@@ -65,25 +69,25 @@ func (r *Reflector) work(ctx context.Context, now Phase) error {
 	return nil
 }
 
-// decide returns what follows a phase that ended with err. All decisions of the reflector are here:
-// the helpers report what happened.
+// decide returns the phase that follows one that ended with err, and whether the reflector waits
+// before it. All decisions of the reflector are here: the helpers report what happened.
 //
 //	Starting ──▶ Streaming ──▶ Watching ◀──▶ Opening
 //	    │            │                          ▲
 //	    └────────────┴──▶ Listing ──────────────┘
 //
 // From each a failure may lead back to Starting, after a wait.
-func (r *Reflector) decide(now Phase, err error) Transition {
+func (r *Reflector) decide(now Phase, err error) (next Phase, pause bool) {
 	if isApplyError(err) { // its cause may look like an answer of the server, and is not
 		r.backoff.changeFailed()
-		return Transition{To: Starting, Pause: true, Err: err, handle: true}
+		return Starting, true
 	}
 	switch now {
 	case Starting:
 		if r.useWatchList {
-			return Transition{To: Streaming}
+			return Streaming, false
 		}
-		return Transition{To: Listing}
+		return Listing, false
 
 	case Streaming:
 		return r.decideStreaming(err)
@@ -91,68 +95,67 @@ func (r *Reflector) decide(now Phase, err error) Transition {
 	case Listing:
 		switch {
 		case err == nil:
-			return Transition{To: Opening}
+			return Opening, false
 		case isUnavailable(err) && !r.unavailable:
 			r.unavailable = true // ask for whatever is newest instead
-			return Transition{To: Listing, Err: err}
+			return Listing, false
 		}
-		return Transition{To: Starting, Pause: true, Err: err, handle: true}
 
 	case Opening:
 		switch {
 		case err == nil:
-			return Transition{To: Watching}
+			return Watching, false
 		case isBusy(err): // all clients list when it is back; what we have is still good
-			return Transition{To: Opening, Pause: true, Err: err}
+			return Opening, true
 		case errors.Is(err, ErrWatchSilent):
-			return Transition{To: Opening, Err: err}
+			return Opening, false
 		case isExpired(err):
 			r.backoff.serverForgot()
 		}
-		return Transition{To: Starting, Pause: true, Err: err, handle: true}
 
 	case Watching:
 		return r.decideWatching(err)
 	}
-	return Transition{To: Idle}
+	return Starting, true
 }
 
-func (r *Reflector) decideStreaming(err error) Transition {
+func (r *Reflector) decideStreaming(err error) (next Phase, pause bool) {
 	switch {
 	case err == nil:
 		r.unfinished = 0
-		return Transition{To: Watching}
+		return Watching, false
 	case isBusy(err):
-		return Transition{To: Streaming, Pause: true, Err: err}
+		return Streaming, true
 	case isUnavailable(err) && !r.unavailable:
 		r.unavailable = true
-		return Transition{To: Streaming, Err: err}
+		return Streaming, false
 	case errors.Is(err, ErrStreamUnfinished):
 		r.unfinished++
 	}
 	if errors.Is(err, errClosedEarly) && r.unfinished < maxUnfinished {
-		return Transition{To: Streaming, Pause: true, Err: err} // once may be the network
+		return Streaming, true // once may be the network
 	}
 	if isRefusal(err) || r.unfinished >= maxUnfinished {
 		r.useWatchList = false // it would fail again
 	}
-	return Transition{To: Listing, Err: err}
+	return Listing, false
 }
 
-func (r *Reflector) decideWatching(err error) Transition {
+func (r *Reflector) decideWatching(err error) (next Phase, pause bool) {
 	lostBefore := r.round.lost
 	r.round.lost = isDecodingError(err)
+	retryLimit := r.opts.MaxInternalErrorRetryDuration
 	switch {
 	case err == nil, errors.Is(err, ErrWatchSilent): // servers end watches; the next one resumes
-		return Transition{To: Opening, Err: err}
-	case r.round.lost && !lostBefore: // an event that cannot be decoded would come again
-		return Transition{To: Opening, Err: err}
-	case r.round.internalErrors.retry(err, r.opts.Clock.Now()):
-		return Transition{To: Opening, Err: err}
+		return Opening, false
+	case r.round.lost && !lostBefore: // an event that cannot be decoded would be sent again
+		return Opening, false
+	case r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit):
+		return Opening, false
 	case apierrors.IsTooManyRequests(err), errors.Is(err, errNothingNew):
-		return Transition{To: Opening, Pause: true, Err: err}
+		return Opening, true
 	case isExpired(err): // a LIST that may not be older than what we have closes the gap
 		r.backoff.serverForgot()
 	}
-	return Transition{To: Starting, Pause: true, Err: err}
+	return Starting, true
 }

@@ -38,10 +38,10 @@ func TestStatus_TellsChangesFromBookmarks(t *testing.T) {
 // Progress is called with what Status shows already: after the list, each change and each bookmark.
 func TestProgress_FollowsTheResourceVersion(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		var told []string
+		var versions []string
 		s.opts.Progress = func(resourceVersion string, _ time.Time) {
 			require.Equal(t, resourceVersion, s.ours.Status().ResourceVersion)
-			told = append(told, resourceVersion)
+			versions = append(versions, resourceVersion)
 		}
 		s.start()
 		s.answerList(podList("5", "", "a@1"), nil)
@@ -49,6 +49,6 @@ func TestProgress_FollowsTheResourceVersion(t *testing.T) {
 		s.event(watch.Event{Type: watch.Modified, Object: pod("a@6")})
 		s.event(bookmark("9", ""))
 		synctest.Wait()
-		require.Equal(t, []string{"5", "6", "9"}, told)
+		require.Equal(t, []string{"5", "6", "9"}, versions)
 	})
 }

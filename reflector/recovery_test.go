@@ -60,7 +60,10 @@ func TestModel_RecoveryIsNotSlowerThanClientGos(t *testing.T) {
 			ours, theirs := recoveries{}, recoveries{}
 			for seed := range uint64(seeds) {
 				synctest.Test(t, func(t *testing.T) { ours.play(t, "ours", streaming, seed) })
-				synctest.Test(t, func(t *testing.T) { theirs.play(t, "client-go", streaming, seed) })
+				synctest.Test(
+					t,
+					func(t *testing.T) { theirs.play(t, "client-go", streaming, seed) },
+				)
 			}
 			for _, name := range slices.Sorted(maps.Keys(ours)) {
 				median, p90 := ours.quantile(name, 0.5), ours.quantile(name, 0.9)

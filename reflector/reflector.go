@@ -4,18 +4,17 @@
 //
 //	API server <- LIST, WATCH - [reflector] - Replace, Add, Update, Delete -> deltafifo
 //
-// Read phase.go (the state machine), reflector.go, list.go, watch.go, event.go and watchlist.go;
-// listwatch.go sends the requests. Then go test -v ./reflector. Goroutines: Run's own does
-// everything but wait for the server: each LIST and each opening of a watch has one that ends with
-// the request. Locking: mu guards what Status shows; no foreign code runs under it.
+// Read reflector.go, phase.go (the state machine), list.go, watch.go and event.go; watchlist.go is
+// the streaming list, and listwatch.go sends the requests. Then go test -v ./reflector. Goroutines:
+// Run's own does everything but wait for the server: each LIST and each opening of a watch has one
+// that ends with the request. Locking: mu guards what Status shows; no foreign code runs under it.
 //
 // Source: tools/cache/reflector.go Reflector, tools/cache/listwatch.go ListWatch
 package reflector
 
 import (
 	"context"
-	"math/rand/v2"
-	"reflect"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +23,39 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
+
+// Store is what a reflector keeps equal to the collection: a store.Store, or a queue in front of
+// one.
+//
+// A reflector calls all methods, also those of the optional interfaces below, from the goroutine
+// that runs it, one at a time. An error means that the store did not take the change: the reflector
+// does not move past it, see ApplyError.
+//
+// Source: tools/cache/reflector.go ReflectorStore
+type Store interface {
+	Add(obj any) error
+	Update(obj any) error
+	Delete(obj any) error
+	// Replace makes the store hold exactly list. The store owns list from then on.
+	Replace(list []any, resourceVersion string) error
+	Resync() error
+}
+
+// BookmarkStore is a Store that wants to know when time passed on the server although no object
+// changed.
+//
+// Source: tools/cache/reflector.go ReflectorBookmarkStore
+type BookmarkStore interface {
+	Bookmark(resourceVersion string) error
+}
+
+// ResourceVersionUpdater is a Store that wants to know each resourceVersion the watch moves on to.
+// It is called after the change itself.
+//
+// Source: tools/cache/reflector.go ResourceVersionUpdater
+type ResourceVersionUpdater interface {
+	UpdateResourceVersion(resourceVersion string)
+}
 
 // Reflector lists a collection, puts it into a Store, then watches it and passes on each change.
 //
@@ -44,7 +76,6 @@ type Reflector struct {
 	listerWatcher ListerWatcher
 	expected      expected
 	store         Store
-	metrics       metrics
 
 	running      atomic.Bool
 	relists      chan error    // holds the cause of a Relist until everything is requested again
@@ -74,9 +105,12 @@ type round struct {
 	resync         clock.Timer // fires when the next Resync is due; nil before it is fetched
 	open           *liveWatch  // see R2
 	followedFrom   time.Time   // when the open watch began, or the initial events of a stream ended
+	waitingSince   time.Time   // when the reflector last began to wait
 	lost           bool        // the last watch lost its connection, and nothing has arrived since
 	internalErrors internalErrors
 }
+
+func newRound() round { return round{limit: -1} }
 
 // New returns a reflector that keeps s equal to the collection that lw lists and watches. It does
 // nothing before Run.
@@ -94,17 +128,18 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 		status:        Status{Phase: Idle},
 	}
 	r.opts = opts.withDefaults(r.expected)
-	r.metrics = newMetrics(opts.Metrics, r.opts.Name)
 	r.backoff = newBackoff(*r.opts.Backoff, r.opts.Clock)
-	r.useWatchList = *r.opts.UseWatchList && !refusesWatchList(lw)
-	r.round = r.newRound()
+	refuser, ok := lw.(WatchListRefuser)
+	refused := ok && refuser.IsWatchListSemanticsUnSupported()
+	r.useWatchList = (opts.UseWatchList == nil || *opts.UseWatchList) && !refused
+	r.round = newRound()
 	return r
 }
 
 // Name returns the name used in logs and metrics.
 func (r *Reflector) Name() string { return r.opts.Name }
 
-// TypeDescription returns the name of the expected type, for people.
+// TypeDescription returns the name of the expected type, for readers of a log.
 func (r *Reflector) TypeDescription() string { return r.opts.TypeDescription }
 
 // Run lists and watches until ctx is done, in rounds with a wait after each. It returns without
@@ -183,18 +218,8 @@ func (r *Reflector) forgetRelist(ctx context.Context) {
 	}
 }
 
-// relistDue delivers the cause of a Relist while a round follows the changes. Earlier in the round
-// it delivers nothing: the request that is under way must end first.
-func (r *Reflector) relistDue() <-chan error {
-	if !r.round.fetched {
-		return nil
-	}
-	return r.relists
-}
-
-func relistError(cause error) error { return &ApplyError{Verb: "process", Err: cause} }
-
-// runRound runs the state machine from Starting until it would start again.
+// runRound runs the state machine from Starting until it would start again. It returns the error of
+// the last phase, except the end of a watch, which is only logged.
 func (r *Reflector) runRound(ctx context.Context) error {
 	defer r.endRound()
 	next := Transition{To: Starting}
@@ -202,7 +227,7 @@ func (r *Reflector) runRound(ctx context.Context) error {
 		next = r.step(ctx, next.To, next.Pause)
 		r.note(ctx, next)
 		switch {
-		case next.To == Starting && next.handle:
+		case next.isHandled():
 			return next.Err
 		case next.To == Starting, next.To == Idle:
 			return nil
@@ -218,41 +243,66 @@ func (r *Reflector) endRound() {
 	if r.round.resync != nil {
 		r.round.resync.Stop()
 	}
-	r.round = r.newRound()
+	r.round = newRound()
 }
 
-func (r *Reflector) newRound() round {
-	limit := internalErrors{max: r.opts.MaxInternalErrorRetryDuration}
-	return round{limit: -1, internalErrors: limit}
-}
-
-// pause backs off. Between two watches it resyncs meanwhile, and may end early with an error to be
-// applied. It returns ctx's error if ctx ends first.
+// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile.
 func (r *Reflector) pause(ctx context.Context) error {
 	timer := r.opts.Clock.NewTimer(r.backoff.next())
 	defer timer.Stop()
 	r.setPhase(BackingOff)
+	if _, _, err := receive(ctx, r, timer.C(), nil); err != nil {
+		return err
+	}
+	return ctx.Err() // of two channels that are ready, select takes any
+}
+
+// errTimeout is returned by receive at the timeout.
+var errTimeout = errors.New("timeout")
+
+// receive returns the next value of ch, or false if ch is closed. All waits of the goroutine that
+// runs r are here: from the end of a list to the end of its round, a wait resyncs when that is due,
+// and ends with an ApplyError when a Relist asks for it.
+func receive[T any](
+	ctx context.Context, r *Reflector, ch <-chan T, timeout <-chan time.Time,
+) (value T, ok bool, err error) {
 	for {
+		var resync <-chan time.Time
+		if r.round.resync != nil {
+			resync = r.round.resync.C()
+		}
+		var relists <-chan error
+		if r.round.fetched { // before, the request that is under way must end first
+			relists = r.relists
+		}
+		r.round.waitingSince = r.opts.Clock.Now()
 		select {
+		case value, ok = <-ch:
+			return value, ok, nil
+		case <-timeout:
+			return value, false, errTimeout
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C():
-			return ctx.Err() // of two that are ready, select takes any
-		case <-r.resyncDue():
+			return value, false, ctx.Err()
+		case cause := <-relists:
+			return value, false, &ApplyError{Verb: "process", Err: cause}
+		case <-resync:
 			if err := r.resyncNow(ctx); err != nil {
-				return err
+				return value, false, err
 			}
-		case cause := <-r.relistDue():
-			return relistError(cause)
 		}
 	}
 }
 
-// watchTimeout is how long the next watch may last: random, so that clients that started together
-// drift apart.
-func (r *Reflector) watchTimeout() time.Duration {
-	seconds := r.opts.MinWatchTimeout.Seconds() * (1 + rand.Float64())
-	return time.Duration(int64(seconds)) * time.Second
+// resyncNow calls the store's Resync, if ShouldResync agrees, and schedules the next one.
+func (r *Reflector) resyncNow(ctx context.Context) error {
+	if r.opts.ShouldResync == nil || r.opts.ShouldResync() {
+		r.log(ctx).V(4).Info("Resyncing")
+		if err := r.store.Resync(); err != nil {
+			return &ApplyError{Verb: "resync", Err: err}
+		}
+	}
+	r.round.resync.Reset(r.opts.ResyncPeriod)
+	return nil
 }
 
 func (r *Reflector) withLogger(ctx context.Context) context.Context {
@@ -265,13 +315,4 @@ func (r *Reflector) withLogger(ctx context.Context) context.Context {
 // log returns the logger of ctx, with the reflector's name and type.
 func (r *Reflector) log(ctx context.Context) klog.Logger {
 	return klog.FromContext(ctx).WithValues("reflector", r.Name(), "type", r.TypeDescription())
-}
-
-// isNil reports whether obj is nil or a nil pointer in an interface.
-func isNil(obj any) bool {
-	if obj == nil {
-		return true
-	}
-	v := reflect.ValueOf(obj)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }

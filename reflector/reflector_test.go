@@ -30,7 +30,6 @@ var (
 	_ cache.ReflectorStore           = (Store)(nil)
 	_ BookmarkStore                  = (cache.ReflectorBookmarkStore)(nil)
 	_ ResourceVersionUpdater         = (cache.ResourceVersionUpdater)(nil)
-	_ MetricsProvider                = (*countingMetrics)(nil)
 )
 
 func TestNew_Names(t *testing.T) {
@@ -48,7 +47,6 @@ func TestNew_Names(t *testing.T) {
 	}
 	require.Equal(t, "pods", New(nil, nil, nil, Options{TypeDescription: "pods"}).TypeDescription())
 	require.Equal(t, "mine", New(nil, nil, nil, Options{Name: "mine"}).Name())
-	require.Equal(t, "informerstack/reflector", packageOf("informerstack/reflector.(*Reflector).Run.func1"))
 }
 
 // The bounds of a watch's timeout, of which less than five minutes is not honoured.
@@ -108,7 +106,11 @@ func TestListAndWatch_Results(t *testing.T) {
 		})
 		return err
 	}
-	require.ErrorIs(t, round(t, func(s *script) { s.answerList(nil, apiErrors["broken"]) }), apiErrors["broken"])
+	require.ErrorIs(
+		t,
+		round(t, func(s *script) { s.answerList(nil, apiErrors["broken"]) }),
+		apiErrors["broken"],
+	)
 	require.Equal(t, apiErrors["forbidden"], round(t, func(s *script) {
 		s.answerList(podList("5", ""), nil)
 		s.answerWatch(apiErrors["forbidden"])
@@ -132,12 +134,32 @@ func TestListAndWatch_Results(t *testing.T) {
 func TestListAndWatch_PanicReachesTheCaller(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		for _, lw := range []*ListWatch{
-			{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { panic("list") }},
 			{
-				ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return podList("5", ""), nil },
-				WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { panic("watch") },
+				ListWithContextFunc: func(
+					context.Context, metav1.ListOptions,
+				) (runtime.Object, error) {
+					panic("list")
+				},
 			},
-			{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return podList("5", "", "a@1"), nil }},
+			{
+				ListWithContextFunc: func(
+					context.Context, metav1.ListOptions,
+				) (runtime.Object, error) {
+					return podList("5", ""), nil
+				},
+				WatchFuncWithContext: func(
+					context.Context, metav1.ListOptions,
+				) (watch.Interface, error) {
+					panic("watch")
+				},
+			},
+			{
+				ListWithContextFunc: func(
+					context.Context, metav1.ListOptions,
+				) (runtime.Object, error) {
+					return podList("5", "", "a@1"), nil
+				},
+			},
 		} {
 			s.opts.Transform = func(any) (any, error) { panic("transform") }
 			r := New(lw, &v1.Pod{}, scriptStore{s}, s.opts)
@@ -157,14 +179,20 @@ func cancelled() context.Context {
 // An error handler gets what ends a round; the default reports it.
 func TestWatchErrorHandler(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		s.opts.WatchErrorHandler = func(_ context.Context, r *Reflector, err error) { s.print("%s: %v", r.Name(), err) }
+		s.opts.WatchErrorHandler = func(
+			_ context.Context, r *Reflector, err error,
+		) {
+			s.print("%s: %v", r.Name(), err)
+		}
 		s.start()
 		s.answerList(nil, apiErrors["broken"])
 		s.saw("LIST rv=0 limit=500", "test: failed to list *v1.Pod: broken")
 	})
 	on(t, "ours", func(t *testing.T, s *script) {
 		r := New(s, nil, nil, s.opts)
-		for _, err := range []error{apiErrors["expired"], apiErrors["gone"], io.EOF, io.ErrUnexpectedEOF} {
+		for _, err := range []error{
+			apiErrors["expired"], apiErrors["gone"], io.EOF, io.ErrUnexpectedEOF,
+		} {
 			DefaultWatchErrorHandler(context.Background(), r, err)
 		}
 		s.saw()

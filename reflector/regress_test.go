@@ -70,7 +70,12 @@ func TestRegress83520_RelistResourceVersion(t *testing.T) {
 		s.answerList(podList("20", ""), nil)
 		s.answerWatch(apiErrors["broken"])
 		s.after(2 * time.Second)
-		s.saw("replace rv=20", "WATCH rv=20 bookmarks", "reported: broken", "1.6s later: LIST rv=20")
+		s.saw(
+			"replace rv=20",
+			"WATCH rv=20 bookmarks",
+			"reported: broken",
+			"1.6s later: LIST rv=20",
+		)
 	})
 }
 
@@ -185,10 +190,13 @@ func TestRegress73137_StopWhileListIsBlocked(t *testing.T) {
 // kubernetes/kubernetes#131266: a watch that is not stopped keeps its producer blocked.
 func TestRegress131266_EveryWatchIsStopped(t *testing.T) {
 	ways := map[string]func(s *script){
-		"closed":         func(s *script) { close(s.open.events) },
-		"error event":    func(s *script) { s.event(errorEvent("500")) },
-		"cancelled":      func(s *script) { s.stop() },
-		"resync error":   func(s *script) { s.fail("resync", assert.AnError); s.after(time.Minute) },
+		"closed":      func(s *script) { close(s.open.events) },
+		"error event": func(s *script) { s.event(errorEvent("500")) },
+		"cancelled":   func(s *script) { s.stop() },
+		"resync error": func(s *script) {
+			s.fail("resync", assert.AnError)
+			s.after(time.Minute)
+		},
 		"closed at once": func(s *script) { s.after(time.Second); close(s.open.events) },
 	}
 	for name, end := range ways {
@@ -263,7 +271,10 @@ func TestRegress_OnlyTrueEndsTheInitialEvents(t *testing.T) {
 func TestRegress136583_InitialEventsDoNotMoveTheResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
 		s.start()
-		s.answerList(podList("", ""), nil) // a list without resourceVersion: the watch begins with initial events
+		s.answerList(
+			podList("", ""),
+			nil,
+		) // a list without resourceVersion: the watch begins with initial events
 		s.answerWatch(nil)
 		for _, p := range []string{"a@5", "b@3", "c@9"} {
 			s.event(watch.Event{Type: watch.Added, Object: pod(p)})
@@ -368,7 +379,8 @@ func TestRegress_CorruptObjectIsGoneAfterTheRelist(t *testing.T) {
 		s.watching()
 		s.event(watch.Event{Type: watch.Added, Object: pod("corrupt@6")})
 		s.event(watch.Event{Type: watch.Error, Object: &metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Reason: metav1.StatusReasonStoreReadError,
 		}})
 		s.after(time.Second)
 		s.saw("add corrupt@6", "watch stopped", "800ms later: LIST rv=6")

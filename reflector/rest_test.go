@@ -32,7 +32,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	code, body := w.answer(req)
 	return &http.Response{
 		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body), Request: req,
+		Header: http.Header{
+			"Content-Type": {"application/json"},
+		}, Body: io.NopCloser(body), Request: req,
 	}, nil
 }
 
@@ -40,11 +42,16 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1.AddToScheme(scheme))
-	config := &rest.Config{Host: "http://server", APIPath: "/api", QPS: -1, ContentConfig: rest.ContentConfig{
-		GroupVersion:         &schema.GroupVersion{Version: "v1"},
-		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-		ContentType:          "application/json",
-	}}
+	config := &rest.Config{
+		Host:    "http://server",
+		APIPath: "/api",
+		QPS:     -1,
+		ContentConfig: rest.ContentConfig{
+			GroupVersion:         &schema.GroupVersion{Version: "v1"},
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			ContentType:          "application/json",
+		},
+	}
 	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: w})
 	require.NoError(t, err)
 	return client

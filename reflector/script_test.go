@@ -93,7 +93,12 @@ func newScript(t *testing.T, impl string) *script {
 	s.opts = Options{
 		Name:         "test",
 		UseWatchList: &off,
-		Backoff:      &wait.Backoff{Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2},
+		Backoff: &wait.Backoff{
+			Duration: 800 * time.Millisecond,
+			Cap:      30 * time.Second,
+			Steps:    38,
+			Factor:   2,
+		},
 	}
 	t.Cleanup(s.end)
 	reported = func(err error, msg string) {
@@ -241,7 +246,10 @@ func (s *script) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
-func (s *script) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (s *script) ListWithContext(
+	ctx context.Context,
+	o metav1.ListOptions,
+) (runtime.Object, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -261,7 +269,10 @@ func (s *script) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	}
 }
 
-func (s *script) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (s *script) WatchWithContext(
+	ctx context.Context,
+	o metav1.ListOptions,
+) (watch.Interface, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -369,7 +380,9 @@ func (s *script) bufferLogs(verbosity int) func() string {
 
 // podList parses "a@1 b@2".
 func podList(resourceVersion, token string, items ...string) *v1.PodList {
-	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: resourceVersion, Continue: token}}
+	list := &v1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: resourceVersion, Continue: token},
+	}
 	for _, item := range items {
 		list.Items = append(list.Items, *pod(item))
 	}
@@ -396,25 +409,46 @@ var apiErrors = map[string]error{
 	"gone":    apierrors.NewGone("too old resource version"),
 	"expired": apierrors.NewResourceExpired("too old resource version"),
 	"toolarge": &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Too large resource version: 9, current: 5",
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}},
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
+		Reason: metav1.StatusReasonTimeout, Message: "Too large resource version: 9, current: 5",
+		Details: &metav1.StatusDetails{
+			Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}},
+		},
 	}},
 	"toolarge-1.17": &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Timeout",
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "Too large resource version"}}},
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
+		Reason: metav1.StatusReasonTimeout, Message: "Timeout",
+		Details: &metav1.StatusDetails{
+			Causes: []metav1.StatusCause{{Message: "Too large resource version"}},
+		},
 	}},
 	"toolarge-1.16": &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "Timeout: Too large resource version: 9, current: 5",
+		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout,
+		Reason:  metav1.StatusReasonTimeout,
+		Message: "Timeout: Too large resource version: 9, current: 5",
 		Details: &metav1.StatusDetails{},
 	}},
-	"lost": apierrors.FromObject(apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", string(causeDecoding)).
-		AsObject(errors.New("unable to decode an event from the watch stream: http2: client connection lost"))),
-	"429":       apierrors.NewTooManyRequests("slow down", 1),
-	"500":       apierrors.NewInternalError(errors.New("boom")),
-	"invalid":   apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil),
-	"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no")),
-	"refused":   &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-	"broken":    errors.New("broken"),
+	"lost": apierrors.FromObject(
+		apierrors.NewClientErrorReporter(
+			http.StatusInternalServerError, "GET", string(causeDecoding),
+		).
+			AsObject(
+				errors.New(
+					"unable to decode an event from the watch stream: http2: client " +
+						"connection lost",
+				),
+			),
+	),
+	"429":     apierrors.NewTooManyRequests("slow down", 1),
+	"500":     apierrors.NewInternalError(errors.New("boom")),
+	"invalid": apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil),
+	"forbidden": apierrors.NewForbidden(
+		schema.GroupResource{Resource: "pods"},
+		"",
+		errors.New("no"),
+	),
+	"refused": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+	"broken":  errors.New("broken"),
 }
 
 // scriptStore records the reflector's calls.

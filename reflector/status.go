@@ -36,8 +36,8 @@ type Status struct {
 	LastEvent    time.Time // when the last change arrived by a watch; initial events do not count
 	LastBookmark time.Time // when the last bookmark arrived: the server says that nothing changed
 
-	// LastError is the newest failure, kept when it is over. If its text is longer than 1 KiB, it is
-	// a short copy.
+	// LastError is the newest failure, kept when it is over. If its text is longer than 1 KiB, it
+	// is a short copy.
 	LastError           error
 	LastErrorTime       time.Time
 	ConsecutiveFailures int // since a watch was last open
@@ -81,7 +81,9 @@ func (r *Reflector) noteAnswer(err error) {
 // advance records that the Store has taken everything up to resourceVersion, which was the newest
 // at asOf. e is the event that moved it, or the zero event for a list.
 func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
-	r.metrics.reached(resourceVersion)
+	if r.opts.Metrics.LastResourceVersion != nil {
+		r.opts.Metrics.versionReached(resourceVersion)
+	}
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
 	if len(r.relists) == 0 { // otherwise the store is known to be old
@@ -124,26 +126,16 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 	r.mu.Unlock()
 
-	switch {
-	case t.Err == nil:
-		r.logProgress(ctx, t)
-	case !t.handle:
+	switch { // the first two texts are client-go's, for which people search
+	case t.From == Starting && t.To != Idle:
+		r.log(ctx).V(3).Info("Listing and watching")
+	case t.From == Listing && t.To == Opening, t.From == Streaming && t.To == Watching:
+		r.log(ctx).V(2).Info("Caches populated")
+	case t.Err != nil && !t.isHandled():
 		r.logFailure(ctx, t)
 	}
 	if r.opts.Observe != nil {
 		r.opts.Observe(t)
-	}
-}
-
-// logProgress logs when everything is requested and when it has arrived, in client-go's words, for
-// which people search.
-func (r *Reflector) logProgress(ctx context.Context, t Transition) {
-	logger := r.log(ctx)
-	switch {
-	case t.From == Starting && t.To != Idle:
-		logger.V(3).Info("Listing and watching")
-	case t.To == Opening && t.From == Listing, t.To == Watching && t.From == Streaming:
-		logger.V(2).Info("Caches populated")
 	}
 }
 

@@ -24,7 +24,19 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, Status{Phase: Streaming}, status())
 		s.answerWatch(apiErrors["forbidden"])
 		start := time.Now()
-		require.Equal(t, Status{Phase: Listing, LastContact: start, LastError: apiErrors["forbidden"], LastErrorTime: start, ConsecutiveFailures: 1, Failures: 1, Fallbacks: 1}, status())
+		require.Equal(
+			t,
+			Status{
+				Phase:               Listing,
+				LastContact:         start,
+				LastError:           apiErrors["forbidden"],
+				LastErrorTime:       start,
+				ConsecutiveFailures: 1,
+				Failures:            1,
+				Fallbacks:           1,
+			},
+			status(),
+		)
 		s.answerList(nil, apiErrors["500"])
 		require.Equal(t, BackingOff, status().Phase)
 		require.Equal(t, 2, status().ConsecutiveFailures)
@@ -51,7 +63,10 @@ func TestStatus(t *testing.T) {
 // The log says, in client-go's words, each time that everything is fetched.
 func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {
-		s.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)))
+		s.logger = ktesting.NewLogger(
+			ktesting.NopTL{},
+			ktesting.NewConfig(ktesting.Verbosity(3), ktesting.BufferLogs(true)),
+		)
 		logged := func(begun, done int) {
 			t.Helper()
 			synctest.Wait()
@@ -68,7 +83,12 @@ func TestLog_SaysWhenEverythingIsFetched(t *testing.T) {
 		close(s.open.events)
 		s.answerWatchEventually()
 		logged(1, 1)
-		s.event(watch.Event{Type: watch.Error, Object: &apierrors.NewResourceExpired("too old").ErrStatus})
+		s.event(
+			watch.Event{
+				Type:   watch.Error,
+				Object: &apierrors.NewResourceExpired("too old").ErrStatus,
+			},
+		)
 		time.Sleep(time.Minute)
 		logged(2, 1)
 		s.answerList(podList("9", "", "a@1"), nil)
@@ -81,7 +101,9 @@ func TestObserve(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		on := true
 		s.opts.UseWatchList = &on
-		s.opts.Observe = func(x Transition) { s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err) }
+		s.opts.Observe = func(x Transition) {
+			s.print("%s -> %s pause=%v err=%v", x.From, x.To, x.Pause, x.Err)
+		}
 		s.start()
 		s.answerWatch(apiErrors["invalid"])
 		s.answerList(podList("5", ""), nil)
@@ -112,11 +134,21 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// The metric hooks are called, with the reflector's name.
+// Each metric gets its values, in its unit.
 func TestMetrics(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
-		m := &countingMetrics{values: map[string][]float64{}}
-		s.opts.Metrics = m
+		got := map[string][]any{}
+		note := func(name string, value any) { got[name] = append(got[name], value) }
+		s.opts.Metrics = Metrics{
+			Lists:               func() { note("lists", 1) },
+			ListDuration:        func(d time.Duration) { note("list duration", d) },
+			ItemsInList:         func(n int) { note("items in list", n) },
+			Watches:             func() { note("watches", 1) },
+			ShortWatches:        func() { note("short watches", 1) },
+			WatchDuration:       func(d time.Duration) { note("watch duration", d) },
+			ItemsInWatch:        func(n int) { note("items in watch", n) },
+			LastResourceVersion: func(digits float64) { note("last resource version", digits) },
+		}
 		s.start()
 		s.after(3 * time.Second)
 		s.answerList(podList("5", "", "a@1", "b@2"), nil)
@@ -127,63 +159,11 @@ func TestMetrics(t *testing.T) {
 		s.answerWatch(nil)
 		close(s.open.events)
 		synctest.Wait()
-		require.Equal(t, map[string][]float64{
-			"lists": {1}, "list duration": {3}, "items in list": {2},
-			"watches": {1, 1}, "short watches": {1}, "watch duration": {2, 0}, "items in watch": {1, 0},
-			"last resource version": {5, 567890123456789},
-		}, m.values)
+		require.Equal(t, map[string][]any{
+			"lists": {1}, "list duration": {3 * time.Second}, "items in list": {2},
+			"watches": {1, 1}, "short watches": {1},
+			"watch duration": {2 * time.Second, time.Duration(0)}, "items in watch": {1, 0},
+			"last resource version": {5.0, 567890123456789.0},
+		}, got)
 	})
-}
-
-// countingMetrics is a MetricsProvider that remembers.
-type countingMetrics struct{ values map[string][]float64 }
-
-type countingMetric struct {
-	values map[string][]float64
-	name   string
-}
-
-func (m countingMetric) Inc() { m.Observe(1) }
-
-func (m countingMetric) Set(v float64) { m.Observe(v) }
-
-func (m countingMetric) Observe(v float64) { m.values[m.name] = append(m.values[m.name], v) }
-
-func (m *countingMetrics) metric(reflector, name string) countingMetric {
-	if reflector != "test" {
-		panic(reflector)
-	}
-	return countingMetric{m.values, name}
-}
-
-func (m *countingMetrics) NewListsMetric(name string) CounterMetric {
-	return m.metric(name, "lists")
-}
-
-func (m *countingMetrics) NewListDurationMetric(name string) SummaryMetric {
-	return m.metric(name, "list duration")
-}
-
-func (m *countingMetrics) NewItemsInListMetric(name string) SummaryMetric {
-	return m.metric(name, "items in list")
-}
-
-func (m *countingMetrics) NewWatchesMetric(name string) CounterMetric {
-	return m.metric(name, "watches")
-}
-
-func (m *countingMetrics) NewShortWatchesMetric(name string) CounterMetric {
-	return m.metric(name, "short watches")
-}
-
-func (m *countingMetrics) NewWatchDurationMetric(name string) SummaryMetric {
-	return m.metric(name, "watch duration")
-}
-
-func (m *countingMetrics) NewItemsInWatchMetric(name string) SummaryMetric {
-	return m.metric(name, "items in watch")
-}
-
-func (m *countingMetrics) NewLastResourceVersionMetric(name string) GaugeMetric {
-	return m.metric(name, "last resource version")
 }

@@ -31,7 +31,15 @@ func story(t *testing.T, f func(w *world)) {
 			synctest.Test(t, func(t *testing.T) {
 				reported = func(error, string) {}
 				off := false
-				f(&world{t: t, impl: impl, collection: newCollection(), store: &mapStore{}, opts: Options{Name: "story", UseWatchList: &off}})
+				f(
+					&world{
+						t:          t,
+						impl:       impl,
+						collection: newCollection(),
+						store:      &mapStore{},
+						opts:       Options{Name: "story", UseWatchList: &off},
+					},
+				)
 			})
 		})
 	}
@@ -48,7 +56,11 @@ func (w *world) run() {
 			return
 		}
 		lw := streamingOr(w.collection, *w.opts.UseWatchList)
-		cache.NewReflectorWithOptions(lw, &v1.Pod{}, w.store, cache.ReflectorOptions{Name: "story", ResyncPeriod: w.opts.ResyncPeriod}).RunWithContext(ctx)
+		cache.NewReflectorWithOptions(
+			lw, &v1.Pod{}, w.store,
+			cache.ReflectorOptions{Name: "story", ResyncPeriod: w.opts.ResyncPeriod},
+		).
+			RunWithContext(ctx)
 	}()
 	w.t.Cleanup(func() { cancel(); <-ended })
 	synctest.Wait()
@@ -165,7 +177,13 @@ func TestStory_BareWatchLosesEvents(t *testing.T) {
 		synctest.Wait()
 		timeout := int64(600)
 		bare := func() []string {
-			got, err := w.WatchWithContext(w.t.Context(), metav1.ListOptions{ResourceVersion: w.state()[len("a@"):], TimeoutSeconds: &timeout})
+			got, err := w.WatchWithContext(
+				w.t.Context(),
+				metav1.ListOptions{
+					ResourceVersion: w.state()[len("a@"):],
+					TimeoutSeconds:  &timeout,
+				},
+			)
 			require.NoError(t, err)
 			defer got.Stop()
 			synctest.Wait()

@@ -24,12 +24,13 @@ import (
 //	list error NAME | panic | nil                         fail it; NAME is a key of apiErrors
 //	watch | watch error NAME | watch nil                  answer the WATCH that waits
 //	added, modified, deleted NAME@RV                      send an event
-//	bookmark RV [true|false]                              send a bookmark; the word is the end-of-initial-events annotation
-//	odd NAME@RV | node NAME@RV                            send an event of an unknown type, or of another kind
+//	bookmark RV [true|false]                              send a bookmark; the word is its
+//	                                                      end-of-initial-events annotation
+//	odd NAME@RV | node NAME@RV                            send an event of an unknown type or kind
 //	error NAME                                            send an ERROR event
 //	close                                                 end the watch
 //	fail METHOD                                           make the store's next call fail
-//	deaf                                                  requests do not notice any more that they are cancelled
+//	deaf                                                  requests ignore that they are cancelled
 //	after D                                               let time pass
 //	stop                                                  cancel the reflector
 func TestTranscripts(t *testing.T) {
@@ -70,7 +71,9 @@ func (s *script) exec(cmd transcript.Command) {
 			s.answerWatch(nil)
 		}
 	case "added", "modified", "deleted":
-		s.event(watch.Event{Type: watch.EventType(strings.ToUpper(cmd.Name)), Object: pod(cmd.Arg(0))})
+		s.event(
+			watch.Event{Type: watch.EventType(strings.ToUpper(cmd.Name)), Object: pod(cmd.Arg(0))},
+		)
 	case "odd":
 		s.event(watch.Event{Type: "ODD", Object: pod(cmd.Arg(0))})
 	case "node":

@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/klog/v2"
+
+	"example.com/informerstack/internal/objects"
 )
 
 const forever = time.Duration(math.MaxInt64)
@@ -21,15 +23,14 @@ type liveWatch struct {
 	watch.Interface
 	cancel      context.CancelFunc
 	started     time.Time // before the request: some proxies answer only when the first event comes
-	opened      time.Time // when the server answered
 	deadline    time.Time // when the server should have ended it
 	lastEvent   time.Time // or the zero time
-	idleSince   time.Time // when the reflector last began to wait for an event
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
 
 	// behind is how old the store was when the watch was opened, until its backlog has arrived: the
-	// events that happened before. Until then, an event is taken to be so much older than its arrival.
+	// events that happened before. Until then, an event is taken to be so much older than its
+	// arrival.
 	behind time.Duration
 }
 
@@ -41,16 +42,16 @@ const (
 	firstPause   = time.Second
 )
 
-// noteEvent notes that an event arrived at now.
-func (w *liveWatch) noteEvent(now time.Time, kind watch.EventType) {
+// noteArrival notes that events arrived at now, after the reflector had waited for them.
+func (w *liveWatch) noteArrival(now time.Time, waited time.Duration) {
 	pause := backlogPause
 	if w.lastEvent.IsZero() {
 		pause = firstPause
 	}
-	if now.Sub(w.idleSince) >= pause || kind == watch.Bookmark {
+	if waited >= pause {
 		w.behind = 0
 	}
-	w.lastEvent, w.idleSince = now, now
+	w.lastEvent = now
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -66,14 +67,21 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
 	if current := r.Status().CurrentAsOf; !current.IsZero() {
-		w.behind = w.opened.Sub(current)
+		w.behind = r.opts.Clock.Since(current)
 	}
 	r.round.open, r.round.followedFrom = w, w.started
 	return nil
 }
 
+// watchTimeout is how long the next watch may last: random, so that clients that started together
+// drift apart.
+func (r *Reflector) watchTimeout() time.Duration {
+	seconds := r.opts.MinWatchTimeout.Seconds() * (1 + rand.Float64())
+	return time.Duration(int64(seconds)) * time.Second
+}
+
 // startWatch asks the server for a watch and waits for the answer, for as long as patience allows,
-// and no longer than the watch itself may last. Between two watches it resyncs meanwhile.
+// and no longer than the watch itself may last.
 func (r *Reflector) startWatch(
 	ctx context.Context, options metav1.ListOptions, patience time.Duration,
 ) (*liveWatch, error) {
@@ -91,49 +99,37 @@ func (r *Reflector) startWatch(
 	answer := call(func() (watch.Interface, error) {
 		return r.listerWatcher.WatchWithContext(watchCtx, options)
 	})
-	abandon := func(err error) (*liveWatch, error) {
+	o, _, err := receive(ctx, r, answer, timer.C())
+	if err != nil {
 		cancel()
 		go stopLate(answer)
+		if err == errTimeout {
+			err = fmt.Errorf("%w: no answer within %v", ErrWatchSilent, patience)
+		}
 		return nil, err
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return abandon(ctx.Err())
-		case <-timer.C():
-			return abandon(fmt.Errorf("%w: no answer within %v", ErrWatchSilent, patience))
-		case <-r.resyncDue():
-			if err := r.resyncNow(ctx); err != nil {
-				return abandon(err)
-			}
-		case cause := <-r.relistDue():
-			return abandon(relistError(cause))
-		case o := <-answer:
-			w, err := o.unpack()
-			if err == nil && isNil(w) {
-				err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w",
-					r.TypeDescription(), errNilResult)
-			}
-			if !isEmptyWatch(w) {
-				r.noteAnswer(err)
-			}
-			if err != nil {
-				cancel()
-				return nil, err
-			}
-			inc(r.metrics.watches)
-			deadline := started.Add(timeout)
-			return &liveWatch{
-				Interface: w, cancel: cancel,
-				started: started, opened: r.opts.Clock.Now(), deadline: deadline,
-			}, nil
-		}
+	w, err := o.unpack()
+	if err == nil && objects.IsNil(w) {
+		err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w",
+			r.TypeDescription(), errNilResult)
 	}
+	if !isEmptyWatch(w) {
+		r.noteAnswer(err)
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	count(r.opts.Metrics.Watches)
+	return &liveWatch{
+		Interface: w, cancel: cancel,
+		started: started, deadline: started.Add(timeout),
+	}, nil
 }
 
 // stopLate stops the watch of a request that was given up, if the server still grants it.
 func stopLate(answer <-chan outcome[watch.Interface]) {
-	if o := <-answer; o.panicked == nil && !isNil(o.value) {
+	if o := <-answer; o.panicked == nil && !objects.IsNil(o.value) {
 		o.value.Stop()
 	}
 }
@@ -150,7 +146,12 @@ func (r *Reflector) closeWatch() {
 	r.round.open = nil
 	w.Stop()
 	w.cancel()
-	r.metrics.watchEnded(r.opts.Clock.Since(w.started), w.eventCount)
+	lasted := r.opts.Clock.Since(w.started)
+	report(r.opts.Metrics.WatchDuration, lasted)
+	report(r.opts.Metrics.ItemsInWatch, w.eventCount)
+	if w.eventCount == 0 && lasted < veryShortWatch {
+		count(r.opts.Metrics.ShortWatches)
+	}
 }
 
 // followWatch applies the events of the open watch to the store until the watch ends.
@@ -186,31 +187,4 @@ func (r *Reflector) watchdog(now time.Time) (time.Duration, error) {
 		return 0, ErrWatchSilent
 	}
 	return left, nil
-}
-
-// startResync schedules the first Resync after everything was fetched.
-func (r *Reflector) startResync() {
-	if r.opts.ResyncPeriod > 0 {
-		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)
-	}
-}
-
-// resyncDue delivers when a Resync is due. Before everything was fetched it delivers nothing.
-func (r *Reflector) resyncDue() <-chan time.Time {
-	if r.round.resync == nil {
-		return nil
-	}
-	return r.round.resync.C()
-}
-
-// resyncNow calls the store's Resync, if ShouldResync agrees, and schedules the next one.
-func (r *Reflector) resyncNow(ctx context.Context) error {
-	if r.opts.ShouldResync == nil || r.opts.ShouldResync() {
-		klog.FromContext(ctx).V(4).Info("Resyncing", "reflector", r.Name())
-		if err := r.store.Resync(); err != nil {
-			return &ApplyError{Verb: "resync", Err: err}
-		}
-	}
-	r.round.resync.Reset(r.opts.ResyncPeriod)
-	return nil
 }

@@ -32,7 +32,9 @@ func BenchmarkWatchEvent(b *testing.B) {
 			if impl == "ours" {
 				New(lw, &v1.Pod{}, target, Options{UseWatchList: &off}).Run(ctx)
 			} else {
-				cache.NewReflectorWithOptions(lw, &v1.Pod{}, target, cache.ReflectorOptions{}).RunWithContext(ctx)
+				cache.NewReflectorWithOptions(
+					lw, &v1.Pod{}, target, cache.ReflectorOptions{},
+				).RunWithContext(ctx)
 			}
 		})
 	}
@@ -49,11 +51,17 @@ func (s *benchServer) List(metav1.ListOptions) (runtime.Object, error) {
 
 func (s *benchServer) Watch(metav1.ListOptions) (watch.Interface, error) { return s, nil }
 
-func (s *benchServer) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (s *benchServer) ListWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (runtime.Object, error) {
 	return s.List(options)
 }
 
-func (s *benchServer) WatchWithContext(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *benchServer) WatchWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (watch.Interface, error) {
 	return s.Watch(options)
 }
 

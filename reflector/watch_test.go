@@ -49,9 +49,15 @@ func TestSnapshot_Laws(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		s.streaming()
 		for _, e := range []watch.Event{
-			{Type: watch.Added, Object: pod("c@1")}, {Type: watch.Added, Object: pod("a@2")}, {Type: watch.Deleted, Object: pod("c@3")},
-			{Type: watch.Deleted, Object: pod("x@4")}, {Type: watch.Added, Object: pod("b@5")}, {Type: watch.Added, Object: pod("c@6")},
-			{Type: watch.Modified, Object: pod("a@7")}, {Type: watch.Modified, Object: pod("new@8")}, bookmark("9", "true"),
+			{Type: watch.Added, Object: pod("c@1")}, {Type: watch.Added, Object: pod("a@2")}, {
+				Type: watch.Deleted, Object: pod("c@3"),
+			},
+			{
+				Type: watch.Deleted, Object: pod("x@4"),
+			}, {Type: watch.Added, Object: pod("b@5")}, {Type: watch.Added, Object: pod("c@6")},
+			{Type: watch.Modified, Object: pod("a@7")}, {
+				Type: watch.Modified, Object: pod("new@8"),
+			}, bookmark("9", "true"),
 		} {
 			s.event(e)
 		}
@@ -67,7 +73,15 @@ func TestResourceVersionUpdater(t *testing.T) {
 		s.answerWatch(nil)
 		s.event(watch.Event{Type: watch.Added, Object: pod("a@6")})
 		s.event(bookmark("9", ""))
-		s.saw("LIST rv=0 limit=500", "replace rv=5", "WATCH rv=5 bookmarks", "add a@6", "at 6", "bookmark 9", "at 9")
+		s.saw(
+			"LIST rv=0 limit=500",
+			"replace rv=5",
+			"WATCH rv=5 bookmarks",
+			"add a@6",
+			"at 6",
+			"bookmark 9",
+			"at 9",
+		)
 	})
 }
 
@@ -142,8 +156,16 @@ func TestLateWatchIsStopped(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
 		late := make(chan watch.Interface)
 		lw := &ListWatch{
-			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return podList("5", ""), nil },
-			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return <-late, nil },
+			ListWithContextFunc: func(
+				context.Context, metav1.ListOptions,
+			) (runtime.Object, error) {
+				return podList("5", ""), nil
+			},
+			WatchFuncWithContext: func(
+				context.Context, metav1.ListOptions,
+			) (watch.Interface, error) {
+				return <-late, nil
+			},
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan struct{})
@@ -237,7 +259,8 @@ func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
 		case 1:
 			e.Type = watch.Modified
 		}
-		require.NoError(t, s.handle(nil, e))
+		_, err := s.handle(nil, e)
+		require.NoError(t, err)
 		if want[p.Name] = p.ResourceVersion; e.Type == watch.Deleted {
 			delete(want, p.Name)
 		}
@@ -329,7 +352,10 @@ func (s cancellingStore) Replace([]any, string) error {
 func TestStreaming_WarnsWhileItWaits(t *testing.T) {
 	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	warnings := func() int {
-		return strings.Count(logger.GetSink().(ktesting.Underlier).GetBuffer().String(), "waiting for the bookmark")
+		return strings.Count(
+			logger.GetSink().(ktesting.Underlier).GetBuffer().String(),
+			"waiting for the bookmark",
+		)
 	}
 	on(t, "ours", func(t *testing.T, s *script) {
 		streaming := true

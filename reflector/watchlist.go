@@ -62,11 +62,6 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	got := listed{
 		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended,
 	}
-	if r.opts.Verify != nil {
-		r.opts.Verify(ctx, r, Streamed{
-			Items: got.items, ResourceVersion: got.resourceVersion, Transform: r.opts.Transform,
-		})
-	}
 	if err := r.replace(got); err != nil {
 		return err
 	}
@@ -91,17 +86,6 @@ func (r *Reflector) initialState(ctx context.Context) (*snapshot, error) {
 	return nil, errClosedEarly
 }
 
-// Streamed is a collection as a streaming list brought it.
-type Streamed struct {
-	// Items are the objects, transformed, in the order in which they came. They and the slice are
-	// the Store's.
-	Items []any
-	// ResourceVersion is that of the whole.
-	ResourceVersion string
-	// Transform is what each object went through; nil if they are as the server sent them.
-	Transform store.TransformFunc
-}
-
 // snapshot collects the initial state from a stream. Its objects stay apart from the store until it
 // is complete.
 //
@@ -122,7 +106,7 @@ func newSnapshot(began time.Time) *snapshot {
 	return &snapshot{index: map[store.ObjectName]int{}, progress: began}
 }
 
-func (s *snapshot) handle(_ *Reflector, e event) error {
+func (s *snapshot) handle(_ *Reflector, e event) (done bool, err error) {
 	name := store.MetaObjectToName(e.meta)
 	i, known := s.index[name]
 	switch {
@@ -142,10 +126,8 @@ func (s *snapshot) handle(_ *Reflector, e event) error {
 		s.items = append(s.items, e.obj)
 		s.progress = e.received
 	}
-	return nil
+	return s.complete, nil
 }
-
-func (s *snapshot) done() bool { return s.complete }
 
 // check logs a stream that brings nothing new, then gives it up. Events about known objects do not
 // count: a server that ignores the request for initial events sends those without end.

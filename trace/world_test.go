@@ -16,10 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
@@ -80,11 +82,10 @@ func (w *world) run(o options) {
 	var lw reflector.ListerWatcher
 	rest := clientset.CoreV1().RESTClient()
 	if o.streaming {
-		lw = reflector.NewStreamingListWatch(rest, "configmaps", "default",
-			func() runtime.Object { return &corev1.ConfigMap{} }, func(*metav1.ListOptions) {})
+		newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+		lw = reflector.NewStreamingListWatch(rest, "configmaps", "default", newItem, nil)
 	} else {
-		lw = reflector.NewFilteredListWatchFromClient(rest, "configmaps", "default",
-			func(*metav1.ListOptions) {})
+		lw = cache.NewListWatchFromClient(rest, "configmaps", "default", fields.Everything())
 	}
 	useWatchList := !o.streaming
 	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{}, informer.Options{

@@ -20,7 +20,9 @@ import (
 var (
 	unused     = &cache.ListWatch{}
 	unlistable = &cache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("no list today") },
+		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			return nil, errors.New("no list today")
+		},
 	}
 )
 
@@ -44,7 +46,7 @@ func handsOn() *cache.Reflector {
 	return r
 }
 
-//line callsite_test.go:47
+//line callsite_test.go:50
 
 // A reflector is called after the program's line, also where client-go's name for the function is
 // between them, and an informer's after the line that runs it. client-go means to do so, and finds
@@ -54,11 +56,20 @@ func TestDifference_ReflectorIsNamedAfterTheProgram(t *testing.T) {
 	require.Equal(t, "shop/main.go:20", ofSwappedProgram().Name())
 	require.Regexp(t, `k8s\.io/client-go@.*/tools/cache/reflector\.go:\d+$`, ofClientGo().Name())
 
-	for name, run := range map[string]func(cache.SharedInformer, chan struct{}){"shop/main.go:22": runs, "shop/main.go:23": starts} {
+	for name, run := range map[string]func(cache.SharedInformer, chan struct{}){
+		"shop/main.go:22": runs, "shop/main.go:23": starts,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var seen log
-			i := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(unlistable, refuser{}), &v1.Pod{}, 0)
-			require.NoError(t, i.SetWatchErrorHandler(func(r *cache.Reflector, _ error) { seen.note("%s", r.Name()) }))
+			i := cache.NewSharedInformer(
+				cache.ToListWatcherWithWatchListSemantics(unlistable, refuser{}), &v1.Pod{}, 0,
+			)
+			require.NoError(
+				t,
+				i.SetWatchErrorHandler(
+					func(r *cache.Reflector, _ error) { seen.note("%s", r.Name()) },
+				),
+			)
 			stopCh := make(chan struct{})
 			time.AfterFunc(time.Millisecond, func() { close(stopCh) })
 			run(i, stopCh)

@@ -31,8 +31,12 @@ type streamServer struct {
 }
 
 func (s *streamServer) create(name string) {
-	// in another order than names
-	p := podOnNode(name, len(s.pods)+1, "node", types.UID("uid-"+strconv.Itoa(9-len(s.pods))))
+	p := podOnNode(
+		name,
+		len(s.pods)+1,
+		"node",
+		types.UID("uid-"+strconv.Itoa(9-len(s.pods))),
+	) // in another order than names
 	s.pods = append(s.pods, *p)
 }
 
@@ -44,8 +48,10 @@ func (s *streamServer) Watch(options metav1.ListOptions) (watch.Interface, error
 	return s.WatchWithContext(context.Background(), options)
 }
 
-func (s *streamServer) ListWithContext(_ context.Context,
-	options metav1.ListOptions) (runtime.Object, error) {
+func (s *streamServer) ListWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (runtime.Object, error) {
 	what := "list at " + strconv.Quote(options.ResourceVersion)
 	if options.ResourceVersionMatch != "" {
 		what += " " + string(options.ResourceVersionMatch)
@@ -55,13 +61,17 @@ func (s *streamServer) ListWithContext(_ context.Context,
 		s.fails--
 		return nil, context.DeadlineExceeded
 	}
-	list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))},
-		Items: s.pods}
+	list := &v1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(s.pods))},
+		Items:    s.pods,
+	}
 	return list.DeepCopy(), nil
 }
 
-func (s *streamServer) WatchWithContext(_ context.Context,
-	options metav1.ListOptions) (watch.Interface, error) {
+func (s *streamServer) WatchWithContext(
+	_ context.Context,
+	options metav1.ListOptions,
+) (watch.Interface, error) {
 	if options.SendInitialEvents == nil {
 		s.asked.note("watch")
 		return watch.NewFake(), nil
@@ -79,8 +89,8 @@ func (s *streamServer) WatchWithContext(_ context.Context,
 	return w, nil
 }
 
-// A streaming list is compared with a LIST at the same version, which is retried until it succeeds.
-// If they differ, the reflector panics.
+// A streaming list is compared with a LIST of the same moment, which is asked for until it
+// succeeds. If they differ, the reflector panics.
 func TestConsistency_OfReflector(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	for _, lost := range []string{"", "b"} {
@@ -91,29 +101,41 @@ func TestConsistency_OfReflector(t *testing.T) {
 					server.create("a")
 					server.create("b")
 					replaced := false
-					store := &cache.FakeCustomStore{ReplaceFunc: func([]any, string) error {
-						replaced = true
-						return nil
-					}}
+					store := &cache.FakeCustomStore{
+						ReplaceFunc: func([]any, string) error { replaced = true; return nil },
+					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					listAndWatch := cache.NewNamedReflector("pods", server, &v1.Pod{}, store,
-						0).ListAndWatchWithContext
+					listAndWatch := cache.NewNamedReflector(
+						"pods",
+						server,
+						&v1.Pod{},
+						store,
+						0,
+					).ListAndWatchWithContext
 					if impl == "client-go" {
-						listAndWatch = clientgo.NewNamedReflector("pods", server, &v1.Pod{}, store,
-							0).ListAndWatchWithContext
+						listAndWatch = clientgo.NewNamedReflector(
+							"pods",
+							server,
+							&v1.Pod{},
+							store,
+							0,
+						).ListAndWatchWithContext
 					}
 					if lost == "" {
 						require.NoError(t, listAndWatch(ctx))
 					} else {
-						require.PanicsWithValue(t,
-							"data inconsistency detected for pods, panicking!", func() {
-								_ = listAndWatch(ctx)
-							})
+						require.PanicsWithValue(
+							t, "data inconsistency detected for pods, panicking!",
+							func() { _ = listAndWatch(ctx) },
+						)
 					}
 					require.Equal(t, lost == "", replaced)
-					require.Equal(t, []string{"stream", `list at "2" Exact`, `list at "2" Exact`},
-						server.asked.take())
+					require.Equal(
+						t,
+						[]string{"stream", `list at "2" Exact`, `list at "2" Exact`},
+						server.asked.take(),
+					)
 				})
 			})
 		}
@@ -130,8 +152,9 @@ func TestConsistency_OfInformer(t *testing.T) {
 	for _, lost := range []string{"", "b"} {
 		synctest.Test(t, func(t *testing.T) {
 			var panics log
-			utilruntime.PanicHandlers = []func(context.Context,
-				any){func(_ context.Context, r any) { panics.note("%v", r) }}
+			utilruntime.PanicHandlers = []func(context.Context, any){
+				func(_ context.Context, r any) { panics.note("%v", r) },
+			}
 			server := &streamServer{lost: lost}
 			server.create("a")
 			server.create("b")
@@ -150,7 +173,84 @@ func TestConsistency_OfInformer(t *testing.T) {
 	}
 }
 
-// No LIST is made unless the environment enables it.
+// A list that is no stream is not compared, and neither is a stream that was given up.
+func TestConsistency_OfStreamsOnly(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{}
+		server.create("a")
+		refusing := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc:  server.ListWithContext,
+			WatchFuncWithContext: server.WatchWithContext,
+		}, refuser{})
+		i := cache.NewSharedInformer(refusing, &v1.Pod{}, 0)
+		defer run(i)()
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{`list at "0"`, "watch"}, server.asked.take())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{}
+		server.create("a")
+		closed := &cache.ListWatch{
+			ListWithContextFunc: server.ListWithContext,
+			WatchFuncWithContext: func(
+				ctx context.Context, o metav1.ListOptions,
+			) (watch.Interface, error) {
+				w, err := server.WatchWithContext(ctx, o)
+				if o.SendInitialEvents != nil {
+					w = watch.NewFake()
+					w.Stop()
+				}
+				return w, err
+			},
+		}
+		i := cache.NewSharedInformer(closed, &v1.Pod{}, 0)
+		defer run(i)()
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{"stream", `list at "0"`, "watch"}, server.asked.take())
+	})
+}
+
+// A checked stream is the watch that follows it, too, and its objects are transformed once.
+func TestConsistency_StreamIsFollowed(t *testing.T) {
+	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+	synctest.Test(t, func(t *testing.T) {
+		server := &streamServer{}
+		server.create("a")
+		var stream watch.Interface
+		lw := &cache.ListWatch{
+			ListWithContextFunc: server.ListWithContext,
+			WatchFuncWithContext: func(
+				ctx context.Context, o metav1.ListOptions,
+			) (watch.Interface, error) {
+				w, err := server.WatchWithContext(ctx, o)
+				stream = w
+				return w, err
+			},
+		}
+		i := cache.NewSharedInformer(lw, &v1.Pod{}, 0)
+		var transformed log
+		require.NoError(t, i.SetTransform(func(obj any) (any, error) {
+			transformed.note("%s", obj.(*v1.Pod).Name)
+			return obj, nil
+		}))
+		stop := run(i)
+		synctest.Wait()
+		stream.(*watch.FakeWatcher).Add(pod("b", 5))
+		synctest.Wait()
+		require.Equal(t, []string{"a", "b"}, transformed.take())
+		require.Len(t, i.GetStore().ListKeys(), 2)
+		require.Equal(t, "5", i.LastSyncResourceVersion())
+		stop()
+		synctest.Wait()
+		require.True(t, stream.(*watch.FakeWatcher).IsStopped())
+		require.Equal(t, []string{"stream", `list at "1" Exact`}, server.asked.take())
+	})
+}
+
+// Nothing is asked for unless the environment says so.
 func TestConsistency_Off(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(false)()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/callsite"
 	"example.com/informerstack/reflector"
 )
 
@@ -91,11 +92,10 @@ func withBatchGate(queue versionedQueue) versionedQueue {
 func newReflector(
 	lw reflector.ListerWatcher, expectedType any, queue reflector.Store, options reflector.Options,
 ) *reflector.Reflector {
-	options.Name = cmp.Or(callsite(), options.Name)
+	options.Name = cmp.Or(callsite.Name(), options.Name, fmt.Sprintf("%T", expectedType))
 	options.UseWatchList = useWatchList()
-	options.Verify = verifyStream(lw)
-	options.Metrics = reflectorMetrics()
-	return reflector.New(lw, expectedType, queue, options)
+	options.Metrics = reflectorMetrics(options.Name)
+	return reflector.New(checkedStreams(lw, options.Name), expectedType, queue, options)
 }
 
 // sharedController is the result of a shared informer's GetController.

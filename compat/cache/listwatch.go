@@ -9,18 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/reflector"
 )
 
-// The names that package reflector has too.
+// The types of package reflector that have client-go's shape.
 type (
 	// ListerWatcherWithContext knows how to list a collection and how to watch it.
 	ListerWatcherWithContext = reflector.ListerWatcher
-	// ListWithContextFunc is its ListWithContext as a function.
-	ListWithContextFunc = reflector.ListWithContextFunc
-	// WatchFuncWithContext is its WatchWithContext as a function.
-	WatchFuncWithContext = reflector.WatchFuncWithContext
 	// Getter starts a GET request.
 	Getter = reflector.Getter
 )
@@ -45,8 +42,8 @@ type Watcher interface {
 	Watch(options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ListerWatcher knows how to list a collection and how to watch it. An implementation should be a
-// ListerWatcherWithContext too; then that is used.
+// ListerWatcher knows how to list a collection and how to watch it. What is one should be a
+// ListerWatcherWithContext too; it is used as that if it is.
 //
 // Source: tools/cache/listwatch.go ListerWatcher
 type ListerWatcher interface {
@@ -107,16 +104,18 @@ func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
 type contextLister struct{ lister Lister }
 
 // ListWithContext implements ListerWithContext.
-func (l contextLister) ListWithContext(_ context.Context,
-	options metav1.ListOptions) (runtime.Object, error) {
+func (l contextLister) ListWithContext(
+	_ context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	return l.lister.List(options)
 }
 
 type contextWatcher struct{ watcher Watcher }
 
 // WatchWithContext implements WatcherWithContext.
-func (w contextWatcher) WatchWithContext(_ context.Context,
-	options metav1.ListOptions) (watch.Interface, error) {
+func (w contextWatcher) WatchWithContext(
+	_ context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	return w.watcher.Watch(options)
 }
 
@@ -138,8 +137,8 @@ func refusesWatchList(client any) bool {
 	return ok && refuser.IsWatchListSemanticsUnSupported()
 }
 
-// ToListWatcherWithWatchListSemantics returns lw with the information whether the server of client,
-// usually a clientset, supports streaming lists; fake clientsets do not.
+// ToListWatcherWithWatchListSemantics returns lw with the knowledge whether client, a clientset
+// usually, has a server with streaming lists: fake ones have not.
 //
 // Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
@@ -154,15 +153,25 @@ type knowingListWatch struct {
 // IsWatchListSemanticsUnSupported implements reflector.WatchListRefuser.
 func (lw *knowingListWatch) IsWatchListSemanticsUnSupported() bool { return lw.refuses }
 
+// ListWithContextFunc is a ListerWithContext's ListWithContext as a function.
+type ListWithContextFunc func(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error)
+
+// WatchFuncWithContext is a WatcherWithContext's WatchWithContext as a function.
+type WatchFuncWithContext func(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error)
+
 // ListFunc is a Lister's List as a function.
 type ListFunc func(options metav1.ListOptions) (runtime.Object, error)
 
 // WatchFunc is a Watcher's Watch as a function.
 type WatchFunc func(options metav1.ListOptions) (watch.Interface, error)
 
-// ListWatch makes a ListerWatcher from functions. One function for lists and one for watches must
-// be set, with or without a context. The functions without a context cannot be cancelled: their
-// caller stops waiting when its context ends, and leaves them running.
+// ListWatch makes a ListerWatcher of functions. For lists and for watches one of both kinds must be
+// set; each is used in place of the other where that is missing. The two older ones cannot be
+// cancelled: what calls them waits no longer than its context, and leaves them behind.
 //
 // Source: tools/cache/listwatch.go ListWatch
 type ListWatch struct {
@@ -182,32 +191,51 @@ type ListWatch struct {
 	DisableChunking bool
 }
 
-// NewListWatchFromClient returns a ListWatch of the objects of resource in namespace, or in all for
-// "", that fieldSelector selects.
+// NewListWatchFromClient returns a ListWatch of the objects of resource that fieldSelector selects,
+// in namespace, or in all for "".
 //
 // Source: tools/cache/listwatch.go NewListWatchFromClient
-func NewListWatchFromClient(c Getter, resource string, namespace string,
-	fieldSelector fields.Selector) *ListWatch {
-	return listWatchOf(reflector.NewListWatchFromClient(c, resource, namespace, fieldSelector))
+func NewListWatchFromClient(
+	c Getter, resource string, namespace string, fieldSelector fields.Selector,
+) *ListWatch {
+	selectFields := func(options *metav1.ListOptions) {
+		options.FieldSelector = fieldSelector.String()
+	}
+	return NewFilteredListWatchFromClient(c, resource, namespace, selectFields)
 }
 
 // NewFilteredListWatchFromClient returns a ListWatch of resource in namespace, or in all for "".
-// optionsModifier may change the options of each request.
+// optionsModifier may change the options of each request. All four functions are set, for callers
+// that read the older ones.
 //
 // Source: tools/cache/listwatch.go NewFilteredListWatchFromClient
-func NewFilteredListWatchFromClient(c Getter, resource string, namespace string,
-	optionsModifier func(options *metav1.ListOptions)) *ListWatch {
-	return listWatchOf(
-		reflector.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier))
-}
-
-// listWatchOf sets all four functions, for callers that use the older ones.
-func listWatchOf(lw *reflector.ListWatch) *ListWatch {
+func NewFilteredListWatchFromClient(
+	c Getter, resource string, namespace string,
+	optionsModifier func(options *metav1.ListOptions),
+) *ListWatch {
+	request := func(options metav1.ListOptions) *rest.Request {
+		if optionsModifier != nil {
+			optionsModifier(&options)
+		}
+		return c.Get().Namespace(namespace).Resource(resource).
+			VersionedParams(&options, metav1.ParameterCodec)
+	}
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return request(options).Do(ctx).Get()
+	}
+	watching := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		options.Watch = true
+		return request(options).Watch(ctx)
+	}
 	return &ListWatch{
-		ListFunc:             lw.List,
-		WatchFunc:            lw.Watch,
-		ListWithContextFunc:  lw.ListWithContextFunc,
-		WatchFuncWithContext: lw.WatchFuncWithContext,
+		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
+			return list(context.Background(), options)
+		},
+		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
+			return watching(context.Background(), options)
+		},
+		ListWithContextFunc:  list,
+		WatchFuncWithContext: watching,
 	}
 }
 
@@ -220,8 +248,9 @@ func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 }
 
 // ListWithContext calls ListWithContextFunc, or else ListFunc.
-func (lw *ListWatch) ListWithContext(ctx context.Context,
-	options metav1.ListOptions) (runtime.Object, error) {
+func (lw *ListWatch) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
 	if lw.ListWithContextFunc == nil {
 		return lw.ListFunc(lw.unpaged(options))
 	}
@@ -244,8 +273,9 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 }
 
 // WatchWithContext calls WatchFuncWithContext, or else WatchFunc.
-func (lw *ListWatch) WatchWithContext(ctx context.Context,
-	options metav1.ListOptions) (watch.Interface, error) {
+func (lw *ListWatch) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
 	if lw.WatchFuncWithContext == nil {
 		return lw.WatchFunc(options)
 	}

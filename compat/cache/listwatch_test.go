@@ -26,11 +26,14 @@ func (n *noted) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (n *noted) Get() *rest.Request {
-	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "server"}, "api",
-		rest.ClientContentConfig{}, &http.Client{Transport: n}).Verb("GET")
+	return rest.NewRequestWithClient(
+		&url.URL{Scheme: "http", Host: "server"}, "api", rest.ClientContentConfig{},
+		&http.Client{Transport: n},
+	).
+		Verb("GET")
 }
 
-// All four functions are set, because callers may use the older ones, and make the same requests as
+// All four functions are set, as callers look at the older ones, and ask for the same as
 // client-go's.
 func TestNewListWatchFromClient_AsInClientGo(t *testing.T) {
 	client := &noted{}
@@ -63,8 +66,10 @@ func TestNewListWatchFromClient_AsInClientGo(t *testing.T) {
 		require.True(t, set, what)
 	}
 	got := ask(ours, cache.NewFilteredListWatchFromClient(client, "pods", "", modify))
-	want := ask(clientgo.NewListWatchFromClient(client, "pods", "ns", mine),
-		clientgo.NewFilteredListWatchFromClient(client, "pods", "", modify))
+	want := ask(
+		clientgo.NewListWatchFromClient(client, "pods", "ns", mine),
+		clientgo.NewFilteredListWatchFromClient(client, "pods", "", modify),
+	)
 	require.Len(t, got, 8)
 	require.Equal(t, want, got)
 }

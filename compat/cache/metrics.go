@@ -11,31 +11,64 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Metrics of one thing each. The first three are of package reflector.
-type (
-	// GaugeMetric is a value that goes up and down.
-	GaugeMetric = reflector.GaugeMetric
-	// CounterMetric is a value that only goes up.
-	CounterMetric = reflector.CounterMetric
-	// SummaryMetric collects single observations.
-	SummaryMetric = reflector.SummaryMetric
-	// HistogramMetric counts observations by size.
-	HistogramMetric interface{ Observe(float64) }
+// HistogramMetric counts observations by size.
+type HistogramMetric interface {
+	Observe(float64)
+}
 
-	// MetricsProvider makes the metrics of reflectors.
-	MetricsProvider = reflector.MetricsProvider
-)
+// GaugeMetric is a value that rises and falls.
+type GaugeMetric interface {
+	Set(float64)
+}
 
-// InformerMetricsProvider makes the metrics of informers' queues and stores. A metric should look at id.Reserved() before
-// it records anything: an informer may end before the process does.
+// CounterMetric is a value that only rises.
+type CounterMetric interface {
+	Inc()
+}
+
+// SummaryMetric collects single observations.
+type SummaryMetric interface {
+	Observe(float64)
+}
+
+// MetricsProvider makes the metrics of the reflector called name. A metric may be nil. Durations
+// are in seconds.
+//
+// Source: tools/cache/reflector_metrics.go MetricsProvider
+type MetricsProvider interface {
+	// NewListsMetric counts LISTs, whole ones, not pages.
+	NewListsMetric(name string) CounterMetric
+	// NewListDurationMetric observes how long each LIST took.
+	NewListDurationMetric(name string) SummaryMetric
+	// NewItemsInListMetric observes how many objects each LIST returned.
+	NewItemsInListMetric(name string) SummaryMetric
+
+	// NewWatchesMetric counts the watches that were opened, streaming lists included.
+	NewWatchesMetric(name string) CounterMetric
+	// NewShortWatchesMetric counts the watches that were over within a second, without an event.
+	NewShortWatchesMetric(name string) CounterMetric
+	// NewWatchDurationMetric observes how long each watch stayed open.
+	NewWatchDurationMetric(name string) SummaryMetric
+	// NewItemsInWatchMetric observes how many events each watch brought.
+	NewItemsInWatchMetric(name string) SummaryMetric
+
+	// NewLastResourceVersionMetric is set to the last 15 digits of the resourceVersion that the
+	// store has reached.
+	NewLastResourceVersionMetric(name string) GaugeMetric
+}
+
+// InformerMetricsProvider makes the metrics of informers' queues and stores. A metric should look
+// at id.Reserved() before it records anything: an informer may end before the process does.
 //
 // Source: tools/cache/informer_metrics.go InformerMetricsProvider
 type InformerMetricsProvider interface {
-	// NewQueuedItemMetric is set to how many keys wait in a DeltaFIFO, or how many deltas in a RealFIFO.
+	// NewQueuedItemMetric is set to how many keys wait in a DeltaFIFO, or how many deltas in a
+	// RealFIFO.
 	NewQueuedItemMetric(id InformerNameAndResource) GaugeMetric
 	// NewProcessingLatencyMetric observes how long what was popped took to process, in seconds.
 	NewProcessingLatencyMetric(id InformerNameAndResource) HistogramMetric
-	// NewStoreResourceVersionMetric is set to the last 15 digits of the resourceVersion that the store has reached.
+	// NewStoreResourceVersionMetric is set to the last 15 digits of the resourceVersion that the
+	// store has reached.
 	NewStoreResourceVersionMetric(id InformerNameAndResource) GaugeMetric
 }
 
@@ -45,31 +78,69 @@ var (
 	informerMetricsProvider  atomic.Pointer[InformerMetricsProvider]
 )
 
-// SetReflectorMetricsProvider sets who makes the metrics of each reflector that runs from now on. Only the first call
-// counts.
+// SetReflectorMetricsProvider sets who makes the metrics of each reflector that runs from now on.
+// Only the first call counts.
 //
 // Source: tools/cache/reflector_metrics.go SetReflectorMetricsProvider
 func SetReflectorMetricsProvider(metricsProvider MetricsProvider) {
 	reflectorMetricsProvider.CompareAndSwap(nil, &metricsProvider)
 }
 
-// SetInformerMetricsProvider sets who makes the metrics of what is made from now on without a provider of its own. Only
-// the first call counts.
+// SetInformerMetricsProvider sets who makes the metrics of what is made from now on without a
+// provider of its own. Only the first call counts.
 //
 // Source: tools/cache/informer_metrics.go SetInformerMetricsProvider
 func SetInformerMetricsProvider(metricsProvider InformerMetricsProvider) {
 	informerMetricsProvider.CompareAndSwap(nil, &metricsProvider)
 }
 
-func reflectorMetrics() MetricsProvider {
-	if provider := reflectorMetricsProvider.Load(); provider != nil {
-		return *provider
+// reflectorMetrics makes the metrics of the reflector called name.
+func reflectorMetrics(name string) reflector.Metrics {
+	provider := reflectorMetricsProvider.Load()
+	if provider == nil || *provider == nil {
+		return reflector.Metrics{}
 	}
-	return nil
+	p := *provider
+	m := reflector.Metrics{
+		Lists:         inc(p.NewListsMetric(name)),
+		ListDuration:  observeSeconds(p.NewListDurationMetric(name)),
+		ItemsInList:   observeCount(p.NewItemsInListMetric(name)),
+		Watches:       inc(p.NewWatchesMetric(name)),
+		ShortWatches:  inc(p.NewShortWatchesMetric(name)),
+		WatchDuration: observeSeconds(p.NewWatchDurationMetric(name)),
+		ItemsInWatch:  observeCount(p.NewItemsInWatchMetric(name)),
+	}
+	if gauge := p.NewLastResourceVersionMetric(name); gauge != nil {
+		m.LastResourceVersion = gauge.Set
+	}
+	return m
 }
 
-// informerMetrics is who makes the metrics for id, or nil if it has none.
-func informerMetrics(id InformerNameAndResource, provider InformerMetricsProvider) InformerMetricsProvider {
+func inc(metric CounterMetric) func() {
+	if metric == nil {
+		return nil
+	}
+	return metric.Inc
+}
+
+func observeSeconds(metric SummaryMetric) func(time.Duration) {
+	if metric == nil {
+		return nil
+	}
+	return func(d time.Duration) { metric.Observe(d.Seconds()) }
+}
+
+func observeCount(metric SummaryMetric) func(int) {
+	if metric == nil {
+		return nil
+	}
+	return func(n int) { metric.Observe(float64(n)) }
+}
+
+// informerMetrics returns the provider of the metrics for id, or nil if id has no metrics.
+func informerMetrics(
+	id InformerNameAndResource, provider InformerMetricsProvider,
+) InformerMetricsProvider {
 	if !id.Reserved() {
 		return nil
 	}

@@ -3,11 +3,18 @@
 package cache_test
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/compat/cache"
 )
@@ -122,7 +129,7 @@ var providerOfTheProcess = sync.OnceValue(func() *provider {
 	return p
 })
 
-// Without a provider of its own, a store uses that of the process, which is the first that was set.
+// Without a provider of its own, a store reports to the first provider of the process.
 func TestInformerMetrics_OfTheProcess(t *testing.T) {
 	defer cache.ResetInformerNamesForTesting()
 	n, err := cache.NewInformerName("process")
@@ -137,4 +144,81 @@ func TestInformerMetrics_OfTheProcess(t *testing.T) {
 	require.NoError(t, store.Add(pod("a", 7)))
 	require.Equal(t, []float64{7}, first.values["version"])
 	require.Empty(t, second.values)
+}
+
+// reflectorProvider records what reflectors measure, by the name of the reflector and the metric.
+type reflectorProvider struct{ provider }
+
+func (m metric) Inc() { m.Observe(1) }
+
+func (p *reflectorProvider) metric(reflector, name string) metric {
+	return metric{&p.provider, reflector + " " + name}
+}
+
+func (p *reflectorProvider) NewListsMetric(name string) cache.CounterMetric {
+	return p.metric(name, "lists")
+}
+
+func (p *reflectorProvider) NewListDurationMetric(name string) cache.SummaryMetric {
+	return p.metric(name, "list duration")
+}
+
+func (p *reflectorProvider) NewItemsInListMetric(name string) cache.SummaryMetric {
+	return p.metric(name, "items in list")
+}
+
+func (p *reflectorProvider) NewWatchesMetric(name string) cache.CounterMetric {
+	return p.metric(name, "watches")
+}
+
+func (p *reflectorProvider) NewShortWatchesMetric(name string) cache.CounterMetric {
+	return p.metric(name, "short watches")
+}
+
+func (p *reflectorProvider) NewWatchDurationMetric(name string) cache.SummaryMetric {
+	return p.metric(name, "watch duration")
+}
+
+func (p *reflectorProvider) NewItemsInWatchMetric(name string) cache.SummaryMetric {
+	return nil
+}
+
+func (p *reflectorProvider) NewLastResourceVersionMetric(name string) cache.GaugeMetric {
+	return p.metric(name, "last resource version")
+}
+
+var reflectorProviderOfTheProcess = sync.OnceValue(func() *reflectorProvider {
+	p := &reflectorProvider{provider{values: map[string][]float64{}}}
+	cache.SetReflectorMetricsProvider(p)
+	return p
+})
+
+// client-go calls no metric of a reflector.
+func TestDifference_ReflectorsReportToTheirProvider(t *testing.T) {
+	p := reflectorProviderOfTheProcess()
+	p.values = map[string][]float64{}
+	synctest.Test(t, func(t *testing.T) {
+		lw := &cache.ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				time.Sleep(time.Second)
+				return &v1.PodList{
+					ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1.Pod{*pod("a", 7)},
+				}, nil
+			},
+			WatchFuncWithContext: func(
+				context.Context, metav1.ListOptions,
+			) (watch.Interface, error) {
+				return watch.NewFake(), nil
+			},
+		}
+		source := cache.ToListWatcherWithWatchListSemantics(lw, refuser{})
+		r := cache.NewNamedReflector("pods", source, &v1.Pod{}, &cache.FakeCustomStore{}, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		r.RunWithContext(ctx)
+	})
+	require.Equal(t, map[string][]float64{
+		"pods lists": {1}, "pods list duration": {1}, "pods items in list": {1},
+		"pods watches": {1}, "pods watch duration": {2}, "pods last resource version": {7},
+	}, p.values)
 }

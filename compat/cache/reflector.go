@@ -13,24 +13,32 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/internal/callsite"
 	"example.com/informerstack/reflector"
 )
 
-// What is the same here as in package reflector.
+// The types of package reflector that have client-go's shape.
 type (
 	// ReflectorStore is what a reflector keeps equal to a collection.
 	ReflectorStore = reflector.Store
-	// ReflectorBookmarkStore is one that wants to know when nothing changed.
+	// ReflectorBookmarkStore is a ReflectorStore that also takes bookmarks.
 	ReflectorBookmarkStore = reflector.BookmarkStore
-	// TransformingStore is one that transforms what it is given.
-	TransformingStore = reflector.TransformingStore
-	// ResourceVersionUpdater is one that wants to know each resourceVersion.
+	// ResourceVersionUpdater is a ReflectorStore that also takes each resourceVersion.
 	ResourceVersionUpdater = reflector.ResourceVersionUpdater
-	// VeryShortWatchError is the end of a watch that was of no use.
+	// VeryShortWatchError is the end of a watch that lasted less than a second, without an event.
 	VeryShortWatchError = reflector.VeryShortWatchError
 )
 
-// WatchErrorHandler is told why a round of list and watch ended. It must return quickly.
+// TransformingStore is a ReflectorStore that transforms what it is given. The objects that it gets
+// are as the server sent them, each once.
+//
+// Source: tools/cache/reflector.go TransformingStore
+type TransformingStore interface {
+	ReflectorStore
+	Transformer() TransformFunc
+}
+
+// WatchErrorHandler gets the error that ended a round of list and watch. It must return quickly.
 //
 // Source: tools/cache/reflector.go WatchErrorHandler
 type WatchErrorHandler func(r *Reflector, err error)
@@ -55,7 +63,8 @@ type Reflector struct {
 	WatchListPageSize int64
 	// ShouldResync is asked before each Resync; nil means always.
 	ShouldResync func() bool
-	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again at once; 0 is never.
+	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
+	// at once; 0 is never.
 	MaxInternalErrorRetryDuration time.Duration
 
 	remake func(r *Reflector) *reflector.Reflector // nil: it has run, or an informer made it
@@ -76,7 +85,8 @@ type ReflectorOptions struct {
 	TypeDescription string
 	// ResyncPeriod is how often the store's Resync is called while watching; 0 is never.
 	ResyncPeriod time.Duration
-	// MinWatchTimeout is the least time after which the server is asked to end a watch; five minutes at least.
+	// MinWatchTimeout is the least time after which the server is asked to end a watch; five
+	// minutes at least.
 	MinWatchTimeout time.Duration
 	// Clock is the source of time.
 	Clock clock.Clock
@@ -87,48 +97,63 @@ type ReflectorOptions struct {
 // NewReflector returns a reflector named after its caller.
 //
 // Source: tools/cache/reflector.go NewReflector
-func NewReflector(lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
-	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{ResyncPeriod: resyncPeriod})
+func NewReflector(
+	lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration,
+) *Reflector {
+	return NewReflectorWithOptions(
+		lw, expectedType, store, ReflectorOptions{ResyncPeriod: resyncPeriod},
+	)
 }
 
 // NewNamedReflector returns a reflector with a name.
 //
 // Source: tools/cache/reflector.go NewNamedReflector
-func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store ReflectorStore, resyncPeriod time.Duration) *Reflector {
-	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod})
+func NewNamedReflector(
+	name string, lw ListerWatcher, expectedType any, store ReflectorStore,
+	resyncPeriod time.Duration,
+) *Reflector {
+	return NewReflectorWithOptions(
+		lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod},
+	)
 }
 
-// NewNamespaceKeyedIndexerAndReflector returns a store with an index by namespace, and a reflector that fills it.
+// NewNamespaceKeyedIndexerAndReflector returns a store with an index by namespace, and a reflector
+// that fills it.
 //
 // Source: tools/cache/reflector.go NewNamespaceKeyedIndexerAndReflector
-func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (indexer Indexer, reflector *Reflector) {
+func NewNamespaceKeyedIndexerAndReflector(
+	lw ListerWatcher, expectedType any, resyncPeriod time.Duration,
+) (indexer Indexer, reflector *Reflector) {
 	indexer = NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
 	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
 }
 
-// NewReflectorWithOptions returns a reflector that keeps store equal to what lw lists. It accepts objects of
-// expectedType's type alone, any if that is nil.
+// NewReflectorWithOptions returns a reflector that keeps store equal to what lw lists. It accepts
+// objects of expectedType's type alone, any if that is nil.
 //
 // Source: tools/cache/reflector.go NewReflectorWithOptions
-func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
+func NewReflectorWithOptions(
+	lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions,
+) *Reflector {
 	opts := reflector.Options{
 		Logger:          options.Logger,
-		Name:            cmp.Or(options.Name, callsite()),
+		Name:            cmp.Or(options.Name, callsite.Name()),
 		TypeDescription: options.TypeDescription,
 		ResyncPeriod:    options.ResyncPeriod,
 		MinWatchTimeout: options.MinWatchTimeout,
 		UseWatchList:    useWatchList(),
-		Verify:          verifyStream(ToListerWatcherWithContext(lw)),
 		Clock:           options.Clock,
 		Backoff:         options.Backoff,
 	}
-	r := &Reflector{core: reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)}
+	source := ToListerWatcherWithContext(lw)
+	r := &Reflector{core: reflector.New(source, expectedType, store, opts)}
 	r.remake = func(r *Reflector) *reflector.Reflector {
 		opts.WatchListPageSize = r.WatchListPageSize
 		opts.ShouldResync = r.ShouldResync
 		opts.MaxInternalErrorRetryDuration = r.MaxInternalErrorRetryDuration
-		opts.Metrics = reflectorMetrics()
-		return reflector.New(ToListerWatcherWithContext(lw), expectedType, store, opts)
+		opts.Metrics = reflectorMetrics(r.core.Name())
+		source := checkedStreams(source, r.core.Name())
+		return reflector.New(source, expectedType, store, opts)
 	}
 	return r
 }
@@ -161,7 +186,9 @@ func (r *Reflector) Name() string { return r.current().Name() }
 func (r *Reflector) TypeDescription() string { return r.current().TypeDescription() }
 
 // LastSyncResourceVersion returns the resourceVersion up to which the store has everything.
-func (r *Reflector) LastSyncResourceVersion() string { return r.current().LastSyncResourceVersion() }
+func (r *Reflector) LastSyncResourceVersion() string {
+	return r.current().LastSyncResourceVersion()
+}
 
 // Run is RunWithContext until stopCh is closed.
 func (r *Reflector) Run(stopCh <-chan struct{}) { r.RunWithContext(wait.ContextForChannel(stopCh)) }
@@ -174,7 +201,8 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 	return r.ListAndWatchWithContext(wait.ContextForChannel(stopCh))
 }
 
-// ListAndWatchWithContext does one round of list and watch. That a resync failed ends the round, and is no error of it.
+// ListAndWatchWithContext does one round of list and watch. That a resync failed ends the round,
+// and is no error of it.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	err := r.start().ListAndWatch(ctx)
 	var failed *reflector.ApplyError
@@ -184,7 +212,8 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	return err
 }
 
-// coreHandler is handler for a reflector of the core, which it gets as one and the same Reflector; nil for nil.
+// coreHandler is handler for a reflector of the core, which it gets as one and the same Reflector;
+// nil for nil.
 func coreHandler(handler WatchErrorHandlerWithContext) reflector.WatchErrorHandler {
 	if handler == nil {
 		return nil
@@ -199,7 +228,11 @@ func coreHandler(handler WatchErrorHandlerWithContext) reflector.WatchErrorHandl
 		}
 		return r
 	}
-	return func(ctx context.Context, core *reflector.Reflector, err error) { handler(ctx, of(core), err) }
+	return func(
+		ctx context.Context, core *reflector.Reflector, err error,
+	) {
+		handler(ctx, of(core), err)
+	}
 }
 
 // withContext is handler with a context that it ignores; nil for nil.

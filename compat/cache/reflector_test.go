@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/compat/cache"
 )
@@ -25,7 +26,9 @@ func empty(lists *[]metav1.ListOptions) *cache.ListWatch {
 			*lists = append(*lists, options)
 			return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
 		},
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
 	}
 }
 
@@ -83,14 +86,24 @@ func TestReflector_ListAndWatch(t *testing.T) {
 		refuse := errors.New("full")
 		store := &cache.FakeCustomStore{ResyncFunc: func() error { return refuse }}
 		lw := cache.ToListWatcherWithWatchListSemantics(empty(&lists), refuser{})
-		require.NoError(t, cache.NewReflector(lw, &v1.Pod{}, store, time.Second).ListAndWatchWithContext(t.Context()))
+		require.NoError(
+			t,
+			cache.NewReflector(
+				lw, &v1.Pod{}, store, time.Second,
+			).ListAndWatchWithContext(t.Context()),
+		)
 
 		store.ReplaceFunc = func([]any, string) error { return refuse }
 		require.ErrorIs(t, cache.NewReflector(lw, &v1.Pod{}, store, 0).ListAndWatch(nil), refuse)
 
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		require.NoError(t, cache.NewReflector(lw, &v1.Pod{}, &cache.FakeCustomStore{}, 0).ListAndWatchWithContext(ctx))
+		require.NoError(
+			t,
+			cache.NewReflector(
+				lw, &v1.Pod{}, &cache.FakeCustomStore{}, 0,
+			).ListAndWatchWithContext(ctx),
+		)
 	})
 }
 
@@ -109,7 +122,10 @@ func TestListWatch_OldFunctionsServeNewCalls(t *testing.T) {
 		return lists("new")()
 	}
 	paged := metav1.ListOptions{Limit: 500}
-	for _, lw := range []*cache.ListWatch{{ListFunc: oldList}, {ListWithContextFunc: newList}, {ListFunc: oldList, ListWithContextFunc: newList}} {
+	for _, lw := range []*cache.ListWatch{
+		{ListFunc: oldList}, {ListWithContextFunc: newList},
+		{ListFunc: oldList, ListWithContextFunc: newList},
+	} {
 		lw.DisableChunking = true
 		_, err := lw.List(paged)
 		require.NoError(t, err)
@@ -119,21 +135,59 @@ func TestListWatch_OldFunctionsServeNewCalls(t *testing.T) {
 	require.Equal(t, []string{"old", "old", "new", "new", "old", "new"}, calls)
 
 	calls = nil
-	watches := func(kind string) (watch.Interface, error) { calls = append(calls, kind); return nil, nil }
+	watches := func(kind string) (watch.Interface, error) {
+		calls = append(calls, kind)
+		return nil, nil
+	}
 	oldWatch := func(metav1.ListOptions) (watch.Interface, error) { return watches("old") }
-	newWatch := func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watches("new") }
-	for _, lw := range []*cache.ListWatch{{WatchFunc: oldWatch}, {WatchFuncWithContext: newWatch}, {WatchFunc: oldWatch, WatchFuncWithContext: newWatch}} {
+	newWatch := func(
+		context.Context, metav1.ListOptions,
+	) (watch.Interface, error) {
+		return watches("new")
+	}
+	for _, lw := range []*cache.ListWatch{
+		{WatchFunc: oldWatch}, {WatchFuncWithContext: newWatch},
+		{WatchFunc: oldWatch, WatchFuncWithContext: newWatch},
+	} {
 		_, _ = lw.Watch(paged)
 		_, _ = lw.WatchWithContext(t.Context(), paged)
 	}
 	require.Equal(t, []string{"old", "old", "new", "new", "old", "new"}, calls)
 }
 
+// DisableChunking is without effect in client-go.
+func TestDifference_DisableChunking(t *testing.T) {
+	limit := func(
+		request func(lists func(metav1.ListOptions) (runtime.Object, error)) error,
+	) (limit int64) {
+		require.NoError(t, request(func(options metav1.ListOptions) (runtime.Object, error) {
+			limit = options.Limit
+			return &v1.PodList{}, nil
+		}))
+		return limit
+	}
+	paged := metav1.ListOptions{Limit: 500}
+	require.Zero(t, limit(func(lists func(metav1.ListOptions) (runtime.Object, error)) error {
+		_, err := (&cache.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
+		return err
+	}))
+	require.Equal(t, paged.Limit, limit(func(
+		lists func(metav1.ListOptions) (runtime.Object, error),
+	) error {
+		_, err := (&clientgo.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
+		return err
+	}))
+}
+
 // plain is a ListerWatcher that knows no contexts.
 type plain struct{ lw *cache.ListWatch }
 
-func (p plain) List(options metav1.ListOptions) (runtime.Object, error)   { return p.lw.List(options) }
-func (p plain) Watch(options metav1.ListOptions) (watch.Interface, error) { return p.lw.Watch(options) }
+func (p plain) List(options metav1.ListOptions) (runtime.Object, error) {
+	return p.lw.List(options)
+}
+func (p plain) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return p.lw.Watch(options)
+}
 
 // refusing is plain, and knows that its server has no streaming lists.
 type refusing struct {
@@ -154,7 +208,9 @@ func TestToListerWatcherWithContext(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, lists, 1)
 	refuses := func(lw cache.ListerWatcher) bool {
-		return cache.ToListerWatcherWithContext(lw).(interface{ IsWatchListSemanticsUnSupported() bool }).IsWatchListSemanticsUnSupported()
+		return cache.ToListerWatcherWithContext(
+			lw,
+		).(interface{ IsWatchListSemanticsUnSupported() bool }).IsWatchListSemanticsUnSupported()
 	}
 	require.False(t, refuses(plain{lw}))
 	require.True(t, refuses(refusing{plain: plain{lw}}))

@@ -19,7 +19,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/reflector"
 )
 
 // The implementations that are compared.
@@ -68,7 +67,7 @@ func startSubject(
 		_, err = inf.AddEventHandler(s.history)
 		s.store, run, synced = inf.GetStore(), inf.RunWithContext, inf.HasSynced
 	} else {
-		source := reflector.NewListWatchFromClient(
+		source := cache.NewListWatchFromClient(
 			client.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
 		s.ours = informer.NewSharedIndexInformer(source, &corev1.ConfigMap{},
 			informer.Options{InOrder: implementation == oursRealFIFO})

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"example.com/informerstack/internal/measure"
 )
 
 func newPod() runtime.Object { return &v1.Pod{} }
@@ -26,7 +28,10 @@ func newPod() runtime.Object { return &v1.Pod{} }
 func newUnstructured() runtime.Object { return &unstructured.Unstructured{} }
 
 // decodeAll collects what Decode hands over.
-func decodeAll(body io.Reader, newItem func() runtime.Object) (items []runtime.Object, m metav1.ListMeta, err error) {
+func decodeAll(
+	body io.Reader,
+	newItem func() runtime.Object,
+) (items []runtime.Object, m metav1.ListMeta, err error) {
 	m, err = Decode(body, newItem, func(obj runtime.Object) error {
 		items = append(items, obj)
 		return nil
@@ -77,25 +82,70 @@ func TestDecode_Forms(t *testing.T) {
 		names string
 		meta  metav1.ListMeta
 	}{
-		"usual order":           {`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"t"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`, "v1/Pod a, v1/Pod b", metav1.ListMeta{ResourceVersion: "5", Continue: "t"}},
-		"custom resources":      {`{"apiVersion":"x/v1","items":[{"apiVersion":"x/v1","kind":"Foo","metadata":{"name":"a"}}],"kind":"FooList","metadata":{"resourceVersion":"5"}}`, "x/v1/Foo a", metav1.ListMeta{ResourceVersion: "5"}},
-		"kind after the items":  {`{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"kind":"PodList","apiVersion":"v1"}`, "v1/Pod a, v1/Pod b", metav1.ListMeta{}},
-		"no items":              {`{"kind":"PodList","apiVersion":"v1","items":[]}`, "", metav1.ListMeta{}},
-		"null items":            {`{"kind":"PodList","apiVersion":"v1","items":null}`, "", metav1.ListMeta{}},
-		"items left out":        {`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`, "", metav1.ListMeta{ResourceVersion: "5"}},
-		"blanks everywhere":     {" { \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { \"metadata\" : { \"name\" : \"a\" } } ] } \n", "v1/Pod a", metav1.ListMeta{}},
-		"brackets in a string":  {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a","x":"]}\"{["}},{"metadata":{"name":"b\\"}}]}`, `v1/Pod a, v1/Pod b\`, metav1.ListMeta{}},
-		"unknown fields, any":   {`{"a":1,"b":[{}],"c":null,"d":-1.5e3,"e":true,"kind":"PodList","apiVersion":"v1","items":[]}`, "", metav1.ListMeta{}},
-		"escaped field names":   {`{"kind":"PodList","apiVersion":"v1","it\u0065ms":[{"metadata":{"name":"a"}}]}`, "v1/Pod a", metav1.ListMeta{}},
-		"an item of many bytes": {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"` + strings.Repeat(`\\n`, 100_000) + `"}}]}`, "v1/Pod " + strings.Repeat(`\n`, 100_000), metav1.ListMeta{}},
+		"usual order": {
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5",` +
+				`"continue":"t"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
+			"v1/Pod a, v1/Pod b", metav1.ListMeta{ResourceVersion: "5", Continue: "t"},
+		},
+		"custom resources": {
+			`{"apiVersion":"x/v1","items":[{"apiVersion":"x/v1","kind":"Foo",` +
+				`"metadata":{"name":"a"}}],"kind":"FooList","metadata":{"resourceVersion":"5"}}`,
+			"x/v1/Foo a", metav1.ListMeta{ResourceVersion: "5"},
+		},
+		"kind after the items": {
+			`{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],` +
+				`"kind":"PodList","apiVersion":"v1"}`,
+			"v1/Pod a, v1/Pod b", metav1.ListMeta{},
+		},
+		"no items": {
+			`{"kind":"PodList","apiVersion":"v1","items":[]}`, "", metav1.ListMeta{},
+		},
+		"null items": {
+			`{"kind":"PodList","apiVersion":"v1","items":null}`, "", metav1.ListMeta{},
+		},
+		"items left out": {
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`, "",
+			metav1.ListMeta{ResourceVersion: "5"},
+		},
+		"blanks everywhere": {
+			" { \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { " +
+				"\"metadata\" : { \"name\" : \"a\" } } ] } \n",
+			"v1/Pod a", metav1.ListMeta{},
+		},
+		"brackets in a string": {
+			`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a",` +
+				`"x":"]}\"{["}},{"metadata":{"name":"b\\"}}]}`,
+			`v1/Pod a, v1/Pod b\`, metav1.ListMeta{},
+		},
+		"unknown fields, any": {
+			`{"a":1,"b":[{}],"c":null,"d":-1.5e3,"e":true,"kind":"PodList",` +
+				`"apiVersion":"v1","items":[]}`,
+			"", metav1.ListMeta{},
+		},
+		"escaped field names": {
+			`{"kind":"PodList","apiVersion":"v1","it\u0065ms":[{"metadata":{"name":"a"}}]}`,
+			"v1/Pod a", metav1.ListMeta{},
+		},
+		"an item of many bytes": {
+			`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"` + strings.Repeat(
+				`\\n`, 100_000,
+			) + `"}}]}`,
+			"v1/Pod " + strings.Repeat(`\n`, 100_000), metav1.ListMeta{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			items, m, err := decodeAll(iotest.HalfReader(strings.NewReader(test.body)), newUnstructured)
+			items, m, err := decodeAll(
+				iotest.HalfReader(strings.NewReader(test.body)),
+				newUnstructured,
+			)
 			require.NoError(t, err)
 			var names []string
 			for _, item := range items {
 				u := item.(*unstructured.Unstructured)
-				names = append(names, fmt.Sprintf("%s/%s %s", u.GetAPIVersion(), u.GetKind(), u.GetName()))
+				names = append(
+					names,
+					fmt.Sprintf("%s/%s %s", u.GetAPIVersion(), u.GetKind(), u.GetName()),
+				)
 			}
 			require.Equal(t, test.names, strings.Join(names, ", "))
 			require.Equal(t, test.meta, m)
@@ -105,28 +155,83 @@ func TestDecode_Forms(t *testing.T) {
 
 func TestDecode_Bad(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
-		"nothing":             {``, "read list after 0 items: unexpected EOF"},
-		"cut between items":   {`{"kind":"PodList","items":[{},{}`, "read list after 2 items: unexpected EOF"},
-		"cut inside an item":  {`{"kind":"PodList","items":[{},{"metadata":{"na`, "read list after 1 items: unexpected EOF"},
-		"cut after a slash":   {`{"kind":"PodList","items":[{"a":"\`, "read list after 0 items: unexpected EOF"},
-		"cut in a number":     {`{"a":12`, "read list after 0 items: unexpected EOF"},
-		"cut before the end":  {`{"kind":"PodList","items":[]`, "read list after 0 items: unexpected EOF"},
-		"protobuf":            {"k8s\x00\n\x0c", `read list after 0 items: not JSON: expected '{', got "k8s\x00\n\f"`},
-		"a page of a proxy":   {`<html>`, `read list after 0 items: not JSON: expected '{', got "<html>"`},
-		"an array":            {`[]`, `read list after 0 items: not JSON: expected '{', got "[]"`},
-		"more after the end":  {`{"kind":"PodList"} {`, `read list after 0 items: not JSON: more after the end: "{"`},
-		"no comma":            {`{"kind":"PodList","items":[{}{}]}`, `read list after 1 items: not JSON: expected ',', got "{}]}"`},
-		"comma at the end":    {`{"kind":"PodList","items":[{},]}`, `read list after 1 items: not JSON: expected a value, got "]}"`},
-		"no colon":            {`{"kind" "PodList"}`, `read list after 0 items: not JSON: expected ':', got "\"PodList\"}"`},
-		"no field name":       {`{1:2}`, `read list after 0 items: not JSON: field name "1": json: cannot unmarshal number into Go value of type string`},
-		"items is an object":  {`{"kind":"PodList","items":{}}`, `read list after 0 items: not JSON: expected '[', got "{}}"`},
-		"null item":           {`{"kind":"PodList","items":[null]}`, `read list after 0 items: item 0 is no object: "null"`},
-		"item of wrong shape": {`{"kind":"PodList","items":[{"metadata":[]}]}`, `read list after 0 items: decode item 0 into *v1.Pod: json: cannot unmarshal array into Go struct field Pod.metadata of type v1.ObjectMeta`},
-		"item is no JSON":     {`{"kind":"PodList","items":[{"metadata"}]}`, `read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' after object key`},
-		"mixed brackets":      {`{"kind":"PodList","items":[{"a":[}]}]}`, `read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' looking for beginning of value`},
-		"kind is a number":    {`{"kind":1}`, `read list after 0 items: json: cannot unmarshal number into Go value of type string`},
-		"one object":          {`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, `read list: got a v1 "Pod" instead`},
-		"success":             {`{"kind":"Status","apiVersion":"v1","status":"Success"}`, `read list: got a Status "Success" instead`},
+		"nothing": {``, "read list after 0 items: unexpected EOF"},
+		"cut between items": {
+			`{"kind":"PodList","items":[{},{}`, "read list after 2 items: unexpected EOF",
+		},
+		"cut inside an item": {
+			`{"kind":"PodList","items":[{},{"metadata":{"na`,
+			"read list after 1 items: unexpected EOF",
+		},
+		"cut after a slash": {
+			`{"kind":"PodList","items":[{"a":"\`, "read list after 0 items: unexpected EOF",
+		},
+		"cut in a number": {`{"a":12`, "read list after 0 items: unexpected EOF"},
+		"cut before the end": {
+			`{"kind":"PodList","items":[]`, "read list after 0 items: unexpected EOF",
+		},
+		"protobuf": {
+			"k8s\x00\n\x0c", `read list after 0 items: not JSON: expected '{', got "k8s\x00\n\f"`,
+		},
+		"a page of a proxy": {
+			`<html>`, `read list after 0 items: not JSON: expected '{', got "<html>"`,
+		},
+		"an array": {`[]`, `read list after 0 items: not JSON: expected '{', got "[]"`},
+		"more after the end": {
+			`{"kind":"PodList"} {`, `read list after 0 items: not JSON: more after the end: "{"`,
+		},
+		"no comma": {
+			`{"kind":"PodList","items":[{}{}]}`,
+			`read list after 1 items: not JSON: expected ',', got "{}]}"`,
+		},
+		"comma at the end": {
+			`{"kind":"PodList","items":[{},]}`,
+			`read list after 1 items: not JSON: expected a value, got "]}"`,
+		},
+		"no colon": {
+			`{"kind" "PodList"}`,
+			`read list after 0 items: not JSON: expected ':', got "\"PodList\"}"`,
+		},
+		"no field name": {
+			`{1:2}`,
+			`read list after 0 items: not JSON: field name "1": json: cannot unmarshal ` +
+				`number into Go value of type string`,
+		},
+		"items is an object": {
+			`{"kind":"PodList","items":{}}`,
+			`read list after 0 items: not JSON: expected '[', got "{}}"`,
+		},
+		"null item": {
+			`{"kind":"PodList","items":[null]}`,
+			`read list after 0 items: item 0 is no object: "null"`,
+		},
+		"item of wrong shape": {
+			`{"kind":"PodList","items":[{"metadata":[]}]}`,
+			`read list after 0 items: decode item 0 into *v1.Pod: json: cannot unmarshal ` +
+				`array into Go struct field Pod.metadata of type v1.ObjectMeta`,
+		},
+		"item is no JSON": {
+			`{"kind":"PodList","items":[{"metadata"}]}`,
+			`read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' ` +
+				`after object key`,
+		},
+		"mixed brackets": {
+			`{"kind":"PodList","items":[{"a":[}]}]}`,
+			`read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' ` +
+				`looking for beginning of value`,
+		},
+		"kind is a number": {
+			`{"kind":1}`,
+			`read list after 0 items: json: cannot unmarshal number into Go value of type string`,
+		},
+		"one object": {
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`,
+			`read list: got a v1 "Pod" instead`,
+		},
+		"success": {
+			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			`read list: got a Status "Success" instead`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := decodeAll(strings.NewReader(test.body), newPod)
@@ -144,7 +249,10 @@ func TestDecode_Status(t *testing.T) {
 }
 
 func TestDecode_ReadError(t *testing.T) {
-	in := io.MultiReader(strings.NewReader(`{"kind":"PodList","items":[{}`), iotest.ErrReader(io.ErrClosedPipe))
+	in := io.MultiReader(
+		strings.NewReader(`{"kind":"PodList","items":[{}`),
+		iotest.ErrReader(io.ErrClosedPipe),
+	)
 	items, _, err := decodeAll(in, newPod)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	require.Len(t, items, 1)
@@ -171,7 +279,13 @@ func TestDecode_StopsAtTheFirstError(t *testing.T) {
 // Whatever a server sends, Decode and a decode of the whole agree on it, however it is cut into
 // reads.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`), 3)
+	f.Add(
+		[]byte(
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},`+
+				`"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`,
+		),
+		3,
+	)
 	f.Add([]byte(`{"items":null,"kind":"List"}`), 1)
 	f.Add([]byte(`{"items":[{"a":{"b":[1,2.5,"c",null,true]}}]} `), 7)
 	f.Fuzz(func(t *testing.T, body []byte, chunk int) {
@@ -189,7 +303,8 @@ func FuzzDecode(f *testing.F) {
 			Items           []json.RawMessage `json:"items"`
 		}
 		require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
-		if bytes.Count(body, []byte("items"))+bytes.Count(body, []byte("metadata")) > 2 || bytes.Contains(body, []byte(`\u`)) {
+		if bytes.Count(body, []byte("items"))+bytes.Count(body, []byte("metadata")) > 2 ||
+			bytes.Contains(body, []byte(`\u`)) {
 			return // a repeated field: the last wins there, both are taken here
 		}
 		require.Equal(t, whole.ListMeta, m)
@@ -236,11 +351,50 @@ func podList(t *testing.T, count int) []byte {
 	}
 	for i := range count {
 		list.Items = append(list.Items, v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i), Labels: map[string]string{"app": `{"a"}]`}},
-			Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Command: []string{"sh", "-c", `echo "\\"`}}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   fmt.Sprintf("pod-%d", i),
+				Labels: map[string]string{"app": `{"a"}]`},
+			},
+			Spec: v1.PodSpec{
+				Containers: []v1.Container{{Name: "c", Command: []string{"sh", "-c", `echo "\\"`}}},
+			},
 		})
 	}
 	body, err := json.Marshal(list)
 	require.NoError(t, err)
 	return body
+}
+
+// A list costs linear time in the number of its items, and in the length and the depth of one, also
+// where the bytes arrive one by one.
+func TestGrowth(t *testing.T) {
+	for name, item := range map[string]func(n int) string{
+		"escapes":  func(n int) string { return `{"a":"` + strings.Repeat(`\"`, n) + `"}` },
+		"slashes":  func(n int) string { return `{"a":"` + strings.Repeat(`\\`, n) + `"}` },
+		"brackets": func(n int) string { return `{"a":[` + strings.Repeat(`{},`, n) + `{}]}` },
+		"strings":  func(n int) string { return `{"a":[` + strings.Repeat(`"",`, n) + `""]}` },
+		"labels": func(n int) string {
+			var labels strings.Builder
+			for i := range n {
+				fmt.Fprintf(&labels, `"l%d":"",`, i)
+			}
+			return `{"metadata":{"labels":{` + labels.String() + `"a":""}}}`
+		},
+		"blanks": func(n int) string { return `{"a":1` + strings.Repeat(" ", n) + `}` },
+		"items":  func(n int) string { return strings.Repeat(`{},`, n) + `{}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			measure.Growth(t, 2000, func(n int) {
+				list := `{"kind":"FooList","apiVersion":"x/v1","items":[` + item(n) + `]}`
+				for _, body := range []io.Reader{
+					strings.NewReader(list), iotest.OneByteReader(strings.NewReader(list)),
+				} {
+					_, err := Decode(
+						body, newUnstructured, func(runtime.Object) error { return nil },
+					)
+					require.NoError(t, err)
+				}
+			})
+		})
+	}
 }

@@ -30,7 +30,8 @@ var rules = map[string]rule{
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
-		ours:    []string{"store", "internal/jsonlist"},
+		ours: []string{"store", "internal/callsite", "internal/jsonlist", "internal/objects",
+			"internal/printable", "internal/shorterror"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"informer": {
@@ -46,6 +47,8 @@ var rules = map[string]rule{
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/jsonlist":           {},
 	"internal/objects":            {},
+	"internal/callsite":           {},
+	"internal/shorterror":         {ours: []string{"internal/printable"}},
 	"internal/hostheader":         {},
 	"apitest": {
 		ours:    []string{"internal/hostheader"},
@@ -76,10 +79,11 @@ var rules = map[string]rule{
 		},
 	},
 	"compat/cache": {
-		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/objects",
-			"compat/internal/setters"},
+		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/callsite",
+			"internal/objects", "compat/internal/setters"},
 		outside: []string{
-			"k8s.io/client-go/features", "k8s.io/client-go/util/consistencydetector",
+			"k8s.io/client-go/features", "k8s.io/client-go/rest",
+			"k8s.io/client-go/util/consistencydetector",
 		},
 	},
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},

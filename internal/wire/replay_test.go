@@ -68,7 +68,7 @@ func follow(t *testing.T, recording string, streaming bool, wanted int, run runF
 type runFunc func(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool)
 
 func runOurs(ctx context.Context, client rest.Interface, s reflector.Store, streaming bool) {
-	lw := reflector.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything())
+	lw := cache.NewListWatchFromClient(client, "configmaps", "wire", fields.Everything())
 	reflector.New(lw, &corev1.ConfigMap{}, s, reflector.Options{UseWatchList: &streaming}).Run(ctx)
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 Endpoints are what the lock is about.
+//lint:file-ignore SA1019 one of the locks is an Endpoints object
 
 package resourcelock
 
@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// EndpointsLock keeps the record in an annotation of an Endpoints object. client-go had it until 0.24; every node of a
-// cluster may watch Endpoints, so that each renewal was sent to all of them.
+// EndpointsLock keeps the record in an annotation of an Endpoints object. client-go had it until
+// 0.24. Every node of a cluster may watch Endpoints, so each renewal is sent to all of them.
 //
 // Source: tools/leaderelection/resourcelock/interface.go LeaderElectionRecordAnnotationKey
 type EndpointsLock struct {
@@ -25,7 +25,7 @@ type EndpointsLock struct {
 	// Client reaches the Endpoints of that namespace.
 	Client     Client[corev1.Endpoints]
 	LockConfig ResourceLockConfig
-	// Labels are put on the object by whoever writes it; other labels stay.
+	// Labels are set on the object with each write; other labels stay.
 	Labels map[string]string
 
 	endpoints held[corev1.Endpoints, *corev1.Endpoints]
@@ -49,7 +49,8 @@ func (l *EndpointsLock) Create(ctx context.Context, record LeaderElectionRecord)
 	return l.endpoints.create(ctx, l.Client, endpoints)
 }
 
-// Update replaces the annotation in the object as it was last read or written. It fails if there was none.
+// Update replaces the annotation in the object as it was last read or written. It fails if there
+// was none.
 func (l *EndpointsLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	err := l.endpoints.update(ctx, l.Client, l.Labels, func(endpoints *corev1.Endpoints) error {
 		return writeAnnotation(endpoints, record)
@@ -66,7 +67,8 @@ func (l *EndpointsLock) RecordEvent(event string) {
 	if endpoints := l.endpoints.load(); endpoints != nil {
 		meta = endpoints.ObjectMeta
 	}
-	l.LockConfig.record(&corev1.Endpoints{TypeMeta: metav1.TypeMeta{Kind: "Endpoints", APIVersion: "v1"}, ObjectMeta: meta}, event)
+	kind := metav1.TypeMeta{Kind: "Endpoints", APIVersion: "v1"}
+	l.LockConfig.record(&corev1.Endpoints{TypeMeta: kind, ObjectMeta: meta}, event)
 }
 
 // Identity returns the candidate's name.
@@ -89,7 +91,7 @@ type ConfigMapLock struct {
 	// Client reaches the ConfigMaps of that namespace.
 	Client     Client[corev1.ConfigMap]
 	LockConfig ResourceLockConfig
-	// Labels are put on the object by whoever writes it; other labels stay.
+	// Labels are set on the object with each write; other labels stay.
 	Labels map[string]string
 
 	configMap held[corev1.ConfigMap, *corev1.ConfigMap]
@@ -113,7 +115,8 @@ func (l *ConfigMapLock) Create(ctx context.Context, record LeaderElectionRecord)
 	return l.configMap.create(ctx, l.Client, configMap)
 }
 
-// Update replaces the annotation in the object as it was last read or written. It fails if there was none.
+// Update replaces the annotation in the object as it was last read or written. It fails if there
+// was none.
 func (l *ConfigMapLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	err := l.configMap.update(ctx, l.Client, l.Labels, func(configMap *corev1.ConfigMap) error {
 		return writeAnnotation(configMap, record)
@@ -130,7 +133,8 @@ func (l *ConfigMapLock) RecordEvent(event string) {
 	if configMap := l.configMap.load(); configMap != nil {
 		meta = configMap.ObjectMeta
 	}
-	l.LockConfig.record(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}, ObjectMeta: meta}, event)
+	kind := metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}
+	l.LockConfig.record(&corev1.ConfigMap{TypeMeta: kind, ObjectMeta: meta}, event)
 }
 
 // Identity returns the candidate's name.
@@ -160,8 +164,9 @@ func readAnnotation(kind string, obj metav1.Object) (*LeaderElectionRecord, []by
 	return record, []byte(value), nil
 }
 
-// writeAnnotation puts record on obj. Every write changes the bytes, for they are the sign of life that others look for: of
-// two renewals within one second, which a record's times do not tell apart, the second is written with a fraction.
+// writeAnnotation writes record to obj. Every write changes the bytes, because other candidates
+// take a change for a sign of life. A record's times have no fraction: of two renewals within one
+// second the second is written with one.
 func writeAnnotation(obj metav1.Object, record LeaderElectionRecord) error {
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
@@ -182,7 +187,7 @@ func writeAnnotation(obj metav1.Object, record LeaderElectionRecord) error {
 	return nil
 }
 
-// exactRecord is a record whose renewTime has a fraction. Whoever can read a record can read it too.
+// exactRecord is a record whose renewTime has a fraction. It decodes as a LeaderElectionRecord.
 type exactRecord struct {
 	LeaderElectionRecord
 	RenewTime exactTime `json:"renewTime"`

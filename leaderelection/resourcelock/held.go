@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errNotRead is what an Update without a version to update fails with.
+// errNotRead is the error of an Update before any version was read.
 var errNotRead = errors.New("not initialized, call get or create first")
 
 // object is a pointer to one of the API's types.
@@ -24,10 +24,11 @@ type object[T any] interface {
 	runtime.Object
 }
 
-// held is the object of a lock as the server last answered it.
+// held is the object of a lock in the last version that the server returned.
 //
-//	V1  every update names the version held, so that the server refuses it if somebody else was faster
-//	V2  a request that failed changes nothing, but that a missing object is held no longer
+//	V1  every update names the version held, so that the server refuses it if another candidate
+//	    has written since
+//	V2  a request that fails changes nothing, except that a missing object is no longer held
 //	V3  an object that is held is never changed, only replaced
 type held[T any, P object[T]] struct {
 	mu  sync.Mutex
@@ -66,8 +67,10 @@ func (h *held[T, P]) create(ctx context.Context, client Client[T], obj P) error 
 	return err
 }
 
-// update writes a changed copy of the object held. Of its labels only those given are set.
-func (h *held[T, P]) update(ctx context.Context, client Client[T], labels map[string]string, change func(P) error) error {
+// update writes a changed copy of the object held. It sets the labels given and keeps the others.
+func (h *held[T, P]) update(
+	ctx context.Context, client Client[T], labels map[string]string, change func(P) error,
+) error {
 	old := h.load()
 	if old == nil {
 		return errNotRead

@@ -21,13 +21,14 @@ type LeaseLock struct {
 	// Client reaches the Leases of that namespace.
 	Client     Client[coordinationv1.Lease]
 	LockConfig ResourceLockConfig
-	// Labels are put on the Lease by whoever writes it; other labels stay.
+	// Labels are set on the Lease with each write; other labels stay.
 	Labels map[string]string
 
 	lease held[coordinationv1.Lease, *coordinationv1.Lease]
 }
 
-// Get reads the Lease. The bytes are the record as JSON, in which renewTime has a fraction: renewals within a second differ.
+// Get reads the Lease. The bytes are the record as JSON, in which renewTime has a fraction:
+// renewals within a second differ.
 func (l *LeaseLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
 	lease, err := l.lease.get(ctx, l.Client, l.LeaseMeta.Name)
 	if err != nil {
@@ -44,12 +45,14 @@ func (l *LeaseLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, err
 // Create makes the Lease.
 func (l *LeaseLock) Create(ctx context.Context, record LeaderElectionRecord) error {
 	return l.lease.create(ctx, l.Client, &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: l.LeaseMeta.Name, Namespace: l.LeaseMeta.Namespace, Labels: l.Labels},
-		Spec:       LeaderElectionRecordToLeaseSpec(&record),
+		ObjectMeta: metav1.ObjectMeta{
+			Name: l.LeaseMeta.Name, Namespace: l.LeaseMeta.Namespace, Labels: l.Labels,
+		},
+		Spec: LeaderElectionRecordToLeaseSpec(&record),
 	})
 }
 
-// Update replaces the spec of the Lease as it was last read or written. It fails if there was none.
+// Update replaces the spec of the Lease as it was last read or written. It fails if none was.
 func (l *LeaseLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	err := l.lease.update(ctx, l.Client, l.Labels, func(lease *coordinationv1.Lease) error {
 		lease.Spec = LeaderElectionRecordToLeaseSpec(&record)
@@ -68,7 +71,9 @@ func (l *LeaseLock) RecordEvent(event string) {
 		meta = lease.ObjectMeta
 	}
 	l.LockConfig.record(&coordinationv1.Lease{
-		TypeMeta:   metav1.TypeMeta{Kind: "Lease", APIVersion: coordinationv1.SchemeGroupVersion.String()},
+		TypeMeta: metav1.TypeMeta{
+			Kind: "Lease", APIVersion: coordinationv1.SchemeGroupVersion.String(),
+		},
 		ObjectMeta: meta,
 	}, event)
 }
@@ -82,7 +87,7 @@ func (l *LeaseLock) Describe() string { return l.LeaseMeta.Namespace + "/" + l.L
 // UID returns the UID of the Lease as it was last read or written.
 func (l *LeaseLock) UID() types.UID { return l.lease.uid() }
 
-// LeaseSpecToLeaderElectionRecord returns what spec says, with zero values for what it leaves out.
+// LeaseSpecToLeaderElectionRecord returns the record in spec, with zero values for absent fields.
 func LeaseSpecToLeaderElectionRecord(spec *coordinationv1.LeaseSpec) *LeaderElectionRecord {
 	record := &LeaderElectionRecord{
 		HolderIdentity:       orZero(spec.HolderIdentity),
@@ -96,7 +101,7 @@ func LeaseSpecToLeaderElectionRecord(spec *coordinationv1.LeaseSpec) *LeaderElec
 	return record
 }
 
-// LeaderElectionRecordToLeaseSpec returns a spec that says the same as record.
+// LeaderElectionRecordToLeaseSpec returns a spec with the fields of record.
 func LeaderElectionRecordToLeaseSpec(record *LeaderElectionRecord) coordinationv1.LeaseSpec {
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       new(record.HolderIdentity),

@@ -59,22 +59,44 @@ func bubble(t *testing.T, body func(t *testing.T, s *apitest.Server, config *res
 		s := apitest.NewServer(apitest.Options{})
 		require.NoError(t, s.StartPipe())
 		defer s.Close()
-		body(t, s, &rest.Config{Host: s.URL, Transport: s.Transport(), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+		body(
+			t,
+			s,
+			&rest.Config{
+				Host:          s.URL,
+				Transport:     s.Transport(),
+				QPS:           -1,
+				ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+			},
+		)
 	})
 }
 
 func lockOf(t *testing.T, kind, identity string, config *rest.Config) Interface {
-	lock, err := NewFromKubeconfig(kind, "kube-system", "lock", ResourceLockConfig{Identity: identity}, config, 10*time.Second)
+	lock, err := NewFromKubeconfig(
+		kind,
+		"kube-system",
+		"lock",
+		ResourceLockConfig{Identity: identity},
+		config,
+		10*time.Second,
+	)
 	require.NoError(t, err)
 	return lock
 }
 
 func heldBy(identity string, transitions int) LeaderElectionRecord {
 	now := metav1.NewTime(time.Now())
-	return LeaderElectionRecord{HolderIdentity: identity, LeaseDurationSeconds: 15, AcquireTime: now, RenewTime: now, LeaderTransitions: transitions}
+	return LeaderElectionRecord{
+		HolderIdentity:       identity,
+		LeaseDurationSeconds: 15,
+		AcquireTime:          now,
+		RenewTime:            now,
+		LeaderTransitions:    transitions,
+	}
 }
 
-// What all five kinds do alike.
+// What all five kinds have in common.
 func TestLocks(t *testing.T) {
 	for kind, resources := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -87,7 +109,11 @@ func TestLocks(t *testing.T) {
 
 				_, _, err := a.Get(ctx)
 				assert.True(t, apierrors.IsNotFound(err), "%v", err)
-				assert.ErrorContains(t, a.Update(ctx, heldBy("a", 0)), "not initialized, call get or create first")
+				assert.ErrorContains(
+					t,
+					a.Update(ctx, heldBy("a", 0)),
+					"not initialized, call get or create first",
+				)
 				require.NoError(t, a.Create(ctx, heldBy("a", 0)))
 				assert.True(t, apierrors.IsAlreadyExists(b.Create(ctx, heldBy("b", 0))))
 				for _, resource := range resources {
@@ -109,7 +135,11 @@ func TestLocks(t *testing.T) {
 
 				time.Sleep(time.Second)
 				require.NoError(t, a.Update(ctx, heldBy("a", 0)))
-				assert.True(t, apierrors.IsConflict(b.Update(ctx, heldBy("b", 1))), "b has read an old version")
+				assert.True(
+					t,
+					apierrors.IsConflict(b.Update(ctx, heldBy("b", 1))),
+					"b has read an old version",
+				)
 				_, changed, err := b.Get(ctx)
 				require.NoError(t, err)
 				assert.NotEqual(t, raw, changed, "a renewal is seen")
@@ -123,8 +153,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// Two renewals within one second differ, on every kind of lock. client-go's LeaseLock returns times in seconds, so that they
-// look alike, and a leader that renews quickly may be taken for dead.
+// Two renewals within one second differ, on every kind of lock. client-go's LeaseLock returns times
+// in seconds, so that they look the same, and a leader that renews quickly may be taken for dead.
 func TestDifference_RenewalsWithinASecondDiffer(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -137,7 +167,7 @@ func TestDifference_RenewalsWithinASecondDiffer(t *testing.T) {
 					Client:    kubernetes.NewForConfigOrDie(config).CoordinationV1(),
 				}
 				seen := map[string]bool{}
-				alike := map[string]bool{}
+				same := map[string]bool{}
 				for range 5 {
 					record, raw, err := b.Get(ctx)
 					require.NoError(t, err)
@@ -147,13 +177,13 @@ func TestDifference_RenewalsWithinASecondDiffer(t *testing.T) {
 					if kind == LeasesResourceLock {
 						_, raw, err := theirs.Get(ctx)
 						require.NoError(t, err)
-						alike[string(raw)] = true
+						same[string(raw)] = true
 					}
 					time.Sleep(150 * time.Millisecond)
 					require.NoError(t, a.Update(ctx, heldBy("a", 0)))
 				}
 				if kind == LeasesResourceLock {
-					assert.Len(t, alike, 1)
+					assert.Len(t, same, 1)
 				}
 			})
 		})
@@ -165,7 +195,14 @@ func TestLeaseLock_IsClientGos(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
 		ours := lockOf(t, LeasesResourceLock, "a", config)
-		theirs, err := clientgo.NewFromKubeconfig(LeasesResourceLock, "kube-system", "lock", clientgo.ResourceLockConfig{Identity: "b"}, config, time.Second)
+		theirs, err := clientgo.NewFromKubeconfig(
+			LeasesResourceLock,
+			"kube-system",
+			"lock",
+			clientgo.ResourceLockConfig{Identity: "b"},
+			config,
+			time.Second,
+		)
 		require.NoError(t, err)
 		require.NoError(t, ours.Create(ctx, heldBy("a", 3)))
 		want, _, err := theirs.Get(ctx)
@@ -194,12 +231,28 @@ func TestRecord_IsClientGos(t *testing.T) {
 		assert.JSONEq(t, string(want), string(got))
 		spec := LeaderElectionRecordToLeaseSpec(&record)
 		assert.Equal(t, clientgo.LeaderElectionRecordToLeaseSpec(&theirs), spec)
-		assert.Equal(t, *clientgo.LeaseSpecToLeaderElectionRecord(&spec), clientgo.LeaderElectionRecord(*LeaseSpecToLeaderElectionRecord(&spec)))
+		assert.Equal(
+			t,
+			*clientgo.LeaseSpecToLeaderElectionRecord(&spec),
+			clientgo.LeaderElectionRecord(*LeaseSpecToLeaderElectionRecord(&spec)),
+		)
 	}
-	assert.Equal(t, &LeaderElectionRecord{}, LeaseSpecToLeaderElectionRecord(&coordinationv1.LeaseSpec{}))
-	assert.EqualValues(t, clientgo.LeaderElectionRecordAnnotationKey, LeaderElectionRecordAnnotationKey)
+	assert.Equal(
+		t,
+		&LeaderElectionRecord{},
+		LeaseSpecToLeaderElectionRecord(&coordinationv1.LeaseSpec{}),
+	)
+	assert.EqualValues(
+		t,
+		clientgo.LeaderElectionRecordAnnotationKey,
+		LeaderElectionRecordAnnotationKey,
+	)
 	assert.EqualValues(t, clientgo.UnknownLeader, UnknownLeader)
-	assert.Equal(t, clientgo.ConcatRawRecord([]byte("x"), []byte("y")), ConcatRawRecord([]byte("x"), []byte("y")))
+	assert.Equal(
+		t,
+		clientgo.ConcatRawRecord([]byte("x"), []byte("y")),
+		ConcatRawRecord([]byte("x"), []byte("y")),
+	)
 }
 
 // The lock writes what it is about, and leaves the rest of the object alone.
@@ -207,16 +260,27 @@ func TestLocks_KeepTheRestOfTheObject(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
 		require.NoError(t, s.Create(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock", Labels: map[string]string{"app": "x", "mine": "no"}},
-			Data:       map[string]string{"k": "v"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "kube-system",
+				Name:      "lock",
+				Labels:    map[string]string{"app": "x", "mine": "no"},
+			},
+			Data: map[string]string{"k": "v"},
 		}))
 		client := kubernetes.NewForConfigOrDie(config).CoreV1()
-		lock, err := NewWithLabels(ConfigMapsResourceLock, "kube-system", "lock", client.RESTClient(), nil,
-			ResourceLockConfig{Identity: "a"}, map[string]string{"mine": "yes"})
+		lock, err := NewWithLabels(
+			ConfigMapsResourceLock,
+			"kube-system",
+			"lock",
+			client.RESTClient(),
+			nil,
+			ResourceLockConfig{Identity: "a"},
+			map[string]string{"mine": "yes"},
+		)
 		require.NoError(t, err)
 		record, raw, err := lock.Get(ctx)
 		require.NoError(t, err)
-		assert.Equal(t, &LeaderElectionRecord{}, record, "no annotation: nobody's")
+		assert.Equal(t, &LeaderElectionRecord{}, record, "no annotation: no holder")
 		assert.Empty(t, raw)
 		require.NoError(t, lock.Update(ctx, heldBy("a", 0)))
 		got, err := client.ConfigMaps("kube-system").Get(ctx, "lock", metav1.GetOptions{})
@@ -234,13 +298,22 @@ func TestRegress84801_NilMaps(t *testing.T) {
 				ctx := t.Context()
 				meta := metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"}
 				for _, obj := range []apitest.Object{
-					&corev1.ConfigMap{ObjectMeta: meta}, &corev1.Endpoints{ObjectMeta: meta}, &coordinationv1.Lease{ObjectMeta: meta},
+					&corev1.ConfigMap{
+						ObjectMeta: meta,
+					}, &corev1.Endpoints{ObjectMeta: meta}, &coordinationv1.Lease{ObjectMeta: meta},
 				} {
 					require.NoError(t, s.Create(obj))
 				}
 				client := kubernetes.NewForConfigOrDie(config)
-				lock, err := NewWithLabels(kind, "kube-system", "lock", client.CoreV1().RESTClient(), client.CoordinationV1().RESTClient(),
-					ResourceLockConfig{Identity: "a"}, map[string]string{"l": "v"})
+				lock, err := NewWithLabels(
+					kind,
+					"kube-system",
+					"lock",
+					client.CoreV1().RESTClient(),
+					client.CoordinationV1().RESTClient(),
+					ResourceLockConfig{Identity: "a"},
+					map[string]string{"l": "v"},
+				)
 				require.NoError(t, err)
 				record, _, err := lock.Get(ctx)
 				require.NoError(t, err)
@@ -251,7 +324,8 @@ func TestRegress84801_NilMaps(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#95939, #112022: a request that fails leaves the version known as it was, so that the next can succeed.
+// kubernetes/kubernetes#95939, #112022: a request that fails leaves the version known as it was, so
+// that the next can succeed.
 func TestRegress95939_FailuresKeepTheVersion(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -260,7 +334,11 @@ func TestRegress95939_FailuresKeepTheVersion(t *testing.T) {
 				lock := lockOf(t, kind, "a", config)
 				require.NoError(t, lock.Create(ctx, heldBy("a", 0)))
 				uid := lock.(Identified).UID()
-				s.Faults().Fail(0, apitest.Match{}, apierrors.NewForbidden(schema.GroupResource{}, "lock", errors.New("no")))
+				s.Faults().
+					Fail(
+						0, apitest.Match{},
+						apierrors.NewForbidden(schema.GroupResource{}, "lock", errors.New("no")),
+					)
 				assert.Error(t, lock.Update(ctx, heldBy("a", 0)))
 				_, _, err := lock.Get(ctx)
 				assert.Error(t, err)
@@ -278,10 +356,17 @@ func TestAnnotation_Unreadable(t *testing.T) {
 	for _, value := range []string{"", "no json", `{"leaseDurationSeconds":"many"}`} {
 		bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 			require.NoError(t, s.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "kube-system", Name: "lock", Annotations: map[string]string{LeaderElectionRecordAnnotationKey: value},
+				Namespace: "kube-system", Name: "lock", Annotations: map[string]string{
+					LeaderElectionRecordAnnotationKey: value,
+				},
 			}}))
 			_, _, err := lockOf(t, ConfigMapsResourceLock, "a", config).Get(t.Context())
-			assert.ErrorContains(t, err, "decode annotation "+LeaderElectionRecordAnnotationKey+" of configmap kube-system/lock: ")
+			assert.ErrorContains(
+				t,
+				err,
+				"decode annotation "+LeaderElectionRecordAnnotationKey+
+					" of configmap kube-system/lock: ",
+			)
 		})
 	}
 }
@@ -293,20 +378,42 @@ type recorder []event
 func (r *recorder) Eventf(obj runtime.Object, eventType, reason, message string, args ...any) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	meta := obj.(metav1.Object)
-	*r = append(*r, event{gvk.Kind, gvk.GroupVersion().String(), meta.GetName(), string(meta.GetUID()), eventType, reason, fmt.Sprintf(message, args...)})
+	*r = append(
+		*r,
+		event{
+			gvk.Kind,
+			gvk.GroupVersion().String(),
+			meta.GetName(),
+			string(meta.GetUID()),
+			eventType,
+			reason,
+			fmt.Sprintf(message, args...),
+		},
+	)
 }
 
 // An event names its object so that it can be stored without a scheme.
 func TestRecordEvent(t *testing.T) {
 	want := map[string][]string{
-		EndpointsResourceLock: {"Endpoints v1"}, ConfigMapsResourceLock: {"ConfigMap v1"}, LeasesResourceLock: {"Lease coordination.k8s.io/v1"},
+		EndpointsResourceLock: {
+			"Endpoints v1",
+		}, ConfigMapsResourceLock: {"ConfigMap v1"}, LeasesResourceLock: {
+			"Lease coordination.k8s.io/v1",
+		},
 		EndpointsLeasesResourceLock:  {"Endpoints v1", "Lease coordination.k8s.io/v1"},
 		ConfigMapsLeasesResourceLock: {"ConfigMap v1", "Lease coordination.k8s.io/v1"},
 	}
 	for kind := range kinds {
 		bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 			var events recorder
-			lock, err := NewFromKubeconfig(kind, "kube-system", "lock", ResourceLockConfig{Identity: "100% a", EventRecorder: &events}, config, time.Second)
+			lock, err := NewFromKubeconfig(
+				kind,
+				"kube-system",
+				"lock",
+				ResourceLockConfig{Identity: "100% a", EventRecorder: &events},
+				config,
+				time.Second,
+			)
 			require.NoError(t, err)
 			lock.RecordEvent("is early")
 			require.NoError(t, lock.Create(t.Context(), heldBy("a", 0)))
@@ -315,7 +422,12 @@ func TestRecordEvent(t *testing.T) {
 			for i, e := range events {
 				assert.Equal(t, want[kind][i%len(want[kind])], e.Kind+" "+e.Version)
 				assert.Equal(t, "lock", e.Name)
-				assert.Equal(t, i < len(want[kind]), e.UID == "", "the object is known once it was read or written")
+				assert.Equal(
+					t,
+					i < len(want[kind]),
+					e.UID == "",
+					"the object is known once it was read or written",
+				)
 				assert.Equal(t, []string{"Normal", "LeaderElection"}, []string{e.Type, e.Reason})
 			}
 			assert.Equal(t, "100% a became leader", events[len(events)-1].Text)
@@ -335,33 +447,75 @@ func TestNew_BadInput(t *testing.T) {
 	}
 	_, err = NewFromKubeconfig(LeasesResourceLock, "ns", "n", config, nil, time.Second)
 	assert.EqualError(t, err, "make lock: kubeconfig is nil")
-	_, err = NewFromKubeconfig(LeasesResourceLock, "ns", "n", config, &rest.Config{Host: "::"}, time.Second)
+	_, err = NewFromKubeconfig(
+		LeasesResourceLock,
+		"ns",
+		"n",
+		config,
+		&rest.Config{Host: "::"},
+		time.Second,
+	)
 	assert.Error(t, err)
-	_, err = NewFromKubeconfig(LeasesResourceLock, "ns", "n", config, &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere"}}, time.Second)
+	_, err = NewFromKubeconfig(
+		LeasesResourceLock,
+		"ns",
+		"n",
+		config,
+		&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere"}},
+		time.Second,
+	)
 	assert.Error(t, err)
 }
 
 // client-go has removed all kinds but one.
 func TestDifference_AllKindsOfLocks(t *testing.T) {
 	for kind := range kinds {
-		_, err := clientgo.New(kind, "ns", "n", nil, nil, clientgo.ResourceLockConfig{Identity: "a"})
+		_, err := clientgo.New(
+			kind,
+			"ns",
+			"n",
+			nil,
+			nil,
+			clientgo.ResourceLockConfig{Identity: "a"},
+		)
 		assert.Equal(t, kind == LeasesResourceLock, err == nil, "%s: %v", kind, err)
 	}
 }
 
-// NewFromKubeconfig's requests end after half of RenewDeadline, and are recognized by their user agent. The config stays.
+// NewFromKubeconfig's requests end after half of RenewDeadline, and are recognized by their user
+// agent. The config stays.
 func TestNewFromKubeconfig(t *testing.T) {
-	for deadline, want := range map[time.Duration]time.Duration{10 * time.Second: 5 * time.Second, time.Second: time.Second} {
+	for deadline, want := range map[time.Duration]time.Duration{
+		10 * time.Second: 5 * time.Second, time.Second: time.Second,
+	} {
 		bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 			config.UserAgent = "me"
-			s.Faults().Add(apitest.Fault{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })})
-			lock, err := NewFromKubeconfig(LeasesResourceLock, "ns", "n", ResourceLockConfig{Identity: "a"}, config, deadline)
+			s.Faults().
+				Add(
+					apitest.Fault{
+						Handler: http.HandlerFunc(
+							func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+						),
+					},
+				)
+			lock, err := NewFromKubeconfig(
+				LeasesResourceLock,
+				"ns",
+				"n",
+				ResourceLockConfig{Identity: "a"},
+				config,
+				deadline,
+			)
 			require.NoError(t, err)
 			begun := time.Now()
 			_, _, err = lock.Get(context.Background())
 			assert.Error(t, err)
 			assert.Equal(t, want, time.Since(begun))
-			assert.Contains(t, s.Requests(apitest.Match{})[0].Header.Get("User-Agent"), "/leader-election")
+			assert.Contains(
+				t,
+				s.Requests(apitest.Match{})[0].Header.Get("User-Agent"),
+				"/leader-election",
+			)
 			assert.Zero(t, config.Timeout)
 			assert.Equal(t, "me", config.UserAgent)
 		})

@@ -16,15 +16,22 @@ import (
 // UnknownLeader is the holder that a MultiLock reports when its two records name different ones.
 const UnknownLeader = "leaderelection.k8s.io/unknown"
 
-// MultiLock keeps the record twice, so that candidates can be moved from one kind of lock to another while they run. All
-// go from the old lock to the MultiLock first, then from it to the new one:
+// MultiLock keeps the record twice, so that candidates can be moved from one kind of lock to
+// another while they run. All go from the old lock to the MultiLock first, then from it to the new
+// one:
 //
-//	old candidates look at the primary only, candidates in between at both, new ones at the secondary only
+//	candidates   read
+//	old          the primary
+//	in between   the primary and the secondary
+//	new          the secondary
 //
-// Every write goes to the primary first, and to the secondary only if that succeeded. Only who has both leads:
+// Every write goes to the primary first, and to the secondary only if that succeeded. A candidate
+// leads only if it holds both:
 //
-//	M1  a record whose two halves name different holders is held by UnknownLeader, whom nobody is
-//	M2  a half that names somebody else is never written, except in the version in which it was seen to expire
+//	M1  a record whose two halves name different holders is held by UnknownLeader, which is no
+//	    candidate's identity
+//	M2  a half that names another holder is never written, except in the version in which it was
+//	    seen to expire
 //
 // Primary and Secondary must have the same identity.
 //
@@ -34,9 +41,9 @@ type MultiLock struct {
 	Secondary Interface
 }
 
-// Get reads both records. Where they name the same holder, the primary's is returned. If there is no secondary yet, the
-// primary's holder is taken for one that does not know of it, unless it is this candidate: then the error is the
-// secondary's, and Create completes the pair.
+// Get reads both records, and returns the primary's if they name the same holder. If there is no
+// secondary yet, the primary's holder is a candidate that does not know of it, unless it is this
+// candidate: then Get returns the secondary's error, and Create completes the pair.
 func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
 	primary, primaryRaw, err := l.Primary.Get(ctx)
 	if err != nil {
@@ -58,7 +65,7 @@ func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, err
 	return primary, ConcatRawRecord(primaryRaw, secondaryRaw), nil
 }
 
-// Create makes what is missing of the two. A primary that exists must be this candidate's own.
+// Create creates the objects that are missing. An existing primary must be held by this candidate.
 func (l *MultiLock) Create(ctx context.Context, record LeaderElectionRecord) error {
 	if err := l.Primary.Create(ctx, record); err != nil {
 		if !apierrors.IsAlreadyExists(err) {
@@ -66,13 +73,14 @@ func (l *MultiLock) Create(ctx context.Context, record LeaderElectionRecord) err
 		}
 		primary, _, getErr := l.Primary.Get(ctx)
 		if getErr != nil || primary.HolderIdentity != l.Identity() {
-			return err // somebody else was faster
+			return err // another candidate has created it first
 		}
 	}
 	return l.Secondary.Create(ctx, record)
 }
 
-// Update replaces both records, each in the version that was last read or written, or makes the secondary if there was none.
+// Update replaces both records, each in the version that was last read or written, or makes the
+// secondary if there was none.
 func (l *MultiLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	if err := l.Primary.Update(ctx, record); err != nil {
 		return err

@@ -17,13 +17,20 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// pair is a MultiLock and the two locks that those have who are not in between any more, or not yet.
+// pair is a MultiLock and the two locks that those have who are not in between any more, or not
+// yet.
 func pair(t *testing.T, config *rest.Config, identity string) (both, old, young Interface) {
 	return lockOf(t, EndpointsLeasesResourceLock, identity, config),
-		lockOf(t, EndpointsResourceLock, identity, config), lockOf(t, LeasesResourceLock, identity, config)
+		lockOf(
+			t,
+			EndpointsResourceLock,
+			identity,
+			config,
+		), lockOf(t, LeasesResourceLock, identity, config)
 }
 
-// The primary is written first: an old candidate is in the way of the pair, and the secondary stays as it is.
+// The primary is written first: an old candidate is in the way of the pair, and the secondary stays
+// as it is.
 func TestMultiLock_PrimaryFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -35,14 +42,18 @@ func TestMultiLock_PrimaryFirst(t *testing.T) {
 		}
 		assert.Equal(t, []string{"create endpoints", "create leases"}, order)
 
-		s.Faults().Fail(1, apitest.Match{Resource: "endpoints"}, apierrors.NewInternalError(assert.AnError))
+		s.Faults().
+			Fail(
+				1, apitest.Match{Resource: "endpoints"}, apierrors.NewInternalError(assert.AnError),
+			)
 		s.ForgetRequests()
 		assert.Error(t, both.Update(ctx, heldBy("a", 0)))
 		assert.Empty(t, s.Requests(apitest.Match{Resource: "leases"}))
 	})
 }
 
-// An old candidate leads, and knows nothing of a Lease: it is the holder. Who follows it makes the Lease.
+// An old candidate leads, and knows nothing of a Lease: it is the holder. Who follows it makes the
+// Lease.
 func TestMultiLock_TheOldOnesLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -62,7 +73,7 @@ func TestMultiLock_TheOldOnesLease(t *testing.T) {
 	})
 }
 
-// M1: two halves that differ are nobody's. Both count: the bytes change with either.
+// M1: two halves that differ have no holder. Both count: the bytes change with either.
 func TestMultiLock_UnknownLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -118,7 +129,8 @@ func (l clientGos) Update(ctx context.Context, record clientgo.LeaderElectionRec
 	return l.Interface.Update(ctx, LeaderElectionRecord(record))
 }
 
-// M2: client-go reads the secondary again between the two writes, and so overwrites whoever has taken it since it decided.
+// M2: client-go reads the secondary again between the two writes, and so overwrites the candidate
+// that has taken it since it decided.
 func TestDifference_MultiLockLeavesAnothersSecondary(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -146,8 +158,8 @@ func TestDifference_MultiLockLeavesAnothersSecondary(t *testing.T) {
 	})
 }
 
-// M2: of two that find nothing, the one that comes second to the primary gives way. client-go takes any primary for its own
-// when it creates, and leads beside an old candidate.
+// M2: of two that find nothing, the one that comes second to the primary gives way. client-go takes
+// any primary for its own when it creates, and leads beside an old candidate.
 func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -161,6 +173,10 @@ func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
 		assert.True(t, apierrors.IsNotFound(err), "no Lease was made")
 
 		theirs := &clientgo.MultiLock{Primary: clientGos{primary}, Secondary: clientGos{young}}
-		assert.NoError(t, theirs.Create(ctx, clientgo.LeaderElectionRecord(heldBy("a", 0))), "client-go")
+		assert.NoError(
+			t,
+			theirs.Create(ctx, clientgo.LeaderElectionRecord(heldBy("a", 0))),
+			"client-go",
+		)
 	})
 }

@@ -17,23 +17,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// New returns a lock of the given kind on the object namespace/name. coreClient must be a client of the core group's v1,
-// coordinationClient one of coordination.k8s.io/v1; the one that the kind does not need may be nil.
+// New returns a lock of the given kind on the object namespace/name. coreClient must be a client of
+// the core group's v1, coordinationClient one of coordination.k8s.io/v1; the one that the kind does
+// not need may be nil.
 //
 // Source: tools/leaderelection/resourcelock/interface.go New
-func New(lockType, namespace, name string, coreClient, coordinationClient rest.Interface, config ResourceLockConfig) (Interface, error) {
+func New(
+	lockType, namespace, name string, coreClient, coordinationClient rest.Interface,
+	config ResourceLockConfig,
+) (Interface, error) {
 	return NewWithLabels(lockType, namespace, name, coreClient, coordinationClient, config, nil)
 }
 
 // NewWithLabels is New for a lock whose holder puts labels on the object.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewWithLabels
-func NewWithLabels(lockType, namespace, name string, coreClient, coordinationClient rest.Interface,
-	config ResourceLockConfig, labels map[string]string) (Interface, error) {
+func NewWithLabels(
+	lockType, namespace, name string, coreClient, coordinationClient rest.Interface,
+	config ResourceLockConfig, labels map[string]string,
+) (Interface, error) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	endpoints := &EndpointsLock{EndpointsMeta: meta, Client: EndpointsClient(coreClient, namespace), LockConfig: config, Labels: labels}
-	configMap := &ConfigMapLock{ConfigMapMeta: meta, Client: ConfigMapClient(coreClient, namespace), LockConfig: config, Labels: labels}
-	lease := &LeaseLock{LeaseMeta: meta, Client: LeaseClient(coordinationClient, namespace), LockConfig: config, Labels: labels}
+	endpoints := &EndpointsLock{
+		EndpointsMeta: meta, Client: EndpointsClient(coreClient, namespace), LockConfig: config,
+		Labels: labels,
+	}
+	configMap := &ConfigMapLock{
+		ConfigMapMeta: meta, Client: ConfigMapClient(coreClient, namespace), LockConfig: config,
+		Labels: labels,
+	}
+	lease := &LeaseLock{
+		LeaseMeta: meta, Client: LeaseClient(coordinationClient, namespace), LockConfig: config,
+		Labels: labels,
+	}
 
 	var lock Interface
 	core, coordination := true, true // which clients the lock needs
@@ -58,12 +73,15 @@ func NewWithLabels(lockType, namespace, name string, coreClient, coordinationCli
 	return lock, nil
 }
 
-// NewFromKubeconfig is New with clients made from kubeconfig, which is not changed. A request takes half of renewDeadline at
-// most, but never less than a second of time, so that a single one that hangs does not cost the lease.
+// NewFromKubeconfig is New with clients made from kubeconfig, which is not changed. The timeout of
+// a request is half of renewDeadline, and at least one second, so that one request that hangs does
+// not cost the lease.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewFromKubeconfig
-func NewFromKubeconfig(lockType, namespace, name string, config ResourceLockConfig, kubeconfig *rest.Config,
-	renewDeadline time.Duration) (Interface, error) {
+func NewFromKubeconfig(
+	lockType, namespace, name string, config ResourceLockConfig, kubeconfig *rest.Config,
+	renewDeadline time.Duration,
+) (Interface, error) {
 	if kubeconfig == nil {
 		return nil, errors.New("make lock: kubeconfig is nil")
 	}
@@ -73,19 +91,23 @@ func NewFromKubeconfig(lockType, namespace, name string, config ResourceLockConf
 	if err != nil {
 		return nil, fmt.Errorf("make %s lock %s/%s: %w", lockType, namespace, name, err)
 	}
-	coreClient, err := clientFor(own, httpClient, "/api", corev1.SchemeGroupVersion, corev1.AddToScheme)
+	coreClient, err := clientFor(own, httpClient,
+		"/api", corev1.SchemeGroupVersion, corev1.AddToScheme)
 	if err != nil {
 		return nil, fmt.Errorf("make %s lock %s/%s: %w", lockType, namespace, name, err)
 	}
-	coordinationClient, err := clientFor(own, httpClient, "/apis", coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme)
+	coordinationClient, err := clientFor(own, httpClient,
+		"/apis", coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme)
 	if err != nil {
 		return nil, fmt.Errorf("make %s lock %s/%s: %w", lockType, namespace, name, err)
 	}
 	return New(lockType, namespace, name, coreClient, coordinationClient, config)
 }
 
-func clientFor(config *rest.Config, httpClient *http.Client, apiPath string, version schema.GroupVersion,
-	register func(*runtime.Scheme) error) (rest.Interface, error) {
+func clientFor(
+	config *rest.Config, httpClient *http.Client, apiPath string, version schema.GroupVersion,
+	register func(*runtime.Scheme) error,
+) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := register(scheme); err != nil {
 		return nil, err

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+)
+
+// randomValue returns a JSON value with objects of up to three fields.
+func randomValue(random *rand.Rand, depth int) any {
+	switch kind := random.IntN(8); {
+	case kind < 4 && depth > 0:
+		return randomObject(random, depth-1)
+	case kind == 4 && depth > 0:
+		return []any{randomValue(random, depth-1), randomValue(random, depth-1)}
+	case kind == 5:
+		return nil
+	case kind == 6:
+		return "text"
+	}
+	return random.IntN(3)
+}
+
+func randomObject(random *rand.Rand, depth int) map[string]any {
+	object := map[string]any{}
+	for range random.IntN(4) {
+		object[string(rune('a'+random.IntN(4)))] = randomValue(random, depth)
+	}
+	return object
+}
+
+// A merge patch has the result of the library that the real server uses.
+func TestModel_MergePatch(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		doc, err := json.Marshal(randomObject(random, 4))
+		require.NoError(t, err)
+		patch, err := json.Marshal(randomObject(random, 4))
+		require.NoError(t, err)
+		want, err := jsonpatch.MergePatch(doc, patch)
+		require.NoError(t, err)
+		got, err := mergePatch(doc, patch)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got), "%s\n%s", doc, patch)
+	}
+}
