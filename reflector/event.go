@@ -283,4 +283,3 @@ func isTable(obj runtime.Object) bool {
 	}
 	return false
 }
-
