@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The cards from the wire to the local copy: server, reflector, delta queue, store. */
+import { html, cx } from "./html.js";
+import { Card, Empty, More } from "./card.js";
+import { Chip, Chips, duration, number } from "./key.js";
+import { t } from "./text.js";
+
+const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
+
+/** ServerCard shows the server's log, and where in it the reflector is. */
+export function ServerCard({ lab }) {
+  const server = lab.frame.server ?? {};
+  const read = Number(lab.frame.reflector?.rv) || 0;
+  const log = [...(server.log ?? [])].reverse();
+  const summary = server.up === false
+    ? t("server.down")
+    : html`${t("objects", { n: number(server.objects) })} · rv <b>${server.rv}</b>`;
+  const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
+  return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
+    bad=${server.up === false}>
+    <ol class="rows log" reversed>
+      ${log.map((entry, i) => html`
+        <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
+          <span class="rv">${entry.rv}</span>
+          <span class=${"sign " + entry.type} title=${entry.type}>
+            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i>${entry.type}</span>
+          ${entry.key && html`<${Chip} id=${entry.key} follow=${lab.ui.follow} first=${i === 0} />`}
+        </li>`)}
+    </ol>
+    ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
+    <p class="note">
+      ${server.fault ? html`<b class="hot">${t(`action.${server.fault}.done`)}</b> ` : ""}
+      ${server.compacted && server.compacted !== "0" ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
+    </p>
+  <//>`;
+}
+
+/** The state machine as it is drawn: the place of each phase, and the edges between them. */
+const PHASES = {
+  starting: [48, 16], listing: [48, 62], streaming: [142, 39],
+  opening: [48, 108], watching: [142, 108], "backing off": [214, 16],
+};
+const EDGES = [
+  ["starting", "listing", "M48 27V50"], ["starting", "streaming", "M84 20Q122 20 136 27"],
+  ["listing", "opening", "M48 73V96"], ["streaming", "watching", "M142 50V96"],
+  ["streaming", "listing", "M104 43Q92 46 86 56"],
+  ["opening", "watching", "M84 105H104"], ["watching", "opening", "M104 112H86"],
+  ["backing off", "starting", "M178 12H86"],
+  ["watching", "backing off", "M180 104Q214 92 214 29"],
+];
+
+/** ReflectorCard shows the state machine, with the phase and the reason of the last transition. */
+export function ReflectorCard({ lab }) {
+  const r = lab.frame.reflector ?? {};
+  const phase = r.phase ?? "idle";
+  const since = r.since ? lab.now - Date.parse(r.since) : null;
+  return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
+    summary=${html`${t("reflector.last")} rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
+    <svg class="machine" viewBox="0 0 256 124" role="img"
+      aria-label=${t("reflector.picture", { phase: t("phase." + phase) })}>
+      <defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="6" markerHeight="6"
+        orient="auto"><path d="M0 0L6 3L0 6Z" /></marker></defs>
+      ${EDGES.map(([from, to, d]) => html`<path key=${from + to} d=${d} marker-end="url(#tip)"
+        class=${cx("edge", r.from === from && phase === to && "now")} />`)}
+      ${Object.entries(PHASES).map(([name, [x, y]]) => html`
+        <g key=${name} class=${cx("phase", name === phase && "now", name === "backing off" && "wait")}>
+          <rect x=${x - 37} y=${y - 11} width="74" height="22" rx="11" />
+          <text x=${x} y=${y + 4}>${t("phase." + name)}</text>
+        </g>`)}
+    </svg>
+    <p class="note"><b>${t("phase." + phase)}</b>${since != null && ` ${duration(since)}`}
+      ${r.from && html` · ${t("reflector.from", { from: t("phase." + r.from) })}`}
+      ${r.reason && html`: ${r.reason}`}</p>
+    ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
+      ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
+    ${r.error && html`<p class="note hot">${r.error}</p>`}
+  <//>`;
+}
+
+/** QueueCard shows the delta queue: keys with their deltas, or single deltas in order. */
+export function QueueCard({ lab }) {
+  const queue = lab.frame.queue ?? {};
+  const items = queue.items ?? [];
+  const real = queue.kind === "RealFIFO";
+  return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
+    summary=${t(real ? "queue.deltas" : "queue.size", { keys: number(queue.keys), deltas: number(queue.deltas) })}>
+    <ol class="rows">
+      ${items.map((item, i) => html`<li key=${real ? i : item.key}>
+        ${item.key ? html`<${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />` : html`<b>${t("queue.all")}</b>`}
+        <span class="deltas">${(item.deltas ?? []).map((delta, j) => html`
+          <span key=${j} class=${"delta " + delta.type}>${delta.type}<i>@${delta.rv || "?"}</i></span>`)}
+        </span>
+      </li>`)}
+      <${More} shown=${items.length} total=${real ? queue.deltas : queue.keys} />
+    </ol>
+    ${!items.length && html`<${Empty}>${t("queue.empty")}<//>`}
+    <p class="note">${t(real ? "queue.noteReal" : "queue.note")}</p>
+  <//>`;
+}
+
+const INDEXES = ["namespace", "label:team", "label:app"];
+
+/** StoreCard shows the objects and one index, which the reader chooses. */
+export function StoreCard({ lab }) {
+  const store = lab.frame.store ?? {};
+  const items = store.items ?? [];
+  const behind = Number(lab.frame.server?.rv) - Number(store.rv);
+  return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
+    summary=${html`${t("objects", { n: number(store.objects) })} · rv <b>${store.rv || "–"}</b>
+      ${behind > 0 && html` <span class="hot">−${number(behind)}</span>`}`}>
+    <ul class="rows tiles">
+      ${items.map((item, i) => html`<li key=${item.key}>
+        <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} /><span class="rv">@${item.rv}</span>
+      </li>`)}
+      <${More} shown=${items.length} total=${store.objects} />
+    </ul>
+    ${!items.length && html`<${Empty}>${t("store.empty")}<//>`}
+    <${IndexRows} lab=${lab} index=${store.index} />
+  <//>`;
+}
+
+function IndexRows({ lab, index }) {
+  const values = index?.values ?? [];
+  const choose = (event) => lab.send({ do: "index", name: event.target.value });
+  const names = INDEXES.includes(index?.name) || !index?.name ? INDEXES : [index.name, ...INDEXES];
+  return html`<div class="index">
+    <label>${t("store.index")} ${lab.source.live && lab.model.hello?.writable
+      ? html`<select onChange=${choose} value=${index?.name}>
+          ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
+      : html`<b>${index?.name ?? "–"}</b>`}</label>
+    <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
+      <dt>${entry.value || "–"}</dt>
+      <dd><${Chips} keys=${(entry.keys ?? []).slice(0, 3)} total=${entry.n} follow=${lab.ui.follow} /></dd>
+    </div>`)}</dl>
+  </div>`;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * The model: what the page knows about the program.
+ *
+ *   M1  frame is the newest frame; a frame is complete, so an old one is never merged into it
+ *   M2  hops holds the newest hops in ascending order of n, at most HOPS of them
+ *   M3  a hop is in fresh until the page has drawn it once
+ *   M4  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
+ */
+const HOPS = 2000;
+const SAMPLE_MS = 250;
+export const WINDOW_S = 60;
+
+/** The hops that have a latency, in the order in which a change passes them. */
+export const TIMED_HOPS = ["deltafifo", "store", "handler", "workqueue", "worker"];
+
+export class Model {
+  constructor() {
+    this.hello = null;
+    this.reset();
+  }
+
+  /** reset forgets all frames: a program has started, or a recording was moved. */
+  reset() {
+    this.frame = null;
+    this.hops = [];
+    this.fresh = [];
+    this.samples = [];
+    this.samplesVersion = 0;
+    this.leftOut = 0;
+    this.clockSkew = 0;
+  }
+
+  /** greet starts a connection. Another start of the program has other numbers. */
+  greet(hello) {
+    this.reset();
+    this.hello = hello;
+  }
+
+  /** add takes the next frame. now is the reader's clock in milliseconds. */
+  add(frame, now) {
+    const last = this.hops.at(-1)?.n ?? -1;
+    const hops = (frame.hops ?? []).filter((hop) => hop.n > last);
+    for (const hop of hops) hop.at = Date.parse(hop.t);
+    this.frame = frame;
+    this.frameAt = Date.parse(frame.t);
+    this.clockSkew = this.frameAt - now;
+    this.hops = this.hops.concat(hops).slice(-HOPS);
+    this.fresh = this.fresh.concat(hops).slice(-HOPS);
+    this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
+    this.sample(frame);
+  }
+
+  /** takeFresh returns the hops that were not drawn yet. */
+  takeFresh() {
+    const fresh = this.fresh;
+    this.fresh = [];
+    return fresh;
+  }
+
+  /** now is the program's clock, estimated from its last frame. */
+  now(readerNow) {
+    return readerNow + this.clockSkew;
+  }
+
+  sample(frame) {
+    const at = this.frameAt / 1000;
+    const last = this.samples.at(-1);
+    if (last && at - last.at < SAMPLE_MS / 1000) return;
+    this.samples.push({ at, ...frame.plot });
+    while (this.samples[0].at < at - WINDOW_S) this.samples.shift();
+    this.samplesVersion++;
+  }
+
+  /** series returns columns of the samples as uPlot wants them: times first. */
+  series(...columns) {
+    const data = [this.samples.map((s) => s.at)];
+    for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
+    return data;
+  }
+}
+
+/** CHANGES are the watch events that begin a journey. */
+const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
+
+/**
+ * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
+ * event; a hop with a resourceVersion joins the journey that has it, any other hop joins the
+ * newest. Two changes that one reconcile handles are two journeys, and the later one ends there.
+ */
+export function journeysOf(hops, key) {
+  const journeys = [];
+  for (const hop of hops) {
+    if (hop.key !== key) continue;
+    const newest = journeys.at(-1);
+    if (!newest || (hop.hop === "server" && CHANGES.has(hop.what))) {
+      journeys.push({ rv: hop.rv, hops: [hop] });
+      continue;
+    }
+    const same = hop.rv && journeys.find((journey) => journey.rv === hop.rv);
+    (same || newest).hops.push(hop);
+  }
+  return journeys;
+}
+
+/** The hops that end the stay of a change in a lane. */
+const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
+
+/**
+ * lanesOf arranges a journey as a swimlane: per hop the spans between arrival and departure, and
+ * the moments of all its events, in milliseconds since the journey began.
+ */
+export function lanesOf(journey, order) {
+  const start = journey.hops[0].at;
+  const end = journey.hops.at(-1).at;
+  return order.map((name) => {
+    const moments = journey.hops
+      .filter((hop) => hop.hop === name)
+      .map((hop) => ({ ...hop, ms: hop.at - start }));
+    const spans = [];
+    let entered = null;
+    for (const moment of moments) {
+      if (moment.what === LEAVES[name]) {
+        if (entered != null) spans.push([entered, moment.ms]);
+        entered = null;
+      } else if (LEAVES[name] && moment.what !== "Done" && moment.what !== "Forget") {
+        entered ??= moment.ms;
+      }
+    }
+    if (entered != null) spans.push([entered, end - start]);
+    return { name, moments, spans };
+  });
+}

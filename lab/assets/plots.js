@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The plots over the last minute. uPlot draws them; it is given new data at most four times a second. */
+import { html, Component, createRef } from "./html.js";
+import { duration, number } from "./key.js";
+import { TIMED_HOPS, WINDOW_S } from "./model.js";
+import { t } from "./text.js";
+import uPlot from "./vendor/uplot.mjs";
+
+/** Plots shows three plots: what waits, how fast events come, and how long each hop takes. */
+export function Plots({ lab }) {
+  const shared = { model: lab.model, version: lab.model.samplesVersion, now: lab.now, theme: lab.ui.theme };
+  const language = lab.ui.language;
+  return [
+    html`<${Plot} key=${"depth" + language + lab.ui.theme} ...${shared} name="depth"
+      series=${[["depth", 0], ["backlog", 1], ["retries", 2]]}
+      columns=${[(s) => s.depth, (s) => s.backlog, (s) => s.retries]} write=${number} />`,
+    html`<${Plot} key=${"rate" + language + lab.ui.theme} ...${shared} name="rate" fill
+      series=${[["perSecond", 4]]} columns=${[(s) => s.perSecond]}
+      write=${(n) => (n == null ? "–" : n >= 100 ? number(Math.round(n)) : String(Math.round(n * 10) / 10))} />`,
+    html`<${Plot} key=${"latency" + language + lab.ui.theme} ...${shared} name="latency" log write=${duration}
+      series=${TIMED_HOPS.flatMap((hop, i) => [[hop, i, "p50"], [hop, i, "p99"]])}
+      columns=${TIMED_HOPS.flatMap((hop) => [0, 1].map((i) => (s) => positive(s.hopMs?.[hop]?.[i])))} />`,
+  ];
+}
+
+/** positive drops what a logarithmic scale cannot show. */
+const positive = (ms) => (ms > 0 ? ms : null);
+
+/** Plot owns one uPlot; it is created once and only given data after that. */
+class Plot extends Component {
+  box = createRef();
+
+  shouldComponentUpdate(next) {
+    return next.version !== this.props.version || Math.abs(next.now - this.props.now) >= 500;
+  }
+
+  componentDidMount() {
+    this.plot = new uPlot(this.options(), this.data(), this.box.current);
+    this.observer = new ResizeObserver(([entry]) => {
+      const width = Math.floor(entry.contentRect.width);
+      if (width > 0 && width !== this.plot.width) this.plot.setSize({ width, height: this.plot.height });
+    });
+    this.observer.observe(this.box.current);
+  }
+
+  componentDidUpdate() {
+    this.plot.setData(this.data());
+  }
+
+  componentWillUnmount() {
+    this.observer.disconnect();
+    this.plot.destroy();
+  }
+
+  data() {
+    return this.props.model.series(...this.props.columns);
+  }
+
+  options() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const axis = {
+      stroke: colour("--dim"), font: "11px system-ui, sans-serif",
+      grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
+    };
+    const { log, write } = this.props;
+    return {
+      width: Math.max(this.box.current.clientWidth, 160), height: 118,
+      legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
+      scales: {
+        x: { time: true, range: () => [this.props.now / 1000 - WINDOW_S, this.props.now / 1000] },
+        y: log ? { distr: 3, range: (u, min, max) => [Math.min(min || 0.1, 0.1), Math.max(max || 10, 10)] }
+          : { range: (u, min, max) => [0, Math.max(4, (max || 0) * 1.15)] },
+      },
+      axes: [
+        { ...axis, space: 80, size: 22, values: (u, ticks) => ticks.map((tick) => `${Math.round(tick - this.props.now / 1000)} s`) },
+        { ...axis, space: 26, size: 48, values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : write(tick))) },
+      ],
+      series: [{}, ...this.props.series.map(([, index, quantile]) => ({
+        stroke: colour("--p" + index), width: quantile === "p50" ? 1 : 1.75, spanGaps: true,
+        dash: quantile === "p50" ? [3, 3] : undefined,
+        fill: this.props.fill ? colour("--p" + index) + "22" : undefined,
+        points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }),
+      }))],
+    };
+  }
+
+  render({ name, series, columns, model, write }) {
+    const last = model.samples.at(-1) ?? {};
+    const value = (i) => write(columns[i](last));
+    const entries = [];
+    series.forEach(([label, index, quantile], i) => {
+      if (quantile === "p99") return;
+      entries.push(html`<li key=${label}><i class=${"p" + index} aria-hidden="true"></i>${t("plot." + label)}
+        <b>${value(i)}${quantile === "p50" && html` <span class="dim">· ${value(i + 1)}</span>`}</b></li>`);
+    });
+    return html`<section class=${"card plot plot-" + name} aria-labelledby=${"title-" + name}>
+      <header><h2 id=${"title-" + name}>${t(`plot.title.${name}`)}</h2>
+        <small>${name === "latency" ? t("plot.quantiles") : t("plot.window", { s: WINDOW_S })}</small></header>
+      <div class="canvas" ref=${this.box} role="img" aria-label=${t(`plot.title.${name}`)}></div>
+      <ul class="legend">${entries}</ul>
+    </section>`;
+  }
+}
