@@ -31,7 +31,6 @@ const followed = (lab) => (lab.ui.follow ? { key: lab.ui.follow } : {});
 export const ACTIONS = [
   {
     id: "run", key: " ", piece: "time",
-    active: (lab) => lab.frame?.mode === "run",
     command: (lab) => ({ do: "mode", mode: nextMode(lab), delayMs: lab.ui.delayMs }),
   },
   { id: "step", key: ".", piece: "time", command: () => ({ do: "step" }) },

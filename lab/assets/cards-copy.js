@@ -13,9 +13,7 @@ export function ServerCard({ lab }) {
   const server = lab.frame.server ?? {};
   const read = Number(lab.frame.reflector?.rv) || 0;
   const log = [...(server.log ?? [])].reverse();
-  const summary = server.up === false
-    ? t("server.down")
-    : html`${t("objects", { n: number(server.objects) })} · rv <b>${server.rv}</b>`;
+  const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
   const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
   return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
     bad=${server.up === false}>
@@ -29,7 +27,7 @@ export function ServerCard({ lab }) {
         </li>`)}
     </ol>
     ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
-    <p class="note">
+    <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${t(`action.${server.fault}.done`)}</b> ` : ""}
       ${server.compacted && server.compacted !== "0" ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
     </p>
@@ -38,16 +36,17 @@ export function ServerCard({ lab }) {
 
 /** The state machine as it is drawn: the place of each phase, and the edges between them. */
 const PHASES = {
-  starting: [48, 16], listing: [48, 62], streaming: [142, 39],
-  opening: [48, 108], watching: [142, 108], "backing off": [214, 16],
+  starting: [42, 14], "backing off": [156, 14],
+  listing: [42, 57], streaming: [156, 57],
+  opening: [42, 100], watching: [156, 100],
 };
 const EDGES = [
-  ["starting", "listing", "M48 27V50"], ["starting", "streaming", "M84 20Q122 20 136 27"],
-  ["listing", "opening", "M48 73V96"], ["streaming", "watching", "M142 50V96"],
-  ["streaming", "listing", "M104 43Q92 46 86 56"],
-  ["opening", "watching", "M84 105H104"], ["watching", "opening", "M104 112H86"],
-  ["backing off", "starting", "M178 12H86"],
-  ["watching", "backing off", "M180 104Q214 92 214 29"],
+  ["starting", "listing", "M42 26V43"], ["starting", "streaming", "M78 22L122 44"],
+  ["listing", "opening", "M42 69V86"], ["streaming", "watching", "M156 69V86"],
+  ["streaming", "listing", "M118 57H83"],
+  ["opening", "watching", "M80 96H115"], ["watching", "opening", "M118 104H83"],
+  ["backing off", "starting", "M118 14H83"],
+  ["watching", "backing off", "M193 94Q206 57 194 22"],
 ];
 
 /** ReflectorCard shows the state machine, with the phase and the reason of the last transition. */
@@ -56,8 +55,8 @@ export function ReflectorCard({ lab }) {
   const phase = r.phase ?? "idle";
   const since = r.since ? lab.now - Date.parse(r.since) : null;
   return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
-    summary=${html`${t("reflector.last")} rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
-    <svg class="machine" viewBox="0 0 256 124" role="img"
+    summary=${html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
+    <svg class="machine" viewBox="0 0 206 114" role="img"
       aria-label=${t("reflector.picture", { phase: t("phase." + phase) })}>
       <defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="6" markerHeight="6"
         orient="auto"><path d="M0 0L6 3L0 6Z" /></marker></defs>
@@ -107,8 +106,7 @@ export function StoreCard({ lab }) {
   const items = store.items ?? [];
   const behind = Number(lab.frame.server?.rv) - Number(store.rv);
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
-    summary=${html`${t("objects", { n: number(store.objects) })} · rv <b>${store.rv || "–"}</b>
-      ${behind > 0 && html` <span class="hot">−${number(behind)}</span>`}`}>
+    summary=${html`${t("objects", { n: number(store.objects) })}${behind > 0 && html` <span class="hot" title=${t("store.behind")}>−${number(behind)}</span>`}`}>
     <ul class="rows tiles">
       ${items.map((item, i) => html`<li key=${item.key}>
         <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} /><span class="rv">@${item.rv}</span>
@@ -131,7 +129,7 @@ function IndexRows({ lab, index }) {
       : html`<b>${index?.name ?? "–"}</b>`}</label>
     <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${(entry.keys ?? []).slice(0, 3)} total=${entry.n} follow=${lab.ui.follow} /></dd>
+      <dd><${Chips} keys=${(entry.keys ?? []).slice(0, 2)} total=${entry.n} short follow=${lab.ui.follow} /></dd>
     </div>`)}</dl>
   </div>`;
 }

@@ -37,10 +37,9 @@ function Cursor({ lab, handler }) {
   const pending = handler.pending ?? 0;
   const place = Math.max(0, LOG_CELLS - pending);
   const left = (place / LOG_CELLS) * 100 + "%";
-  const beyond = pending > LOG_CELLS;
   return html`<li class=${cx(pending > 0 && "behind", handler.delayMs > 0 && "slow")}>
     <span class="rail"><span class="backlog" style=${{ left, right: "0" }}></span>
-      <span class="caret" style=${{ left }} aria-hidden="true">${beyond ? "◂" : "▴"}</span></span>
+      <span class="caret" style=${{ left }} aria-hidden="true"></span></span>
     <span class="name">${handler.name}</span>
     <span class="state">${pending === 0 ? t("handlers.current") : t("handlers.pending", { n: number(pending) })}
       ${pending > 0 && handler.oldestMs > 0 && html` · ${t("handlers.oldest", { age: duration(handler.oldestMs) })}`}
@@ -68,6 +67,7 @@ export function WorkqueueCard({ lab }) {
       <div class="set set-delayed">
         <h3>${t("workqueue.delayed")} <small>${number(q.delayedTotal)}</small></h3>
         <${Delayed} lab=${lab} items=${q.delayed ?? []} total=${q.delayedTotal} />
+        <${DeadLetters} lab=${lab} />
       </div>
     </div>
     <p class="note">${again.length
@@ -85,9 +85,9 @@ function Delayed({ lab, items, total }) {
       const whole = item.failures > 0 && item.nextMs ? Math.max(item.nextMs / 2, left) : Math.max(item.dueMs, 1);
       return html`<li key=${item.key}>
         <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />
-        <span class="due"><i style=${{ width: Math.min(100, (left / whole) * 100) + "%" }}></i></span>
         <span class="rv">${duration(left)}</span>
-        ${item.failures > 0 && html`<span class="dim">${t("workqueue.failures", {
+        <span class="due"><i style=${{ width: Math.min(100, (left / whole) * 100) + "%" }}></i></span>
+        ${item.failures > 0 && html`<span class="dim" title=${t("workqueue.failuresHelp")}>${t("workqueue.failures", {
           n: item.failures, next: duration(item.nextMs),
         })}</span>`}
       </li>`;
@@ -96,12 +96,25 @@ function Delayed({ lab, items, total }) {
   </ol>`;
 }
 
-/** WorkersCard shows each worker with its key, and the keys that were given up. */
+/** DeadLetters lists the newest keys that the controller has given up. */
+function DeadLetters({ lab }) {
+  const { deadLetters = [], deadLettersTotal = 0 } = lab.frame.workers ?? {};
+  if (!deadLetters.length) return null;
+  const shown = deadLetters.slice(0, 5);
+  return html`<div class="dead">
+    <h3>${t("workers.dead")} <small>${number(deadLettersTotal)}</small></h3>
+    <ul class="rows">${shown.map((letter, i) => html`<li key=${letter.key}>
+      <${Chip} id=${letter.key} follow=${lab.ui.follow} first=${i === 0} />
+      <span class="dim" title=${letter.error}>${letter.reason} · ${t("workers.attempts", { n: letter.attempts })}</span></li>`)}
+      <${More} shown=${shown.length} total=${deadLettersTotal} />
+    </ul></div>`;
+}
+
+/** WorkersCard shows each worker with its key. */
 export function WorkersCard({ lab }) {
   const workers = lab.frame.workers ?? {};
   const running = workers.running ?? [];
   const idle = Math.max(0, (workers.count ?? 0) - running.length);
-  const dead = workers.deadLetters ?? [];
   const outcomes = Object.entries(workers.outcomes ?? {});
   return html`<${Card} lab=${lab} piece="workers" title=${t("piece.workers.name")}
     summary=${outcomes.map(([name, n]) => `${t("outcome." + name) } ${number(n)}`).join(" · ") || number(workers.count)}
@@ -114,11 +127,6 @@ export function WorkersCard({ lab }) {
       ${idle > 0 && html`<li key="idle" class="dim"><span class="spin idle" aria-hidden="true"></span>
         ${t("workers.idle", { n: idle })}</li>`}
     </ul>
-    ${dead.length > 0 && html`<div class="dead"><h3>${t("workers.dead")} <small>${number(workers.deadLettersTotal)}</small></h3>
-      <ul class="rows">${dead.slice(0, 5).map((letter) => html`<li key=${letter.key}>
-        <${Chip} id=${letter.key} follow=${lab.ui.follow} />
-        <span class="dim" title=${letter.error}>${letter.reason} · ${t("workers.attempts", { n: letter.attempts })}</span></li>`)}
-        <${More} shown=${Math.min(5, dead.length)} total=${workers.deadLettersTotal} /></ul></div>`}
   <//>`;
 }
 

@@ -60,7 +60,7 @@ function Swimlane({ journey, colour }) {
             title=${`${moment.what} +${duration(moment.ms)} ${moment.detail ?? ""} ${moment.error ?? ""}`}></i>`)}
         </span>
         <span class="what">${last
-          ? html`${summary(moments)} <span class="rv">+${duration(last.ms)}</span>`
+          ? html`<span class="rv">+${duration(last.ms)}</span> ${summary(moments)}`
           : html`<span class="dim">${t("journey.notYet")}</span>`}</span>
       </div>`;
     })}
@@ -75,6 +75,6 @@ function summary(moments) {
     if (parts.at(-1)?.what === what) parts.at(-1).n++;
     else parts.push({ what, n: 1 });
   }
-  const words = parts.slice(-3).map(({ what, n }) => (n > 1 ? `${what} ×${n}` : what));
+  const words = parts.slice(-2).map(({ what, n }) => (n > 1 ? `${what} ×${n}` : what));
   return words.join(" → ") || moments.at(-1).what;
 }

@@ -37,12 +37,12 @@ export function Chip({ id, follow, full, first }) {
 }
 
 /** Chips shows a list of keys in one line, or a dash. */
-export function Chips({ keys, total, follow }) {
+export function Chips({ keys, total, follow, short }) {
   if (!keys?.length) return html`<span class="none">–</span>`;
   const more = (total ?? keys.length) - keys.length;
   return html`<span class="chips">
     ${keys.map((key, i) => html`<${Chip} key=${key} id=${key} follow=${follow} first=${i === 0} />`)}
-    ${more > 0 && html`<span class="dim">${t("more", { n: number(more) })}</span>`}
+    ${more > 0 && html`<span class="dim">${short ? "+" + number(more) : t("more", { n: number(more) })}</span>`}
   </span>`;
 }
 
@@ -54,6 +54,7 @@ export function number(n) {
 /** duration writes milliseconds in the unit that fits. */
 export function duration(ms) {
   if (ms == null || Number.isNaN(ms)) return "–";
+  if (ms === 0) return "0 ms";
   if (ms < 1) return Math.max(0, Math.round(ms * 1000)) + " µs";
   if (ms < 10) return ms.toFixed(1) + " ms";
   if (ms < 1000) return Math.round(ms) + " ms";

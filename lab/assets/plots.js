@@ -12,17 +12,20 @@ export function Plots({ lab }) {
   const shared = { model: lab.model, version: lab.model.samplesVersion, now: lab.now, theme: lab.ui.theme };
   const language = lab.ui.language;
   return [
-    html`<${Plot} key=${"depth" + language + lab.ui.theme} ...${shared} name="depth"
+    html`<${Plot} key=${"depth" + language + lab.ui.theme} ...${shared} name="depth" height=${68}
       series=${[["depth", 0], ["backlog", 1], ["retries", 2]]}
       columns=${[(s) => s.depth, (s) => s.backlog, (s) => s.retries]} write=${number} />`,
-    html`<${Plot} key=${"rate" + language + lab.ui.theme} ...${shared} name="rate" fill
+    html`<${Plot} key=${"rate" + language + lab.ui.theme} ...${shared} name="rate" height=${68} fill
       series=${[["perSecond", 4]]} columns=${[(s) => s.perSecond]}
       write=${(n) => (n == null ? "–" : n >= 100 ? number(Math.round(n)) : String(Math.round(n * 10) / 10))} />`,
-    html`<${Plot} key=${"latency" + language + lab.ui.theme} ...${shared} name="latency" log write=${duration}
+    html`<${Plot} key=${"latency" + language + lab.ui.theme} ...${shared} name="latency" height=${150} log write=${duration}
       series=${TIMED_HOPS.flatMap((hop, i) => [[hop, i, "p50"], [hop, i, "p99"]])}
       columns=${TIMED_HOPS.flatMap((hop) => [0, 1].map((i) => (s) => positive(s.hopMs?.[hop]?.[i])))} />`,
   ];
 }
+
+/** AGES are the labelled seconds of the time axis. */
+const AGES = [60, 40, 20, 0];
 
 /** positive drops what a logarithmic scale cannot show. */
 const positive = (ms) => (ms > 0 ? ms : null);
@@ -65,17 +68,19 @@ class Plot extends Component {
       grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
     };
     const { log, write } = this.props;
+    const decades = (u, ticks) => ticks.map((tick) => (Number.isInteger(Math.log10(tick)) ? tick : null));
     return {
-      width: Math.max(this.box.current.clientWidth, 160), height: 118,
-      legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
+      width: Math.max(this.box.current.clientWidth, 160), height: this.props.height,
+      legend: { show: false }, cursor: { show: false }, padding: [8, 14, 0, 0],
       scales: {
         x: { time: true, range: () => [this.props.now / 1000 - WINDOW_S, this.props.now / 1000] },
         y: log ? { distr: 3, range: (u, min, max) => [Math.min(min || 0.1, 0.1), Math.max(max || 10, 10)] }
           : { range: (u, min, max) => [0, Math.max(4, (max || 0) * 1.15)] },
       },
       axes: [
-        { ...axis, space: 80, size: 22, values: (u, ticks) => ticks.map((tick) => `${Math.round(tick - this.props.now / 1000)} s`) },
-        { ...axis, space: 26, size: 48, values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : write(tick))) },
+        { ...axis, size: 22, splits: () => AGES.map((age) => this.props.now / 1000 - age), values: (u, ticks) => ticks.map((tick) => `${Math.round(tick - this.props.now / 1000)} s`) },
+        { ...axis, space: log ? 18 : 26, size: 46, ...(log && { filter: decades, grid: { ...axis.grid, filter: decades } }),
+          values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : write(tick))) },
       ],
       series: [{}, ...this.props.series.map(([, index, quantile]) => ({
         stroke: colour("--p" + index), width: quantile === "p50" ? 1 : 1.75, spanGaps: true,
@@ -97,9 +102,10 @@ class Plot extends Component {
     });
     return html`<section class=${"card plot plot-" + name} aria-labelledby=${"title-" + name}>
       <header><h2 id=${"title-" + name}>${t(`plot.title.${name}`)}</h2>
-        <small>${name === "latency" ? t("plot.quantiles") : t("plot.window", { s: WINDOW_S })}</small></header>
+        ${series.length > 1 ? html`<small>${name === "latency" ? t("plot.quantiles") : t("plot.window", { s: WINDOW_S })}</small>`
+          : html`<small><b>${value(0)}</b></small>`}</header>
       <div class="canvas" ref=${this.box} role="img" aria-label=${t(`plot.title.${name}`)}></div>
-      <ul class="legend">${entries}</ul>
+      ${entries.length > 1 && html`<ul class="legend">${entries}</ul>`}
     </section>`;
   }
 }
