@@ -32,7 +32,8 @@ const lab = {
   lessons: [],
   lit: new Set(),
   ui: {
-    connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, tab: "lessons", piece: null,
+    connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
+    tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
     lesson: null, dialog: null, problem: "", announcement: "",
     language: initialLanguage(), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
   },

@@ -42,7 +42,7 @@ function Cursor({ lab, handler }) {
       <span class="caret" style=${{ left }} aria-hidden="true"></span></span>
     <span class="name">${handler.name}</span>
     <span class="state">${pending === 0 ? t("handlers.current") : t("handlers.pending", { n: number(pending) })}
-      ${pending > 0 && handler.oldestMs > 0 && html` · ${t("handlers.oldest", { age: duration(handler.oldestMs) })}`}
+      ${pending > 0 && handler.oldestMs > 0 && html` · <span title=${t("handlers.oldestHelp")}>${duration(handler.oldestMs)}</span>`}
       ${handler.delayMs > 0 && html` · ${t("handlers.slow", { delay: duration(handler.delayMs) })}`}
       ${handler.panics > 0 && html` · <b class="hot">${t("handlers.panics", { n: number(handler.panics) })}</b>`}</span>
   </li>`;

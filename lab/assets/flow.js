@@ -14,6 +14,8 @@ import { colourOf, shortName } from "./key.js";
 import { t } from "./text.js";
 
 const MAX_TOKENS = 40;
+/** MAX_ON_RAIL tokens of one frame are readable on one rail; more of them are a crowd. */
+const MAX_ON_RAIL = 5;
 const TRAVEL_MS = 520;
 const MAX_LAG_MS = 2600;
 const SVG = "http://www.w3.org/2000/svg";
@@ -114,12 +116,16 @@ export class Flow {
     if (this.still.matches || document.hidden) return;
     const now = performance.now();
     const travel = Math.min(TRAVEL_MS + (delayMs ?? 0) / 3, 1400);
-    for (const hop of hops) {
-      const rail = railOf(hop);
-      const path = rail && this.paths[rail];
-      if (!path || (follow && hop.key !== follow)) continue;
+    const moves = hops
+      .filter((hop) => !follow || hop.key === follow)
+      .map((hop) => ({ hop, rail: railOf(hop) }))
+      .filter(({ rail }) => this.paths[rail]);
+    const onRail = {};
+    for (const { rail } of moves) onRail[rail] = (onRail[rail] ?? 0) + 1;
+    for (const { hop, rail } of moves) {
+      const path = this.paths[rail];
       const start = Math.max(now, this.busyUntil.get(hop.key) ?? 0);
-      if (!hop.key || this.flying >= MAX_TOKENS || start - now > MAX_LAG_MS) {
+      if (!hop.key || onRail[rail] > MAX_ON_RAIL || this.flying >= MAX_TOKENS || start - now > MAX_LAG_MS) {
         this.join(rail, path, hop);
         continue;
       }

@@ -88,7 +88,7 @@ export function StateLine({ lab }) {
   const counters = frame?.counters ?? {};
   const held = frame?.held ?? [];
   const sampled = lab.model.leftOut;
-  return html`<div class=${cx("state", ui.connection)}>
+  return html`<section class=${cx("state", ui.connection)} aria-label=${t("stateLine")}>
     <span class="connection"><i aria-hidden="true"></i>${t("connection." + ui.connection)}</span>
     ${lab.model.hello && html`<span>${lab.model.hello.resource ?? ""}</span>`}
     ${lab.source.live && lab.model.hello && !lab.model.hello.writable && html`<span class="badge">${t("readOnly")}</span>`}
@@ -97,5 +97,5 @@ export function StateLine({ lab }) {
     ${frame?.mode === "pause" && html`<span class="badge warn">${held.length ? t("held", { n: held.length }) : t("paused")}</span>`}
     ${frame?.mode === "pause" && held.slice(0, 3).map((hop, i) => html`<span key=${i} class="heldHop">
       ${t("hop." + hop.hop)} ${hop.what} ${hop.key && html`<${Chip} id=${hop.key} follow=${ui.follow} first />`}</span>`)}
-  </div>`;
+  </section>`;
 }

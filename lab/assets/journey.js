@@ -13,8 +13,9 @@ const MAX_MOMENTS = 24;
 
 /** Journey shows the newest journey of the followed key, or of the key that moved last. */
 export function Journey({ lab }) {
-  const key = lab.ui.follow || newestKey(lab.model.hops);
-  const journeys = key ? journeysOf(lab.model.hops, key) : [];
+  const { key, journeys } = lab.ui.follow
+    ? { key: lab.ui.follow, journeys: journeysOf(lab.model.hops, lab.ui.follow) }
+    : lab.model.exampleJourney(lab.now);
   const back = Math.min(lab.ui.journeysBack ?? 0, Math.max(0, journeys.length - 1));
   const journey = journeys.at(-1 - back);
   return html`<section class="card journey" aria-labelledby="title-journey">
@@ -34,12 +35,6 @@ export function Journey({ lab }) {
       : html`<p class="dim empty">${t("journey.empty")}</p>`}
     <p class="note">${lab.ui.follow ? t("journey.following") : t("journey.note")}</p>
   </section>`;
-}
-
-/** newestKey is the key of the newest journey that reached a worker, or of the newest hop. */
-function newestKey(hops) {
-  const done = hops.findLast((hop) => hop.key && hop.what === "reconciled");
-  return (done ?? hops.findLast((hop) => hop.key && hop.hop !== "server"))?.key;
 }
 
 function Swimlane({ journey, colour }) {

@@ -10,6 +10,8 @@
  */
 const HOPS = 2000;
 const SAMPLE_MS = 250;
+const EXAMPLE_MS = 2000;
+const EXAMPLES = 10;
 export const WINDOW_S = 60;
 
 /** The hops that have a latency, in the order in which a change passes them. */
@@ -29,6 +31,7 @@ export class Model {
     this.samples = [];
     this.samplesVersion = 0;
     this.leftOut = 0;
+    this.example = null;
     this.clockSkew = 0;
   }
 
@@ -57,6 +60,24 @@ export class Model {
     const fresh = this.fresh;
     this.fresh = [];
     return fresh;
+  }
+
+  /**
+   * exampleJourney is the key and the journeys that are shown while no key is followed: a complete
+   * journey, if possible. The key changes at most every EXAMPLE_MS, so that it can be read, and its
+   * journey is kept even if its hops have left the ring.
+   */
+  exampleJourney(now) {
+    if (!this.example || now - this.example.at >= EXAMPLE_MS) {
+      const done = this.hops.filter((hop) => hop.what === "reconciled").slice(-EXAMPLES).reverse();
+      const complete = done.find(({ key }) => journeysOf(this.hops, key).at(-1).hops[0].hop === "server");
+      const key = (complete ?? done[0] ?? this.hops.findLast((hop) => hop.key))?.key;
+      if (key && key !== this.example?.key) this.example = { key, at: now, journeys: [] };
+    }
+    if (!this.example) return { journeys: [] };
+    const journeys = journeysOf(this.hops, this.example.key);
+    if (journeys.at(-1)?.hops.length > 1) this.example.journeys = journeys;
+    return this.example;
   }
 
   /** now is the program's clock, estimated from its last frame. */
