@@ -19,7 +19,7 @@ import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
 import { LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
-import { initialLanguage, remember, remembered, setLanguage, t } from "./text.js";
+import { initialLanguage, named, remember, remembered, setLanguage, t } from "./text.js";
 
 /** ANNOUNCE_MS is the least time between two announcements to a screen reader. */
 const ANNOUNCE_MS = 2500;
@@ -98,6 +98,12 @@ const on = {
     requestDraw();
   },
 
+  /** restart forgets all frames: a recording was moved. */
+  restart() {
+    lab.model.reset();
+    flow?.clear();
+  },
+
   lessons(lessons) {
     lab.lessons = lessons;
     requestDraw();
@@ -132,7 +138,7 @@ function announce(frame, before) {
   const phase = frame.reflector?.phase;
   if (!before || phase === before.reflector?.phase || performance.now() - announcedAt < ANNOUNCE_MS) return;
   announcedAt = performance.now();
-  lab.ui.announcement = t("reflector.picture", { phase: t("phase." + phase) });
+  lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
 }
 
 let flow = null;
@@ -155,6 +161,7 @@ function draw() {
   else if (lab.age > 400) lab.lit = new Set();
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
+  flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
   flow?.launch(fresh, { follow: ui.follow, delayMs: lab.frame?.mode === "slow" ? lab.frame.delayMs : 0 });
 }
 

@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { Card, Empty, More } from "./card.js";
 import { Chip, Chips, duration, number } from "./key.js";
-import { t } from "./text.js";
+import { named, t } from "./text.js";
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
 
@@ -28,7 +28,7 @@ export function ServerCard({ lab }) {
     </ol>
     ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
-      ${server.fault ? html`<b class="hot">${t(`action.${server.fault}.done`)}</b> ` : ""}
+      ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
       ${server.compacted && server.compacted !== "0" ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
     </p>
   <//>`;
@@ -57,7 +57,7 @@ export function ReflectorCard({ lab }) {
   return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
     summary=${html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
     <svg class="machine" viewBox="0 0 206 114" role="img"
-      aria-label=${t("reflector.picture", { phase: t("phase." + phase) })}>
+      aria-label=${t("reflector.picture", { phase: named("phase", phase) })}>
       <defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="6" markerHeight="6"
         orient="auto"><path d="M0 0L6 3L0 6Z" /></marker></defs>
       ${EDGES.map(([from, to, d]) => html`<path key=${from + to} d=${d} marker-end="url(#tip)"
@@ -65,11 +65,11 @@ export function ReflectorCard({ lab }) {
       ${Object.entries(PHASES).map(([name, [x, y]]) => html`
         <g key=${name} class=${cx("phase", name === phase && "now", name === "backing off" && "wait")}>
           <rect x=${x - 37} y=${y - 11} width="74" height="22" rx="11" />
-          <text x=${x} y=${y + 4}>${t("phase." + name)}</text>
+          <text x=${x} y=${y + 4}>${named("phase", name)}</text>
         </g>`)}
     </svg>
-    <p class="note"><b>${t("phase." + phase)}</b>${since != null && ` ${duration(since)}`}
-      ${r.from && html` · ${t("reflector.from", { from: t("phase." + r.from) })}`}
+    <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
+      ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
       ${r.reason && html`: ${r.reason}`}</p>
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}

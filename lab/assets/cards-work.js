@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { Card, Empty, More } from "./card.js";
 import { Chip, Chips, colourOf, duration, number, shortName } from "./key.js";
-import { t } from "./text.js";
+import { named, t } from "./text.js";
 
 /** LOG_CELLS is how many changes of the change log are drawn. */
 const LOG_CELLS = 16;
@@ -117,7 +117,7 @@ export function WorkersCard({ lab }) {
   const idle = Math.max(0, (workers.count ?? 0) - running.length);
   const outcomes = Object.entries(workers.outcomes ?? {});
   return html`<${Card} lab=${lab} piece="workers" title=${t("piece.workers.name")}
-    summary=${outcomes.map(([name, n]) => `${t("outcome." + name) } ${number(n)}`).join(" · ") || number(workers.count)}
+    summary=${outcomes.map(([name, n]) => `${named("outcome", name)} ${number(n)}`).join(" · ") || number(workers.count)}
     bad=${Boolean(workers.fault && workers.fault !== "none")}>
     <ul class="rows">
       ${running.map((worker, i) => html`<li key=${worker.key}>

@@ -175,6 +175,26 @@ export class Flow {
     };
   }
 
+  /** hold shows the hops that a paused program keeps back, as tokens that rest on their rails. */
+  hold(held) {
+    const signature = held.map((hop) => hop.hop + hop.what + hop.key).join();
+    if (signature === this.heldSignature) return;
+    this.heldSignature = signature;
+    for (const element of this.layer.querySelectorAll(".held")) element.remove();
+    const onRail = {};
+    for (const hop of held) {
+      const rail = railOf(hop);
+      if (!hop.key || !this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
+      const [[x1, y1], [x2, y2]] = this.paths[rail];
+      const row = (onRail[rail] = (onRail[rail] ?? 0) + 1) - 1;
+      const element = this.token(hop);
+      element.classList.add("held");
+      element.style.transform =
+        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * 23}px) translate(-50%, -50%)`;
+      this.layer.append(element);
+    }
+  }
+
   /** clear removes all tokens: the recording was moved, or another key is followed. */
   clear() {
     for (const animation of this.layer.getAnimations({ subtree: true })) animation.cancel();

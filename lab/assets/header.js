@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { ActionButton, action, offered, perform } from "./actions.js";
 import { Chip, duration, number } from "./key.js";
-import { t } from "./text.js";
+import { named, t } from "./text.js";
 
 /** DELAYS are the positions of the slow-motion slider: milliseconds per hop, 0 for full speed. */
 export const DELAYS = [0, 50, 100, 200, 400, 800, 1500, 3000];
@@ -96,6 +96,6 @@ export function StateLine({ lab }) {
     ${sampled > 0 && html`<span class="badge warn" title=${t("sampledHelp")}>${t("sampled", { n: number(sampled) })}</span>`}
     ${frame?.mode === "pause" && html`<span class="badge warn">${held.length ? t("held", { n: held.length }) : t("paused")}</span>`}
     ${frame?.mode === "pause" && held.slice(0, 3).map((hop, i) => html`<span key=${i} class="heldHop">
-      ${t("hop." + hop.hop)} ${hop.what} ${hop.key && html`<${Chip} id=${hop.key} follow=${ui.follow} first />`}</span>`)}
+      ${named("hop", hop.hop)} ${hop.what} ${hop.key && html`<${Chip} id=${hop.key} follow=${ui.follow} first />`}</span>`)}
   </section>`;
 }

@@ -43,7 +43,8 @@ function Swimlane({ journey, colour }) {
   const share = (ms) => (Math.min(Math.max(ms, 0), total) / total) * 100;
   return html`<div class=${"lanes " + colour + "-line"}>
     ${lanes.map(({ name, moments, spans }) => {
-      const last = moments.at(-1);
+      const named = moments.filter(({ what }) => what !== "Forget" && what !== "Done");
+      const last = named.at(-1) ?? moments.at(-1);
       const shown = moments.slice(0, MAX_MOMENTS);
       return html`<div key=${name} class=${cx("lane", !moments.length && "missed")}>
         <b>${t("hop." + name)}</b>
@@ -55,7 +56,7 @@ function Swimlane({ journey, colour }) {
             title=${`${moment.what} +${duration(moment.ms)} ${moment.detail ?? ""} ${moment.error ?? ""}`}></i>`)}
         </span>
         <span class="what">${last
-          ? html`<span class="rv">+${duration(last.ms)}</span> ${summary(moments)}`
+          ? html`<span class="rv">+${duration(last.ms)}</span> ${summary(named.length ? named : moments)}`
           : html`<span class="dim">${t("journey.notYet")}</span>`}</span>
       </div>`;
     })}
@@ -66,10 +67,9 @@ function Swimlane({ journey, colour }) {
 function summary(moments) {
   const parts = [];
   for (const { what } of moments) {
-    if (what === "Forget" || what === "Done") continue;
     if (parts.at(-1)?.what === what) parts.at(-1).n++;
     else parts.push({ what, n: 1 });
   }
   const words = parts.slice(-2).map(({ what, n }) => (n > 1 ? `${what} ×${n}` : what));
-  return words.join(" → ") || moments.at(-1).what;
+  return words.join(" → ");
 }

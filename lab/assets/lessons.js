@@ -8,7 +8,7 @@
  */
 import { html, cx } from "./html.js";
 import { Path } from "./panel.js";
-import { Prose, local, remember, remembered, t } from "./text.js";
+import { Prose, local, named, remember, remembered, t } from "./text.js";
 
 export function Lessons({ lab }) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
@@ -82,7 +82,7 @@ function Lesson({ lab, lesson }) {
         : html`<button type="button" class="btn primary" disabled=${open} onClick=${() => goTo(lab, lesson, step + 1)}>${t("lessons.next")} →</button>`}
     </div>
     ${lesson.links?.length > 0 && html`<h3>${t("readOn")}</h3>
-      <ul class="links">${lesson.links.map((link, i) => html`<li key=${i}>${t("link." + link.kind)} ${link.href
+      <ul class="links">${lesson.links.map((link, i) => html`<li key=${i}>${named("link", link.kind)} ${link.href
         ? html`<a href=${safe(link.href)} target="_blank" rel="noreferrer">${local(link.text)}</a>`
         : html`<${Path} lab=${lab} path=${link.path ?? ""} text=${local(link.text) || link.path} />`}</li>`)}</ul>`}
     ${step > 0 && html`<button type="button" class="btn quiet" onClick=${() => lab.set({ lesson: null })}>${t("lessons.all")}</button>`}

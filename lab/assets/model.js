@@ -35,9 +35,9 @@ export class Model {
     this.clockSkew = 0;
   }
 
-  /** greet starts a connection. Another start of the program has other numbers. */
+  /** greet starts a connection. Another start of the program has other numbers and other hops. */
   greet(hello) {
-    this.reset();
+    if (!hello.started || hello.started !== this.hello?.started) this.reset();
     this.hello = hello;
   }
 
@@ -45,7 +45,10 @@ export class Model {
   add(frame, now) {
     const last = this.hops.at(-1)?.n ?? -1;
     const hops = (frame.hops ?? []).filter((hop) => hop.n > last);
-    for (const hop of hops) hop.at = Date.parse(hop.t);
+    for (const hop of hops) {
+      hop.at = timeOf(hop.t);
+      if (hop.key?.startsWith("/")) hop.key = keyOfPath(hop.key);
+    }
     this.frame = frame;
     this.frameAt = Date.parse(frame.t);
     this.clockSkew = this.frameAt - now;
@@ -100,6 +103,18 @@ export class Model {
     for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
     return data;
   }
+}
+
+/** timeOf reads an RFC 3339 time in milliseconds, with the fractions that Date.parse drops. */
+function timeOf(text) {
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
+}
+
+/** keyOfPath is the key of the object that a request to the server names, or "". */
+function keyOfPath(path) {
+  const [, namespace, name] = /\/namespaces\/([^/]+)\/[^/]+\/([^/]+)/.exec(path) ?? [];
+  return name ? `${namespace}/${name}` : "";
 }
 
 /** CHANGES are the watch events that begin a journey. */

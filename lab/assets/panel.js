@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
-import { Prose, t } from "./text.js";
+import { Prose, named, t } from "./text.js";
 
 export function Panel({ lab }) {
   const tabs = [lab.source.live && "lessons", "piece", "events"].filter(Boolean);
@@ -71,7 +71,7 @@ function Events({ lab }) {
     <p class="dim">${t("eventsNote", { n: EVENTS })}</p>
     <ol>${hops.map((hop) => html`<li key=${hop.n}>
       <time>${hop.t.slice(11, 23)}</time>
-      <span class="hop">${t("hop." + hop.hop)}</span> <b>${hop.what}</b>
+      <span class="hop">${named("hop", hop.hop)}</span> <b>${hop.what}</b>
       ${hop.key && html` <${Chip} id=${hop.key} follow=${lab.ui.follow} />`}
       ${hop.rv && html` <span class="rv">@${hop.rv}</span>`}
       ${hop.detail && html` <span class="dim">${hop.detail}</span>`}

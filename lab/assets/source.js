@@ -105,7 +105,7 @@ export class RecordedSource {
 
   /** seek moves to a time in milliseconds and rebuilds what the page shows from the frames before. */
   seek(at) {
-    this.on.hello(this.hello);
+    this.on.restart();
     const from = this.times.findIndex((time) => time - this.times[0] >= at - 60_000);
     this.index = Math.max(from, 0) - 1;
     this.moveTo(at, true);

@@ -34,6 +34,9 @@ export function t(path, args) {
   return text;
 }
 
+/** named is the message of a name that the program sent, or the name itself if there is none. */
+export const named = (group, name) => lookup(messages[language], `${group}.${name}`) ?? name ?? "";
+
 function lookup(tree, path) {
   return path.split(".").reduce((node, name) => node?.[name], tree);
 }

@@ -29,7 +29,7 @@ const TOKEN = "fake-token";
 
 const pipeline = flags.replay ? null : new Pipeline({ rate: Number(flags.rate), objects: Number(flags.objects) });
 const hello = {
-  version: "fake", languages: ["en", "zh"], resource: "configmaps", writable: !flags.readonly && !flags.replay,
+  version: "fake", started: new Date().toISOString(), languages: ["en", "zh"], resource: "configmaps", writable: !flags.readonly && !flags.replay,
   kinds: ["DeltaFIFO", "RealFIFO"], lessons: lessons.lessons.map((l) => l.id), token: TOKEN, replay: Boolean(flags.replay),
 };
 const pages = new Set();
@@ -37,7 +37,7 @@ const recent = [];
 let seq = 0;
 if (pipeline) {
   setInterval(() => {
-    const frame = frameOf(pipeline, ++seq);
+    const frame = JSON.parse(JSON.stringify(frameOf(pipeline, ++seq)));
     recent.push(frame);
     if (recent.length > 300) recent.shift();
     if (flags.record) appendFileSync(flags.record, JSON.stringify({ frame }) + "\n");
