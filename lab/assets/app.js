@@ -21,6 +21,9 @@ import { Plots } from "./plots.js";
 import { LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
 import { initialLanguage, named, remember, remembered, setLanguage, t } from "./text.js";
 
+/** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
+const CLOCK_MS = 250;
+
 /** ANNOUNCE_MS is the least time between two announcements to a screen reader. */
 const ANNOUNCE_MS = 2500;
 
@@ -143,6 +146,7 @@ function announce(frame, before) {
 
 let flow = null;
 let requested = false;
+let drawnAt = 0;
 
 function requestDraw() {
   if (requested) return;
@@ -152,6 +156,7 @@ function requestDraw() {
 
 function draw() {
   requested = false;
+  drawnAt = performance.now();
   const { model, ui, source } = lab;
   const fresh = model.takeFresh();
   lab.now = source.live ? model.now(Date.now()) : (source.times?.[0] ?? 0) + source.at;
@@ -195,6 +200,7 @@ const recording = embeddedRecording();
 lab.source = recording ? new RecordedSource(on, recording) : new LiveSource(on);
 listen(lab);
 lab.source.start();
-// Due times, leases and elapsed times move between frames.
-setInterval(() => lab.frame && !document.hidden && requestDraw(), 250);
+setInterval(() => {
+  if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
+}, CLOCK_MS);
 requestDraw();

@@ -31,7 +31,8 @@ function Tool({ lab, id }) {
   const a = action(id);
   if (!offered(lab, a)) return null;
   const label = t(`action.${id}.name`);
-  return html`<button type="button" class="btn icon" title=${`${label} (${a.key})`} aria-label=${label}
+  return html`<button type="button" class="btn icon" title=${`${label} (${a.key})`}
+    aria-label=${TOOL_ICONS[id] && label}
     lang=${id === "language" ? t("otherLanguage") : undefined}
     aria-keyshortcuts=${a.key} onClick=${() => perform(lab, a)}>${TOOL_ICONS[id] ?? t(`action.${id}.icon`)}</button>`;
 }
