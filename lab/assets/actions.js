@@ -97,14 +97,20 @@ export const ACTIONS = [
   { id: "hang", key: "g", piece: "workers", writes: true, ...fault("hang") },
   { id: "conflict", key: "o", piece: "workers", writes: true, ...fault("conflict") },
 
-  { id: "kill", key: "l", piece: "election", writes: true, command: () => ({ do: "leader", fault: "kill" }) },
+  {
+    id: "kill", key: "l", piece: "election", writes: true,
+    command: () => ({ do: "leader", fault: "kill" }),
+  },
   {
     id: "freeze", key: "y", piece: "election", writes: true,
     active: (lab) => leader(lab).paused === true,
     command: (lab) => ({ do: "leader", fault: leader(lab).paused ? "resume" : "pause" }),
   },
 
-  { id: "settings", key: ",", piece: "page", writes: true, local: (lab) => lab.set({ dialog: "settings" }) },
+  {
+    id: "settings", key: ",", piece: "page", writes: true,
+    local: (lab) => lab.set({ dialog: "settings" }),
+  },
   { id: "lessons", key: "j", piece: "page", local: (lab) => lab.set({ tab: "lessons" }) },
   { id: "events", key: "v", piece: "page", local: (lab) => lab.set({ tab: "events" }) },
   { id: "unfollow", key: "Escape", piece: "page", local: (lab) => lab.follow("") },

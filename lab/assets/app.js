@@ -67,7 +67,8 @@ const lab = {
   /** setDelay chooses slow motion; 0 is full speed. A paused program stays paused. */
   setDelay(delayMs) {
     this.set({ delayMs });
-    if (this.frame?.mode !== "pause") this.send({ do: "mode", mode: delayMs > 0 ? "slow" : "run", delayMs });
+    if (this.frame?.mode === "pause") return;
+    this.send({ do: "mode", mode: delayMs > 0 ? "slow" : "run", delayMs });
   },
 
   changeSpeed(by) {
@@ -76,9 +77,13 @@ const lab = {
   },
 
   toggleTheme() {
-    this.set({ theme: this.ui.theme === "dark" ? "light" : "dark" });
+    this.showTheme(this.ui.theme === "dark" ? "light" : "dark");
     remember("theme", this.ui.theme);
-    document.documentElement.dataset.theme = this.ui.theme;
+  },
+
+  showTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    this.set({ theme });
   },
 
   toggleLanguage() {
@@ -117,7 +122,10 @@ const on = {
     const before = lab.frame;
     lab.model.add(frame, at);
     if (silent) lab.model.takeFresh();
-    if (frame.mode === "slow" && before?.delayMs !== frame.delayMs) lab.ui.delayMs = frame.delayMs;
+    if (before?.mode !== frame.mode || before?.delayMs !== frame.delayMs) {
+      if (frame.mode === "slow") lab.ui.delayMs = frame.delayMs;
+      if (frame.mode === "run") lab.ui.delayMs = 0;
+    }
     announce(frame, before);
     requestDraw();
   },
@@ -129,6 +137,7 @@ const on = {
 
 /** replay fetches the recording that a program shows instead of a live run. */
 async function replay() {
+  lab.source.stop();
   const answer = await fetch("/lab/recording");
   lab.source = new RecordedSource(on, parseRecording(await answer.text()));
   lab.source.start();
@@ -139,7 +148,8 @@ let announcedAt = -Infinity;
 /** announce reports a change of the reflector's phase to screen readers, not too often. */
 function announce(frame, before) {
   const phase = frame.reflector?.phase;
-  if (!before || phase === before.reflector?.phase || performance.now() - announcedAt < ANNOUNCE_MS) return;
+  if (!before || phase === before.reflector?.phase) return;
+  if (performance.now() - announcedAt < ANNOUNCE_MS) return;
   announcedAt = performance.now();
   lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
 }
@@ -195,10 +205,13 @@ function Page() {
 }
 
 setLanguage(lab.ui.language);
-document.documentElement.dataset.theme = lab.ui.theme;
+lab.showTheme(lab.ui.theme);
 const recording = embeddedRecording();
 lab.source = recording ? new RecordedSource(on, recording) : new LiveSource(on);
 listen(lab);
+dark.addEventListener("change", () => {
+  if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
+});
 lab.source.start();
 setInterval(() => {
   if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();

@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { Card, Empty, More } from "./card.js";
 import { Chip, Chips, duration, number } from "./key.js";
-import { named, t } from "./text.js";
+import { local, named, t } from "./text.js";
 
 const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
 
@@ -29,7 +29,8 @@ export function ServerCard({ lab }) {
     ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
     <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
       ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
-      ${server.compacted && server.compacted !== "0" ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
+      ${Number(server.compacted) > 0
+        ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
     </p>
   <//>`;
 }
@@ -70,7 +71,7 @@ export function ReflectorCard({ lab }) {
     </svg>
     <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
-      ${r.reason && html`: ${r.reason}`}</p>
+      ${r.reason && html`: ${local(r.reason)}`}</p>
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
     ${r.error && html`<p class="note hot">${r.error}</p>`}
@@ -83,10 +84,14 @@ export function QueueCard({ lab }) {
   const items = queue.items ?? [];
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
-    summary=${t(real ? "queue.deltas" : "queue.size", { keys: number(queue.keys), deltas: number(queue.deltas) })}>
+    summary=${t(real ? "queue.deltas" : "queue.size", {
+      keys: number(queue.keys), deltas: number(queue.deltas),
+    })}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
-        ${item.key ? html`<${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />` : html`<b>${t("queue.all")}</b>`}
+        ${item.key
+          ? html`<${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />`
+          : html`<b>${t("queue.all")}</b>`}
         <span class="deltas">${(item.deltas ?? []).map((delta, j) => html`
           <span key=${j} class=${"delta " + delta.type}>${delta.type}<i>@${delta.rv || "?"}</i></span>`)}
         </span>
@@ -106,10 +111,12 @@ export function StoreCard({ lab }) {
   const items = store.items ?? [];
   const behind = Number(lab.frame.server?.rv) - Number(store.rv);
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
-    summary=${html`${t("objects", { n: number(store.objects) })}${behind > 0 && html` <span class="hot" title=${t("store.behind")}>−${number(behind)}</span>`}`}>
+    summary=${html`${t("objects", { n: number(store.objects) })}
+      ${behind > 0 && html` <span class="hot" title=${t("store.behind")}>−${number(behind)}</span>`}`}>
     <ul class="rows tiles">
       ${items.map((item, i) => html`<li key=${item.key}>
-        <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} /><span class="rv">@${item.rv}</span>
+        <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />
+        <span class="rv">@${item.rv}</span>
       </li>`)}
       <${More} shown=${items.length} total=${store.objects} />
     </ul>
@@ -129,7 +136,8 @@ function IndexRows({ lab, index }) {
       : html`<b>${index?.name ?? "–"}</b>`}</label>
     <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${(entry.keys ?? []).slice(0, 2)} total=${entry.n} short follow=${lab.ui.follow} /></dd>
+      <dd><${Chips} keys=${entry.keys?.slice(0, 2)} total=${entry.n} short
+        follow=${lab.ui.follow} /></dd>
     </div>`)}</dl>
   </div>`;
 }

@@ -15,15 +15,17 @@ export function HandlersCard({ lab }) {
   const handlers = lab.frame.handlers ?? [];
   const log = (lab.frame.log?.items ?? []).slice(-LOG_CELLS);
   const blank = Math.max(0, LOG_CELLS - log.length);
+  const { follow } = lab.ui;
   return html`<${Card} lab=${lab} piece="handlers" title=${t("piece.handlers.name")}
     summary=${t("handlers.count", { n: handlers.length })}
     bad=${handlers.some((handler) => handler.delayMs > 0)}>
     <div class="changelog" aria-label=${t("handlers.log")} role="list">
-      ${Array.from({ length: blank }, (_, i) => html`<span key=${"blank" + i} class="cell blank" role="presentation"></span>`)}
-      ${log.map((change, i) => html`<span key=${i} role="listitem" data-key=${change.key}
-        title=${`${change.what} ${change.key} @${change.rv ?? ""}`}
-        class=${cx("cell", colourOf(change.key ?? ""), lab.ui.follow && lab.ui.follow !== change.key && "off")}>
-        ${LETTER[change.what] ?? "·"}</span>`)}
+      ${Array.from({ length: blank }, (_, i) => html`
+        <span key=${"blank" + i} class="cell blank" role="presentation"></span>`)}
+      ${log.map(({ what, key = "", rv = "" }, i) => html`
+        <span key=${i} role="listitem" data-key=${key} title=${`${what} ${key} @${rv}`}
+          class=${cx("cell", colourOf(key), follow && follow !== key && "off")}>
+          ${LETTER[what] ?? "·"}</span>`)}
     </div>
     <ul class="cursors">
       ${handlers.map((handler) => html`<${Cursor} key=${handler.name} lab=${lab} handler=${handler} />`)}
@@ -41,10 +43,13 @@ function Cursor({ lab, handler }) {
     <span class="rail"><span class="backlog" style=${{ left, right: "0" }}></span>
       <span class="caret" style=${{ left }} aria-hidden="true"></span></span>
     <span class="name">${handler.name}</span>
-    <span class="state">${pending === 0 ? t("handlers.current") : t("handlers.pending", { n: number(pending) })}
-      ${pending > 0 && handler.oldestMs > 0 && html` · <span title=${t("handlers.oldestHelp")}>${duration(handler.oldestMs)}</span>`}
+    <span class="state">
+      ${pending ? t("handlers.pending", { n: number(pending) }) : t("handlers.current")}
+      ${pending > 0 && handler.oldestMs > 0 && html` ·${" "}
+        <span title=${t("handlers.oldestHelp")}>${duration(handler.oldestMs)}</span>`}
       ${handler.delayMs > 0 && html` · ${t("handlers.slow", { delay: duration(handler.delayMs) })}`}
-      ${handler.panics > 0 && html` · <b class="hot">${t("handlers.panics", { n: number(handler.panics) })}</b>`}</span>
+      ${handler.panics > 0 && html` ·${" "}
+        <b class="hot">${t("handlers.panics", { n: number(handler.panics) })}</b>`}</span>
   </li>`;
 }
 
@@ -82,14 +87,13 @@ function Delayed({ lab, items, total }) {
   return html`<ol class="rows heap">
     ${items.map((item, i) => {
       const left = Math.max(0, item.dueMs - lab.age);
-      const whole = item.failures > 0 && item.nextMs ? Math.max(item.nextMs / 2, left) : Math.max(item.dueMs, 1);
+      const whole = Math.max(item.failures > 0 ? (item.nextMs ?? 0) / 2 : item.dueMs, left, 1);
       return html`<li key=${item.key}>
         <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />
         <span class="rv">${duration(left)}</span>
         <span class="due"><i style=${{ width: Math.min(100, (left / whole) * 100) + "%" }}></i></span>
-        ${item.failures > 0 && html`<span class="dim" title=${t("workqueue.failuresHelp")}>${t("workqueue.failures", {
-          n: item.failures, next: duration(item.nextMs),
-        })}</span>`}
+        ${item.failures > 0 && html`<span class="dim" title=${t("workqueue.failuresHelp")}>
+          ${t("workqueue.failures", { n: item.failures, next: duration(item.nextMs) })}</span>`}
       </li>`;
     })}
     <${More} shown=${items.length} total=${total} />
@@ -98,14 +102,15 @@ function Delayed({ lab, items, total }) {
 
 /** DeadLetters lists the newest keys that the controller has given up. */
 function DeadLetters({ lab }) {
-  const { deadLetters = [], deadLettersTotal = 0 } = lab.frame.workers ?? {};
-  if (!deadLetters.length) return null;
+  const { deadLetters, deadLettersTotal } = lab.frame.workers ?? {};
+  if (!deadLetters?.length) return null;
   const shown = deadLetters.slice(0, 5);
   return html`<div class="dead">
     <h3>${t("workers.dead")} <small>${number(deadLettersTotal)}</small></h3>
     <ul class="rows">${shown.map((letter, i) => html`<li key=${letter.key}>
       <${Chip} id=${letter.key} follow=${lab.ui.follow} first=${i === 0} />
-      <span class="dim" title=${letter.error}>${letter.reason} · ${t("workers.attempts", { n: letter.attempts })}</span></li>`)}
+      <span class="dim" title=${letter.error}>
+        ${letter.reason} · ${t("workers.attempts", { n: letter.attempts })}</span></li>`)}
       <${More} shown=${shown.length} total=${deadLettersTotal} />
     </ul></div>`;
 }
@@ -115,9 +120,10 @@ export function WorkersCard({ lab }) {
   const workers = lab.frame.workers ?? {};
   const running = workers.running ?? [];
   const idle = Math.max(0, (workers.count ?? 0) - running.length);
-  const outcomes = Object.entries(workers.outcomes ?? {});
+  const outcomes = Object.entries(workers.outcomes ?? {})
+    .map(([name, n]) => `${named("outcome", name)} ${number(n)}`);
   return html`<${Card} lab=${lab} piece="workers" title=${t("piece.workers.name")}
-    summary=${outcomes.map(([name, n]) => `${named("outcome", name)} ${number(n)}`).join(" · ") || number(workers.count)}
+    summary=${outcomes.join(" · ") || number(workers.count)}
     bad=${Boolean(workers.fault && workers.fault !== "none")}>
     <ul class="rows">
       ${running.map((worker, i) => html`<li key=${worker.key}>
@@ -134,15 +140,16 @@ export function WorkersCard({ lab }) {
 export function ElectionCard({ lab }) {
   const e = lab.frame.election ?? {};
   if (!e.on) {
-    return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")} summary=${t("election.off")}>
+    return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
+      summary=${t("election.off")}>
       <${Empty}>${t("election.offNote")}<//><//>`;
   }
   const left = Math.max(0, (e.leftMs ?? 0) - lab.age);
   const whole = Math.max(e.durationMs ?? 15_000, left);
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
     summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
-    <div class="lease" role="img" aria-label=${t("election.left", { left: duration(left) })}>
-      <i style=${{ width: (left / whole) * 100 + "%" }}></i><span>${t("election.left", { left: duration(left) })}</span></div>
+    <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
+      <span>${t("election.left", { left: duration(left) })}</span></div>
     <ul class="rows candidates">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
         <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}

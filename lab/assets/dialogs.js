@@ -8,10 +8,13 @@ import { t } from "./text.js";
 
 export function Dialogs({ lab }) {
   const close = () => lab.set({ dialog: null });
-  if (lab.ui.dialog === "help") return html`<${Dialog} key="help" title=${t("help.title")} close=${close}><${Help} lab=${lab} close=${close} /><//>`;
-  if (lab.ui.dialog === "settings") return html`<${Dialog} key="settings" title=${t("settings.title")} close=${close}><${Settings} lab=${lab} close=${close} /><//>`;
-  return null;
+  const name = lab.ui.dialog;
+  if (!CONTENTS[name]) return null;
+  return html`<${Dialog} key=${name} title=${t(name + ".title")} close=${close}>
+    <${CONTENTS[name]} lab=${lab} close=${close} /><//>`;
 }
+
+const CONTENTS = { help: Help, settings: Settings };
 
 /** Dialog is a modal dialog of the browser: it traps the focus, and Escape closes it. */
 class Dialog extends Component {
@@ -23,17 +26,25 @@ class Dialog extends Component {
 
   render({ title, close, children }) {
     const outside = (event) => event.target === this.element.current && close();
-    return html`<dialog ref=${this.element} onClose=${close} onClick=${outside} aria-labelledby="dialog-title">
+    return html`<dialog ref=${this.element} aria-labelledby="dialog-title"
+      onClose=${close} onClick=${outside}>
       <header><h2 id="dialog-title">${title}</h2>
-        <button type="button" class="btn icon" aria-label=${t("close")} onClick=${close}>×</button></header>
+        <button type="button" class="btn icon" aria-label=${t("close")}
+          onClick=${close}>×</button></header>
       <div class="content">${children}</div>
     </dialog>`;
   }
 }
 
-const GROUPS = ["time", "server", "reflector", "queue", "store", "handlers", "workers", "election", "page"];
+const GROUPS = [
+  "time", "server", "reflector", "queue", "store", "handlers", "workers", "election", "page",
+];
 
 function Help({ lab, close }) {
+  const run = (a) => {
+    close();
+    perform(lab, a);
+  };
   return html`<p>${t("help.intro")}</p>
     <div class="keys">${GROUPS.map((group) => {
       const actions = ACTIONS.filter((a) => a.piece === group && offered(lab, a));
@@ -41,7 +52,8 @@ function Help({ lab, close }) {
         <h3>${t(`piece.${group}.name`)}</h3>
         <dl>${actions.map((a) => html`<div key=${a.id}>
           <dt><kbd>${keyName(a.key)}</kbd></dt>
-          <dd><button type="button" class="link" onClick=${() => { close(); perform(lab, a); }}>${t(`action.${a.id}.name`)}</button>
+          <dd><button type="button" class="link" onClick=${() => run(a)}>
+            ${t(`action.${a.id}.name`)}</button>
             <span class="dim">${t(`action.${a.id}.help`)}</span></dd></div>`)}</dl></section>`;
     })}</div>
     <p class="dim">${t("help.list")}</p>`;
@@ -81,12 +93,16 @@ function Settings({ lab, close }) {
       ${radio("list", "watchList", "WatchList", now.watchList)}</fieldset>
     <fieldset><legend>${t("piece.workers.name")}</legend>
       <label for="set-workers">${t("settings.workers")}</label>
-      <input id="set-workers" name="workers" type="number" min="1" max="16" required value=${now.workers ?? 2} />
+      <input id="set-workers" name="workers" type="number" min="1" max="16" required
+        value=${now.workers ?? 2} />
       <label for="set-workMs">${t("settings.workMs")}</label>
-      <input id="set-workMs" name="workMs" type="number" min="0" max="60000" step="10" required value=${now.workMs ?? 100} /></fieldset>
+      <input id="set-workMs" name="workMs" type="number" min="0" max="60000" step="10" required
+        value=${now.workMs ?? 100} /></fieldset>
     <fieldset><legend>${t("settings.workload")}</legend>
-      <label for="set-rate">${t("settings.rate")}</label>${select("rate", RATES, now.rate ?? 0)}
-      <label for="set-objects">${t("settings.objects")}</label>${select("objects", OBJECTS, now.objects ?? 20)}</fieldset>
+      <label for="set-rate">${t("settings.rate")}</label>
+      ${select("rate", RATES, now.rate ?? 0)}
+      <label for="set-objects">${t("settings.objects")}</label>
+      ${select("objects", OBJECTS, now.objects ?? 20)}</fieldset>
     <div class="steps"><button type="button" class="btn" onClick=${close}>${t("cancel")}</button>
       <button type="submit" class="btn primary">${t("apply")}</button></div>
   </form>`;

@@ -125,7 +125,8 @@ export class Flow {
     for (const { hop, rail } of moves) {
       const path = this.paths[rail];
       const start = Math.max(now, this.busyUntil.get(hop.key) ?? 0);
-      if (!hop.key || onRail[rail] > MAX_ON_RAIL || this.flying >= MAX_TOKENS || start - now > MAX_LAG_MS) {
+      const crowded = onRail[rail] > MAX_ON_RAIL || this.flying >= MAX_TOKENS;
+      if (!hop.key || crowded || start - now > MAX_LAG_MS) {
         this.join(rail, path, hop);
         continue;
       }

@@ -17,14 +17,16 @@ export function Header({ lab }) {
     ${lab.ui.follow && html`<div class="following">
       <span class="dim">${t("following")}</span>
       <${Chip} id=${lab.ui.follow} follow=${lab.ui.follow} full first />
-      <button type="button" class="btn icon" title=${t("action.unfollow.help")} aria-label=${t("action.unfollow.name")}
+      <button type="button" class="btn icon" title=${t("action.unfollow.help")}
+        aria-label=${t("action.unfollow.name")}
         onClick=${() => lab.follow("")}>×</button></div>`}
     <nav class="tools" aria-label=${t("tools")}>
-      ${["settings", "language", "theme", "help"].map((id) => html`<${Tool} key=${id} lab=${lab} id=${id} />`)}
+      ${TOOLS.map((id) => html`<${Tool} key=${id} lab=${lab} id=${id} />`)}
     </nav>
   </header>`;
 }
 
+const TOOLS = ["settings", "language", "theme", "help"];
 const TOOL_ICONS = { settings: "⚙", theme: "◐", help: "?" };
 
 function Tool({ lab, id }) {
@@ -34,7 +36,8 @@ function Tool({ lab, id }) {
   return html`<button type="button" class="btn icon" title=${`${label} (${a.key})`}
     aria-label=${TOOL_ICONS[id] && label}
     lang=${id === "language" ? t("otherLanguage") : undefined}
-    aria-keyshortcuts=${a.key} onClick=${() => perform(lab, a)}>${TOOL_ICONS[id] ?? t(`action.${id}.icon`)}</button>`;
+    aria-keyshortcuts=${a.key} onClick=${() => perform(lab, a)}>
+    ${TOOL_ICONS[id] ?? t(`action.${id}.icon`)}</button>`;
 }
 
 /** TimeControl runs, pauses, steps and slows down a live program. */
@@ -64,15 +67,20 @@ function ReplayControl({ lab }) {
     <button type="button" class=${cx("btn", source.playing && "on")} aria-keyshortcuts="Space"
       onClick=${() => (source.playing ? source.pause() : source.play())}>
       ${source.playing ? t("pause") : t("play")} <kbd>${t("key.space")}</kbd></button>
-    <button type="button" class="btn icon" aria-label=${t("frameBack")} onClick=${() => source.step(-1)}>‹</button>
-    <button type="button" class="btn icon" aria-label=${t("frameOn")} onClick=${() => source.step(+1)}>›</button>
+    <button type="button" class="btn icon" aria-label=${t("frameBack")}
+      onClick=${() => source.step(-1)}>‹</button>
+    <button type="button" class="btn icon" aria-label=${t("frameOn")}
+      onClick=${() => source.step(+1)}>›</button>
     <label class="seek"><span class="hidden">${t("position")}</span>
-      <input type="range" min="0" max=${Math.max(1, Math.round(source.length))} step="10" value=${Math.round(source.at)}
-        aria-valuetext=${clock(source.at)} onInput=${(event) => source.seek(Number(event.target.value))} />
+      <input type="range" min="0" max=${Math.max(1, Math.round(source.length))} step="10"
+        value=${Math.round(source.at)} aria-valuetext=${clock(source.at)}
+        onInput=${(event) => source.seek(Number(event.target.value))} />
       <output>${clock(source.at)} / ${clock(source.length)}</output></label>
     <label><span class="hidden">${t("replaySpeed")}</span>
-      <select value=${String(source.speed)} onChange=${(event) => (source.speed = Number(event.target.value))}>
-        ${SPEEDS.map((speed) => html`<option key=${speed} value=${String(speed)}>×${speed}</option>`)}</select></label>
+      <select value=${String(source.speed)}
+        onChange=${(event) => (source.speed = Number(event.target.value))}>
+        ${SPEEDS.map((n) => html`<option key=${n} value=${String(n)}>×${n}</option>`)}
+      </select></label>
   </div>`;
 }
 
@@ -83,20 +91,32 @@ function clock(ms) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.${tenths % 10}`;
 }
 
-/** StateLine says what the numbers cannot: the connection, what is held, and what is not drawn. */
+/** StateLine reports what the cards do not: the connection, what is held, what is not drawn. */
 export function StateLine({ lab }) {
-  const { frame, ui } = lab;
-  const counters = frame?.counters ?? {};
-  const held = frame?.held ?? [];
-  const sampled = lab.model.leftOut;
+  const { frame, model, ui } = lab;
+  const { events, perSecond } = frame?.counters ?? {};
+  const readOnly = lab.source.live && model.hello && !model.hello.writable;
   return html`<section class=${cx("state", ui.connection)} aria-label=${t("stateLine")}>
     <span class="connection"><i aria-hidden="true"></i>${t("connection." + ui.connection)}</span>
-    ${lab.model.hello && html`<span>${lab.model.hello.resource ?? ""}</span>`}
-    ${lab.source.live && lab.model.hello && !lab.model.hello.writable && html`<span class="badge">${t("readOnly")}</span>`}
-    ${frame && html`<span>${t("events", { n: number(counters.events), rate: number(Math.round(counters.perSecond ?? 0)) })}</span>`}
-    ${sampled > 0 && html`<span class="badge warn" title=${t("sampledHelp")}>${t("sampled", { n: number(sampled) })}</span>`}
-    ${frame?.mode === "pause" && html`<span class="badge warn">${held.length ? t("held", { n: held.length }) : t("paused")}</span>`}
-    ${frame?.mode === "pause" && held.slice(0, 3).map((hop, i) => html`<span key=${i} class="heldHop">
-      ${named("hop", hop.hop)} ${hop.what} ${hop.key && html`<${Chip} id=${hop.key} follow=${ui.follow} first />`}</span>`)}
+    ${model.hello && html`<span>${model.hello.resource ?? ""}</span>`}
+    ${readOnly && html`<span class="badge">${t("readOnly")}</span>`}
+    ${frame && html`<span>${t("events", {
+      n: number(events), rate: number(Math.round(perSecond ?? 0)),
+    })}</span>`}
+    ${model.leftOut > 0 && html`<span class="badge warn" title=${t("sampledHelp")}>
+      ${t("sampled", { n: number(model.leftOut) })}</span>`}
+    ${frame?.mode === "pause" && html`<${Held} held=${frame.held ?? []} follow=${ui.follow} />`}
   </section>`;
+}
+
+/** HELD is how many held events are named; all of them are counted. */
+const HELD = 3;
+
+/** Held names the events that a paused program keeps back, the next one first. */
+function Held({ held, follow }) {
+  return html`<span class="badge warn">
+      ${held.length ? t("held", { n: held.length }) : t("paused")}</span>
+    ${held.slice(0, HELD).map((hop, i) => html`<span key=${i} class="heldHop">
+      ${named("hop", hop.hop)} ${hop.what}${" "}
+      ${hop.key && html`<${Chip} id=${hop.key} follow=${follow} first />`}</span>`)}`;
 }

@@ -18,18 +18,19 @@ export function Journey({ lab }) {
     : lab.model.exampleJourney(lab.now);
   const back = Math.min(lab.ui.journeysBack ?? 0, Math.max(0, journeys.length - 1));
   const journey = journeys.at(-1 - back);
+  const turn = (journeysBack) => lab.set({ journeysBack });
   return html`<section class="card journey" aria-labelledby="title-journey">
     <header>
       <h2 id="title-journey">${t("journey.title")}</h2>
       ${key && html`<${Chip} id=${key} follow=${lab.ui.follow} full first />`}
       ${journey?.rv && html`<span class="rv">@${journey.rv}</span>`}
-      <small>${journey && t("journey.total", { time: duration(journey.hops.at(-1).at - journey.hops[0].at) })}</small>
+      <small>${journey && t("journey.total", { time: duration(lengthOf(journey)) })}</small>
       ${lab.ui.follow && journeys.length > 1 && html`<span class="pager">
-        <button type="button" class="btn" disabled=${back >= journeys.length - 1}
-          aria-label=${t("journey.earlier")} onClick=${() => lab.set({ journeysBack: back + 1 })}>‹</button>
+        <button type="button" class="btn" aria-label=${t("journey.earlier")}
+          disabled=${back >= journeys.length - 1} onClick=${() => turn(back + 1)}>‹</button>
         <span class="dim">${journeys.length - back}/${journeys.length}</span>
-        <button type="button" class="btn" disabled=${back === 0}
-          aria-label=${t("journey.later")} onClick=${() => lab.set({ journeysBack: back - 1 })}>›</button></span>`}
+        <button type="button" class="btn" aria-label=${t("journey.later")}
+          disabled=${back === 0} onClick=${() => turn(back - 1)}>›</button></span>`}
     </header>
     ${journey ? html`<${Swimlane} journey=${journey} colour=${colourOf(key)} />`
       : html`<p class="dim empty">${t("journey.empty")}</p>`}
@@ -37,10 +38,14 @@ export function Journey({ lab }) {
   </section>`;
 }
 
+const lengthOf = (journey) => journey.hops.at(-1).at - journey.hops[0].at;
+
 function Swimlane({ journey, colour }) {
   const lanes = lanesOf(journey, LANES);
-  const total = Math.max(journey.hops.at(-1).at - journey.hops[0].at, 0.001);
+  const total = Math.max(lengthOf(journey), 0.001);
   const share = (ms) => (Math.min(Math.max(ms, 0), total) / total) * 100;
+  const span = ([from, to]) =>
+    ({ left: share(from) + "%", width: Math.max(share(to) - share(from), 0.4) + "%" });
   return html`<div class=${"lanes " + colour + "-line"}>
     ${lanes.map(({ name, moments, spans }) => {
       const named = moments.filter(({ what }) => what !== "Forget" && what !== "Done");
@@ -49,11 +54,10 @@ function Swimlane({ journey, colour }) {
       return html`<div key=${name} class=${cx("lane", !moments.length && "missed")}>
         <b>${t("hop." + name)}</b>
         <span class="track">
-          ${spans.map(([from, to], i) => html`<i key=${"span" + i} class="span"
-            style=${{ left: share(from) + "%", width: Math.max(share(to) - share(from), 0.4) + "%" }}></i>`)}
-          ${shown.map((moment) => html`<i key=${moment.n} class=${cx("dot", moment.error && "failed")}
-            style=${{ left: share(moment.ms) + "%" }}
-            title=${`${moment.what} +${duration(moment.ms)} ${moment.detail ?? ""} ${moment.error ?? ""}`}></i>`)}
+          ${spans.map((ends, i) => html`<i key=${"span" + i} class="span" style=${span(ends)}></i>`)}
+          ${shown.map(({ n, what, ms, detail = "", error = "" }) => html`
+            <i key=${n} class=${cx("dot", error && "failed")} style=${{ left: share(ms) + "%" }}
+              title=${`${what} +${duration(ms)} ${detail} ${error}`}></i>`)}
         </span>
         <span class="what">${last
           ? html`<span class="rv">+${duration(last.ms)}</span> ${summary(named.length ? named : moments)}`

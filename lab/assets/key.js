@@ -42,7 +42,8 @@ export function Chips({ keys, total, follow, short }) {
   const more = (total ?? keys.length) - keys.length;
   return html`<span class="chips">
     ${keys.map((key, i) => html`<${Chip} key=${key} id=${key} follow=${follow} first=${i === 0} />`)}
-    ${more > 0 && html`<span class="dim">${short ? "+" + number(more) : t("more", { n: number(more) })}</span>`}
+    ${more > 0 && html`<span class="dim">
+      ${short ? "+" + number(more) : t("more", { n: number(more) })}</span>`}
   </span>`;
 }
 

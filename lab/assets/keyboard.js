@@ -12,7 +12,7 @@ export function listen(lab) {
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (moveBetweenChips(event) || typing(event.target) || lab.ui.dialog) return;
+    if (moveBetweenChips(event) || typing(event) || lab.ui.dialog) return;
     // Space and Enter press the focused button, as everywhere.
     if (event.key === " " && event.target.closest?.("button, summary, a")) return;
     if (!lab.source.live && replayKey(lab, event)) return;
@@ -24,7 +24,10 @@ export function listen(lab) {
 }
 
 /** typing reports whether a key belongs to the element that has the focus. */
-const typing = (element) => Boolean(element.closest?.("input, select, textarea"));
+function typing({ target, key }) {
+  if (target.type === "range" || target.type === "radio") return key in ARROWS;
+  return Boolean(target.closest?.("input, select, textarea"));
+}
 
 /** moveBetweenChips moves the focus within a list of keys, which is one tab stop. */
 function moveBetweenChips(event) {

@@ -7,7 +7,7 @@
  * played when the reader has answered, so that the pipeline shows whether the guess was right.
  */
 import { html, cx } from "./html.js";
-import { Path } from "./panel.js";
+import { Link, Path } from "./panel.js";
 import { Prose, local, named, remember, remembered, t } from "./text.js";
 
 export function Lessons({ lab }) {
@@ -26,7 +26,8 @@ function List({ lab }) {
     <ol>${lab.lessons.map((lesson) => html`<li key=${lesson.id}>
       <button type="button" onClick=${() => begin(lab, lesson)}>
         <span>${local(lesson.title)}</span>
-        <small>${done.includes(lesson.id) ? t("lessons.done") : t("lessons.steps", { n: lesson.steps.length })}</small>
+        <small>${done.includes(lesson.id)
+          ? t("lessons.done") : t("lessons.steps", { n: lesson.steps.length })}</small>
       </button></li>`)}</ol>
   </article>`;
 }
@@ -42,7 +43,9 @@ function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
   lab.set({ lesson: { ...now, step, choice: step <= now.played ? -1 : null } });
   play(lab, lesson);
-  if (step === lesson.steps.length - 1) remember("lessons", [...new Set([...finished(), lesson.id])].join(" "));
+  if (step === lesson.steps.length - 1) {
+    remember("lessons", [...new Set([...finished(), lesson.id])].join(" "));
+  }
 }
 
 /** play makes the program play the present step, unless its question is still open. */
@@ -61,50 +64,84 @@ function answer(lab, lesson, choice) {
 function Lesson({ lab, lesson }) {
   const { step, choice } = lab.ui.lesson;
   const now = lesson.steps[step];
-  const state = lab.frame?.lesson?.id === lesson.id && lab.frame.lesson.step === step ? lab.frame.lesson : null;
   const open = now.question && choice == null;
-  const number = lab.lessons.indexOf(lesson) + 1;
-  const last = step === lesson.steps.length - 1;
+  const place = {
+    n: lab.lessons.indexOf(lesson) + 1, of: lab.lessons.length,
+    step: step + 1, steps: lesson.steps.length,
+  };
+  const prose = (text) => html`<p class="text"><${Prose} text=${text} follow=${lab.ui.follow} /></p>`;
   return html`<article class="lesson">
-    <p class="dim">${t("lessons.place", { n: number, of: lab.lessons.length, step: step + 1, steps: lesson.steps.length })}</p>
+    <p class="dim">${t("lessons.place", place)}</p>
     <h2>${local(lesson.title)}</h2>
-    <div class="progress" aria-hidden="true">${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
-    <p class="text" aria-live="polite"><${Prose} text=${now.text} follow=${lab.ui.follow} /></p>
-    ${now.question && html`<${Question} key=${lesson.id + step} lab=${lab} lesson=${lesson} question=${now.question} choice=${choice} />`}
-    ${!open && now.after && html`<p class="text"><${Prose} text=${now.after} follow=${lab.ui.follow} /></p>`}
-    ${state?.state === "running" && html`<p class="dim running"><span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`}
-    ${state?.error && html`<p class="hot" role="alert">${state.error}</p>`}
-    <div class="steps">
-      <button type="button" class="btn" onClick=${() => (step === 0 ? lab.set({ lesson: null }) : goTo(lab, lesson, step - 1))}>
-        ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-      ${last
-        ? html`<button type="button" class="btn primary" disabled=${open} onClick=${() => lab.set({ lesson: null })}>${t("lessons.end")}</button>`
-        : html`<button type="button" class="btn primary" disabled=${open} onClick=${() => goTo(lab, lesson, step + 1)}>${t("lessons.next")} →</button>`}
-    </div>
-    ${lesson.links?.length > 0 && html`<h3>${t("readOn")}</h3>
-      <ul class="links">${lesson.links.map((link, i) => html`<li key=${i}>${named("link", link.kind)} ${link.href
-        ? html`<a href=${safe(link.href)} target="_blank" rel="noreferrer">${local(link.text)}</a>`
-        : html`<${Path} lab=${lab} path=${link.path ?? ""} text=${local(link.text) || link.path} />`}</li>`)}</ul>`}
-    ${step > 0 && html`<button type="button" class="btn quiet" onClick=${() => lab.set({ lesson: null })}>${t("lessons.all")}</button>`}
+    <div class="progress" aria-hidden="true">
+      ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
+    <div aria-live="polite">${prose(now.text)}</div>
+    ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
+      choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
+    ${!open && now.after && prose(now.after)}
+    <${Progress} lab=${lab} lesson=${lesson} />
+    <${Steps} lab=${lab} lesson=${lesson} open=${open} />
+    <${Links} lab=${lab} links=${lesson.links ?? []} />
+    ${step > 0 && html`<button type="button" class="btn quiet"
+      onClick=${() => lab.set({ lesson: null })}>${t("lessons.all")}</button>`}
   </article>`;
 }
 
-/** safe refuses links that are not web addresses. */
-const safe = (href) => (/^https?:\/\//.test(href) ? href : undefined);
+/** Progress reports that the program plays the step, or why it could not. */
+function Progress({ lab, lesson }) {
+  const state = lab.frame?.lesson;
+  if (state?.id !== lesson.id || state.step !== lab.ui.lesson.step) return null;
+  if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
+  if (state.state !== "running") return null;
+  return html`<p class="dim running">
+    <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
+}
 
-/** Question asks before the answer is shown. choice is an option's index, or -1 if it was shown without one. */
-function Question({ lab, lesson, question, choice }) {
+/** Steps has the buttons that lead to the step before and after. */
+function Steps({ lab, lesson, open }) {
+  const { step } = lab.ui.lesson;
+  const leave = () => lab.set({ lesson: null });
+  const last = step === lesson.steps.length - 1;
+  return html`<div class="steps">
+    <button type="button" class="btn"
+      onClick=${step === 0 ? leave : () => goTo(lab, lesson, step - 1)}>
+      ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
+    <button type="button" class="btn primary" disabled=${open}
+      onClick=${last ? leave : () => goTo(lab, lesson, step + 1)}>
+      ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
+  </div>`;
+}
+
+function Links({ lab, links }) {
+  if (!links.length) return null;
+  return html`<h3>${t("readOn")}</h3>
+    <ul class="links">${links.map((link, i) => html`<li key=${i}>
+      ${named("link", link.kind)}${" "}
+      ${link.href
+        ? html`<${Link} href=${link.href} text=${local(link.text)} />`
+        : html`<${Path} lab=${lab} path=${link.path ?? ""} text=${local(link.text) || link.path} />`}
+    </li>`)}</ul>`;
+}
+
+/**
+ * Question asks before the answer is shown. choice is the index of the chosen option, -1 if the
+ * answer was shown without one, or null while the question is open.
+ */
+function Question({ question, choice, choose }) {
   const open = choice == null;
   return html`<fieldset class="question">
     <legend><${Prose} text=${question.ask} /></legend>
-    ${question.options.map((option, i) => html`<label key=${i}
-      class=${cx(!open && option.right && "right", !open && choice === i && !option.right && "wrong")}>
-      <input type="radio" name="answer" checked=${choice === i} disabled=${!open}
-        onChange=${() => answer(lab, lesson, i)} />
-      <span><${Prose} text=${option.text} />${!open && option.right && html` <b>✓</b>`}
-        ${choice === i && !option.right && html` <b>✕</b>`}</span></label>`)}
+    ${question.options.map((option, i) => {
+      const right = !open && option.right;
+      const wrong = choice === i && !option.right;
+      return html`<button key=${i} type="button" disabled=${!open} aria-pressed=${choice === i}
+        class=${cx("option", right && "right", wrong && "wrong")} onClick=${() => choose(i)}>
+        <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
+        <span><${Prose} text=${option.text} /></span></button>`;
+    })}
     ${open
-      ? html`<button type="button" class="btn quiet" onClick=${() => answer(lab, lesson, -1)}>${t("lessons.show")}</button>`
+      ? html`<button type="button" class="btn quiet" onClick=${() => choose(-1)}>
+          ${t("lessons.show")}</button>`
       : html`<p role="status"><${Prose} text=${question.answer} /></p>`}
   </fieldset>`;
 }

@@ -7,12 +7,14 @@ import { Lessons } from "./lessons.js";
 import { Prose, named, t } from "./text.js";
 
 export function Panel({ lab }) {
-  const tabs = [lab.source.live && "lessons", "piece", "events"].filter(Boolean);
+  const playable = lab.source.live && lab.model.hello?.writable;
+  const tabs = playable ? ["lessons", "piece", "events"] : ["piece", "events"];
   const tab = lab.ui.tab && tabs.includes(lab.ui.tab) ? lab.ui.tab : null;
   return html`<aside class=${cx("panel", !tab && "closed")} aria-label=${t("panel")}>
     <div class="tabs" role="group" aria-label=${t("panel")}>
       ${tabs.map((name) => html`<button key=${name} type="button" class=${cx("tab", name === tab && "on")}
-        aria-pressed=${name === tab} onClick=${() => lab.set({ tab: name === tab ? null : name })}>${t("tab." + name)}</button>`)}
+        aria-pressed=${name === tab}
+        onClick=${() => lab.set({ tab: name === tab ? null : name })}>${t("tab." + name)}</button>`)}
     </div>
     ${tab && html`<div class="sheet">
       ${tab === "lessons" && html`<${Lessons} lab=${lab} />`}
@@ -31,7 +33,9 @@ const PIECES = {
   handlers: { files: ["informer/changelog.go", "informer/listener.go"], chapter: "docs/informer.md" },
   workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md" },
   workers: { files: ["controller/worker.go", "controller/controller.go"], chapter: "docs/controller.md" },
-  election: { files: ["leaderelection/elector.go", "leaderelection/phase.go"], chapter: "docs/leaderelection.md" },
+  election: {
+    files: ["leaderelection/elector.go", "leaderelection/phase.go"], chapter: "docs/leaderelection.md",
+  },
 };
 
 /** Piece explains one piece: what it is, what always holds, and where to read more. */
@@ -48,7 +52,8 @@ function Piece({ lab }) {
     <p><${Prose} text=${text.mistake} /></p>
     <h3>${t("readOn")}</h3>
     <ul class="links">
-      ${PIECES[name].files.map((file) => html`<li key=${file}>${t("link.code")} <${Path} lab=${lab} path=${file} /></li>`)}
+      ${PIECES[name].files.map((file) => html`<li key=${file}>
+        ${t("link.code")} <${Path} lab=${lab} path=${file} /></li>`)}
       <li>${t("link.chapter")} <${Path} lab=${lab} path=${PIECES[name].chapter} /></li>
     </ul>
   </article>`;
@@ -57,22 +62,28 @@ function Piece({ lab }) {
 /** Path is a file of the repository: a link if the program says where the repository is. */
 export function Path({ lab, path, text }) {
   const base = lab.model.hello?.repository;
-  if (!base) return html`<code>${text ?? path}</code>`;
-  return html`<a href=${base.replace(/\/?$/, "/") + path} target="_blank" rel="noreferrer">${text ?? path}</a>`;
+  return html`<${Link} href=${base && base.replace(/\/?$/, "/") + path} text=${text ?? path} />`;
+}
+
+/** Link is a link to a web address; any other address is shown as text. */
+export function Link({ href, text }) {
+  if (!/^https?:\/\//.test(href ?? "")) return html`<code>${text}</code>`;
+  return html`<a href=${href} target="_blank" rel="noreferrer">${text}</a>`;
 }
 
 const EVENTS = 60;
 
 /** Events lists the newest hops as text: what the tokens show, for reading. */
 function Events({ lab }) {
-  const hops = lab.model.hops.filter((hop) => !lab.ui.follow || hop.key === lab.ui.follow).slice(-EVENTS).reverse();
+  const { follow } = lab.ui;
+  const hops = lab.model.hops.filter((hop) => !follow || hop.key === follow).slice(-EVENTS).reverse();
   return html`<article class="events">
     <h2>${t("tab.events")}</h2>
     <p class="dim">${t("eventsNote", { n: EVENTS })}</p>
     <ol>${hops.map((hop) => html`<li key=${hop.n}>
       <time>${hop.t.slice(11, 23)}</time>
       <span class="hop">${named("hop", hop.hop)}</span> <b>${hop.what}</b>
-      ${hop.key && html` <${Chip} id=${hop.key} follow=${lab.ui.follow} />`}
+      ${hop.key && html` <${Chip} id=${hop.key} follow=${follow} />`}
       ${hop.rv && html` <span class="rv">@${hop.rv}</span>`}
       ${hop.detail && html` <span class="dim">${hop.detail}</span>`}
       ${hop.error && html` <span class="hot">${hop.error}</span>`}

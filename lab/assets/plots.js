@@ -9,23 +9,27 @@ import uPlot from "./vendor/uplot.mjs";
 
 /** Plots shows three plots: what waits, how fast events come, and how long each hop takes. */
 export function Plots({ lab }) {
-  const shared = { model: lab.model, version: lab.model.samplesVersion, now: lab.now, theme: lab.ui.theme };
-  const language = lab.ui.language;
+  const shared = { model: lab.model, version: lab.model.samplesVersion, now: lab.now };
+  const look = lab.ui.language + lab.ui.theme; // a plot has its texts and colours from its start
   return [
-    html`<${Plot} key=${"depth" + language + lab.ui.theme} ...${shared} name="depth" height=${68}
+    html`<${Plot} key=${"depth" + look} ...${shared} name="depth" height=${68}
       series=${[["depth", 0], ["backlog", 1], ["retries", 2]]}
       columns=${[(s) => s.depth, (s) => s.backlog, (s) => s.retries]} write=${number} />`,
-    html`<${Plot} key=${"rate" + language + lab.ui.theme} ...${shared} name="rate" height=${68} fill
+    html`<${Plot} key=${"rate" + look} ...${shared} name="rate" height=${68} fill
       series=${[["perSecond", 4]]} columns=${[(s) => s.perSecond]}
-      write=${(n) => (n == null ? "–" : n >= 100 ? number(Math.round(n)) : String(Math.round(n * 10) / 10))} />`,
-    html`<${Plot} key=${"latency" + language + lab.ui.theme} ...${shared} name="latency" height=${150} log write=${duration}
+      write=${rate} />`,
+    html`<${Plot} key=${"latency" + look} ...${shared} name="latency" height=${150}
+      log write=${duration}
       series=${TIMED_HOPS.flatMap((hop, i) => [[hop, i, "p50"], [hop, i, "p99"]])}
-      columns=${TIMED_HOPS.flatMap((hop) => [0, 1].map((i) => (s) => positive(s.hopMs?.[hop]?.[i])))} />`,
+      columns=${TIMED_HOPS.flatMap((hop) => [0, 1].map((i) => (s) => s.hopMs?.[hop]?.[i]))} />`,
   ];
 }
 
 /** AGES are the labelled seconds of the time axis. */
 const AGES = [60, 40, 20, 0];
+
+/** rate writes events per second: small rates with a fraction. */
+const rate = (n) => number(n >= 100 ? Math.round(n) : Math.round((n ?? 0) * 10) / 10);
 
 /** positive drops what a logarithmic scale cannot show. */
 const positive = (ms) => (ms > 0 ? ms : null);
@@ -57,7 +61,8 @@ class Plot extends Component {
   }
 
   data() {
-    return this.props.model.series(...this.props.columns);
+    const { model, columns, log } = this.props;
+    return model.series(...(log ? columns.map((column) => (s) => positive(column(s))) : columns));
   }
 
   options() {
@@ -78,8 +83,12 @@ class Plot extends Component {
           : { range: (u, min, max) => [0, Math.max(4, (max || 0) * 1.15)] },
       },
       axes: [
-        { ...axis, size: 22, splits: () => AGES.map((age) => this.props.now / 1000 - age), values: (u, ticks) => ticks.map((tick) => `${Math.round(tick - this.props.now / 1000)} s`) },
-        { ...axis, space: log ? 18 : 26, size: 46, ...(log && { filter: decades, grid: { ...axis.grid, filter: decades } }),
+        {
+          ...axis, size: 22, splits: () => AGES.map((age) => this.props.now / 1000 - age),
+          values: () => AGES.map((age) => `${-age} s`),
+        },
+        { ...axis, space: log ? 18 : 26, size: 46,
+          ...(log && { filter: decades, grid: { ...axis.grid, filter: decades } }),
           values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : write(tick))) },
       ],
       series: [{}, ...this.props.series.map(([, index, quantile]) => ({
@@ -91,7 +100,7 @@ class Plot extends Component {
     };
   }
 
-  render({ name, series, columns, model, write }) {
+  render({ name, series, columns, model, write, log }) {
     const last = model.samples.at(-1) ?? {};
     const value = (i) => write(columns[i](last));
     const entries = [];
@@ -100,10 +109,11 @@ class Plot extends Component {
       entries.push(html`<li key=${label}><i class=${"p" + index} aria-hidden="true"></i>${t("plot." + label)}
         <b>${value(i)}${quantile === "p50" && html` <span class="dim">· ${value(i + 1)}</span>`}</b></li>`);
     });
+    const single = html`<b>${value(0)}</b>`;
+    const note = log ? t("plot.quantiles") : entries.length > 1 ? t("plot.window", { s: WINDOW_S }) : single;
     return html`<section class=${"card plot plot-" + name} aria-labelledby=${"title-" + name}>
       <header><h2 id=${"title-" + name}>${t(`plot.title.${name}`)}</h2>
-        ${series.length > 1 ? html`<small>${name === "latency" ? t("plot.quantiles") : t("plot.window", { s: WINDOW_S })}</small>`
-          : html`<small><b>${value(0)}</b></small>`}</header>
+        <small>${note}</small></header>
       <div class="canvas" ref=${this.box} role="img" aria-label=${t(`plot.title.${name}`)}></div>
       ${entries.length > 1 && html`<ul class="legend">${entries}</ul>`}
     </section>`;

@@ -14,7 +14,7 @@ export class LiveSource {
   }
 
   start() {
-    const stream = new EventSource("/lab/events");
+    const stream = (this.stream = new EventSource("/lab/events"));
     stream.addEventListener("open", () => this.on.connection("connected"));
     stream.addEventListener("error", () => {
       this.on.connection("disconnected");
@@ -23,6 +23,10 @@ export class LiveSource {
     });
     stream.addEventListener("hello", (event) => this.greet(JSON.parse(event.data)));
     stream.addEventListener("frame", (event) => this.on.frame(JSON.parse(event.data)));
+  }
+
+  stop() {
+    this.stream.close();
   }
 
   async greet(hello) {
@@ -132,12 +136,21 @@ export function embeddedRecording() {
   return element ? JSON.parse(element.textContent) : null;
 }
 
+/** parseLine reads one line; the last one may be cut off if the program was killed. */
+function parseLine(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return {};
+  }
+}
+
 /** parseRecording reads JSON lines: one {"hello":…}, then one {"frame":…} per line. */
 export function parseRecording(text) {
   const recording = { hello: {}, frames: [] };
   for (const line of text.split("\n")) {
     if (!line.trim()) continue;
-    const entry = JSON.parse(line);
+    const entry = parseLine(line);
     if (entry.hello) recording.hello = entry.hello;
     if (entry.frame) recording.frames.push(entry.frame);
   }

@@ -30,7 +30,7 @@ export function setLanguage(choice) {
 export function t(path, args) {
   let text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
   if (typeof text !== "string") return text;
-  for (const name in args) text = text.replaceAll(`{${name}}`, String(args[name]));
+  for (const name in args) text = text.replaceAll(`{${name}}`, () => String(args[name]));
   return text;
 }
 

@@ -165,6 +165,8 @@ export class Pipeline {
       await this.hop("worker", "reconcile", key);
       await sleep(this.workFault === "hang" ? 4000 : this.settings.workMs * (0.5 + Math.random()));
       const fails = ["fail", "conflict"].includes(this.workFault) || Math.random() < 0.03;
+      const [namespace, name] = key.split("/");
+      if (Math.random() < 0.3) await this.hop("server", "PATCH", `/api/v1/namespaces/${namespace}/configmaps/${name}`);
       await this.hop("worker", "reconciled", key, "", "", fails ? `update ${key}: the object has been modified` : "");
       if (fails) this.retryKey(key);
       else this.failures.delete(key);
