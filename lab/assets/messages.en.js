@@ -25,7 +25,7 @@ export default {
   reflector: { from: "after {from}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failures" },
   queue: { size: "{keys} keys · {deltas} deltas", deltas: "{deltas} deltas", empty: "empty: the store has everything", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
   store: { empty: "no objects", index: "index", behind: "versions behind the server" },
-  handlers: { count: "{n} cursors, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "{n} panics", note: "Each handler has a cursor in one shared log and reads at its own pace." },
+  handlers: { count: "{n} cursors, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
   workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} keys with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", note: "However often a key is added, it is queued once, and one worker has it." },
   workers: { idle: "{n} idle", dead: "dead letters", attempts: "{n} attempts" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },

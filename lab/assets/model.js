@@ -122,20 +122,22 @@ const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
 
 /**
  * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
- * event; a hop with a resourceVersion joins the journey that has it, any other hop joins the
- * newest. Two changes that one reconcile handles are two journeys, and the later one ends there.
+ * event, or with a second Pop, because a relist or a resync has no event per key. A hop with a
+ * resourceVersion joins the newest journey that has it, any other hop joins the newest. Two changes
+ * that one reconcile handles are two journeys, and the later one ends there.
  */
 export function journeysOf(hops, key) {
   const journeys = [];
   for (const hop of hops) {
     if (hop.key !== key) continue;
-    const newest = journeys.at(-1);
-    if (!newest || (hop.hop === "server" && CHANGES.has(hop.what))) {
-      journeys.push({ rv: hop.rv, hops: [hop] });
-      continue;
+    const same = hop.rv && journeys.findLast((journey) => journey.rv === hop.rv);
+    const journey = same || journeys.at(-1);
+    const begins = (hop.hop === "server" && CHANGES.has(hop.what)) || (hop.what === "Pop" && journey?.popped);
+    if (!journey || begins) journeys.push({ rv: hop.rv, hops: [hop], popped: hop.what === "Pop" });
+    else {
+      journey.hops.push(hop);
+      journey.popped ||= hop.what === "Pop";
     }
-    const same = hop.rv && journeys.find((journey) => journey.rv === hop.rv);
-    (same || newest).hops.push(hop);
   }
   return journeys;
 }

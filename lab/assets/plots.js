@@ -31,6 +31,13 @@ const AGES = [60, 40, 20, 0];
 /** rate writes events per second: small rates with a fraction. */
 const rate = (n) => number(n >= 100 ? Math.round(n) : Math.round((n ?? 0) * 10) / 10);
 
+/** ceiling is the upper end of a scale: 4, or the next of 10, 20, 40, 100, 200, 400, … */
+function ceiling(max) {
+  if (!(max > 4)) return 4;
+  const decade = 10 ** Math.floor(Math.log10(max));
+  return [1, 2, 4, 10].find((n) => n * decade >= max) * decade;
+}
+
 /** positive drops what a logarithmic scale cannot show. */
 const positive = (ms) => (ms > 0 ? ms : null);
 
@@ -80,7 +87,7 @@ class Plot extends Component {
       scales: {
         x: { time: true, range: () => [this.props.now / 1000 - WINDOW_S, this.props.now / 1000] },
         y: log ? { distr: 3, range: (u, min, max) => [Math.min(min || 0.1, 0.1), Math.max(max || 10, 10)] }
-          : { range: (u, min, max) => [0, Math.max(4, (max || 0) * 1.15)] },
+          : { range: (u, min, max) => [0, ceiling(max)] },
       },
       axes: [
         {
@@ -88,7 +95,9 @@ class Plot extends Component {
           values: () => AGES.map((age) => `${-age} s`),
         },
         { ...axis, space: log ? 18 : 26, size: 46,
-          ...(log && { filter: decades, grid: { ...axis.grid, filter: decades } }),
+          ...(log
+            ? { filter: decades, grid: { ...axis.grid, filter: decades } }
+            : { splits: (u, i, min, max) => [0, max / 2, max] }),
           values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : write(tick))) },
       ],
       series: [{}, ...this.props.series.map(([, index, quantile]) => ({

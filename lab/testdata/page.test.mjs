@@ -115,6 +115,12 @@ test("a journey begins with a watch event, and a resourceVersion finds its journ
   assert.deepEqual(journeysOf(journey, "default/db"), []);
 });
 
+test("a relist or a resync is a journey of its own, although the resourceVersion is the same", () => {
+  const replay = [at(11, 50, "deltafifo", "Pop", "41"), at(12, 51, "handler", "OnUpdate", "41")];
+  const journeys = journeysOf([...journey, ...replay], "default/web");
+  assert.deepEqual(journeys.map((j) => [j.rv, j.hops.length]), [["41", 10], ["41", 2]]);
+});
+
 test("the lanes of a journey have its stays and its moments", () => {
   const model = new Model();
   model.add(frame(0, journey), 0);
