@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /**
- * The laboratory's page. Read model.js (what is known), source.js (where it comes from), then
+ * The laboratory's page. Read model.js (the state), source.js (its sources), then
  * cards-copy.js and cards-work.js in the order in which a change passes the pieces.
  *
  * A source calls the handlers below; they change the model or ui and request a drawing. draw is
