@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * The laboratory's page. Read model.js (the state), source.js (its sources), then
+ * cards-copy.js and cards-work.js in the order in which a change passes the pieces.
+ *
+ * A source calls the handlers below; they change the model or ui and request a drawing. draw is
+ * the only place that renders, and requestAnimationFrame calls it at most once per screen frame.
+ */
+import { html, render } from "./html.js";
+import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-work.js";
+import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
+import { Dialogs } from "./dialogs.js";
+import { Flow, cardOf } from "./flow.js";
+import { DELAYS, Header, StateLine } from "./header.js";
+import { Journey } from "./journey.js";
+import { listen } from "./keyboard.js";
+import { Model } from "./model.js";
+import { Panel } from "./panel.js";
+import { Plots } from "./plots.js";
+import { LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
+import { initialLanguage, named, remember, remembered, setLanguage, t } from "./text.js";
+
+/** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
+const CLOCK_MS = 250;
+
+/** ANNOUNCE_MS is the least time between two announcements to a screen reader. */
+const ANNOUNCE_MS = 2500;
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** lab is what every component gets: the model, the reader's choices, and what can be done. */
+const lab = {
+  model: new Model(),
+  lessons: [],
+  lit: new Set(),
+  ui: {
+    connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
+    tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
+    lesson: null, dialog: null, problem: "", announcement: "",
+    language: initialLanguage(), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
+  },
+  get frame() {
+    return this.model.frame;
+  },
+
+  set(changes) {
+    Object.assign(this.ui, changes);
+    requestDraw();
+  },
+
+  async send(command) {
+    const error = await this.source.send(command);
+    this.set({ problem: error });
+    clearTimeout(this.problemTimer);
+    if (error) this.problemTimer = setTimeout(() => this.set({ problem: "" }), 8000);
+  },
+
+  /** follow shows one key only. The program is asked to keep its events when it samples. */
+  follow(key) {
+    if (key === this.ui.follow) return;
+    this.set({ follow: key, journeysBack: 0 });
+    flow?.clear();
+    if (this.source.live && this.ui.connection === "connected") this.source.send({ do: "follow", key });
+  },
+
+  /** setDelay chooses slow motion; 0 is full speed. A paused program stays paused. */
+  setDelay(delayMs) {
+    this.set({ delayMs });
+    if (this.frame?.mode === "pause") return;
+    this.send({ do: "mode", mode: delayMs > 0 ? "slow" : "run", delayMs });
+  },
+
+  changeSpeed(by) {
+    const position = DELAYS.findLastIndex((delay) => delay <= this.ui.delayMs) + by;
+    this.setDelay(DELAYS[Math.min(Math.max(position, 0), DELAYS.length - 1)]);
+  },
+
+  toggleTheme() {
+    this.showTheme(this.ui.theme === "dark" ? "light" : "dark");
+    remember("theme", this.ui.theme);
+  },
+
+  showTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    this.set({ theme });
+  },
+
+  toggleLanguage() {
+    this.set({ language: this.ui.language === "en" ? "zh" : "en" });
+    setLanguage(this.ui.language);
+    flow?.measure();
+  },
+};
+
+/** The handlers of a source. */
+const on = {
+  connection(connection) {
+    lab.set({ connection });
+  },
+
+  hello(hello) {
+    lab.model.greet(hello);
+    flow?.clear();
+    if (hello.replay && lab.source.live) replay();
+    requestDraw();
+  },
+
+  /** restart forgets all frames: a recording was moved. */
+  restart() {
+    lab.model.reset();
+    flow?.clear();
+  },
+
+  lessons(lessons) {
+    lab.lessons = lessons;
+    requestDraw();
+  },
+
+  /** frame takes a frame; silent is true while a recording is moved over it. */
+  frame(frame, { at = Date.now(), silent = false } = {}) {
+    const before = lab.frame;
+    lab.model.add(frame, at);
+    if (silent) lab.model.takeFresh();
+    if (before?.mode !== frame.mode || before?.delayMs !== frame.delayMs) {
+      if (frame.mode === "slow") lab.ui.delayMs = frame.delayMs;
+      if (frame.mode === "run") lab.ui.delayMs = 0;
+    }
+    announce(frame, before);
+    requestDraw();
+  },
+
+  moved() {
+    requestDraw();
+  },
+};
+
+/** replay fetches the recording that a program shows instead of a live run. */
+async function replay() {
+  lab.source.stop();
+  const answer = await fetch("/lab/recording");
+  lab.source = new RecordedSource(on, parseRecording(await answer.text()));
+  lab.source.start();
+}
+
+let announcedAt = -Infinity;
+
+/** announce reports a change of the reflector's phase to screen readers, not too often. */
+function announce(frame, before) {
+  const phase = frame.reflector?.phase;
+  if (!before || phase === before.reflector?.phase) return;
+  if (performance.now() - announcedAt < ANNOUNCE_MS) return;
+  announcedAt = performance.now();
+  lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
+}
+
+let flow = null;
+let requested = false;
+let drawnAt = 0;
+
+function requestDraw() {
+  if (requested) return;
+  requested = true;
+  requestAnimationFrame(draw);
+}
+
+function draw() {
+  requested = false;
+  drawnAt = performance.now();
+  const { model, ui, source } = lab;
+  const fresh = model.takeFresh();
+  lab.now = source.live ? model.now(Date.now()) : (source.times?.[0] ?? 0) + source.at;
+  if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
+  lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
+  if (fresh.length) lab.lit = new Set(fresh.map(cardOf));
+  else if (lab.age > 400) lab.lit = new Set();
+  render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
+  flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
+  flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
+  flow?.launch(fresh, { follow: ui.follow, delayMs: lab.frame?.mode === "slow" ? lab.frame.delayMs : 0 });
+}
+
+function Page() {
+  const { frame, ui } = lab;
+  return html`
+    <a class="skip" href="#flow">${t("skip")}</a>
+    <${Header} lab=${lab} />
+    <${StateLine} lab=${lab} />
+    <div class="hidden" role="status" aria-live="polite">${ui.announcement}</div>
+    ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
+    <div class=${ui.follow ? "desk has-follow" : "desk"}>
+      <main>
+        <div id="flow" class="flow" tabindex="-1">${frame && html`
+          <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
+          <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />
+          <${HandlersCard} lab=${lab} /><${WorkqueueCard} lab=${lab} />
+          <div class="stack"><${WorkersCard} lab=${lab} /><${ElectionCard} lab=${lab} /></div>
+          <div id="overlay" class="overlay" aria-hidden="true"></div>`}</div>
+        ${!frame && html`<p class="waiting">${t("waiting")}</p>`}
+        ${frame && html`<div class="lower"><${Journey} lab=${lab} /><${Plots} lab=${lab} /></div>`}
+      </main>
+      <${Panel} lab=${lab} />
+    </div>
+    <${Dialogs} lab=${lab} />`;
+}
+
+setLanguage(lab.ui.language);
+lab.showTheme(lab.ui.theme);
+const recording = embeddedRecording();
+lab.source = recording ? new RecordedSource(on, recording) : new LiveSource(on);
+listen(lab);
+dark.addEventListener("change", () => {
+  if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
+});
+lab.source.start();
+setInterval(() => {
+  if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
+}, CLOCK_MS);
+requestDraw();

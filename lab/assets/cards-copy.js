@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The cards from the wire to the local copy: server, reflector, delta queue, store. */
+import { html, cx } from "./html.js";
+import { Card, Empty, More } from "./card.js";
+import { Chip, Chips, duration, number } from "./key.js";
+import { local, named, t } from "./text.js";
+
+const SIGN = { ADDED: "+", MODIFIED: "~", DELETED: "−" };
+
+/** ServerCard shows the server's log, and where in it the reflector is. */
+export function ServerCard({ lab }) {
+  const server = lab.frame.server ?? {};
+  const read = Number(lab.frame.reflector?.rv) || 0;
+  const log = [...(server.log ?? [])].reverse();
+  const summary = server.up === false ? t("server.down") : html`rv <b>${server.rv}</b>`;
+  const cursor = log.findIndex((entry) => Number(entry.rv) <= read);
+  return html`<${Card} lab=${lab} piece="server" title=${t("piece.server.name")} summary=${summary}
+    bad=${server.up === false}>
+    <ol class="rows log" reversed>
+      ${log.map((entry, i) => html`
+        <li key=${entry.rv} class=${cx(Number(entry.rv) > read && "unread", i === cursor && "cursor")}>
+          <span class="rv">${entry.rv}</span>
+          <span class=${"sign " + entry.type} title=${entry.type}>
+            <i aria-hidden="true">${SIGN[entry.type] ?? "·"}</i>${entry.type}</span>
+          ${entry.key && html`<${Chip} id=${entry.key} follow=${lab.ui.follow} first=${i === 0} />`}
+        </li>`)}
+    </ol>
+    ${!log.length && html`<${Empty}>${t("server.empty")}<//>`}
+    <p class="note">${t("server.count", { n: number(server.objects) })}${" "}
+      ${server.fault ? html`<b class="hot">${named("fault", server.fault)}</b> ` : ""}
+      ${Number(server.compacted) > 0
+        ? t("server.compacted", { rv: server.compacted }) : t("server.note")}
+    </p>
+  <//>`;
+}
+
+/** The state machine as it is drawn: the place of each phase, and the edges between them. */
+const PHASES = {
+  starting: [42, 14], "backing off": [156, 14],
+  listing: [42, 57], streaming: [156, 57],
+  opening: [42, 100], watching: [156, 100],
+};
+const EDGES = [
+  ["starting", "listing", "M42 26V43"], ["starting", "streaming", "M78 22L122 44"],
+  ["listing", "opening", "M42 69V86"], ["streaming", "watching", "M156 69V86"],
+  ["streaming", "listing", "M118 57H83"],
+  ["opening", "watching", "M80 96H115"], ["watching", "opening", "M118 104H83"],
+  ["backing off", "starting", "M118 14H83"],
+  ["watching", "backing off", "M193 94Q206 57 194 22"],
+];
+
+/** ReflectorCard shows the state machine, with the phase and the reason of the last transition. */
+export function ReflectorCard({ lab }) {
+  const r = lab.frame.reflector ?? {};
+  const phase = r.phase ?? "idle";
+  const since = r.since ? lab.now - Date.parse(r.since) : null;
+  return html`<${Card} lab=${lab} piece="reflector" title=${t("piece.reflector.name")}
+    summary=${html`rv <b>${r.rv || "–"}</b>`} bad=${phase === "backing off"}>
+    <svg class="machine" viewBox="0 0 206 114" role="img"
+      aria-label=${t("reflector.picture", { phase: named("phase", phase) })}>
+      <defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="6" markerHeight="6"
+        orient="auto"><path d="M0 0L6 3L0 6Z" /></marker></defs>
+      ${EDGES.map(([from, to, d]) => html`<path key=${from + to} d=${d} marker-end="url(#tip)"
+        class=${cx("edge", r.from === from && phase === to && "now")} />`)}
+      ${Object.entries(PHASES).map(([name, [x, y]]) => html`
+        <g key=${name} class=${cx("phase", name === phase && "now", name === "backing off" && "wait")}>
+          <rect x=${x - 37} y=${y - 11} width="74" height="22" rx="11" />
+          <text x=${x} y=${y + 4}>${named("phase", name)}</text>
+        </g>`)}
+    </svg>
+    <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
+      ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
+      ${r.reason && html`: ${local(r.reason)}`}</p>
+    ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
+      ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
+    ${r.error && html`<p class="note hot">${r.error}</p>`}
+  <//>`;
+}
+
+/** QueueCard shows the delta queue: keys with their deltas, or single deltas in order. */
+export function QueueCard({ lab }) {
+  const queue = lab.frame.queue ?? {};
+  const items = queue.items ?? [];
+  const real = queue.kind === "RealFIFO";
+  return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
+    summary=${t(real ? "queue.deltas" : "queue.size", {
+      keys: number(queue.keys), deltas: number(queue.deltas),
+    })}>
+    <ol class="rows">
+      ${items.map((item, i) => html`<li key=${real ? i : item.key}>
+        ${item.key
+          ? html`<${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />`
+          : html`<b>${t("queue.all")}</b>`}
+        <span class="deltas">${(item.deltas ?? []).map((delta, j) => html`
+          <span key=${j} class=${"delta " + delta.type}>${delta.type}<i>@${delta.rv || "?"}</i></span>`)}
+        </span>
+      </li>`)}
+      <${More} shown=${items.length} total=${real ? queue.deltas : queue.keys} />
+    </ol>
+    ${!items.length && html`<${Empty}>${t("queue.empty")}<//>`}
+    <p class="note">${t(real ? "queue.noteReal" : "queue.note")}</p>
+  <//>`;
+}
+
+const INDEXES = ["namespace", "label:team", "label:app"];
+
+/** StoreCard shows the objects and one index, which the reader chooses. */
+export function StoreCard({ lab }) {
+  const store = lab.frame.store ?? {};
+  const items = store.items ?? [];
+  const behind = Number(lab.frame.server?.rv) - Number(store.rv);
+  return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
+    summary=${html`${t("objects", { n: number(store.objects) })}
+      ${behind > 0 && html` <span class="hot" title=${t("store.behind")}>−${number(behind)}</span>`}`}>
+    <ul class="rows tiles">
+      ${items.map((item, i) => html`<li key=${item.key}>
+        <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />
+        <span class="rv">@${item.rv}</span>
+      </li>`)}
+      <${More} shown=${items.length} total=${store.objects} />
+    </ul>
+    ${!items.length && html`<${Empty}>${t("store.empty")}<//>`}
+    <${IndexRows} lab=${lab} index=${store.index} />
+  <//>`;
+}
+
+function IndexRows({ lab, index }) {
+  const values = index?.values ?? [];
+  const choose = (event) => lab.send({ do: "index", name: event.target.value });
+  const names = INDEXES.includes(index?.name) || !index?.name ? INDEXES : [index.name, ...INDEXES];
+  return html`<div class="index">
+    <label>${t("store.index")} ${lab.source.live && lab.model.hello?.writable
+      ? html`<select onChange=${choose} value=${index?.name}>
+          ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select>`
+      : html`<b>${index?.name ?? "–"}</b>`}</label>
+    <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
+      <dt>${entry.value || "–"}</dt>
+      <dd><${Chips} keys=${entry.keys?.slice(0, 2)} total=${entry.n} short
+        follow=${lab.ui.follow} /></dd>
+    </div>`)}</dl>
+  </div>`;
+}

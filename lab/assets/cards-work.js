@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The cards from the local copy to the work: handlers, workqueue, workers, election. */
+import { html, cx } from "./html.js";
+import { Card, Empty, More } from "./card.js";
+import { Chip, Chips, colourOf, duration, number, shortName } from "./key.js";
+import { named, t } from "./text.js";
+
+/** LOG_CELLS is how many changes of the change log are drawn. */
+const LOG_CELLS = 16;
+const LETTER = { OnAdd: "+", OnUpdate: "~", OnDelete: "−" };
+
+/** HandlersCard shows the end of the change log, with each handler's cursor below it. */
+export function HandlersCard({ lab }) {
+  const handlers = lab.frame.handlers ?? [];
+  const log = (lab.frame.log?.items ?? []).slice(-LOG_CELLS);
+  const blank = Math.max(0, LOG_CELLS - log.length);
+  const { follow } = lab.ui;
+  return html`<${Card} lab=${lab} piece="handlers" title=${t("piece.handlers.name")}
+    summary=${t("handlers.count", { n: handlers.length })}
+    bad=${handlers.some((handler) => handler.delayMs > 0)}>
+    <div class="changelog" aria-label=${t("handlers.log")} role="list">
+      ${Array.from({ length: blank }, (_, i) => html`
+        <span key=${"blank" + i} class="cell blank" role="presentation"></span>`)}
+      ${log.map(({ what, key = "", rv = "" }, i) => html`
+        <span key=${i} role="listitem" data-key=${key} title=${`${what} ${key} @${rv}`}
+          class=${cx("cell", colourOf(key), follow && follow !== key && "off")}>
+          ${LETTER[what] ?? "·"}</span>`)}
+    </div>
+    <ul class="cursors">
+      ${handlers.map((handler) => html`<${Cursor} key=${handler.name} lab=${lab} handler=${handler} />`)}
+    </ul>
+    <p class="note">${t("handlers.note")}</p>
+  <//>`;
+}
+
+/** Cursor marks how far a handler has read: the cells to its right are its backlog. */
+function Cursor({ lab, handler }) {
+  const pending = handler.pending ?? 0;
+  const place = Math.max(0, LOG_CELLS - pending);
+  const left = (place / LOG_CELLS) * 100 + "%";
+  return html`<li class=${cx(pending > 0 && "behind", handler.delayMs > 0 && "slow")}>
+    <span class="rail"><span class="backlog" style=${{ left, right: "0" }}></span>
+      <span class="caret" style=${{ left }} aria-hidden="true"></span></span>
+    <span class="name">${handler.name}</span>
+    <span class="state">
+      ${pending ? t("handlers.pending", { n: number(pending) }) : t("handlers.current")}
+      ${pending > 0 && handler.oldestMs > 0 && html` ·${" "}
+        <span title=${t("handlers.oldestHelp")}>${duration(handler.oldestMs)}</span>`}
+      ${handler.delayMs > 0 && html` · ${t("handlers.slow", { delay: duration(handler.delayMs) })}`}
+      ${handler.panics > 0 && html` ·${" "}
+        <b class="hot">${t("handlers.panics", { n: number(handler.panics) })}</b>`}</span>
+  </li>`;
+}
+
+/** WorkqueueCard shows the sets of the workqueue, and the heap of delayed keys. */
+export function WorkqueueCard({ lab }) {
+  const q = lab.frame.workqueue ?? {};
+  const processing = new Set(q.processing ?? []);
+  const again = (q.dirty ?? []).filter((key) => processing.has(key));
+  const follow = lab.ui.follow;
+  const column = (name, keys, total) => html`<div class=${"set set-" + name}>
+    <h3>${t(`workqueue.${name}`)} <small>${number(total ?? keys?.length)}</small></h3>
+    <${Chips} keys=${keys} total=${total} follow=${follow} />
+  </div>`;
+  return html`<${Card} lab=${lab} piece="workqueue" title=${t("piece.workqueue.name")}
+    summary=${t("workqueue.limited", { n: number(q.limited) })}>
+    <div class="sets">
+      ${column("queue", q.queue, q.queued)}
+      ${column("dirty", q.dirty, Math.max(q.dirty?.length ?? 0, (q.queued ?? 0) + again.length))}
+      ${column("processing", q.processing)}
+      <div class="set set-delayed">
+        <h3>${t("workqueue.delayed")} <small>${number(q.delayedTotal)}</small></h3>
+        <${Delayed} lab=${lab} items=${q.delayed ?? []} total=${q.delayedTotal} />
+        <${DeadLetters} lab=${lab} />
+      </div>
+    </div>
+    <p class="note">${again.length
+      ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t("workqueue.again")}`
+      : t("workqueue.note")}</p>
+  <//>`;
+}
+
+/** Delayed lists the heap in the order of the due times; a bar shrinks until a key is due. */
+function Delayed({ lab, items, total }) {
+  if (!items.length) return html`<span class="none">–</span>`;
+  return html`<ol class="rows heap">
+    ${items.map((item, i) => {
+      const left = Math.max(0, item.dueMs - lab.age);
+      const whole = Math.max(item.failures > 0 ? (item.nextMs ?? 0) / 2 : item.dueMs, left, 1);
+      return html`<li key=${item.key}>
+        <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />
+        <span class="rv">${duration(left)}</span>
+        <span class="due"><i style=${{ width: Math.min(100, (left / whole) * 100) + "%" }}></i></span>
+        ${item.failures > 0 && html`<span class="dim" title=${t("workqueue.failuresHelp")}>
+          ${t("workqueue.failures", { n: item.failures, next: duration(item.nextMs) })}</span>`}
+      </li>`;
+    })}
+    <${More} shown=${items.length} total=${total} />
+  </ol>`;
+}
+
+/** DeadLetters lists the newest keys that the controller has given up. */
+function DeadLetters({ lab }) {
+  const { deadLetters, deadLettersTotal } = lab.frame.workers ?? {};
+  if (!deadLetters?.length) return null;
+  const shown = deadLetters.slice(0, 5);
+  return html`<div class="dead">
+    <h3>${t("workers.dead")} <small>${number(deadLettersTotal)}</small></h3>
+    <ul class="rows">${shown.map((letter, i) => html`<li key=${letter.key}>
+      <${Chip} id=${letter.key} follow=${lab.ui.follow} first=${i === 0} />
+      <span class="dim" title=${letter.error}>
+        ${letter.reason} · ${t("workers.attempts", { n: letter.attempts })}</span></li>`)}
+      <${More} shown=${shown.length} total=${deadLettersTotal} />
+    </ul></div>`;
+}
+
+/** WorkersCard shows each worker with its key. */
+export function WorkersCard({ lab }) {
+  const workers = lab.frame.workers ?? {};
+  const running = workers.running ?? [];
+  const idle = Math.max(0, (workers.count ?? 0) - running.length);
+  const outcomes = Object.entries(workers.outcomes ?? {})
+    .map(([name, n]) => `${named("outcome", name)} ${number(n)}`);
+  return html`<${Card} lab=${lab} piece="workers" title=${t("piece.workers.name")}
+    summary=${outcomes.join(" · ") || number(workers.count)}
+    bad=${Boolean(workers.fault && workers.fault !== "none")}>
+    <ul class="rows">
+      ${running.map((worker, i) => html`<li key=${worker.key}>
+        <span class="spin" aria-hidden="true"></span>
+        <${Chip} id=${worker.key} follow=${lab.ui.follow} first=${i === 0} />
+        <span class="rv">${duration(worker.ms + lab.age)}</span></li>`)}
+      ${idle > 0 && html`<li key="idle" class="dim"><span class="spin idle" aria-hidden="true"></span>
+        ${t("workers.idle", { n: idle })}</li>`}
+    </ul>
+  <//>`;
+}
+
+/** ElectionCard shows the candidates, the lease and the fencing token. */
+export function ElectionCard({ lab }) {
+  const e = lab.frame.election ?? {};
+  if (!e.on) {
+    return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
+      summary=${t("election.off")}>
+      <${Empty}>${t("election.offNote")}<//><//>`;
+  }
+  const left = Math.max(0, (e.leftMs ?? 0) - lab.age);
+  const whole = Math.max(e.durationMs ?? 15_000, left);
+  return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
+    summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
+    <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
+      <span>${t("election.left", { left: duration(left) })}</span></div>
+    <ul class="rows candidates">
+      ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
+        <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
+        <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
+          name === e.leader && e.paused && t("election.paused"),
+          name === e.identity && t("election.us")].filter(Boolean).join(" · ")}</span></li>`)}
+    </ul>
+  <//>`;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * The flow between the cards: rails that connect them, and tokens that travel along the rails.
+ *
+ * The rails are an SVG; the tokens are elements above it, moved by the Web Animations API, so that
+ * a frame of the animation runs no code of the page.
+ *
+ *	F1  at most MAX_TOKENS tokens exist; a hop beyond that is counted by its rail's crowd
+ *	F2  a rail has at most one crowd at a time: a token with a number instead of a key
+ *	F3  a key's tokens travel one after another, in the order of its hops
+ */
+import { colourOf, shortName } from "./key.js";
+import { t } from "./text.js";
+
+const MAX_TOKENS = 40;
+/** MAX_ON_RAIL tokens of one frame are readable on one rail; more of them are a crowd. */
+const MAX_ON_RAIL = 5;
+const TRAVEL_MS = 520;
+const MAX_LAG_MS = 2600;
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The rails: where they begin and end. */
+const RAILS = {
+  wire: ["server", "reflector"],
+  deltas: ["reflector", "queue"],
+  pop: ["queue", "store"],
+  notify: ["store", "handlers"],
+  keys: ["handlers", "workqueue"],
+  get: ["workqueue", "workers"],
+  write: ["workers", "server"],
+};
+
+/** railOf returns the rail on which a hop arrives, or undefined: not every event is a movement. */
+function railOf(hop) {
+  switch (hop.hop) {
+    case "server":
+      if (/^(POST|PUT|PATCH|DELETE)$/.test(hop.what)) return "write";
+      return /^(ADDED|MODIFIED|DELETED|LIST)$/.test(hop.what) ? "wire" : undefined;
+    case "deltafifo":
+      return hop.what === "Pop" ? undefined : "deltas";
+    case "store":
+      return "pop";
+    case "handler":
+      return "notify";
+    case "workqueue":
+      if (hop.what === "Get") return "get";
+      return hop.what === "Add" ? "keys" : undefined;
+  }
+}
+
+/** cardOf returns the piece of a hop's card. */
+export function cardOf(hop) {
+  const pieces = { deltafifo: "queue", handler: "handlers", worker: "workers" };
+  return pieces[hop.hop] ?? hop.hop;
+}
+
+export class Flow {
+  /** container holds the cards; overlay covers it and belongs to the Flow. */
+  constructor(container, overlay) {
+    this.container = container;
+    this.svg = document.createElementNS(SVG, "svg");
+    this.svg.setAttribute("class", "rails");
+    this.layer = document.createElement("div");
+    this.layer.className = "tokens";
+    overlay.append(this.svg, this.layer);
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+    this.paths = {};
+    this.crowds = {};
+    this.flying = 0;
+    this.busyUntil = new Map();
+    new ResizeObserver(() => this.measure()).observe(container);
+    this.measure();
+  }
+
+  /** measure draws the rails anew: a card has moved, or the language has changed. */
+  measure() {
+    const origin = this.container.getBoundingClientRect();
+    const box = (piece) => {
+      const r = this.container.querySelector(`[data-piece="${piece}"]`)?.getBoundingClientRect();
+      return r && {
+        left: r.left - origin.left, right: r.right - origin.left,
+        top: r.top - origin.top, bottom: r.bottom - origin.top,
+      };
+    };
+    this.svg.replaceChildren();
+    for (const [name, [from, to]] of Object.entries(RAILS)) {
+      const a = box(from);
+      const b = box(to);
+      this.paths[name] = a && b && route(a, b);
+      if (this.paths[name]) this.drawRail(name, this.paths[name]);
+    }
+  }
+
+  drawRail(name, [[x1, y1], [x2, y2]]) {
+    const length = Math.hypot(x2 - x1, y2 - y1);
+    const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
+    const tip = 6;
+    const line = document.createElementNS(SVG, "path");
+    line.setAttribute("class", "rail-" + name);
+    line.setAttribute("d", `M${x1} ${y1}L${x2 - ux * tip} ${y2 - uy * tip}`);
+    const head = document.createElementNS(SVG, "path");
+    head.setAttribute("class", "head");
+    head.setAttribute("d", `M${x2} ${y2}l${-ux * 8 - uy * 4} ${-uy * 8 + ux * 4}l${uy * 8} ${-ux * 8}Z`);
+    const label = document.createElementNS(SVG, "text");
+    label.textContent = t("rail." + name);
+    const across = Math.abs(uy) > Math.abs(ux);
+    label.setAttribute("x", (x1 + x2) / 2 + (across ? 9 : 0));
+    label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -7));
+    label.setAttribute("class", across ? "beside" : "above");
+    this.svg.append(line, head, label);
+  }
+
+  /** launch sends a token for each hop, or counts it where there are too many. */
+  launch(hops, { follow, delayMs }) {
+    if (this.still.matches || document.hidden) return;
+    const now = performance.now();
+    const travel = Math.min(TRAVEL_MS + (delayMs ?? 0) / 3, 1400);
+    const moves = hops
+      .filter((hop) => !follow || hop.key === follow)
+      .map((hop) => ({ hop, rail: railOf(hop) }))
+      .filter(({ rail }) => this.paths[rail]);
+    const onRail = {};
+    for (const { rail } of moves) onRail[rail] = (onRail[rail] ?? 0) + 1;
+    for (const { hop, rail } of moves) {
+      const path = this.paths[rail];
+      const start = Math.max(now, this.busyUntil.get(hop.key) ?? 0);
+      const crowded = onRail[rail] > MAX_ON_RAIL || this.flying >= MAX_TOKENS;
+      if (!hop.key || crowded || start - now > MAX_LAG_MS) {
+        this.join(rail, path, hop);
+        continue;
+      }
+      this.busyUntil.set(hop.key, start + travel * 0.8);
+      this.fly(path, this.token(hop), start - now, travel);
+    }
+    if (this.busyUntil.size > 500) this.busyUntil.clear();
+  }
+
+  token(hop) {
+    const element = document.createElement("span");
+    element.className = "token " + colourOf(hop.key);
+    element.textContent = shortName(hop.key);
+    return element;
+  }
+
+  /** join adds a hop to the crowd that waits for its rail, and sends the crowd if the rail is free. */
+  join(rail, path, hop) {
+    const crowd = (this.crowds[rail] ??= { waiting: 0, flying: false });
+    crowd.waiting += hop.key ? 1 : Number.parseInt(hop.detail, 10) || 1;
+    if (crowd.flying) return;
+    crowd.flying = true;
+    const element = document.createElement("span");
+    element.className = "token crowd";
+    element.textContent = "×" + crowd.waiting;
+    crowd.waiting = 0;
+    this.fly(path, element, 0, TRAVEL_MS, () => (crowd.flying = false));
+  }
+
+  fly([[x1, y1], [x2, y2]], element, delay, duration, then) {
+    this.flying++;
+    this.layer.append(element);
+    const place = (x, y) => `translate(${x}px, ${y}px) translate(-50%, -50%)`;
+    const animation = element.animate(
+      [
+        { transform: place(x1, y1), opacity: 0 },
+        { transform: place(x1, y1), opacity: 1, offset: 0.12 },
+        { transform: place(x2, y2), opacity: 1, offset: 0.85 },
+        { transform: place(x2, y2), opacity: 0 },
+      ],
+      { delay, duration, easing: "ease-in-out", fill: "both" },
+    );
+    animation.onfinish = animation.oncancel = () => {
+      this.flying--;
+      element.remove();
+      then?.();
+    };
+  }
+
+  /** hold shows the hops that a paused program keeps back, as tokens that rest on their rails. */
+  hold(held) {
+    const signature = held.map((hop) => hop.hop + hop.what + hop.key).join();
+    if (signature === this.heldSignature) return;
+    this.heldSignature = signature;
+    for (const element of this.layer.querySelectorAll(".held")) element.remove();
+    const onRail = {};
+    for (const hop of held) {
+      const rail = railOf(hop);
+      if (!hop.key || !this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
+      const [[x1, y1], [x2, y2]] = this.paths[rail];
+      const row = (onRail[rail] = (onRail[rail] ?? 0) + 1) - 1;
+      const element = this.token(hop);
+      element.classList.add("held");
+      element.style.transform =
+        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * 23}px) translate(-50%, -50%)`;
+      this.layer.append(element);
+    }
+  }
+
+  /** clear removes all tokens: the recording was moved, or another key is followed. */
+  clear() {
+    for (const animation of this.layer.getAnimations({ subtree: true })) animation.cancel();
+    this.busyUntil.clear();
+  }
+}
+
+/** route returns the two ends of the straight rail between two boxes, or null if they overlap. */
+function route(a, b) {
+  const middle = (lo1, hi1, lo2, hi2) => (Math.max(lo1, lo2) + Math.min(hi1, hi2)) / 2;
+  const y = Math.min(middle(a.top, a.bottom, b.top, b.bottom), Math.max(a.top, b.top) + 78);
+  const x = middle(a.left, a.right, b.left, b.right);
+  const gap = 3;
+  const ends = (x1, y1, x2, y2) => [[x1, y1], [x2, y2]];
+  if (a.right <= b.left) return rowOf(a, b) ? ends(a.right + gap, y, b.left - gap, y) : null;
+  if (b.right <= a.left) return rowOf(a, b) ? ends(a.left - gap, y, b.right + gap, y) : null;
+  if (a.bottom <= b.top) return b.top - a.bottom < 160 ? ends(x, a.bottom + gap, x, b.top - gap) : null;
+  if (b.bottom <= a.top) return a.top - b.bottom < 160 ? ends(x, a.top - gap, x, b.bottom + gap) : null;
+  return null;
+}
+
+/** rowOf reports whether two boxes are beside each other. */
+const rowOf = (a, b) => a.top < b.bottom && b.top < a.bottom;

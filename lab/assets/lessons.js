@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * Lessons: a list, and the lesson that is being played.
+ *
+ * A step without a question is played when the reader arrives at it. A step with a question is
+ * played when the reader has answered, so that the pipeline shows whether the guess was right.
+ */
+import { html, cx } from "./html.js";
+import { Link, Path } from "./panel.js";
+import { Prose, local, named, remember, remembered, t } from "./text.js";
+
+export function Lessons({ lab }) {
+  const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
+  return lesson ? html`<${Lesson} lab=${lab} lesson=${lesson} />` : html`<${List} lab=${lab} />`;
+}
+
+/** finished returns the ids of the lessons that the reader has completed in this browser. */
+const finished = () => (remembered("lessons") || "").split(" ").filter(Boolean);
+
+function List({ lab }) {
+  const done = finished();
+  return html`<article class="lessons">
+    <h2>${t("lessons.title")}</h2>
+    <p class="dim">${lab.lessons.length ? t("lessons.intro") : t("lessons.none")}</p>
+    <ol>${lab.lessons.map((lesson) => html`<li key=${lesson.id}>
+      <button type="button" onClick=${() => begin(lab, lesson)}>
+        <span>${local(lesson.title)}</span>
+        <small>${done.includes(lesson.id)
+          ? t("lessons.done") : t("lessons.steps", { n: lesson.steps.length })}</small>
+      </button></li>`)}</ol>
+  </article>`;
+}
+
+/** begin opens a lesson at its first step. */
+function begin(lab, lesson) {
+  lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null }, tab: "lessons" });
+  play(lab, lesson);
+}
+
+/** goTo shows another step. A step that was played before is only shown. */
+function goTo(lab, lesson, step) {
+  const now = lab.ui.lesson;
+  lab.set({ lesson: { ...now, step, choice: step <= now.played ? -1 : null } });
+  play(lab, lesson);
+  if (step === lesson.steps.length - 1) {
+    remember("lessons", [...new Set([...finished(), lesson.id])].join(" "));
+  }
+}
+
+/** play makes the program play the present step, unless its question is still open. */
+function play(lab, lesson) {
+  const { step, played, choice } = lab.ui.lesson;
+  if (step <= played || (lesson.steps[step].question && choice == null)) return;
+  lab.set({ lesson: { ...lab.ui.lesson, played: step } });
+  lab.send({ do: "lesson", id: lesson.id, step });
+}
+
+function answer(lab, lesson, choice) {
+  lab.set({ lesson: { ...lab.ui.lesson, choice } });
+  play(lab, lesson);
+}
+
+function Lesson({ lab, lesson }) {
+  const { step, choice } = lab.ui.lesson;
+  const now = lesson.steps[step];
+  const open = now.question && choice == null;
+  const place = {
+    n: lab.lessons.indexOf(lesson) + 1, of: lab.lessons.length,
+    step: step + 1, steps: lesson.steps.length,
+  };
+  const prose = (text) => html`<p class="text"><${Prose} text=${text} follow=${lab.ui.follow} /></p>`;
+  return html`<article class="lesson">
+    <p class="dim">${t("lessons.place", place)}</p>
+    <h2>${local(lesson.title)}</h2>
+    <div class="progress" aria-hidden="true">
+      ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
+    <div aria-live="polite">${prose(now.text)}</div>
+    ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
+      choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
+    ${!open && now.after && prose(now.after)}
+    <${Progress} lab=${lab} lesson=${lesson} />
+    <${Steps} lab=${lab} lesson=${lesson} open=${open} />
+    <${Links} lab=${lab} links=${lesson.links ?? []} />
+    ${step > 0 && html`<button type="button" class="btn quiet"
+      onClick=${() => lab.set({ lesson: null })}>${t("lessons.all")}</button>`}
+  </article>`;
+}
+
+/** Progress reports that the program plays the step, or why it could not. */
+function Progress({ lab, lesson }) {
+  const state = lab.frame?.lesson;
+  if (state?.id !== lesson.id || state.step !== lab.ui.lesson.step) return null;
+  if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
+  if (state.state !== "running") return null;
+  return html`<p class="dim running">
+    <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
+}
+
+/** Steps has the buttons that lead to the step before and after. */
+function Steps({ lab, lesson, open }) {
+  const { step } = lab.ui.lesson;
+  const leave = () => lab.set({ lesson: null });
+  const last = step === lesson.steps.length - 1;
+  return html`<div class="steps">
+    <button type="button" class="btn"
+      onClick=${step === 0 ? leave : () => goTo(lab, lesson, step - 1)}>
+      ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
+    <button type="button" class="btn primary" disabled=${open}
+      onClick=${last ? leave : () => goTo(lab, lesson, step + 1)}>
+      ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
+  </div>`;
+}
+
+function Links({ lab, links }) {
+  if (!links.length) return null;
+  return html`<h3>${t("readOn")}</h3>
+    <ul class="links">${links.map((link, i) => html`<li key=${i}>
+      ${named("link", link.kind)}${" "}
+      ${link.href
+        ? html`<${Link} href=${link.href} text=${local(link.text)} />`
+        : html`<${Path} lab=${lab} path=${link.path ?? ""} text=${local(link.text) || link.path} />`}
+    </li>`)}</ul>`;
+}
+
+/**
+ * Question asks before the answer is shown. choice is the index of the chosen option, -1 if the
+ * answer was shown without one, or null while the question is open.
+ */
+function Question({ question, choice, choose }) {
+  const open = choice == null;
+  return html`<fieldset class="question">
+    <legend><${Prose} text=${question.ask} /></legend>
+    ${question.options.map((option, i) => {
+      const right = !open && option.right;
+      const wrong = choice === i && !option.right;
+      return html`<button key=${i} type="button" disabled=${!open} aria-pressed=${choice === i}
+        class=${cx("option", right && "right", wrong && "wrong")} onClick=${() => choose(i)}>
+        <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
+        <span><${Prose} text=${option.text} /></span></button>`;
+    })}
+    ${open
+      ? html`<button type="button" class="btn quiet" onClick=${() => choose(-1)}>
+          ${t("lessons.show")}</button>`
+      : html`<p role="status"><${Prose} text=${question.answer} /></p>`}
+  </fieldset>`;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * The model: what the page knows about the program.
+ *
+ *   M1  frame is the newest frame; a frame is complete, so an old one is never merged into it
+ *   M2  hops holds the newest hops in ascending order of n, at most HOPS of them
+ *   M3  a hop is in fresh until the page has drawn it once
+ *   M4  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
+ */
+const HOPS = 2000;
+const SAMPLE_MS = 250;
+const EXAMPLE_MS = 2000;
+const EXAMPLES = 10;
+export const WINDOW_S = 60;
+
+/** The hops that have a latency, in the order in which a change passes them. */
+export const TIMED_HOPS = ["deltafifo", "store", "handler", "workqueue", "worker"];
+
+export class Model {
+  constructor() {
+    this.hello = null;
+    this.reset();
+  }
+
+  /** reset forgets all frames: a program has started, or a recording was moved. */
+  reset() {
+    this.frame = null;
+    this.hops = [];
+    this.fresh = [];
+    this.samples = [];
+    this.samplesVersion = 0;
+    this.leftOut = 0;
+    this.example = null;
+    this.clockSkew = 0;
+  }
+
+  /** greet starts a connection. Another start of the program has other numbers and other hops. */
+  greet(hello) {
+    if (!hello.started || hello.started !== this.hello?.started) this.reset();
+    this.hello = hello;
+  }
+
+  /** add takes the next frame. now is the reader's clock in milliseconds. */
+  add(frame, now) {
+    const last = this.hops.at(-1)?.n ?? -1;
+    const hops = (frame.hops ?? []).filter((hop) => hop.n > last);
+    for (const hop of hops) {
+      hop.at = timeOf(hop.t);
+      if (hop.key?.startsWith("/")) hop.key = keyOfPath(hop.key);
+    }
+    this.frame = frame;
+    this.frameAt = Date.parse(frame.t);
+    this.clockSkew = this.frameAt - now;
+    this.hops = this.hops.concat(hops).slice(-HOPS);
+    this.fresh = this.fresh.concat(hops).slice(-HOPS);
+    this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
+    this.sample(frame);
+  }
+
+  /** takeFresh returns the hops that were not drawn yet. */
+  takeFresh() {
+    const fresh = this.fresh;
+    this.fresh = [];
+    return fresh;
+  }
+
+  /**
+   * exampleJourney is the key and the journeys that are shown while no key is followed: a complete
+   * journey, if possible. The key changes at most every EXAMPLE_MS, so that it can be read, and its
+   * journey is kept even if its hops have left the ring.
+   */
+  exampleJourney(now) {
+    if (!this.example || now - this.example.at >= EXAMPLE_MS) {
+      const done = this.hops.filter((hop) => hop.what === "reconciled").slice(-EXAMPLES).reverse();
+      const complete = done.find(({ key }) => journeysOf(this.hops, key).at(-1).hops[0].hop === "server");
+      const key = (complete ?? done[0] ?? this.hops.findLast((hop) => hop.key))?.key;
+      if (key && key !== this.example?.key) this.example = { key, at: now, journeys: [] };
+    }
+    if (!this.example) return { journeys: [] };
+    const journeys = journeysOf(this.hops, this.example.key);
+    if (journeys.at(-1)?.hops.length > 1) this.example.journeys = journeys;
+    return this.example;
+  }
+
+  /** now is the program's clock, estimated from its last frame. */
+  now(readerNow) {
+    return readerNow + this.clockSkew;
+  }
+
+  sample(frame) {
+    const at = this.frameAt / 1000;
+    const last = this.samples.at(-1);
+    if (last && at - last.at < SAMPLE_MS / 1000) return;
+    this.samples.push({ at, ...frame.plot });
+    while (this.samples[0].at < at - WINDOW_S) this.samples.shift();
+    this.samplesVersion++;
+  }
+
+  /** series returns columns of the samples as uPlot wants them: times first. */
+  series(...columns) {
+    const data = [this.samples.map((s) => s.at)];
+    for (const column of columns) data.push(this.samples.map((s) => column(s) ?? null));
+    return data;
+  }
+}
+
+/** timeOf reads an RFC 3339 time in milliseconds, with the fractions that Date.parse drops. */
+function timeOf(text) {
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
+}
+
+/** keyOfPath is the key of the object that a request to the server names, or "". */
+function keyOfPath(path) {
+  const [, namespace, name] = /\/namespaces\/([^/]+)\/[^/]+\/([^/]+)/.exec(path) ?? [];
+  return name ? `${namespace}/${name}` : "";
+}
+
+/** CHANGES are the watch events that begin a journey. */
+const CHANGES = new Set(["ADDED", "MODIFIED", "DELETED"]);
+
+/**
+ * journeysOf splits the hops of a key into journeys, oldest first. A journey begins with a watch
+ * event, or with a second Pop, because a relist or a resync has no event per key. A hop with a
+ * resourceVersion joins the newest journey that has it, any other hop joins the newest. Two changes
+ * that one reconcile handles are two journeys, and the later one ends there.
+ */
+export function journeysOf(hops, key) {
+  const journeys = [];
+  for (const hop of hops) {
+    if (hop.key !== key) continue;
+    const same = hop.rv && journeys.findLast((journey) => journey.rv === hop.rv);
+    const journey = same || journeys.at(-1);
+    const begins = (hop.hop === "server" && CHANGES.has(hop.what)) || (hop.what === "Pop" && journey?.popped);
+    if (!journey || begins) journeys.push({ rv: hop.rv, hops: [hop], popped: hop.what === "Pop" });
+    else {
+      journey.hops.push(hop);
+      journey.popped ||= hop.what === "Pop";
+    }
+  }
+  return journeys;
+}
+
+/** The hops that end the stay of a change in a lane. */
+const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
+
+/**
+ * lanesOf arranges a journey as a swimlane: per hop the spans between arrival and departure, and
+ * the moments of all its events, in milliseconds since the journey began.
+ */
+export function lanesOf(journey, order) {
+  const start = journey.hops[0].at;
+  const end = journey.hops.at(-1).at;
+  return order.map((name) => {
+    const moments = journey.hops
+      .filter((hop) => hop.hop === name)
+      .map((hop) => ({ ...hop, ms: hop.at - start }));
+    const spans = [];
+    let entered = null;
+    for (const moment of moments) {
+      if (moment.what === LEAVES[name]) {
+        if (entered != null) spans.push([entered, moment.ms]);
+        entered = null;
+      } else if (LEAVES[name] && moment.what !== "Done" && moment.what !== "Forget") {
+        entered ??= moment.ms;
+      }
+    }
+    if (entered != null) spans.push([entered, end - start]);
+    return { name, moments, spans };
+  });
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/**
+ * Sources of frames. The page does not know whether a program or a recording sends them: both
+ * sources call on.hello, on.frame and on.connection, and have send.
+ */
+
+/** LiveSource follows a running program through an EventSource, which reconnects by itself. */
+export class LiveSource {
+  constructor(on) {
+    this.on = on;
+    this.live = true;
+    this.lessons = [];
+  }
+
+  start() {
+    const stream = (this.stream = new EventSource("/lab/events"));
+    stream.addEventListener("open", () => this.on.connection("connected"));
+    stream.addEventListener("error", () => {
+      this.on.connection("disconnected");
+      // A browser gives up for good after an answer that is not a stream; start again then.
+      if (stream.readyState === EventSource.CLOSED) setTimeout(() => this.start(), 2000);
+    });
+    stream.addEventListener("hello", (event) => this.greet(JSON.parse(event.data)));
+    stream.addEventListener("frame", (event) => this.on.frame(JSON.parse(event.data)));
+  }
+
+  stop() {
+    this.stream.close();
+  }
+
+  async greet(hello) {
+    this.token = hello.token;
+    this.on.hello(hello);
+    if (hello.lessons?.length || hello.lessons === true) {
+      const answer = await fetch("/lab/lessons");
+      if (answer.ok) this.on.lessons((await answer.json()).lessons ?? []);
+    }
+  }
+
+  /** send posts a command and returns the error's text, or "". */
+  async send(command) {
+    try {
+      const answer = await fetch("/lab/command", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Lab-Token": this.token ?? "" },
+        body: JSON.stringify(command),
+      });
+      if (answer.ok) return "";
+      const body = await answer.json().catch(() => ({}));
+      return body.error || `${answer.status} ${answer.statusText}`;
+    } catch (error) {
+      return String(error.message || error);
+    }
+  }
+}
+
+/** RecordedSource plays frames of a recording at the reader's pace. */
+export class RecordedSource {
+  constructor(on, recording) {
+    this.on = on;
+    this.live = false;
+    this.frames = recording.frames;
+    this.hello = { ...recording.hello, writable: false };
+    this.times = this.frames.map((frame) => Date.parse(frame.t));
+    this.length = this.frames.length ? this.times.at(-1) - this.times[0] : 0;
+    this.speed = 1;
+    this.index = -1;
+    this.at = 0;
+  }
+
+  start() {
+    this.on.hello(this.hello);
+    this.on.connection("recorded");
+    this.play();
+  }
+
+  get playing() {
+    return this.timer != null;
+  }
+
+  /** play continues from the present position, or from the start at the end. */
+  play() {
+    if (this.at >= this.length) this.seek(0);
+    this.pause();
+    let last = performance.now();
+    this.timer = setInterval(() => {
+      const now = performance.now();
+      this.moveTo(this.at + (now - last) * this.speed);
+      last = now;
+      if (this.at >= this.length) this.pause();
+    }, 100);
+    this.on.moved();
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.on.moved();
+  }
+
+  /** step shows the next frame, or the one before. */
+  step(by) {
+    this.pause();
+    const index = Math.min(Math.max(this.index + by, 0), this.frames.length - 1);
+    if (by > 0) this.moveTo(this.times[index] - this.times[0]);
+    else this.seek(this.times[index] - this.times[0]);
+  }
+
+  /** seek moves to a time in milliseconds and rebuilds what the page shows from the frames before. */
+  seek(at) {
+    this.on.restart();
+    const from = this.times.findIndex((time) => time - this.times[0] >= at - 60_000);
+    this.index = Math.max(from, 0) - 1;
+    this.moveTo(at, true);
+  }
+
+  moveTo(at, silent) {
+    this.at = Math.min(Math.max(at, 0), this.length);
+    const until = this.times[0] + this.at;
+    while (this.index + 1 < this.frames.length && this.times[this.index + 1] <= until) {
+      this.index++;
+      this.on.frame(this.frames[this.index], { at: this.times[this.index], silent });
+    }
+    this.on.moved();
+  }
+
+  async send() {
+    return "";
+  }
+}
+
+/** embeddedRecording returns the recording that a self-contained page carries, or null. */
+export function embeddedRecording() {
+  const element = document.getElementById("recording");
+  return element ? JSON.parse(element.textContent) : null;
+}
+
+/** parseLine reads one line; the last one may be cut off if the program was killed. */
+function parseLine(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return {};
+  }
+}
+
+/** parseRecording reads JSON lines: one {"hello":…}, then one {"frame":…} per line. */
+export function parseRecording(text) {
+  const recording = { hello: {}, frames: [] };
+  for (const line of text.split("\n")) {
+    if (!line.trim()) continue;
+    const entry = parseLine(line);
+    if (entry.hello) recording.hello = entry.hello;
+    if (entry.frame) recording.frames.push(entry.frame);
+  }
+  return recording;
+}

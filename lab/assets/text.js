@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The page's texts in the reader's language. */
+import { html } from "./html.js";
+import { Chip } from "./key.js";
+import en from "./messages.en.js";
+import zh from "./messages.zh.js";
+
+const messages = { en, zh };
+let language = "en";
+
+/** initialLanguage is the remembered choice, or the browser's language if the page has it. */
+export function initialLanguage() {
+  const choice = remembered("language") || (navigator.language || "en").slice(0, 2);
+  return messages[choice] ? choice : "en";
+}
+
+/** setLanguage makes t return texts of a language. */
+export function setLanguage(choice) {
+  language = choice;
+  document.documentElement.lang = choice === "zh" ? "zh-Hans" : "en";
+  document.title = t("title");
+  remember("language", choice);
+}
+
+/**
+ * t returns the message at a path such as "card.store.name", with {name} replaced by the
+ * argument of that name. A message that a language lacks is shown in English.
+ */
+export function t(path, args) {
+  let text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
+  if (typeof text !== "string") return text;
+  for (const name in args) text = text.replaceAll(`{${name}}`, () => String(args[name]));
+  return text;
+}
+
+/** named is the message of a name that the program sent, or the name itself if there is none. */
+export const named = (group, name) => lookup(messages[language], `${group}.${name}`) ?? name ?? "";
+
+function lookup(tree, path) {
+  return path.split(".").reduce((node, name) => node?.[name], tree);
+}
+
+/** local picks the page's language from a text that the program sent as {en, zh}. */
+export function local(text) {
+  if (text == null || typeof text === "string") return text ?? "";
+  return text[language] ?? text.en ?? "";
+}
+
+/**
+ * Prose shows a text with two kinds of markup: `code`, and [[default/web]] for a key. Everything
+ * is rendered as text, so nothing in it can become HTML.
+ */
+export function Prose({ text, follow }) {
+  return local(text).split(/(`[^`]+`|\[\[[^\]]+\]\])/).map((part) => {
+    if (part.startsWith("`")) return html`<code>${part.slice(1, -1)}</code>`;
+    if (part.startsWith("[[")) return html`<${Chip} id=${part.slice(2, -2)} follow=${follow} first />`;
+    return part;
+  });
+}
+
+/** remembered reads a setting of an earlier visit; a browser may forbid it. */
+export function remembered(name) {
+  try {
+    return localStorage.getItem("informerstack." + name);
+  } catch {
+    return null;
+  }
+}
+
+/** remember stores a setting for the next visit. */
+export function remember(name, value) {
+  try {
+    localStorage.setItem("informerstack." + name, value);
+  } catch {
+    // The page works without it.
+  }
+}
