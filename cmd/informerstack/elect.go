@@ -50,17 +50,6 @@ func (e *election) addFlags(flags *pflag.FlagSet) {
 		"the `name` of this process in the election (default: host name and a random suffix)")
 }
 
-// lead returns a controller's Options.Lead. It is nil without an election: the controller always
-// works.
-func lead(
-	elector *leaderelection.LeaderElector,
-) func(ctx context.Context, work func(context.Context)) error {
-	if elector == nil {
-		return nil
-	}
-	return elector.Lead
-}
-
 // elector returns a candidate that reports changes of the leader to out, or nil if there is no
 // election.
 func (e *election) elector(

@@ -41,7 +41,7 @@ type stack struct {
 // build connects the pieces, in the order in which a change passes them. Each has a decorator that
 // sends its events to sink.
 func (o *options) build(
-	config *rest.Config, t target, sink trace.Sink, progress *progress,
+	config *rest.Config, t target, sink trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {
 	traced := rest.CopyConfig(config)
 	traced.Wrap(trace.Writes(sink))
@@ -72,7 +72,7 @@ func (o *options) build(
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
-	options := observed.options(o.informerOptions(t, sink, progress))
+	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
 	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
 
 	// workqueue and controller
@@ -82,11 +82,12 @@ func (o *options) build(
 		lister := store.NewLister[*unstructured.Unstructured](objects.GetIndexer(), resource)
 		reconcile = checksumKeeper{client: client, lister: lister}.reconcile
 	}
-	reconcile = observed.reconcile(trace.Reconcile(reconcile, sink))
+	reconcile = observed.reconcile(trace.Reconcile(shown.reconcile(reconcile), sink))
 	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
-		Lead:        lead(elector),
+		Lead:        shown.lead(elector),
+		MaxAttempts: shown.maxAttempts(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
 		NewQueue:    newQueue(observed.workqueue, sink),
@@ -98,11 +99,15 @@ func (o *options) build(
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
 	toHandler := observed.eventHandler(trace.EventHandler(handler, sink))
-	if _, err := objects.AddEventHandler(toHandler); err != nil {
+	handle, err := objects.AddEventHandler(toHandler)
+	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
 	built := &stack{objects, ctrl, elector, progress, observed}
 	observed.follow(built, t.resource.GroupResource().String())
+	if err := shown.follow(built, handle); err != nil {
+		return nil, err
+	}
 	return built, nil
 }
 

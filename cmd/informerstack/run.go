@@ -45,6 +45,7 @@ type options struct {
 	verbose  bool
 	duration time.Duration
 	listen   string
+	noPage   bool
 
 	objects int
 	rate    float64
@@ -130,6 +131,7 @@ func newRunCommand() *cobra.Command {
 	flags.StringVar(&o.listen, "listen", "",
 		"serve /metrics, /healthz, /readyz and /debug/informers on this loopback `address`, "+
 			"such as 127.0.0.1:8080; port 0 takes a free one and prints it")
+	flags.BoolVar(&o.noPage, "no-page", false, "do not serve the page that shows the pipeline")
 	flags.IntVar(&o.objects, "objects", 20, "embedded server: number of ConfigMaps at the start")
 	flags.Float64Var(&o.rate, "rate", 2, "embedded server: number of changes per second")
 	flags.Uint64Var(&o.seed, "seed", 1,
@@ -210,21 +212,35 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	sink, totals := o.sink(stdout)
-	watched := printable.Text(target.describe(cluster.config.Host))
-	fmt.Fprintf(stderr, "Watching %s. Ctrl-C stops.\n", watched)
-	stack, err := o.build(cluster.config, target, sink, newProgress(stderr))
+	var work *workload
+	if cluster.server != nil {
+		work = newWorkload(cluster.server, o)
+	}
+	shown, err := o.newPage(cluster, target, work)
 	if err != nil {
 		return err
 	}
-	if cluster.server != nil {
-		stopWorkload := startWorkload(cluster.server, o)
+	sink, totals := o.sink(stdout)
+	watched := printable.Text(target.describe(cluster.config.Host))
+	fmt.Fprintf(stderr, "Watching %s. Ctrl-C stops.\n", watched)
+	if work != nil {
+		stopWorkload := work.start(o)
 		defer stopWorkload()
 	}
-	stopServing := stack.observed.serve(listener, stderr)
+	stopServing := o.serve(shown, listener, stderr)
 	defer stopServing()
-	err = stack.run(ctx)
-	totals.print(stdout, o.output, stack)
+	var last *stack
+	err = shown.run(ctx, o, func(ctx context.Context, o *options) error {
+		stack, err := o.build(cluster.config, target, shown.sink(sink), newProgress(stderr), shown)
+		if err != nil {
+			return err
+		}
+		last = stack
+		return stack.run(ctx)
+	})
+	if last != nil {
+		totals.print(stdout, o.output, last)
+	}
 	return err
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,26 +180,26 @@ func (o *observation) follow(s *stack, resource string) {
 	)
 }
 
-// listener opens the port of --listen, and returns nil without --listen. It is called before
-// anything else is started, because the port may be in use.
+// listener opens the port of --listen, or any port for the page. It returns nil if nothing is served.
+// It is called before anything else is started, because the port may be in use.
 func (o *options) listener(ctx context.Context) (net.Listener, error) {
-	if o.listen == "" {
+	if o.listen == "" && o.noPage {
 		return nil, nil
 	}
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", o.listen)
+	listener, err := config.Listen(ctx, "tcp", cmp.Or(o.listen, "127.0.0.1:0"))
 	if err != nil {
 		return nil, fail(exitFailed, "--listen: %w", err)
 	}
 	return listener, nil
 }
 
-// serve serves the endpoints until stop is called.
-func (o *observation) serve(listener net.Listener, stderr io.Writer) (stop func()) {
-	if o == nil {
+// serve serves the page and the endpoints until stop is called.
+func (o *options) serve(shown *page, listener net.Listener, stderr io.Writer) (stop func()) {
+	if listener == nil {
 		return func() {}
 	}
-	server := &http.Server{Handler: o.handler, ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: shown, ReadHeaderTimeout: headerTimeout}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -206,9 +207,16 @@ func (o *observation) serve(listener net.Listener, stderr io.Writer) (stop func(
 			fmt.Fprintf(stderr, "Serving ended: %s\n", printable.Text(err.Error()))
 		}
 	}()
-	fmt.Fprintf(stderr, "Serving /metrics, /healthz, /readyz and /debug/informers on http://%s\n",
-		listener.Addr())
+	if o.listen != "" {
+		fmt.Fprintf(stderr,
+			"Serving /metrics, /healthz, /readyz and /debug/informers on http://%s\n",
+			listener.Addr())
+	}
+	if shown.lab != nil {
+		fmt.Fprintf(stderr, "Open http://%s/ to see it in the browser.\n", listener.Addr())
+	}
 	return func() {
+		shown.close()
 		ctx, cancel := context.WithTimeout(context.Background(), finishAnswers)
 		defer cancel()
 		_ = server.Shutdown(ctx) // Close interrupts the clients that are still reading

@@ -102,9 +102,10 @@ func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 }
 
 func TestRun_WithoutListenServesNothing(t *testing.T) {
-	p := start(t, "run")
+	p := start(t, "run", "--no-page")
 	p.prints(t, "reconciled")
 	assert.NotContains(t, p.stderr.String(), "Serving")
+	assert.NotContains(t, p.stderr.String(), "browser")
 	p.interrupt()
 	p.exits(t, exitOK)
 }

@@ -29,49 +29,87 @@ var faultRates = apitest.Rates{
 	MaxDelay:        50 * time.Millisecond,
 }
 
+// teams are the values of the label team, by which the page can index the objects.
+var teams = []string{"red", "green", "blue"}
+
 // workload creates, changes and deletes ConfigMaps on the embedded server.
 type workload struct {
-	server *apitest.Server
-	random *rand.Rand
-	names  []string // the objects that it created and has not deleted
-	made   int
+	server  *apitest.Server
+	changed chan struct{} // receives after Set; capacity 1
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	names   []string // the objects that it created and has not deleted
+	made    int
+	rate    float64 // changes per second
+	objects int     // at the start
 }
 
-// startWorkload creates the first ConfigMaps, then changes them in the background until stop is
-// called.
-func startWorkload(server *apitest.Server, o *options) (stop func()) {
-	w := &workload{server: server, random: rand.New(rand.NewPCG(o.seed, 0))}
-	for range o.objects {
-		w.create()
+// newWorkload returns a workload without objects.
+func newWorkload(server *apitest.Server, o *options) *workload {
+	return &workload{
+		server: server, changed: make(chan struct{}, 1),
+		random: rand.New(rand.NewPCG(o.seed, 0)), rate: o.rate, objects: o.objects,
 	}
+}
+
+// start creates the first ConfigMaps, then changes them in the background until stop is called.
+func (w *workload) start(o *options) (stop func()) {
+	w.fill()
 	if o.faults {
-		server.Faults().Random(o.seed, faultRates)
-	}
-	if o.rate == 0 {
-		return func() {}
+		w.server.Faults().Random(o.seed, faultRates)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() {
-		ticker := time.NewTicker(time.Duration(float64(time.Second) / o.rate))
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				w.change()
-			}
-		}
-	})
+	running.Go(func() { w.run(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
 	}
 }
 
+// run changes the ConfigMaps at the present rate until ctx is done.
+func (w *workload) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		rate := w.Rate()
+		if rate == 0 {
+			w.tick(ctx, nil)
+			continue
+		}
+		ticker := time.NewTicker(time.Duration(float64(time.Second) / rate))
+		w.tick(ctx, ticker.C)
+		ticker.Stop()
+	}
+}
+
+// tick makes a change at each tick until the rate changes.
+func (w *workload) tick(ctx context.Context, ticks <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changed:
+			return
+		case <-ticks:
+			w.mu.Lock()
+			w.change()
+			w.mu.Unlock()
+		}
+	}
+}
+
+// fill creates ConfigMaps until there are as many as at the start.
+func (w *workload) fill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for range w.objects - len(w.names) {
+		w.create()
+	}
+}
+
 // change makes one random change. It writes to the server directly, like another client, and
 // ignores errors: other clients may delete its objects, take its names, or write in between.
+// change, create, update and forget need w.mu.
 func (w *workload) change() {
 	if len(w.names) == 0 {
 		w.create()
@@ -93,8 +131,9 @@ func (w *workload) change() {
 func (w *workload) create() {
 	w.made++
 	m := configMap(fmt.Sprintf("settings-%d", w.made))
+	m.Labels = map[string]string{"team": teams[w.made%len(teams)]}
 	if w.made%4 != 0 { // the controller ignores every fourth one
-		m.Labels = map[string]string{checksumName: "true"}
+		m.Labels[checksumName] = "true"
 	}
 	m.Data = w.data()
 	if err := w.server.Create(m); err == nil {
@@ -111,7 +150,8 @@ func (w *workload) update(i int, label bool) {
 		return
 	}
 	if label {
-		m.Labels = map[string]string{checksumName: fmt.Sprint(m.Labels[checksumName] != "true")}
+		wants := fmt.Sprint(m.Labels[checksumName] != "true")
+		m.Labels = map[string]string{"team": m.Labels["team"], checksumName: wants}
 	} else {
 		m.Data = w.data()
 	}

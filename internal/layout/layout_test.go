@@ -69,6 +69,14 @@ var rules = map[string]rule{
 		ours: []string{"reflector", "informer", "workqueue", "controller", "internal/hostheader",
 			"internal/printable"},
 	},
+	"lab": {
+		ours: []string{
+			"apitest", "store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"leaderelection", "leaderelection/resourcelock", "trace", "internal/hostheader",
+			"internal/printable",
+		},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
 
 	"compat/adapt": {
 		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/informerstack/lab"
+	"example.com/informerstack/store"
+)
+
+// The page controls the workload.
+var _ lab.Workload = (*workload)(nil)
+
+var errNoObject = errors.New("the workload has no object: create one first")
+
+// Rate is the number of changes per second.
+func (w *workload) Rate() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rate
+}
+
+// Objects is the number of objects at the start.
+func (w *workload) Objects() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects
+}
+
+// Set changes the rate and the number of objects, and creates those that are missing.
+func (w *workload) Set(rate float64, objects int) error {
+	w.mu.Lock()
+	w.rate, w.objects = rate, objects
+	w.mu.Unlock()
+	w.fill()
+	select {
+	case w.changed <- struct{}{}:
+	default: // run will read the new rate
+	}
+	return nil
+}
+
+// Create creates the ConfigMap with this key, or with the next name.
+func (w *workload) Create(key string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if key == "" {
+		w.create()
+		return nil
+	}
+	namespace, name, err := store.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return err
+	}
+	m := configMap(name)
+	m.Namespace = namespace
+	m.Labels = map[string]string{"team": teams[len(name)%len(teams)], checksumName: "true"}
+	m.Data = w.data()
+	return w.server.Create(m)
+}
+
+// Change changes the data of the ConfigMap with this key, or of one of the workload.
+func (w *workload) Change(key string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.pick(key)
+	if err != nil {
+		return err
+	}
+	if err := w.server.Get(m); err != nil {
+		return err
+	}
+	m.Data = w.data()
+	return w.server.Update(m)
+}
+
+// Delete deletes the ConfigMap with this key, or one of the workload.
+func (w *workload) Delete(key string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.pick(key)
+	if err != nil {
+		return err
+	}
+	if err := w.server.Delete(m); err != nil {
+		return err
+	}
+	if i := slices.Index(w.names, m.Name); i >= 0 && m.Namespace == configMap("").Namespace {
+		w.forget(i)
+	}
+	return nil
+}
+
+// pick returns a ConfigMap with this key, or with that of a random object of the workload.
+func (w *workload) pick(key string) (*corev1.ConfigMap, error) {
+	if key == "" {
+		if len(w.names) == 0 {
+			return nil, errNoObject
+		}
+		return configMap(w.names[w.random.IntN(len(w.names))]), nil
+	}
+	namespace, name, err := store.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, err
+	}
+	m := configMap(name)
+	m.Namespace = namespace
+	return m, nil
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/lab"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/trace"
+)
+
+// pageAttempts is how often a key is tried on the embedded server before it is a dead letter, so
+// that the page can show one.
+const pageAttempts = 10
+
+// page serves the laboratory, and the endpoints of --listen beside it. Without a laboratory
+// (--no-page) its methods add nothing to the pipeline.
+type page struct {
+	lab      *lab.Lab // nil with --no-page
+	embedded bool
+	elects   bool                        // the two candidates of the laboratory decide when the workers run
+	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
+}
+
+// newPage returns the page of a cluster. work is nil without the embedded server.
+func (o *options) newPage(c *cluster, t target, work *workload) (*page, error) {
+	p := &page{embedded: c.server != nil}
+	if o.noPage {
+		return p, nil
+	}
+	options := lab.Options{
+		Version:  version(),
+		Resource: t.resource.GroupResource().String(),
+		Server:   c.server,
+		Settings: lab.Settings{Queue: o.queue, WatchList: o.watchList, Workers: o.workers},
+	}
+	if work != nil {
+		options.Workload = work
+	}
+	p.lab = lab.New(options)
+	p.elects = p.embedded && !o.election.elect
+	if p.elects {
+		return p, p.lab.Elect(c.config)
+	}
+	return p, nil
+}
+
+// version returns the version of this program's module.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// ServeHTTP serves the page at the root, and the endpoints of --listen at their paths.
+func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.lab != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/")) {
+		p.lab.ServeHTTP(w, r)
+		return
+	}
+	if observed := p.observed.Load(); observed != nil {
+		observed.handler.ServeHTTP(w, r)
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// run runs the pipeline of the flags, and again with other flags when the reader changes settings.
+func (p *page) run(
+	ctx context.Context, o *options, pipeline func(context.Context, *options) error,
+) error {
+	if p.lab == nil {
+		return pipeline(ctx, o)
+	}
+	return p.lab.Run(ctx, func(ctx context.Context, settings lab.Settings) error {
+		changed := *o
+		changed.queue, changed.watchList = settings.Queue, settings.WatchList
+		changed.workers = settings.Workers
+		return pipeline(ctx, &changed)
+	})
+}
+
+func (p *page) close() {
+	if p.lab != nil {
+		p.lab.Close()
+	}
+}
+
+// sink adds the time control and the page to a sink.
+func (p *page) sink(next trace.Sink) trace.Sink {
+	if p.lab == nil {
+		return next
+	}
+	return p.lab.Sink(next)
+}
+
+// options adds the records of the queue and of the reflector.
+func (p *page) options(options informer.Options, sink trace.Sink) informer.Options {
+	if p.lab == nil {
+		return options
+	}
+	options.WrapQueue = p.lab.WrapQueue(sink)
+	options.Reflector.Observe = p.lab.Observe
+	return options
+}
+
+func (p *page) reconcile(
+	next controller.ReconcileFunc[string],
+) controller.ReconcileFunc[string] {
+	if p.lab == nil {
+		return next
+	}
+	return p.lab.Reconcile(next)
+}
+
+// lead returns a controller's Options.Lead. It is nil without an election: the controller always
+// works.
+func (p *page) lead(
+	elector *leaderelection.LeaderElector,
+) func(ctx context.Context, work func(context.Context)) error {
+	switch {
+	case elector != nil:
+		return elector.Lead
+	case p.elects:
+		return p.lab.Lead
+	}
+	return nil
+}
+
+// maxAttempts is a controller's Options.MaxAttempts.
+func (p *page) maxAttempts() int {
+	if p.lab != nil && p.embedded {
+		return pageAttempts
+	}
+	return 0
+}
+
+// follow shows the pieces of a pipeline, with a second handler that only the reader disturbs.
+func (p *page) follow(s *stack, handle informer.ResourceEventHandlerRegistration) error {
+	p.observed.Store(s.observed)
+	if p.lab == nil {
+		return nil
+	}
+	handlers := []lab.Handler{{Name: controllerName, Registration: handle}}
+	if p.embedded {
+		const name = "audit"
+		audit := p.lab.Handler(name, informer.ResourceEventHandlerFuncs{})
+		disturbed, err := s.informer.AddEventHandlerWithOptions(audit,
+			informer.HandlerOptions{SkipPanics: true})
+		if err != nil {
+			return err
+		}
+		handlers = append(handlers, lab.Handler{Name: name, Registration: disturbed})
+	}
+	p.lab.Show(lab.Pieces{
+		Informer: s.informer, Controller: s.controller, Handlers: handlers,
+	})
+	return nil
+}

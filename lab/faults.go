@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+)
+
+// Fault is how every reconcile fails.
+type Fault string
+
+// The faults.
+const (
+	NoFault  Fault = "none"
+	Fail     Fault = "fail"     // an error
+	Hang     Fault = "hang"     // no return before the fault ends
+	Conflict Fault = "conflict" // the error of a write of an old version
+)
+
+var errFault = errors.New("the laboratory makes every reconcile fail")
+
+// faults makes handlers slow, and reconciles slow or faulty.
+type faults struct {
+	mu       sync.Mutex
+	work     time.Duration // of each reconcile
+	fault    Fault
+	changed  chan struct{} // closed and replaced when fault changes
+	handlers map[string]*handlerFault
+}
+
+// handlerFault is what a handler does wrong.
+type handlerFault struct {
+	delay time.Duration // before each call
+	panic bool          // in the next call
+}
+
+func newFaults(work time.Duration) *faults {
+	return &faults{
+		work: work, fault: NoFault, changed: make(chan struct{}),
+		handlers: map[string]*handlerFault{},
+	}
+}
+
+// setFault makes all reconciles fail in this way from now on. Those that hang return.
+func (f *faults) setFault(fault Fault) error {
+	if !slices.Contains([]Fault{NoFault, Fail, Hang, Conflict}, fault) {
+		return fmt.Errorf("reconcile fault %q: want none, fail, hang or conflict", fault)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
+	f.wakeLocked()
+	return nil
+}
+
+// wake lets the reconciles that hang return.
+func (f *faults) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wakeLocked()
+}
+
+func (f *faults) wakeLocked() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *faults) setWork(work time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.work = work
+}
+
+func (f *faults) state() (fault Fault, work time.Duration, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fault, f.work, f.changed
+}
+
+// handler changes the fault of a handler. It returns an error if there is no such handler.
+func (f *faults) handler(name string, change func(*handlerFault)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h, ok := f.handlers[name]
+	if !ok {
+		return fmt.Errorf("no handler %q", name)
+	}
+	change(h)
+	return nil
+}
+
+// delayOf returns the delay of a handler.
+func (f *faults) delayOf(name string) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := f.handlers[name]; h != nil {
+		return h.delay
+	}
+	return 0
+}
+
+// call does what the reader wants before a call of the handler.
+func (f *faults) call(name string) {
+	f.mu.Lock()
+	h := f.handlers[name]
+	delay, fails := h.delay, h.panic
+	h.panic = false
+	f.mu.Unlock()
+	if fails {
+		panic("the laboratory makes handler " + name + " panic")
+	}
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+}
+
+// Handler returns a handler that the page can slow down and make panic. It needs the option
+// SkipPanics.
+func (l *Lab) Handler(
+	name string, handler informer.ResourceEventHandler,
+) informer.ResourceEventHandler {
+	l.faults.mu.Lock()
+	defer l.faults.mu.Unlock()
+	if l.faults.handlers[name] == nil {
+		l.faults.handlers[name] = &handlerFault{}
+	}
+	return faultyHandler{handler, name, l.faults}
+}
+
+type faultyHandler struct {
+	informer.ResourceEventHandler
+	name   string
+	faults *faults
+}
+
+// Unwrap returns the handler inside, which messages name.
+func (h faultyHandler) Unwrap() informer.ResourceEventHandler { return h.ResourceEventHandler }
+
+// OnAdd calls the handler, after the faults.
+func (h faultyHandler) OnAdd(obj any, isInInitialList bool) {
+	h.faults.call(h.name)
+	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
+}
+
+// OnUpdate calls the handler, after the faults.
+func (h faultyHandler) OnUpdate(oldObj, newObj any) {
+	h.faults.call(h.name)
+	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
+}
+
+// OnDelete calls the handler, after the faults.
+func (h faultyHandler) OnDelete(obj any) {
+	h.faults.call(h.name)
+	h.ResourceEventHandler.OnDelete(obj)
+}
+
+// Reconcile returns a reconcile function that takes the time of the settings, and that the page can
+// make fail.
+func (l *Lab) Reconcile(next controller.ReconcileFunc[string]) controller.ReconcileFunc[string] {
+	return func(ctx context.Context, key string) (controller.Result, error) {
+		fault, work, changed := l.faults.state()
+		if work > 0 {
+			wait(ctx, work, nil)
+		}
+		switch fault {
+		case Fail:
+			return controller.Result{}, errFault
+		case Conflict:
+			resource := schema.ParseGroupResource(l.options.Resource)
+			return controller.Result{}, apierrors.NewConflict(resource, key, errFault)
+		case Hang:
+			wait(ctx, 0, changed)
+		}
+		return next(ctx, key)
+	}
+}
+
+// wait returns after d, or if d is 0 never, and earlier when ctx is done or wake is closed.
+func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	var passed <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-passed:
+	}
+}

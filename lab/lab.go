@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lab shows a running pipeline in the browser, and lets the reader slow it down, break it
+// and record it.
+//
+//	apitest -> reflector -> deltafifo -> informer -> workqueue -> controller
+//	                 trace.Sink |  snapshots |  commands ^
+//	                            '--> [lab] --+--> page --'
+//
+// The program builds its pieces with the decorators of package trace, whose sink is Lab.Sink, and
+// with Lab.WrapQueue, Handler, Reconcile and Observe. It gives the pieces to Show, and serves the
+// Lab as an http.Handler. The pieces do not know about it. Everything that a page shows comes from
+// their events and public snapshots; a program without a Lab pays nothing, and one without an open
+// page almost nothing.
+//
+// Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
+// events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
+// (how it gets it), command.go, faults.go, election.go and restart.go (what it can do), then
+// recording.go and html.go. The messages are described in protocol.md, the page in
+// assets/README.md. Then run go test -v ./lab.
+//
+// Goroutines: one per open page, that of its request, and one that makes the frames while a page is
+// open or a recording runs. Locking: each type has a mutex of its own, and calls no other piece
+// under it. A held event blocks the goroutine that reports it, also one that holds a lock of its
+// piece, so no snapshot here takes a lock that is held during an event.
+package lab
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+	"example.com/informerstack/trace"
+)
+
+// Options configures a Lab.
+type Options struct {
+	// Version is the program's version.
+	Version string
+	// Resource is the collection that the informer watches: "configmaps", "deployments.apps".
+	Resource string
+	// Repository is the address that paths such as docs/store.md are appended to, or "".
+	Repository string
+	// Server is the embedded server. Nil means another cluster: the commands that write are
+	// refused.
+	Server *apitest.Server
+	// Workload makes the changes on Server. Nil means that there are none to control.
+	Workload Workload
+	// Settings are the first settings.
+	Settings Settings
+}
+
+// Workload creates, changes and deletes objects on the embedded server. Its methods are safe for
+// concurrent use. A key is namespace/name; "" lets the workload choose.
+type Workload interface {
+	Create(key string) error
+	Change(key string) error
+	Delete(key string) error
+	// Set changes the number of changes per second and the number of objects. It creates missing
+	// objects before it returns.
+	Set(rate float64, objects int) error
+	// Rate is the number of changes per second, Objects the number of objects at the start.
+	Rate() float64
+	Objects() int
+}
+
+// Pieces are the running pieces that a page shows.
+type Pieces struct {
+	Informer   informer.SharedIndexInformer
+	Controller *controller.Controller[string]
+	// Handlers are the informer's handlers. The page's commands concern the last one.
+	Handlers []Handler
+}
+
+// Handler is a handler and the name that the page shows.
+type Handler struct {
+	Name         string
+	Registration informer.ResourceEventHandlerRegistration
+}
+
+// Lab shows one pipeline. All methods are safe for concurrent use.
+type Lab struct {
+	options  Options
+	hello    Hello
+	gate     *gate
+	recorder *recorder
+	faults   *faults
+	election *election // nil without the server
+	stream   *stream
+	restarts *restarts
+
+	mu          sync.Mutex
+	pieces      Pieces
+	queue       deltafifo.Queue // nil before the informer has started
+	queueRecord *queueRecord
+	transition  reflector.Transition
+	transitAt   time.Time
+	watchSince  time.Time
+	serverFault string
+	allow       func() error // ends the refusal of connections; nil while the server is up
+	indexName   string
+	storeView   storeView
+}
+
+// New returns a Lab that runs no pipeline yet.
+func New(options Options) *Lab {
+	l := &Lab{
+		options:   options,
+		gate:      newGate(),
+		recorder:  newRecorder(),
+		faults:    newFaults(options.Settings.work()),
+		restarts:  newRestarts(options.Settings),
+		indexName: store.NamespaceIndex,
+	}
+	l.hello = Hello{
+		Version: options.Version, Started: time.Now(), Resource: options.Resource,
+		Writable: options.Server != nil, Repository: options.Repository, Lessons: []string{},
+		Token: rand.Text(),
+	}
+	l.stream = newStream(l)
+	return l
+}
+
+// Show makes a page show these pieces. Call it before the informer runs.
+func (l *Lab) Show(pieces Pieces) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pieces = pieces
+	l.queue, l.queueRecord = nil, nil
+	l.transition, l.transitAt = reflector.Transition{To: reflector.Idle}, time.Now()
+	l.storeView = storeView{}
+	if pieces.Informer != nil && addIndex(pieces.Informer, l.indexName) != nil {
+		l.indexName = store.NamespaceIndex
+	}
+}
+
+// Sink returns the sink of the pieces. An event waits for the time control, is recorded for the
+// page if one is open, and is passed to next.
+func (l *Lab) Sink(next trace.Sink) trace.Sink {
+	return func(event trace.Event) {
+		if l.gate.pass(event) {
+			event.Time = time.Now()
+		}
+		l.recorder.record(event)
+		next(event)
+	}
+}
+
+// Observe is for reflector.Options.Observe.
+func (l *Lab) Observe(t reflector.Transition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.transition, l.transitAt = t, time.Now()
+	if t.To == reflector.Watching {
+		l.watchSince = time.Now()
+		l.serverFault = ""
+	}
+}
+
+// Close releases every held event, and ends the streams of the pages.
+func (l *Lab) Close() {
+	l.gate.open()
+	l.stream.close()
+}
+
+// known returns the store, or nil before Show.
+func (l *Lab) known() store.Store {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pieces.Informer == nil {
+		return nil
+	}
+	return l.pieces.Informer.GetStore()
+}

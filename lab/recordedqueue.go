@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// recordedQueue keeps a queueRecord. A change is recorded before it is queued, because the consumer
+// could otherwise pop it first.
+type recordedQueue struct {
+	deltafifo.Queue
+	record *queueRecord
+}
+
+// Add records an added object.
+func (q recordedQueue) Add(obj any) error {
+	key, rv := identity(obj)
+	q.record.put(key, deltafifo.Added, rv)
+	return q.Queue.Add(obj)
+}
+
+// Update records a changed object.
+func (q recordedQueue) Update(obj any) error {
+	key, rv := identity(obj)
+	q.record.put(key, deltafifo.Updated, rv)
+	return q.Queue.Update(obj)
+}
+
+// Delete records a deleted object.
+func (q recordedQueue) Delete(obj any) error {
+	key, rv := identity(obj)
+	q.record.delete(key, rv)
+	return q.Queue.Delete(obj)
+}
+
+// Replace records a list.
+func (q recordedQueue) Replace(list []any, resourceVersion string) error {
+	q.record.replace(list, resourceVersion)
+	return q.Queue.Replace(list, resourceVersion)
+}
+
+// Resync records a resync.
+func (q recordedQueue) Resync() error {
+	q.record.resync()
+	return q.Queue.Resync()
+}
+
+// Pop records the popped deltas, before they are processed.
+func (q recordedQueue) Pop(process deltafifo.PopProcessFunc) (any, error) {
+	return q.Queue.Pop(q.process(process))
+}
+
+func (q recordedQueue) process(process deltafifo.PopProcessFunc) deltafifo.PopProcessFunc {
+	return func(obj any, isInInitialList bool) error {
+		if deltas, ok := obj.(deltafifo.Deltas); ok {
+			q.record.popped(deltas)
+		}
+		return process(obj, isInInitialList)
+	}
+}
+
+// recordedBatchQueue is a recordedQueue in front of a RealFIFO.
+type recordedBatchQueue struct {
+	recordedQueue
+	batching    deltafifo.QueueWithBatch
+	bookmarking reflector.BookmarkStore
+}
+
+// PopBatch records each delta of the batch, before the batch is processed.
+func (q recordedBatchQueue) PopBatch(
+	processBatch deltafifo.ProcessBatchFunc, processSingle deltafifo.PopProcessFunc,
+) error {
+	return q.batching.PopBatch(func(deltas []deltafifo.Delta, isInInitialList bool) error {
+		for _, delta := range deltas {
+			q.record.popped(deltafifo.Deltas{delta})
+		}
+		return processBatch(deltas, isInInitialList)
+	}, q.process(processSingle))
+}
+
+// Bookmark records the resourceVersion that the collection has reached.
+func (q recordedBatchQueue) Bookmark(resourceVersion string) error {
+	q.record.put("", deltafifo.Bookmark, resourceVersion)
+	return q.bookmarking.Bookmark(resourceVersion)
+}
+
+// identity returns the key of an object or a tombstone, and its resourceVersion. Both are "" for
+// the object of a delta that concerns all objects.
+func identity(obj any) (key, resourceVersion string) {
+	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return "", ""
+	}
+	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if m, err := meta.Accessor(obj); err == nil {
+		resourceVersion = m.GetResourceVersion()
+	}
+	return key, resourceVersion
+}
