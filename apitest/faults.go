@@ -148,7 +148,8 @@ func (f *Faults) use(active *activeFault) bool {
 }
 
 // Break makes the open watches that match fail now, in the way of kind, and returns their number.
-// StallStream lasts until the watch ends; ErrorStream sends 410 Expired.
+// StallStream lasts until the watch ends or is broken in another way; ErrorStream sends 410
+// Expired.
 func (f *Faults) Break(match Match, kind StreamFault) int {
 	broken := 0
 	for _, s := range f.server.openStreams() {

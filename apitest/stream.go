@@ -69,10 +69,7 @@ func (s *stream) applyFault(kind StreamFault) {
 		if s.flush() != nil {
 			return
 		}
-		select {
-		case <-s.http.Context().Done():
-		case <-s.server.done:
-		}
+		s.stall()
 	case ErrorStream:
 		if s.fault.StreamErr != nil {
 			s.sendError(s.fault.StreamErr)
@@ -81,5 +78,23 @@ func (s *stream) applyFault(kind StreamFault) {
 		s.sendError(expired())
 	default: // CloseStream ends normally
 		_ = s.flush() // the stream ends anyway
+	}
+}
+
+// stall sends nothing until the client or the server ends the stream, or Break makes it fail in
+// another way.
+func (s *stream) stall() {
+	for {
+		select {
+		case <-s.http.Context().Done():
+			return
+		case <-s.server.done:
+			return
+		case <-s.wake:
+			if kind := s.faultDue(); kind != StallStream {
+				s.applyFault(kind)
+				return
+			}
+		}
 	}
 }

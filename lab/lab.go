@@ -8,10 +8,10 @@
 //	                            '--> [lab] --+--> page --'
 //
 // The program builds its pieces with the decorators of package trace, whose sink is Lab.Sink, and
-// with Lab.WrapQueue, Handler, Reconcile and Observe. It gives the pieces to Show, and serves the
-// Lab as an http.Handler. The pieces do not know about it. Everything that a page shows comes from
-// their events and public snapshots; a program without a Lab pays nothing, and one without an open
-// page almost nothing.
+// with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and Observe. It gives the pieces to Show,
+// and serves the Lab as an http.Handler. The pieces do not know about it. Everything that a page
+// shows comes from their events and public snapshots. A program without a Lab pays nothing. One
+// without an open page pays for the record of the queue: about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
@@ -37,6 +37,7 @@ import (
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/trace"
+	"example.com/informerstack/workqueue"
 )
 
 // Options configures a Lab.
@@ -97,7 +98,8 @@ type Lab struct {
 
 	mu          sync.Mutex
 	pieces      Pieces
-	queue       deltafifo.Queue // nil before the informer has started
+	queue       deltafifo.Queue                     // nil before the informer has started
+	workqueue   workqueue.ExtendedInterface[string] // of the newest controller, or nil
 	queueRecord *queueRecord
 	transition  reflector.Transition
 	transitAt   time.Time
@@ -150,6 +152,17 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 		l.recorder.record(event)
 		next(event)
 	}
+}
+
+// WrapWorkqueue returns queue, whose content the page shows if it is a workqueue.ExtendedInterface.
+// Call it in controller.Options.NewQueue.
+func (l *Lab) WrapWorkqueue(
+	queue workqueue.TypedRateLimitingInterface[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.workqueue, _ = queue.(workqueue.ExtendedInterface[string])
+	return queue
 }
 
 // Observe is for reflector.Options.Observe.

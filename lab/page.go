@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -145,12 +146,13 @@ func (l *Lab) serveLessons(w http.ResponseWriter, _ *http.Request) {
 func (l *Lab) serveCommand(w http.ResponseWriter, r *http.Request) {
 	token := []byte(r.Header.Get("X-Lab-Token"))
 	if subtle.ConstantTimeCompare(token, []byte(l.hello.Token)) != 1 {
-		refuse(w, http.StatusForbidden, fmt.Errorf("the token is missing or wrong: reload the page"))
+		refuse(w, http.StatusForbidden,
+			errors.New("the token is missing or wrong: reload the page"))
 		return
 	}
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, fmt.Errorf("want application/json"))
+		refuse(w, http.StatusUnsupportedMediaType, errors.New("want application/json"))
 		return
 	}
 	var c command

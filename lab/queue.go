@@ -30,7 +30,8 @@ func (l *Lab) WrapQueue(sink trace.Sink) func(deltafifo.Queue) deltafifo.Queue {
 // lock is held while a change is processed, which the time control may do for minutes.
 //
 //	Q1  between two calls of the queue, entries are its keys with their deltas (DeltaFIFO), or its
-//	    deltas (RealFIFO), in order of arrival
+//	    deltas (RealFIFO), in order of arrival; the keys that one Resync adds, and the deletes of
+//	    one Replace, have no order among themselves
 //	Q2  deltas is the number of all deltas in entries
 //	Q3  a DeltaFIFO's key is in byKey  <=>  it is in entries, once
 type queueRecord struct {

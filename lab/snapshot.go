@@ -146,19 +146,11 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 		return
 	}
 	s := ctrl.Snapshot()
-	q := &f.Workqueue
-	q.Queued, q.Limited, q.DelayedTotal = s.Queued, s.Limited, len(s.Waiting)
-	q.Queue = rows(s.Ready, printable.Short)
-	q.Delayed = rows(s.Waiting, func(w workqueue.Waiting[string]) DelayedView {
-		return DelayedView{
-			Key: printable.Short(w.Item), DueMs: milliseconds(w.Due.Sub(now)),
-			Failures: w.Failures, NextMs: milliseconds(nextDelay(w.Failures)),
-		}
-	})
-	if extended, ok := ctrl.Queue().(workqueue.ExtendedInterface[string]); ok {
-		content := extended.Snapshot()
-		q.Processing = rows(content.Processing, printable.Short)
-		q.Dirty = rows(slices.Concat(content.Again, content.Ready), printable.Short)
+	l.mu.Lock()
+	queue := l.workqueue
+	l.mu.Unlock()
+	if queue != nil {
+		f.Workqueue = workqueueView(queue.Snapshot(), now)
 	}
 	f.Workers.Running = rows(s.Running, func(r controller.Running[string]) RunningView {
 		return RunningView{printable.Short(r.Key), milliseconds(now.Sub(r.Since))}
@@ -172,6 +164,23 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	})
 	for outcome, n := range s.Outcomes {
 		f.Workers.Outcomes[string(outcome)] = n
+	}
+}
+
+func workqueueView(content workqueue.Snapshot[string], now time.Time) WorkqueueView {
+	return WorkqueueView{
+		Queued:     len(content.Ready),
+		Queue:      rows(content.Ready, printable.Short),
+		Dirty:      rows(slices.Concat(content.Again, content.Ready), printable.Short),
+		Processing: rows(content.Processing, printable.Short),
+		Delayed: rows(content.Waiting, func(w workqueue.Waiting[string]) DelayedView {
+			return DelayedView{
+				Key: printable.Short(w.Item), DueMs: milliseconds(w.Due.Sub(now)),
+				Failures: w.Failures, NextMs: milliseconds(nextDelay(w.Failures)),
+			}
+		}),
+		DelayedTotal: len(content.Waiting),
+		Limited:      content.Limited,
 	}
 }
 

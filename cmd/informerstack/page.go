@@ -14,6 +14,7 @@ import (
 	"example.com/informerstack/lab"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/trace"
+	"example.com/informerstack/workqueue"
 )
 
 // pageAttempts is how often a key is tried on the embedded server before it is a dead letter, so
@@ -110,6 +111,15 @@ func (p *page) options(options informer.Options, sink trace.Sink) informer.Optio
 	options.WrapQueue = p.lab.WrapQueue(sink)
 	options.Reflector.Observe = p.lab.Observe
 	return options
+}
+
+func (p *page) workqueue(
+	queue workqueue.TypedRateLimitingInterface[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	if p.lab == nil {
+		return queue
+	}
+	return p.lab.WrapWorkqueue(queue)
 }
 
 func (p *page) reconcile(

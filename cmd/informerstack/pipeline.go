@@ -90,7 +90,7 @@ func (o *options) build(
 		MaxAttempts: shown.maxAttempts(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
-		NewQueue:    newQueue(observed.workqueue, sink),
+		NewQueue:    newQueue(observed.workqueue, sink, shown),
 	})
 
 	// handler
@@ -130,14 +130,14 @@ func (o *options) informerOptions(
 
 // newQueue returns a controller's Options.NewQueue.
 func newQueue(
-	metrics func(name string) workqueue.Metrics, sink trace.Sink,
+	metrics func(name string) workqueue.Metrics, sink trace.Sink, shown *page,
 ) func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
 	return func(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
 		config := workqueue.Config[string]{Metrics: metrics(name)}
 		queue := workqueue.NewTypedRateLimitingQueue(limiter, config)
-		return trace.RateLimitingQueue(queue, sink)
+		return shown.workqueue(trace.RateLimitingQueue(queue, sink))
 	}
 }
 

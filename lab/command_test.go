@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/apitest"
+)
+
+func TestCommand_WritesChangeTheServer(t *testing.T) {
+	story(t, func(w *world) {
+		assert.Equal(t, 2, w.frame().Server.Objects)
+		w.mustDo(`{"do":"create","key":"default/c"}`)
+		f := w.frame()
+		assert.Equal(t, 3, f.Server.Objects)
+		assert.Equal(t, 3, f.Store.Objects)
+		assert.Equal(t, f.Server.RV, f.Store.Items[2].RV)
+		w.mustDo(`{"do":"change","key":"default/c"}`)
+		w.mustDo(`{"do":"delete","key":"default/a"}`)
+		f = w.frame()
+		log := f.Server.Log
+		assert.Equal(t, "MODIFIED", log[len(log)-2].Type)
+		assert.Equal(t, ServerEvent{f.Server.RV, "DELETED", "default/a"}, log[len(log)-1])
+		assert.Equal(t, "OnDelete", f.Log.Items[len(f.Log.Items)-1].What)
+		assert.NotEmpty(t, w.do(`{"do":"delete","key":"default/none"}`))
+	})
+}
+
+// The hops of one change, in pause: each step lets one pass, and the next one waits.
+func TestCommand_StepsThroughOneChange(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		var hops []string
+		for range 11 {
+			f := w.frame()
+			require.Len(t, f.Held, 1)
+			hops = append(hops, f.Held[0].Hop+" "+f.Held[0].What)
+			w.mustDo(`{"do":"step"}`)
+		}
+		assert.Equal(t, []string{
+			"server MODIFIED", "deltafifo Update", "deltafifo Pop", "store Update",
+			"handler OnUpdate", "workqueue Add", "workqueue Get", "worker reconcile",
+			"worker reconciled", "workqueue Forget", "workqueue Done",
+		}, hops)
+		assert.Contains(t, w.do(`{"do":"step"}`), "no hop is held")
+	})
+}
+
+// A change that is queued while the reader holds the hops is in the frame.
+func TestCommand_PauseShowsTheQueue(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.mustDo(`{"do":"step"}`) // server
+		f := w.frame()
+		assert.Equal(t, "Update", f.Held[0].What)
+		assert.Zero(t, f.Queue.Keys)
+		w.mustDo(`{"do":"step"}`) // deltafifo Update
+		f = w.frame()
+		assert.Equal(t, "Pop", f.Held[0].What)
+		w.mustDo(`{"do":"mode","mode":"run"}`)
+		f = w.frame()
+		assert.Empty(t, f.Held)
+		assert.Equal(t, Run, f.Mode)
+		assert.Equal(t, f.Server.RV, f.Store.RV)
+	})
+}
+
+func TestCommand_WatchFaults(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"watch","fault":"cut"}`)
+		w.after(5 * time.Second)
+		f := w.frame()
+		assert.Equal(t, "watching", f.Reflector.Phase)
+		assert.Empty(t, f.Server.Fault, "the watch is open again")
+
+		w.mustDo(`{"do":"watch","fault":"stall"}`)
+		w.mustDo(`{"do":"create","key":"default/c"}`)
+		f = w.frame()
+		assert.Equal(t, "stall", f.Server.Fault)
+		assert.Equal(t, 2, f.Store.Objects, "the watch is silent")
+		w.mustDo(`{"do":"watch","fault":"stall"}`) // ends it
+		w.after(5 * time.Second)
+		assert.Equal(t, 3, w.frame().Store.Objects)
+
+		w.mustDo(`{"do":"watch","fault":"expire"}`)
+		assert.Contains(t, w.frame().Reflector.Reason, "too old")
+		w.after(5 * time.Second)
+		assert.Equal(t, "watching", w.frame().Reflector.Phase)
+		assert.NotEmpty(t, w.do(`{"do":"watch","fault":"none"}`))
+	})
+}
+
+func TestCommand_ServerDownAndUp(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"server","up":false}`)
+		w.after(3 * time.Second)
+		f := w.frame()
+		assert.False(t, f.Server.Up)
+		assert.NotZero(t, f.Reflector.Failures)
+		assert.NotEmpty(t, f.Reflector.Error)
+		w.mustDo(`{"do":"server","up":true}`)
+		w.after(time.Minute)
+		f = w.frame()
+		assert.True(t, f.Server.Up)
+		assert.Equal(t, "watching", f.Reflector.Phase)
+		assert.Zero(t, f.Reflector.Failures)
+	})
+}
+
+func TestCommand_Compact(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"compact"}`)
+		f := w.frame()
+		assert.Equal(t, f.Server.RV, f.Server.Compacted)
+		assert.Empty(t, f.Server.Log)
+	})
+}
+
+// A slow handler has a backlog, and the other one has none. A panic is counted.
+func TestCommand_HandlerFaults(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"handler","name":"audit","delayMs":1000}`)
+		for range 3 {
+			w.mustDo(`{"do":"change","key":"default/a"}`)
+		}
+		f := w.frame()
+		assert.Zero(t, f.Handlers[0].Pending)
+		assert.Equal(t, 3, f.Handlers[1].Pending)
+		assert.Equal(t, 1000.0, f.Handlers[1].DelayMs)
+		assert.Equal(t, 3, f.Plot.Backlog)
+		w.mustDo(`{"do":"handler","name":"audit","delayMs":0}`)
+		w.after(5 * time.Second)
+		assert.Zero(t, w.frame().Handlers[1].Pending)
+
+		w.mustDo(`{"do":"handler","name":"audit","panic":true}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		assert.Equal(t, 1, w.frame().Handlers[1].Panics)
+		assert.Contains(t, w.do(`{"do":"handler","name":"none","delayMs":1}`), `no handler "none"`)
+		assert.NotEmpty(t, w.do(`{"do":"handler","name":"audit","delayMs":-1}`))
+		assert.NotEmpty(t, w.do(`{"do":"handler","name":"audit"}`))
+	})
+}
+
+func TestCommand_ReconcileFaults(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"reconcile","fault":"fail"}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.after(time.Second)
+		f := w.frame()
+		assert.Equal(t, 1, f.Workers.DeadLettersTotal)
+		assert.Equal(t, "default/a", f.Workers.DeadLetters[0].Key)
+		assert.Equal(t, uint64(3), f.Workers.Outcomes["error"])
+
+		w.mustDo(`{"do":"reconcile","fault":"hang"}`)
+		w.mustDo(`{"do":"change","key":"default/b"}`)
+		w.after(10 * time.Second)
+		f = w.frame()
+		assert.Equal(t, []RunningView{{"default/b", 10_000}}, f.Workers.Running)
+		assert.Equal(t, []string{"default/b"}, f.Workqueue.Processing)
+		w.mustDo(`{"do":"reconcile","fault":"none"}`)
+		assert.Empty(t, w.frame().Workers.Running, "it returns")
+
+		w.mustDo(`{"do":"reconcile","fault":"conflict"}`)
+		w.mustDo(`{"do":"change","key":"default/b"}`)
+		w.after(time.Second)
+		assert.Contains(t, w.frame().Workers.DeadLetters[0].Error, "cannot be fulfilled")
+		assert.NotEmpty(t, w.do(`{"do":"reconcile","fault":"explode"}`))
+	})
+}
+
+// A resync brings OnUpdate for each stored object, without a request to the server.
+func TestCommand_Resync(t *testing.T) {
+	for _, queue := range []string{"deltafifo", "realfifo"} {
+		story(t, func(w *world) {
+			w.mustDo(`{"do":"settings","queue":%q}`, queue)
+			w.after(time.Second)
+			w.frame()
+			requests := len(w.server.Requests(apitest.Match{}))
+			w.mustDo(`{"do":"resync"}`)
+			updates := 0
+			for _, hop := range w.frame().Hops {
+				if hop.What == "OnUpdate" {
+					updates++
+				}
+			}
+			assert.Equal(t, 2, updates, queue)
+			assert.Len(t, w.server.Requests(apitest.Match{}), requests)
+		})
+	}
+}
+
+// The leader is killed or paused: it does not release its lease, and the other candidate takes it
+// with a greater fencing token.
+func TestCommand_LeaderFaults(t *testing.T) {
+	story(t, func(w *world) {
+		before := w.frame().Election
+		assert.NotEmpty(t, before.Leader)
+		assert.Positive(t, before.LeftMs)
+		w.mustDo(`{"do":"leader","fault":"pause"}`)
+		assert.True(t, w.frame().Election.Paused)
+		w.after(leaseDuration + renewDeadline)
+		after := w.frame().Election
+		assert.NotEqual(t, before.Leader, after.Leader)
+		assert.Equal(t, before.Token+1, after.Token)
+		w.mustDo(`{"do":"leader","fault":"resume"}`)
+		assert.False(t, w.frame().Election.Paused)
+
+		w.mustDo(`{"do":"leader","fault":"kill"}`)
+		w.after(leaseDuration + renewDeadline)
+		assert.Equal(t, before.Leader, w.frame().Election.Leader)
+		done := w.frame().Workers.Outcomes["success"]
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.after(time.Second)
+		assert.Equal(t, done+1, w.frame().Workers.Outcomes["success"], "the new leader works")
+		assert.NotEmpty(t, w.do(`{"do":"leader","fault":"none"}`))
+	})
+}
+
+// Settings start another pipeline. The page stays, and so does the pause.
+func TestCommand_SettingsRestart(t *testing.T) {
+	story(t, func(w *world) {
+		w.mustDo(`{"do":"index","name":"label:team"}`)
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.mustDo(`{"do":"settings","queue":"realfifo","workers":5,"watchList":false}`)
+		assert.Equal(t, 2, w.starts, "held hops do not keep the first pipeline alive")
+		assert.Equal(t, Pause, w.frame().Mode)
+		w.mustDo(`{"do":"mode","mode":"run"}`)
+		w.after(time.Second)
+		f := w.frame()
+		assert.Equal(t, "RealFIFO", f.Queue.Kind)
+		assert.Equal(t, 5, f.Workers.Count)
+		assert.False(t, f.Settings.WatchList)
+		assert.Equal(t, "opening", f.Reflector.From, "a LIST, not a stream")
+		assert.Equal(t, []IndexValue{{"red", 2, []string{"default/a", "default/b"}}},
+			f.Store.Index.Values, "the index is kept")
+
+		w.mustDo(`{"do":"settings","workMs":200}`)
+		assert.Equal(t, 2, w.starts, "the speed of the workers needs no restart")
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		assert.Len(t, w.frame().Workers.Running, 1)
+		for _, wrong := range []string{`"queue":"stack"`, `"workers":0`, `"workMs":-1`} {
+			assert.NotEmpty(t, w.do(`{"do":"settings",%s}`, wrong))
+		}
+	})
+}
+
+func TestCommand_Index(t *testing.T) {
+	story(t, func(w *world) {
+		assert.Equal(t, "namespace", w.frame().Store.Index.Name)
+		w.mustDo(`{"do":"index","name":"label:team"}`)
+		assert.Equal(t, "red", w.frame().Store.Index.Values[0].Value)
+		w.mustDo(`{"do":"index","name":"namespace"}`)
+		assert.Equal(t, "default", w.frame().Store.Index.Values[0].Value)
+		assert.NotEmpty(t, w.do(`{"do":"index","name":"phase"}`))
+	})
+}
+
+func TestCommand_Refusals(t *testing.T) {
+	story(t, func(w *world) {
+		for _, wrong := range []string{
+			`{"do":"explode"}`, `{"do":"mode","mode":"fast"}`,
+			`{"do":"mode","mode":"slow","delayMs":1e9}`, `{"do":"workload","rate":1e9}`,
+			`{"do":"workload","objects":1e9}`, `{"do":`,
+		} {
+			assert.NotEmpty(t, w.do("%s", wrong), wrong)
+		}
+		w.lab.options.Server = nil // as on another cluster
+		assert.Contains(t, w.do(`{"do":"compact"}`), "does not write")
+		w.mustDo(`{"do":"follow","key":"default/a"}`)
+		w.mustDo(`{"do":"mode","mode":"slow","delayMs":10}`)
+	})
+}
