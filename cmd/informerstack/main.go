@@ -6,7 +6,7 @@
 // Read run.go (flags and the order of the steps), cluster.go and resource.go (the server and the
 // resource to watch), pipeline.go (how the pieces are connected), checksum.go (the controller's
 // work), workload.go (the changes on the embedded server), serve.go (metrics and health),
-// progress.go and summary.go. swap.go is independent of the others: see internal/swap.
+// progress.go and summary.go. page.go, control.go and replay.go connect the page of package lab. swap.go is independent of the others: see internal/swap.
 package main
 
 import (
@@ -75,7 +75,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fail(exitUsage, "%w", err)
 	})
-	root.AddCommand(newRunCommand(), newSwapCommand())
+	root.AddCommand(newRunCommand(), newReplayCommand(), newSwapCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

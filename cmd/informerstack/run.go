@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,6 +47,8 @@ type options struct {
 	duration time.Duration
 	listen   string
 	noPage   bool
+	record   string
+	html     string
 
 	objects int
 	rate    float64
@@ -132,6 +135,10 @@ func newRunCommand() *cobra.Command {
 		"serve /metrics, /healthz, /readyz and /debug/informers on this loopback `address`, "+
 			"such as 127.0.0.1:8080; port 0 takes a free one and prints it")
 	flags.BoolVar(&o.noPage, "no-page", false, "do not serve the page that shows the pipeline")
+	flags.StringVar(&o.record, "record", "",
+		"record the run in this `file`, for informerstack replay")
+	flags.StringVar(&o.html, "html", "",
+		"at the end, write the last part of the run to this `file` as one HTML page")
 	flags.IntVar(&o.objects, "objects", 20, "embedded server: number of ConfigMaps at the start")
 	flags.Float64Var(&o.rate, "rate", 2, "embedded server: number of changes per second")
 	flags.Uint64Var(&o.seed, "seed", 1,
@@ -181,6 +188,9 @@ func (o *options) check() error {
 			return err
 		}
 	}
+	if o.noPage && o.record+o.html != "" {
+		return fail(exitUsage, "--no-page cannot be used with --record or --html: they record the page")
+	}
 	if o.inCluster && (o.kubeconfig != "" || o.context != "") {
 		return fail(exitUsage,
 			"--in-cluster cannot be used with --kubeconfig or --context: choose one cluster")
@@ -229,6 +239,10 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	stopServing := o.serve(shown, listener, stderr)
 	defer stopServing()
+	stopRecording, err := shown.record(o, stderr)
+	if err != nil {
+		return err
+	}
 	var last *stack
 	err = shown.run(ctx, o, func(ctx context.Context, o *options) error {
 		stack, err := o.build(cluster.config, target, shown.sink(sink), newProgress(stderr), shown)
@@ -241,7 +255,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if last != nil {
 		totals.print(stdout, o.output, last)
 	}
-	return err
+	return cmp.Or(err, stopRecording())
 }
 
 // logger returns the logger of the pieces. Without --verbose it is silent: the hops have the

@@ -32,6 +32,8 @@ const (
 	freshWithin = 2 * time.Minute
 	// programName is the label name of the informer's metrics.
 	programName = "informerstack"
+	// anyPort is the address of the page without --listen.
+	anyPort = "127.0.0.1:0"
 	// headerTimeout bounds the time for a request's header, finishAnswers the time to finish
 	// answers at the end.
 	headerTimeout = 5 * time.Second
@@ -187,7 +189,7 @@ func (o *options) listener(ctx context.Context) (net.Listener, error) {
 		return nil, nil
 	}
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", cmp.Or(o.listen, "127.0.0.1:0"))
+	listener, err := config.Listen(ctx, "tcp", cmp.Or(o.listen, anyPort))
 	if err != nil {
 		return nil, fail(exitFailed, "--listen: %w", err)
 	}

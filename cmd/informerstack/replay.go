@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/lab"
+)
+
+const replayHelp = `replay shows a run again that "informerstack run --record FILE" has recorded, in the browser and with
+a time slider. With --html it writes the end of the recording as one file, which can be published
+and needs neither this program nor a network.`
+
+func newReplayCommand() *cobra.Command {
+	var listen, html string
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Show a recorded run in the browser",
+		Long:  replayHelp,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if html != "" {
+				return convert(args[0], html, cmd.ErrOrStderr())
+			}
+			return replay(cmd.Context(), args[0], listen, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "",
+		"serve on this loopback `address` (default: any free port)")
+	cmd.Flags().StringVar(&html, "html", "",
+		"write the recording to this `file` as one HTML page, and serve nothing")
+	return cmd
+}
+
+// replay serves a recording until ctx is done.
+func replay(ctx context.Context, path, listen string, stderr io.Writer) error {
+	if listen != "" {
+		if err := checkListen(listen); err != nil {
+			return err
+		}
+	}
+	recording, err := lab.NewReplay(path)
+	if err != nil {
+		return fail(exitUsage, "replay: %w", err)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", cmp.Or(listen, anyPort))
+	if err != nil {
+		return fail(exitFailed, "--listen: %w", err)
+	}
+	server := &http.Server{Handler: recording, ReadHeaderTimeout: headerTimeout}
+	defer context.AfterFunc(ctx, func() {
+		recording.Close()
+		_ = server.Close()
+	})()
+	fmt.Fprintf(stderr, "Open http://%s/ to see the recording. Ctrl-C stops.\n", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fail(exitFailed, "serve recording: %w", err)
+	}
+	return nil
+}
+
+// convert writes the end of a recording as one HTML file.
+func convert(path, html string, stderr io.Writer) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fail(exitUsage, "replay: %w", err)
+	}
+	defer file.Close()
+	var clip lab.Clip
+	if _, err := clip.ReadFrom(file); err != nil {
+		return fail(exitUsage, "read recording %s: %w", path, err)
+	}
+	return writeHTML(&clip, html, stderr)
+}
+
+func writeHTML(clip *lab.Clip, path string, stderr io.Writer) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fail(exitUsage, "--html: %w", err)
+	}
+	err = clip.WriteHTML(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fail(exitFailed, "--html: write %s: %w", path, err)
+	}
+	fmt.Fprintf(stderr, "Wrote %s.\n", printable.Text(path))
+	return nil
+}
+
+// record records the run as --record and --html ask for, until stop is called.
+func (p *page) record(o *options, stderr io.Writer) (stop func() error, err error) {
+	if o.record == "" && o.html == "" {
+		return func() error { return nil }, nil
+	}
+	var clip lab.Clip
+	file := io.Discard
+	closeFile := func() error { return nil }
+	if o.record != "" {
+		created, err := os.Create(o.record)
+		if err != nil {
+			return nil, fail(exitUsage, "--record: %w", err)
+		}
+		file, closeFile = created, created.Close
+	}
+	to := file
+	if o.html != "" {
+		to = io.MultiWriter(file, &clip)
+	}
+	stopRecording := p.lab.Record(to)
+	return func() error {
+		if err := errors.Join(stopRecording(), closeFile()); err != nil {
+			return fail(exitFailed, "--record: %w", err)
+		}
+		if o.html != "" {
+			return writeHTML(&clip, o.html, stderr)
+		}
+		return nil
+	}, nil
+}
