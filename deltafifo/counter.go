@@ -141,11 +141,17 @@ func (c *counter) finish(first uint64, ok bool) {
 	c.reportStored()
 }
 
-// replace notes that a list arrives, which repairs any loss before it. Its resourceVersion is not
-// known until receive is called.
+// replace notes that a list arrives, which repairs any loss before it.
 func (c *counter) replace() {
 	c.forgetVersions()
 	c.failed = false
+}
+
+// listed notes that a list at resourceVersion was queued. The first one is the first list. The time
+// at which the list was current is not known before receive is called.
+func (c *counter) listed(resourceVersion string) {
+	c.begin(c.queued)
+	c.receive(resourceVersion, time.Time{})
 }
 
 func (c *counter) forgetVersions() {
@@ -154,7 +160,7 @@ func (c *counter) forgetVersions() {
 }
 
 // changed notes the resourceVersion of a change that was just queued. It ignores changes before the
-// first receive after a list, because their order is not known.
+// first list, because their order is not known.
 func (c *counter) changed(resourceVersion string) {
 	if c.ordered && resourceVersion != "" {
 		c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion})

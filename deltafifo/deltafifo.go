@@ -167,7 +167,7 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 //
 // If this is the queue's first change, HasSynced waits for all of it; if it queues nothing, the
 // queue has synced at once. The error is a store.KeyError or the transformer's; then the queue is
-// unchanged. The resourceVersion is not used: see Received.
+// unchanged. Reached is called with resourceVersion once the whole list is processed.
 func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	received, err := f.preparer.prepareAll(list)
 	if err != nil {
@@ -189,7 +189,7 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 		}
 	}
 	f.deleteKnownLocked(f.isQueuedLocked, f.putLocked) // listed objects are queued by now
-	f.counter.begin(f.counter.queued)
+	f.counter.listed(resourceVersion)
 	return nil
 }
 

@@ -128,7 +128,7 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if f.atomic {
 		return f.replaceAll(list, resourceVersion)
 	}
-	return f.replaceEach(list)
+	return f.replaceEach(list, resourceVersion)
 }
 
 func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
@@ -142,11 +142,11 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
 	f.putLocked(item{delta: Delta{ReplacedAll, info}})
 	f.reportDepthLocked()
-	f.counter.begin(f.counter.queued)
+	f.counter.listed(resourceVersion)
 	return nil
 }
 
-func (f *RealFIFO) replaceEach(list []any) error {
+func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	received, err := f.preparer.prepareAll(list)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
 	f.reportDepthLocked()
-	f.counter.begin(f.counter.queued)
+	f.counter.listed(resourceVersion)
 	return nil
 }
 
