@@ -194,8 +194,12 @@ type plainQueue struct {
 func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 	c := New("c", noop, Options[string]{
 		Lead: new(office).lead,
-		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})}
+		NewQueue: func(
+			_ string, limiter workqueue.TypedRateLimiter[string],
+		) workqueue.TypedRateLimitingInterface[string] {
+			return plainQueue{
+				workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{}),
+			}
 		},
 	})
 	err := c.Run(quiet(t.Context()))

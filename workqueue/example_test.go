@@ -194,7 +194,7 @@ func ExampleNewTypedErrorTypeRateLimiter() {
 		apierrors.NewConflict(configMaps, "a", errors.New("it has changed")),
 		apierrors.NewTooManyRequestsError("not so fast"),
 		apierrors.NewTooManyRequests("come back", 7), // Retry-After: 7
-		errors.New("no such volume"),                 // 100ms, doubled for each of the four failures before
+		errors.New("no such volume"),                 // 100ms, doubled for each failure before
 		fmt.Errorf("get: %w", context.DeadlineExceeded),
 	} {
 		fmt.Println(limiter.WhenError("a", err))

@@ -36,7 +36,9 @@ func onBothLimiters(t *testing.T, ours, clientGos func() workqueue.TypedRateLimi
 func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
 	onBothLimiters(
 		t,
-		func() workqueue.TypedRateLimiter[string] { return workqueue.NewTypedBucketRateLimiter[string](10, 100) },
+		func() workqueue.TypedRateLimiter[string] {
+			return workqueue.NewTypedBucketRateLimiter[string](10, 100)
+		},
 		func() workqueue.TypedRateLimiter[string] {
 			return &reference.TypedBucketRateLimiter[string]{Limiter: rate.NewLimiter(10, 100)}
 		},

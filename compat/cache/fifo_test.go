@@ -51,8 +51,8 @@ func TestDifference_AShorterListSyncs(t *testing.T) {
 	require.False(t, theirs.HasSynced())
 }
 
-// The same random operations give the same results on both, as long as a Replace has one object at most: client-go forgets
-// the order of a list.
+// The same random operations give the same results on both, as long as a Replace has one object at
+// most: client-go forgets the order of a list.
 func TestModel_FIFO(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
