@@ -56,9 +56,9 @@ type Informer struct {
 	subject informer.SharedInformer // nil: not followed
 }
 
-// Informer makes the metrics of one informer. The name tells its user, as client-go's InformerName
-// does: a controller, say, or a program. The error says that the two are in use: give them back
-// first, or choose another name.
+// Informer makes the metrics of one informer. The name is that of its user, as client-go's
+// InformerName is: of a controller, for example, or of a program. An error means that another
+// informer has this name and resource: call its Release first, or choose another name.
 func (m *Metrics) Informer(name string, resource schema.GroupVersionResource) (*Informer, error) {
 	m.prune()
 	values := []string{name, resource.Group, resource.Version, resource.Resource}

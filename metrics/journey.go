@@ -73,8 +73,8 @@ func (j *Journey[K]) Transform(next store.TransformFunc) store.TransformFunc {
 	}
 }
 
-// Handler notes what a handler is told, then tells it. With a Transform it must be told of
-// everything: put a filter inside.
+// Handler notes each change, then calls inner. With a Transform it must receive all changes: put a
+// filter inside.
 func (j *Journey[K]) Handler(inner informer.ResourceEventHandler) informer.ResourceEventHandler {
 	return journeyHandler[K]{j, inner}
 }

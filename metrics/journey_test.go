@@ -160,7 +160,7 @@ func TestJourney_WhatCountsAsItsBeginning(t *testing.T) {
 			h.handler.OnUpdate(object("a", "1"), object("a", "2"))
 			h.reconcile("a")
 		}, "1 in 0"},
-		{"a tombstone's, when it is told", func(t *testing.T, h *harness) {
+		{"a tombstone's, at its notification", func(t *testing.T, h *harness) {
 			h.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "a", Obj: object("a", "1")})
 			h.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "b"})
 			time.Sleep(time.Second)

@@ -13,8 +13,9 @@
 //
 // Read metrics.go, family.go, then a file a piece: workqueue.go, informer.go, reflector.go,
 // scrape.go, controller.go, journey.go, leaderelection.go; then go test -v ./metrics.
-// docs/metrics.md has a table of all series. Goroutines: none. Locking: a family's mutex guards who
-// uses its series, Metrics.mu what is asked at each scrape; nothing foreign runs under them.
+// docs/metrics.md has a table of all series.
+// Goroutines: none. Locking: a family's mutex guards the number of users of its series, Metrics.mu
+// the objects that are read at each scrape; no callback runs under them.
 //
 // Names, labels and buckets are component-base's (workqueue, informer, leader election) and
 // controller-runtime's (controller). Those of the reflector are what Kubernetes once had.

@@ -48,7 +48,7 @@ func TestRegress73587_SeriesEndWithWhatTheyDescribe(t *testing.T) {
 	})
 }
 
-// Nobody has to scrape for that: making the next informer's metrics is enough.
+// Series end without a scrape too: making the next informer's metrics is enough.
 func TestRegress73587_NothingIsKeptWithoutScrapes(t *testing.T) {
 	m, _ := newMetrics(t)
 	for range 100 {
@@ -124,7 +124,7 @@ func TestWorkqueue_EachPartGivesBackItsOwn(t *testing.T) {
 	})
 }
 
-// Work in progress ages while it goes on, without an event.
+// Work in progress ages between its events.
 func TestStory_UnfinishedWorkAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := newMetrics(t)
@@ -176,7 +176,7 @@ func TestInformer_OddNames(t *testing.T) {
 	assert.Contains(t, export(t, registry), `name="\"quoted\""`)
 }
 
-// What its user has set stays.
+// Options keeps the hooks that the caller has set.
 func TestInformer_OptionsKeepHooks(t *testing.T) {
 	m, _ := newMetrics(t)
 	i, err := m.Informer("a", configMaps)
@@ -200,7 +200,7 @@ type gauge struct{ last float64 }
 
 func (g *gauge) Set(v float64) { g.last = v }
 
-// Handlers that cannot be told apart by name are one series: two would spoil the scrape.
+// Handlers of one name share one series: two would make the scrape fail.
 func TestInformer_HandlersOfOneNameAreJoined(t *testing.T) {
 	story(t, worldOptions{}, func(w *world) {
 		w.create("a")
@@ -322,7 +322,7 @@ func TestLeaderElection_FollowsTheLease(t *testing.T) {
 	assert.Empty(t, own(export(t, registry)))
 }
 
-// Queues come and go while somebody scrapes; nothing is left of them, and no scrape fails.
+// Queues are made and shut down during scrapes; their series end, and no scrape fails.
 func TestMetrics_ScrapedWhileThingsComeAndGo(t *testing.T) {
 	m, registry := newMetrics(t)
 	var running sync.WaitGroup

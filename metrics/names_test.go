@@ -37,8 +37,8 @@ var known = []struct {
 	{name: "workqueue_retries_total", kind: "counter", labels: "name"},
 	{name: "informer_queued_items", kind: "gauge", labels: "group,name,resource,version"},
 	{
-		name: "informer_processing_latency_seconds", kind: "histogram", labels: "group,name,resource,version",
-		firstBucket: "0.001", lastBucket: "10", buckets: 12,
+		name: "informer_processing_latency_seconds", kind: "histogram",
+		labels: "group,name,resource,version", firstBucket: "0.001", lastBucket: "10", buckets: 12,
 	},
 	{name: "informer_store_resource_version", kind: "gauge", labels: "group,name,resource,version"},
 	{name: "leader_election_master_status", kind: "gauge", labels: "name"},
@@ -46,7 +46,8 @@ var known = []struct {
 	{name: "controller_runtime_reconcile_total", kind: "counter", labels: "controller,result"},
 	{name: "controller_runtime_reconcile_errors_total", kind: "counter", labels: "controller"},
 	{
-		name: "controller_runtime_terminal_reconcile_errors_total", kind: "counter", labels: "controller",
+		name: "controller_runtime_terminal_reconcile_errors_total", kind: "counter",
+		labels: "controller",
 	},
 	{name: "controller_runtime_reconcile_panics_total", kind: "counter", labels: "controller"},
 	{name: "controller_runtime_reconcile_timeouts_total", kind: "counter", labels: "controller"},

@@ -39,7 +39,8 @@ func Example() {
 	// work on 3
 }
 
-// What is added while a worker has it goes to nobody else; it is queued when that worker is done.
+// An item that is added while a worker has it goes to no other worker; it is queued when that
+// worker is done.
 func ExampleTyped_Done() {
 	q := workqueue.NewTyped(workqueue.Config[string]{})
 	q.Add("1")
@@ -63,7 +64,7 @@ func ExampleTypedRateLimitingQueue() {
 	defer q.ShutDown()
 	ctx, cancel := context.WithCancel(context.Background())
 	reconcile := func(key string) error {
-		cancel() // somebody stops the program
+		cancel() // the program is stopped
 		return nil
 	}
 	processNextWorkItem := func(ctx context.Context) bool {

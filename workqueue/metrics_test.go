@@ -127,7 +127,7 @@ func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder))
 	}
 }
 
-// One item's life, as its metrics tell it.
+// The metrics of one item from Add to Done.
 func TestMetrics(t *testing.T) {
 	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {
 		is := func(name string, want float64) {

@@ -369,7 +369,7 @@ func TestStory_RetriesBackOff(t *testing.T) {
 	})
 }
 
-// What a debug page would show.
+// A snapshot shows where each item is, for a debug page.
 func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTypedRateLimitingQueue(

@@ -81,7 +81,7 @@ func ExampleNewSharedIndexInformer_factory() {
 		V1().
 		Pods().
 		Lister()
-		// whoever asks the factory for pods gets that informer
+		// every caller that asks the factory for pods gets that informer
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	pods, err := lister.Pods("default").List(labels.Everything())

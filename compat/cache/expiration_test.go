@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// A read tells what it made the store forget, once it has.
+// A read reports the keys that it made the store forget, after the store has.
 func TestFakeExpirationStore(t *testing.T) {
 	forgotten := make(chan string, 10)
 	policy := &cache.FakeExpirationPolicy{

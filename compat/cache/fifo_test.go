@@ -114,7 +114,7 @@ func TestFIFO_ListIsPoppedInOrder(t *testing.T) {
 	require.True(t, cache.IsDone(f.HasSyncedChecker()))
 }
 
-// What was deleted before it was popped is not waited for.
+// HasSynced does not wait for an object that was deleted before it was popped.
 func TestFIFO_SyncsOverDeletedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := cache.NewFIFO(itemKey)
@@ -143,7 +143,7 @@ func TestFIFO_KeyErrors(t *testing.T) {
 	require.NoError(t, f.Resync())
 }
 
-// A key is popped once, with the newest state that was queued for it, whoever queued it.
+// A key is popped once, with the newest state that was queued for it, by any caller.
 func TestFIFO_NewestStateIsPopped(t *testing.T) {
 	f := cache.NewFIFO(itemKey)
 	require.NoError(t, f.Add(item{"a", 1}))

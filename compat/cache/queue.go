@@ -11,9 +11,9 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// What a queue is made of. Each is the type of package deltafifo.
+// The types of queues and of their options. Each is the type of package deltafifo.
 type (
-	// Queue stands between a reflector and the one consumer of its changes.
+	// Queue takes changes from a reflector and passes them to one consumer.
 	Queue = deltafifo.Queue
 	// QueueWithBatch hands over many objects' changes at once.
 	QueueWithBatch = deltafifo.QueueWithBatch
@@ -141,7 +141,7 @@ type RealFIFOOptions struct {
 	Transformer TransformFunc
 	// AtomicEvents makes a Replace and a Resync one delta each.
 	AtomicEvents bool
-	// UnlockWhileProcessing lets producers go on while a process function runs. It needs
+	// UnlockWhileProcessing lets producers add changes while a process function runs. It needs
 	// AtomicEvents.
 	UnlockWhileProcessing bool
 	// Identifier names the queue in metrics. There are none unless it is reserved.

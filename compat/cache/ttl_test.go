@@ -40,7 +40,7 @@ func TestTTLStore(t *testing.T) {
 		require.True(t, exists)
 
 		time.Sleep(time.Second)
-		require.ElementsMatch(t, []string{"ns/a", "ns/b"}, s.ListKeys(), "nobody looked")
+		require.ElementsMatch(t, []string{"ns/a", "ns/b"}, s.ListKeys(), "no lookup has removed a")
 		_, exists, err := s.Get(parsePod("ns/a"))
 		require.NoError(t, err)
 		require.False(t, exists)

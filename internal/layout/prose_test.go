@@ -83,6 +83,7 @@ var banned = []phrase{
 var mannered = []string{
 	"README.md",
 	"docs/speed.md",
+	"workqueue",
 }
 
 // Comments, messages and docs use plain words, as the Go standard library's do.
