@@ -21,8 +21,8 @@ import (
 //	S1  no reconcile begins after stop is closed: at the end of the period, with Options.Drain at
 //	    the end of the grace period
 //	S2  when the term is over, ctx is done, in a grace period too, and no reconcile begins
-//	S3  S2 also holds after a pause of the process, before a timer has fired: stopped, ended and the
-//	    contexts of reconciles ask the term, which reads the clocks
+//	S3  S2 also holds after a pause of the process, before a timer has fired: stopped, ended and
+//	    the contexts of reconciles ask the term, which reads the clocks
 type shift struct {
 	run  context.Context // of Run
 	term context.Context // done when the leader's term is over; without a term it never is

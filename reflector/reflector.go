@@ -86,7 +86,7 @@ type Reflector struct {
 	backoff *backoff
 	round   round
 
-	// What the reflector has learned about its server.
+	// Facts about the server.
 
 	useWatchList bool // false once the server is known not to support streaming lists
 	unfinished   int  // streaming lists in a row that ended before the initial state was complete

@@ -32,7 +32,7 @@ func empty(lists *[]metav1.ListOptions) *cache.ListWatch {
 	}
 }
 
-// What is set after the constructor counts, until the reflector first runs.
+// Fields that are set after the constructor count, until the reflector first runs.
 func TestReflector_FieldsCountUntilItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists []metav1.ListOptions
