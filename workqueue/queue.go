@@ -98,9 +98,12 @@ func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 		}
 		w.dirty = true
 		q.processing[item] = w
-	} else if !q.pushLocked(item) {
-		return false, false
 	} else {
+		if _, dirty := q.dirty[item]; dirty {
+			q.queue.Touch(item)
+			return false, false
+		}
+		q.pushLocked(item)
 		queued = true
 	}
 	if q.addedAt != nil {
@@ -109,17 +112,11 @@ func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 	return true, queued
 }
 
-// pushLocked makes item dirty and queues it. It returns false if item is queued already. Push is
-// first: if an owner's Queue panics, dirty is as it was.
-func (q *Typed[T]) pushLocked(item T) bool {
-	if _, queued := q.dirty[item]; queued {
-		q.queue.Touch(item)
-		return false
-	}
+// pushLocked makes item dirty. Push is first: if an owner's Queue panics, dirty is as it was.
+func (q *Typed[T]) pushLocked(item T) {
 	q.queue.Push(item)
 	q.dirty[item] = struct{}{}
 	q.mostDirty = max(q.mostDirty, len(q.dirty))
-	return true
 }
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
