@@ -44,7 +44,7 @@ type Typed[T comparable] struct {
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
 }
 
-// work is what is known of an item that a worker has.
+// work describes an item that a worker has.
 type work struct {
 	get       int           // the number of the Get that returned the item
 	startedAt time.Duration // when that was, for metrics

@@ -108,7 +108,7 @@ func TestDocs_CommandsNameTheRightFolder(t *testing.T) {
 
 func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	for file, text := range documents(t) {
-		for _, target := range link.FindAllStringSubmatch(text, -1) {
+		for _, target := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 			if strings.Contains(target[1], "://") {
 				continue
 			}

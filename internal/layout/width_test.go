@@ -18,7 +18,6 @@ const (
 // wideFolders still have longer lines. The list only shrinks: a folder without such a line must
 // leave it.
 var wideFolders = []string{
-	"workqueue",
 }
 
 // A line fits 100 columns, so that two files, or a file and a chapter, can be read side by side.
