@@ -174,6 +174,7 @@ func TestDifference_DisableChunking(t *testing.T) {
 	require.Equal(t, paged.Limit, limit(func(
 		lists func(metav1.ListOptions) (runtime.Object, error),
 	) error {
+		//lint:ignore SA1019 the deprecated names have the same effect
 		_, err := (&clientgo.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
 		return err
 	}))
