@@ -114,8 +114,8 @@ func TestReached_Bookmark(t *testing.T) {
 	})
 }
 
-// A list, and then each change, is reached when its processing ends, even before Received is called:
-// a handler that reacts to the change finds it reached.
+// A list, and then each change, is reached when its processing ends, even before Received is
+// called: a handler that reacts to the change finds it reached.
 func TestReached_ByTheChangeItself(t *testing.T) {
 	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
 		require.NoError(t, q.Add(named("z", "4"))) // its order is not known

@@ -34,7 +34,7 @@ type storedVersion struct {
 	incomplete bool
 }
 
-// set is the queue's ReachedFunc. It wakes all waiters.
+// set is the queue's ReachedFunc. It notes the version in the store, then wakes all waiters.
 func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
 	if resourceVersion != "" {
 		v.bookmark(resourceVersion)
