@@ -5,6 +5,8 @@ package deltafifo
 import (
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // counter counts the items that pass through a queue. So it knows when the first list has been
@@ -41,10 +43,6 @@ type receivedVersion struct {
 	end             uint64
 	resourceVersion string
 	asOf            time.Time
-}
-
-func newCounter(reached func(string, time.Time)) counter {
-	return counter{synced: make(chan struct{}), reached: reached}
 }
 
 // len returns how many items are in the queue.
@@ -159,11 +157,14 @@ func (c *counter) forgetVersions() {
 	c.versions = fifo[receivedVersion]{}
 }
 
-// changed notes the resourceVersion of a change that was just queued. It ignores changes before the
-// first list, because their order is not known.
-func (c *counter) changed(resourceVersion string) {
-	if c.ordered && resourceVersion != "" {
-		c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion})
+// changed notes the resourceVersion of an object that was just queued. It ignores changes before
+// the first list, because their order is not known.
+func (c *counter) changed(obj any) {
+	if !c.ordered {
+		return
+	}
+	if m, err := meta.Accessor(obj); err == nil && m.GetResourceVersion() != "" {
+		c.await(receivedVersion{end: c.queued, resourceVersion: m.GetResourceVersion()})
 	}
 }
 
