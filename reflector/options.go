@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strconv"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -119,13 +118,6 @@ type Metrics struct {
 	// LastResourceVersion is the number in the last 15 digits of the resourceVersion that the Store
 	// has reached, which a float64 holds exactly.
 	LastResourceVersion func(digits float64)
-}
-
-func (m *Metrics) versionReached(resourceVersion string) {
-	digits := resourceVersion[max(0, len(resourceVersion)-15):]
-	if number, err := strconv.ParseFloat(digits, 64); err == nil {
-		m.LastResourceVersion(number)
-	}
 }
 
 func count(metric func()) {

@@ -42,18 +42,6 @@ const (
 	firstPause   = time.Second
 )
 
-// noteArrival notes that events arrived at now, after the reflector had waited for them.
-func (w *liveWatch) noteArrival(now time.Time, waited time.Duration) {
-	pause := backlogPause
-	if w.lastEvent.IsZero() {
-		pause = firstPause
-	}
-	if waited >= pause {
-		w.behind = 0
-	}
-	w.lastEvent = now
-}
-
 // openWatch opens a watch at the last resourceVersion.
 func (r *Reflector) openWatch(ctx context.Context) error {
 	resourceVersion := r.LastSyncResourceVersion()
