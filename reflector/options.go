@@ -145,8 +145,7 @@ func (o Options) withDefaults(e expected) Options {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Backoff == nil {
-		wait := defaultBackoff()
-		o.Backoff = &wait
+		o.Backoff = new(defaultBackoff())
 	}
 	if o.WatchErrorHandler == nil {
 		o.WatchErrorHandler = DefaultWatchErrorHandler

@@ -74,8 +74,7 @@ func (r *Reflector) startWatch(
 	ctx context.Context, options metav1.ListOptions, patience time.Duration,
 ) (*liveWatch, error) {
 	timeout := r.watchTimeout()
-	timeoutSeconds := int64(timeout.Seconds())
-	options.TimeoutSeconds = &timeoutSeconds
+	options.TimeoutSeconds = new(int64(timeout.Seconds()))
 	if r.opts.WatchdogSlack >= 0 {
 		patience = min(patience, timeout+r.opts.WatchdogSlack)
 	}

@@ -36,12 +36,11 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	if patience < 0 {
 		patience = forever
 	}
-	sendInitialEvents := true
 	r.forgetRelist(ctx)
 	r.round.open, err = r.startWatch(ctx, metav1.ListOptions{
 		ResourceVersion:      resourceVersion,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-		SendInitialEvents:    &sendInitialEvents,
+		SendInitialEvents:    new(true),
 		AllowWatchBookmarks:  true,
 	}, patience)
 	if errors.Is(err, ErrWatchSilent) {
