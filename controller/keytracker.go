@@ -47,8 +47,8 @@ func newKeyTracker[K comparable](workers, maxAttempts, capacity int) *keyTracker
 		outcomes: map[Outcome]*atomic.Uint64{
 			OutcomeSuccess: {}, OutcomeRequeueAfter: {}, OutcomeError: {},
 		},
-		failing:     map[K]*FailedKey[K]{},
-		letters:     map[K]*list.Element{},
+		failing: map[K]*FailedKey[K]{},
+		letters: map[K]*list.Element{},
 	}
 }
 
