@@ -14,8 +14,8 @@ type mergeKeys struct {
 	path string // the kind and the fields above, Deployment.spec, or the last two of them
 }
 
-// field returns the mergeKeys of a field. Rules name three fields at most, so two of those above are
-// enough: the cost of a rule does not depend on the depth.
+// field returns the mergeKeys of a field. Rules name three fields at most, so two of those above
+// are enough: the cost of a rule does not depend on the depth.
 func (m mergeKeys) field(name string) mergeKeys {
 	parent := m.path[strings.LastIndexByte(m.path, '.')+1:]
 	return mergeKeys{parent + "." + name}
@@ -72,11 +72,15 @@ func (m mergeKeys) rule(field string) strategicpatch.PatchMeta {
 func (m mergeKeys) Name() string { return m.path }
 
 // LookupPatchMetadataForStruct says how the object at a field is merged.
-func (m mergeKeys) LookupPatchMetadataForStruct(field string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+func (m mergeKeys) LookupPatchMetadataForStruct(
+	field string,
+) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
 	return m.field(field), m.rule(field), nil
 }
 
 // LookupPatchMetadataForSlice says how the list at a field is merged.
-func (m mergeKeys) LookupPatchMetadataForSlice(field string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+func (m mergeKeys) LookupPatchMetadataForSlice(
+	field string,
+) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
 	return m.field(field), m.rule(field), nil
 }

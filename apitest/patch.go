@@ -117,7 +117,7 @@ func pruneNulls(value any) {
 }
 
 // strategicPatch merges lists by their keys: by the tags of the Go type if the scheme has it, else
-// by what is known of the built-in kinds.
+// by the merge keys of the built-in kinds.
 func (c *call) strategicPatch(doc, patch []byte) ([]byte, error) {
 	var original, changes map[string]any
 	if err := utiljson.Unmarshal(doc, &original); err != nil {

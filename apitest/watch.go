@@ -93,8 +93,8 @@ func watchTimeout(options internalversion.ListOptions) time.Duration {
 }
 
 // begin finds where the watch starts, and returns the objects that it sends first. The client may
-// have written since the log was at began, for it has the headers. Its errors are sent as events: once
-// headers could be sent, so does the real server.
+// have written since the log was at began, for it has the headers. Its errors are sent as events:
+// once headers could be sent, so does the real server.
 func (s *stream) begin(options internalversion.ListOptions, rv, began int64) ([]*version, error) {
 	l := s.server.log
 	wantsState := options.SendInitialEvents != nil && *options.SendInitialEvents

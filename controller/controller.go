@@ -38,8 +38,8 @@ var ErrStarted = errors.New("controller already started")
 // never too old to be handled, and one call may handle many changes of a key.
 //
 //	C1  No two calls of reconcile have the same key at the same time.
-//	C2  After the last Enqueue of a key, reconcile is called at least once more for it, unless Run's
-//	    context ends first.
+//	C2  After the last Enqueue of a key, reconcile is called at least once more for it, unless
+//	    Run's context ends first.
 //	C3  A failed call is retried, at the pace of the rate limiter, until a call succeeds, or
 //	    Options.Exists returns false, or the key is given up and becomes a dead letter. A dead
 //	    letter is not reconciled.
@@ -57,7 +57,7 @@ type Controller[K comparable] struct {
 	misuse    error // what is wrong with the arguments of New; Run returns it
 
 	queue    workqueue.TypedRateLimitingInterface[K]
-	extended workqueue.ExtendedInterface[K]               // the same queue, or nil if it has fewer methods
+	extended workqueue.ExtendedInterface[K]               // the same, or nil with fewer methods
 	get      func(context.Context) (key K, shutdown bool) // from the queue
 	keys     *keyTracker[K]
 	phase    atomic.Value // a Phase

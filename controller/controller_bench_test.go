@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkReconcile takes 1000 keys through the workers of a reconcile that does nothing.
-// client-go has no controller for keys: its row is the loop that everybody writes around its queue,
-// without logger, identity, panics, timeouts, attempts and dead letters.
+// client-go has no controller for keys: its row is the loop that each program writes around its
+// queue, without logger, identity, panics, timeouts, attempts and dead letters.
 func BenchmarkReconcile(b *testing.B) {
 	for _, workers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("workers=%d/impl=ours", workers), func(b *testing.B) {

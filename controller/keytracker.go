@@ -15,7 +15,7 @@ import (
 //	G1  A key is in at most one of failing and letters.
 //	G2  No key of calls is in letters.
 //	G3  failing[k].Attempts >= 1, and < maxAttempts if there is a maximum.
-//	G4  len(letters) = order.Len() <= capacity; order is by the time at which the key was given up.
+//	G4  len(letters) = order.Len() <= capacity; order is by the time at which each was given up.
 //	G5  failed = len(failing) + len(letters) while mu is unlocked.
 //
 // A retry does not bring back a key that was given up, only a change does. A change during a call
@@ -30,7 +30,7 @@ type keyTracker[K comparable] struct {
 
 	calls    []atomic.Pointer[reconcileContext[K]] // by worker: the call that it makes, or nil
 	failed   atomic.Int64
-	outcomes outcomes
+	outcomes map[Outcome]*atomic.Uint64 // of finished calls; the map itself does not change
 
 	mu      sync.Mutex
 	failing map[K]*FailedKey[K]
@@ -39,27 +39,16 @@ type keyTracker[K comparable] struct {
 	evicted uint64
 }
 
-// outcomes counts finished calls.
-type outcomes struct{ success, requeueAfter, failure atomic.Uint64 }
-
-func (o *outcomes) add(outcome Outcome) {
-	switch outcome {
-	case OutcomeSuccess:
-		o.success.Add(1)
-	case OutcomeRequeueAfter:
-		o.requeueAfter.Add(1)
-	case OutcomeError:
-		o.failure.Add(1)
-	}
-}
-
 func newKeyTracker[K comparable](workers, maxAttempts, capacity int) *keyTracker[K] {
 	return &keyTracker[K]{
 		maxAttempts: maxAttempts,
 		capacity:    capacity,
 		calls:       make([]atomic.Pointer[reconcileContext[K]], workers),
-		failing:     map[K]*FailedKey[K]{},
-		letters:     map[K]*list.Element{},
+		outcomes: map[Outcome]*atomic.Uint64{
+			OutcomeSuccess: {}, OutcomeRequeueAfter: {}, OutcomeError: {},
+		},
+		failing: map[K]*FailedKey[K]{},
+		letters: map[K]*list.Element{},
 	}
 }
 
@@ -94,7 +83,7 @@ func (k *keyTracker[K]) begin(call *reconcileContext[K]) bool {
 
 // finish ends a call after which the failures of its key no longer count.
 func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
-	k.outcomes.add(outcome)
+	k.outcomes[outcome].Add(1)
 	k.calls[call.worker].Store(nil)
 	if k.failed.Load() > 0 {
 		k.mu.Lock()
@@ -111,7 +100,7 @@ func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
 func (k *keyTracker[K]) fail(
 	call *reconcileContext[K], err error, giveUp Reason, now time.Time,
 ) (letter, evicted *FailedKey[K]) {
-	k.outcomes.add(OutcomeError)
+	k.outcomes[OutcomeError].Add(1)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	defer k.calls[call.worker].Store(nil)

@@ -118,7 +118,7 @@ func TestStory_TermEndsAfterItsWork(t *testing.T) {
 	})
 }
 
-// A leader that is stopped finishes what runs within its grace period, as anybody does.
+// A leader that is stopped finishes its running calls within the grace period, as without a lease.
 func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute}, func(w *world) {
@@ -194,8 +194,12 @@ type plainQueue struct {
 func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 	c := New("c", noop, Options[string]{
 		Lead: new(office).lead,
-		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return plainQueue{workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})}
+		NewQueue: func(
+			_ string, limiter workqueue.TypedRateLimiter[string],
+		) workqueue.TypedRateLimitingInterface[string] {
+			return plainQueue{
+				workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{}),
+			}
 		},
 	})
 	err := c.Run(quiet(t.Context()))

@@ -238,7 +238,7 @@ func step(t *testing.T, w *world, m *model, key string, rng *rand.Rand) {
 	w.settled()
 }
 
-// Everybody does everything at once. C1 and C2 hold, and at the end nothing is left.
+// All operations run at once. C1 and C2 hold, and at the end the controller holds no key.
 func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &model{

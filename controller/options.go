@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,20 +159,14 @@ func (o *Options[K]) check() []error {
 }
 
 func (o *Options[K]) setDefaults() {
-	if o.Workers == 0 {
-		o.Workers = DefaultWorkers
-	}
-	if o.CacheSyncTimeout == 0 {
-		o.CacheSyncTimeout = DefaultCacheSyncTimeout
-	}
+	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
+	o.CacheSyncTimeout = cmp.Or(o.CacheSyncTimeout, DefaultCacheSyncTimeout)
+	o.DeadLetterCapacity = cmp.Or(o.DeadLetterCapacity, DefaultDeadLetterCapacity)
 	if o.RateLimiter == nil {
 		o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[K]()
 	}
 	if o.NewQueue == nil {
 		o.NewQueue = defaultQueue[K]
-	}
-	if o.DeadLetterCapacity == 0 {
-		o.DeadLetterCapacity = DefaultDeadLetterCapacity
 	}
 }
 

@@ -42,8 +42,12 @@ func newHandWritten(lw reflector.ListerWatcher) (*handWritten, error) {
 	})
 	c := &handWritten{
 		podInformer: pods,
-		podsLister:  store.NewLister[*corev1.Pod](pods.GetIndexer(), schema.GroupResource{Resource: "pods"}),
-		workqueue:   workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}),
+		podsLister: store.NewLister[*corev1.Pod](pods.GetIndexer(),
+			schema.GroupResource{Resource: "pods"}),
+		workqueue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.Config[string]{},
+		),
 	}
 	_, err := pods.AddEventHandler(informer.ResourceEventHandlerFuncs{
 		AddFunc:    c.enqueue,

@@ -52,7 +52,9 @@ func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 func TestRegress126027_ChangeSupersedesRetry(t *testing.T) {
 	for _, supersedes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("AddSupersedesDelayed=%t", supersedes), func(t *testing.T) {
-			newQueue := func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+			newQueue := func(
+				name string, limiter workqueue.TypedRateLimiter[string],
+			) workqueue.TypedRateLimitingInterface[string] {
 				return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{
 					AddSupersedesDelayed: supersedes,
 				})

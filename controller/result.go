@@ -13,12 +13,12 @@ import (
 // logger (klog.FromContext) with key and reconcileID, and ends with Options.GracePeriod and
 // Options.ReconcileTimeout. Pass it to every call.
 //
-// What a result means, in the order in which it is decided:
+// The first row that matches decides what happens to the key:
 //
-//	an error with a TerminalError in it   the key becomes a dead letter; the limiter keeps its count
-//	any other error                       AddRateLimited; RequeueAfter is ignored
-//	RequeueAfter > 0                      Forget and AddAfter: called again after that time
-//	anything else                         Forget: nothing until the next change
+//	an error with a TerminalError in it  it becomes a dead letter; the limiter keeps its count
+//	any other error                      AddRateLimited; RequeueAfter is ignored
+//	RequeueAfter > 0                     Forget and AddAfter: called again after that time
+//	anything else                        Forget: not called until the next change
 //
 // An object that no longer exists is not an error: clean up and return nil.
 type ReconcileFunc[K comparable] func(ctx context.Context, key K) (Result, error)

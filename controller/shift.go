@@ -18,11 +18,11 @@ import (
 // shift is one period of work: from the start of the workers until the context of Run ends or,
 // under a lease, the term.
 //
-//	S1  no reconcile begins after stop is closed: at the end of the period, with Options.Drain at
+//	S1  no reconcile begins after stop is done: at the end of the period, with Options.Drain at
 //	    the end of the grace period
 //	S2  when the term is over, ctx is done, in a grace period too, and no reconcile begins
-//	S3  S2 also holds after a pause of the process, before a timer has fired: stopped, ended and the
-//	    contexts of reconciles ask the term, which reads the clocks
+//	S3  S2 also holds after a pause of the process, before a timer has fired: workers,
+//	    ended and the contexts of reconciles ask the term, which reads the clocks
 type shift struct {
 	run  context.Context // of Run
 	term context.Context // done when the leader's term is over; without a term it never is
@@ -32,7 +32,7 @@ type shift struct {
 	began  time.Time
 	logger klog.Logger
 
-	stop   <-chan struct{} // closed when no further key may be begun
+	stop   context.Context // done when no further key may be begun
 	taking context.Context // its end releases workers that wait for a key
 	leave  context.CancelFunc
 
@@ -47,7 +47,7 @@ type shift struct {
 // no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s := &shift{
-		run: run, term: termcontext.Lasting(led), stop: led.Done(),
+		run: run, term: termcontext.Lasting(led), stop: led,
 		began: time.Now(), logger: klog.FromContext(led),
 	}
 	parent := led
@@ -57,20 +57,10 @@ func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	}
 	s.ctx, s.end = context.WithCancel(parent)
 	if c.opts.Drain {
-		s.stop = s.ctx.Done()
+		s.stop = s.ctx
 	}
 	s.taking, s.leave = context.WithCancel(context.Background())
 	return s
-}
-
-// stopped reports whether no further key may be begun.
-func (s *shift) stopped() bool {
-	select {
-	case <-s.stop:
-		return true
-	default:
-		return s.term.Err() != nil
-	}
 }
 
 // ended reports whether the reconciles have lost their context.

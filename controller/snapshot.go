@@ -3,7 +3,6 @@
 package controller
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -99,16 +98,10 @@ func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 	for _, f := range k.failing {
 		s.Failing = append(s.Failing, *f)
 	}
-	s.Outcomes = k.outcomes.all()
-}
-
-// all returns the outcomes that have occurred.
-func (o *outcomes) all() map[Outcome]uint64 {
-	counts := map[Outcome]uint64{
-		OutcomeSuccess:      o.success.Load(),
-		OutcomeRequeueAfter: o.requeueAfter.Load(),
-		OutcomeError:        o.failure.Load(),
+	s.Outcomes = map[Outcome]uint64{}
+	for outcome, counter := range k.outcomes {
+		if count := counter.Load(); count > 0 {
+			s.Outcomes[outcome] = count
+		}
 	}
-	maps.DeleteFunc(counts, func(_ Outcome, n uint64) bool { return n == 0 })
-	return counts
 }

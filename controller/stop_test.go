@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// By default the context of what runs ends with that of Run. What is still queued is left.
+// By default the contexts of running calls end with that of Run. Queued keys are not reconciled.
 func TestStory_StopEndsWhatRuns(t *testing.T) {
 	story(t, Options[string]{MaxAttempts: 1, ReconcileTimeout: time.Hour}, func(w *world) {
 		w.answers("a", "hold")

@@ -136,8 +136,8 @@ func TestStory_FailingKeyOfSomethingGoneIsForgotten(t *testing.T) {
 	})
 }
 
-// cilium/cilium#27340: a delete failed, is to be tried again, and the object is created anew
-// meanwhile. What waits is a key, not the old event, so that the retry sees the new object.
+// cilium/cilium#27340: a delete failed and will be retried, and the object is created again
+// meanwhile. The queue holds a key, not the old event, so the retry sees the new object.
 func TestStory_RetriedDeleteSeesTheNewObject(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {
 		w.run()

@@ -38,7 +38,7 @@ func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) bool {
 		return false
 	}
 	defer c.queue.Done(key)
-	if s.stopped() {
+	if s.stop.Err() != nil || s.term.Err() != nil {
 		if s.run.Err() != nil {
 			return true // empty the queue: it ends the worker then
 		}
@@ -162,7 +162,11 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	case giveUp == Terminal:
 		logger.Error(err, "Reconcile failed terminally, but a change has come in since")
 	default:
-		c.addRateLimited(r.key, err)
+		if c.extended != nil {
+			c.extended.AddFailed(r.key, err) // the limiter may decide by the error
+		} else {
+			c.queue.AddRateLimited(r.key)
+		}
 		logger.Error(err, "Reconcile failed, trying again later")
 	}
 	if evicted != nil {
@@ -171,14 +175,4 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 		logger.Info("Dropped the oldest dead letter, there are too many",
 			"dropped", evicted.Key, "error", evicted.Last.Err)
 	}
-}
-
-// addRateLimited queues a failed key for a retry. The queue receives the error if it can, since its
-// limiter may decide by it.
-func (c *Controller[K]) addRateLimited(key K, err error) {
-	if c.extended != nil {
-		c.extended.AddFailed(key, err)
-		return
-	}
-	c.queue.AddRateLimited(key)
 }

@@ -75,13 +75,17 @@ func eachInformer(
 			synctest.Test(t, func(t *testing.T) {
 				var pods informer.SharedIndexInformer
 				never := false
-				pods = informer.NewSharedIndexInformer(c.listerWatcher(), &corev1.Pod{}, informer.Options{
-					InOrder:   inOrder,
-					Reflector: reflector.Options{UseWatchList: &never},
-					WrapIndexer: func(inner store.Indexer) store.Indexer {
-						return onStore{inner, func() { check(pods) }}
+				pods = informer.NewSharedIndexInformer(
+					c.listerWatcher(),
+					&corev1.Pod{},
+					informer.Options{
+						InOrder:   inOrder,
+						Reflector: reflector.Options{UseWatchList: &never},
+						WrapIndexer: func(inner store.Indexer) store.Indexer {
+							return onStore{inner, func() { check(pods) }}
+						},
 					},
-				})
+				)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})
 				go func() { defer close(ended); pods.Run(ctx) }()

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/store"
@@ -49,7 +48,7 @@ func (b *base) init(opts Options, defaultName string) {
 	b.logger = klog.LoggerWithName(logger, b.name)
 	b.known, b.metrics = opts.KnownObjects, opts.Metrics
 	b.cond.L = &b.mu
-	b.counter = newCounter(opts.Reached)
+	b.counter = counter{synced: make(chan struct{}), reached: opts.Reached}
 }
 
 // Name returns the name given to the constructor. With Done it makes the queue a DoneChecker.
@@ -102,22 +101,6 @@ func (b *base) IsClosed() bool {
 	return b.closed
 }
 
-// addedLocked notes that an item was just added to the list.
-func (b *base) addedLocked() {
-	b.counter.queued++
-	b.cond.Signal()
-}
-
-// changedLocked notes the resourceVersion of an object that was just queued.
-func (b *base) changedLocked(obj any) {
-	if !b.counter.ordered {
-		return
-	}
-	if m, err := meta.Accessor(obj); err == nil {
-		b.counter.changed(m.GetResourceVersion())
-	}
-}
-
 func (b *base) reportDepthLocked() {
 	if b.metrics.Depth != nil {
 		b.metrics.Depth(b.counter.len())
@@ -136,7 +119,8 @@ func (b *base) waitLocked() error {
 }
 
 // processLocked runs process for the n items that were just removed from the list. key is the key
-// of the first one. With unlock, process runs without the lock.
+// of the first one. With unlock, process runs without the lock. A slow call is logged while more
+// than slowDepth items wait.
 func (b *base) processLocked(
 	what, key string, n int, unlock bool, process func() error,
 ) (err error) {
@@ -148,26 +132,23 @@ func (b *base) processLocked(
 		b.mu.Unlock()
 		defer b.mu.Lock() // before finish, also if process panics
 	}
-	err = b.timed(what, key, depth, n, process)
+	measured := b.metrics.Latency != nil || depth > slowDepth
+	var start time.Time
+	if measured {
+		start = time.Now()
+	}
+	err = process()
+	if measured {
+		took := time.Since(start)
+		if b.metrics.Latency != nil {
+			b.metrics.Latency(took)
+		}
+		if depth > slowDepth && took > min(slowProcess*time.Duration(n), slowBatch) {
+			b.logger.V(2).Info(what, "ID", key, "Depth", depth, "BatchSize", n, "took", took,
+				"Reason", "slow event handlers blocking the queue")
+		}
+	}
 	ok = err == nil
-	return err
-}
-
-// timed measures a call of process, and logs it if it was slow.
-func (b *base) timed(what, key string, depth, n int, process func() error) error {
-	if b.metrics.Latency == nil && depth <= slowDepth {
-		return process()
-	}
-	start := time.Now()
-	err := process()
-	took := time.Since(start)
-	if b.metrics.Latency != nil {
-		b.metrics.Latency(took)
-	}
-	if depth > slowDepth && took > min(slowProcess*time.Duration(n), slowBatch) {
-		b.logger.V(2).Info(what, "ID", key, "Depth", depth, "BatchSize", n, "took", took,
-			"Reason", "slow event handlers blocking the queue")
-	}
 	return err
 }
 
@@ -183,10 +164,10 @@ func (b *base) resyncLocked(queued func(key string) bool, put func(key string, d
 		if !exists {
 			continue
 		}
-		key, err := b.preparer.mustKey(obj)
+		key, err := b.preparer.keyOf(obj)
 		switch {
 		case err != nil:
-			errs = append(errs, err)
+			errs = append(errs, store.KeyError{Obj: obj, Err: err})
 		case !queued(key):
 			put(key, Delta{Sync, obj})
 		}

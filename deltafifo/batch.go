@@ -21,7 +21,7 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	if err := f.waitLocked(); err != nil {
 		return nil, err
 	}
-	isInInitialList := !f.HasSynced()
+	isInInitialList := !f.counter.isSynced()
 	oldest := f.items.items()[0]
 	var deltas any = Deltas{oldest.delta}
 	err := f.popLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
@@ -44,7 +44,7 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	if err := f.waitLocked(); err != nil {
 		return err
 	}
-	isInInitialList := !f.HasSynced()
+	isInInitialList := !f.counter.isSynced()
 	items := f.items.items()[:f.batchLenLocked()]
 	key := items[0].key
 	batch := make([]Delta, len(items))
@@ -70,7 +70,8 @@ func (f *RealFIFO) batchLenLocked() int {
 	}
 	defer clear(f.seen)
 	for i, it := range f.items.items()[:limit] {
-		if !it.batchable() {
+		switch it.delta.Type {
+		case ReplacedAll, SyncAll, Bookmark: // these do not concern one object
 			return max(i, 1)
 		}
 		if it.keyLost {
@@ -82,15 +83,6 @@ func (f *RealFIFO) batchLenLocked() int {
 		f.seen[it.key] = struct{}{}
 	}
 	return limit
-}
-
-// batchable reports whether the item concerns one object.
-func (it *item) batchable() bool {
-	switch it.delta.Type {
-	case ReplacedAll, SyncAll, Bookmark:
-		return false
-	}
-	return true
 }
 
 // popLocked removes the n oldest items and runs process for them, without the lock if the options

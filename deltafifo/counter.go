@@ -5,6 +5,8 @@ package deltafifo
 import (
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // counter counts the items that pass through a queue. So it knows when the first list has been
@@ -41,10 +43,6 @@ type receivedVersion struct {
 	end             uint64
 	resourceVersion string
 	asOf            time.Time
-}
-
-func newCounter(reached func(string, time.Time)) counter {
-	return counter{synced: make(chan struct{}), reached: reached}
 }
 
 // len returns how many items are in the queue.
@@ -141,11 +139,17 @@ func (c *counter) finish(first uint64, ok bool) {
 	c.reportStored()
 }
 
-// replace notes that a list arrives, which repairs any loss before it. Its resourceVersion is not
-// known until receive is called.
+// replace notes that a list arrives, which repairs any loss before it.
 func (c *counter) replace() {
 	c.forgetVersions()
 	c.failed = false
+}
+
+// listed notes that a list at resourceVersion was queued. The first one is the first list. The time
+// at which the list was current is not known before receive is called.
+func (c *counter) listed(resourceVersion string) {
+	c.begin(c.queued)
+	c.receive(resourceVersion, time.Time{})
 }
 
 func (c *counter) forgetVersions() {
@@ -153,11 +157,14 @@ func (c *counter) forgetVersions() {
 	c.versions = fifo[receivedVersion]{}
 }
 
-// changed notes the resourceVersion of a change that was just queued. It ignores changes before the
-// first receive after a list, because their order is not known.
-func (c *counter) changed(resourceVersion string) {
-	if c.ordered && resourceVersion != "" {
-		c.await(receivedVersion{end: c.queued, resourceVersion: resourceVersion})
+// changed notes the resourceVersion of an object that was just queued. It ignores changes before
+// the first list, because their order is not known.
+func (c *counter) changed(obj any) {
+	if !c.ordered {
+		return
+	}
+	if m, err := meta.Accessor(obj); err == nil && m.GetResourceVersion() != "" {
+		c.await(receivedVersion{end: c.queued, resourceVersion: m.GetResourceVersion()})
 	}
 }
 

@@ -114,15 +114,20 @@ func TestReached_Bookmark(t *testing.T) {
 	})
 }
 
-// Once the order of changes is known, a change is reached when its processing ends, even before
-// Received is called: a handler that reacts to the change finds it reached.
+// A list, and then each change, is reached when its processing ends, even before Received is
+// called: a handler that reacts to the change finds it reached.
 func TestReached_ByTheChangeItself(t *testing.T) {
 	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
-		require.NoError(t, q.Replace([]any{named("a", "1")}, "5"))
-		require.NoError(t, q.Add(named("z", "9"))) // the order is not known yet
+		require.NoError(t, q.Add(named("z", "4"))) // its order is not known
 		popAll(t, q, nil)
 		assert.Empty(t, reached())
-		q.Received("9", time.Now())
+		require.NoError(t, q.Replace([]any{named("a", "1")}, "5"))
+		assert.Empty(t, reached())
+		popAll(t, q, nil)
+		assert.Equal(t, "5", reached())
+		require.NoError(t, q.Add(named("z", "9")))
+		popAll(t, q, nil)
+		assert.Equal(t, "9", reached())
 		require.NoError(t, q.Add(named("b", "10")))
 		popAll(t, q, nil)
 		assert.Equal(t, "10", reached())

@@ -90,16 +90,16 @@ func (f *DeltaFIFO) receive(t DeltaType, obj any) error {
 		return err
 	}
 	f.putLocked(received.key, Delta{t, received.obj})
-	f.changedLocked(received.obj)
+	f.counter.changed(received.obj)
 	return nil
 }
 
 // Delete queues that obj, an object or a tombstone, was deleted. If the key is neither queued nor
 // known, the delete was reported before, by a relist, and is dropped. It fails as Add does.
 func (f *DeltaFIFO) Delete(obj any) error {
-	key, err := f.preparer.mustKey(obj)
+	key, err := f.preparer.keyOf(obj)
 	if err != nil {
-		return err
+		return store.KeyError{Obj: obj, Err: err}
 	}
 	obj, err = f.preparer.transform(key, obj)
 	f.mu.Lock()
@@ -112,7 +112,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 		return err
 	}
 	f.putLocked(key, Delta{Deleted, obj})
-	f.changedLocked(obj)
+	f.counter.changed(obj)
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	if err := f.waitLocked(); err != nil {
 		return nil, err
 	}
-	isInInitialList := !f.HasSynced()
+	isInInitialList := !f.counter.isSynced()
 	oldest := f.queue.items()[0]
 	delete(f.numbers, oldest.key)
 	if f.queue.pop(1) {
@@ -167,7 +167,7 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 //
 // If this is the queue's first change, HasSynced waits for all of it; if it queues nothing, the
 // queue has synced at once. The error is a store.KeyError or the transformer's; then the queue is
-// unchanged. The resourceVersion is not used: see Received.
+// unchanged. Reached is called with resourceVersion once the whole list is processed.
 func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	received, err := f.preparer.prepareAll(list)
 	if err != nil {
@@ -176,8 +176,13 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counter.replace()
-	f.reserveLocked(len(received))
-	queuedBefore := f.queue.items() // there is room, so that putLocked does not move them
+	// Make room for the list, so that the queue does not grow step by step and putLocked does not
+	// move queuedBefore.
+	f.queue.slots = slices.Grow(f.queue.slots, len(received))
+	if len(f.numbers) == 0 && len(received) > longQueue {
+		f.numbers = make(map[string]uint64, len(received))
+	}
+	queuedBefore := f.queue.items()
 	listed := make(map[string]struct{}, len(received))
 	for _, r := range received {
 		listed[r.key] = struct{}{}
@@ -189,16 +194,8 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 		}
 	}
 	f.deleteKnownLocked(f.isQueuedLocked, f.putLocked) // listed objects are queued by now
-	f.counter.begin(f.counter.queued)
+	f.counter.listed(resourceVersion)
 	return nil
-}
-
-// reserveLocked makes room for a list, so that the queue does not grow step by step.
-func (f *DeltaFIFO) reserveLocked(n int) {
-	f.queue.slots = slices.Grow(f.queue.slots, n)
-	if len(f.numbers) == 0 && n > longQueue {
-		f.numbers = make(map[string]uint64, n)
-	}
 }
 
 // Resync queues a Sync for each known object without queued deltas: a queued change is newer than
@@ -224,7 +221,8 @@ func (f *DeltaFIFO) putLocked(key string, d Delta) {
 	}
 	f.numbers[key] = f.counter.queued
 	f.queue.push(entry{key, Deltas{d}})
-	f.addedLocked()
+	f.counter.queued++
+	f.cond.Signal()
 	f.reportDepthLocked()
 }
 

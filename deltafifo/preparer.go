@@ -44,15 +44,6 @@ func (p *preparer) keyOf(obj any) (string, error) {
 	return p.keyFunc(obj)
 }
 
-// mustKey is keyOf with its error as a store.KeyError that names obj.
-func (p *preparer) mustKey(obj any) (string, error) {
-	key, err := p.keyOf(obj)
-	if err != nil {
-		return "", store.KeyError{Obj: obj, Err: err}
-	}
-	return key, nil
-}
-
 // transform returns the object to queue. A tombstone is not transformed: its object comes from
 // a cache.
 func (p *preparer) transform(key string, obj any) (any, error) {
@@ -72,9 +63,9 @@ func (p *preparer) transform(key string, obj any) (any, error) {
 }
 
 func (p *preparer) prepare(obj any) (prepared, error) {
-	key, err := p.mustKey(obj)
+	key, err := p.keyOf(obj)
 	if err != nil {
-		return prepared{}, err
+		return prepared{}, store.KeyError{Obj: obj, Err: err}
 	}
 	obj, err = p.transform(key, obj)
 	return prepared{key, obj}, err

@@ -81,7 +81,7 @@ func (f *RealFIFO) receive(t DeltaType, obj any) error {
 		return err
 	}
 	f.putLocked(f.itemOf(t, received))
-	f.changedLocked(received.obj)
+	f.counter.changed(received.obj)
 	f.reportDepthLocked()
 	return nil
 }
@@ -125,13 +125,9 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 // If this is the queue's first change, HasSynced waits for all of it. The error is a store.KeyError
 // or the transformer's; then the queue is unchanged.
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
-	if f.atomic {
-		return f.replaceAll(list, resourceVersion)
+	if !f.atomic {
+		return f.replaceEach(list, resourceVersion)
 	}
-	return f.replaceEach(list)
-}
-
-func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	list, err := f.preparer.prepareList(list)
 	if err != nil {
 		return err
@@ -142,11 +138,11 @@ func (f *RealFIFO) replaceAll(list []any, resourceVersion string) error {
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
 	f.putLocked(item{delta: Delta{ReplacedAll, info}})
 	f.reportDepthLocked()
-	f.counter.begin(f.counter.queued)
+	f.counter.listed(resourceVersion)
 	return nil
 }
 
-func (f *RealFIFO) replaceEach(list []any) error {
+func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	received, err := f.preparer.prepareAll(list)
 	if err != nil {
 		return err
@@ -172,7 +168,7 @@ func (f *RealFIFO) replaceEach(list []any) error {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
 	f.reportDepthLocked()
-	f.counter.begin(f.counter.queued)
+	f.counter.listed(resourceVersion)
 	return nil
 }
 
@@ -209,7 +205,8 @@ func (f *RealFIFO) Resync() error {
 
 func (f *RealFIFO) putLocked(it item) {
 	f.items.push(it)
-	f.addedLocked()
+	f.counter.queued++
+	f.cond.Signal()
 }
 
 func (f *RealFIFO) putKeyLocked(key string, d Delta) { f.putLocked(item{delta: d, key: key}) }

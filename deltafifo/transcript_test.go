@@ -34,7 +34,7 @@ type player struct {
 	impl    string
 	w       *world
 	waiting chan string   // the result of a Pop that blocks
-	holding chan struct{} // closed to let a held process function go on
+	holding chan struct{} // closed to let a held process function return
 }
 
 func (p *player) stop() {

@@ -52,7 +52,8 @@ var configMapResource = corev1.SchemeGroupVersion.WithResource("configmaps")
 func typedSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	return cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
+	return cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace,
+		fields.Everything())
 }
 
 func dynamicSource(t *testing.T, config *rest.Config, namespace string) reflector.ListerWatcher {
@@ -204,7 +205,9 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 	reported := make(chan error, 100)
 	inf := informer.NewSharedIndexInformer(source, &corev1.ConfigMap{}, informer.Options{
 		Reflector: reflector.Options{
-			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) { reported <- err },
+			WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) {
+				reported <- err
+			},
 		},
 	})
 	runInformer(t, inf)
@@ -222,8 +225,11 @@ func TestInformer_SaysThatItIsForbidden(t *testing.T) {
 // server, store.
 func TestStory_OneChangeEndToEnd(t *testing.T) {
 	objects := newConfigMaps(t, shared)
-	inf := informer.NewSharedIndexInformer(typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
-		&corev1.ConfigMap{}, informer.Options{})
+	inf := informer.NewSharedIndexInformer(
+		typedSource(t, shared.Config(cluster.AdminToken), objects.namespace),
+		&corev1.ConfigMap{},
+		informer.Options{},
+	)
 	configMaps := objects.client.CoreV1().ConfigMaps(objects.namespace)
 	reconcile := func(ctx context.Context, name store.ObjectName) (controller.Result, error) {
 		obj, exists, err := inf.GetIndexer().GetByKey(name.String())

@@ -58,7 +58,10 @@ func TestHostileTexts(t *testing.T) {
 			func(*http.Request) error { return errors.New(hostile) }))
 		h.AddInformer("", hostileInformer{})
 		h.AddInformer(hostile, hostileInformer{})
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{})
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.Config[string]{},
+		)
 		defer q.ShutDown()
 		q.Add(hostile)
 		q.AddRateLimited(hostile + "2")

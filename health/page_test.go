@@ -70,7 +70,8 @@ type world struct {
 func story(t *testing.T, forbids bool, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, handler: health.New(), server: &server{forbids}}
-		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{}, informer.Options{Reflector: reflector.Options{TypeDescription: "configmaps"}})
+		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{},
+			informer.Options{Reflector: reflector.Options{TypeDescription: "configmaps"}})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go w.maps.Run(ctx)
@@ -101,8 +102,10 @@ func (w *world) reconcile(ctx context.Context, key string) (controller.Result, e
 
 func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 	story(t, false, func(w *world) {
-		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{}, informer.Options{Reflector: reflector.Options{TypeDescription: "secrets"}})
-		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps), health.Fresh("informer-secrets", time.Minute, other))
+		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{},
+			informer.Options{Reflector: reflector.Options{TypeDescription: "secrets"}})
+		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps),
+			health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
 		code, text := ask(w.handler, "/readyz")
 		assert.Equal(t, http.StatusInternalServerError, code)
@@ -177,7 +180,10 @@ func withoutID(page string) string {
 func TestPage_Queue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health.New()
-		q := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour), workqueue.Config[int]{})
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour),
+			workqueue.Config[int]{},
+		)
 		defer q.ShutDown()
 		health.AddQueue(h, "numbers", q)
 		for i := range 4 {

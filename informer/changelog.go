@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/internal/objects"
 	"example.com/informerstack/store"
@@ -182,10 +181,6 @@ func add(obj any, initial bool) change {
 	return change{kind: added, newObj: obj, initial: initial}
 }
 
-func update(oldObj, newObj any, resync bool) change {
-	return change{kind: updated, oldObj: oldObj, newObj: newObj, resync: resync}
-}
-
 func remove(obj any) change { return change{kind: deleted, newObj: obj} }
 
 // deliver calls the handler's method for c.
@@ -207,8 +202,9 @@ func (c *change) recreated() bool {
 	if c.kind != updated {
 		return false
 	}
-	before, after := metadata(c.oldObj), metadata(c.newObj)
-	return before != nil && after != nil && before.GetUID() != after.GetUID()
+	before, errBefore := meta.Accessor(c.oldObj)
+	after, errAfter := meta.Accessor(c.newObj)
+	return errBefore == nil && errAfter == nil && before.GetUID() != after.GetUID()
 }
 
 // split returns the two changes that an update of two different objects hides: the delete of the
@@ -219,13 +215,4 @@ func (c *change) split() (end, begin change) {
 		key = "" // not reached: recreated has read the metadata of the key
 	}
 	return remove(store.DeletedFinalStateUnknown{Key: key, Obj: c.oldObj}), add(c.newObj, false)
-}
-
-// metadata returns the metadata of an object, or nil if it has none.
-func metadata(obj any) metav1.Object {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return nil
-	}
-	return m
 }

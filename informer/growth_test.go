@@ -61,7 +61,7 @@ func deliverPending(
 	for i := range n {
 		p.mu.Lock()
 		oldPod, newPod := benchPod(object(i), i), benchPod(object(i), i+1)
-		p.distributeLocked([]change{update(oldPod, newPod, false)})
+		p.distributeLocked([]change{update(oldPod, newPod)})
 		p.mu.Unlock()
 	}
 	_ = l.Status()
@@ -110,7 +110,7 @@ func TestGrowth_ContentOfOneObject(t *testing.T) {
 		}
 		b := newCoalescingBacklog(everything)
 		for i := range 10 {
-			c := update(pod(strconv.Itoa(i)), pod(strconv.Itoa(i+1)), false)
+			c := update(pod(strconv.Itoa(i)), pod(strconv.Itoa(i+1)))
 			require.False(t, c.recreated())
 			require.False(t, objects.SameVersion(c.oldObj, c.newObj))
 			b.push(&batch{changes: []change{c}})

@@ -168,25 +168,18 @@ func (o Options) newQueue(
 	if o.NewQueue != nil {
 		return o.NewQueue(logger, known, reached)
 	}
+	queue := deltafifo.Options{Logger: &logger, Metrics: o.Metrics, Reached: reached}
 	if o.InOrder {
-		return deltafifo.NewRealFIFO(deltafifo.Options{
-			Logger:                &logger,
-			Name:                  fmt.Sprintf("RealFIFO %T", exampleObject),
-			AtomicEvents:          true,
-			UnlockWhileProcessing: true,
-			EmitDeltaTypeBookmark: true,
-			Metrics:               o.Metrics,
-			Reached:               reached,
-		})
+		queue.Name = fmt.Sprintf("RealFIFO %T", exampleObject)
+		queue.AtomicEvents = true
+		queue.UnlockWhileProcessing = true
+		queue.EmitDeltaTypeBookmark = true
+		return deltafifo.NewRealFIFO(queue)
 	}
-	return deltafifo.NewDeltaFIFO(deltafifo.Options{
-		Logger:                &logger,
-		Name:                  fmt.Sprintf("DeltaFIFO %T", exampleObject),
-		KnownObjects:          known,
-		EmitDeltaTypeReplaced: true,
-		Metrics:               o.Metrics,
-		Reached:               reached,
-	})
+	queue.Name = fmt.Sprintf("DeltaFIFO %T", exampleObject)
+	queue.KnownObjects = known
+	queue.EmitDeltaTypeReplaced = true
+	return deltafifo.NewDeltaFIFO(queue)
 }
 
 // newIndexer returns the store. Its resourceVersion is that of the queue, not that of the objects:

@@ -100,14 +100,6 @@ func newListener(
 	return l
 }
 
-// wakeUp makes the goroutine check the backlog. It does not block.
-func (l *listener) wakeUp() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
 // run calls the handler until the listener is closed.
 func (l *listener) run() {
 	defer close(l.done)
@@ -127,7 +119,15 @@ func (l *listener) run() {
 				return
 			default:
 			}
-			l.deliver(&changes[i])
+			crashed := l.deliver(&changes[i])
+			l.delivered.Add(1)
+			l.calls.Add(1)
+			if crashed {
+				select {
+				case <-time.After(pauseAfterPanic):
+				case <-l.dropped:
+				}
+			}
 		}
 		l.delivered.Store(delivered)
 		if synced {
@@ -153,44 +153,28 @@ func (l *listener) next() *batch {
 
 // wanted returns the changes of b to deliver, as the handler's options demand.
 func (l *listener) wanted(b *batch) []change {
-	differs := func(c change) bool { return l.skips(b, &c) || l.splits(&c) }
-	if !slices.ContainsFunc(b.changes, differs) {
-		return b.changes
-	}
-	var own []change
+	own, copied := b.changes, false
 	for i := range b.changes {
-		switch c := &b.changes[i]; {
-		case l.skips(b, c):
-		case l.splits(c):
+		c := &b.changes[i]
+		skip := c.unchanged && !b.round.wants(l, c)
+		split := !skip && l.options.SplitRecreated && c.recreated()
+		if !copied && (skip || split) {
+			own, copied = slices.Clone(b.changes[:i]), true
+		}
+		switch {
+		case split:
 			end, begin := c.split()
 			own = append(own, end, begin)
-		default:
+		case copied && !skip:
 			own = append(own, *c)
 		}
 	}
 	return own
 }
 
-func (l *listener) skips(b *batch, c *change) bool { return c.unchanged && !b.round.wants(l, c) }
-
-func (l *listener) splits(c *change) bool { return l.options.SplitRecreated && c.recreated() }
-
-// deliver calls the handler for c, and counts the call whether it returns or panics.
-func (l *listener) deliver(c *change) {
-	crashed := l.call(c)
-	l.delivered.Add(1)
-	l.calls.Add(1)
-	if crashed {
-		select {
-		case <-time.After(pauseAfterPanic):
-		case <-l.dropped:
-		}
-	}
-}
-
-// call notifies the handler of c. A panic ends the process, unless the handler has SkipPanics, or
+// deliver calls the handler for c. A panic ends the process, unless the handler has SkipPanics, or
 // utilruntime.ReallyCrash is off: then crashed is true.
-func (l *listener) call(c *change) (crashed bool) {
+func (l *listener) deliver(c *change) (crashed bool) {
 	if l.calls.Load()%slowSample == 0 && l.pending() > slowBacklogLen {
 		defer l.logIfSlow(time.Now())
 	}

@@ -140,7 +140,7 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 				c = remove(podAt(name, rv))
 				delete(stored, name)
 			default:
-				c = update(podAt(name, oldRV), podAt(name, rv), false)
+				c = update(podAt(name, oldRV), podAt(name, rv))
 				stored[name] = rv
 			}
 			coalescing.push(f.append([]change{c}, false, nil))

@@ -55,18 +55,14 @@ func ProcessDeltas(
 	return p.process, p.processBatch
 }
 
-// process is a deltafifo.PopProcessFunc.
+// process is a deltafifo.PopProcessFunc. It stores and emits the deltas one by one. A delta that
+// fails does not affect others.
 func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 	deltas, ok := obj.(deltafifo.Deltas)
 	if !ok {
 		p.lost()
 		return fmt.Errorf("process %T: want Deltas", obj)
 	}
-	return p.processEach(deltas, isInInitialList)
-}
-
-// processEach stores and emits the deltas one by one. A delta that fails does not affect others.
-func (p *deltaProcessor) processEach(deltas []deltafifo.Delta, isInInitialList bool) error {
 	var errs []error
 	complete := false
 	defer func() { p.finish(complete) }()
@@ -175,7 +171,7 @@ func (p *deltaProcessor) syncAll() []change {
 	objs := p.store.List()
 	changes := make([]change, 0, len(objs))
 	for _, obj := range objs {
-		changes = append(changes, update(obj, obj, true))
+		changes = append(changes, change{kind: updated, oldObj: obj, newObj: obj, resync: true})
 	}
 	return changes
 }
@@ -194,7 +190,7 @@ func (p *deltaProcessor) bookmark(obj any) error {
 func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
 	transactions, ok := p.store.(store.TransactionStore)
 	if !ok {
-		return p.processEach(deltas, isInInitialList)
+		return p.process(deltafifo.Deltas(deltas), isInInitialList)
 	}
 	complete := false
 	defer func() { p.finish(complete) }()
@@ -243,8 +239,9 @@ func (p *deltaProcessor) prepare(
 
 // putChange returns the change of a stored object, which replaces oldObj if exists is true.
 func putChange(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) change {
-	if exists {
-		return update(oldObj, d.Object, d.Type == deltafifo.Sync)
+	if !exists {
+		return add(d.Object, isInInitialList)
 	}
-	return add(d.Object, isInInitialList)
+	resync := d.Type == deltafifo.Sync
+	return change{kind: updated, oldObj: oldObj, newObj: d.Object, resync: resync}
 }

@@ -41,6 +41,10 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 	}, r
 }
 
+func update(oldObj, newObj any) change {
+	return change{kind: updated, oldObj: oldObj, newObj: newObj}
+}
+
 func newTestStore() store.Store { return newTestIndexer() }
 
 func newTestIndexer() store.Indexer {

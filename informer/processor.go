@@ -79,7 +79,10 @@ func (p *processor) appendLocked(changes []change, synced bool) {
 	appended := p.log.append(changes, synced, p.round)
 	for _, l := range p.listeners {
 		l.backlog.push(appended)
-		l.wakeUp()
+		select {
+		case l.wake <- struct{}{}:
+		default: // it has a token
+		}
 	}
 }
 
@@ -148,10 +151,6 @@ const minimumResyncPeriod = time.Second
 type resyncSchedule struct {
 	period time.Duration // 0: never
 	next   time.Time     // the earliest time of the next resync
-}
-
-func newResyncSchedule(period time.Duration, now time.Time) resyncSchedule {
-	return resyncSchedule{period: period, next: now.Add(period)}
 }
 
 // check reports whether the handler takes part in a resync that begins now.

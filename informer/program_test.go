@@ -5,6 +5,7 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 
@@ -59,38 +60,40 @@ func ExampleNew() {
 	// default/web-0 is gone
 }
 
-// A program that runs in a cluster, until an interrupt or an error.
+// A complete program. It runs in a cluster until it is interrupted.
 func ExampleNew_program() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	config, err := rest.InClusterConfig()
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	client := kubernetes.NewForConfigOrDie(config)
 
 	pods := informer.New[*corev1.Pod](client.CoreV1().RESTClient(), "pods", informer.Options{
 		LabelSelector: "app=web",
 	})
-	ctrl := controller.New("pods", func(ctx context.Context, pod store.ObjectName) (
-		controller.Result, error,
-	) {
-		found, err := pods.Lister().ByNamespace(pod.Namespace).Get(pod.Name)
-		if err == nil {
-			fmt.Println(pod, "is", found.Status.Phase)
+	reconcile := func(ctx context.Context, name store.ObjectName) (controller.Result, error) {
+		pod, err := pods.Lister().ByNamespace(name.Namespace).Get(name.Name)
+		if apierrors.IsNotFound(err) {
+			fmt.Println(name, "is gone")
+			return controller.Result{}, nil
+		} else if err != nil {
+			return controller.Result{}, err
 		}
-		return controller.Result{}, err
-	}, controller.Options[store.ObjectName]{
-		Workers: 2,
+		fmt.Println(name, "is", pod.Status.Phase)
+		return controller.Result{}, nil
+	}
+	ctrl := controller.New("pods", reconcile, controller.Options[store.ObjectName]{
 		WaitFor: []controller.Synced{pods.HasSyncedChecker()},
 	})
 	enqueue := ctrl.Handler(store.DeletionHandlingObjectToName)
 	if _, err := pods.AddEventHandler(enqueue); err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	go pods.Run(ctx)
 	if err := ctrl.Run(ctx); err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 			r,
 			HandlerOptions{ResyncPeriod: &second},
 		)
-		l.resync = newResyncSchedule(second, time.Now())
+		l.resync = resyncSchedule{period: second, next: time.Now().Add(second)}
 		p.mu.Lock()
 		p.addLocked(l, nil)
 		p.distributeLocked([]change{add(benchPod(1, 1), true)})
@@ -113,7 +113,9 @@ func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.True(t, p.shouldResync())
 		p.mu.Lock()
-		p.distributeLocked([]change{update(benchPod(1, 1), benchPod(1, 1), true)})
+		c := update(benchPod(1, 1), benchPod(1, 1))
+		c.resync = true
+		p.distributeLocked([]change{c})
 		p.mu.Unlock()
 		p.start()
 		synctest.Wait()

@@ -44,7 +44,6 @@ type sharedIndexInformer struct {
 	options       Options
 	name          string
 	indexer       store.Indexer
-	bookmark      func(resourceVersion string) // method of the indexer without its wrapper
 	processor     processor
 	deltas        deltaProcessor // guarded by processor.mu
 	synced        chan struct{}
@@ -74,9 +73,8 @@ func NewSharedIndexInformer(
 		options:       options,
 		name:          fmt.Sprintf("SharedIndexInformer %T", exampleObject),
 		indexer:       indexer,
-		bookmark:      indexer.Bookmark,
 		synced:        make(chan struct{}),
-		stored:        storedVersion{stopped: make(chan struct{})},
+		stored:        storedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
 		resync:        resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
 	}
 	if description := options.Reflector.TypeDescription; description != "" {
@@ -124,7 +122,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	s.lifecycle = started
 	s.resync.fixed = true
 	versioned := s.options.newQueue(
-		klog.FromContext(ctx), s.exampleObject, s.indexer, s.reached)
+		klog.FromContext(ctx), s.exampleObject, s.indexer, s.stored.set)
 	s.deltas.stored = versioned.Stored
 	var queue deltafifo.Queue = versioned
 	if s.options.WrapQueue != nil {
@@ -169,7 +167,8 @@ func (s *sharedIndexInformer) closeSynced(ctx context.Context, queue deltafifo.Q
 		return
 	case <-queue.HasSyncedChecker().Done():
 	}
-	if s.stored.waitComplete(ctx) == nil {
+	complete := func() (bool, error) { return !s.stored.incomplete, nil }
+	if s.stored.wait(ctx, complete) == nil {
 		s.processor.markSynced()
 		close(s.synced)
 	}
@@ -205,7 +204,8 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	if options.ResyncPeriod != nil {
 		wanted = *options.ResyncPeriod
 	}
-	l.resync = newResyncSchedule(s.resync.admit(l.logger, wanted), time.Now())
+	period := s.resync.admit(l.logger, wanted)
+	l.resync = resyncSchedule{period: period, next: time.Now().Add(period)}
 
 	s.processor.mu.Lock()
 	defer s.processor.mu.Unlock()

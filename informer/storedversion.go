@@ -23,7 +23,8 @@ var ErrStopped = errors.New("the informer has stopped")
 //	V3  stopped is closed when the informer has stopped, and version no longer changes
 //	V4  incomplete is true from the loss of a change until a later list is stored
 type storedVersion struct {
-	stopped chan struct{}
+	bookmark func(resourceVersion string) // method of the indexer without its wrapper
+	stopped  chan struct{}
 
 	mu      sync.Mutex
 	version string    // "" before the first list
@@ -33,8 +34,11 @@ type storedVersion struct {
 	incomplete bool
 }
 
-// set is the queue's ReachedFunc. It wakes all waiters.
+// set is the queue's ReachedFunc. It notes the version in the store, then wakes all waiters.
 func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
+	if resourceVersion != "" {
+		v.bookmark(resourceVersion)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.incomplete = false
@@ -91,37 +95,19 @@ func (v *storedVersion) wait(ctx context.Context, done func() (bool, error)) err
 	}
 }
 
-// waitFor waits until the version is want or newer.
-func (v *storedVersion) waitFor(ctx context.Context, want string) error {
-	return v.wait(ctx, func() (bool, error) {
-		if v.version == "" {
-			return false, nil
-		}
-		order, err := resourceversion.CompareResourceVersion(v.version, want)
-		return order >= 0, err
-	})
-}
-
-// waitComplete waits until the store has every lost change again.
-func (v *storedVersion) waitComplete(ctx context.Context) error {
-	return v.wait(ctx, func() (bool, error) { return !v.incomplete, nil })
-}
-
-// reached is the ReachedFunc of the queue.
-func (s *sharedIndexInformer) reached(resourceVersion string, asOf time.Time) {
-	if resourceVersion != "" {
-		s.bookmark(resourceVersion)
-	}
-	s.stored.set(resourceVersion, asOf)
-}
-
 func (s *sharedIndexInformer) WaitForResourceVersion(
 	ctx context.Context, resourceVersion string,
 ) error {
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, "1"); err != nil {
 		return fmt.Errorf("wait for resourceVersion %q in %s: %w", resourceVersion, s.name, err)
 	}
-	err := s.stored.waitFor(ctx, resourceVersion)
+	err := s.stored.wait(ctx, func() (bool, error) {
+		if s.stored.version == "" {
+			return false, nil
+		}
+		order, err := resourceversion.CompareResourceVersion(s.stored.version, resourceVersion)
+		return order >= 0, err
+	})
 	if err == nil {
 		return nil
 	}

@@ -28,12 +28,13 @@ import (
 	"example.com/informerstack/internal/transcript"
 )
 
-// HandleError sleeps by a clock that bubbles share with the world outside; nobody here wants more
-// of it than the log.
+// HandleError sleeps by a clock that bubbles share with the world outside; the tests keep only its
+// log.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
-// standing runs play with a LeaseCandidate that runs against an API server, ours or client-go's.
-func standing(
+// withCandidate runs play with a LeaseCandidate that runs against an API server, ours or
+// client-go's.
+func withCandidate(
 	t *testing.T,
 	impls []string,
 	play func(t *testing.T, s *apitest.Server, stop func()),
@@ -111,7 +112,7 @@ func candidateOn(t *testing.T, s *apitest.Server) *coordinationv1beta1.LeaseCand
 func ago(at *metav1.MicroTime) time.Duration { return time.Since(at.Time).Round(time.Second) }
 
 func TestLeaseCandidate_StandsAndRenews(t *testing.T) {
-	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		got := candidateOn(t, s)
 		assert.Equal(t, time.Second, ago(got.Spec.RenewTime))
 		got.Spec.RenewTime = nil
@@ -125,7 +126,7 @@ func TestLeaseCandidate_StandsAndRenews(t *testing.T) {
 }
 
 func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
-	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		for range 3 {
 			time.Sleep(time.Minute)
 			c := candidateOn(t, s)
@@ -138,9 +139,9 @@ func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
 }
 
 // A coordinator whose clock is ahead is answered once. client-go, which compares the two clocks,
-// would go on renewing until its own has caught up.
+// would keep renewing until its own has caught up.
 func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
-	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
+	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
 		c := candidateOn(t, s)
 		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(time.Minute)}
 		s.ForgetRequests()
@@ -153,7 +154,7 @@ func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
 
 // The same with a coordinator whose clock is behind: client-go does not answer it.
 func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
-	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		c := candidateOn(t, s)
 		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now().Add(-time.Minute)}
 		require.NoError(t, s.Update(c))
@@ -166,7 +167,7 @@ func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
 // A LeaseCandidate that was deleted is created again at once; client-go's comes back with the
 // next renewal.
 func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
-	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		require.NoError(t, s.Delete(candidateOn(t, s)))
 		time.Sleep(time.Second)
 		c := &coordinationv1beta1.LeaseCandidate{
@@ -202,7 +203,7 @@ func TestLeaseCandidate_LeavesOthersAlone(t *testing.T) {
 
 // A role that is enough for client-go's candidate is enough.
 func TestLeaseCandidate_Verbs(t *testing.T) {
-	standing(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		time.Sleep(5 * time.Minute)
 		for _, request := range s.Requests(apitest.Match{Resource: "leasecandidates"}) {
 			assert.Contains(t, []string{"list", "watch", "create", "update"}, request.Verb)
@@ -213,7 +214,7 @@ func TestLeaseCandidate_Verbs(t *testing.T) {
 
 // Failures have growing pauses, and are forgotten.
 func TestLeaseCandidate_Failures(t *testing.T) {
-	standing(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, stop func()) {
+	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, stop func()) {
 		s.Faults().
 			Fail(
 				0, apitest.Match{Resource: "leasecandidates"},

@@ -15,8 +15,8 @@ type clockReading struct {
 	wall time.Time
 }
 
-// leastSuspend is the shortest time for which a machine is taken to have been suspended. What is
-// less is the time between two system calls.
+// leastSuspend is the shortest difference of the two clocks that counts as a suspension of the
+// machine. A smaller one is the time between two system calls.
 const leastSuspend = 100 * time.Millisecond
 
 // since returns how much time has passed since an earlier reading, time of suspension included.

@@ -253,8 +253,8 @@ func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
 	})
 }
 
-// A lease of less than a second is one of a second in the record. client-go writes 0, which nobody
-// has to wait for, and which the API server refuses for a Lease.
+// A lease of less than a second is one of a second in the record. client-go writes 0, for which no
+// candidate has to wait, and which the API server refuses for a Lease.
 func TestDifference_LeaseDurationIsRoundedUp(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a", func(c *LeaderElectionConfig) {

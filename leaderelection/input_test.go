@@ -18,7 +18,7 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// What is refused, with client-go's words, and what client-go refuses too.
+// Bad configs are refused, with client-go's messages where client-go refuses them too.
 func TestNewLeaderElector_RefusesBadConfigs(t *testing.T) {
 	bad := map[string]func(*LeaderElectionConfig){
 		"leaseDuration must be greater than renewDeadline": func(
@@ -205,8 +205,8 @@ func (panickyMetric) On(string)             {}
 func (panickyMetric) Off(string)            {}
 func (panickyMetric) Slack(string, float64) { panic("slack") }
 
-// The record's duration is what the holder chose. What is not a whole number of seconds is rounded
-// up, never to 0, which would be no lease.
+// The record's duration is the one that the holder chose. A fraction of a second is rounded up, so
+// the result is never 0, which would be no lease.
 func TestLeaseSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]int{
 		time.Nanosecond: 1, 500 * time.Millisecond: 1, time.Second: 1, time.Second + 1: 2,

@@ -49,7 +49,7 @@ func (m *metric) heard() []string {
 	return calls
 }
 
-// What client-go's provider makes is a LeaderMetric.
+// client-go's provider returns a LeaderMetric.
 var _ LeaderMetric = clientgo.LeaderMetric(nil)
 
 func TestMetrics(t *testing.T) {

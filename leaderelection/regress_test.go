@@ -224,8 +224,8 @@ func TestRegressAc40ba329_StoppedLeadingIsRecorded(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#127743: what client-go says of OnStoppedLeading, that it is called by who
-// never led too, is what AlwaysStopped does.
+// kubernetes/kubernetes#127743: client-go calls OnStoppedLeading for a candidate that never led, as
+// its comment says. AlwaysStopped does the same.
 func TestRegress127743_StoppedWithoutStarted(t *testing.T) {
 	stories(t, func(w *world) {
 		w.shelf.set(

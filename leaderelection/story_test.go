@@ -231,8 +231,8 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 	})
 }
 
-// The lease is held while the work winds up, however long that takes, and goes on afterwards:
-// no other candidate can start before the work has returned.
+// The lease is held until the work has returned, however long that takes: no other candidate can
+// start before.
 func TestStory_TheLeaseOutlivesTheWork(t *testing.T) {
 	story(t, func(w *world) {
 		a := w.candidate("a", releasing).works(40 * time.Second).runs()
@@ -415,7 +415,7 @@ func TestStory_ASuspendedLeaderStops(t *testing.T) {
 	})
 }
 
-// Suspends that add up to less than what is left of the term are harmless: each renewal starts the
+// Suspends that add up to less than the rest of the term are harmless: each renewal starts the
 // count again.
 func TestStory_ShortSuspendsGoUnnoticed(t *testing.T) {
 	story(t, func(w *world) {
@@ -567,7 +567,7 @@ func TestStory_SlackIsMeasured(t *testing.T) {
 	})
 }
 
-// A lease that was deleted is made again with what is known of it, and the leader leads on.
+// A deleted lease is made again with the leader's copy of the record, and the leader keeps leading.
 func TestStory_ARecreatedLeaseKeepsItsTerm(t *testing.T) {
 	stories(t, func(w *world) {
 		w.shelf.set(&resourcelock.LeaderElectionRecord{LeaderTransitions: 6})

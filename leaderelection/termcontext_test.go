@@ -28,7 +28,7 @@ func windsUp(c *LeaderElectionConfig) func() context.Context {
 	return func() context.Context { return <-contexts }
 }
 
-// After the stop, work may go on under the term's context. It has the work's values, and its own
+// After the stop, work may continue under the term's context. It has the work's values, and its own
 // end when the lease is lost.
 func TestTermContext_LastsUntilTheLeaseIsLost(t *testing.T) {
 	story(t, func(w *world) {

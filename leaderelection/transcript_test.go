@@ -76,8 +76,8 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 		c.sleeps(s.duration(cmd.Arg(1)))
 	case "after":
 		s.w.after(s.duration(cmd.Arg(0)))
-	case "somebody": // somebody takes|clears|deletes|touches
-		s.somebody(cmd.Arg(0))
+	case "other": // other takes|clears|deletes|touches
+		s.other(cmd.Arg(0))
 	case "leads":
 		out = append(out, fmt.Sprintf("%s leads: %v", cmd.Arg(0), c.isLeader()))
 	case "status":
@@ -140,11 +140,11 @@ func (s *script) candidate(name string, options []string) {
 	s.named[name] = c
 }
 
-func (s *script) somebody(does string) {
+func (s *script) other(does string) {
 	record := s.w.shelf.get()
 	switch does {
 	case "takes":
-		record.HolderIdentity = "somebody"
+		record.HolderIdentity = "other"
 		record.LeaderTransitions++
 	case "clears":
 		record.HolderIdentity = ""
@@ -153,7 +153,7 @@ func (s *script) somebody(does string) {
 		return
 	case "touches":
 	case "prefers":
-		record.PreferredHolder = "somebody"
+		record.PreferredHolder = "other"
 	case "coordinates":
 		record = resourcelock.LeaderElectionRecord{
 			HolderIdentity:       "a",

@@ -211,7 +211,7 @@ func (w *world) checkLaws() {
 			leaders = append(leaders, c.name)
 		}
 	}
-	synctest.Wait() // whoever is asked looks at its clocks, and may find that its term is over
+	synctest.Wait() // a candidate that is asked reads its clocks, and may end its term
 	for _, c := range w.candidates {
 		if c.paused() {
 			continue

@@ -24,7 +24,8 @@ import (
 // print prints the lines of a scrape that begin with prefix.
 func print(registry *prometheus.Registry, prefix string) {
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).
+		ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	for line := range strings.Lines(answer.Body.String()) {
 		if strings.HasPrefix(line, prefix) {
 			fmt.Print(line)
@@ -39,8 +40,10 @@ func ExampleMetrics_Workqueue() {
 	if err != nil {
 		panic(err)
 	}
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.Config[string]{Metrics: all.Workqueue("deployments")})
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{Metrics: all.Workqueue("deployments")},
+	)
 	queue.Add("default/web")
 	queue.Add("default/web") // ignored: it is queued
 	queue.Add("default/db")
@@ -64,9 +67,14 @@ func ExampleInformer() {
 	}
 	lw := &reflector.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: make([]corev1.Pod, 1)}, nil
+			return &corev1.PodList{
+				ListMeta: metav1.ListMeta{ResourceVersion: "7"},
+				Items:    make([]corev1.Pod, 1),
+			}, nil
 		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
 	}
 	never := false
 	i := informer.NewSharedIndexInformer(lw, &corev1.Pod{}, pods.Options(informer.Options{

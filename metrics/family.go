@@ -16,11 +16,13 @@ type vector interface {
 	DeletePartialMatch(labels prometheus.Labels) int
 }
 
-// family is the metrics of one kind of thing. The first labels of each are the same: they say which thing.
+// family is the metrics of one kind of thing. The first labels of each are the same: they say which
+// thing.
 //
 //	F1  a series of the thing with these values is exported  =>  users[values] > 0
 //
-// Whoever makes series has acquired their values before, and so nobody else's release takes them away.
+// Callers acquire the values before they make series, so the release of another user does not
+// delete them.
 type family struct {
 	labels  []string
 	vectors []vector
@@ -67,7 +69,8 @@ func (f *family) acquireAlone(values ...string) bool {
 	return true
 }
 
-// release ends one use of the values. The last one ends their series. Without a use it does nothing.
+// release ends one use of the values. The last one ends their series. Without a use it does
+// nothing.
 func (f *family) release(values ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,20 +94,24 @@ func add[V vector](f *family, v V) V {
 }
 
 func (f *family) counter(name, help string, more ...string) *prometheus.CounterVec {
-	return add(f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, f.with(more)))
+	opts := prometheus.CounterOpts{Name: name, Help: help}
+	return add(f, prometheus.NewCounterVec(opts, f.with(more)))
 }
 
 func (f *family) gauge(name, help string, more ...string) *prometheus.GaugeVec {
-	return add(f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, f.with(more)))
+	opts := prometheus.GaugeOpts{Name: name, Help: help}
+	return add(f, prometheus.NewGaugeVec(opts, f.with(more)))
 }
 
 func (f *family) histogram(name, help string, buckets []float64) *prometheus.HistogramVec {
-	return add(f, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, f.labels))
+	opts := prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
+	return add(f, prometheus.NewHistogramVec(opts, f.labels))
 }
 
 // summary has a sum and a count, and no quantiles: they cost much and cannot be added up.
 func (f *family) summary(name, help string) *prometheus.SummaryVec {
-	return add(f, prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help}, f.labels))
+	opts := prometheus.SummaryOpts{Name: name, Help: help}
+	return add(f, prometheus.NewSummaryVec(opts, f.labels))
 }
 
 // computed describes a metric that a source sends.
@@ -123,9 +130,15 @@ type sample struct {
 }
 
 func (s sample) gauge(d *prometheus.Desc, value float64, more ...string) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, slices.Concat(s.values, more)...)
+	s.send(d, prometheus.GaugeValue, value, more)
 }
 
 func (s sample) counter(d *prometheus.Desc, value float64, more ...string) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, slices.Concat(s.values, more)...)
+	s.send(d, prometheus.CounterValue, value, more)
+}
+
+func (s sample) send(
+	d *prometheus.Desc, kind prometheus.ValueType, value float64, more []string,
+) {
+	s.ch <- prometheus.MustNewConstMetric(d, kind, value, slices.Concat(s.values, more)...)
 }

@@ -14,7 +14,8 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// informerFamily is component-base's informer metrics, the reflector's, and what is read from an informer's Status.
+// informerFamily is component-base's informer metrics, the reflector's, and what is read from an
+// informer's Status.
 type informerFamily struct {
 	family
 
@@ -27,18 +28,24 @@ type informerFamily struct {
 
 func newInformerFamily() *informerFamily {
 	f := &informerFamily{family: newFamily("name", "group", "version", "resource")}
-	f.queuedItems = f.gauge("informer_queued_items", "Items in the queue between reflector and store: keys of a DeltaFIFO, changes of a RealFIFO")
-	f.processingLatency = f.histogram("informer_processing_latency_seconds", "Time to bring into the store what was popped together, and to hand it to the handlers' backlogs",
+	f.queuedItems = f.gauge("informer_queued_items", "Items in the queue between reflector and "+
+		"store: keys of a DeltaFIFO, changes of a RealFIFO")
+	f.processingLatency = f.histogram("informer_processing_latency_seconds",
+		"Time to store the changes that were popped together, and to add them to the handlers' "+
+			"backlogs",
 		[]float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10})
-	f.storeResourceVersion = f.gauge("informer_store_resource_version", "The last 15 digits of the resourceVersion that the store has reached")
+	f.storeResourceVersion = f.gauge("informer_store_resource_version",
+		"The last 15 digits of the resourceVersion that the store has reached")
 	f.reflector.init(&f.family)
 	f.computed.init(&f.family)
 	return f
 }
 
-// Informer is the metrics of one informer: Options puts them into it, Follow reads the rest from it at each scrape.
+// Informer is the metrics of one informer: Options puts them into it, Follow reads the rest from it
+// at each scrape.
 //
-// Its series carry its name and its resource. They are gone once the informer has stopped, or by Release.
+// Its series carry its name and its resource. They are gone once the informer has stopped, or by
+// Release.
 type Informer struct {
 	metrics *Metrics
 	family  *informerFamily
@@ -49,13 +56,15 @@ type Informer struct {
 	subject informer.SharedInformer // nil: not followed
 }
 
-// Informer makes the metrics of one informer. The name tells its user, as client-go's InformerName does: a controller, say,
-// or a program. The error says that the two are in use: give them back first, or choose another name.
+// Informer makes the metrics of one informer. The name is that of its user, as client-go's
+// InformerName is: of a controller, for example, or of a program. An error means that another
+// informer has this name and resource: call its Release first, or choose another name.
 func (m *Metrics) Informer(name string, resource schema.GroupVersionResource) (*Informer, error) {
 	m.prune()
 	values := []string{name, resource.Group, resource.Version, resource.Resource}
 	if !m.informers.acquireAlone(values...) {
-		return nil, fmt.Errorf("make metrics of informer %q for %s: there is one already", name, resource)
+		return nil, fmt.Errorf("make metrics of informer %q for %s: there is one already", name,
+			resource)
 	}
 	return &Informer{
 		metrics: m,
@@ -88,9 +97,9 @@ func (i *Informer) Options(options informer.Options) informer.Options {
 	return options
 }
 
-// Follow reads subject, the informer that the Options were for, at each scrape from now on: its size, how recent it is, its
-// failures, and each handler's backlog. Once it has stopped, the next scrape has none of its series. A second call does
-// nothing.
+// Follow reads subject, the informer that the Options were for, at each scrape from now on: its
+// size, how recent it is, its failures, and each handler's backlog. Once it has stopped, the next
+// scrape has none of its series. A second call does nothing.
 func (i *Informer) Follow(subject informer.SharedInformer) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -16,21 +16,25 @@ import (
 	"example.com/informerstack/store"
 )
 
-// maxFollowed bounds how many keys a Journey remembers at each of its two stations. What is beyond is not measured.
+// maxFollowed bounds how many keys a Journey remembers at each of its two stations. Changes of
+// further keys are not measured.
 const maxFollowed = 1 << 16
 
-// Journey measures how long a change travels: from its arrival, through queue, store, handler and workqueue, to the end of
-// the first reconcile that succeeds after it. Waits between failed attempts count.
+// Journey measures how long a change travels: from its arrival, through queue, store, handler and
+// workqueue, to the end of the first reconcile that succeeds after it. Waits between failed
+// attempts count.
 //
 // It is a hook at three places:
 //
 //	reflector -> [Transform] -> deltafifo -> store -> [Handler] -> workqueue -> [Reconcile]
 //
-// The first may be left out: then a journey begins where the handler is called. Unlike all else here it costs something for
-// each change: two locks and two map entries.
+// The first may be left out: then a journey begins where the handler is called. Unlike all else
+// here it costs something for each change: two locks and two map entries.
 //
-//	J1  arrivals has a key at most once, with its newest resourceVersion; a delete that the handler sees removes it
-//	J2  begun has the keys whose reconcile has not succeeded since something changed, with the oldest such arrival
+//	J1  arrivals has a key at most once, with its newest resourceVersion; a delete that the
+//	    handler sees removes it
+//	J2  begun has the keys whose reconcile has not succeeded since something changed, with the
+//	    oldest such arrival
 type Journey[K comparable] struct {
 	observe func(seconds float64)
 	keysOf  func(obj any) []K
@@ -45,13 +49,20 @@ type arrival struct {
 	at              time.Time
 }
 
-// NewJourney measures the changes that c's controller handles, in controller_event_to_reconcile_seconds. keysOf says which
-// keys its handler adds for an object, or a tombstone; none if it ignores it.
+// NewJourney measures the changes that c's controller handles, in
+// controller_event_to_reconcile_seconds. keysOf says which keys its handler adds for an object, or
+// a tombstone; none if it ignores it.
 func NewJourney[K comparable](c *Controller, keysOf func(obj any) []K) *Journey[K] {
-	return &Journey[K]{observe: c.travel.Observe, keysOf: keysOf, arrivals: map[string]arrival{}, begun: map[K]time.Time{}}
+	return &Journey[K]{
+		observe:  c.travel.Observe,
+		keysOf:   keysOf,
+		arrivals: map[string]arrival{},
+		begun:    map[K]time.Time{},
+	}
 }
 
-// Transform notes arrivals, then does what next does; nil does nothing. It is for the informer's Transform.
+// Transform notes arrivals, then does what next does; nil does nothing. It is for the informer's
+// Transform.
 func (j *Journey[K]) Transform(next store.TransformFunc) store.TransformFunc {
 	return func(obj any) (any, error) {
 		j.arrived(obj, time.Now())
@@ -62,7 +73,8 @@ func (j *Journey[K]) Transform(next store.TransformFunc) store.TransformFunc {
 	}
 }
 
-// Handler notes what a handler is told, then tells it. With a Transform it must be told of everything: put a filter inside.
+// Handler notes each change, then calls inner. With a Transform it must receive all changes: put a
+// filter inside.
 func (j *Journey[K]) Handler(inner informer.ResourceEventHandler) informer.ResourceEventHandler {
 	return journeyHandler[K]{j, inner}
 }
@@ -96,7 +108,8 @@ func (j *Journey[K]) arrived(obj any, now time.Time) {
 	}
 }
 
-// arrivalOf is when the state obj arrived, or now if that was not noted, or was overwritten by a newer state's.
+// arrivalOf is when the state obj arrived, or now if that was not noted, or was overwritten by a
+// newer state's.
 func (j *Journey[K]) arrivalOf(obj any, deleted bool) time.Time {
 	now := time.Now()
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {

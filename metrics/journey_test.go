@@ -23,7 +23,8 @@ import (
 
 const traveled = `controller_event_to_reconcile_seconds`
 
-// The time that a change waits for a slow handler is part of its journey, though it is in no metric of the workqueue.
+// The time that a change waits for a slow handler is part of its journey, though it is in no metric
+// of the workqueue.
 func TestStory_AJourneyBeginsAtTheServer(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		story(t, worldOptions{inOrder: inOrder}, func(w *world) {
@@ -32,8 +33,10 @@ func TestStory_AJourneyBeginsAtTheServer(t *testing.T) {
 			w.create("b")
 			w.after(time.Minute)
 			assert.Equal(t, "2", w.value(traveled+`_count{controller="story"}`))
-			assert.Equal(t, "9.02", w.value(traveled+`_sum{controller="story"}`), "3 s + 6 s + 2 reconciles")
-			assert.Equal(t, "0.02", w.value(`controller_runtime_reconcile_time_seconds_sum{controller="story"}`))
+			assert.Equal(t, "9.02", w.value(traveled+`_sum{controller="story"}`),
+				"3 s + 6 s + 2 reconciles")
+			assert.Equal(t, "0.02",
+				w.value(`controller_runtime_reconcile_time_seconds_sum{controller="story"}`))
 			assert.Equal(t, "0", w.value(`workqueue_queue_duration_seconds_sum{name="story"}`))
 		})
 	}
@@ -70,7 +73,11 @@ func newHarness(t *testing.T) *harness {
 		}
 		return []string{key}
 	})
-	return &harness{Journey: j, registry: registry, handler: j.Handler(informer.ResourceEventHandlerFuncs{})}
+	return &harness{
+		Journey:  j,
+		registry: registry,
+		handler:  j.Handler(informer.ResourceEventHandlerFuncs{}),
+	}
 }
 
 func (h *harness) receive(t *testing.T, obj any) {
@@ -86,11 +93,14 @@ func (h *harness) reconcile(key string) {
 }
 
 func (h *harness) measured(t *testing.T) string {
-	return value(t, h.registry, traveled+`_count{controller="c"}`) + " in " + value(t, h.registry, traveled+`_sum{controller="c"}`)
+	return value(t, h.registry, traveled+`_count{controller="c"}`) + " in " +
+		value(t, h.registry, traveled+`_sum{controller="c"}`)
 }
 
 func object(name, resourceVersion string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion}}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion},
+	}
 }
 
 func TestJourney_WhatCountsAsItsBeginning(t *testing.T) {
@@ -150,7 +160,7 @@ func TestJourney_WhatCountsAsItsBeginning(t *testing.T) {
 			h.handler.OnUpdate(object("a", "1"), object("a", "2"))
 			h.reconcile("a")
 		}, "1 in 0"},
-		{"a tombstone's, when it is told", func(t *testing.T, h *harness) {
+		{"a tombstone's, at its notification", func(t *testing.T, h *harness) {
 			h.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "a", Obj: object("a", "1")})
 			h.handler.OnDelete(store.DeletedFinalStateUnknown{Key: "b"})
 			time.Sleep(time.Second)

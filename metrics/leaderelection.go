@@ -20,9 +20,12 @@ type leaderFamily struct {
 
 func newLeaderFamily() *leaderFamily {
 	f := &leaderFamily{family: newFamily("name")}
-	f.status = f.gauge("leader_election_master_status", "1 while this process holds the lease of this name, 0 while it is a candidate")
-	f.slowpath = f.counter("leader_election_slowpath_total", "Renewals for which the lease had to be read first")
-	f.slack = f.histogram("leader_election_renewal_slack_seconds", "Time that was left at a renewal before the lease would have been lost",
+	f.status = f.gauge("leader_election_master_status",
+		"1 while this process holds the lease of this name, 0 while it is a candidate")
+	f.slowpath = f.counter("leader_election_slowpath_total",
+		"Renewals for which the lease had to be read first")
+	f.slack = f.histogram("leader_election_renewal_slack_seconds",
+		"Time that was left at a renewal before the lease would have been lost",
 		[]float64{0.1, 0.5, 1, 2, 3, 5, 7.5, 10, 15, 30, 60, 120})
 	return f
 }
@@ -40,7 +43,8 @@ var (
 	_ leaderelection.SlackMetric  = (*LeaderElection)(nil)
 )
 
-// LeaderElection makes the metrics of an elector of the lease called name, until Release. Electors of one name share them.
+// LeaderElection makes the metrics of an elector of the lease called name, until Release. Electors
+// of one name share them.
 func (m *Metrics) LeaderElection(name string) *LeaderElection {
 	m.leaders.acquire(name)
 	return &LeaderElection{

@@ -6,19 +6,22 @@
 //	    \           |            |              /
 //	                 [metrics] -> /metrics
 //
-// Each piece has small hooks, which this package implements, and a Status, which it reads when it is scraped: ages and
-// backlogs cost nothing in between. A piece without metrics knows nothing of this package. When a queue is shut down, an
-// informer has stopped, a controller has ended, its series are gone.
+// Each piece has small hooks, which this package implements, and a Status, which it reads when it
+// is scraped: ages and backlogs cost nothing in between. A piece without metrics knows nothing of
+// this package. When a queue is shut down, an informer has stopped, a controller has ended, its
+// series are gone.
 //
-// Read metrics.go, family.go, then a file a piece: workqueue.go, informer.go, reflector.go, scrape.go, controller.go,
-// journey.go, leaderelection.go; then go test -v ./metrics. docs/metrics.md has a table of all series.
-// Goroutines: none. Locking: a family's mutex guards who uses its series, Metrics.mu what is asked at each scrape; nothing
-// foreign runs under them.
+// Read metrics.go, family.go, then a file a piece: workqueue.go, informer.go, reflector.go,
+// scrape.go, controller.go, journey.go, leaderelection.go; then go test -v ./metrics.
+// docs/metrics.md has a table of all series.
+// Goroutines: none. Locking: a family's mutex guards the number of users of its series, Metrics.mu
+// the objects that are read at each scrape; no callback runs under them.
 //
-// Names, labels and buckets are component-base's (workqueue, informer, leader election) and controller-runtime's
-// (controller). Those of the reflector are what Kubernetes once had.
+// Names, labels and buckets are component-base's (workqueue, informer, leader election) and
+// controller-runtime's (controller). Those of the reflector are what Kubernetes once had.
 //
-// Source: util/workqueue/metrics.go MetricsProvider, tools/cache/informer_metrics.go InformerMetricsProvider,
+// Source: util/workqueue/metrics.go MetricsProvider,
+// tools/cache/informer_metrics.go InformerMetricsProvider,
 // tools/cache/reflector_metrics.go MetricsProvider, tools/leaderelection/metrics.go MetricsProvider
 package metrics
 
@@ -30,7 +33,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics makes the metrics of any number of queues, informers, controllers and electors. It is a prometheus.Collector.
+// Metrics makes the metrics of any number of queues, informers, controllers and electors. It is a
+// prometheus.Collector.
 //
 // All methods are safe for concurrent use.
 type Metrics struct {
@@ -50,8 +54,8 @@ type source interface {
 	release()
 }
 
-// New returns a Metrics that is registered with registerer; nil registers it nowhere. The error is registerer's: it may
-// hold metrics of the same names already.
+// New returns a Metrics that is registered with registerer; nil registers it nowhere. The error is
+// registerer's: it may hold metrics of the same names already.
 func New(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		queues:      newQueueFamily(),
@@ -68,7 +72,12 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 }
 
 func (m *Metrics) families() []*family {
-	return []*family{&m.queues.family, &m.informers.family, &m.controllers.family, &m.leaders.family}
+	return []*family{
+		&m.queues.family,
+		&m.informers.family,
+		&m.controllers.family,
+		&m.leaders.family,
+	}
 }
 
 // Describe implements prometheus.Collector.
@@ -97,8 +106,8 @@ func (m *Metrics) ask(ch chan<- prometheus.Metric) {
 	}
 }
 
-// prune ends the series of what has ended. It is called at each scrape, which may never come, and before something of a name
-// is made anew.
+// prune ends the series of what has ended. It is called at each scrape, which may never come, and
+// before something of a name is made anew.
 func (m *Metrics) prune() {
 	m.mu.Lock()
 	sources := slices.Clone(m.followed)

@@ -16,18 +16,20 @@ import (
 
 type queue = workqueue.TypedInterface[string]
 
-// benchQueues runs f on a queue of ours with our metrics, and on one of client-go's with component-base's, which are those
-// of Kubernetes' own binaries.
+// benchQueues runs f on a queue of ours with our metrics, and on one of client-go's with
+// component-base's, which are those of Kubernetes' own binaries.
 func benchQueues(b *testing.B, f func(b *testing.B, q queue)) {
 	b.Run("impl=ours", func(b *testing.B) {
 		m, err := New(prometheus.NewRegistry())
 		if err != nil {
 			b.Fatal(err)
 		}
-		benchQueue(b, workqueue.NewTyped(workqueue.Config[string]{Metrics: m.Workqueue("bench")}), f)
+		benchQueue(b, workqueue.NewTyped(workqueue.Config[string]{Metrics: m.Workqueue("bench")}),
+			f)
 	})
 	b.Run("impl=client-go", func(b *testing.B) {
-		benchQueue(b, reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Name: "bench"}), f)
+		benchQueue(b,
+			reference.NewTypedWithConfig(reference.TypedQueueConfig[string]{Name: "bench"}), f)
 	})
 }
 

@@ -43,11 +43,12 @@ func TestRegress73587_SeriesEndWithWhatTheyDescribe(t *testing.T) {
 
 		w.run(worldOptions{}) // the same names again, from 0
 		assert.Equal(t, "1", w.value(`workqueue_adds_total{name="story"}`))
-		assert.Equal(t, "1", w.value(`reflector_lists_total{group="",name="story",resource="configmaps",version="v1"}`))
+		lists := `reflector_lists_total{group="",name="story",resource="configmaps",version="v1"}`
+		assert.Equal(t, "1", w.value(lists))
 	})
 }
 
-// Nobody has to scrape for that: making the next informer's metrics is enough.
+// Series end without a scrape too: making the next informer's metrics is enough.
 func TestRegress73587_NothingIsKeptWithoutScrapes(t *testing.T) {
 	m, _ := newMetrics(t)
 	for range 100 {
@@ -65,8 +66,10 @@ func TestRegress73587_NothingIsKeptWithoutScrapes(t *testing.T) {
 }
 
 func newQueue(m *Metrics, name string) *workqueue.TypedRateLimitingQueue[string] {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.Config[string]{Metrics: m.Workqueue(name)})
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.Config[string]{Metrics: m.Workqueue(name)},
+	)
 }
 
 func TestWorkqueue_QueuesOfOneNameShareTheirSeries(t *testing.T) {
@@ -79,7 +82,8 @@ func TestWorkqueue_QueuesOfOneNameShareTheirSeries(t *testing.T) {
 		assert.Equal(t, "2", value(t, registry, `workqueue_adds_total{name="q"}`))
 		first.ShutDown()
 		first.ShutDown()
-		assert.Equal(t, "2", value(t, registry, `workqueue_adds_total{name="q"}`), "the second is still there")
+		assert.Equal(t, "2", value(t, registry, `workqueue_adds_total{name="q"}`),
+			"the second is still there")
 		second.ShutDown()
 		assert.Equal(t, "none", value(t, registry, `workqueue_adds_total{name="q"}`))
 		assert.Equal(t, "0", value(t, registry, `workqueue_adds_total{name="other"}`))
@@ -120,7 +124,7 @@ func TestWorkqueue_EachPartGivesBackItsOwn(t *testing.T) {
 	})
 }
 
-// Work in progress ages while it goes on, without an event.
+// Work in progress ages between its events.
 func TestStory_UnfinishedWorkAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := newMetrics(t)
@@ -134,7 +138,8 @@ func TestStory_UnfinishedWorkAges(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.Equal(t, "30", value(t, registry, `workqueue_unfinished_work_seconds{name="q"}`))
-		assert.Equal(t, "20", value(t, registry, `workqueue_longest_running_processor_seconds{name="q"}`))
+		assert.Equal(t, "20",
+			value(t, registry, `workqueue_longest_running_processor_seconds{name="q"}`))
 	})
 }
 
@@ -143,17 +148,19 @@ func TestInformer_OneOfANameAndResource(t *testing.T) {
 	first, err := m.Informer("a", configMaps)
 	require.NoError(t, err)
 	_, err = m.Informer("a", configMaps)
-	assert.EqualError(t, err, `make metrics of informer "a" for /v1, Resource=configmaps: there is one already`)
+	assert.EqualError(t, err,
+		`make metrics of informer "a" for /v1, Resource=configmaps: there is one already`)
 	_, err = m.Informer("a", corev1.SchemeGroupVersion.WithResource("secrets"))
 	assert.NoError(t, err)
 	_, err = m.Informer("b", configMaps)
 	assert.NoError(t, err)
 
 	first.Options(informer.Options{}).Metrics.Depth(3)
-	assert.Equal(t, "3", value(t, registry, `informer_queued_items{group="",name="a",resource="configmaps",version="v1"}`))
+	queued := `informer_queued_items{group="",name="a",resource="configmaps",version="v1"}`
+	assert.Equal(t, "3", value(t, registry, queued))
 	first.Release()
 	first.Release()
-	assert.Equal(t, "none", value(t, registry, `informer_queued_items{group="",name="a",resource="configmaps",version="v1"}`))
+	assert.Equal(t, "none", value(t, registry, queued))
 	_, err = m.Informer("a", configMaps)
 	assert.NoError(t, err)
 }
@@ -169,7 +176,7 @@ func TestInformer_OddNames(t *testing.T) {
 	assert.Contains(t, export(t, registry), `name="\"quoted\""`)
 }
 
-// What its user has set stays.
+// Options keeps the hooks that the caller has set.
 func TestInformer_OptionsKeepHooks(t *testing.T) {
 	m, _ := newMetrics(t)
 	i, err := m.Informer("a", configMaps)
@@ -193,12 +200,14 @@ type gauge struct{ last float64 }
 
 func (g *gauge) Set(v float64) { g.last = v }
 
-// Handlers that cannot be told apart by name are one series: two would spoil the scrape.
+// Handlers of one name share one series: two would make the scrape fail.
 func TestInformer_HandlersOfOneNameAreJoined(t *testing.T) {
 	story(t, worldOptions{}, func(w *world) {
 		w.create("a")
 		for range 2 {
-			_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Minute) }})
+			_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{
+				AddFunc: func(any) { time.Sleep(time.Minute) },
+			})
 			require.NoError(t, err)
 		}
 		w.after(time.Second)
@@ -226,19 +235,27 @@ func TestReflector_RelistsByReason(t *testing.T) {
 		}
 	}
 	relists := func(reason string) string {
-		return value(t, registry, fmt.Sprintf(`reflector_relists_total{group="",name="a",reason=%q,resource="configmaps",version="v1"}`, reason))
+		return value(t, registry, fmt.Sprintf("reflector_relists_total{group=\"\",name=\"a\","+
+			"reason=%q,resource=\"configmaps\",version=\"v1\"}", reason))
 	}
 	play(complete...)
 	assert.Equal(t, "0", relists("watch_error"))
 	play(reflector.Transition{From: reflector.Watching, To: reflector.Starting, Err: expired()})
 	play(reflector.Transition{From: reflector.Starting, To: reflector.Listing})
-	play(reflector.Transition{From: reflector.Listing, To: reflector.Starting, Err: errors.New("down")})
+	play(reflector.Transition{
+		From: reflector.Listing, To: reflector.Starting, Err: errors.New("down"),
+	})
 	play(complete...)
 	assert.Equal(t, "1", relists("watch_error"))
-	play(reflector.Transition{From: reflector.Watching, To: reflector.Starting, Err: &reflector.ApplyError{Verb: "add", Err: errors.New("no")}})
+	play(reflector.Transition{
+		From: reflector.Watching, To: reflector.Starting,
+		Err: &reflector.ApplyError{Verb: "add", Err: errors.New("no")},
+	})
 	play(complete...)
 	assert.Equal(t, "1", relists("apply_error"))
-	play(reflector.Transition{From: reflector.Opening, To: reflector.Starting, Err: errors.New("forbidden")})
+	play(reflector.Transition{
+		From: reflector.Opening, To: reflector.Starting, Err: errors.New("forbidden"),
+	})
 	play(complete...)
 	assert.Equal(t, "1", relists("watch_refused"))
 	assert.Equal(t, "0", relists("expired"))
@@ -255,10 +272,14 @@ func TestController_CountsWhatEnded(t *testing.T) {
 		{Outcome: controller.OutcomeRequeueAfter},
 		{Outcome: controller.OutcomeError, Terminal: true, DeadLetter: controller.Terminal},
 		{Outcome: controller.OutcomeError, Panicked: true},
-		{Outcome: controller.OutcomeError, TimedOut: true, DeadLetter: controller.MaxAttempts, Evicted: true},
+		{
+			Outcome: controller.OutcomeError, TimedOut: true,
+			DeadLetter: controller.MaxAttempts, Evicted: true,
+		},
 	} {
 		c.Metrics().Begin()
-		assert.Equal(t, "1", value(t, registry, `controller_runtime_active_workers{controller="c"}`))
+		assert.Equal(t, "1",
+			value(t, registry, `controller_runtime_active_workers{controller="c"}`))
 		c.Metrics().End(report)
 	}
 	for series, want := range map[string]string{
@@ -293,14 +314,15 @@ func TestLeaderElection_FollowsTheLease(t *testing.T) {
 	l.Slack("lease", 4)
 	assert.Equal(t, "1", value(t, registry, `leader_election_master_status{name="lease"}`))
 	assert.Equal(t, "1", value(t, registry, `leader_election_slowpath_total{name="lease"}`))
-	assert.Equal(t, "4", value(t, registry, `leader_election_renewal_slack_seconds_sum{name="lease"}`))
+	assert.Equal(t, "4",
+		value(t, registry, `leader_election_renewal_slack_seconds_sum{name="lease"}`))
 	l.Release()
 	l.Release()
 	l.Off("lease") // too late: it brings nothing back
 	assert.Empty(t, own(export(t, registry)))
 }
 
-// Queues come and go while somebody scrapes; nothing is left of them, and no scrape fails.
+// Queues are made and shut down during scrapes; their series end, and no scrape fails.
 func TestMetrics_ScrapedWhileThingsComeAndGo(t *testing.T) {
 	m, registry := newMetrics(t)
 	var running sync.WaitGroup
@@ -311,9 +333,10 @@ func TestMetrics_ScrapedWhileThingsComeAndGo(t *testing.T) {
 				q.Add("a")
 				q.ShutDown()
 				if ofController, err := m.Controller(fmt.Sprint("c", i%3)); err == nil {
-					ofController.Follow(controller.New("c", func(context.Context, string) (controller.Result, error) {
+					noop := func(context.Context, string) (controller.Result, error) {
 						return controller.Result{}, nil
-					}, controller.Options[string]{}))
+					}
+					ofController.Follow(controller.New("c", noop, controller.Options[string]{}))
 					runtime.Gosched()
 					ofController.Release()
 				}

@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The names, types, labels and buckets of component-base v0.37.2 and controller-runtime v0.25.2, whose dashboards and alerts
-// are to work unchanged. (controller-runtime's own workqueue metrics have a second label, controller, with the same value.)
+// The names, types, labels and buckets of component-base v0.37.2 and controller-runtime v0.25.2,
+// whose dashboards and alerts are to work unchanged. (controller-runtime's own workqueue metrics
+// have a second label, controller, with the same value.)
 var known = []struct {
 	name, kind, labels string
 	firstBucket        string
@@ -23,22 +24,37 @@ var known = []struct {
 }{
 	{name: "workqueue_depth", kind: "gauge", labels: "name"},
 	{name: "workqueue_adds_total", kind: "counter", labels: "name"},
-	{name: "workqueue_queue_duration_seconds", kind: "histogram", labels: "name", firstBucket: "1e-08", lastBucket: "10", buckets: 10},
-	{name: "workqueue_work_duration_seconds", kind: "histogram", labels: "name", firstBucket: "1e-08", lastBucket: "10", buckets: 10},
+	{
+		name: "workqueue_queue_duration_seconds", kind: "histogram", labels: "name",
+		firstBucket: "1e-08", lastBucket: "10", buckets: 10,
+	},
+	{
+		name: "workqueue_work_duration_seconds", kind: "histogram", labels: "name",
+		firstBucket: "1e-08", lastBucket: "10", buckets: 10,
+	},
 	{name: "workqueue_unfinished_work_seconds", kind: "gauge", labels: "name"},
 	{name: "workqueue_longest_running_processor_seconds", kind: "gauge", labels: "name"},
 	{name: "workqueue_retries_total", kind: "counter", labels: "name"},
 	{name: "informer_queued_items", kind: "gauge", labels: "group,name,resource,version"},
-	{name: "informer_processing_latency_seconds", kind: "histogram", labels: "group,name,resource,version", firstBucket: "0.001", lastBucket: "10", buckets: 12},
+	{
+		name: "informer_processing_latency_seconds", kind: "histogram",
+		labels: "group,name,resource,version", firstBucket: "0.001", lastBucket: "10", buckets: 12,
+	},
 	{name: "informer_store_resource_version", kind: "gauge", labels: "group,name,resource,version"},
 	{name: "leader_election_master_status", kind: "gauge", labels: "name"},
 	{name: "leader_election_slowpath_total", kind: "counter", labels: "name"},
 	{name: "controller_runtime_reconcile_total", kind: "counter", labels: "controller,result"},
 	{name: "controller_runtime_reconcile_errors_total", kind: "counter", labels: "controller"},
-	{name: "controller_runtime_terminal_reconcile_errors_total", kind: "counter", labels: "controller"},
+	{
+		name: "controller_runtime_terminal_reconcile_errors_total", kind: "counter",
+		labels: "controller",
+	},
 	{name: "controller_runtime_reconcile_panics_total", kind: "counter", labels: "controller"},
 	{name: "controller_runtime_reconcile_timeouts_total", kind: "counter", labels: "controller"},
-	{name: "controller_runtime_reconcile_time_seconds", kind: "histogram", labels: "controller", firstBucket: "0.005", lastBucket: "60", buckets: 40},
+	{
+		name: "controller_runtime_reconcile_time_seconds", kind: "histogram", labels: "controller",
+		firstBucket: "0.005", lastBucket: "60", buckets: 40,
+	},
 	{name: "controller_runtime_max_concurrent_reconciles", kind: "gauge", labels: "controller"},
 	{name: "controller_runtime_active_workers", kind: "gauge", labels: "controller"},
 }

@@ -24,21 +24,31 @@ type informerDescs struct {
 func (d *informerDescs) init(f *family) {
 	d.synced = f.computed("informer_synced", "1 once the store has held a complete list")
 	d.objects = f.computed("informer_objects", "Objects in the store")
-	d.phase = f.computed("reflector_phase", "1 for the phase that the reflector is in, 0 for the others", "phase")
+	d.phase = f.computed("reflector_phase",
+		"1 for the phase that the reflector is in, 0 for the others", "phase")
 	d.failures = f.computed("reflector_failures_total", "Lists, watches and changes that failed")
-	d.consecutive = f.computed("reflector_consecutive_failures", "Failures since a watch was last open")
-	d.fallbacks = f.computed("reflector_watch_list_fallbacks_total", "Streaming lists that were given up for a LIST")
-	d.contactAge = f.computed("reflector_last_contact_age_seconds", "Time since the server last sent anything")
-	d.eventAge = f.computed("reflector_last_event_age_seconds", "Time since the last change arrived by a watch")
-	d.bookmarkAge = f.computed("reflector_last_bookmark_age_seconds", "Time since the last bookmark")
-	d.pending = f.computed("informer_handler_pending", "Changes that a handler was not told yet, or is being told", "handler")
-	d.oldestPending = f.computed("informer_handler_oldest_pending_seconds", "How long the oldest of them has been waiting", "handler")
-	d.handlerCalls = f.computed("informer_handler_calls_total", "Calls of a handler that have ended", "handler")
+	d.consecutive = f.computed("reflector_consecutive_failures",
+		"Failures since a watch was last open")
+	d.fallbacks = f.computed("reflector_watch_list_fallbacks_total",
+		"Streaming lists that were given up for a LIST")
+	d.contactAge = f.computed("reflector_last_contact_age_seconds",
+		"Time since the server last sent anything")
+	d.eventAge = f.computed("reflector_last_event_age_seconds",
+		"Time since the last change arrived by a watch")
+	d.bookmarkAge = f.computed("reflector_last_bookmark_age_seconds",
+		"Time since the last bookmark")
+	d.pending = f.computed("informer_handler_pending",
+		"Changes that wait for a call of a handler, or whose call has not ended", "handler")
+	d.oldestPending = f.computed("informer_handler_oldest_pending_seconds",
+		"How long the oldest of them has been waiting", "handler")
+	d.handlerCalls = f.computed("informer_handler_calls_total",
+		"Calls of a handler that have ended", "handler")
 	d.panics = f.computed("informer_handler_panics_total", "Calls that ended by a panic", "handler")
 }
 
 var phases = []reflector.Phase{
-	reflector.Idle, reflector.Starting, reflector.Streaming, reflector.Listing, reflector.Opening, reflector.Watching, reflector.BackingOff,
+	reflector.Idle, reflector.Starting, reflector.Streaming, reflector.Listing,
+	reflector.Opening, reflector.Watching, reflector.BackingOff,
 }
 
 func (d *informerDescs) send(s sample, status informer.Status, now time.Time) {

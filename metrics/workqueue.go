@@ -39,8 +39,8 @@ func newQueueFamily() *queueFamily {
 	return f
 }
 
-// Workqueue returns the Metrics of a queue called name. Queues of one name share their series, which
-// end when the last of them is shut down.
+// Workqueue returns the Metrics of a queue called name. Queues of one name share their series,
+// which end when the last of them is shut down.
 //
 // Each queue needs Metrics of its own: call Workqueue once for each queue.
 func (m *Metrics) Workqueue(name string) workqueue.Metrics {

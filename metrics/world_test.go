@@ -72,7 +72,12 @@ func story(t *testing.T, o worldOptions, body func(w *world)) {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, server: apitest.NewServer(apitest.Options{}), failures: map[string]int{}, stop: func() {}}
+	w := &world{
+		t:        t,
+		server:   apitest.NewServer(apitest.Options{}),
+		failures: map[string]int{},
+		stop:     func() {},
+	}
 	require.NoError(t, w.server.StartPipe())
 	w.metrics, w.registry = newMetrics(t)
 	return w
@@ -107,17 +112,20 @@ func (w *world) run(o worldOptions) {
 		key, _ := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		return []string{key}
 	})
-	w.maps = informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, ofInformer.Options(informer.Options{
+	options := ofInformer.Options(informer.Options{
 		Reflector: reflector.Options{
 			UseWatchList: &o.streaming, Transform: journey.Transform(nil),
 		},
 		InOrder: o.inOrder,
-	}))
+	})
+	w.maps = informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
 	ofInformer.Follow(w.maps)
 	w.ctrl = controller.New("story", journey.Reconcile(w.reconcile), controller.Options[string]{
 		MaxAttempts: 3,
 		Metrics:     ofController.Metrics(),
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
+		NewQueue: func(
+			name string, limiter workqueue.TypedRateLimiter[string],
+		) workqueue.TypedRateLimitingInterface[string] {
 			return workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{
 				Metrics: w.metrics.Workqueue(name),
 			})
@@ -160,8 +168,16 @@ func (h slowHandler) OnAdd(obj any, initial bool) {
 	time.Sleep(h.world.delay)
 	h.inner.OnAdd(obj, initial)
 }
-func (h slowHandler) OnUpdate(old, obj any) { time.Sleep(h.world.delay); h.inner.OnUpdate(old, obj) }
-func (h slowHandler) OnDelete(obj any)      { time.Sleep(h.world.delay); h.inner.OnDelete(obj) }
+
+func (h slowHandler) OnUpdate(old, obj any) {
+	time.Sleep(h.world.delay)
+	h.inner.OnUpdate(old, obj)
+}
+
+func (h slowHandler) OnDelete(obj any) {
+	time.Sleep(h.world.delay)
+	h.inner.OnDelete(obj)
+}
 
 func (w *world) object(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
@@ -224,7 +240,8 @@ func value(t testing.TB, registry *prometheus.Registry, series string) string {
 func export(t testing.TB, registry *prometheus.Registry) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).
+		ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, answer.Code, "%s", answer.Body)
 	return answer.Body.String()
 }

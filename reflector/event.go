@@ -27,14 +27,9 @@ type event struct {
 	watch.Event
 	meta            metav1.Object // of the object as received; a transform may have changed it
 	resourceVersion string        // as it was received
-	obj             any           // the object transformed; nil for a bookmark
+	obj             any           // of a change: the object transformed; otherwise nil
 	received        time.Time
 	pastInitial     bool // false while the server may still send the present state, in no order
-}
-
-// isChange reports an event about an object.
-func (e event) isChange() bool {
-	return e.Type == watch.Added || e.Type == watch.Modified || e.Type == watch.Deleted
 }
 
 // eventHandler takes the events of a watch: a snapshot while the initial state streams in, then a
@@ -82,8 +77,15 @@ const maxInARow = 64
 func (r *Reflector) drain(
 	ctx context.Context, first watch.Event, h eventHandler,
 ) (done bool, err error) {
-	now := r.opts.Clock.Now()
-	r.round.open.noteArrival(now, now.Sub(r.round.waitingSince))
+	now, w := r.opts.Clock.Now(), r.round.open
+	pause := backlogPause
+	if w.lastEvent.IsZero() {
+		pause = firstPause
+	}
+	if now.Sub(r.round.waitingSince) >= pause {
+		w.behind = 0
+	}
+	w.lastEvent = now
 	if first.Type != watch.Error {
 		r.noteContact(now)
 	}
@@ -94,7 +96,7 @@ func (r *Reflector) drain(
 			return done, err
 		}
 		select {
-		case next, open = <-r.round.open.ResultChan():
+		case next, open = <-w.ResultChan():
 			if !open {
 				return true, nil
 			}
@@ -129,13 +131,13 @@ func (r *Reflector) handleEvent(
 	}
 	e.resourceVersion = e.meta.GetResourceVersion()
 
-	switch {
-	case e.isChange():
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
 		if e.obj, err = r.transformed(ctx, e.Object); err != nil {
 			return false, err
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added
-	case e.Type == watch.Bookmark:
+	case watch.Bookmark:
 		w.pastInitial, w.behind = true, 0
 	default:
 		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event",
@@ -203,7 +205,7 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	if !e.pastInitial {
 		return false, nil
 	}
-	if e.isChange() {
+	if e.obj != nil {
 		w.changed = true
 		r.backoff.changeArrived()
 	}
@@ -245,18 +247,10 @@ func (e expected) describe() string {
 // errTable explains an object that is there for people to read.
 var errTable = errors.New("a Table cannot be cached: do not ask the server for that format")
 
-// checkType reports an object of another Go type.
-func (e expected) checkType(obj any) error {
-	if got := reflect.TypeOf(obj); e.goType != nil && got != e.goType {
-		return fmt.Errorf("expected %v, got %v", e.goType, got)
-	}
-	return nil
-}
-
 // check reports an object of a watch event that cannot be meant for the store.
 func (e expected) check(obj runtime.Object) error {
-	if err := e.checkType(obj); err != nil {
-		return err
+	if got := reflect.TypeOf(obj); e.goType != nil && got != e.goType {
+		return fmt.Errorf("expected %v, got %v", e.goType, got)
 	}
 	if objects.IsNil(obj) {
 		return errNilResult

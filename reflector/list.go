@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -129,7 +130,13 @@ func (r *Reflector) fetchPages(
 ) (listed, error) {
 	got := listed{asOf: r.opts.Clock.Now()}
 	collect := func(item runtime.Object) error {
-		obj, err := r.receiveItem(ctx, item)
+		if err := ctx.Err(); err != nil {
+			return err // the list was given up
+		}
+		if got, want := reflect.TypeOf(item), r.expected.goType; want != nil && got != want {
+			return fmt.Errorf("understand list item: expected %v, got %v", want, got)
+		}
+		obj, err := r.transformed(ctx, item)
 		if err == nil {
 			got.items = append(got.items, obj)
 		}
@@ -214,15 +221,4 @@ func (r *Reflector) fetchPage(
 		return metav1.ListMeta{}, err
 	}
 	return metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}, nil
-}
-
-// receiveItem checks and transforms an item of a list.
-func (r *Reflector) receiveItem(ctx context.Context, item runtime.Object) (any, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err // the list was given up
-	}
-	if err := r.expected.checkType(item); err != nil {
-		return nil, fmt.Errorf("understand list item: %w", err)
-	}
-	return r.transformed(ctx, item)
 }

@@ -31,8 +31,8 @@ import (
 // benchPod looks like a pod of a Deployment on a real cluster: about 3 kB of JSON.
 func benchPod(i int) v1.Pod {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
 	managed := metav1.FieldsV1{
+		//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
 		Raw: []byte(
 			`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}}},` +
 				`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},` +

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strconv"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -121,13 +120,6 @@ type Metrics struct {
 	LastResourceVersion func(digits float64)
 }
 
-func (m *Metrics) versionReached(resourceVersion string) {
-	digits := resourceVersion[max(0, len(resourceVersion)-15):]
-	if number, err := strconv.ParseFloat(digits, 64); err == nil {
-		m.LastResourceVersion(number)
-	}
-}
-
 func count(metric func()) {
 	if metric != nil {
 		metric()
@@ -153,8 +145,7 @@ func (o Options) withDefaults(e expected) Options {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Backoff == nil {
-		wait := defaultBackoff()
-		o.Backoff = &wait
+		o.Backoff = new(defaultBackoff())
 	}
 	if o.WatchErrorHandler == nil {
 		o.WatchErrorHandler = DefaultWatchErrorHandler

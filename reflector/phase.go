@@ -44,7 +44,16 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 	}
 	if err == nil {
 		r.setPhase(now)
-		err = r.work(ctx, now)
+		switch now {
+		case Streaming:
+			err = r.streamList(ctx)
+		case Listing:
+			err = r.list(ctx)
+		case Opening:
+			err = r.openWatch(ctx)
+		case Watching:
+			err = r.followWatch(ctx)
+		}
 	}
 	if ctx.Err() != nil {
 		return Transition{From: now, To: Idle}
@@ -52,21 +61,6 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 	next := Transition{From: now, Err: err}
 	next.To, next.Pause = r.decide(now, err)
 	return next
-}
-
-// work does what one phase is for, and returns how that ended.
-func (r *Reflector) work(ctx context.Context, now Phase) error {
-	switch now {
-	case Streaming:
-		return r.streamList(ctx)
-	case Listing:
-		return r.list(ctx)
-	case Opening:
-		return r.openWatch(ctx)
-	case Watching:
-		return r.followWatch(ctx)
-	}
-	return nil
 }
 
 // decide returns the phase that follows one that ended with err, and whether the reflector waits

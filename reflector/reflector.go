@@ -86,7 +86,7 @@ type Reflector struct {
 	backoff *backoff
 	round   round
 
-	// What the reflector has learned about its server.
+	// Facts about the server.
 
 	useWatchList bool // false once the server is known not to support streaming lists
 	unfinished   int  // streaming lists in a row that ended before the initial state was complete
@@ -110,8 +110,6 @@ type round struct {
 	internalErrors internalErrors
 }
 
-func newRound() round { return round{limit: -1} }
-
 // New returns a reflector that keeps s equal to the collection that lw lists and watches. It does
 // nothing before Run.
 //
@@ -132,7 +130,6 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 	refuser, ok := lw.(WatchListRefuser)
 	refused := ok && refuser.IsWatchListSemanticsUnSupported()
 	r.useWatchList = (opts.UseWatchList == nil || *opts.UseWatchList) && !refused
-	r.round = newRound()
 	return r
 }
 
@@ -222,6 +219,7 @@ func (r *Reflector) forgetRelist(ctx context.Context) {
 // the last phase, except the end of a watch, which is only logged.
 func (r *Reflector) runRound(ctx context.Context) error {
 	defer r.endRound()
+	r.round.limit = -1
 	next := Transition{To: Starting}
 	for {
 		next = r.step(ctx, next.To, next.Pause)
@@ -243,7 +241,7 @@ func (r *Reflector) endRound() {
 	if r.round.resync != nil {
 		r.round.resync.Stop()
 	}
-	r.round = newRound()
+	r.round = round{}
 }
 
 // pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What this package's types have to satisfy, and to accept.
+// The interfaces that this package's types satisfy and accept.
 var (
 	_ cache.ListerWatcher            = (*ListWatch)(nil)
 	_ cache.ListerWatcherWithContext = (*ListWatch)(nil)

@@ -309,7 +309,7 @@ func describe(o metav1.ListOptions) string {
 	return strings.Join(words, " ")
 }
 
-// answerList answers the LIST that waits, in vain if none does within a minute.
+// answerList answers the LIST that waits. It fails the test if none does within a minute.
 func (s *script) answerList(list runtime.Object, err error) {
 	send(s.t, s.lists, listAnswer{list, err})
 }

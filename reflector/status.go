@@ -5,6 +5,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -81,8 +82,11 @@ func (r *Reflector) noteAnswer(err error) {
 // advance records that the Store has taken everything up to resourceVersion, which was the newest
 // at asOf. e is the event that moved it, or the zero event for a list.
 func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
-	if r.opts.Metrics.LastResourceVersion != nil {
-		r.opts.Metrics.versionReached(resourceVersion)
+	if metric := r.opts.Metrics.LastResourceVersion; metric != nil {
+		digits := resourceVersion[max(0, len(resourceVersion)-15):]
+		if number, err := strconv.ParseFloat(digits, 64); err == nil {
+			metric(number)
+		}
 	}
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion

@@ -42,18 +42,6 @@ const (
 	firstPause   = time.Second
 )
 
-// noteArrival notes that events arrived at now, after the reflector had waited for them.
-func (w *liveWatch) noteArrival(now time.Time, waited time.Duration) {
-	pause := backlogPause
-	if w.lastEvent.IsZero() {
-		pause = firstPause
-	}
-	if waited >= pause {
-		w.behind = 0
-	}
-	w.lastEvent = now
-}
-
 // openWatch opens a watch at the last resourceVersion.
 func (r *Reflector) openWatch(ctx context.Context) error {
 	resourceVersion := r.LastSyncResourceVersion()
@@ -86,8 +74,7 @@ func (r *Reflector) startWatch(
 	ctx context.Context, options metav1.ListOptions, patience time.Duration,
 ) (*liveWatch, error) {
 	timeout := r.watchTimeout()
-	timeoutSeconds := int64(timeout.Seconds())
-	options.TimeoutSeconds = &timeoutSeconds
+	options.TimeoutSeconds = new(int64(timeout.Seconds()))
 	if r.opts.WatchdogSlack >= 0 {
 		patience = min(patience, timeout+r.opts.WatchdogSlack)
 	}

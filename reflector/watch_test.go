@@ -91,7 +91,7 @@ func (s updatedStore) UpdateResourceVersion(resourceVersion string) {
 	s.print("at %s", resourceVersion)
 }
 
-// Resyncs go on while a watch cannot be opened, and stop while everything must be fetched again.
+// Resyncs continue while a watch cannot be opened, and stop while everything must be fetched again.
 // (client-go's resyncs run in a goroutine of their own from the end of a list to the end of the
 // watches that follow.)
 func TestResync_WhileItBacksOff(t *testing.T) {

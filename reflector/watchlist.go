@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,12 +36,11 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	if patience < 0 {
 		patience = forever
 	}
-	sendInitialEvents := true
 	r.forgetRelist(ctx)
 	r.round.open, err = r.startWatch(ctx, metav1.ListOptions{
 		ResourceVersion:      resourceVersion,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-		SendInitialEvents:    &sendInitialEvents,
+		SendInitialEvents:    new(true),
 		AllowWatchBookmarks:  true,
 	}, patience)
 	if errors.Is(err, ErrWatchSilent) {
@@ -55,9 +55,18 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 		}
 	}()
 
-	initial, err := r.initialState(ctx)
-	if err != nil {
+	initial := newSnapshot(r.opts.Clock.Now())
+	if err = r.consume(ctx, initial); err != nil {
 		return err
+	}
+	if w := r.round.open; !initial.complete {
+		switch {
+		case isEmptyWatch(w.Interface): // which says nothing about the server
+			return errUnreachable
+		case w.eventCount == 0 && r.opts.Clock.Since(w.started) < veryShortWatch:
+			return fmt.Errorf("%w: %w", ErrStreamUnfinished, &VeryShortWatchError{Name: r.Name()})
+		}
+		return errClosedEarly
 	}
 	got := listed{
 		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended,
@@ -67,23 +76,6 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 	}
 	r.round.followedFrom = r.opts.Clock.Now()
 	return nil
-}
-
-// initialState reads the open watch up to the end of the initial events.
-func (r *Reflector) initialState(ctx context.Context) (*snapshot, error) {
-	initial := newSnapshot(r.opts.Clock.Now())
-	if err := r.consume(ctx, initial); err != nil {
-		return nil, err
-	}
-	switch w := r.round.open; {
-	case initial.complete:
-		return initial, nil
-	case isEmptyWatch(w.Interface): // which says nothing about the server
-		return nil, errUnreachable
-	case w.eventCount == 0 && r.opts.Clock.Since(w.started) < veryShortWatch:
-		return nil, fmt.Errorf("%w: %w", ErrStreamUnfinished, &VeryShortWatchError{Name: r.Name()})
-	}
-	return nil, errClosedEarly
 }
 
 // snapshot collects the initial state from a stream. Its objects stay apart from the store until it
@@ -114,7 +106,7 @@ func (s *snapshot) handle(_ *Reflector, e event) (done bool, err error) {
 		s.resourceVersion = e.resourceVersion
 		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 		s.ended = e.received
-	case !e.isChange():
+	case e.obj == nil: // of an unknown type
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil
 		delete(s.index, name)
@@ -154,12 +146,5 @@ func (s *snapshot) check(
 
 // list returns the objects in the order in which they came. The snapshot is used up.
 func (s *snapshot) list() []any {
-	list := s.items[:0]
-	for _, obj := range s.items {
-		if obj != nil {
-			list = append(list, obj)
-		}
-	}
-	clear(s.items[len(list):])
-	return list
+	return slices.DeleteFunc(s.items, func(obj any) bool { return obj == nil })
 }

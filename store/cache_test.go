@@ -31,7 +31,8 @@ func TestDifference_NilPointerIsAKeyError(t *testing.T) {
 	}
 	for name, s := range stores {
 		for _, bad := range []any{
-			nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{}, &struct{}{},
+			nil, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7, struct{}{},
+			&struct{}{},
 		} {
 			t.Run(fmt.Sprintf("%s/%T", name, bad), func(t *testing.T) {
 				require.NoError(t, s.Replace([]any{pod("ns/a rv=1")}, "1"))

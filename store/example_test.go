@@ -182,7 +182,9 @@ func ExampleNewTypedIndexer() {
 		store.New(store.MetaNamespaceKeyFunc, store.Options{}),
 	)
 	_ = pods.AddTypedIndexers(store.TypedIndexers[*corev1.Pod]{
-		"byNode": func(pod *corev1.Pod) ([]string, error) { return []string{pod.Spec.NodeName}, nil },
+		"byNode": func(pod *corev1.Pod) ([]string, error) {
+			return []string{pod.Spec.NodeName}, nil
+		},
 	})
 	_ = pods.Add(newPod("ns", "a", "node-1"))
 	onNode, err := pods.ByTypedIndex("byNode", "node-1")

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubernetes/kubernetes#109115: an update from one value to several, or back, left keys under values
-// that the object no longer had.
+// kubernetes/kubernetes#109115: an update from one value to several, or back, left keys under
+// values that the object no longer had.
 func TestRegress109115_SeveralValues(t *testing.T) {
 	m := newMap(Indexers{"tag": byTag})
 	want := func(foo, bar []string) {
@@ -55,8 +55,8 @@ func TestRegress84959_NoEmptySets(t *testing.T) {
 	checkLaws(t, m)
 }
 
-// kubernetes/kubernetes#117046: indexes can be added when the store holds objects, which are indexed
-// at once.
+// kubernetes/kubernetes#117046: indexes can be added when the store holds objects, which are
+// indexed at once.
 func TestRegress117046_AddIndexersToAFullStore(t *testing.T) {
 	indexer := New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{"node": byNode}})
 	require.NoError(t, indexer.Add(pod("ns/a node=n1 tags=x")))

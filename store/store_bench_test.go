@@ -71,7 +71,9 @@ var benchImpls = []benchImpl{
 			return New(MetaNamespaceKeyFunc, Options{})
 		}
 		return New(MetaNamespaceKeyFunc, Options{Indexers: Indexers{
-			NamespaceIndex: MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc}})
+			NamespaceIndex: MetaNamespaceIndexFunc,
+			"node":         podNodeIndexFunc, "uid": podUIDIndexFunc,
+		}})
 	}, func(s storage, namespace string, appendFn func(any)) error {
 		return ListAllByNamespace(s.(Indexer), namespace, labels.Everything(), appendFn)
 	}},
@@ -80,7 +82,9 @@ var benchImpls = []benchImpl{
 			return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{})
 		}
 		return clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{
-			NamespaceIndex: clientgo.MetaNamespaceIndexFunc, "node": podNodeIndexFunc, "uid": podUIDIndexFunc})
+			NamespaceIndex: clientgo.MetaNamespaceIndexFunc,
+			"node":         podNodeIndexFunc, "uid": podUIDIndexFunc,
+		})
 	}, func(s storage, namespace string, appendFn func(any)) error {
 		return clientgo.ListAllByNamespace(
 			s.(clientgo.Indexer),
@@ -223,8 +227,8 @@ func BenchmarkReplace(b *testing.B) {
 	})
 }
 
-// The memory of a store for each object, without the object: after a Replace, and after an update of
-// every object.
+// The memory of a store for each object, without the object: after a Replace, and after an update
+// of every object.
 func BenchmarkMemory(b *testing.B) {
 	pods := make([]*corev1.Pod, benchPods)
 	for i := range pods {

@@ -230,11 +230,14 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 // A lookup without a result returns an empty slice, not nil: it is [] in JSON.
 func TestNothingFoundIsNotNil(t *testing.T) {
 	m := newMap(Indexers{"node": byNode})
-	for _, list := range [][]any{m.List(), first(m.ByIndex("node", "n1")), first(m.Index("node", pod("ns/a")))} {
+	for _, list := range [][]any{
+		m.List(), first(m.ByIndex("node", "n1")), first(m.Index("node", pod("ns/a"))),
+	} {
 		require.Equal(t, []any{}, list)
 	}
 	for _, list := range [][]string{
-		m.ListKeys(), first(m.IndexKeys("node", "n1")), m.ListIndexFuncValues("node"), m.ListIndexFuncValues("none"),
+		m.ListKeys(), first(m.IndexKeys("node", "n1")),
+		m.ListIndexFuncValues("node"), m.ListIndexFuncValues("none"),
 	} {
 		require.Equal(t, []string{}, list)
 	}

@@ -88,20 +88,31 @@ func (w *world) run(o options) {
 		lw = cache.NewListWatchFromClient(rest, "configmaps", "default", fields.Everything())
 	}
 	useWatchList := !o.streaming
-	maps := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, w.saw), &corev1.ConfigMap{}, informer.Options{
-		Reflector:   reflector.Options{UseWatchList: &useWatchList},
-		InOrder:     o.inOrder,
-		WrapQueue:   func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, w.saw) },
-		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, w.saw) },
-	})
-	ctrl := controller.New("story", trace.Reconcile(func(ctx context.Context, key string) (controller.Result, error) {
-		return w.reconcile(ctx, key)
-	}, w.saw), controller.Options[string]{
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
-			return trace.RateLimitingQueue(workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{}), w.saw)
+	lw = trace.ListerWatcher(lw, w.saw)
+	maps := informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, informer.Options{
+		Reflector: reflector.Options{UseWatchList: &useWatchList},
+		InOrder:   o.inOrder,
+		WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
+			return trace.DeltaQueue(queue, w.saw)
+		},
+		WrapIndexer: func(indexer store.Indexer) store.Indexer {
+			return trace.Indexer(indexer, w.saw)
 		},
 	})
-	_, err := maps.AddEventHandler(trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw))
+	reconcile := func(ctx context.Context, key string) (controller.Result, error) {
+		return w.reconcile(ctx, key)
+	}
+	ctrl := controller.New("story", trace.Reconcile(reconcile, w.saw), controller.Options[string]{
+		NewQueue: func(
+			name string, limiter workqueue.TypedRateLimiter[string],
+		) workqueue.TypedRateLimitingInterface[string] {
+			queue := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
+			return trace.RateLimitingQueue(queue, w.saw)
+		},
+	})
+	_, err := maps.AddEventHandler(
+		trace.EventHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc), w.saw),
+	)
 	require.NoError(w.t, err)
 
 	ctx, cancel := context.WithCancel(w.t.Context())

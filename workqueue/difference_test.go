@@ -105,7 +105,8 @@ func TestDifference_AddAfterNeverBlocks(t *testing.T) {
 				if impl == transcript.Ours {
 					q = workqueue.NewTypedDelayingQueue(workqueue.Config[int]{Queue: slow})
 				} else {
-					q = reference.NewTypedDelayingQueueWithConfig(reference.TypedDelayingQueueConfig[int]{Queue: slow})
+					q = reference.NewTypedDelayingQueueWithConfig(
+						reference.TypedDelayingQueueConfig[int]{Queue: slow})
 				}
 				defer q.ShutDown()
 				q.AddAfter(0, time.Second)
@@ -159,15 +160,17 @@ func TestDifference_EqualTimesKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#110696, #138743: what nobody forgets stays in a client-go limiter for ever.
-// Ours drops an item at the first failure of another one 24 hours after its last, and keeps it for
-// 12 hours at least.
+// kubernetes/kubernetes#110696, #138743: an item that is never forgotten stays in a client-go
+// limiter. Ours drops an item at the first failure of another one 24 hours after its last, and
+// keeps it for 12 hours at least.
 func TestDifference_UnforgottenItemsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, limiter := range map[string]workqueue.TypedRateLimiter[string]{
-			"exponential": workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
-			"fast, slow":  workqueue.NewTypedItemFastSlowRateLimiter[string](time.Second, time.Minute, 3),
-			"by error":    workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{}),
+			"exponential": workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Second, time.Minute),
+			"fast, slow": workqueue.NewTypedItemFastSlowRateLimiter[string](
+				time.Second, time.Minute, 3),
+			"by error": workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{}),
 		} {
 			tracked := func() int { return limiter.(workqueue.Tracker).Tracked() }
 			for i := range 100 {
@@ -299,11 +302,15 @@ func TestLimiters_AnswerLikeClientGo(t *testing.T) {
 			workqueue.NewTypedItemFastSlowRateLimiter[string](-ms, -time.Hour, -3),
 			reference.NewTypedItemFastSlowRateLimiter[string](-ms, -time.Hour, -3)},
 		"maximum wait": {
-			workqueue.NewTypedWithMaxWaitRateLimiter(workqueue.DefaultTypedItemBasedRateLimiter[string](), time.Second),
-			reference.NewTypedWithMaxWaitRateLimiter(reference.DefaultTypedItemBasedRateLimiter[string](), time.Second)},
+			workqueue.NewTypedWithMaxWaitRateLimiter(
+				workqueue.DefaultTypedItemBasedRateLimiter[string](), time.Second),
+			reference.NewTypedWithMaxWaitRateLimiter(
+				reference.DefaultTypedItemBasedRateLimiter[string](), time.Second)},
 		"maximum wait, negative": {
-			workqueue.NewTypedWithMaxWaitRateLimiter(workqueue.DefaultTypedItemBasedRateLimiter[string](), -1),
-			reference.NewTypedWithMaxWaitRateLimiter(reference.DefaultTypedItemBasedRateLimiter[string](), -1)},
+			workqueue.NewTypedWithMaxWaitRateLimiter(
+				workqueue.DefaultTypedItemBasedRateLimiter[string](), -1),
+			reference.NewTypedWithMaxWaitRateLimiter(
+				reference.DefaultTypedItemBasedRateLimiter[string](), -1)},
 		"maximum of none": {
 			workqueue.NewTypedMaxOfRateLimiter[string](),
 			reference.NewTypedMaxOfRateLimiter[string]()},

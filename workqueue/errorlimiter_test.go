@@ -121,10 +121,20 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 		limiter workqueue.TypedRateLimiter[string]
 		want    time.Duration
 	}{
-		"by error":       {byError(), 30 * time.Second},
-		"maximum of two": {workqueue.NewTypedMaxOfRateLimiter(byError(), workqueue.NewTypedBucketRateLimiter[string](1, 1)), 30 * time.Second},
-		"maximum wait":   {workqueue.NewTypedWithMaxWaitRateLimiter(byError(), 3*time.Second), 3 * time.Second},
-		"exponential":    {workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour), time.Second},
+		"by error": {byError(), 30 * time.Second},
+		"maximum of two": {
+			workqueue.NewTypedMaxOfRateLimiter(
+				byError(), workqueue.NewTypedBucketRateLimiter[string](1, 1)),
+			30 * time.Second,
+		},
+		"maximum wait": {
+			workqueue.NewTypedWithMaxWaitRateLimiter(byError(), 3*time.Second),
+			3 * time.Second,
+		},
+		"exponential": {
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour),
+			time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,8 @@ func Example() {
 	// work on 3
 }
 
-// What is added while a worker has it goes to nobody else; it is queued when that worker is done.
+// An item that is added while a worker has it goes to no other worker; it is queued when that
+// worker is done.
 func ExampleTyped_Done() {
 	q := workqueue.NewTyped(workqueue.Config[string]{})
 	q.Add("1")
@@ -63,7 +64,7 @@ func ExampleTypedRateLimitingQueue() {
 	defer q.ShutDown()
 	ctx, cancel := context.WithCancel(context.Background())
 	reconcile := func(key string) error {
-		cancel() // somebody stops the program
+		cancel() // the program is stopped
 		return nil
 	}
 	processNextWorkItem := func(ctx context.Context) bool {
@@ -194,7 +195,7 @@ func ExampleNewTypedErrorTypeRateLimiter() {
 		apierrors.NewConflict(configMaps, "a", errors.New("it has changed")),
 		apierrors.NewTooManyRequestsError("not so fast"),
 		apierrors.NewTooManyRequests("come back", 7), // Retry-After: 7
-		errors.New("no such volume"),                 // 100ms, doubled for each of the four failures before
+		errors.New("no such volume"),                 // 100ms, doubled for each failure before
 		fmt.Errorf("get: %w", context.DeadlineExceeded),
 	} {
 		fmt.Println(limiter.WhenError("a", err))

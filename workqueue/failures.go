@@ -15,7 +15,7 @@ const (
 	maxRemembered = 1 << 20
 )
 
-// failures maps items to what is known about their failures, and drops items that failed long ago,
+// failures maps items to their recent failures, and drops items that failed long ago,
 // so that items which are never forgotten, such as deleted ones, do not stay for ever.
 //
 // It has two generations. A failure moves the item to the young one. When the young generation has
@@ -37,7 +37,7 @@ type failures[T comparable] struct {
 	since      time.Time // no item in young failed before
 }
 
-// failure is what is known about the failures of an item.
+// failure records the failures of an item.
 type failure struct {
 	count int
 	next  time.Duration // of a TypedErrorTypeRateLimiter: the delay that Failed chose, or unset
@@ -89,7 +89,7 @@ func (f *failures[T]) getLocked(item T) failure {
 	return f.old[item]
 }
 
-// putLocked notes what is known of item, which failed at now.
+// putLocked records the failures of item, which failed at now.
 func (f *failures[T]) putLocked(item T, known failure, now time.Time) {
 	if f.lenLocked() == 0 {
 		f.since = now

@@ -189,7 +189,9 @@ func TestQueue_OwnOrder(t *testing.T) {
 // An order that hands out what it was never given, or twice what it was given once: the worker gets
 // it.
 func TestQueue_OrderOfStrangeItems(t *testing.T) {
-	for name, make := range map[string]func(order workqueue.Queue[string]) workqueue.TypedInterface[string]{
+	for name, make := range map[string]func(
+		order workqueue.Queue[string],
+	) workqueue.TypedInterface[string]{
 		"ours": func(order workqueue.Queue[string]) workqueue.TypedInterface[string] {
 			return workqueue.NewTyped(workqueue.Config[string]{Order: order})
 		},
@@ -318,7 +320,9 @@ func TestQueue_DefaultQueueIsFIFO(t *testing.T) {
 func TestDelaying_OwnClock(t *testing.T) {
 	for name, wrap := range map[string]func(clock.WithTicker) clock.WithTicker{
 		"with AfterFunc": func(c clock.WithTicker) clock.WithTicker { return c },
-		"with timers":    func(c clock.WithTicker) clock.WithTicker { return struct{ clock.WithTicker }{c} },
+		"with timers": func(c clock.WithTicker) clock.WithTicker {
+			return struct{ clock.WithTicker }{c}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

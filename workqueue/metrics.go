@@ -49,8 +49,8 @@ type queueMetrics struct {
 	running     sync.WaitGroup
 }
 
-// startQueueMetrics returns nil for the zero Metrics. If Unfinished is set, it starts a goroutine that
-// calls it with ages, until stop.
+// startQueueMetrics returns nil for the zero Metrics. If Unfinished is set, it starts a goroutine
+// that calls it with ages, until stop.
 func startQueueMetrics(
 	metrics Metrics, c clock.WithTicker,
 	ages func(now time.Duration) (total, longest time.Duration),

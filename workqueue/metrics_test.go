@@ -112,8 +112,12 @@ func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder))
 						workqueue.Config[string]{Metrics: r.metrics("q")},
 					)
 				} else {
-					q = reference.NewTypedRateLimitingQueueWithConfig(reference.DefaultTypedItemBasedRateLimiter[string](),
-						reference.TypedRateLimitingQueueConfig[string]{Name: "q", MetricsProvider: referenceRecorder{r}})
+					q = reference.NewTypedRateLimitingQueueWithConfig(
+						reference.DefaultTypedItemBasedRateLimiter[string](),
+						reference.TypedRateLimitingQueueConfig[string]{
+							Name: "q", MetricsProvider: referenceRecorder{r},
+						},
+					)
 				}
 				defer q.ShutDown()
 				f(t, q, r)
@@ -123,7 +127,7 @@ func onBothWithMetrics(t *testing.T, f func(t *testing.T, q queue, r *recorder))
 	}
 }
 
-// One item's life, as its metrics tell it.
+// The metrics of one item from Add to Done.
 func TestMetrics(t *testing.T) {
 	onBothWithMetrics(t, func(t *testing.T, q queue, r *recorder) {
 		is := func(name string, want float64) {

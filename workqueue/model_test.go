@@ -113,7 +113,7 @@ func (m *model) shutDown() {
 }
 
 // step does one operation on q and on the model, and compares what they say. Delays are odd
-// multiples of a step, so that no two items are due at once: their order is nobody's promise.
+// multiples of a step, so that no two items are due at once: their order is not promised.
 func (m *model) step(t *testing.T, q queue, op, item byte, n uint16) {
 	t.Helper()
 	key := fmt.Sprint(item % 8)

@@ -22,7 +22,7 @@ import (
 // that may be handed out. However often an item is added, it is queued once, and one worker has it.
 //
 //	Q1  dirty and queue contain the same items, each once
-//	Q2  processing contains exactly the items that workers have; no item is in dirty and processing
+//	Q2  processing contains exactly the items that workers have; dirty contains none of them
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
 //	    Signal, and a caller that was woken and leaves without an item wakes the next
 //
@@ -32,23 +32,23 @@ type Typed[T comparable] struct {
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
-	dirty        map[T]time.Duration // when each item was added, for metrics
-	mostDirty    int                 // since dirty was allocated
+	dirty        map[T]struct{}
+	mostDirty    int // since dirty was allocated
 	queue        Queue[T]
 	processing   map[T]work
-	gets         int       // number of calls of Get that returned an item
-	added        sync.Cond // wakes callers of Get
+	gets         int                 // number of calls of Get that returned an item
+	addedAt      map[T]time.Duration // when items were added, for metrics; nil without
+	added        sync.Cond           // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
 }
 
-// work is what is known of an item that a worker has.
+// work describes an item that a worker has.
 type work struct {
 	get       int           // the number of the Get that returned the item
 	startedAt time.Duration // when that was, for metrics
 	dirty     bool          // the item was added since; Done queues it
-	addedAt   time.Duration // if dirty: when that was, for metrics
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
@@ -62,12 +62,15 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 	}
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
-		dirty:               map[T]time.Duration{},
+		dirty:               map[T]struct{}{},
 		queue:               config.Order,
 		processing:          map[T]work{},
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
 	q.metrics = startQueueMetrics(config.Metrics, orRealClock(config.Clock), q.ages)
+	if q.metrics != nil {
+		q.addedAt = map[T]time.Duration{}
+	}
 	return q
 }
 
@@ -93,22 +96,26 @@ func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 		if w.dirty {
 			return false, false
 		}
-		w.dirty, w.addedAt = true, now
+		w.dirty = true
 		q.processing[item] = w
-		return true, false
+	} else {
+		if _, dirty := q.dirty[item]; dirty {
+			q.queue.Touch(item)
+			return false, false
+		}
+		q.pushLocked(item)
+		queued = true
 	}
-	if _, dirty := q.dirty[item]; dirty {
-		q.queue.Touch(item)
-		return false, false
+	if q.addedAt != nil {
+		q.addedAt[item] = now
 	}
-	q.pushLocked(item, now)
-	return true, true
+	return true, queued
 }
 
 // pushLocked makes item dirty. Push is first: if an owner's Queue panics, dirty is as it was.
-func (q *Typed[T]) pushLocked(item T, addedAt time.Duration) {
+func (q *Typed[T]) pushLocked(item T) {
 	q.queue.Push(item)
-	q.dirty[item] = addedAt
+	q.dirty[item] = struct{}{}
 	q.mostDirty = max(q.mostDirty, len(q.dirty))
 }
 
@@ -161,12 +168,13 @@ func (q *Typed[T]) get(
 		return item, 0, false
 	}
 	item = q.queue.Pop()
-	if q.metrics != nil {
-		waited = max(now-q.dirty[item], 0) // Add may have read the clock later
+	if q.addedAt != nil {
+		waited = max(now-q.addedAt[item], 0) // Add may have read the clock later
+		delete(q.addedAt, item)
 	}
 	delete(q.dirty, item)
 	if len(q.dirty) == 0 && q.mostDirty > keptItems {
-		q.dirty, q.mostDirty = map[T]time.Duration{}, 0 // a map of Go's does not shrink
+		q.dirty, q.mostDirty = map[T]struct{}{}, 0 // a map of Go's does not shrink
 	}
 	q.gets++
 	q.processing[item] = work{get: q.gets, startedAt: now}
@@ -210,7 +218,7 @@ func (q *Typed[T]) done(
 		return 0, false, false
 	}
 	if w.dirty {
-		q.pushLocked(item, w.addedAt)
+		q.pushLocked(item)
 	}
 	delete(q.processing, item)
 	if q.shuttingDown && q.isDrainedLocked() {

@@ -45,8 +45,10 @@ func newBig(taken *atomic.Int32) *big {
 func TestRegress104991_NothingDoneStaysAlive(t *testing.T) {
 	const n = 100
 	for name, add := range map[string]func(*workqueue.TypedDelayingQueue[*big], *big){
-		"Add":      func(q *workqueue.TypedDelayingQueue[*big], b *big) { q.Add(b) },
-		"AddAfter": func(q *workqueue.TypedDelayingQueue[*big], b *big) { q.AddAfter(b, time.Nanosecond) },
+		"Add": func(q *workqueue.TypedDelayingQueue[*big], b *big) { q.Add(b) },
+		"AddAfter": func(q *workqueue.TypedDelayingQueue[*big], b *big) {
+			q.AddAfter(b, time.Nanosecond)
+		},
 		"CancelDelayed": func(q *workqueue.TypedDelayingQueue[*big], b *big) {
 			q.AddAfter(b, time.Hour)
 			q.CancelDelayed(b)

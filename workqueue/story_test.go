@@ -269,7 +269,8 @@ func TestStory_WakeUpIsPassedOn(t *testing.T) {
 			q := workqueue.NewTyped(workqueue.Config[string]{})
 			ctx, cancel := context.WithCancel(t.Context())
 			got := make(chan string, 2)
-			for _, ctx := range []context.Context{t.Context(), ctx} { // the last to sleep is the first to be woken
+			// The last to sleep is the first to be woken.
+			for _, ctx := range []context.Context{t.Context(), ctx} {
 				go func() {
 					if item, shutdown := q.GetWithContext(ctx); !shutdown {
 						got <- item
@@ -368,7 +369,7 @@ func TestStory_RetriesBackOff(t *testing.T) {
 	})
 }
 
-// What a debug page would show.
+// A snapshot shows where each item is, for a debug page.
 func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.NewTypedRateLimitingQueue(

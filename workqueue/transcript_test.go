@@ -45,7 +45,7 @@ func (s *script) exec(cmd transcript.Command) string {
 	case <-s.draining:
 		s.draining = nil
 		return strings.TrimPrefix(out+"\ndrained", "\n")
-	default: // it still waits, or nobody drains
+	default: // it still waits, or no call drains
 		return out
 	}
 }

@@ -63,9 +63,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Use:   "informerstack",
 		Short: "Run the Kubernetes informer stack, or build a program on it",
 		Long: "informerstack shows how a change travels from a Kubernetes API server through\n" +
-			"reflector, DeltaFIFO, store, handlers and workqueue to the workers of a controller,\n" +
-			"and how their writes return. It can also build a program that uses client-go on\n" +
-			"this stack.",
+			"reflector, DeltaFIFO, store, handlers and workqueue to the workers of a\n" +
+			"controller, and how their writes return. It can also build a program that uses\n" +
+			"client-go on this stack.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -122,9 +122,13 @@ func (o *options) informerOptions(
 			UseWatchList:    &o.watchList,
 			Transform:       progress.transform,
 		},
-		InOrder:     o.queue == "realfifo",
-		WrapQueue:   func(queue deltafifo.Queue) deltafifo.Queue { return trace.DeltaQueue(queue, sink) },
-		WrapIndexer: func(indexer store.Indexer) store.Indexer { return trace.Indexer(indexer, sink) },
+		InOrder: o.queue == "realfifo",
+		WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
+			return trace.DeltaQueue(queue, sink)
+		},
+		WrapIndexer: func(indexer store.Indexer) store.Indexer {
+			return trace.Indexer(indexer, sink)
+		},
 	}
 }
 

@@ -43,21 +43,23 @@ var (
 	ourQueue   workqueue.TypedRateLimitingInterface[string]
 	theirQueue theirqueue.TypedRateLimitingInterface[string]
 
-	_ theirqueue.TypedInterface[string]             = (workqueue.TypedInterface[string])(nil)
-	_ theirqueue.TypedDelayingInterface[string]     = (workqueue.TypedDelayingInterface[string])(nil)
-	_ theirqueue.TypedRateLimitingInterface[string] = (workqueue.TypedRateLimitingInterface[string])(nil)
-	_ theirqueue.TypedRateLimiter[string]           = (workqueue.TypedRateLimiter[string])(nil)
-	_ theirqueue.Queue[string]                      = (workqueue.Queue[string])(nil)
-	_ workqueue.TypedRateLimitingInterface[string]  = (theirqueue.TypedRateLimitingInterface[string])(nil)
-	_ workqueue.TypedRateLimiter[string]            = (theirqueue.TypedRateLimiter[string])(nil)
-	_ cache.Store                                   = (store.Store)(nil)
-	_ cache.ReflectorStore                          = (store.Store)(nil)
-	_ cache.ListerWatcher                           = (*reflector.ListWatch)(nil)
-	_ cache.ListerWatcherWithContext                = (reflector.ListerWatcher)(nil)
-	_ cache.DoneChecker                             = (informer.DoneChecker)(nil)
-	_ cache.ResourceEventHandler                    = (informer.ResourceEventHandler)(nil)
-	_ informer.ResourceEventHandler                 = (cache.ResourceEventHandler)(nil)
-	_ ourlock.EventRecorder                         = (record.EventRecorder)(nil)
+	_ theirqueue.TypedRateLimitingInterface[string] = ourQueue
+	_ workqueue.TypedRateLimitingInterface[string]  = theirQueue
+
+	_ theirqueue.TypedInterface[string]         = (workqueue.TypedInterface[string])(nil)
+	_ theirqueue.TypedDelayingInterface[string] = (workqueue.TypedDelayingInterface[string])(nil)
+
+	_ theirqueue.TypedRateLimiter[string] = (workqueue.TypedRateLimiter[string])(nil)
+	_ theirqueue.Queue[string]            = (workqueue.Queue[string])(nil)
+	_ workqueue.TypedRateLimiter[string]  = (theirqueue.TypedRateLimiter[string])(nil)
+	_ cache.Store                         = (store.Store)(nil)
+	_ cache.ReflectorStore                = (store.Store)(nil)
+	_ cache.ListerWatcher                 = (*reflector.ListWatch)(nil)
+	_ cache.ListerWatcherWithContext      = (reflector.ListerWatcher)(nil)
+	_ cache.DoneChecker                   = (informer.DoneChecker)(nil)
+	_ cache.ResourceEventHandler          = (informer.ResourceEventHandler)(nil)
+	_ informer.ResourceEventHandler       = (cache.ResourceEventHandler)(nil)
+	_ ourlock.EventRecorder               = (record.EventRecorder)(nil)
 )
 
 type constructor = func(

@@ -66,18 +66,22 @@ func ExampleNewSharedIndexInformer_factory() {
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
-	factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
-		return adapt.NewSharedIndexInformer(lw, &corev1.Pod{}, resync, cache.Indexers{
-			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-		})
-	})
+	factory.InformerFor(
+		&corev1.Pod{},
+		func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods",
+				metav1.NamespaceAll, fields.Everything())
+			return adapt.NewSharedIndexInformer(lw, &corev1.Pod{}, resync, cache.Indexers{
+				cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+			})
+		},
+	)
 
 	lister := factory.Core().
 		V1().
 		Pods().
 		Lister()
-		// whoever asks the factory for pods gets that informer
+		// every caller that asks the factory for pods gets that informer
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	pods, err := lister.Pods("default").List(labels.Everything())

@@ -269,7 +269,7 @@ func TestSharedIndexInformer_IsFinished(t *testing.T) {
 		"set this in informer.Options.Reflector")
 }
 
-// What is set before the start replaces the option, nil does not.
+// A setter that is called before the start replaces the option; nil does not.
 func TestNewSharedIndexInformerWithOptions_Setters(t *testing.T) {
 	for _, set := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

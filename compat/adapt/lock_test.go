@@ -134,8 +134,8 @@ func TestStory_ElectorsOfBothKindsShareALease(t *testing.T) {
 	})
 }
 
-// What a lock answers is what the one inside does: the record to the last field, the bytes, and
-// errors of the server.
+// A lock returns the results of the one inside: the record to the last field, the bytes, and errors
+// of the server.
 func TestLocks_AreTheirInsides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()

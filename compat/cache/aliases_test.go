@@ -14,7 +14,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// call is what a function answered, as text: types of both sides print alike.
+// call formats the results of a function: equal values of both sides print the same text.
 func call(value any, err error) []any {
 	if err != nil {
 		return []any{"error", err.Error()}

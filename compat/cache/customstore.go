@@ -2,8 +2,8 @@
 
 package cache
 
-// FakeCustomStore is a Store made of functions, for tests. A method whose function is nil does nothing
-// and returns zero values.
+// FakeCustomStore is a Store made of functions, for tests. A method whose function is nil does
+// nothing and returns zero values.
 //
 // Source: tools/cache/fake_custom_store.go FakeCustomStore
 type FakeCustomStore struct {

@@ -65,7 +65,7 @@ func onBoth(
 	}
 }
 
-// What a watch function starts with the context that it gets ends with the watch.
+// The context that a watch function gets is done when the watch ends.
 func TestDifference_AWatchsContextEndsWithIt(t *testing.T) {
 	onBoth(t, func(t *testing.T, ours bool, run func(ctx context.Context, s *ways)) {
 		var contexts []context.Context

@@ -17,12 +17,14 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// A read tells what it made the store forget, once it has.
+// A read reports the keys that it made the store forget, after the store has.
 func TestFakeExpirationStore(t *testing.T) {
 	forgotten := make(chan string, 10)
 	policy := &cache.FakeExpirationPolicy{
-		NeverExpire:     sets.New("keep"),
-		RetrieveKeyFunc: func(obj any) (string, error) { return itemKey(obj.(*cache.TimestampedEntry).Obj) },
+		NeverExpire: sets.New("keep"),
+		RetrieveKeyFunc: func(obj any) (string, error) {
+			return itemKey(obj.(*cache.TimestampedEntry).Obj)
+		},
 	}
 	s := cache.NewFakeExpirationStore(
 		itemKey,
@@ -47,11 +49,13 @@ func TestFakeExpirationStore(t *testing.T) {
 
 }
 
-// What has expired is forgotten once it was looked for, with or without a channel. In client-go's fake, without one, the key
-// stays.
+// An expired object is forgotten once it was looked for, with or without a channel. In client-go's
+// fake, without one, the key stays.
 func TestDifference_FakeExpirationStoreWithoutChannel(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	theirKey := func(obj any) (string, error) { return itemKey(obj.(*clientgo.TimestampedEntry).Obj) }
+	theirKey := func(obj any) (string, error) {
+		return itemKey(obj.(*clientgo.TimestampedEntry).Obj)
+	}
 	ourKey := func(obj any) (string, error) { return itemKey(obj.(*cache.TimestampedEntry).Obj) }
 	never := sets.New("keep")
 	for impl, s := range map[string]interface {
@@ -60,8 +64,10 @@ func TestDifference_FakeExpirationStoreWithoutChannel(t *testing.T) {
 		ListKeys() []string
 		GetByKey(key string) (any, bool, error)
 	}{
-		"ours":      cache.NewFakeExpirationStore(itemKey, nil, &cache.FakeExpirationPolicy{NeverExpire: never, RetrieveKeyFunc: ourKey}, clock),
-		"client-go": clientgo.NewFakeExpirationStore(itemKey, nil, &clientgo.FakeExpirationPolicy{NeverExpire: never, RetrieveKeyFunc: theirKey}, clock),
+		"ours": cache.NewFakeExpirationStore(itemKey, nil,
+			&cache.FakeExpirationPolicy{NeverExpire: never, RetrieveKeyFunc: ourKey}, clock),
+		"client-go": clientgo.NewFakeExpirationStore(itemKey, nil,
+			&clientgo.FakeExpirationPolicy{NeverExpire: never, RetrieveKeyFunc: theirKey}, clock),
 	} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			for _, name := range []string{"a", "b", "keep"} {
@@ -96,7 +102,10 @@ func TestTTLStores(t *testing.T) {
 	for _, none := range []time.Duration{0, -1} {
 		require.False(t, (&cache.TTLPolicy{TTL: none, Clock: clock}).IsExpired(aged))
 	}
-	for _, s := range []cache.Store{cache.NewTTLStore(itemKey, time.Hour), cache.NewExpirationStore(itemKey, policy)} {
+	for _, s := range []cache.Store{
+		cache.NewTTLStore(itemKey, time.Hour),
+		cache.NewExpirationStore(itemKey, policy),
+	} {
 		require.NoError(t, s.Add(item{"a", 1}))
 		require.Equal(t, []string{"a"}, s.ListKeys())
 	}

@@ -73,8 +73,8 @@ func (f *FIFO) Delete(obj any) error {
 	return nil
 }
 
-// Replace removes every queued object, and queues list in its order. HasSynced waits for the objects
-// of the first Replace, if none was added before.
+// Replace removes every queued object, and queues list in its order. HasSynced waits for the
+// objects of the first Replace, if none was added before.
 func (f *FIFO) Replace(list []any, _ string) error {
 	items := make(map[string]any, len(list))
 	var queue []string

@@ -51,8 +51,8 @@ func TestDifference_AShorterListSyncs(t *testing.T) {
 	require.False(t, theirs.HasSynced())
 }
 
-// The same random operations give the same results on both, as long as a Replace has one object at most: client-go forgets
-// the order of a list.
+// The same random operations give the same results on both, as long as a Replace has one object at
+// most: client-go forgets the order of a list.
 func TestModel_FIFO(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -114,7 +114,7 @@ func TestFIFO_ListIsPoppedInOrder(t *testing.T) {
 	require.True(t, cache.IsDone(f.HasSyncedChecker()))
 }
 
-// What was deleted before it was popped is not waited for.
+// HasSynced does not wait for an object that was deleted before it was popped.
 func TestFIFO_SyncsOverDeletedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := cache.NewFIFO(itemKey)
@@ -143,7 +143,7 @@ func TestFIFO_KeyErrors(t *testing.T) {
 	require.NoError(t, f.Resync())
 }
 
-// A key is popped once, with the newest state that was queued for it, whoever queued it.
+// A key is popped once, with the newest state that was queued for it, by any caller.
 func TestFIFO_NewestStateIsPopped(t *testing.T) {
 	f := cache.NewFIFO(itemKey)
 	require.NoError(t, f.Add(item{"a", 1}))

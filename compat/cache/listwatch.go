@@ -42,8 +42,8 @@ type Watcher interface {
 	Watch(options metav1.ListOptions) (watch.Interface, error)
 }
 
-// ListerWatcher knows how to list a collection and how to watch it. What is one should be a
-// ListerWatcherWithContext too; it is used as that if it is.
+// ListerWatcher lists and watches a collection. An implementation should be a
+// ListerWatcherWithContext too: its methods with a context are then used.
 //
 // Source: tools/cache/listwatch.go ListerWatcher
 type ListerWatcher interface {

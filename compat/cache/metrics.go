@@ -78,16 +78,16 @@ var (
 	informerMetricsProvider  atomic.Pointer[InformerMetricsProvider]
 )
 
-// SetReflectorMetricsProvider sets who makes the metrics of each reflector that runs from now on.
-// Only the first call counts.
+// SetReflectorMetricsProvider sets the provider of the metrics of each reflector that runs from now
+// on. Only the first call counts.
 //
 // Source: tools/cache/reflector_metrics.go SetReflectorMetricsProvider
 func SetReflectorMetricsProvider(metricsProvider MetricsProvider) {
 	reflectorMetricsProvider.CompareAndSwap(nil, &metricsProvider)
 }
 
-// SetInformerMetricsProvider sets who makes the metrics of what is made from now on without a
-// provider of its own. Only the first call counts.
+// SetInformerMetricsProvider sets the provider of the metrics of queues and stores that are made
+// from now on without a provider of their own. Only the first call counts.
 //
 // Source: tools/cache/informer_metrics.go SetInformerMetricsProvider
 func SetInformerMetricsProvider(metricsProvider InformerMetricsProvider) {

@@ -18,9 +18,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// MutationCache lays a program's own writes over a store that has not received them yet: reads return
-// the newer of the two states of an object. It forgets old writes, and the oldest if there are many;
-// then reads return the store's state.
+// MutationCache lays a program's own writes over a store that has not received them yet: reads
+// return the newer of the two states of an object. It forgets old writes, and the oldest if there
+// are many; then reads return the store's state.
 //
 // Source: tools/cache/mutation_cache.go MutationCache
 type MutationCache interface {
@@ -33,15 +33,15 @@ type MutationCache interface {
 	// OnAddOrUpdate notes that the store has obj. An informer's handler may call it, so that the
 	// cache forgets older writes early.
 	OnAddOrUpdate(obj runtime.Object)
-	// OnDelete notes that obj has left the store. An informer's handler may call it, so that no later
-	// Mutation brings back the object.
+	// OnDelete notes that obj has left the store. An informer's handler may call it, so that no
+	// later Mutation brings back the object.
 	OnDelete(obj runtime.Object)
 
 	internal() // methods may be added
 }
 
-// ResourceVersionComparator compares the age of objects. The result is negative if lhs is older, and
-// 0 if they have the same age.
+// ResourceVersionComparator compares the age of objects. The result is negative if lhs is older,
+// and 0 if they have the same age.
 type ResourceVersionComparator interface {
 	CompareResourceVersion(lhs, rhs runtime.Object) int
 }

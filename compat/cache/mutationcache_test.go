@@ -63,7 +63,9 @@ func TestModel_MutationCache(t *testing.T) {
 			0,
 			includeAdds,
 		)
-		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(klog.Background(), theirIndexer, theirIndexer, 0, includeAdds).(notifiable)
+		theirs, ok := clientgo.NewIntegerResourceVersionMutationCache(
+			klog.Background(), theirIndexer, theirIndexer, 0, includeAdds,
+		).(notifiable)
 		if !ok {
 			t.Skip("client-go's has no notifications of the store")
 		}

@@ -11,9 +11,9 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// What a queue is made of. Each is the type of package deltafifo.
+// The types of queues and of their options. Each is the type of package deltafifo.
 type (
-	// Queue stands between a reflector and the one consumer of its changes.
+	// Queue takes changes from a reflector and passes them to one consumer.
 	Queue = deltafifo.Queue
 	// QueueWithBatch hands over many objects' changes at once.
 	QueueWithBatch = deltafifo.QueueWithBatch
@@ -102,7 +102,9 @@ type DeltaFIFOOptions struct {
 //
 // Source: tools/cache/delta_fifo.go NewDeltaFIFO
 func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
-	return deltafifo.NewDeltaFIFO(deltafifo.Options{KeyFunction: keyFunc, KnownObjects: knownObjects})
+	return deltafifo.NewDeltaFIFO(
+		deltafifo.Options{KeyFunction: keyFunc, KnownObjects: knownObjects},
+	)
 }
 
 // NewDeltaFIFOWithOptions returns a DeltaFIFO.
@@ -122,7 +124,8 @@ func newDeltaFIFO(opts DeltaFIFOOptions, reached informer.ReachedFunc) *DeltaFIF
 	})
 }
 
-// RealFIFOOptions configures a RealFIFO. It is that of package deltafifo, with client-go's way to name metrics.
+// RealFIFOOptions configures a RealFIFO. It is that of package deltafifo, with client-go's way to
+// name metrics.
 //
 // Source: tools/cache/the_real_fifo.go RealFIFOOptions
 type RealFIFOOptions struct {
@@ -138,7 +141,8 @@ type RealFIFOOptions struct {
 	Transformer TransformFunc
 	// AtomicEvents makes a Replace and a Resync one delta each.
 	AtomicEvents bool
-	// UnlockWhileProcessing lets producers go on while a process function runs. It needs AtomicEvents.
+	// UnlockWhileProcessing lets producers add changes while a process function runs. It needs
+	// AtomicEvents.
 	UnlockWhileProcessing bool
 	// Identifier names the queue in metrics. There are none unless it is reserved.
 	Identifier InformerNameAndResource
@@ -151,8 +155,14 @@ type RealFIFOOptions struct {
 // NewRealFIFO returns a RealFIFO without atomic events, so that knownObjects must not be nil.
 //
 // Source: tools/cache/the_real_fifo.go NewRealFIFO
-func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer TransformFunc) *RealFIFO {
-	return NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects, Transformer: transformer})
+func NewRealFIFO(
+	keyFunc KeyFunc,
+	knownObjects KeyListerGetter,
+	transformer TransformFunc,
+) *RealFIFO {
+	return NewRealFIFOWithOptions(
+		RealFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects, Transformer: transformer},
+	)
 }
 
 // NewRealFIFOWithOptions returns a RealFIFO. It panics if the options contradict each other.

@@ -32,7 +32,7 @@ func empty(lists *[]metav1.ListOptions) *cache.ListWatch {
 	}
 }
 
-// What is set after the constructor counts, until the reflector first runs.
+// Fields that are set after the constructor count, until the reflector first runs.
 func TestReflector_FieldsCountUntilItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists []metav1.ListOptions
@@ -174,6 +174,7 @@ func TestDifference_DisableChunking(t *testing.T) {
 	require.Equal(t, paged.Limit, limit(func(
 		lists func(metav1.ListOptions) (runtime.Object, error),
 	) error {
+		//lint:ignore SA1019 the deprecated names have the same effect
 		_, err := (&clientgo.ListWatch{DisableChunking: true, ListFunc: lists}).List(paged)
 		return err
 	}))

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// RetryWithDeadline bounds how long an action that keeps failing is retried at once. It must be used
-// by one goroutine at a time.
+// RetryWithDeadline bounds how long an action that keeps failing is retried at once. It must be
+// used by one goroutine at a time.
 //
 // Source: tools/cache/retry_with_deadline.go RetryWithDeadline
 type RetryWithDeadline interface {
@@ -19,9 +19,9 @@ type RetryWithDeadline interface {
 	ShouldRetry() bool
 }
 
-// NewRetryWithDeadline allows retries for maxRetryDuration after the first error that isRetryable; 0
-// or less allows none. After minResetPeriod without such an error, or after a refusal, the time starts
-// again with the next error.
+// NewRetryWithDeadline allows retries for maxRetryDuration after the first error that isRetryable;
+// 0 or less allows none. After minResetPeriod without such an error, or after a refusal, the time
+// starts again with the next error.
 //
 // Source: tools/cache/retry_with_deadline.go NewRetryWithDeadline
 func NewRetryWithDeadline(

@@ -17,11 +17,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/informer"
 )
+
+// The second error handler limits the rate of errors by the clock: in a bubble it can wait for the
+// time between fake and real time.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 // log holds the calls of handlers, in order.
 type log struct {

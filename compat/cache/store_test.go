@@ -66,7 +66,9 @@ func TestStores_RefuseObjectsWithoutAKey(t *testing.T) {
 		"transform": cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(unreached)),
 		"ttl":       cache.NewTTLStore(cache.MetaNamespaceKeyFunc, 0),
 	} {
-		for _, bad := range []any{nil, (*v1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7} {
+		for _, bad := range []any{
+			nil, (*v1.Pod)(nil), (*unstructured.Unstructured)(nil), "text", 7,
+		} {
 			s.Bookmark("1")
 			_, _, getErr := s.Get(bad)
 			for what, err := range map[string]error{
@@ -192,9 +194,10 @@ func TestTransformPanics(t *testing.T) {
 // A transaction of a store with a transform reports changes of unknown types and without a key. It
 // does not transform deletes.
 func TestTransformingStore_Transaction(t *testing.T) {
-	s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(func(obj any) (any, error) {
-		return obj, nil
-	})).(cache.TransactionStore)
+	same := func(obj any) (any, error) { return obj, nil }
+	s := cache.NewStore(
+		cache.MetaNamespaceKeyFunc, cache.WithTransformer(same),
+	).(cache.TransactionStore)
 	add := cache.Transaction{Object: parsePod("ns/a rv=1"), Type: cache.TransactionTypeAdd}
 	require.Nil(t, s.Transaction(add))
 	require.Nil(t, s.Transaction())

@@ -40,7 +40,7 @@ func TestTTLStore(t *testing.T) {
 		require.True(t, exists)
 
 		time.Sleep(time.Second)
-		require.ElementsMatch(t, []string{"ns/a", "ns/b"}, s.ListKeys(), "nobody looked")
+		require.ElementsMatch(t, []string{"ns/a", "ns/b"}, s.ListKeys(), "no lookup has removed a")
 		_, exists, err := s.Get(parsePod("ns/a"))
 		require.NoError(t, err)
 		require.False(t, exists)
@@ -93,7 +93,8 @@ func TestExpirationStoreConcurrently(t *testing.T) {
 	s := cache.NewExpirationStore(
 		cache.MetaNamespaceKeyFunc,
 		policyFunc(func(entry *cache.TimestampedEntry) bool {
-			return entry.Obj.(interface{ GetResourceVersion() string }).GetResourceVersion() == "old"
+			obj := entry.Obj.(interface{ GetResourceVersion() string })
+			return obj.GetResourceVersion() == "old"
 		}),
 	)
 	var wg sync.WaitGroup
@@ -116,8 +117,8 @@ func TestExpirationStoreConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A TTL store takes its resourceVersion from the stored objects, like every store. client-go's takes
-// it from deletes, Replace and bookmarks only.
+// A TTL store takes its resourceVersion from the stored objects, like every store. client-go's
+// takes it from deletes, Replace and bookmarks only.
 func TestDifference_TTLStoreReadsResourceVersions(t *testing.T) {
 	s, ref := cache.NewTTLStore(
 		cache.MetaNamespaceKeyFunc,

@@ -14,7 +14,9 @@ import (
 // typedLog is a typed handler that notes its calls.
 func typedLog(seen *log) cache.TypedResourceEventHandler[*v1.Pod] {
 	return cache.TypedResourceEventHandlerDetailedFuncs[*v1.Pod]{
-		AddFunc:    func(p *v1.Pod, initial bool) { seen.note("add %s initial=%v", p.Name, initial) },
+		AddFunc: func(p *v1.Pod, initial bool) {
+			seen.note("add %s initial=%v", p.Name, initial)
+		},
 		UpdateFunc: func(oldPod, p *v1.Pod) { seen.note("update %s to %s", oldPod.Name, p.Name) },
 		DeleteFunc: func(d cache.DeletedObject[*v1.Pod]) { seen.note("delete %s", d.GetKey()) },
 	}

@@ -2,9 +2,9 @@
 
 package cache
 
-// UndeltaStore is a Store that passes its whole content to PushFunc after each change that succeeded,
-// for consumers that want the collection, not its changes. PushFunc may be called from several
-// goroutines at once, and twice with the same content.
+// UndeltaStore is a Store that passes its whole content to PushFunc after each change that
+// succeeded, for consumers that want the collection, not its changes. PushFunc may be called from
+// several goroutines at once, and twice with the same content.
 //
 // Source: tools/cache/undelta_store.go UndeltaStore
 type UndeltaStore struct {

@@ -43,9 +43,11 @@ func TestFakeCustomStore(t *testing.T) {
 
 	real := cache.NewStore(itemKey)
 	full := cache.FakeCustomStore{
-		AddFunc: real.Add, UpdateFunc: real.Update, DeleteFunc: real.Delete, ReplaceFunc: real.Replace,
-		ListFunc: real.List, ListKeysFunc: real.ListKeys, GetFunc: real.Get, GetByKeyFunc: real.GetByKey,
-		ResyncFunc: real.Resync, BookmarkFunc: real.Bookmark, LastStoreSyncResourceVersionFunc: real.LastStoreSyncResourceVersion,
+		AddFunc: real.Add, UpdateFunc: real.Update, DeleteFunc: real.Delete,
+		ReplaceFunc: real.Replace, ListFunc: real.List, ListKeysFunc: real.ListKeys,
+		GetFunc: real.Get, GetByKeyFunc: real.GetByKey,
+		ResyncFunc: real.Resync, BookmarkFunc: real.Bookmark,
+		LastStoreSyncResourceVersionFunc: real.LastStoreSyncResourceVersion,
 	}
 	require.NoError(t, full.Replace([]any{item{"a", 1}, item{"b", 1}}, "1"))
 	require.NoError(t, full.Add(item{"c", 1}))

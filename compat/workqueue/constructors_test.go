@@ -43,8 +43,12 @@ var constructors = []struct {
 		func() queue { return reference.NewTyped[any]() }, ""},
 	{
 		"NewTypedWithConfig",
-		func() queue { return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"}) },
-		func() queue { return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"}) },
+		func() queue {
+			return workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[any]{Name: "q"})
+		},
+		func() queue {
+			return reference.NewTypedWithConfig(reference.TypedQueueConfig[any]{Name: "q"})
+		},
 		now,
 	},
 	{"an order", func() queue {
@@ -89,8 +93,12 @@ var constructors = []struct {
 
 	{
 		"NewRateLimitingQueue",
-		func() queue { return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter()) },
-		func() queue { return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter()) },
+		func() queue {
+			return workqueue.NewRateLimitingQueue(workqueue.DefaultControllerRateLimiter())
+		},
+		func() queue {
+			return reference.NewRateLimitingQueue(reference.DefaultControllerRateLimiter())
+		},
 		"",
 	},
 	{"NewNamedRateLimitingQueue", func() queue {

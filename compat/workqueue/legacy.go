@@ -94,7 +94,7 @@ func NewNamedDelayingQueue(name string) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(DelayingQueueConfig{Name: name})
 }
 
-// NewDelayingQueueWithCustomClock makes a delaying FIFO queue for which clock tells when an item is
+// NewDelayingQueueWithCustomClock makes a delaying FIFO queue whose clock decides when an item is
 // due.
 //
 // Deprecated: use NewTypedDelayingQueueWithConfig.

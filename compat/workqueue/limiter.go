@@ -15,7 +15,9 @@ type TypedRateLimiter[T comparable] = workqueue.TypedRateLimiter[T]
 type TypedBucketRateLimiter[T comparable] = workqueue.TypedBucketRateLimiter[T]
 
 // TypedItemExponentialFailureRateLimiter doubles an item's delay with each failure.
-type TypedItemExponentialFailureRateLimiter[T comparable] = workqueue.TypedItemExponentialFailureRateLimiter[T]
+type TypedItemExponentialFailureRateLimiter[
+	T comparable,
+] = workqueue.TypedItemExponentialFailureRateLimiter[T]
 
 // TypedItemFastSlowRateLimiter has one delay for an item's first failures and another for all that
 // follow.

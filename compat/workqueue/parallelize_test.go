@@ -85,7 +85,7 @@ func TestParallelizeUntil_NilContext(t *testing.T) {
 	assert.EqualValues(t, 10, pieces.Load())
 }
 
-// Nothing to do, or nobody to do it. For a negative number client-go panics.
+// No pieces, or no workers. For a negative number client-go panics.
 func TestDifference_ParallelizeUntilNegative(t *testing.T) {
 	for _, n := range [][2]int{{0, 5}, {5, 0}, {-1, 5}, {5, -1}} {
 		workqueue.ParallelizeUntil(t.Context(), n[0], n[1], func(int) { t.Error("called") })
@@ -94,7 +94,7 @@ func TestDifference_ParallelizeUntilNegative(t *testing.T) {
 	assert.Panics(t, func() { reference.ParallelizeUntil(t.Context(), 5, -1, func(int) {}) })
 }
 
-// A panic goes to the crash handlers. Where they let the process live, the other workers go on.
+// A panic goes to the crash handlers. If they let the process live, the other workers continue.
 func TestParallelizeUntil_Panic(t *testing.T) {
 	reallyCrash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	defer func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = reallyCrash, handlers }()

@@ -187,8 +187,8 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 	}))
 }
 
-// rateLimitingQueue is a rate-limiting queue around an owner's delaying queue. It has the methods of
-// client-go's interface alone.
+// rateLimitingQueue is a rate-limiting queue around an owner's delaying queue. It has the methods
+// of client-go's interface alone.
 type rateLimitingQueue[T comparable] struct {
 	TypedDelayingInterface[T]
 	limiter TypedRateLimiter[T]

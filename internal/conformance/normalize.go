@@ -189,7 +189,7 @@ var reasons = regexp.MustCompile(
 var (
 	age      = regexp.MustCompile(`^\d+[sm]$`)
 	counters = regexp.MustCompile(`current: \d+|\(\d+\)$`)
-	number   = regexp.MustCompile(`\d+`)
+	number   = regexp.MustCompile(`\b\d+\b`)
 )
 
 // cleanString replaces ages, uids, and the resourceVersions in a message.

@@ -224,7 +224,7 @@ func scanNested(data []byte, at *scanState) (length int, done bool) {
 }
 
 // stringEnd returns the index after the quote that ends the string around data[i], or, if data ends
-// first, the index to go on from.
+// first, the index at which to continue.
 func stringEnd(data []byte, i int) (next int, ok bool) {
 	for quote := -1; ; {
 		if quote < i {

@@ -96,7 +96,7 @@ func heldBy(identity string, transitions int) LeaderElectionRecord {
 	}
 }
 
-// What all five kinds have in common.
+// The behaviour that all five kinds share.
 func TestLocks(t *testing.T) {
 	for kind, resources := range kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// pair is a MultiLock and the two locks that those have who are not in between any more, or not
-// yet.
+// pair returns a MultiLock, the lock of a candidate before the migration, and that of one after it.
 func pair(t *testing.T, config *rest.Config, identity string) (both, old, young Interface) {
 	return lockOf(t, EndpointsLeasesResourceLock, identity, config),
 		lockOf(
@@ -52,8 +51,7 @@ func TestMultiLock_PrimaryFirst(t *testing.T) {
 	})
 }
 
-// An old candidate leads, and knows nothing of a Lease: it is the holder. Who follows it makes the
-// Lease.
+// An old candidate leads without a Lease: it is the holder. The next leader makes the Lease.
 func TestMultiLock_TheOldOnesLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()

@@ -68,15 +68,17 @@ func Start() {
 	}
 }
 
-// Stop ends the Trace and returns it.
+// Stop ends the Trace and returns it. It returns nil if no Trace was begun.
 func Stop() Trace {
 	mu.Lock()
 	defer mu.Unlock()
 	started = false
-	for _, g := range trace {
+	stopped := trace
+	trace = nil
+	for _, g := range stopped {
 		g.Visits = slices.DeleteFunc(g.Visits, func(v *Visit) bool { return !v.ran })
 	}
-	return trace
+	return stopped
 }
 
 // Enter notes a call of function, or of a literal in it. It returns a function that notes the end.
