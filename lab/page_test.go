@@ -181,6 +181,7 @@ func TestStream_CostsNothingWithoutAPage(t *testing.T) {
 		send := func() { sink(trace.Event{Hop: trace.Store, What: "Add", Key: "ns/a"}) }
 		send()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.Zero(t, l.stream.made)
 		assert.Zero(t, l.recorder.total)
 		assert.Empty(t, l.recorder.hops)
@@ -197,6 +198,7 @@ func TestStream_CostsNothingWithoutAPage(t *testing.T) {
 		leave()
 		send()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.Equal(t, made, l.stream.made)
 		assert.Empty(t, l.recorder.hops)
 	})
