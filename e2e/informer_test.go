@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -71,7 +72,8 @@ func metadataSource(t *testing.T, config *rest.Config, namespace string) reflect
 }
 
 func sourceOf[L runtime.Object](
-	list func(context.Context, metav1.ListOptions) (L, error), watch reflector.WatchFuncWithContext,
+	list func(context.Context, metav1.ListOptions) (L, error),
+	follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
 ) reflector.ListerWatcher {
 	return &reflector.ListWatch{
 		ListWithContextFunc: func(
@@ -79,7 +81,7 @@ func sourceOf[L runtime.Object](
 		) (runtime.Object, error) {
 			return list(ctx, options)
 		},
-		WatchFuncWithContext: watch,
+		WatchFuncWithContext: follow,
 	}
 }
 

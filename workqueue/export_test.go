@@ -14,23 +14,29 @@ func (q *Typed[T]) CheckLaws(t testing.TB) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for item := range q.processing {
-		_, dirty := q.dirty[item]
-		require.False(t, dirty, "Q2: %v", item)
+	processing, ready := 0, 0
+	for item, state := range q.items {
+		require.True(t, state.dirty || state.processing, "Q2: %v is unknown", item)
+		if state.processing {
+			processing++
+		} else {
+			ready++
+		}
 	}
 	queue, ok := q.queue.(*fifo[T])
 	if !ok {
 		return
 	}
 	queue.checkLaws(t)
+	require.Equal(t, processing, q.processing, "Q2: their number")
 	queued := map[T]bool{}
 	for _, item := range queue.items() {
-		_, dirty := q.dirty[item]
-		require.True(t, dirty, "Q1: %v", item)
+		require.True(t, q.items[item].dirty, "Q1: %v", item)
+		require.False(t, q.items[item].processing, "Q1: %v", item)
 		queued[item] = true
 	}
 	require.Len(t, queued, queue.Len(), "Q1: each once")
-	require.Len(t, q.dirty, queue.Len(), "Q1: all of them")
+	require.Len(t, queued, ready, "Q1: all of them")
 }
 
 func (f *fifo[T]) checkLaws(t testing.TB) {
@@ -44,8 +50,8 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 	}
 }
 
-// MostItems is what the map of dirty items has room for, and Slots the size of the ring.
-func (q *Typed[T]) MostItems() int { return q.mostDirty }
+// MostItems is what the map of items has room for, and Slots the size of the ring.
+func (q *Typed[T]) MostItems() int { return q.mostItems }
 func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
 
 // CheckLaws fails t where D1 to D3 do not hold, or the heap's order or a law of the Typed does not.

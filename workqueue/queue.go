@@ -20,9 +20,10 @@ import (
 //
 // A dirty item has to be worked on, a worker has a processing one, and the queue orders the items
 // that may be handed out. However often an item is added, it is queued once, and one worker has it.
+// One map contains the states of all items, where client-go has two sets, dirty and processing.
 //
-//	Q1  dirty and queue contain the same items, each once
-//	Q2  processing contains exactly the items that workers have; dirty contains none of them
+//	Q1  the queue contains exactly the items that are dirty and not processing, each once
+//	Q2  an item is processing exactly if a worker has it; items contains no unknown item
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
 //	    Signal, and a caller that was woken and leaves without an item wakes the next
 //
@@ -32,23 +33,24 @@ type Typed[T comparable] struct {
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
-	dirty        map[T]struct{}
-	mostDirty    int // since dirty was allocated
+	items        map[T]state
+	mostItems    int // since items was allocated
 	queue        Queue[T]
-	processing   map[T]work
-	gets         int                 // number of calls of Get that returned an item
-	addedAt      map[T]time.Duration // when items were added, for metrics; nil without
+	processing   int                 // number of items that are processing
+	gets         uint32              // number of calls of Get that returned an item
+	addedAt      map[T]time.Duration // of dirty items, for metrics; nil without
+	startedAt    map[T]time.Duration // of processing items, for metrics; nil without
 	added        sync.Cond           // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
 }
 
-// work describes an item that a worker has.
-type work struct {
-	get       int           // the number of the Get that returned the item
-	startedAt time.Duration // when that was, for metrics
-	dirty     bool          // the item was added since; Done queues it
+// state is what the queue knows about an item. The zero state is that of an unknown item.
+type state struct {
+	dirty      bool
+	processing bool
+	get        uint32 // the number of the Get that returned the item
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
@@ -62,14 +64,13 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 	}
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
-		dirty:               map[T]struct{}{},
+		items:               map[T]state{},
 		queue:               config.Order,
-		processing:          map[T]work{},
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
 	q.metrics = startQueueMetrics(config.Metrics, orRealClock(config.Clock), q.ages)
 	if q.metrics != nil {
-		q.addedAt = map[T]time.Duration{}
+		q.addedAt, q.startedAt = map[T]time.Duration{}, map[T]time.Duration{}
 	}
 	return q
 }
@@ -92,31 +93,24 @@ func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 	if q.shuttingDown {
 		return false, false
 	}
-	if w, processing := q.processing[item]; processing {
-		if w.dirty {
-			return false, false
-		}
-		w.dirty = true
-		q.processing[item] = w
-	} else {
-		if _, dirty := q.dirty[item]; dirty {
+	s := q.items[item]
+	if s.dirty {
+		if !s.processing {
 			q.queue.Touch(item)
-			return false, false
 		}
-		q.pushLocked(item)
+		return false, false
+	}
+	if !s.processing {
+		q.queue.Push(item)
 		queued = true
 	}
+	s.dirty = true
+	q.items[item] = s
+	q.mostItems = max(q.mostItems, len(q.items))
 	if q.addedAt != nil {
 		q.addedAt[item] = now
 	}
 	return true, queued
-}
-
-// pushLocked makes item dirty. Push is first: if an owner's Queue panics, dirty is as it was.
-func (q *Typed[T]) pushLocked(item T) {
-	q.queue.Push(item)
-	q.dirty[item] = struct{}{}
-	q.mostDirty = max(q.mostDirty, len(q.dirty))
 }
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
@@ -168,16 +162,14 @@ func (q *Typed[T]) get(
 		return item, 0, false
 	}
 	item = q.queue.Pop()
+	q.gets++
+	q.items[item] = state{processing: true, get: q.gets}
+	q.processing++
 	if q.addedAt != nil {
 		waited = max(now-q.addedAt[item], 0) // Add may have read the clock later
 		delete(q.addedAt, item)
+		q.startedAt[item] = now
 	}
-	delete(q.dirty, item)
-	if len(q.dirty) == 0 && q.mostDirty > keptItems {
-		q.dirty, q.mostDirty = map[T]struct{}{}, 0 // a map of Go's does not shrink
-	}
-	q.gets++
-	q.processing[item] = work{get: q.gets, startedAt: now}
 	return item, waited, true
 }
 
@@ -213,18 +205,28 @@ func (q *Typed[T]) done(
 ) (worked time.Duration, ended, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w, processing := q.processing[item]
-	if !processing {
+	s := q.items[item]
+	if !s.processing {
 		return 0, false, false
 	}
-	if w.dirty {
-		q.pushLocked(item)
+	if s.dirty {
+		q.queue.Push(item)
+		q.items[item] = state{dirty: true}
+	} else {
+		delete(q.items, item)
+		if len(q.items) == 0 && q.mostItems > keptItems {
+			q.items, q.mostItems = map[T]state{}, 0 // a map of Go's does not shrink
+		}
 	}
-	delete(q.processing, item)
+	q.processing--
+	if q.startedAt != nil {
+		worked = now - q.startedAt[item]
+		delete(q.startedAt, item)
+	}
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast()
 	}
-	return now - w.startedAt, true, w.dirty
+	return worked, true, s.dirty
 }
 
 // Len is the number of queued items. Items that workers have, and items that wait for their time,
@@ -260,7 +262,9 @@ func (q *Typed[T]) ShutDownWithDrain() {
 }
 
 func (q *Typed[T]) isDrainedLocked() bool {
-	return len(q.processing) == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
+	// An item that an owner's Queue hands out twice is counted twice.
+	return len(q.items) == 0 ||
+		q.processing == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of
@@ -288,8 +292,8 @@ func (q *Typed[T]) ShuttingDown() bool {
 func (q *Typed[T]) ages(now time.Duration) (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range q.processing {
-		age := max(now-w.startedAt, 0)
+	for _, startedAt := range q.startedAt {
+		age := max(now-startedAt, 0)
 		total += age
 		longest = max(longest, age)
 	}

@@ -4,7 +4,6 @@ package workqueue
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -36,17 +35,21 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var s Snapshot[T]
-	if fifo, ok := q.queue.(*fifo[T]); ok {
-		s.Ready = fifo.items()
-	} else {
-		s.Ready = slices.Collect(maps.Keys(q.dirty))
+	for item, state := range q.items {
+		if state.processing {
+			s.Processing = append(s.Processing, item)
+		} else {
+			s.Ready = append(s.Ready, item)
+		}
 	}
-	s.Processing = slices.Collect(maps.Keys(q.processing))
+	if fifo, ok := q.queue.(*fifo[T]); ok {
+		s.Ready = fifo.items() // in their order
+	}
 	slices.SortFunc(s.Processing, func(a, b T) int {
-		return cmp.Compare(q.processing[a].get, q.processing[b].get)
+		return cmp.Compare(q.items[a].get, q.items[b].get)
 	})
 	for _, item := range s.Processing {
-		if q.processing[item].dirty {
+		if q.items[item].dirty {
 			s.Again = append(s.Again, item)
 		}
 	}
