@@ -29,6 +29,8 @@ type command struct {
 	WorkMs    *float64 `json:"workMs"`
 	Rate      float64  `json:"rate"`
 	Objects   int      `json:"objects"`
+	ID        string   `json:"id"`
+	Step      int      `json:"step"`
 }
 
 // Limits of the commands.
@@ -88,6 +90,8 @@ func (l *Lab) run(c command) error {
 		return l.setSettings(c)
 	case "index":
 		return l.setIndex(c.Name)
+	case "lesson":
+		return l.play(c.ID, c.Step)
 	}
 	return fmt.Errorf("unknown command %q", printable.Short(c.Do))
 }

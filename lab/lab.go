@@ -15,7 +15,7 @@
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
-// (how it gets it), command.go, faults.go, election.go and restart.go (what it can do), then
+// (how it gets it), command.go, faults.go, election.go, restart.go and lesson.go (what it can do), then
 // recording.go and html.go. The messages are described in protocol.md, the page in
 // assets/README.md. Then run go test -v ./lab.
 //
@@ -95,6 +95,7 @@ type Lab struct {
 	election *election // nil without the server
 	stream   *stream
 	restarts *restarts
+	player   *player
 
 	mu          sync.Mutex
 	pieces      Pieces
@@ -118,12 +119,16 @@ func New(options Options) *Lab {
 		recorder:  newRecorder(),
 		faults:    newFaults(options.Settings.work()),
 		restarts:  newRestarts(options.Settings),
+		player:    newPlayer(),
 		indexName: store.NamespaceIndex,
 	}
 	l.hello = Hello{
 		Version: options.Version, Started: time.Now(), Resource: options.Resource,
 		Writable: options.Server != nil, Repository: options.Repository, Lessons: []string{},
 		Token: rand.Text(),
+	}
+	if l.hello.Writable {
+		l.hello.Lessons = lessonIDs()
 	}
 	l.stream = newStream(l)
 	return l
@@ -150,6 +155,7 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 			event.Time = time.Now()
 		}
 		l.recorder.record(event)
+		l.player.observe(event)
 		next(event)
 	}
 }

@@ -68,6 +68,16 @@ func (r *restarts) set(s Settings) {
 	}
 }
 
+// restart stops the pipeline, so that another one starts with the same settings.
+func (r *restarts) restart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop != nil {
+		r.stop()
+		r.stop = nil
+	}
+}
+
 // begin returns the settings of the pipeline that starts now, which stop stops.
 func (r *restarts) begin(stop func()) Settings {
 	r.mu.Lock()

@@ -28,6 +28,7 @@ func (l *Lab) frame(now time.Time) Frame {
 			Events: events.total, Shown: events.shown, PerSecond: events.perSecond,
 		},
 		Settings: SettingsView{Settings: settings},
+		Lesson:   l.player.state(),
 		Election: l.elected().view(now),
 		Queue:    QueueView{Kind: "DeltaFIFO", Items: []QueueItem{}},
 	}

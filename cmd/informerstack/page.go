@@ -26,7 +26,7 @@ const pageAttempts = 10
 type page struct {
 	lab      *lab.Lab // nil with --no-page
 	embedded bool
-	elects   bool                        // the two candidates of the laboratory decide when the workers run
+	elects   bool                        // the workers need a leader of the laboratory
 	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
 }
 

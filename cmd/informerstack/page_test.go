@@ -92,7 +92,8 @@ func TestRun_ServesThePage(t *testing.T) {
 	for _, command := range []string{
 		`{"do":"create"}`, `{"do":"create","key":"default/mine"}`, `{"do":"change"}`,
 		`{"do":"change","key":"default/mine"}`, `{"do":"delete","key":"default/settings-1"}`,
-		`{"do":"settings","queue":"realfifo","workers":1}`, `{"do":"workload","rate":50,"objects":9}`,
+		`{"do":"settings","queue":"realfifo","workers":1}`,
+		`{"do":"workload","rate":50,"objects":9}`,
 	} {
 		assert.Equal(t, http.StatusOK, post(t, url, stream.hello.Token, command), command)
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,16 +19,17 @@ import (
 	"example.com/informerstack/lab"
 )
 
-const replayHelp = `replay shows a run again that "informerstack run --record FILE" has recorded, in the browser and with
-a time slider. With --html it writes the end of the recording as one file, which can be published
-and needs neither this program nor a network.`
+const replayHelp = `
+replay shows a run again that "informerstack run --record FILE" has recorded, in the browser and
+with a time slider. With --html it writes the end of the recording as one file, which can be
+published and needs neither this program nor a network.`
 
 func newReplayCommand() *cobra.Command {
 	var listen, html string
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Show a recorded run in the browser",
-		Long:  replayHelp,
+		Long:  strings.TrimSpace(replayHelp),
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if html != "" {

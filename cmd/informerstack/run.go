@@ -189,7 +189,8 @@ func (o *options) check() error {
 		}
 	}
 	if o.noPage && o.record+o.html != "" {
-		return fail(exitUsage, "--no-page cannot be used with --record or --html: they record the page")
+		return fail(exitUsage,
+			"--no-page cannot be used with --record or --html: they record the page")
 	}
 	if o.inCluster && (o.kubeconfig != "" || o.context != "") {
 		return fail(exitUsage,
