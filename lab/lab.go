@@ -15,14 +15,15 @@
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
-// (how it gets it), command.go, faults.go, election.go, restart.go and lesson.go (what it can do), then
-// recording.go and html.go. The messages are described in protocol.md, the page in
+// (how it gets it), command.go, faults.go, election.go, restart.go and lesson.go (what it can do),
+// then recording.go and html.go. The messages are described in protocol.md, the page in
 // assets/README.md. Then run go test -v ./lab.
 //
-// Goroutines: one per open page, that of its request, and one that makes the frames while a page is
-// open or a recording runs. Locking: each type has a mutex of its own, and calls no other piece
-// under it. A held event blocks the goroutine that reports it, also one that holds a lock of its
-// piece, so no snapshot here takes a lock that is held during an event.
+// Goroutines: one per open page, that of its request; one that makes the frames while a page is
+// open or a recording runs; and one that plays a lesson's step. Locking: each type has a mutex of
+// its own, and calls no other piece under it. A held event blocks the goroutine that reports it,
+// also one that holds a lock of its piece, so no snapshot here takes a lock that is held during an
+// event.
 package lab
 
 import (
@@ -182,10 +183,11 @@ func (l *Lab) Observe(t reflector.Transition) {
 	}
 }
 
-// Close releases every held event, and ends the streams of the pages.
+// Close releases every held event, and ends the streams of the pages and the step of a lesson.
 func (l *Lab) Close() {
 	l.gate.open()
 	l.stream.close()
+	l.player.close()
 }
 
 // known returns the store, or nil before Show.

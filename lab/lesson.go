@@ -3,8 +3,10 @@
 package lab
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,6 +85,8 @@ const (
 	maxSeen       = 20_000 // events of one step
 )
 
+var errClosed = errors.New("the laboratory is closed")
+
 // player plays one step at a time. It sees every event while it plays.
 type player struct {
 	mu   sync.Mutex
@@ -90,9 +94,25 @@ type player struct {
 	seen []trace.Event
 	next int           // the first event of seen that no expectation has looked at
 	news chan struct{} // capacity 1: seen has grown
+
+	ctx     context.Context // of the step that plays
+	cancel  context.CancelFunc
+	playing sync.WaitGroup
 }
 
-func newPlayer() *player { return &player{news: make(chan struct{}, 1)} }
+func newPlayer() *player {
+	p := &player{news: make(chan struct{}, 1)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// close ends the step that plays, and waits for its end.
+func (p *player) close() {
+	p.mu.Lock()
+	p.cancel()
+	p.mu.Unlock()
+	p.playing.Wait()
+}
 
 // observe takes an event if a step is playing.
 func (p *player) observe(event trace.Event) {
@@ -119,14 +139,18 @@ func (p *player) state() *LessonView {
 	return &view
 }
 
-// begin makes a step the one that plays.
-func (p *player) begin(view LessonView) error {
+// begin plays a step in the background, unless another one is playing.
+func (p *player) begin(view LessonView, perform func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.view != nil && p.view.State == "running" {
+	switch {
+	case p.ctx.Err() != nil:
+		return errClosed
+	case p.view != nil && p.view.State == "running":
 		return fmt.Errorf("a step of lesson %s is playing", p.view.ID)
 	}
 	p.view, p.seen, p.next = &view, nil, 0
+	p.playing.Go(func() { p.end(perform()) })
 	return nil
 }
 
@@ -156,6 +180,8 @@ func (p *player) await(e expectation) error {
 		}
 		select {
 		case <-p.news:
+		case <-p.ctx.Done():
+			return errClosed
 		case <-timeout:
 			return fmt.Errorf("%s %s %s has not happened within %v",
 				e.Hop, e.What, e.Key, expectTimeout)
@@ -180,13 +206,8 @@ func (l *Lab) play(id string, step int) error {
 		return fmt.Errorf("no step %d of lesson %q", step, printable.Short(id))
 	}
 	playing := lessons[i].Steps[step]
-	if err := l.player.begin(LessonView{
-		ID: id, Step: step, State: "running", Watch: playing.Watch,
-	}); err != nil {
-		return err
-	}
-	go func() { l.player.end(l.perform(playing.Script)) }()
-	return nil
+	view := LessonView{ID: id, Step: step, State: "running", Watch: playing.Watch}
+	return l.player.begin(view, func() error { return l.perform(playing.Script) })
 }
 
 // perform runs a script to its end, or to the first failure.
@@ -199,11 +220,14 @@ func (l *Lab) perform(script []scriptLine) error {
 		case line.Absent != nil:
 			err = l.player.absent(*line.Absent)
 		case line.WaitMs > 0:
-			time.Sleep(duration(line.WaitMs))
+			wait(l.player.ctx, duration(line.WaitMs), nil)
 		case line.Do == "restart":
 			l.restarts.restart()
 		default:
 			err = l.run(line.command)
+		}
+		if l.player.ctx.Err() != nil {
+			return errClosed
 		}
 		if err != nil && !line.Try {
 			return err

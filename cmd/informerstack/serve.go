@@ -182,8 +182,8 @@ func (o *observation) follow(s *stack, resource string) {
 	)
 }
 
-// listener opens the port of --listen, or any port for the page. It returns nil if nothing is served.
-// It is called before anything else is started, because the port may be in use.
+// listener opens the port of --listen, or any port for the page. It returns nil if nothing is
+// served. It is called before anything else is started, because the port may be in use.
 func (o *options) listener(ctx context.Context) (net.Listener, error) {
 	if o.listen == "" && o.noPage {
 		return nil, nil
