@@ -403,26 +403,28 @@ func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
 
 // An owner's queue below: the queue around it returns its items and its snapshot.
 func TestDelaying_OwnQueue(t *testing.T) {
-	below := workqueue.NewTyped(workqueue.Config[string]{})
-	q := workqueue.NewTypedRateLimitingQueue(
-		workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.Config[string]{Queue: below})
-	defer q.ShutDown()
-	below.Add("a")
-	q.AddRateLimited("b")
-	ctx, cancel := context.WithCancel(t.Context())
-	item, shutdown := q.GetWithContext(ctx)
-	assert.Equal(t, "a", item)
-	assert.False(t, shutdown)
-	cancel()
-	_, shutdown = q.GetWithContext(ctx)
-	assert.True(t, shutdown)
-	snapshot := q.Snapshot()
-	assert.Equal(t, []string{"a"}, snapshot.Processing)
-	assert.Equal(t, "b", snapshot.Waiting[0].Item)
-	assert.Equal(t, 1, snapshot.Waiting[0].Failures)
-	assert.Equal(t, 1, snapshot.Limited)
-	assert.True(t, q.CancelDelayed("b"))
-	assert.False(t, q.CancelDelayed("b"))
-	q.CheckLaws(t)
+	synctest.Test(t, func(t *testing.T) {
+		below := workqueue.NewTyped(workqueue.Config[string]{})
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.Config[string]{Queue: below})
+		defer q.ShutDown()
+		below.Add("a")
+		q.AddRateLimited("b")
+		ctx, cancel := context.WithCancel(t.Context())
+		item, shutdown := q.GetWithContext(ctx)
+		assert.Equal(t, "a", item)
+		assert.False(t, shutdown)
+		cancel()
+		_, shutdown = q.GetWithContext(ctx)
+		assert.True(t, shutdown)
+		snapshot := q.Snapshot()
+		assert.Equal(t, []string{"a"}, snapshot.Processing)
+		assert.Equal(t, "b", snapshot.Waiting[0].Item)
+		assert.Equal(t, 1, snapshot.Waiting[0].Failures)
+		assert.Equal(t, 1, snapshot.Limited)
+		assert.True(t, q.CancelDelayed("b"))
+		assert.False(t, q.CancelDelayed("b"))
+		q.CheckLaws(t)
+	})
 }

@@ -42,35 +42,35 @@ const unfinishedPeriod = 500 * time.Millisecond
 type queueMetrics struct {
 	Metrics
 	clock       clock.WithTicker
-	start       time.Time // other times are durations since start
+	epoch       time.Time // other times are durations since epoch
 	releaseOnce sync.Once
 	quit        chan struct{}
 	quitOnce    sync.Once
 	running     sync.WaitGroup
 }
 
-// startQueueMetrics returns nil for the zero Metrics. If Unfinished is set, it starts a goroutine
-// that calls it with ages, until stop.
-func startQueueMetrics(
-	metrics Metrics, c clock.WithTicker,
-	ages func(now time.Duration) (total, longest time.Duration),
-) *queueMetrics {
+// newQueueMetrics returns nil for the zero Metrics.
+func newQueueMetrics(metrics Metrics, c clock.WithTicker) *queueMetrics {
 	if reflect.ValueOf(metrics).IsZero() {
 		return nil
 	}
-	m := &queueMetrics{Metrics: metrics, clock: c, start: c.Now(), quit: make(chan struct{})}
+	return &queueMetrics{Metrics: metrics, clock: c, epoch: c.Now(), quit: make(chan struct{})}
+}
+
+// start starts a goroutine that calls Unfinished with ages, until stop. Without Unfinished there is
+// none.
+func (m *queueMetrics) start(ages func(now time.Duration) (total, longest time.Duration)) {
 	if m.Unfinished != nil {
 		m.running.Go(func() { m.reportUnfinished(ages) })
 	}
-	return m
 }
 
-// now is the time since start.
+// now is the time since epoch.
 func (m *queueMetrics) now() time.Duration {
 	if m == nil {
 		return 0
 	}
-	return m.clock.Since(m.start)
+	return m.clock.Since(m.epoch)
 }
 
 // added, taken and finished report an Add that was not ignored, a Get and a Done. The caller does
@@ -117,7 +117,7 @@ func (m *queueMetrics) reportUnfinished(
 	}
 }
 
-// stop returns when the goroutine of startQueueMetrics has ended. It may be called again.
+// stop returns when the goroutine of start has ended. It may be called again.
 func (m *queueMetrics) stop() {
 	if m != nil {
 		m.quitOnce.Do(func() { close(m.quit) })

@@ -68,9 +68,10 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 		queue:               config.Order,
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
-	q.metrics = startQueueMetrics(config.Metrics, orRealClock(config.Clock), q.ages)
+	q.metrics = newQueueMetrics(config.Metrics, orRealClock(config.Clock))
 	if q.metrics != nil {
 		q.addedAt, q.startedAt = map[T]time.Duration{}, map[T]time.Duration{}
+		q.metrics.start(q.ages)
 	}
 	return q
 }
