@@ -75,7 +75,7 @@ func (b block) words() string { return strings.Join(strings.Fields(b.text), " ")
 // beginning is the first words of the text.
 func (b block) beginning() string {
 	first := []rune(b.words())
-	return string(first[:min(len(first), 50)])
+	return strings.TrimSpace(string(first[:min(len(first), 50)]))
 }
 
 // code returns the set of texts in back quotes, sorted.
