@@ -8,9 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,6 +83,40 @@ func TestChinese_PagesTranslateThePresentParagraphs(t *testing.T) {
 	if len(changed) > 0 {
 		t.Log("Translate them, then run: go test ./internal/layout -run Chinese -update")
 	}
+}
+
+// A browser shows a line break as a space, which does not belong between two Chinese characters. A
+// line fits 120 columns; a Chinese character takes two, and code and link targets do not count.
+func TestChinese_LinesBreakAfterPunctuation(t *testing.T) {
+	for file, text := range documents(t) {
+		if !strings.HasPrefix(file, chineseFolder) {
+			continue
+		}
+		for _, b := range blocksOf(text) {
+			if b.kind == "fence" || b.kind == "row" {
+				continue
+			}
+			for i, line := range strings.Split(b.text, "\n") {
+				prose := notProse.ReplaceAllString(line, "")
+				assert.LessOrEqual(t, chineseColumns(prose), 120, "%s:%d", file, b.line+i)
+			}
+			broken := breakInText.FindString(b.text)
+			assert.Empty(t, broken, "%s:%d: break the line elsewhere", file, b.line)
+		}
+	}
+}
+
+var breakInText = regexp.MustCompile(`\p{Han}\n\s*\p{Han}`)
+
+// chineseColumns counts the columns of a text, two for each Chinese character or punctuation mark.
+func chineseColumns(text string) int {
+	columns := utf8.RuneCountInString(text)
+	for _, r := range text {
+		if r >= '\u2e80' {
+			columns++
+		}
+	}
+	return columns
 }
 
 // compare lists the differences between an English page and the Chinese page file.
