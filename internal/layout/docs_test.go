@@ -118,6 +118,39 @@ func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// A link to a heading of a document names one that exists, by GitHub's rules: lower case, hyphens
+// for spaces, no punctuation.
+func TestDocs_AnchorsExist(t *testing.T) {
+	docs := documents(t)
+	anchors := map[string]bool{}
+	for file, text := range docs {
+		for _, b := range blocksOf(text) {
+			if title, ok := strings.CutPrefix(b.text, b.kind+" "); ok {
+				title = notInAnchors.ReplaceAllString(strings.ToLower(title), "")
+				anchors[file+"#"+strings.ReplaceAll(title, " ", "-")] = true
+			}
+		}
+	}
+	for file, text := range docs {
+		for _, target := range anchorLink.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""),
+			-1) {
+			page := file
+			if target[1] != "" {
+				page = path.Join(path.Dir(file), target[1])
+			}
+			if _, ok := docs[page]; ok {
+				assert.True(t, anchors[page+"#"+target[2]], "%s: %s has no heading #%s", file, page,
+					target[2])
+			}
+		}
+	}
+}
+
+var (
+	anchorLink   = regexp.MustCompile(`\]\(([^)#\s]*)#([^)]*)\)`)
+	notInAnchors = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
 var update = flag.Bool("update", false, "copy the quoted declarations into the docs")
 
 // A Go fence under a comment <!-- package.Name --> equals that declaration, byte for byte. With
