@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/informerstack/internal/callsite"
+	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/store"
 )
 
@@ -61,6 +62,9 @@ type Options struct {
 	// and sooner once a watch proves that the server is well, by a change or by outliving the last
 	// wait. Default: 800 ms, doubled each time to at most 30 s, plus up to as much again at random.
 	Backoff *wait.Backoff
+	// Outage, if not nil, ends a wait after an outage of the server when another reflector with the
+	// same Group has reached it.
+	Outage *outage.Group
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.
 	MaxInternalErrorRetryDuration time.Duration

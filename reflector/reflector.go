@@ -91,6 +91,7 @@ type Reflector struct {
 	useWatchList bool // false once the server is known not to support streaming lists
 	unfinished   int  // streaming lists in a row that ended before the initial state was complete
 	fellBack     bool // a streaming list was given up for a LIST, and that was logged
+	outage       bool // the server could not be reached, or failed, at the last request
 	paginated    bool // the server pages even a LIST at "0": it has no watch cache to protect
 	unavailable  bool // the server cannot serve the last resourceVersion
 
@@ -244,12 +245,19 @@ func (r *Reflector) endRound() {
 	r.round = round{}
 }
 
-// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile.
+// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile. After an
+// outage it also ends when Options.Outage says so.
 func (r *Reflector) pause(ctx context.Context) error {
 	timer := r.opts.Clock.NewTimer(r.backoff.next())
 	defer timer.Stop()
 	r.setPhase(BackingOff)
-	if _, _, err := receive(ctx, r, timer.C(), nil); err != nil {
+	var wake <-chan time.Time
+	if r.outage {
+		var leave func()
+		wake, leave = r.opts.Outage.Wait()
+		defer leave()
+	}
+	if _, _, err := receive(ctx, r, timer.C(), wake); err != nil && err != errTimeout {
 		return err
 	}
 	return ctx.Err() // of two channels that are ready, select takes any

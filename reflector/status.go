@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -138,8 +139,23 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	case t.Err != nil && !t.isHandled():
 		r.logFailure(ctx, t)
 	}
+	r.noteOutage(t)
 	if r.opts.Observe != nil {
 		r.opts.Observe(t)
+	}
+}
+
+// noteOutage notes whether the last request failed because the server could not be reached or
+// failed itself. Peers that wait are woken by the first answer after such failures.
+func (r *Reflector) noteOutage(t Transition) {
+	switch {
+	case t.From != Listing && t.From != Streaming && t.From != Opening, isApplyError(t.Err):
+	case apierrors.IsTooManyRequests(t.Err): // it answers, but has enough to do
+	case isOutage(t.Err):
+		r.outage = true
+	case r.outage:
+		r.outage = false
+		r.opts.Outage.Recovered()
 	}
 }
 

@@ -30,10 +30,11 @@ var rules = map[string]rule{
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
-		ours: []string{"store", "internal/callsite", "internal/jsonlist", "internal/objects",
-			"internal/printable", "internal/shorterror"},
+		ours: []string{"store", "reflector/outage", "internal/callsite", "internal/jsonlist",
+			"internal/objects", "internal/printable", "internal/shorterror"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
+	"reflector/outage": {},
 	"informer": {
 		ours:    []string{"store", "deltafifo", "reflector", "internal/objects"},
 		outside: []string{"k8s.io/client-go/rest"},

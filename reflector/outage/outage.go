@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package outage shortens the waits of reflectors after an outage of their server.
+//
+//	reflector A ── Recovered ──▶ [outage] ── wake ──▶ reflectors B, C
+//
+// After an outage each reflector waits out its own backoff, which may last a minute, although
+// another one has already reached the server. Reflectors with the same Group share this knowledge:
+// give one Group to all informers of a client, in reflector.Options.Outage.
+//
+// During the outage each reflector tries at its own times, so the server gets hardly more requests
+// than without a Group. If no member has tried for a while, the Group lets one of them try. The
+// first reflector that reaches the server wakes two others, each of which wakes two more when it
+// succeeds. A reflector that fails again wakes none.
+//
+// Run go test ./reflector/outage. Goroutines: none but that of a timer. Locking: Group has a mutex
+// of its own.
+package outage
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+const (
+	// fanOut is the number of reflectors that one success wakes.
+	fanOut = 2
+	// minSilence is the shortest silence after which a Group lets a member try.
+	minSilence = 5 * time.Second
+	// silencePerMember, divided by the number of waiting members, is that silence. It is more than
+	// twice the average of the longest waits, so most tries come from the members' own waits.
+	silencePerMember = 2 * time.Minute
+)
+
+// Group is a number of reflectors that use one server. The zero value is an empty group; a nil
+// *Group has no members and never wakes anything. All methods are safe for concurrent use.
+//
+//	O1  waiting contains the channels of the calls of Wait whose leave was not called and that
+//	    were not woken, in order of their calls
+//	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
+//	O3  timer runs if waiting is not empty
+type Group struct {
+	mu      sync.Mutex
+	waiting list.List   // of chan time.Time, each with a capacity of one
+	timer   *time.Timer // wakes a member after a silence; nil before the first Wait
+}
+
+// Wait adds a reflector that waits after a failure of the server. The channel delivers the present
+// time when the reflector should try now, at most once; a nil Group's channel never does. leave
+// must be called when the wait is over.
+func (g *Group) Wait() (wake <-chan time.Time, leave func()) {
+	if g == nil {
+		return nil, func() {}
+	}
+	c := make(chan time.Time, 1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	element := g.waiting.PushBack(c)
+	g.restartLocked()
+	return c, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.waiting.Remove(element) // a no-op if it was woken
+		if g.waiting.Len() == 0 {
+			g.timer.Stop()
+		}
+	}
+}
+
+// Recovered reports that a reflector has reached the server after a failure. It wakes the two
+// reflectors that have waited longest.
+func (g *Group) Recovered() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wakeLocked(fanOut)
+}
+
+// probe lets the reflector try that has waited longest, because no member has tried for a while.
+func (g *Group) probe() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wakeLocked(1)
+	g.restartLocked()
+}
+
+func (g *Group) wakeLocked(n int) {
+	for range min(n, g.waiting.Len()) {
+		g.waiting.Remove(g.waiting.Front()).(chan time.Time) <- time.Now()
+	}
+}
+
+// restartLocked begins a new silence.
+func (g *Group) restartLocked() {
+	if g.waiting.Len() == 0 {
+		return
+	}
+	silence := max(minSilence, silencePerMember/time.Duration(g.waiting.Len()))
+	if g.timer == nil {
+		g.timer = time.AfterFunc(silence, g.probe)
+		return
+	}
+	g.timer.Reset(silence)
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/reflector/outage"
+)
+
+// failingServer is a server whose requests fail with failure while it is not nil. Answers take a
+// while. It counts the requests and notes when each client's watch was opened after a failure.
+type failingServer struct {
+	mu       sync.Mutex
+	failure  error
+	requests int
+	watches  []*watch.FakeWatcher
+}
+
+func (s *failingServer) answer() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	return s.failure
+}
+
+// fail makes requests fail from now on and ends every watch; nil makes them succeed.
+func (s *failingServer) fail(failure error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = failure
+	if failure == nil {
+		return
+	}
+	for _, w := range s.watches {
+		w.Stop()
+	}
+	s.watches = nil
+}
+
+func (s *failingServer) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
+func (s *failingServer) ListWithContext(
+	context.Context, metav1.ListOptions,
+) (runtime.Object, error) {
+	time.Sleep(20 * time.Millisecond)
+	return podList("5", ""), s.answer()
+}
+
+func (s *failingServer) WatchWithContext(
+	context.Context, metav1.ListOptions,
+) (watch.Interface, error) {
+	time.Sleep(20 * time.Millisecond)
+	if err := s.answer(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := watch.NewFakeWithChanSize(10, false)
+	s.watches = append(s.watches, w)
+	return w, nil
+}
+
+func (s *failingServer) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *failingServer) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+func (s *failingServer) IsWatchListSemanticsUnSupported() bool { return true }
+
+var errDown = apierrors.NewInternalError(http.ErrServerClosed)
+
+// clients runs body while n reflectors run on s. reflectors with a nil group do not know of each
+// other.
+func clients(
+	t *testing.T, s *failingServer, n int, group *outage.Group, body func([]*Reflector),
+) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	reflectors := make([]*Reflector, n)
+	for i := range reflectors {
+		reflectors[i] = New(s, &v1.Pod{}, &mapStore{}, Options{
+			Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
+		})
+		running.Go(func() { reflectors[i].Run(ctx) })
+	}
+	time.Sleep(time.Minute)
+	body(reflectors)
+	cancel()
+	s.fail(errDown)
+	running.Wait()
+	time.Sleep(time.Second) // requests that were given up return
+}
+
+// recoveryTimes takes the server down for each duration, and returns how long each client then
+// needs, sorted, and the number of requests during the outages.
+func recoveryTimes(t *testing.T, group *outage.Group, outages []time.Duration) (
+	took []time.Duration, failed int,
+) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failingServer{}
+		clients(t, s, 20, group, func(reflectors []*Reflector) {
+			for _, duration := range outages {
+				before := s.count()
+				s.fail(errDown)
+				time.Sleep(duration)
+				failed += s.count() - before
+				s.fail(nil)
+				took = append(took, backAfter(reflectors)...)
+				time.Sleep(10 * time.Minute) // the waits start again
+			}
+		})
+	})
+	slices.Sort(took)
+	return took, failed
+}
+
+// backAfter returns how long each reflector needs until it watches.
+func backAfter(reflectors []*Reflector) (took []time.Duration) {
+	const tick = 50 * time.Millisecond
+	for elapsed := time.Duration(0); len(took) < len(reflectors); elapsed += tick {
+		watching := 0
+		for _, r := range reflectors {
+			if r.Status().Phase == Watching {
+				watching++
+			}
+		}
+		for len(took) < watching {
+			took = append(took, elapsed)
+		}
+		time.Sleep(tick)
+	}
+	return took
+}
+
+// With a Group, twenty reflectors are back soon after the server, however long it was away, and it
+// got no more requests meanwhile than it gets from reflectors that do not know of each other.
+func TestOutage_PeersAreBackSoon(t *testing.T) {
+	var outages []time.Duration
+	for i := range 15 {
+		outages = append(outages, 20*time.Second+time.Duration(i)*19*time.Second)
+	}
+	alone, failedAlone := recoveryTimes(t, nil, outages)
+	together, failedTogether := recoveryTimes(t, &outage.Group{}, outages)
+	t.Logf("alone: median %v, maximum %v, %d failed requests",
+		alone[len(alone)/2], alone[len(alone)-1], failedAlone)
+	t.Logf("together: median %v, maximum %v, %d failed requests",
+		together[len(together)/2], together[len(together)-1], failedTogether)
+	require.Less(t, together[len(together)/2], 3*time.Second)
+	require.Less(t, together[len(together)-1], 10*time.Second)
+	require.Greater(t, alone[len(alone)/2], 10*time.Second, "otherwise the test shows nothing")
+	assert.InEpsilon(t, failedAlone, failedTogether, 0.1)
+}
+
+// An answer that is no success ends an outage too, but not 429: that server has enough to do.
+func TestOutage_EndsWithAnAnswer(t *testing.T) {
+	resource := schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		answer error
+		wakes  bool
+	}{
+		"200": {nil, true},
+		"403": {apierrors.NewForbidden(resource, "", nil), true},
+		"410": {apierrors.NewResourceExpired("expired"), true},
+		"429": {apierrors.NewTooManyRequests("busy", 0), false},
+		"503": {apierrors.NewServiceUnavailable("down"), false},
+	} {
+		group := &outage.Group{}
+		r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+		r.noteOutage(Transition{From: Opening, To: Starting, Err: errDown})
+		peer, leave := group.Wait()
+		r.noteOutage(Transition{From: Opening, To: Starting, Err: test.answer})
+		assert.Equal(t, test.wakes, len(peer) == 1, name)
+		leave()
+	}
+}
+
+// A reflector whose collection keeps failing is not asked for more often because others are well.
+func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
+	requests := func(group *outage.Group) int {
+		broken := &failingServer{failure: errDown}
+		synctest.Test(t, func(t *testing.T) {
+			s := &failingServer{}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			r := New(broken, &v1.Pod{}, &mapStore{}, Options{
+				Outage: group, WatchErrorHandler: func(context.Context, *Reflector, error) {},
+			})
+			var running sync.WaitGroup
+			running.Go(func() { r.Run(ctx) })
+			clients(t, s, 5, group, func([]*Reflector) {
+				for range 500 {
+					time.Sleep(7 * time.Second)
+					s.mu.Lock()
+					for _, w := range s.watches { // the server ends each watch, and takes new ones
+						w.Stop()
+					}
+					s.watches = nil
+					s.mu.Unlock()
+				}
+			})
+			cancel()
+			running.Wait()
+		})
+		return broken.count()
+	}
+	alone, together := requests(nil), requests(&outage.Group{})
+	assert.InDelta(t, alone, together, float64(alone)/5)
+}
