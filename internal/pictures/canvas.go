@@ -107,15 +107,19 @@ func (c *canvas) chip(colour, x, y, w int, text string) {
 	c.centred("mono on", x+w/2, y+16, text)
 }
 
-// arrow draws a line with rounded corners through the points, with a tip at the last one. waits
-// selects a dashed line.
+// arrow draws a line through the points, with a tip at the last one. waits selects a dashed line.
 func (c *canvas) arrow(waits bool, points ...point) {
-	class, kind := "line", ""
 	if waits {
-		class, kind = "wait", "w"
+		c.path("wait", ` marker-end="url(#tipw)"`, points...)
+		return
 	}
-	fmt.Fprintf(&c.body, `<path class="%s" marker-end="url(#tip%s)" d="M%d %d`, class, kind,
-		points[0].x, points[0].y)
+	c.path("line", ` marker-end="url(#tip)"`, points...)
+}
+
+// path draws a line with rounded corners through the points.
+func (c *canvas) path(class, attributes string, points ...point) {
+	fmt.Fprintf(&c.body, `<path class="%s"%s d="M%d %d`, class, attributes, points[0].x,
+		points[0].y)
 	for i := 1; i < len(points)-1; i++ {
 		before, after := towards(points[i], points[i-1]), towards(points[i], points[i+1])
 		fmt.Fprintf(&c.body, "L%d %dQ%d %d %d %d", before.x, before.y, points[i].x, points[i].y,

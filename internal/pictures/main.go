@@ -18,6 +18,10 @@ import (
 // folder of the module.
 var drawings = map[string]func(root string) ([]byte, error){
 	"leaderelection.svg": drawElector,
+	"informer.svg":       drawInformer,
+	"controller.svg":     drawController,
+	"path.svg":           drawPath,
+	"speed.svg":          drawSpeed,
 	"reflector.svg":      drawReflector,
 	"store.svg":          drawStore,
 	"workqueue.svg":      drawWorkqueue,
@@ -25,7 +29,14 @@ var drawings = map[string]func(root string) ([]byte, error){
 }
 
 func main() {
+	bench := flag.String("bench", "", "a file")
 	flag.Parse()
+	if *bench != "" {
+		t, _ := os.ReadFile(*bench)
+		o, err := condense(t)
+		fmt.Println(err)
+		os.WriteFile("docs/pictures/bench.txt", o, 0o644)
+	}
 	for _, name := range sortedKeys(drawings) {
 		b, err := drawings[name](".")
 		if err != nil {
