@@ -79,7 +79,9 @@ func (c *canvas) circle(class string, x, y, radius int) {
 }
 
 // text writes one line. Its baseline is at y; x is its start.
-func (c *canvas) text(class string, x, y int, text string) { c.anchored("start", class, x, y, text) }
+func (c *canvas) text(class string, x, y int, text string) {
+	c.anchored("start", class, x, y, text)
+}
 
 // centred writes one line around x.
 func (c *canvas) centred(class string, x, y int, text string) {

@@ -87,8 +87,9 @@ var reflectorWatches = []route{
 		points: []point{{712, 206}, {712, 338}},
 		label:  point{720, 238}, anchor: "start",
 		words: map[string]string{
-			"err == nil || errors.Is(err, ErrWatchSilent)":                      "the server ends it,\nit is silent too long,",
-			"r.round.lost && !lostBefore":                                       "the connection or\nan event is lost,",
+			"err == nil || errors.Is(err, ErrWatchSilent)": "the server ends it,\n" +
+				"it is silent too long,",
+			"r.round.lost && !lostBefore": "the connection or\nan event is lost,",
 			"r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit)": "internal error",
 		},
 	},

@@ -14,14 +14,23 @@ var speedRows = []struct{ words, name string }{
 	{"reflector: LIST of 50,000 pods over HTTP", "reflector FirstList ns/op client-go"},
 	{"reflector: most live memory meanwhile", "reflector FirstList peak-live-B client-go"},
 	{"deltafifo: Add and Pop, 8 keys wait", "deltafifo DeltaFIFO_AddPop/keys=8 ns/op client-go"},
-	{"deltafifo: Add and Pop, 10,000 keys wait", "deltafifo DeltaFIFO_AddPop/keys=10000 ns/op client-go"},
+	{
+		"deltafifo: Add and Pop, 10,000 keys wait",
+		"deltafifo DeltaFIFO_AddPop/keys=10000 ns/op client-go",
+	},
 	{"deltafifo: Replace by 50,000 objects", "deltafifo DeltaFIFO_Replace ns/op client-go"},
-	{"RealFIFO: Add and PopBatch, 1,000 wait", "deltafifo RealFIFO_AddPopBatch/keys=1000 ns/op client-go"},
+	{
+		"RealFIFO: Add and PopBatch, 1,000 wait",
+		"deltafifo RealFIFO_AddPopBatch/keys=1000 ns/op client-go",
+	},
 	{"store: Update", "store Update ns/op client-go"},
 	{"store: GetByKey", "store GetByKey ns/op client-go"},
 	{"store: ByIndex, 20 found", "store ByIndex/index=node ns/op client-go"},
 	{"store: Replace of 100,000 objects", "store Replace ns/op client-go"},
-	{"store: memory per object, 3 indexes", "store Memory/indexed=true/updated=false bytes/object client-go"},
+	{
+		"store: memory per object, 3 indexes",
+		"store Memory/indexed=true/updated=false bytes/object client-go",
+	},
 	{"informer: an event to 1 handler", "informer FanOut/handlers=1 ns/op client-go"},
 	{"informer: an event to 10 handlers", "informer FanOut/handlers=10 ns/op client-go"},
 	{"informer: an event to 100 handlers", "informer FanOut/handlers=100 ns/op client-go"},
@@ -32,7 +41,10 @@ var speedRows = []struct{ words, name string }{
 	{"workqueue: a flood of keys", "workqueue AddGetDone_Flood ns/op client-go"},
 	{"workqueue: AddAfter of a million keys", "workqueue AddAfter_Million ns/op client-go"},
 	{"workqueue: AddRateLimited, Forget", "workqueue AddRateLimitedForget ns/op client-go"},
-	{"controller: 1,000 keys, beside Kubernetes' loop", "controller Reconcile/workers=1 ns/op client-go"},
+	{
+		"controller: 1,000 keys, beside Kubernetes' loop",
+		"controller Reconcile/workers=1 ns/op client-go",
+	},
 	{
 		"controller: 1,000 keys, beside a bare loop",
 		"controller Reconcile/workers=1 ns/op client-go-bare",
