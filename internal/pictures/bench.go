@@ -91,7 +91,9 @@ func ratioOf(ours, theirs []float64) (ratio, bool) {
 		ratios[i] = theirs[i] / ours[i]
 	}
 	slices.Sort(ratios)
-	return ratio{ratios[0], ratios[len(ratios)/2], ratios[len(ratios)-1]}, true
+	n := len(ratios)
+	median := (ratios[(n-1)/2] + ratios[n/2]) / 2
+	return ratio{ratios[0], median, ratios[n-1]}, true
 }
 
 // readMeasured reads the committed file.

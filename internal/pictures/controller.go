@@ -88,7 +88,7 @@ func settle(result controller.Result, failure error, maxAttempts int) (settled, 
 // drawController draws what follows each result of reconcile.
 func drawController(string) ([]byte, error) {
 	c := &canvas{
-		width: 980, height: 440, title: "What a controller does with the result of reconcile",
+		width: 980, height: 440, title: "The result of reconcile, and where the key is then",
 		desc: "A worker gets a key, calls reconcile, and then calls the queue: Forget after " +
 			"success, AddAfter or AddRateLimited for another call, and Done always. A key that " +
 			"is given up is a dead letter.",

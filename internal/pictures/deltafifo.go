@@ -87,9 +87,10 @@ func drawDeltaFIFO(string) ([]byte, error) {
 		return nil, err
 	}
 	c := &canvas{
-		width: 980, height: 390, title: "The same changes in a DeltaFIFO and in a RealFIFO",
-		desc: "Five changes of two objects are queued. One Pop of a DeltaFIFO returns all changes " +
-			"of one object. A RealFIFO keeps the order; its batches have one change per object.",
+		width: 980, height: 390, title: "The same changes in both queues",
+		desc: "Five changes of two objects are queued. One Pop of a DeltaFIFO returns all " +
+			"changes of one object. A RealFIFO keeps the order of arrival; its batches have one " +
+			"change per object.",
 	}
 	c.text("name", 30, 40, "The watch delivers")
 	for i, event := range queueEvents {

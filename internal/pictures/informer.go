@@ -174,7 +174,7 @@ func drawInformer(string) ([]byte, error) {
 			"slow one has a backlog, and delays no other. A late one first gets the store's " +
 			"content, then the changes since.",
 	}
-	c.text("name", 30, 40, "The informer changes the store first, then appends the change to one log")
+	c.text("name", 30, 40, "The informer changes the store, then appends the change to one log")
 	y := 64
 	c.rect("soft", 20, y-8, cellWidth*len(h.log)+8, 76, 12)
 	for i, entry := range h.log {

@@ -95,7 +95,8 @@ func (l *laboratory) press(key string) error {
 // slow sets the position of the slider for slow motion.
 func (l *laboratory) slow(position int) error {
 	return l.run(fmt.Sprintf(`{ const slider = document.querySelector(".slow input");
-		slider.value = %d; slider.dispatchEvent(new Event("input", {bubbles: true})); }`, position), nil)
+		slider.value = %d;
+		slider.dispatchEvent(new Event("input", {bubbles: true})); }`, position), nil)
 }
 
 // photograph returns a picture of a busy laboratory with failing workers and a slow handler.
@@ -149,6 +150,9 @@ func animate(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	const margin = 12
+	pieces.X, pieces.Width = pieces.X-margin, pieces.Width+2*margin
+	pieces.Y, pieces.Height = pieces.Y-margin, pieces.Height+2*margin
 	pieces.Scale = 0.8
 	if err := l.slow(6); err != nil { // 1.5 s for each hop
 		return nil, err

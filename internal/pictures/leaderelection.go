@@ -93,9 +93,9 @@ func drawElector(root string) ([]byte, error) {
 	}
 	c := &canvas{
 		width: 980, height: 468, title: "The phases of a leader elector",
-		desc: "A candidate acquires the lease and leads. When it is stopped it finishes its work, " +
-			"releases the lease and is idle. When it loses the lease it stops its work, and " +
-			"either competes again or ends.",
+		desc: "A candidate acquires the lease and leads. When it is stopped it finishes its " +
+			"work, releases the lease and is idle. When it loses the lease it stops its work, " +
+			"and either competes again or ends.",
 	}
 	if err := electorMachine.draw(c, p); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ var photographs = map[string]func(root string) ([]byte, error){
 }
 
 func main() {
-	bench := flag.String("bench", "", "first make bench.txt of this `file`, the output of make bench")
+	bench := flag.String("bench", "", "first make bench.txt of this `file`: make bench writes it")
 	lab := flag.Bool("lab", true, "also make the pictures of the laboratory, with Chromium")
 	flag.Parse()
 	if err := run(".", *bench, *lab); err != nil {

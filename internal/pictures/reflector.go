@@ -89,8 +89,10 @@ var reflectorWatches = []route{
 		words: map[string]string{
 			"err == nil || errors.Is(err, ErrWatchSilent)": "the server ends it,\n" +
 				"it is silent too long,",
-			"r.round.lost && !lostBefore": "the connection or\nan event is lost,",
-			"r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit)": "internal error",
+			"r.round.lost && !lostBefore": "the connection or\n" +
+				"an event is lost,",
+			"r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit)": "" +
+				"internal error",
 		},
 	},
 	{
@@ -98,8 +100,8 @@ var reflectorWatches = []route{
 		points: []point{{860, 206}, {860, 338}},
 		label:  point{868, 254}, anchor: "start",
 		words: map[string]string{
-			"apierrors.IsTooManyRequests(err) || errors.Is(err, errNothingNew)": "429, or it ended\n" +
-				"at once with\nnothing new",
+			"apierrors.IsTooManyRequests(err) || errors.Is(err, errNothingNew)": "" +
+				"429, or it ended\nat once with\nnothing new",
 		},
 	},
 	{

@@ -115,8 +115,8 @@ func reached(calls []string) itemState {
 func drawWorkqueue(string) ([]byte, error) {
 	c := &canvas{
 		width: 980, height: 420, title: "The states of an item in a workqueue",
-		desc: "Add makes an item dirty and queues it. Get makes it processing. Done ends that. An " +
-			"item that is added while it is processing is queued by Done.",
+		desc: "Add makes an item dirty and queues it. Get makes it processing. Done ends that. " +
+			"An item that is added while it is processing is queued by Done.",
 	}
 	idle := map[itemState][]string{} // calls without an effect
 	drawn := 0
