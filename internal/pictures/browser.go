@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 // messages, each followed by a zero byte. It is for one goroutine.
 type browser struct {
 	process *exec.Cmd
+	kill    func()
 	to      io.WriteCloser
 	from    *bufio.Reader
 	profile string // a temporary folder
@@ -77,13 +79,15 @@ func (b *browser) start(path string) error {
 	defer theirIn.Close()
 	defer theirOut.Close()
 	b.to, b.from = to, bufio.NewReader(from)
-	b.process = exec.Command(path, append(args, "about:blank")...)
+	// The protocol has no timeouts: the end of a browser that hangs ends every call.
+	ctx, kill := context.WithTimeout(context.Background(), 3*time.Minute)
+	b.kill = kill
+	b.process = exec.CommandContext(ctx, path, append(args, "about:blank")...)
 	b.process.ExtraFiles = []*os.File{theirIn, theirOut} // its descriptors 3 and 4
 	if err := b.process.Start(); err != nil {
+		kill()
 		return fmt.Errorf("start %s: %w", path, err)
 	}
-	// The protocol has no timeout: a browser that hangs is killed, which ends every call.
-	time.AfterFunc(3*time.Minute, func() { _ = b.process.Process.Kill() })
 	return nil
 }
 
@@ -108,9 +112,9 @@ func (b *browser) open(width, height int) error {
 }
 
 func (b *browser) close() {
-	_ = b.call("Browser.close", object{}, nil) // if it fails, the process ends with its pipe
 	_ = b.to.Close()
-	_ = b.process.Wait() // killed or not, it has ended
+	b.kill()
+	_ = b.process.Wait() // it was killed
 	_ = os.RemoveAll(b.profile)
 }
 

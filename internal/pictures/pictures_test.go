@@ -27,7 +27,7 @@ const root = "../.."
 func TestDrawings_AreUpToDate(t *testing.T) {
 	for name, draw := range drawings {
 		want, err := draw(root)
-		require.NoError(t, err, name)
+		require.NoError(t, err, "change how internal/pictures draws %s", name)
 		again, err := draw(root)
 		require.NoError(t, err, name)
 		assert.Equal(t, string(want), string(again), "%s differs from run to run", name)

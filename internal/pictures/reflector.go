@@ -2,7 +2,10 @@
 
 package main
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // reflectorMachine is the layout of the phases of package reflector.
 var reflectorMachine = machine{
@@ -10,68 +13,66 @@ var reflectorMachine = machine{
 		"Starting": {30, 216, 190}, "Streaming": {300, 118, 190}, "Listing": {300, 338, 190},
 		"Watching": {650, 118, 300}, "Opening": {650, 338, 300},
 	},
-	routes: []route{
-		{
-			from: "Starting", to: "Streaming",
-			points: []point{{220, 242}, {252, 242}, {252, 160}, {300, 160}},
-			label:  point{248, 152}, anchor: "end",
-			words: map[string]string{"r.useWatchList": "WatchList is on"},
-		},
-		{
-			from: "Starting", to: "Listing",
-			points: []point{{220, 278}, {252, 278}, {252, 382}, {300, 382}},
-			label:  point{246, 386}, anchor: "end",
-			words: map[string]string{"": "WatchList is off,\nor was refused"},
-		},
-		{
-			from: "Streaming", to: "Watching",
-			points: []point{{490, 160}, {650, 160}},
-			label:  point{570, 150}, anchor: "middle",
-			words: map[string]string{"err == nil": "complete"},
-		},
-		{
-			from: "Streaming", to: "Listing",
-			points: []point{{395, 206}, {395, 338}},
-			label:  point{405, 268}, anchor: "start",
-			words: map[string]string{"": "refused, or any\nother error"},
-		},
-		{
-			from: "Streaming", to: "Streaming",
-			points: []point{{316, 118}, {316, 98}, {346, 98}, {346, 118}},
-			label:  point{300, 74}, anchor: "start",
-			words: map[string]string{
-				"isUnavailable(err) && !r.unavailable": "version lost:\nask for the newest",
-			},
-		},
-		{
-			from: "Streaming", to: "Streaming", waits: true,
-			points: []point{{440, 118}, {440, 98}, {470, 98}, {470, 118}},
-			label:  point{436, 74}, anchor: "start",
-			words: map[string]string{
-				"isBusy(err)": "server is busy",
-				"errors.Is(err, errClosedEarly) && r.unfinished < maxUnfinished": "or closes early",
-			},
-		},
-		{
-			from: "Listing", to: "Opening",
-			points: []point{{490, 382}, {650, 382}},
-			label:  point{570, 372}, anchor: "middle",
-			words: map[string]string{"err == nil": "the store has the list"},
-		},
-		{
-			from: "Listing", to: "Listing",
-			points: []point{{316, 426}, {316, 446}, {346, 446}, {346, 426}},
-			label:  point{302, 462}, anchor: "start",
-			words: map[string]string{
-				"isUnavailable(err) && !r.unavailable": "version lost:\nask for the newest",
-			},
-		},
-	},
+	routes: slices.Concat(reflectorLists, reflectorWatches, reflectorFailures),
 }
 
-func init() {
-	reflectorMachine.routes = append(reflectorMachine.routes, reflectorWatches...)
-	reflectorMachine.routes = append(reflectorMachine.routes, reflectorFailures...)
+// reflectorLists are the arrows on the way to the first state.
+var reflectorLists = []route{
+	{
+		from: "Starting", to: "Streaming",
+		points: []point{{220, 242}, {252, 242}, {252, 160}, {300, 160}},
+		label:  point{248, 152}, anchor: "end",
+		words: map[string]string{"r.useWatchList": "WatchList is on"},
+	},
+	{
+		from: "Starting", to: "Listing",
+		points: []point{{220, 278}, {252, 278}, {252, 382}, {300, 382}},
+		label:  point{246, 386}, anchor: "end",
+		words: map[string]string{"": "WatchList is off,\nor was refused"},
+	},
+	{
+		from: "Streaming", to: "Watching",
+		points: []point{{490, 160}, {650, 160}},
+		label:  point{570, 150}, anchor: "middle",
+		words: map[string]string{"err == nil": "complete"},
+	},
+	{
+		from: "Streaming", to: "Listing",
+		points: []point{{395, 206}, {395, 338}},
+		label:  point{405, 268}, anchor: "start",
+		words: map[string]string{"": "refused, or any\nother error"},
+	},
+	{
+		from: "Streaming", to: "Streaming",
+		points: []point{{316, 118}, {316, 98}, {346, 98}, {346, 118}},
+		label:  point{300, 74}, anchor: "start",
+		words: map[string]string{
+			"isUnavailable(err) && !r.unavailable": "version lost:\nask for the newest",
+		},
+	},
+	{
+		from: "Streaming", to: "Streaming", waits: true,
+		points: []point{{440, 118}, {440, 98}, {470, 98}, {470, 118}},
+		label:  point{436, 74}, anchor: "start",
+		words: map[string]string{
+			"isBusy(err)": "server is busy",
+			"errors.Is(err, errClosedEarly) && r.unfinished < maxUnfinished": "or closes early",
+		},
+	},
+	{
+		from: "Listing", to: "Opening",
+		points: []point{{490, 382}, {650, 382}},
+		label:  point{570, 372}, anchor: "middle",
+		words: map[string]string{"err == nil": "the store has the list"},
+	},
+	{
+		from: "Listing", to: "Listing",
+		points: []point{{316, 426}, {316, 446}, {346, 446}, {346, 426}},
+		label:  point{302, 462}, anchor: "start",
+		words: map[string]string{
+			"isUnavailable(err) && !r.unavailable": "version lost:\nask for the newest",
+		},
+	},
 }
 
 // reflectorWatches are the arrows between and at Opening and Watching.
