@@ -29,6 +29,7 @@ var drawings = map[string]func(root string) ([]byte, error){
 	"controller.svg":     drawController,
 	"deltafifo.svg":      drawDeltaFIFO,
 	"informer.svg":       drawInformer,
+	"journey.svg":        drawJourney,
 	"leaderelection.svg": drawElector,
 	"path.svg":           drawPath,
 	"reflector.svg":      drawReflector,
