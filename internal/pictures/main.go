@@ -26,6 +26,7 @@ import (
 // drawings are the pictures that the same source always gives, by file. The argument is the folder
 // of the module.
 var drawings = map[string]func(root string) ([]byte, error){
+	"apitest.svg":        drawServer,
 	"controller.svg":     drawController,
 	"deltafifo.svg":      drawDeltaFIFO,
 	"informer.svg":       drawInformer,
