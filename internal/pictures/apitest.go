@@ -52,11 +52,12 @@ func readServerLog() (*serverLog, error) {
 			l.events = append(l.events, e)
 		}
 	}
+	const at = "resourceVersion="
 	for _, a := range []asked{
 		{words: "LIST", query: ""},
-		{words: "LIST exactly @" + last, query: "resourceVersionMatch=Exact&resourceVersion=" + last},
-		{words: "WATCH from @" + last, query: "watch=1&resourceVersion=" + last},
-		{words: "WATCH from @" + first, query: "watch=1&resourceVersion=" + first},
+		{words: "LIST exactly @" + last, query: "resourceVersionMatch=Exact&" + at + last},
+		{words: "WATCH from @" + last, query: "watch=1&" + at + last},
+		{words: "WATCH from @" + first, query: "watch=1&" + at + first},
 	} {
 		if err := l.ask(&a); err != nil {
 			return nil, err
@@ -133,7 +134,7 @@ func drawServer(string) ([]byte, error) {
 	c := &canvas{
 		width: 980, height: 394, title: "One log: lists and watches",
 		desc: "Each write takes the next resourceVersion. A list is the state at one version, a " +
-			"watch is the log after one. What is compacted can be neither listed nor watched.",
+			"watch is the log after one. The server refuses lists and watches of compacted states.",
 	}
 	c.text("name", 30, 38, "The server's log: every write takes the next resourceVersion")
 	for i, e := range l.events {

@@ -28,6 +28,7 @@ import (
 var drawings = map[string]func(root string) ([]byte, error){
 	"apitest.svg":        drawServer,
 	"controller.svg":     drawController,
+	"delays.svg":         drawDelays,
 	"deltafifo.svg":      drawDeltaFIFO,
 	"informer.svg":       drawInformer,
 	"journey.svg":        drawJourney,
