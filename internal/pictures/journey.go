@@ -119,11 +119,11 @@ func drawJourney(string) ([]byte, error) {
 	}
 	steps := make([]point, len(events))
 	for i, e := range events {
-		for row := range hops {
-			if hops[row].hop == e.Hop {
-				steps[i] = point{160 + i*770/(len(events)-1), 60 + row*58 + 18}
-			}
+		row := rowOf(e.Hop)
+		if row < 0 {
+			return nil, fmt.Errorf("the picture has no row for the hop %q", e.Hop)
 		}
+		steps[i] = point{160 + i*770/(len(events)-1), 60 + row*58 + 18}
 		c.centred("small", steps[i].x, steps[i].y+23, e.What)
 	}
 	for i, at := range steps[1:] {
@@ -137,4 +137,14 @@ func drawJourney(string) ([]byte, error) {
 		c.circle("k0", at.x, at.y, 5)
 	}
 	return c.svg(), nil
+}
+
+// rowOf returns the number of the row of a hop, or -1.
+func rowOf(hop trace.Hop) int {
+	for row := range hops {
+		if hops[row].hop == hop {
+			return row
+		}
+	}
+	return -1
 }
