@@ -11,7 +11,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example
 
-.PHONY: help run test tour lint update fuzz bench e2e older swap-proof check
+.PHONY: help run test tour lint update pictures fuzz bench e2e older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,10 +30,14 @@ lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 
-update: ## rewrite the recorded transcripts, the quotes in the docs, and docs/path.md from the present code
+update: ## rewrite the transcripts, the quotes in the docs, docs/path.md and the drawings from the present code
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
 	$(GO) test -run 'QuoteTheSource' ./internal/layout -update
 	$(GO) test -run 'Path' ./internal/path -update
+	$(GO) run ./internal/pictures -lab=false
+
+pictures: ## draw the pictures of the docs from the present code; those of the laboratory need Chromium
+	$(GO) run ./internal/pictures $(if $(BENCH),-bench $(BENCH))
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for package in $$(grep -l '^func Fuzz' */*_test.go internal/*/*_test.go | xargs -n1 dirname | sort -u); do \
