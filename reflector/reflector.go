@@ -246,9 +246,11 @@ func (r *Reflector) endRound() {
 
 // pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile.
 func (r *Reflector) pause(ctx context.Context) error {
-	timer := r.opts.Clock.NewTimer(r.backoff.next())
+	wait := r.backoff.next()
+	timer := r.opts.Clock.NewTimer(wait)
 	defer timer.Stop()
 	r.setPhase(BackingOff)
+	report(r.opts.Metrics.Backoff, wait)
 	if _, _, err := receive(ctx, r, timer.C(), nil); err != nil {
 		return err
 	}

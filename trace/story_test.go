@@ -53,7 +53,7 @@ func TestStory_AWriteComesBack(t *testing.T) {
 		w.create("a")
 		lines := w.traced()
 		assert.Equal(t, "server ADDED default/a", lines[0])
-		assert.Contains(t, lines, "server PATCH /api/v1/namespaces/default/configmaps/a")
+		assert.Contains(t, lines, "server PATCH default/a")
 		assert.Contains(t, lines, "server MODIFIED default/a")
 		assert.Equal(t, "workqueue Done default/a", lines[len(lines)-1])
 	})
@@ -102,7 +102,7 @@ func TestStory_AFailureIsRetried(t *testing.T) {
 		w.after(time.Second)
 		lines := w.traced()
 		assert.Contains(t, lines, "worker reconciled default/a error")
-		assert.Contains(t, lines, "workqueue AddFailed default/a")
+		assert.Contains(t, lines, "workqueue AddRateLimited default/a")
 		assert.Contains(t, lines, "worker reconciled default/a")
 	})
 }
@@ -116,8 +116,8 @@ func TestText_IsAStaircase(t *testing.T) {
 	sink(trace.Event{Time: at, Hop: trace.Queue, What: "Update", Key: "default/a",
 		ResourceVersion: "7", Detail: "why", Error: "broken"})
 	assert.Equal(t, ""+
-		"15:04:05.000 server           MODIFIED default/a @7\n"+
-		"15:04:05.000  deltafifo       Update default/a @7 (why) error: broken\n", b.String())
+		"15:04:05.000 server          MODIFIED default/a @7\n"+
+		"15:04:05.000   deltafifo     Update default/a @7 (why) error: broken\n", b.String())
 }
 
 func TestText_ColorsTheHop(t *testing.T) {

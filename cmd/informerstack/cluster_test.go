@@ -122,7 +122,8 @@ func TestRun_PasswordInURLIsNotPrinted(t *testing.T) {
 			"the server is not a valid URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url)},
+			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url),
+				"--key", "default/a"},
 				test.args...)...)
 			if test.code == exitOK {
 				p.prints(t, "reconciled default/a")

@@ -39,10 +39,12 @@ type stack struct {
 }
 
 // build connects the pieces, in the order in which a change passes them. Each has a decorator that
-// sends its events to sink.
+// sends its events to direct, after the time control and the page. The time control does not hold
+// the reflector's phases: they are not hops of a change.
 func (o *options) build(
-	config *rest.Config, t target, sink trace.Sink, progress *progress, shown *page,
+	config *rest.Config, t target, direct trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {
+	sink := shown.sink(direct)
 	traced := rest.CopyConfig(config)
 	traced.Wrap(trace.Writes(sink))
 	client, err := restClient(traced, t)
@@ -73,6 +75,7 @@ func (o *options) build(
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
 	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
+	options.Reflector = trace.ReflectorOptions(options.Reflector, direct)
 	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
 
 	// workqueue and controller
@@ -140,8 +143,7 @@ func newQueue(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
 		config := workqueue.Config[string]{Metrics: metrics(name)}
-		queue := workqueue.NewTypedRateLimitingQueue(limiter, config)
-		return shown.workqueue(trace.RateLimitingQueue(queue, sink))
+		return shown.workqueue(trace.NewRateLimitingQueue(limiter, config, sink))
 	}
 }
 

@@ -147,7 +147,7 @@ func TestRun_FaultsLoseNothing(t *testing.T) {
 func TestRun_OnAForeignClusterItOnlyReads(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
-	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--key", "default/a")
 	p.prints(t, "reconciled default/a")
 	p.interrupt()
 	p.exits(t, exitOK)
@@ -198,7 +198,7 @@ func TestRun_FindsCustomResources(t *testing.T) {
 	require.NoError(t, server.Create(foo))
 	for _, spelling := range []string{"foos", "foo", "foos.example.com", "foos.v1.example.com"} {
 		p := start(t, "run", "--kubeconfig", kubeconfig, "--resource", spelling, "--namespace",
-			"default")
+			"default", "--key", "f")
 		p.prints(t, "reconciled default/f")
 		p.interrupt()
 		p.exits(t, exitOK)

@@ -128,7 +128,7 @@ func TestRun_ListenBadAddresses(t *testing.T) {
 		assert.Contains(t, p.stderr.String(), c.says, c.address)
 	}
 	for _, good := range []string{"127.0.0.1:0", "127.9.9.9:80", "localhost:65535", "[::1]:8080"} {
-		assert.NoError(t, checkListen(good), good)
+		assert.NoError(t, checkListen("listen", good), good)
 	}
 }
 
