@@ -250,7 +250,9 @@ func (r *Reflector) pause(ctx context.Context) error {
 	timer := r.opts.Clock.NewTimer(wait)
 	defer timer.Stop()
 	r.setPhase(BackingOff)
-	report(r.opts.Metrics.Backoff, wait)
+	if ctx.Err() == nil {
+		report(r.opts.Metrics.Backoff, wait)
+	}
 	if _, _, err := receive(ctx, r, timer.C(), nil); err != nil {
 		return err
 	}

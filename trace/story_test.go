@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/trace"
 )
@@ -143,6 +144,47 @@ func TestWrites_LeavesReadsAlone(t *testing.T) {
 		_, _ = wrapped.RoundTrip(request)
 	}
 	assert.Equal(t, []string{"POST refused"}, seen)
+}
+
+// The key is that of the object, and never a path.
+func TestWrites_NameTheObject(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/namespaces/ns/configmaps/a":        "ns/a ",
+		"/api/v1/namespaces/ns/pods/a/status":       "ns/a status",
+		"/apis/apps/v1/namespaces/ns/deployments/a": "ns/a ",
+		"/api/v1/nodes/n":                           "n ",
+		"/apis/example.com/v1/clusters/c/scale":     "c scale",
+		"/api/v1/namespaces/ns":                     "ns ",
+		"/api/v1/namespaces/ns/configmaps":          " /api/v1/namespaces/ns/configmaps",
+		"/apis/apps/v1/namespaces/ns/deployments":   " /apis/apps/v1/namespaces/ns/deployments",
+		"/api/v1/nodes":                             " /api/v1/nodes",
+		"/":                                         " /",
+	} {
+		var got trace.Event
+		wrapped := trace.Writes(func(event trace.Event) { got = event })(failing{})
+		request, _ := http.NewRequest(http.MethodPatch, "http://server"+path, nil)
+		_, _ = wrapped.RoundTrip(request)
+		assert.Equal(t, want, got.Key+" "+got.Detail, path)
+	}
+}
+
+// The reflector's phases, reasons and waits are hops. The end of the program is not: it ends the
+// watch with an error of the client.
+func TestStory_TheReflectorIsVisible(t *testing.T) {
+	story(t, options{objects: []string{"a"}}, func(w *world) {
+		assert.Subset(t, w.traced(), []string{
+			"reflector starting -> streaming", "reflector streaming -> watching"})
+		w.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.CloseStream)
+		assert.Subset(t, w.traced(), []string{
+			"reflector watching -> starting  error", "reflector backing off"})
+		w.after(time.Minute)
+		assert.Contains(t, w.traced(), "reflector streaming -> watching")
+		w.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.CloseStream)
+		assert.Equal(t, []string{"reflector watching -> opening", "server WATCH",
+			"reflector opening -> watching"}, w.traced())
+		w.stop()
+		assert.Empty(t, w.traced())
+	})
 }
 
 type failing struct{}

@@ -58,10 +58,7 @@ func (o *options) build(
 		t.modify)
 
 	// metrics, health and leader election
-	interesting := everything
-	if o.embedded() || o.reconcile {
-		interesting = wantsChecksum
-	}
+	interesting := o.interesting()
 	observed, err := o.observe(t, interesting)
 	if err != nil {
 		return nil, err
@@ -135,6 +132,14 @@ func (o *options) informerOptions(
 	}
 }
 
+// interesting returns the handler's filter.
+func (o *options) interesting() func(any) bool {
+	if o.embedded() || o.reconcile {
+		return wantsChecksum
+	}
+	return func(any) bool { return true }
+}
+
 // newQueue returns a controller's Options.NewQueue.
 func newQueue(
 	metrics func(name string) workqueue.Metrics, sink trace.Sink, shown *page,
@@ -171,8 +176,6 @@ func (s *stack) run(ctx context.Context) error {
 	running.Wait()
 	return err
 }
-
-func everything(any) bool { return true }
 
 // observe is a reconcile function that does nothing.
 func observe(context.Context, string) (controller.Result, error) { return controller.Result{}, nil }

@@ -39,11 +39,12 @@ type printer struct {
 	line trace.Sink
 	key  string // the only one whose hops are written; "" means all
 
-	mu       sync.Mutex
-	lists    int               // Replace calls so far
-	versions map[string]string // key of a live object -> the resourceVersion that was delivered
-	quiet    map[string]*quietKey
-	inChange bool // the last line was a hop of a change
+	mu        sync.Mutex
+	lists     int               // Replace calls so far
+	streaming bool              // the watch sends the objects of a list
+	versions  map[string]string // key of a live object -> the resourceVersion that was delivered
+	quiet     map[string]*quietKey
+	inChange  bool // the last line was a hop of a change
 }
 
 // quietKey is what happens to a quiet key.
@@ -63,7 +64,8 @@ func newPrinter(out io.Writer, line trace.Sink, key string) *printer {
 func (p *printer) restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lists, p.versions, p.quiet = 0, map[string]string{}, map[string]*quietKey{}
+	p.lists, p.streaming = 0, false
+	p.versions, p.quiet = map[string]string{}, map[string]*quietKey{}
 }
 
 // print writes a hop if it is shown.
@@ -114,16 +116,17 @@ func (p *printer) showsLocked(event trace.Event) bool {
 
 // listedLocked reports whether a hop is that of an object of a list with nothing new.
 func (p *printer) listedLocked(event trace.Event) bool {
+	version, known := p.versions[event.Key]
+	same := known && version == event.ResourceVersion
 	switch {
-	case p.lists == 0 && isChange(event): // the initial events of a streaming list
-		return true
+	case p.streaming && isChange(event):
+		return p.lists == 0 || same
 	case event.Hop == trace.Handler:
 		return event.Detail == "initial list" || event.Detail == "unchanged"
 	case event.What == "Pop" && event.Detail == "Sync":
 		return true
 	case event.What == "Pop" && event.Detail == "Replaced":
-		version, known := p.versions[event.Key]
-		return p.lists == 1 && !known || known && version == event.ResourceVersion
+		return p.lists == 1 && !known || same
 	}
 	return false
 }
@@ -134,6 +137,9 @@ func (p *printer) followLocked(event trace.Event) {
 	case p.key != "" || event.What == faultWhat:
 		return
 	case event.Key == "":
+		if event.Hop == trace.Reflector {
+			p.streaming = strings.HasSuffix(event.What, "-> streaming")
+		}
 		if isList(event) && event.What == "Replace" {
 			p.lists++
 		}
@@ -147,15 +153,14 @@ func (p *printer) followLocked(event trace.Event) {
 	switch {
 	case event.Error != "":
 		delete(p.quiet, event.Key)
-	case k == nil:
-		if p.listedLocked(event) {
+	case p.listedLocked(event):
+		if k == nil {
 			p.quiet[event.Key] = &quietKey{}
 		}
-	case isChange(event) && k.writes > 0:
+	case k == nil:
+	case isChange(event) && (k.running || k.writes > 0):
 		k.writes--
-	case isChange(event) && k.running:
-		k.writes--
-	case isChange(event) && !p.listedLocked(event):
+	case isChange(event):
 		delete(p.quiet, event.Key)
 	case event.Hop == trace.Server && !isChange(event):
 		k.writes++

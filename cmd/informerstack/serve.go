@@ -44,8 +44,8 @@ const (
 	leaseGrace = 20 * time.Second
 )
 
-// checkListen returns an error for an address that cannot be used with --listen or --serve. What is
-// served there asks for no credentials, so only loopback addresses are allowed.
+// checkListen returns an error for an address that cannot be used with --listen or --serve. Neither
+// asks for credentials, so only loopback addresses are allowed.
 func checkListen(flag, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

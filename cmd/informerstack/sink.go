@@ -49,7 +49,12 @@ func (o *options) newOutput(stdout io.Writer) *output {
 		Width: width,
 	}), o.key)
 	out.print, out.shows, out.restart = p.print, p.shows, p.restart
-	_, _ = io.WriteString(stdout, strings.TrimPrefix(legend, "\n"))
+	text := strings.TrimPrefix(legend, "\n")
+	if o.queue == string(trace.RealFIFO) {
+		text = strings.Replace(text, "deltafifo     queues the changes of each key",
+			"realfifo      queues the changes in their order", 1)
+	}
+	_, _ = io.WriteString(stdout, text)
 	return out
 }
 
