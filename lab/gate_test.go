@@ -124,3 +124,43 @@ func TestGate_OpenReleasesAndRestores(t *testing.T) {
 		wait()
 	})
 }
+
+// Only the events that are selected wait. The others pass, and are not counted as steps.
+func TestGate_HoldsSelectedHops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		g.set(Pause, 0, func(event trace.Event) bool { return event.Key == "a" })
+		assert.False(t, g.pass(trace.Event{Key: "b"}))
+		_, wait := passing(g, 1) // a
+		synctest.Wait()
+		_, _, held := g.state(maxHeld)
+		assert.Len(t, held, 1)
+		g.stepNext()
+		wait()
+		g.set(Pause, 0, nil)
+		_, wait = passing(g, 2)
+		synctest.Wait()
+		_, _, held = g.state(maxHeld)
+		assert.Len(t, held, 2, "a new mode selects all")
+		g.open()
+		wait()
+	})
+}
+
+// A step that finds no held event lets the next one pass. A change of the mode forgets it.
+func TestGate_StepsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		g.stepNext() // there is nothing to step
+		g.set(Pause, 0, nil)
+		g.stepNext()
+		assert.True(t, g.pass(trace.Event{}), "G4")
+		g.stepNext()
+		g.set(Pause, 0, nil)
+		passed, wait := passing(g, 1)
+		synctest.Wait()
+		assert.Zero(t, passed.Load())
+		g.stepNext()
+		wait()
+	})
+}

@@ -143,8 +143,9 @@ func TestRun_NamesTheQueue(t *testing.T) {
 // With faults, the reflector is visible: what the server does, the reason, and the wait.
 func TestRun_FaultsAreVisible(t *testing.T) {
 	p := start(t, "run", "--faults", "--rate", "50", "--no-page")
-	for _, text := range []string{"server          FAULT (the watch ", " reflector      watching -> ",
-		" reflector      backing off (for ", "FAULT default/settings-"} {
+	for _, text := range []string{"server          FAULT (the watch ",
+		" reflector      watching -> ", " reflector      backing off (for ",
+		"FAULT default/settings-"} {
 		p.prints(t, text)
 	}
 	p.interrupt()

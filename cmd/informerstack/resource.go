@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -136,6 +137,9 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 // nextStep is what a user can do about an error of the server or of the connection to it.
 func (o *options) nextStep(err error) string {
 	text := err.Error()
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		text += fmt.Sprint(status.ErrStatus.Details) // has the answer of a server of another kind
+	}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return "the credentials are missing, wrong or expired: log in again; " +
@@ -145,6 +149,8 @@ func (o *options) nextStep(err error) string {
 			"%s -n '%s'", o.resource, cmp.Or(o.namespace, "*"))
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "the server does not use TLS: write http:// instead of https:// in the kubeconfig"
+	case strings.Contains(text, "x509: "):
+		return "the certificate is not trusted: see certificate-authority in the kubeconfig"
 	case strings.Contains(text, "HTTP request to an HTTPS server"):
 		return "the server uses TLS: write https:// instead of http:// in the kubeconfig"
 	}
