@@ -34,15 +34,12 @@ func TestRun_StepWaitsForEnter(t *testing.T) {
 	for _, page := range []string{"--no-page", "--no-page=false"} {
 		t.Run(page, func(t *testing.T) {
 			server, kubeconfig := foreign(t)
-			require.NoError(t, server.Create(labelled("a")))
+			require.NoError(t, server.Create(configMap("a"))) // the handler ignores it
 			enter := stdin(t)
-			p := start(t, "run", "--kubeconfig", kubeconfig, "--step", page)
+			p := start(t, "run", "--kubeconfig", kubeconfig, "--reconcile", "--step", page)
 			p.prints(t, "Enter lets the next hop pass.")
 			p.prints(t, "Loaded 1 objects")
-			changed := labelled("a")
-			require.NoError(t, server.Get(changed))
-			changed.Data["color"] = "blue"
-			require.NoError(t, server.Update(changed))
+			require.NoError(t, server.Update(labelled("a")))
 			hops := []string{"MODIFIED default/a", "Update default/a", "Pop default/a",
 				"Update default/a @6 (was @5)", "OnUpdate default/a", "Add default/a"}
 			for i, hop := range hops {

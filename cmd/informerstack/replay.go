@@ -32,6 +32,9 @@ func newReplayCommand() *cobra.Command {
 		Long:  strings.TrimSpace(replayHelp),
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if html != "" && listen != "" {
+				return fail(exitUsage, "--listen has no effect with --html")
+			}
 			if html != "" {
 				return convert(args[0], html, cmd.ErrOrStderr())
 			}

@@ -363,6 +363,12 @@ func TestHelp_NamesEveryFlagAndExitCode(t *testing.T) {
 	}
 }
 
+func TestReplay_UselessFlag(t *testing.T) {
+	p := start(t, "replay", "FILE", "--html", "FILE", "--listen", "127.0.0.1:0")
+	p.exits(t, exitUsage)
+	assert.Contains(t, p.stderr.String(), "--listen has no effect with --html")
+}
+
 func TestUnknownCommand(t *testing.T) {
 	p := start(t, "walk")
 	p.exits(t, exitUsage)
