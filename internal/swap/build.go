@@ -15,7 +15,7 @@ import (
 )
 
 // buildPeriod is the time between two reports of a build.
-const buildPeriod = 3 * time.Second
+const buildPeriod = 5 * time.Second
 
 // goBuild compiles packages in dir with a go.work, and reports to log how many are compiled while
 // it lasts. The error contains the messages of the compiler.

@@ -24,7 +24,7 @@ func TestBuildOutput_ReportsProgress(t *testing.T) {
 		time.Sleep(2*buildPeriod + time.Millisecond)
 		close(ended)
 		synctest.Wait()
-		assert.Equal(t, "  2 packages so far, 3s\n  2 packages so far, 6s\n", log.String())
+		assert.Equal(t, "  2 packages so far, 5s\n  2 packages so far, 10s\n", log.String())
 		assert.Equal(t, "# example.org/broken\n./a.go:1:2: undefined: x", built.messages())
 	})
 }
