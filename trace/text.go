@@ -73,6 +73,7 @@ func lines(w io.Writer, encode func(Event) []byte) Sink {
 	return func(event Event) {
 		mu.Lock()
 		defer mu.Unlock()
+		event.Time = event.Time.Round(0) // without the monotonic clock, which is not written
 		if event.Time.Before(last) {
 			event.Time = last
 		}

@@ -65,7 +65,8 @@ func TestRun_PrintsChangesNotTheFirstList(t *testing.T) {
 	p.exits(t, exitOK)
 	assert.True(t, strings.HasPrefix(p.stdout.String(), "A line is one hop of a change: "))
 	begin := strings.Index(p.stdout.String(), " reflector      starting")
-	end := strings.Index(p.stdout.String(), "\nStopped after")
+	const last = "OnDelete default/plain @12"
+	end := strings.Index(p.stdout.String(), last) + len(last)
 	lines := strings.Join(printed(p.stdout.String()[begin-len("15:04:05.000 "):end]), "\n")
 	assert.Equal(t, ` reflector      starting -> streaming
 server          WATCH (from "", initial events first)
