@@ -17,7 +17,8 @@ help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 run: ## the stack on an embedded API server: print every hop of every change (Ctrl-C stops)
-	$(GO) run ./cmd/informerstack run
+	$(GO) build -o bin/informerstack ./cmd/informerstack
+	@bin/informerstack run
 
 test: ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on ./...

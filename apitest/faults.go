@@ -43,6 +43,21 @@ const (
 	ErrorStream               // an ERROR event, then the end
 )
 
+// String describes what the client sees.
+func (f StreamFault) String() string {
+	switch f {
+	case CloseStream:
+		return "the watch ends"
+	case CutStream:
+		return "the watch is cut"
+	case StallStream:
+		return "the watch stalls"
+	case ErrorStream:
+		return "the watch ends with an ERROR event"
+	}
+	return ""
+}
+
 // Fault is a failure of the requests that match. If several of Err, Drop and Handler are set, the
 // first one applies.
 type Fault struct {
@@ -74,9 +89,10 @@ type Fault struct {
 type Faults struct {
 	server *Server
 
-	mu     sync.Mutex
-	faults []*activeFault
-	chaos  *chaos // nil unless Random
+	mu      sync.Mutex
+	faults  []*activeFault
+	chaos   *chaos // nil unless Random
+	observe func(r Request, what string)
 }
 
 type activeFault struct {
@@ -99,6 +115,24 @@ func (f *Faults) Add(fault Fault) (remove func()) {
 // called.
 func (f *Faults) Fail(times int, match Match, err error) (remove func()) {
 	return f.Add(Fault{Match: match, Times: times, Err: err})
+}
+
+// Observe makes the server call observe at the moment at which a request fails on demand, with the
+// way in which it fails. observe must return quickly. A second call replaces the first.
+func (f *Faults) Observe(observe func(r Request, what string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.observe = observe
+}
+
+// report calls the observer. It does nothing if what is "".
+func (f *Faults) report(r Request, what string) {
+	f.mu.Lock()
+	observe := f.observe
+	f.mu.Unlock()
+	if observe != nil && what != "" {
+		observe(r, what)
+	}
 }
 
 // Clear removes every fault that Add, Fail or Random made.

@@ -63,6 +63,30 @@ func TestFault_Times(t *testing.T) {
 	assert.Equal(t, 200, status(t, s, "/api/v1/secrets"))
 }
 
+// The observer sees each fault at the moment at which it takes effect, and no other request.
+func TestFault_Observe(t *testing.T) {
+	s := start(t, apitest.Options{})
+	seen := make(chan string, 10)
+	s.Faults().Observe(func(r apitest.Request, what string) { seen <- r.Verb + ": " + what })
+	s.Faults().Fail(1, apitest.Match{Verb: "list"}, apierrors.NewServiceUnavailable("no"))
+	s.Faults().Add(apitest.Fault{Match: apitest.Match{Verb: "get"}, Times: 1, Drop: true})
+	status(t, s, mapsPath)
+	status(t, s, mapsPath)
+	status(t, s, mapsPath+"/a")
+	watch := openWatch(t, s, mapsPath+"?watch=true")
+	require.Eventually(t, func() bool {
+		return s.Faults().Break(apitest.Match{}, apitest.CutStream) == 1
+	}, 10*time.Second, time.Millisecond)
+	_, _ = io.Copy(io.Discard, watch)
+	for _, want := range []string{
+		"list: the answer is an error: no", "get: the connection is closed",
+		"watch: the watch is cut",
+	} {
+		assert.Equal(t, want, <-seen)
+	}
+	assert.Empty(t, seen)
+}
+
 func TestFault_Match(t *testing.T) {
 	r := apitest.Request{Verb: "watch", Group: "apps", Resource: "deployments", Namespace: "ns",
 		Name: "n"}

@@ -40,8 +40,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case c.fault.Err != nil:
+		s.faults.report(req, "the answer is an error: "+c.fault.Err.Error())
 		c.error(c.fault.Err)
 	case c.fault.Drop:
+		s.faults.report(req, "the connection is closed")
 		c.drop()
 	case c.fault.Handler != nil:
 		c.fault.Handler.ServeHTTP(w, r)

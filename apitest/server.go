@@ -30,6 +30,7 @@
 package apitest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,9 @@ type Options struct {
 	// typed clients send by default; reports unknown and mistyped fields and drops them; and
 	// applies strategic merge patches by the types' tags. It answers in JSON in any case.
 	Scheme *runtime.Scheme
+
+	// Address is where Start listens. "" means a free port on 127.0.0.1.
+	Address string
 
 	// AnyNamespace allows objects in namespaces that do not exist. Otherwise there are default,
 	// kube-system, kube-public and kube-node-lease, and creating an object elsewhere is answered
@@ -174,7 +178,8 @@ func (s *Server) Faults() *Faults { return s.faults }
 // unless its Host is an IP address, localhost or a name under .localhost: without this check, a web
 // page could reach the server by DNS rebinding.
 func (s *Server) Start() error {
-	listen := func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+	address := cmp.Or(s.options.Address, "127.0.0.1:0")
+	listen := func() (net.Listener, error) { return net.Listen("tcp", address) }
 	return s.start(safeHosts(s), listen, (&net.Dialer{}).DialContext)
 }
 

@@ -60,6 +60,7 @@ func (s *stream) faultDue() StreamFault {
 
 // applyFault makes the stream fail as kind says. The stream ends when it returns.
 func (s *stream) applyFault(kind StreamFault) {
+	s.server.faults.report(s.Request, kind.String())
 	switch kind {
 	case CutStream:
 		s.out.WriteString(`{"type":"MODIFIED","object":{"kind":"` + s.resource.Kind + `","metad`)

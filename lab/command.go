@@ -107,7 +107,7 @@ func (l *Lab) setMode(c command) error {
 	if delay < 0 || delay > maxSlow {
 		return fmt.Errorf("delayMs: want 0 to %d", maxSlow.Milliseconds())
 	}
-	l.gate.set(c.Mode, delay)
+	l.gate.set(c.Mode, delay, nil)
 	return nil
 }
 

@@ -26,10 +26,13 @@ const (
 //	G1  held is in order of arrival, and empty unless mode is Pause and bypass is 0
 //	G2  a step lets exactly the first held event pass
 //	G3  while bypass is positive, every event passes at once: pieces that stop are never held
+//	G4  steps is positive only if held is empty: it lets the events pass that arrive next
 type gate struct {
 	mu      sync.Mutex
 	mode    Mode
 	delay   time.Duration
+	holds   func(trace.Event) bool // an event for which it is false passes; nil: all are held
+	steps   int
 	held    []*ticket
 	bypass  int
 	changed chan struct{} // closed and replaced when mode, delay or bypass changes
@@ -47,11 +50,16 @@ func newGate() *gate { return &gate{mode: Run, changed: make(chan struct{})} }
 func (g *gate) pass(event trace.Event) (waited bool) {
 	for {
 		g.mu.Lock()
-		if g.bypass > 0 || g.mode == Run {
+		if g.bypass > 0 || g.mode == Run || g.holds != nil && !g.holds(event) {
 			g.mu.Unlock()
 			return waited
 		}
 		waited = true
+		if g.mode == Pause && g.steps > 0 {
+			g.steps--
+			g.mu.Unlock()
+			return waited
+		}
 		if g.mode == Pause {
 			t := &ticket{event, make(chan struct{})}
 			g.held = append(g.held, t)
@@ -71,11 +79,12 @@ func (g *gate) pass(event trace.Event) (waited bool) {
 	}
 }
 
-// set changes the mode. delay is the delay of Slow.
-func (g *gate) set(mode Mode, delay time.Duration) {
+// set changes the mode. delay is the delay of Slow. holds selects the events that are delayed or
+// held, and is called under the gate's mutex; nil selects all.
+func (g *gate) set(mode Mode, delay time.Duration, holds func(trace.Event) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mode, g.delay = mode, delay
+	g.mode, g.delay, g.holds, g.steps = mode, delay, holds, 0
 	g.changedLocked()
 }
 
@@ -109,12 +118,25 @@ func (g *gate) changedLocked() {
 func (g *gate) step() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.stepLocked()
+}
+
+func (g *gate) stepLocked() bool {
 	if len(g.held) == 0 {
 		return false
 	}
 	close(g.held[0].passed)
 	g.held = slices.Delete(g.held, 0, 1)
 	return true
+}
+
+// stepNext lets the first held event pass or, if none is held, the next one that arrives.
+func (g *gate) stepNext() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mode == Pause && !g.stepLocked() {
+		g.steps++
+	}
 }
 
 // state returns the mode, its delay, and the first limit held events.

@@ -30,7 +30,7 @@ func passing(g *gate, n int) (passed *atomic.Int64, wait func()) {
 func TestGate_StepLetsOneHopPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Pause, 0)
+		g.set(Pause, 0, nil)
 		passed, wait := passing(g, 5)
 		for want := range int64(5) {
 			synctest.Wait()
@@ -47,7 +47,7 @@ func TestGate_StepLetsOneHopPass(t *testing.T) {
 func TestGate_StepsInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Pause, 0)
+		g.set(Pause, 0, nil)
 		order := make(chan string, 3)
 		for _, key := range []string{"a", "b", "c"} {
 			go func() {
@@ -68,11 +68,11 @@ func TestGate_StepsInOrderOfArrival(t *testing.T) {
 func TestGate_RunReleasesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Pause, 0)
+		g.set(Pause, 0, nil)
 		passed, wait := passing(g, 5)
 		synctest.Wait()
 		assert.Zero(t, passed.Load())
-		g.set(Run, 0)
+		g.set(Run, 0, nil)
 		wait()
 		assert.False(t, g.pass(trace.Event{}), "no event waits any more")
 	})
@@ -81,7 +81,7 @@ func TestGate_RunReleasesAll(t *testing.T) {
 func TestGate_SlowDelaysEachHop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Slow, time.Second)
+		g.set(Slow, time.Second, nil)
 		start := time.Now()
 		assert.True(t, g.pass(trace.Event{}))
 		assert.Equal(t, time.Second, time.Since(start))
@@ -92,15 +92,15 @@ func TestGate_SlowDelaysEachHop(t *testing.T) {
 func TestGate_DelayedHopsFollowTheMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Slow, time.Hour)
+		g.set(Slow, time.Hour, nil)
 		passed, wait := passing(g, 2)
 		synctest.Wait()
-		g.set(Pause, 0)
+		g.set(Pause, 0, nil)
 		synctest.Wait()
 		_, _, held := g.state(maxHeld)
 		assert.Len(t, held, 2)
 		assert.Zero(t, passed.Load())
-		g.set(Slow, time.Second)
+		g.set(Slow, time.Second, nil)
 		wait()
 	})
 }
@@ -109,7 +109,7 @@ func TestGate_DelayedHopsFollowTheMode(t *testing.T) {
 func TestGate_OpenReleasesAndRestores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		g.set(Pause, 0)
+		g.set(Pause, 0, nil)
 		_, wait := passing(g, 3)
 		synctest.Wait()
 		restore := g.open()
@@ -121,6 +121,46 @@ func TestGate_OpenReleasesAndRestores(t *testing.T) {
 		synctest.Wait()
 		assert.Zero(t, passed.Load())
 		g.open()
+		wait()
+	})
+}
+
+// Only the events that are selected wait. The others pass, and are not counted as steps.
+func TestGate_HoldsSelectedHops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		g.set(Pause, 0, func(event trace.Event) bool { return event.Key == "a" })
+		assert.False(t, g.pass(trace.Event{Key: "b"}))
+		_, wait := passing(g, 1) // a
+		synctest.Wait()
+		_, _, held := g.state(maxHeld)
+		assert.Len(t, held, 1)
+		g.stepNext()
+		wait()
+		g.set(Pause, 0, nil)
+		_, wait = passing(g, 2)
+		synctest.Wait()
+		_, _, held = g.state(maxHeld)
+		assert.Len(t, held, 2, "a new mode selects all")
+		g.open()
+		wait()
+	})
+}
+
+// A step that finds no held event lets the next one pass. A change of the mode forgets it.
+func TestGate_StepsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		g.stepNext() // there is nothing to step
+		g.set(Pause, 0, nil)
+		g.stepNext()
+		assert.True(t, g.pass(trace.Event{}), "G4")
+		g.stepNext()
+		g.set(Pause, 0, nil)
+		passed, wait := passing(g, 1)
+		synctest.Wait()
+		assert.Zero(t, passed.Load())
+		g.stepNext()
 		wait()
 	})
 }

@@ -161,6 +161,17 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 	}
 }
 
+// SetMode sets the time control, as a page does: delay is that of Slow. Only the events for which
+// holds is true are delayed or held; it must not call the Lab. nil holds all of them. A page may
+// change the mode later.
+func (l *Lab) SetMode(mode Mode, delay time.Duration, holds func(trace.Event) bool) {
+	l.gate.set(mode, delay, holds)
+}
+
+// Step lets the first held event pass or, if none is held, the next one that arrives. It does
+// nothing unless the mode is Pause.
+func (l *Lab) Step() { l.gate.stepNext() }
+
 // WrapWorkqueue returns queue, whose content the page shows if it is a workqueue.ExtendedInterface.
 // Call it in controller.Options.NewQueue.
 func (l *Lab) WrapWorkqueue(

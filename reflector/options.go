@@ -122,6 +122,9 @@ type Metrics struct {
 	// LastResourceVersion is the number in the last 15 digits of the resourceVersion that the Store
 	// has reached, which a float64 holds exactly.
 	LastResourceVersion func(digits float64)
+
+	// Backoff is each wait after a failure, at its start.
+	Backoff func(d time.Duration)
 }
 
 func count(metric func()) {

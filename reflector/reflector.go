@@ -248,9 +248,13 @@ func (r *Reflector) endRound() {
 // pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile. After an
 // outage it also ends when Options.Outage says so.
 func (r *Reflector) pause(ctx context.Context) error {
-	timer := r.opts.Clock.NewTimer(r.backoff.next())
+	wait := r.backoff.next()
+	timer := r.opts.Clock.NewTimer(wait)
 	defer timer.Stop()
 	r.setPhase(BackingOff)
+	if ctx.Err() == nil {
+		report(r.opts.Metrics.Backoff, wait)
+	}
 	var wake <-chan time.Time
 	if r.outage {
 		var leave func()

@@ -44,8 +44,17 @@ func (lw listerWatcher) ListWithContext(
 			resourceVersion = m.GetResourceVersion()
 		}
 	}
-	lw.sink.collection(Server, "LIST", resourceVersion, detail, err)
+	lw.answered(ctx, "LIST", resourceVersion, detail, err)
 	return list, err
+}
+
+// answered traces a request, unless it failed because ctx has ended.
+func (lw listerWatcher) answered(
+	ctx context.Context, what, resourceVersion, detail string, err error,
+) {
+	if err == nil || ctx.Err() == nil {
+		lw.sink.collection(Server, what, resourceVersion, detail, err)
+	}
 }
 
 // WatchWithContext traces the start of the watch, and each of its events.
@@ -53,17 +62,18 @@ func (lw listerWatcher) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	w, err := lw.ListerWatcher.WatchWithContext(ctx, options)
-	lw.sink.collection(Server, "WATCH", options.ResourceVersion, request(options), err)
+	lw.answered(ctx, "WATCH", options.ResourceVersion, request(options), err)
 	if err != nil {
 		return w, err
 	}
-	return newTracedWatch(w, lw.event), nil
+	return newTracedWatch(w, func(event watch.Event) { lw.event(ctx, event) }), nil
 }
 
-func (lw listerWatcher) event(event watch.Event) {
+// event traces an event of a watch. A client reports the end of ctx as an ERROR event.
+func (lw listerWatcher) event(ctx context.Context, event watch.Event) {
 	switch event.Type {
 	case watch.Error:
-		lw.sink.collection(Server, string(event.Type), "", "", errorOf(event.Object))
+		lw.answered(ctx, string(event.Type), "", "", errorOf(event.Object))
 	case watch.Bookmark:
 		lw.sink.collection(Server, string(event.Type), version(event.Object), "", nil)
 	default:
@@ -142,7 +152,7 @@ func (lw streamLister) ListStream(
 		return each(obj)
 	})
 	detail := fmt.Sprintf("%s, %d items as they arrived", request(options), items)
-	lw.sink.collection(Server, "LIST", list.ResourceVersion, detail, err)
+	lw.answered(ctx, "LIST", list.ResourceVersion, detail, err)
 	return list, err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/trace"
 )
@@ -53,7 +54,7 @@ func TestStory_AWriteComesBack(t *testing.T) {
 		w.create("a")
 		lines := w.traced()
 		assert.Equal(t, "server ADDED default/a", lines[0])
-		assert.Contains(t, lines, "server PATCH /api/v1/namespaces/default/configmaps/a")
+		assert.Contains(t, lines, "server PATCH default/a")
 		assert.Contains(t, lines, "server MODIFIED default/a")
 		assert.Equal(t, "workqueue Done default/a", lines[len(lines)-1])
 	})
@@ -102,7 +103,7 @@ func TestStory_AFailureIsRetried(t *testing.T) {
 		w.after(time.Second)
 		lines := w.traced()
 		assert.Contains(t, lines, "worker reconciled default/a error")
-		assert.Contains(t, lines, "workqueue AddFailed default/a")
+		assert.Contains(t, lines, "workqueue AddRateLimited default/a")
 		assert.Contains(t, lines, "worker reconciled default/a")
 	})
 }
@@ -116,8 +117,8 @@ func TestText_IsAStaircase(t *testing.T) {
 	sink(trace.Event{Time: at, Hop: trace.Queue, What: "Update", Key: "default/a",
 		ResourceVersion: "7", Detail: "why", Error: "broken"})
 	assert.Equal(t, ""+
-		"15:04:05.000 server           MODIFIED default/a @7\n"+
-		"15:04:05.000  deltafifo       Update default/a @7 (why) error: broken\n", b.String())
+		"15:04:05.000 server          MODIFIED default/a @7\n"+
+		"15:04:05.000   deltafifo     Update default/a @7 (why) error: broken\n", b.String())
 }
 
 func TestText_ColorsTheHop(t *testing.T) {
@@ -143,6 +144,47 @@ func TestWrites_LeavesReadsAlone(t *testing.T) {
 		_, _ = wrapped.RoundTrip(request)
 	}
 	assert.Equal(t, []string{"POST refused"}, seen)
+}
+
+// The key is that of the object, and never a path.
+func TestWrites_NameTheObject(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/namespaces/ns/configmaps/a":        "ns/a ",
+		"/api/v1/namespaces/ns/pods/a/status":       "ns/a status",
+		"/apis/apps/v1/namespaces/ns/deployments/a": "ns/a ",
+		"/api/v1/nodes/n":                           "n ",
+		"/apis/example.com/v1/clusters/c/scale":     "c scale",
+		"/api/v1/namespaces/ns":                     "ns ",
+		"/api/v1/namespaces/ns/configmaps":          " /api/v1/namespaces/ns/configmaps",
+		"/apis/apps/v1/namespaces/ns/deployments":   " /apis/apps/v1/namespaces/ns/deployments",
+		"/api/v1/nodes":                             " /api/v1/nodes",
+		"/":                                         " /",
+	} {
+		var got trace.Event
+		wrapped := trace.Writes(func(event trace.Event) { got = event })(failing{})
+		request, _ := http.NewRequest(http.MethodPatch, "http://server"+path, nil)
+		_, _ = wrapped.RoundTrip(request)
+		assert.Equal(t, want, got.Key+" "+got.Detail, path)
+	}
+}
+
+// The reflector's phases, reasons and waits are hops. The end of the program is not: it ends the
+// watch with an error of the client.
+func TestStory_TheReflectorIsVisible(t *testing.T) {
+	story(t, options{objects: []string{"a"}}, func(w *world) {
+		assert.Subset(t, w.traced(), []string{
+			"reflector starting -> streaming", "reflector streaming -> watching"})
+		w.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.CloseStream)
+		assert.Subset(t, w.traced(), []string{
+			"reflector watching -> starting  error", "reflector backing off"})
+		w.after(time.Minute)
+		assert.Contains(t, w.traced(), "reflector streaming -> watching")
+		w.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.CloseStream)
+		assert.Equal(t, []string{"reflector watching -> opening", "server WATCH",
+			"reflector opening -> watching"}, w.traced())
+		w.stop()
+		assert.Empty(t, w.traced())
+	})
 }
 
 type failing struct{}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,4 +85,36 @@ func TestIndexer_Counts(t *testing.T) {
 	require.NoError(t, inner.Add(store.ExplicitKey("ns/a")))
 	traced := trace.Indexer(uncountable{inner, inner.(store.Counter)}, func(trace.Event) {})
 	require.Equal(t, 1, store.Len(traced))
+}
+
+// A long line continues below its operation, so that the staircase stays.
+func TestText_WrapsBelowTheOperation(t *testing.T) {
+	var out bytes.Buffer
+	sink := trace.Text(&out, trace.TextOptions{Width: 60})
+	at := time.Date(2000, 1, 1, 15, 4, 5, 0, time.UTC)
+	sink(trace.Event{Time: at, Hop: trace.Reflector, What: "watching -> starting",
+		Error: "the provided watch is too old"})
+	sink(trace.Event{Time: at, Hop: trace.Workqueue, What: "Add",
+		Key: "default/" + strings.Repeat("x", 40)})
+	assert.Equal(t, ""+
+		"15:04:05.000  reflector      watching -> starting error: the\n"+
+		"                             provided watch is too old\n"+
+		"15:04:05.000      workqueue  Add default/xxxxxxxxxxxxxxxxxxx\n"+
+		"                             xxxxxxxxxxxxxxxxxxxxx\n", out.String())
+	for line := range strings.Lines(out.String()) {
+		assert.LessOrEqual(t, len(line), 60+len("\n"))
+	}
+}
+
+// Two pieces race for the sink. The lines are in the order of their times all the same.
+func TestLines_AreInTheOrderOfTime(t *testing.T) {
+	first := time.Date(2000, 1, 1, 15, 4, 5, 0, time.UTC)
+	var text, lines bytes.Buffer
+	for _, sink := range []trace.Sink{trace.Text(&text, trace.TextOptions{}), trace.JSON(&lines)} {
+		for _, at := range []time.Time{first.Add(time.Second), first} {
+			sink(trace.Event{Time: at, Hop: trace.Store, What: "Add"})
+		}
+	}
+	assert.Equal(t, 2, strings.Count(text.String(), "15:04:06.000"))
+	assert.Equal(t, 2, strings.Count(lines.String(), "15:04:06Z"))
 }

@@ -8,7 +8,8 @@
 // code for tracing, so a program that does not trace pays nothing.
 //
 // Read trace.go and text.go; then one file per piece, in the order of the arrow above:
-// listerwatcher.go, queue.go, indexer.go, handler.go, workqueue.go, reconcile.go, roundtripper.go.
+// listerwatcher.go, reflector.go, queue.go, indexer.go, handler.go, workqueue.go, reconcile.go,
+// roundtripper.go.
 // Then run go test -v ./trace.
 // Goroutines: one per traced watch, which ends with the watch. Locking: many goroutines call a
 // Sink, without a lock of this package; a queue's Pop may hold the lock of the queue.
@@ -28,12 +29,17 @@ type Hop string
 // The hops, in the order in which a change passes them.
 const (
 	Server    Hop = "server"
+	Reflector Hop = "reflector"
 	Queue     Hop = "deltafifo"
 	Store     Hop = "store"
 	Handler   Hop = "handler"
 	Workqueue Hop = "workqueue"
 	Worker    Hop = "worker"
 )
+
+// RealFIFO is what a program may call the Queue hop if its queue is a RealFIFO. The decorators do
+// not use it.
+const RealFIFO Hop = "realfifo"
 
 // Event is one operation at one hop.
 type Event struct {

@@ -15,16 +15,36 @@ import (
 func RateLimitingQueue[T comparable](
 	queue workqueue.TypedRateLimitingInterface[T], sink Sink,
 ) workqueue.TypedRateLimitingInterface[T] {
-	traced := rateLimitingQueue[T]{queue, sink}
+	traced := rateLimitingQueue[T]{queue, sink, nil}
 	if extended, ok := queue.(workqueue.ExtendedInterface[T]); ok {
 		return extendedQueue[T]{traced, extended}
 	}
 	return traced
 }
 
+// NewRateLimitingQueue returns a new traced queue. Unlike RateLimitingQueue, it also traces the
+// delay of each retry.
+func NewRateLimitingQueue[T comparable](
+	limiter workqueue.TypedRateLimiter[T], config workqueue.Config[T], sink Sink,
+) workqueue.TypedRateLimitingInterface[T] {
+	delays := &delayRecorder[T]{TypedRateLimiter: limiter, delays: map[T]time.Duration{}}
+	queue := workqueue.NewTypedRateLimitingQueue[T](delays, config)
+	return extendedQueue[T]{rateLimitingQueue[T]{queue, sink, delays}, queue}
+}
+
 type rateLimitingQueue[T comparable] struct {
 	workqueue.TypedRateLimitingInterface[T]
-	sink Sink
+	sink   Sink
+	delays *delayRecorder[T] // nil: the delays are not known
+}
+
+// retried traces a key that was added again after a failure.
+func (q rateLimitingQueue[T]) retried(item T) {
+	detail := fmt.Sprintf("failure %d", q.NumRequeues(item))
+	if q.delays != nil {
+		detail = fmt.Sprintf("in %v, %s", q.delays.take(item), detail)
+	}
+	q.key("AddRateLimited", item, detail)
 }
 
 func (q rateLimitingQueue[T]) key(what string, item T, detail string) {
@@ -46,7 +66,7 @@ func (q rateLimitingQueue[T]) AddAfter(item T, duration time.Duration) {
 // AddRateLimited traces a key that is added again after a failure.
 func (q rateLimitingQueue[T]) AddRateLimited(item T) {
 	q.TypedRateLimitingInterface.AddRateLimited(item)
-	q.key("AddRateLimited", item, fmt.Sprintf("%d requeues", q.NumRequeues(item)))
+	q.retried(item)
 }
 
 // Get traces the key that a worker gets.
@@ -88,10 +108,10 @@ func (q extendedQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown 
 	return item, shutdown
 }
 
-// AddFailed traces a key that is added again after a failure, and its error.
+// AddFailed is AddRateLimited for a queue that knows the error.
 func (q extendedQueue[T]) AddFailed(item T, err error) {
 	q.extended.AddFailed(item, err)
-	q.key("AddFailed", item, fmt.Sprintf("%d requeues, %v", q.NumRequeues(item), err))
+	q.retried(item)
 }
 
 // CancelDelayed traces a key that waits no longer.

@@ -3,6 +3,7 @@
 package trace_test
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -51,4 +52,26 @@ func TestRateLimitingQueue_OfClientGo(t *testing.T) {
 	assert.Equal(t, 1, traced.NumRequeues("a"))
 	_, extended := traced.(workqueue.ContextInterface[string])
 	assert.False(t, extended)
+}
+
+// The new queue also traces the delay that the limiter decided, and shows what the limiter holds.
+func TestNewRateLimitingQueue_TracesTheDelay(t *testing.T) {
+	for _, limiter := range []workqueue.TypedRateLimiter[string]{
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, 9*time.Hour),
+		workqueue.NewTypedErrorTypeRateLimiter[string](
+			workqueue.ErrorDelays{BaseDelay: time.Hour, MaxDelay: 9 * time.Hour}),
+	} {
+		var lines []string
+		queue := trace.NewRateLimitingQueue(limiter, workqueue.Config[string]{},
+			func(e trace.Event) { lines = append(lines, e.What+" "+e.Key+" "+e.Detail) })
+		defer queue.ShutDown()
+		queue.AddRateLimited("a")
+		queue.(workqueue.ExtendedInterface[string]).AddFailed("a", errors.New("no"))
+		assert.Equal(t, []string{
+			"AddRateLimited a in 1h0m0s, failure 1", "AddRateLimited a in 2h0m0s, failure 2",
+		}, lines)
+		snapshot := queue.(workqueue.ExtendedInterface[string]).Snapshot()
+		assert.Equal(t, 1, snapshot.Limited)
+		assert.Equal(t, 2, snapshot.Waiting[0].Failures)
+	}
 }

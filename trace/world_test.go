@@ -90,8 +90,9 @@ func (w *world) run(o options) {
 	useWatchList := !o.streaming
 	lw = trace.ListerWatcher(lw, w.saw)
 	maps := informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, informer.Options{
-		Reflector: reflector.Options{UseWatchList: &useWatchList},
-		InOrder:   o.inOrder,
+		Reflector: trace.ReflectorOptions(
+			reflector.Options{UseWatchList: &useWatchList}, w.saw),
+		InOrder: o.inOrder,
 		WrapQueue: func(queue deltafifo.Queue) deltafifo.Queue {
 			return trace.DeltaQueue(queue, w.saw)
 		},

@@ -48,9 +48,9 @@ func (o *options) locate() (*cluster, error) {
 	switch {
 	case o.embedded():
 		// lets kubectl write to it
-		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+		server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme, Address: o.serve})
 		if err := server.Start(); err != nil {
-			return nil, fmt.Errorf("start embedded server: %w", err)
+			return nil, listenError("serve", err)
 		}
 		return &cluster{&rest.Config{Host: server.URL}, server}, nil
 	case o.inCluster:
@@ -69,7 +69,7 @@ func (o *options) locate() (*cluster, error) {
 		err = hideCredentials(config)
 	}
 	if err != nil {
-		return nil, fail(exitConfig, "%s: %w", o.source(rules), err)
+		return nil, fail(exitConfig, "%s: %w", o.source(rules), kubeconfigError(err))
 	}
 	return &cluster{config: config}, nil
 }
@@ -101,11 +101,32 @@ func (o *options) source(rules *clientcmd.ClientConfigLoadingRules) string {
 	if o.kubeconfig != "" {
 		return "--kubeconfig " + o.kubeconfig
 	}
-	paths := slices.Clone(rules.Precedence)
+	paths := slices.DeleteFunc(slices.Clone(rules.Precedence), func(path string) bool {
+		return path == "" // an empty element of KUBECONFIG
+	})
+	if len(paths) == 0 {
+		return "no kubeconfig is named by KUBECONFIG or --kubeconfig"
+	}
 	for i, path := range paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			paths[i] += " (no such file)"
 		}
 	}
 	return "kubeconfig " + strings.Join(paths, ", ")
+}
+
+// kubeconfigError is a plain error for a file that is no kubeconfig.
+func kubeconfigError(err error) error {
+	text := err.Error()
+	_, after, hasKind := strings.Cut(text, `no kind "`)
+	kind, _, registered := strings.Cut(after, `" is registered for version`)
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return errors.New("it has no cluster: it is empty, or is not a kubeconfig")
+	case hasKind && registered:
+		return fmt.Errorf("it is not a kubeconfig: its kind is %s, not Config", kind)
+	case strings.Contains(text, "couldn't get version/kind"):
+		return errors.New("it is not a kubeconfig: it is not the YAML or JSON of one")
+	}
+	return err
 }

@@ -88,6 +88,15 @@ func TestRun_ContextNamesTheDefaultKubeconfigs(t *testing.T) {
 		"context \"prod\" does not exist\n", p.stderr.String())
 }
 
+// An element of KUBECONFIG may be empty.
+func TestRun_KubeconfigWithoutName(t *testing.T) {
+	t.Setenv(clientcmd.RecommendedConfigPathEnvVar, string(filepath.ListSeparator))
+	p := start(t, "run", "--context", "dev")
+	p.exits(t, exitConfig)
+	assert.Equal(t, "informerstack: no kubeconfig is named by KUBECONFIG or --kubeconfig: "+
+		"context \"dev\" does not exist\n", p.stderr.String())
+}
+
 // The server accepts the credentials in the URL of a kubeconfig, and nothing prints the password.
 func TestRun_PasswordInURLIsNotPrinted(t *testing.T) {
 	server, _ := foreign(t)
@@ -122,7 +131,8 @@ func TestRun_PasswordInURLIsNotPrinted(t *testing.T) {
 			"the server is not a valid URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url)},
+			p := start(t, append([]string{"run", "--kubeconfig", writeKubeconfig(t, test.url),
+				"--key", "default/a"},
 				test.args...)...)
 			if test.code == exitOK {
 				p.prints(t, "reconciled default/a")

@@ -22,12 +22,14 @@ func TestRun_LeadersTakeTurns(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
 	first := start(t,
-		quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "first")...)
+		quick("--kubeconfig", kubeconfig, "--reconcile", "--key", "a",
+			"--leader-elect-identity", "first")...)
 	first.prints(t, "first (this process) is the leader.")
 	first.prints(t, "reconciled default/a")
 
 	second := start(t,
-		quick("--kubeconfig", kubeconfig, "--reconcile", "--leader-elect-identity", "second")...)
+		quick("--kubeconfig", kubeconfig, "--reconcile", "--key", "a",
+			"--leader-elect-identity", "second")...)
 	second.prints(t, "first is the leader, this process is on standby.")
 	second.prints(t, "OnAdd default/a")
 	assert.NotContains(t, second.stdout.String(), "reconcile default/a")

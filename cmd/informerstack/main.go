@@ -3,10 +3,11 @@
 // Informerstack runs the informer stack and prints every hop of every change, from the API server
 // to the worker and back. It can also build other programs on this stack.
 //
-// Read run.go (flags and the order of the steps), cluster.go and resource.go (the server and the
+// Read flags.go and run.go (the order of the steps), cluster.go and resource.go (the server and the
 // resource to watch), pipeline.go (how the pieces are connected), checksum.go (the controller's
-// work), workload.go (the changes on the embedded server), serve.go (metrics and health),
-// progress.go and summary.go. page.go, control.go and replay.go connect the page of package lab.
+// work), workload.go (the changes on the embedded server), sink.go and print.go (the lines),
+// pace.go (--step and --slow), serve.go (metrics and health), kubectl.go (--serve), progress.go,
+// hint.go and summary.go. page.go, control.go and replay.go connect the page of package lab.
 // swap.go is independent of the others: see internal/swap.
 package main
 
@@ -73,9 +74,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fail(exitUsage, "%w", err)
-	})
+	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newRunCommand(), newReplayCommand(), newSwapCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {

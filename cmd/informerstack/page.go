@@ -25,6 +25,7 @@ const pageAttempts = 10
 // (--no-page) its methods add nothing to the pipeline.
 type page struct {
 	lab      *lab.Lab // nil with --no-page
+	control  *lab.Lab // lab, or with --no-page the time control of --step and --slow, or nil
 	embedded bool
 	elects   bool                        // the workers need a leader of the laboratory
 	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
@@ -33,7 +34,7 @@ type page struct {
 // newPage returns the page of a cluster. work is nil without the embedded server.
 func (o *options) newPage(c *cluster, t target, work *workload) (*page, error) {
 	p := &page{embedded: c.server != nil}
-	if o.noPage {
+	if o.noPage && !o.step && o.slow == 0 {
 		return p, nil
 	}
 	options := lab.Options{
@@ -45,7 +46,11 @@ func (o *options) newPage(c *cluster, t target, work *workload) (*page, error) {
 	if work != nil {
 		options.Workload = work
 	}
-	p.lab = lab.New(options)
+	p.control = lab.New(options)
+	if o.noPage {
+		return p, nil
+	}
+	p.lab = p.control
 	p.elects = p.embedded && !o.election.elect
 	if p.elects {
 		return p, p.lab.Elect(c.config)
@@ -78,10 +83,10 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *page) run(
 	ctx context.Context, o *options, pipeline func(context.Context, *options) error,
 ) error {
-	if p.lab == nil {
+	if p.control == nil {
 		return pipeline(ctx, o)
 	}
-	return p.lab.Run(ctx, func(ctx context.Context, settings lab.Settings) error {
+	return p.control.Run(ctx, func(ctx context.Context, settings lab.Settings) error {
 		changed := *o
 		changed.queue, changed.watchList = settings.Queue, settings.WatchList
 		changed.workers = settings.Workers
@@ -90,17 +95,17 @@ func (p *page) run(
 }
 
 func (p *page) close() {
-	if p.lab != nil {
-		p.lab.Close()
+	if p.control != nil {
+		p.control.Close()
 	}
 }
 
 // sink adds the time control and the page to a sink.
 func (p *page) sink(next trace.Sink) trace.Sink {
-	if p.lab == nil {
+	if p.control == nil {
 		return next
 	}
-	return p.lab.Sink(next)
+	return p.control.Sink(next)
 }
 
 // options adds the records of the queue and of the reflector.

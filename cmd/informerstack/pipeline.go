@@ -39,10 +39,12 @@ type stack struct {
 }
 
 // build connects the pieces, in the order in which a change passes them. Each has a decorator that
-// sends its events to sink.
+// sends its events to direct, after the time control and the page. The time control does not hold
+// the reflector's phases: they are not hops of a change.
 func (o *options) build(
-	config *rest.Config, t target, sink trace.Sink, progress *progress, shown *page,
+	config *rest.Config, t target, direct trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {
+	sink := shown.sink(direct)
 	traced := rest.CopyConfig(config)
 	traced.Wrap(trace.Writes(sink))
 	client, err := restClient(traced, t)
@@ -56,10 +58,7 @@ func (o *options) build(
 		t.modify)
 
 	// metrics, health and leader election
-	interesting := everything
-	if o.embedded() || o.reconcile {
-		interesting = wantsChecksum
-	}
+	interesting := o.interesting()
 	observed, err := o.observe(t, interesting)
 	if err != nil {
 		return nil, err
@@ -73,6 +72,7 @@ func (o *options) build(
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
 	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
+	options.Reflector = trace.ReflectorOptions(options.Reflector, direct)
 	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
 
 	// workqueue and controller
@@ -132,6 +132,14 @@ func (o *options) informerOptions(
 	}
 }
 
+// interesting returns the handler's filter.
+func (o *options) interesting() func(any) bool {
+	if o.embedded() || o.reconcile {
+		return wantsChecksum
+	}
+	return func(any) bool { return true }
+}
+
 // newQueue returns a controller's Options.NewQueue.
 func newQueue(
 	metrics func(name string) workqueue.Metrics, sink trace.Sink, shown *page,
@@ -140,8 +148,7 @@ func newQueue(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
 		config := workqueue.Config[string]{Metrics: metrics(name)}
-		queue := workqueue.NewTypedRateLimitingQueue(limiter, config)
-		return shown.workqueue(trace.RateLimitingQueue(queue, sink))
+		return shown.workqueue(trace.NewRateLimitingQueue(limiter, config, sink))
 	}
 }
 
@@ -169,8 +176,6 @@ func (s *stack) run(ctx context.Context) error {
 	running.Wait()
 	return err
 }
-
-func everything(any) bool { return true }
 
 // observe is a reconcile function that does nothing.
 func observe(context.Context, string) (controller.Result, error) { return controller.Result{}, nil }

@@ -13,6 +13,7 @@ import (
 
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/store"
 )
 
 // progressPeriod is the time between two lines while the first list loads.
@@ -21,10 +22,15 @@ const progressPeriod = time.Second
 // progress reports how many objects of the first list have arrived.
 type progress struct {
 	out     io.Writer
+	hint    func(context.Context, store.Store) string // what to print below the result, or ""
 	arrived atomic.Int64
 }
 
-func newProgress(out io.Writer) *progress { return &progress{out: out} }
+func newProgress(
+	out io.Writer, hint func(context.Context, store.Store) string,
+) *progress {
+	return &progress{out: out, hint: hint}
+}
 
 // transform counts each object as it arrives, and drops its managed fields, which are not used
 // here.
@@ -38,11 +44,12 @@ func (p *progress) transform(obj any) (any, error) {
 	return obj, nil
 }
 
-// run reports until the first list is in the store.
+// run reports what has changed until the first list is in the store.
 func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 	start := time.Now()
 	ticker := time.NewTicker(progressPeriod)
 	defer ticker.Stop()
+	last := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,13 +57,19 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 		case <-loading.HasSyncedChecker().Done():
 			fmt.Fprintf(p.out, "Loaded %d objects in %v.\n",
 				len(loading.GetStore().ListKeys()), time.Since(start).Round(time.Millisecond))
+			if hint := p.hint(ctx, loading.GetStore()); hint != "" {
+				fmt.Fprintln(p.out, printable.Text(hint))
+			}
 			return
 		case <-ticker.C:
 			line := fmt.Sprintf("Loading: %d objects so far.", p.arrived.Load())
 			if err := loading.Err(); err != nil {
 				line += " The last attempt failed: " + printable.Text(err.Error())
 			}
-			fmt.Fprintln(p.out, line)
+			if line != last {
+				fmt.Fprintln(p.out, line)
+			}
+			last = line
 		}
 	}
 }

@@ -32,6 +32,9 @@ func newReplayCommand() *cobra.Command {
 		Long:  strings.TrimSpace(replayHelp),
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if html != "" && listen != "" {
+				return fail(exitUsage, "--listen has no effect with --html")
+			}
 			if html != "" {
 				return convert(args[0], html, cmd.ErrOrStderr())
 			}
@@ -48,7 +51,7 @@ func newReplayCommand() *cobra.Command {
 // replay serves a recording until ctx is done.
 func replay(ctx context.Context, path, listen string, stderr io.Writer) error {
 	if listen != "" {
-		if err := checkListen(listen); err != nil {
+		if err := checkListen("listen", listen); err != nil {
 			return err
 		}
 	}
@@ -59,7 +62,7 @@ func replay(ctx context.Context, path, listen string, stderr io.Writer) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", cmp.Or(listen, anyPort))
 	if err != nil {
-		return fail(exitFailed, "--listen: %w", err)
+		return listenError("listen", err)
 	}
 	server := &http.Server{Handler: recording, ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() {

@@ -5,7 +5,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +28,7 @@ const reachTimeout = 10 * time.Second
 type target struct {
 	resource      schema.GroupVersionResource
 	kind          schema.GroupVersionKind
+	namespaced    bool
 	namespace     string
 	selector      string
 	fieldSelector string
@@ -70,7 +73,8 @@ func (o *options) find(ctx context.Context, config *rest.Config) (target, error)
 	case err == nil || ctx.Err() != nil:
 		return t, nil
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		return t, fail(exitForbidden, "%s: the server refuses: %w", t.describe(config.Host), err)
+		return t, fail(exitForbidden, "%s: the server refuses: %w (%s)",
+			t.describe(config.Host), err, o.nextStep(err))
 	case apierrors.IsBadRequest(err):
 		return t, fail(exitUsage, "%s: the server refuses: %w", t.describe(config.Host), err)
 	case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err):
@@ -89,12 +93,11 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 	}
 	if _, err := client.ServerVersion(); err != nil {
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			return fail(exitForbidden, "%s: the server refuses: %w", config.Host, err)
+			return fail(exitForbidden, "%s: the server refuses: %w (%s)",
+				config.Host, err, o.nextStep(err))
 		}
-		return fail(exitUnreachable,
-			"%s is not reachable: %w "+
-				"(is it running, and is the address in the kubeconfig correct?)",
-			config.Host, err)
+		return fail(exitUnreachable, "%s is not reachable: %w (%s)",
+			config.Host, err, o.nextStep(err))
 	}
 	cached := memory.NewMemCacheClient(client)
 	deferred := restmapper.NewDeferredDiscoveryRESTMapper(cached)
@@ -119,5 +122,37 @@ func (o *options) resolve(config *rest.Config, t *target) error {
 	if err != nil {
 		return fail(exitFailed, "find kind of %s: %w", o.resource, err)
 	}
+	mapping, err := mapper.RESTMapping(t.kind.GroupKind(), t.kind.Version)
+	if err != nil {
+		return fail(exitFailed, "find scope of %s: %w", o.resource, err)
+	}
+	t.namespaced = mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	if t.namespace != "" && !t.namespaced {
+		return fail(exitUsage, "--namespace %s: %s are not in namespaces: leave it out",
+			t.namespace, t.resource.GroupResource())
+	}
 	return nil
+}
+
+// nextStep is what a user can do about an error of the server or of the connection to it.
+func (o *options) nextStep(err error) string {
+	text := err.Error()
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		text += fmt.Sprint(status.ErrStatus.Details) // has the answer of a server of another kind
+	}
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "the credentials are missing, wrong or expired: log in again; " +
+			"kubectl auth whoami shows the user"
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("the user needs the verbs list and watch: see kubectl auth can-i list "+
+			"%s -n '%s'", o.resource, cmp.Or(o.namespace, "*"))
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return "the server does not use TLS: write http:// instead of https:// in the kubeconfig"
+	case strings.Contains(text, "x509: "):
+		return "the certificate is not trusted: see certificate-authority in the kubeconfig"
+	case strings.Contains(text, "HTTP request to an HTTPS server"):
+		return "the server uses TLS: write https:// instead of http:// in the kubeconfig"
+	}
+	return "is it running, and is the address in the kubeconfig correct?"
 }

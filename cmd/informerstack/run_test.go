@@ -7,6 +7,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,7 +151,7 @@ func TestRun_FaultsLoseNothing(t *testing.T) {
 func TestRun_OnAForeignClusterItOnlyReads(t *testing.T) {
 	server, kubeconfig := foreign(t)
 	require.NoError(t, server.Create(labelled("a")))
-	p := start(t, "run", "--kubeconfig", kubeconfig)
+	p := start(t, "run", "--kubeconfig", kubeconfig, "--key", "default/a")
 	p.prints(t, "reconciled default/a")
 	p.interrupt()
 	p.exits(t, exitOK)
@@ -198,7 +202,7 @@ func TestRun_FindsCustomResources(t *testing.T) {
 	require.NoError(t, server.Create(foo))
 	for _, spelling := range []string{"foos", "foo", "foos.example.com", "foos.v1.example.com"} {
 		p := start(t, "run", "--kubeconfig", kubeconfig, "--resource", spelling, "--namespace",
-			"default")
+			"default", "--key", "f")
 		p.prints(t, "reconciled default/f")
 		p.interrupt()
 		p.exits(t, exitOK)
@@ -222,6 +226,11 @@ func TestRun_BadInput(t *testing.T) {
 	refused := writeKubeconfig(t, "http://127.0.0.1:1")
 	broken := filepath.Join(t.TempDir(), "broken")
 	require.NoError(t, os.WriteFile(broken, []byte("not: [yaml"), 0o600))
+	text := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(text, []byte("hello"), 0o600))
+	pod, empty := filepath.Join(t.TempDir(), "pod"), filepath.Join(t.TempDir(), "empty")
+	require.NoError(t, os.WriteFile(pod, []byte("apiVersion: v1\nkind: Pod"), 0o600))
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, test := range []struct {
 		name string
 		args []string
@@ -231,6 +240,12 @@ func TestRun_BadInput(t *testing.T) {
 		{"no such kubeconfig", []string{"--kubeconfig", "/none"}, exitConfig,
 			"--kubeconfig /none: stat /none: no such file"},
 		{"broken kubeconfig", []string{"--kubeconfig", broken}, exitConfig, broken},
+		{"text", []string{"--kubeconfig", text}, exitConfig, "--kubeconfig " + text +
+			": it is not a kubeconfig: it is not the YAML or JSON of one\n"},
+		{"a Pod", []string{"--kubeconfig", pod}, exitConfig,
+			"--kubeconfig " + pod + ": it is not a kubeconfig: its kind is Pod, not Config\n"},
+		{"empty kubeconfig", []string{"--kubeconfig", empty}, exitConfig,
+			"--kubeconfig " + empty + ": it has no cluster: it is empty, or is not a kubeconfig\n"},
 		{"no such context", []string{"--kubeconfig", kubeconfig, "--context", "prod"}, exitConfig,
 			`"prod"`},
 		{"not in a cluster", []string{"--in-cluster"}, exitConfig, "--in-cluster"},
@@ -250,7 +265,23 @@ func TestRun_BadInput(t *testing.T) {
 		{"bad workers", []string{"--workers", "0"}, exitUsage, "--workers: want at least 1"},
 		{"bad rate", []string{"--rate", "-1"}, exitUsage, "--rate: want 0 to"},
 		{"bad number", []string{"--workers", "many"}, exitUsage, "many"},
-		{"unknown flag", []string{"--unicorns"}, exitUsage, "--unicorns"},
+		{"unknown flag", []string{"--unicorns"}, exitUsage,
+			"unknown flag: --unicorns (see informerstack run --help)"},
+		{"mistyped flag", []string{"--lisen", "x"}, exitUsage, "did you mean --listen?"},
+		{"faults of a cluster", []string{"--kubeconfig", kubeconfig, "--faults"}, exitUsage,
+			"--faults is for the embedded server: it cannot be used with --kubeconfig"},
+		{"rate of a context", []string{"--context", "dev", "--rate", "1"}, exitUsage,
+			"--rate is for the embedded server: it cannot be used with --context"},
+		{"lock without election", []string{"--leader-elect-resource-name", "x"}, exitUsage,
+			"--leader-elect-resource-name has no effect without --leader-elect"},
+		{"color of JSON", []string{"--output", "json", "--color", "always"}, exitUsage,
+			"--color has no effect with --output json"},
+		{"two paces", []string{"--step", "--slow", "1s"}, exitUsage, "choose one"},
+		{"too slow", []string{"--slow", "1h"}, exitUsage, "--slow: want 0 to 10s"},
+		{"serve to all", []string{"--serve", ":8001"}, exitUsage,
+			`--serve ":8001": want a loopback address`},
+		{"namespace of nodes", []string{"--resource", "nodes", "--namespace", "x"}, exitUsage,
+			"--namespace x: nodes are not in namespaces: leave it out"},
 		{"an argument", []string{"pods"}, exitUsage, "pods"},
 		{"checksums of pods", []string{"--kubeconfig", kubeconfig, "--resource", "pods",
 			"--reconcile"}, exitUsage, "--resource pods"},
@@ -273,6 +304,36 @@ func TestRun_Forbidden(t *testing.T) {
 	p.exits(t, exitForbidden)
 	assert.Contains(t, p.stderr.String(), "configmaps in all namespaces")
 	assert.Contains(t, p.stderr.String(), "forbidden")
+	assert.Contains(t, p.stderr.String(), "kubectl auth can-i list configmaps -n '*'")
+}
+
+// The error of a server that cannot be used ends with the next step.
+func TestRun_NextSteps(t *testing.T) {
+	server, _ := foreign(t)
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer refuses.Close()
+	secure := httptest.NewTLSServer(server)
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, test := range []struct {
+		url  string
+		code int
+		says string
+	}{
+		{refuses.URL, exitForbidden, "the credentials are missing, wrong or expired: log in again"},
+		{strings.Replace(server.URL, "http:", "https:", 1), exitUnreachable,
+			"the server does not use TLS: write http://"},
+		{strings.Replace(secure.URL, "https:", "http:", 1), exitUnreachable,
+			"the server uses TLS: write https://"},
+		{secure.URL, exitUnreachable, "the certificate is not trusted: see certificate-authority"},
+		{"http://127.0.0.1:1", exitUnreachable, "is it running, and is the address"},
+	} {
+		p := start(t, "run", "--kubeconfig", writeKubeconfig(t, test.url))
+		p.exits(t, test.code)
+		assert.Contains(t, p.stderr.String(), test.says)
+	}
 }
 
 // The program waits for a server that has stopped: it reports the reason, and continues when the
@@ -300,6 +361,12 @@ func TestHelp_NamesEveryFlagAndExitCode(t *testing.T) {
 		"--reconcile", "--output", "Exit codes: 0"} {
 		assert.Contains(t, p.stdout.String(), text)
 	}
+}
+
+func TestReplay_UselessFlag(t *testing.T) {
+	p := start(t, "replay", "FILE", "--html", "FILE", "--listen", "127.0.0.1:0")
+	p.exits(t, exitUsage)
+	assert.Contains(t, p.stderr.String(), "--listen has no effect with --html")
 }
 
 func TestUnknownCommand(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,20 +44,31 @@ const (
 	leaseGrace = 20 * time.Second
 )
 
-// checkListen returns an error for an address that cannot be used with --listen. The endpoints show
-// keys and errors without asking for credentials, so only loopback addresses are allowed.
-func checkListen(address string) error {
+// checkListen returns an error for an address that cannot be used with --listen or --serve. Neither
+// asks for credentials, so only loopback addresses are allowed.
+func checkListen(flag, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fail(exitUsage, "--listen %q: want HOST:PORT, such as 127.0.0.1:8080", address)
+		return fail(exitUsage, "--%s %q: want HOST:PORT, such as 127.0.0.1:8080", flag,
+			address)
 	}
 	if number, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fail(exitUsage, "--listen %q: want a port from 0, for any, to 65535", address)
+		return fail(exitUsage, "--%s %q: want a port from 0, for any, to 65535", flag, address)
 	} else if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
 		return fail(exitUsage,
-			"--listen %q: want a loopback address, such as 127.0.0.1:%d", address, number)
+			"--%s %q: want a loopback address, such as 127.0.0.1:%d", flag, address, number)
 	}
 	return nil
+}
+
+// listenError adds the next step to the error of opening a port.
+func listenError(flag string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fail(exitFailed,
+			"--%s: %w (stop the program that uses it, or choose another port; 0 is any free one)",
+			flag, err)
+	}
+	return fail(exitFailed, "--%s: %w", flag, err)
 }
 
 // observation holds the metrics and the health endpoints of the stack. It is nil without --listen;
@@ -98,8 +110,21 @@ func (o *options) observe(t target, interesting func(any) bool) (*observation, e
 	}
 	handler := health.New()
 	handler.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	handler.Handle("GET /livez", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/healthz" // the same checks, under the name that API servers use
+		handler.ServeHTTP(w, r)
+	}))
+	handler.Handle("GET /{$}", http.HandlerFunc(serveIndex)) // without the page
 	journey := metrics.NewJourney(ofController, keysOf)
 	return &observation{all, ofInformer, ofController, journey, handler}, nil
+}
+
+// serveIndex answers / with links to the endpoints.
+func serveIndex(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	for _, path := range []string{"metrics", "healthz", "livez", "readyz", "debug/informers"} {
+		fmt.Fprintf(w, "<a href=\"/%s\">/%s</a><br>\n", path, path)
+	}
 }
 
 // options adds the metrics of an informer and its reflector.
@@ -191,13 +216,13 @@ func (o *options) listener(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", cmp.Or(o.listen, anyPort))
 	if err != nil {
-		return nil, fail(exitFailed, "--listen: %w", err)
+		return nil, listenError("listen", err)
 	}
 	return listener, nil
 }
 
-// serve serves the page and the endpoints until stop is called.
-func (o *options) serve(shown *page, listener net.Listener, stderr io.Writer) (stop func()) {
+// serveHTTP serves the page and the endpoints until stop is called.
+func (o *options) serveHTTP(shown *page, listener net.Listener, stderr io.Writer) (stop func()) {
 	if listener == nil {
 		return func() {}
 	}
@@ -211,7 +236,7 @@ func (o *options) serve(shown *page, listener net.Listener, stderr io.Writer) (s
 	}()
 	if o.listen != "" {
 		fmt.Fprintf(stderr,
-			"Serving /metrics, /healthz, /readyz and /debug/informers on http://%s\n",
+			"Serving /metrics, /healthz, /livez, /readyz and /debug/informers on http://%s\n",
 			listener.Addr())
 	}
 	if shown.lab != nil {

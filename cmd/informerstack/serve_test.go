@@ -85,6 +85,25 @@ func TestRun_ServesItsState(t *testing.T) {
 	assert.Error(t, err, "nothing listens any more")
 }
 
+// The first addresses that a user tries are answered, with the page and without it.
+func TestRun_AnswersTheRoot(t *testing.T) {
+	for page, want := range map[string]string{
+		"--no-page": `<a href="/debug/informers">`, "--no-page=false": "/lab/assets/app.js",
+	} {
+		p := start(t, "run", "--listen", "127.0.0.1:0", page)
+		url := p.served(t)
+		p.prints(t, "Loaded 20 objects")
+		code, text := get(t, url+"/")
+		assert.Equal(t, http.StatusOK, code)
+		assert.Contains(t, text, want)
+		code, text = get(t, url+"/livez?verbose")
+		assert.Equal(t, http.StatusOK, code)
+		assert.Contains(t, text, "[+]ping ok")
+		p.interrupt()
+		p.exits(t, exitOK)
+	}
+}
+
 // While the server cannot be reached, the page says why.
 func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 	server, kubeconfig := foreign(t)
@@ -128,7 +147,7 @@ func TestRun_ListenBadAddresses(t *testing.T) {
 		assert.Contains(t, p.stderr.String(), c.says, c.address)
 	}
 	for _, good := range []string{"127.0.0.1:0", "127.9.9.9:80", "localhost:65535", "[::1]:8080"} {
-		assert.NoError(t, checkListen(good), good)
+		assert.NoError(t, checkListen("listen", good), good)
 	}
 }
 
@@ -139,4 +158,5 @@ func TestRun_ListenOnATakenPort(t *testing.T) {
 	p := start(t, "run", "--listen", taken.Addr().String())
 	p.exits(t, exitFailed)
 	assert.Contains(t, p.stderr.String(), "--listen: listen tcp "+taken.Addr().String())
+	assert.Contains(t, p.stderr.String(), "(stop the program that uses it, or choose another port;")
 }

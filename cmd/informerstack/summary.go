@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 
 // hops is the order of the lines of a summary.
 var hops = []trace.Hop{
-	trace.Server, trace.Queue, trace.Store, trace.Handler, trace.Workqueue, trace.Worker,
+	trace.Server, trace.Reflector, trace.Queue, trace.RealFIFO, trace.Store, trace.Handler,
+	trace.Workqueue, trace.Worker,
 }
 
 // travelsLen is the number of travel times that the median is computed from.
@@ -79,7 +81,7 @@ func (s *summary) record(event trace.Event, write trace.Sink) {
 func (s *summary) followLocked(event trace.Event) {
 	key := event.Key
 	switch {
-	case event.Hop == trace.Queue &&
+	case (event.Hop == trace.Queue || event.Hop == trace.RealFIFO) &&
 		slices.Contains([]string{"Add", "Update", "Delete"}, event.What):
 		s.arrived[key] = event.Time
 	case event.Hop == trace.Handler && event.What == "OnDelete":
@@ -95,7 +97,7 @@ func (s *summary) followLocked(event trace.Event) {
 		if _, waiting := s.waiting[key]; !arrived.IsZero() && !waiting {
 			s.waiting[key] = arrived
 		}
-	case event.Hop == trace.Worker && event.What == "reconciled" && event.Error == "":
+	case event.Hop == trace.Worker && event.What == "reconciled":
 		if since, waiting := s.waiting[key]; waiting {
 			s.addTravelLocked(event.Time.Sub(since))
 			delete(s.waiting, key)
@@ -131,8 +133,8 @@ type report struct {
 	DeadLetters int                          `json:"deadLetters"`
 	// Travel is the time from the arrival of a change to the end of its successful reconcile. The
 	// median is that of the newest travelsLen changes.
-	TravelMedian time.Duration `json:"travelMedianNanoseconds"`
-	TravelMax    time.Duration `json:"travelMaxNanoseconds"`
+	TravelMedian time.Duration `json:"travelMedianNanoseconds,omitempty"`
+	TravelMax    time.Duration `json:"travelMaxNanoseconds,omitempty"`
 }
 
 // report ends the counting and returns the result.
@@ -161,18 +163,34 @@ func (s *summary) print(out io.Writer, format string, stack *stack) {
 	}
 	fmt.Fprintf(out, "\nStopped after %.1f s with %d objects in the store.\n", r.Seconds, r.Objects)
 	for _, hop := range hops {
-		fmt.Fprintf(out, "  %-10s", hop)
-		whats := slices.SortedFunc(maps.Keys(r.Counts[hop]), func(a, b string) int {
-			return cmp.Or(cmp.Compare(r.Counts[hop][b], r.Counts[hop][a]), cmp.Compare(a, b))
-		})
-		for _, what := range whats {
-			fmt.Fprintf(out, " %s %d ", printable.Text(what), r.Counts[hop][what])
-		}
-		fmt.Fprintln(out)
+		printCounts(out, hop, r.Counts[hop])
 	}
-	fmt.Fprintf(out,
-		"From arrival to reconciled: median %v, longest %v. Errors on the way: %d. Dead letters: "+
-			"%d.\n",
-		r.TravelMedian.Round(time.Microsecond), r.TravelMax.Round(time.Microsecond),
-		r.Errors, r.DeadLetters)
+	if r.TravelMax > 0 {
+		fmt.Fprintf(out, "From arrival to reconciled: median %v, longest %v.\n",
+			r.TravelMedian.Round(time.Microsecond), r.TravelMax.Round(time.Microsecond))
+	}
+	fmt.Fprintf(out, "Errors on the way: %d. Dead letters: %d.\n", r.Errors, r.DeadLetters)
+}
+
+// summaryWidth is the number of columns of the counts.
+const summaryWidth = 80
+
+// printCounts writes the operations of a hop, the most frequent first.
+func printCounts(out io.Writer, hop trace.Hop, counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	line := fmt.Sprintf("  %-10s", hop)
+	whats := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for _, what := range whats {
+		item := fmt.Sprintf(" %s %d ", printable.Text(what), counts[what])
+		if len(line)+len(item) > summaryWidth {
+			fmt.Fprintln(out, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", len("  ")+10)
+		}
+		line += item
+	}
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
 }

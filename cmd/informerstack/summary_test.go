@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +23,7 @@ func TestSummary_IsTheLastWord(t *testing.T) {
 	write := func(trace.Event) { written++ }
 	event := trace.Event{Hop: trace.Server, What: "LIST"}
 	s.record(event, write)
-	idle := &stack{
-		informer:   informer.NewSharedIndexInformer(nil, nil, informer.Options{}),
-		controller: controller.New("c", observe, controller.Options[string]{}),
-	}
-	defer idle.controller.Queue().ShutDown()
-	taken := s.report(idle)
+	taken := s.report(idle(t))
 	s.record(event, write)
 	assert.Equal(t, 1, taken.Counts[trace.Server]["LIST"])
 	assert.Equal(t, 1, written)
@@ -62,6 +58,34 @@ func TestSummary_MemoryIsBounded(t *testing.T) {
 	assert.Equal(t, 3*travelsLen, s.travelCount)
 	assert.Len(t, s.travels, travelsLen)
 	assert.Equal(t, 3*time.Millisecond, slices.Max(s.travels), "a delete is measured too")
+}
+
+// The counts fit 80 columns, and there is a median only if something was reconciled.
+func TestSummary_Lines(t *testing.T) {
+	var out strings.Builder
+	printCounts(&out, trace.Store, nil)
+	printCounts(&out, trace.Reflector, map[string]int{"backing off": 2, "listing -> opening": 1,
+		"opening -> watching": 3, "starting -> streaming": 1})
+	assert.Equal(t, ""+
+		"  reflector  opening -> watching 3  backing off 2  listing -> opening 1\n"+
+		"             starting -> streaming 1\n", out.String())
+
+	out.Reset()
+	s := newSummary()
+	s.record(trace.Event{Hop: trace.Worker, What: "failed", Error: "no"}, func(trace.Event) {})
+	s.print(&out, "text", idle(t))
+	assert.NotContains(t, out.String(), "median")
+	assert.Contains(t, out.String(), "  worker     failed 1\nErrors on the way: 1. Dead ")
+}
+
+// idle is a stack that has not run.
+func idle(t *testing.T) *stack {
+	ctrl := controller.New("c", observe, controller.Options[string]{})
+	t.Cleanup(ctrl.Queue().ShutDown)
+	return &stack{
+		informer:   informer.NewSharedIndexInformer(nil, nil, informer.Options{}),
+		controller: ctrl,
+	}
 }
 
 // The median is that of the newest travels, the maximum that of all.

@@ -102,7 +102,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		result.Packages = append(result.Packages, e.clientGo)
 	}
 	fmt.Fprintf(options.Log, "compiling %s\n", strings.Join(result.Packages, ", "))
-	if err := space.compile(ctx, result.Packages); err != nil {
+	if err := space.compile(ctx, result.Packages, options.Log); err != nil {
 		return nil, err
 	}
 	return result, f.commit()

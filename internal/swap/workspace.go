@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -101,12 +102,11 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 }
 
 // compile builds the packages below client-go.
-func (w *workspace) compile(ctx context.Context, packages []string) error {
+func (w *workspace) compile(ctx context.Context, packages []string, log io.Writer) error {
 	// so that it is cached for the next swap, whose folder has another name at first
-	args := []string{"build", "-trimpath"}
+	args := []string{"-trimpath"}
 	for _, pkg := range packages {
 		args = append(args, clientGoPath+"/"+pkg)
 	}
-	_, err := goCommand(ctx, w.program.root, filepath.Join(w.folder.new, workFile), args...)
-	return err
+	return goBuild(ctx, w.program.root, filepath.Join(w.folder.new, workFile), log, args...)
 }

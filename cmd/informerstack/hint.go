@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/store"
+)
+
+// key returns the key of --key: a name alone is in the namespace that is watched.
+func (t target) key(key string) string {
+	namespace, name, err := store.SplitMetaNamespaceKey(key)
+	if key == "" || err != nil || namespace != "" || !t.namespaced {
+		return key
+	}
+	return cmp.Or(t.namespace, metav1.NamespaceDefault) + "/" + name
+}
+
+// hint returns what to print after the first list: why there may be nothing to see, or how to see
+// more. It may be "".
+func (o *options) hint(
+	ctx context.Context, config *rest.Config, t target, objects store.Store,
+) string {
+	keys := objects.ListKeys()
+	resource := t.resource.GroupResource()
+	if o.embedded() && resource.String() != "configmaps" {
+		return fmt.Sprintf("The embedded server changes only configmaps. To see changes of %s, "+
+			"make them with kubectl: see --serve.", resource)
+	}
+	if len(keys) > 0 {
+		if _, exists, _ := objects.GetByKey(o.key); o.key != "" && !exists {
+			return fmt.Sprintf("There is no object %s yet. A key is, for example, %s.",
+				o.key, keys[0])
+		}
+		if o.key == "" && o.output == "text" {
+			return fmt.Sprintf("To see how one of them was loaded, add --key %s.", keys[0])
+		}
+		return ""
+	}
+	if n := unfiltered(ctx, config, t); n > 0 && t.selector+t.fieldSelector != "" {
+		return fmt.Sprintf("No object matches the selector. Without it there are at least %d.", n)
+	}
+	where := "there"
+	if t.namespace != "" {
+		where = "in namespace " + t.namespace
+	}
+	if o.embedded() && t.namespace != "" && t.namespace != metav1.NamespaceDefault {
+		return fmt.Sprintf("There are no %s %s: the embedded server's are in namespace %s.",
+			resource, where, metav1.NamespaceDefault)
+	}
+	return fmt.Sprintf("There are no %s %s yet. Lines follow when one is created.",
+		resource, where)
+}
+
+// unfiltered returns a lower bound of the number of objects without the selectors.
+func unfiltered(ctx context.Context, config *rest.Config, t target) int {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return 0
+	}
+	list, err := client.Resource(t.resource).Namespace(t.namespace).
+		List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0
+	}
+	n := len(list.Items)
+	if more := list.GetRemainingItemCount(); more != nil {
+		n += int(*more)
+	}
+	return n
+}

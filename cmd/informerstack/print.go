@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"example.com/informerstack/trace"
+)
+
+// legend explains the lines. It precedes the first one.
+const legend = `
+A line is one hop of a change: time, piece, operation, key, @resourceVersion.
+
+             server          the API server: events of the watch, and writes
+              reflector      follows the server: its phases, failures and waits
+               deltafifo     queues the changes of each key
+                store        the local copy
+                 handler     is called with each change, and queues its key
+                  workqueue  gives each key to one worker at a time
+                   worker    reconciles the key; its writes return as changes
+
+`
+
+// printer writes hops for people: a blank line precedes each change, the objects of a list are one
+// line, and with a key it writes the hops of that key only.
+//
+// A listed object whose version is known, or that is in the first list, is quiet: its hops are not
+// written. If a worker writes to it, the hops of that write are not written either. It is loud from
+// the next change on, or from its first error.
+//
+//	P1  a key is in quiet from its hop after a list to its next change or error
+//	P2  with a key of the reader, quiet is empty
+type printer struct {
+	out  io.Writer
+	line trace.Sink
+	key  string // the only one whose hops are written; "" means all
+
+	mu        sync.Mutex
+	lists     int               // Replace calls so far
+	streaming bool              // the watch sends the objects of a list
+	versions  map[string]string // key of a live object -> the resourceVersion that was delivered
+	quiet     map[string]*quietKey
+	inChange  bool // the last line was a hop of a change
+}
+
+// quietKey is what happens to a quiet key.
+type quietKey struct {
+	running bool // a worker reconciles it
+	writes  int  // of workers, which have not returned as changes
+}
+
+// newPrinter returns a printer that writes each hop with line, and blank lines to out.
+func newPrinter(out io.Writer, line trace.Sink, key string) *printer {
+	p := &printer{out: out, line: line, key: key}
+	p.restart()
+	return p
+}
+
+// restart makes the next list a first one: another pipeline begins.
+func (p *printer) restart() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists, p.streaming = 0, false
+	p.versions, p.quiet = map[string]string{}, map[string]*quietKey{}
+}
+
+// print writes a hop if it is shown.
+func (p *printer) print(event trace.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shown := p.showsLocked(event)
+	p.followLocked(event)
+	if !shown {
+		return
+	}
+	if p.key == "" && isList(event) {
+		which := "unchanged objects"
+		if p.lists == 1 {
+			which = "this first list"
+		}
+		event.Detail = strings.TrimPrefix(
+			fmt.Sprintf("%s; the hops of %s are not shown", event.Detail, which), "; ")
+	}
+	if isChange(event) || p.inChange && event.Key == "" {
+		fmt.Fprintln(p.out)
+	}
+	p.inChange = event.Key != ""
+	p.line(event)
+}
+
+// shows reports whether a hop that happens now is written.
+func (p *printer) shows(event trace.Event) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.showsLocked(event)
+}
+
+func (p *printer) showsLocked(event trace.Event) bool {
+	switch {
+	case event.Key == "":
+		return true
+	case p.key != "":
+		return event.Key == p.key
+	case event.Error != "" || event.What == faultWhat:
+		return true
+	case p.listedLocked(event):
+		return false
+	}
+	k := p.quiet[event.Key]
+	return k == nil || isChange(event) && !k.running && k.writes == 0
+}
+
+// listedLocked reports whether a hop is that of an object of a list with nothing new.
+func (p *printer) listedLocked(event trace.Event) bool {
+	version, known := p.versions[event.Key]
+	same := known && version == event.ResourceVersion
+	switch {
+	case p.streaming && isChange(event):
+		return p.lists == 0 || same
+	case event.Hop == trace.Handler:
+		return event.Detail == "initial list" || event.Detail == "unchanged"
+	case event.What == "Pop" && event.Detail == "Sync":
+		return true
+	case event.What == "Pop" && event.Detail == "Replaced":
+		return p.lists == 1 && !known || same
+	}
+	return false
+}
+
+// followLocked keeps the invariants.
+func (p *printer) followLocked(event trace.Event) {
+	switch {
+	case p.key != "" || event.What == faultWhat:
+		return
+	case event.Key == "":
+		if event.Hop == trace.Reflector {
+			p.streaming = strings.HasSuffix(event.What, "-> streaming")
+		}
+		if isList(event) && event.What == "Replace" {
+			p.lists++
+		}
+		return
+	case event.Hop == trace.Handler && event.What == "OnDelete":
+		delete(p.versions, event.Key)
+	case event.Hop == trace.Handler:
+		p.versions[event.Key] = event.ResourceVersion
+	}
+	k := p.quiet[event.Key]
+	switch {
+	case event.Error != "":
+		delete(p.quiet, event.Key)
+	case p.listedLocked(event):
+		if k == nil {
+			p.quiet[event.Key] = &quietKey{}
+		}
+	case k == nil:
+	case isChange(event) && (k.running || k.writes > 0):
+		k.writes--
+	case isChange(event):
+		delete(p.quiet, event.Key)
+	case event.Hop == trace.Server && !isChange(event):
+		k.writes++
+	case event.Hop == trace.Worker:
+		k.running = event.What == "reconcile"
+	}
+}
+
+// isList reports whether a hop hands all objects to the queue.
+func isList(event trace.Event) bool {
+	return (event.Hop == trace.Queue || event.Hop == trace.RealFIFO) && event.Error == "" &&
+		(event.What == "Replace" || event.What == "Resync")
+}
+
+// isChange reports whether a hop begins a change: it is an event of a watch for one object.
+func isChange(event trace.Event) bool {
+	return event.Hop == trace.Server && event.Key != "" &&
+		(event.What == "ADDED" || event.What == "MODIFIED" || event.What == "DELETED")
+}
