@@ -311,6 +311,7 @@ var testCommand = regexp.MustCompile(`^go test -v -run (Test\w+) \./(\w+)$`)
 // A lesson links to a test, code, a chapter and a post, and all of them exist.
 func TestLessons_LinkToWhatExists(t *testing.T) {
 	folders := map[string]string{"chapter": "docs", "post": "docs/posts"}
+	_, translated := os.Stat("../docs/zh")
 	for _, l := range shownLessons(t) {
 		var kinds []string
 		for _, link := range l.Links {
@@ -318,6 +319,9 @@ func TestLessons_LinkToWhatExists(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(link.Path)))
 			require.NoError(t, err, l.ID)
 			folder := filepath.ToSlash(filepath.Dir(link.Path))
+			if inDocs, ok := strings.CutPrefix(link.Path, "docs/"); ok && translated == nil {
+				assert.FileExists(t, filepath.Join("..", "docs", "zh", inDocs), l.ID)
+			}
 			if want := folders[link.Kind]; want != "" {
 				assert.Equal(t, want, folder, l.ID)
 			}

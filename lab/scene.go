@@ -35,9 +35,8 @@ type kept struct {
 // enter prepares for a step. A step is not played while the mode is Pause; the first one begins at
 // full speed.
 func (s *scene) enter(p *performance, first bool) error {
-	mode, delay, _ := s.lab.gate.state(0)
-	if first || mode == Pause {
-		s.lab.gate.set(Run, delay)
+	if mode, _, _ := s.lab.gate.state(0); first || mode == Pause {
+		_ = s.lab.setMode(command{Mode: Run})
 	}
 	if !first {
 		return nil

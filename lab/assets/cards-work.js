@@ -157,5 +157,9 @@ export function ElectionCard({ lab }) {
           name === e.leader && e.paused && t("election.paused"),
           name === e.identity && t("election.us")].filter(Boolean).join(" · ")}</span></li>`)}
     </ul>
+    ${e.renewedMs < -1000 && html`<p class="note">
+      ${t("election.ahead", { by: duration(-e.renewedMs) })}</p>`}
+    ${e.fence?.writes > 0 && html`<p class="note">
+      ${t("election.fence", { token: e.fence.token, refused: number(e.fence.refused) })}</p>`}
   <//>`;
 }
