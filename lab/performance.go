@@ -25,6 +25,7 @@ type scriptLine struct {
 	Refused string       `json:"refused"`
 	Expect  *expectation `json:"expect"`
 	Absent  *expectation `json:"absent"`
+	Counted *expectation `json:"counted"`
 	Frame   *frameFact   `json:"frame"`
 	Settle  bool         `json:"settle"`
 	WaitMs  float64      `json:"waitMs"`
@@ -37,7 +38,8 @@ type expectation struct {
 	Key      string    `json:"key"`
 	Detail   string    `json:"detail"` // a part of it
 	Failed   bool      `json:"failed"`
-	WithinMs float64   `json:"withinMs"` // 0 means expectTimeout
+	WithinMs float64   `json:"withinMs"` // of expect; 0 means expectTimeout
+	Times    int       `json:"times"`    // of counted
 }
 
 func (e expectation) matches(event trace.Event) bool {
@@ -75,10 +77,9 @@ func (p *performance) line(line scriptLine) error {
 	case line.Expect != nil:
 		return p.await(*line.Expect)
 	case line.Absent != nil:
-		if p.player.has(*line.Absent) {
-			return fmt.Errorf("%s has happened", line.Absent.name())
-		}
-		return nil
+		return p.count(*line.Absent, 0)
+	case line.Counted != nil:
+		return p.count(*line.Counted, line.Counted.Times)
 	case line.Frame != nil:
 		return p.awaitFact(*line.Frame)
 	case line.Settle:
@@ -116,6 +117,14 @@ func (p *performance) await(e expectation) error {
 		}
 		return fmt.Errorf("%s has not happened within %v", e.name(), limit)
 	})
+}
+
+// count returns an error unless such an event has happened this many times in this step.
+func (p *performance) count(e expectation, want int) error {
+	if got := p.player.count(e); got != want {
+		return fmt.Errorf("%s has happened %d times, not %d", e.name(), got, want)
+	}
+	return nil
 }
 
 // awaitFact waits until the pipeline is as described.

@@ -137,9 +137,15 @@ func (p *player) find(e expectation) bool {
 	return true
 }
 
-// has reports whether an event has happened in this step.
-func (p *player) has(e expectation) bool {
+// count returns how many such events have happened in this step.
+func (p *player) count(e expectation) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.seen, e.matches)
+	n := 0
+	for _, event := range p.seen {
+		if e.matches(event) {
+			n++
+		}
+	}
+	return n
 }

@@ -92,10 +92,10 @@ function Lesson({ lab, lesson }) {
     <div aria-live="polite">${prose(now.text)}</div>
     ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
       choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
-    <div aria-live="polite">
-      ${!open && ended(lab, lesson) && now.after && prose(now.after)}</div>
+    <div role="status">
+      ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
-    <${Steps} lab=${lab} lesson=${lesson} />
+    <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
       onClick=${() => leave(lab)}>${t("lessons.all")}</button>`}
@@ -113,15 +113,16 @@ function Progress({ lab, lesson }) {
 }
 
 /** Steps has the buttons that lead to the step before, and after the end of this one to the next. */
-function Steps({ lab, lesson }) {
+function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
   const last = step === lesson.steps.length - 1;
+  const onward = () => (last ? leave(lab) : goTo(lab, lesson, step + 1));
   return html`<div class="steps">
     <button type="button" class="btn"
       onClick=${() => (step === 0 ? leave(lab) : goTo(lab, lesson, step - 1))}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-    <button type="button" class="btn primary" disabled=${!ended(lab, lesson)}
-      onClick=${() => (last ? leave(lab) : goTo(lab, lesson, step + 1))}>
+    <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
+      onClick=${() => ended(lab, lesson) && onward()}>
       ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
   </div>`;
 }
