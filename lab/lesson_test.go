@@ -160,10 +160,10 @@ func TestLessons_AStepHasALimit(t *testing.T) {
 func TestLessons_AScriptCanFail(t *testing.T) {
 	change := `{"do":"change","key":"default/a"},{"settle":true},`
 	for script, want := range map[string]string{
-		change + `{"absent":{"hop":"handler"}}`:                     "handler has happened 1 times, not 0",
+		change + `{"absent":{"hop":"handler"}}`:                     "handler: got 1 events, want 0",
 		change + `{"absent":{"hop":"handler","what":"OnAdd"}}`:      "",
 		change + `{"counted":{"hop":"handler","times":1}}`:          "",
-		change + `{"counted":{"hop":"handler","times":2}}`:          "1 times, not 2",
+		change + `{"counted":{"hop":"handler","times":2}}`:          "got 1 events, want 2",
 		`{"do":"change","key":"default/none"}`:                      "not found",
 		`{"do":"change","key":"default/none","refused":"older"}`:    `want "older"`,
 		`{"do":"compact","refused":"older"}`:                        `want "older"`,

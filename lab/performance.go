@@ -122,7 +122,7 @@ func (p *performance) await(e expectation) error {
 // count returns an error unless such an event has happened this many times in this step.
 func (p *performance) count(e expectation, want int) error {
 	if got := p.player.count(e); got != want {
-		return fmt.Errorf("%s has happened %d times, not %d", e.name(), got, want)
+		return fmt.Errorf("%s: got %d events, want %d", e.name(), got, want)
 	}
 	return nil
 }
