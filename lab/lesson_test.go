@@ -56,7 +56,7 @@ func (w *world) playsToEnd() {
 // Lessons play in any order, also after a lesson that the reader has left in the middle. They
 // leave the reader's settings as they were.
 func TestLessons_PlayInAnyOrder(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		story(t, func(w *world) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			queue := []string{"deltafifo", "realfifo"}[seed%2]
@@ -160,7 +160,7 @@ func TestLessons_AStepHasALimit(t *testing.T) {
 func TestLessons_AScriptCanFail(t *testing.T) {
 	change := `{"do":"change","key":"default/a"},{"settle":true},`
 	for script, want := range map[string]string{
-		change + `{"absent":{"hop":"handler"}}`:                     "handler: got 1 events, want 0",
+		change + `{"absent":{"hop":"handler"}}`:                     "got 1 events, want 0",
 		change + `{"absent":{"hop":"handler","what":"OnAdd"}}`:      "",
 		change + `{"counted":{"hop":"handler","times":1}}`:          "",
 		change + `{"counted":{"hop":"handler","times":2}}`:          "got 1 events, want 2",

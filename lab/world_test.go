@@ -40,14 +40,18 @@ type world struct {
 	server *apitest.Server
 	lab    *Lab
 	starts int // of the pipeline
-	writes int
 	leave  func()
 
+	mu      sync.Mutex
+	writes  int
 	rate    float64
 	objects int
 }
 
 // story runs body in a bubble, with an open page. The first list has been delivered by then.
+//
+// The time of a bubble stops while a goroutine waits for a mutex. A held event can hold one, for
+// example that of a DeltaFIFO during Pop. So body makes no second change while events are held.
 func story(t *testing.T, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apitest.NewServer(apitest.Options{})
@@ -165,8 +169,18 @@ func (w *world) after(d time.Duration) {
 
 func (w *world) Create(key string) error { return w.server.Create(w.named(key)) }
 func (w *world) Delete(key string) error { return w.server.Delete(w.named(key)) }
-func (w *world) Rate() float64           { return w.rate }
-func (w *world) Objects() int            { return w.objects }
+
+func (w *world) Rate() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rate
+}
+
+func (w *world) Objects() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects
+}
 
 func (w *world) Change(key string) error {
 	obj := w.named(key)
@@ -179,7 +193,9 @@ func (w *world) Change(key string) error {
 }
 
 func (w *world) Set(rate float64, objects int) error {
+	w.mu.Lock()
 	w.rate, w.objects = rate, objects
+	w.mu.Unlock()
 	for i := range max(0, objects-2) {
 		err := w.Create(fmt.Sprintf("default/more-%d", i))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -191,10 +207,12 @@ func (w *world) Set(rate float64, objects int) error {
 
 // named returns a ConfigMap with new data.
 func (w *world) named(key string) *corev1.ConfigMap {
-	w.writes++
 	namespace, name, _ := strings.Cut(key, "/")
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	meta.Labels = map[string]string{"team": "red"}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes++
 	data := map[string]string{"write": fmt.Sprint(w.writes)}
 	return &corev1.ConfigMap{ObjectMeta: meta, Data: data}
 }
