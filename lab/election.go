@@ -197,15 +197,17 @@ func (e *election) apply(fault string) error {
 // view describes the election. The lab has two candidates in one process: identity is the first.
 func (e *election) view(now time.Time) ElectionView {
 	if e == nil {
-		return ElectionView{Candidates: []string{}}
+		return ElectionView{Candidates: []string{}, PausedNames: []string{}}
 	}
 	v := ElectionView{
 		On: true, Identity: e.candidates[0].identity, DurationMs: milliseconds(leaseDuration),
-		Fence: e.fence.view(),
+		PausedNames: []string{}, Fence: e.fence.view(),
 	}
 	for _, c := range e.candidates {
 		v.Candidates = append(v.Candidates, c.identity)
-		v.Paused = v.Paused || c.lock.isPaused()
+		if c.lock.isPaused() {
+			v.Paused, v.PausedNames = true, append(v.PausedNames, c.identity)
+		}
 		s := c.elector.Status()
 		if v.Leader == "" {
 			v.Leader = s.Leader

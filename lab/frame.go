@@ -210,7 +210,8 @@ type ElectionView struct {
 	Paused     bool     `json:"paused"`
 	Candidates []string `json:"candidates"`
 
-	Fence FenceView `json:"fence"`
+	PausedNames []string  `json:"pausedNames"`
+	Fence       FenceView `json:"fence"`
 }
 
 // FenceView is the receiver of the leaders' writes.

@@ -29,7 +29,7 @@ export default {
   workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} keys with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", note: "However often a key is added, it is queued once, and one worker has it." },
   workers: { idle: "{n} idle", dead: "dead letters", attempts: "{n} attempts" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
-  election: { off: "off", offNote: "This process works without a lease.", token: "token", left: "lease: {left} left", leads: "leads", waits: "waits", paused: "paused", us: "this process", ahead: "renewTime in the lease is {by} ahead", fence: "stored token {token} · writes refused: {refused}" },
+  election: { off: "off", offNote: "This process works without a lease.", token: "token", left: "lease: {left} left", leads: "leads", waits: "waits", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
 
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "not reached", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },

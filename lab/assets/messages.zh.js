@@ -29,7 +29,7 @@ export default {
   workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "延迟", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延迟", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
   workers: { idle: "{n} 个空闲", dead: "死信", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
-  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", waits: "等待", paused: "已暂停", us: "本进程", ahead: "租约中的 renewTime 超前 {by}", fence: "已保存 token {token} · 拒绝写入 {refused} 次" },
+  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", waits: "等待", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
 
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "尚未到达", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
