@@ -20,6 +20,8 @@ type command struct {
 	DelayMs   *float64 `json:"delayMs"`
 	Key       string   `json:"key"`
 	Up        *bool    `json:"up"`
+	Hold      bool     `json:"hold"`
+	Late      bool     `json:"late"`
 	Fault     string   `json:"fault"`
 	Name      string   `json:"name"`
 	Panic     bool     `json:"panic"`
@@ -85,13 +87,18 @@ func (l *Lab) run(c command) error {
 		if e := l.elected(); e != nil {
 			return e.apply(c.Fault)
 		}
-		return errors.New("this process has no election of the laboratory")
+		return errNoElection
+	case "write":
+		return l.leaderWrites(c.Key, c.Late)
+	case "queue":
+		l.faults.setHold(c.Hold)
+		return nil
 	case "settings":
 		return l.setSettings(c)
 	case "index":
 		return l.setIndex(c.Name)
 	case "lesson":
-		return l.play(c.ID, c.Step)
+		return l.lesson(c.ID, c.Step)
 	}
 	return fmt.Errorf("unknown command %q", printable.Short(c.Do))
 }

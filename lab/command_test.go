@@ -152,11 +152,11 @@ func TestCommand_ReconcileFaults(t *testing.T) {
 	story(t, func(w *world) {
 		w.mustDo(`{"do":"reconcile","fault":"fail"}`)
 		w.mustDo(`{"do":"change","key":"default/a"}`)
-		w.after(time.Second)
+		w.after(5 * time.Second)
 		f := w.frame()
 		assert.Equal(t, 1, f.Workers.DeadLettersTotal)
 		assert.Equal(t, "default/a", f.Workers.DeadLetters[0].Key)
-		assert.Equal(t, uint64(3), f.Workers.Outcomes["error"])
+		assert.Equal(t, uint64(10), f.Workers.Outcomes["error"])
 
 		w.mustDo(`{"do":"reconcile","fault":"hang"}`)
 		w.mustDo(`{"do":"change","key":"default/b"}`)
@@ -169,7 +169,7 @@ func TestCommand_ReconcileFaults(t *testing.T) {
 
 		w.mustDo(`{"do":"reconcile","fault":"conflict"}`)
 		w.mustDo(`{"do":"change","key":"default/b"}`)
-		w.after(time.Second)
+		w.after(5 * time.Second)
 		assert.Contains(t, w.frame().Workers.DeadLetters[0].Error, "cannot be fulfilled")
 		assert.NotEmpty(t, w.do(`{"do":"reconcile","fault":"explode"}`))
 	})

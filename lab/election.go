@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/leaderelection"
@@ -29,6 +28,11 @@ const (
 	lockName      = "informerstack-laboratory"
 )
 
+var (
+	errNoElection = errors.New("this process has no election of the laboratory")
+	errNoLeader   = errors.New("there is no leader")
+)
+
 // election runs two candidates in this process, so that the reader sees a leader fail and the other
 // take over.
 //
@@ -36,14 +40,15 @@ const (
 //	L2  a killed or paused candidate does not release the lease: the other waits until it expires
 type election struct {
 	candidates []*candidate
-	working    sync.Mutex // L1
+	working    chan struct{} // L1: capacity 1, holds a value while a candidate works
+	fence      fence
 }
 
 // candidate is one elector that can be killed and paused.
 type candidate struct {
 	identity string
 	elector  *leaderelection.LeaderElector
-	lock     *pausableLock
+	lock     *faultyLock
 
 	mu   sync.Mutex
 	kill func() // ends the run of the elector; nil if it does not run
@@ -51,7 +56,7 @@ type candidate struct {
 
 // Elect adds an election between two candidates on the cluster of config. Its Lead is the lab's.
 func (l *Lab) Elect(config *rest.Config) error {
-	e := &election{}
+	e := &election{working: make(chan struct{}, 1)}
 	for _, identity := range []string{"a", "b"} {
 		c, err := newCandidate(config, identity)
 		if err != nil {
@@ -69,14 +74,18 @@ func (l *Lab) Elect(config *rest.Config) error {
 func (l *Lab) Lead(ctx context.Context, work func(context.Context)) error {
 	e := l.elected()
 	if e == nil {
-		return errors.New("the laboratory has no election")
+		return errNoElection
 	}
 	var running sync.WaitGroup
 	for _, c := range e.candidates {
 		running.Go(func() {
 			c.run(ctx, func(term context.Context) {
-				e.working.Lock()
-				defer e.working.Unlock()
+				select {
+				case e.working <- struct{}{}:
+				case <-term.Done():
+					return
+				}
+				defer func() { <-e.working }()
 				if term.Err() == nil {
 					work(term)
 				}
@@ -100,7 +109,7 @@ func newCandidate(config *rest.Config, identity string) (*candidate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make lock of candidate %s: %w", identity, err)
 	}
-	c := &candidate{identity: identity, lock: &pausableLock{Interface: lock}}
+	c := &candidate{identity: identity, lock: &faultyLock{Interface: lock}}
 	c.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          c.lock,
 		Name:          lockName,
@@ -156,23 +165,31 @@ func (e *election) leader() *candidate {
 	return nil
 }
 
-// apply kills or pauses the leader, or resumes the paused candidates.
+// clockSkew is how far the clock of a leader is ahead after the fault skew.
+const clockSkew = time.Hour
+
+// apply kills or pauses the leader, sets its clock an hour ahead, or ends the faults of all
+// candidates.
 func (e *election) apply(fault string) error {
 	leader := e.leader()
 	if leader == nil && fault != "resume" {
-		return errors.New("there is no leader")
+		return errNoLeader
 	}
 	switch fault {
 	case "kill":
 		leader.killNow()
 	case "pause":
+		e.fence.keep(leader.elector.Status().Token)
 		leader.lock.pause()
+	case "skew":
+		leader.lock.setSkew(clockSkew)
 	case "resume":
 		for _, c := range e.candidates {
 			c.lock.resume()
+			c.lock.setSkew(0)
 		}
 	default:
-		return fmt.Errorf("leader fault %q: want kill, pause or resume", fault)
+		return fmt.Errorf("leader fault %q: want kill, pause, skew or resume", fault)
 	}
 	return nil
 }
@@ -180,14 +197,17 @@ func (e *election) apply(fault string) error {
 // view describes the election. The lab has two candidates in one process: identity is the first.
 func (e *election) view(now time.Time) ElectionView {
 	if e == nil {
-		return ElectionView{Candidates: []string{}}
+		return ElectionView{Candidates: []string{}, PausedNames: []string{}}
 	}
 	v := ElectionView{
 		On: true, Identity: e.candidates[0].identity, DurationMs: milliseconds(leaseDuration),
+		PausedNames: []string{}, Fence: e.fence.view(),
 	}
 	for _, c := range e.candidates {
 		v.Candidates = append(v.Candidates, c.identity)
-		v.Paused = v.Paused || c.lock.isPaused()
+		if c.lock.isPaused() {
+			v.Paused, v.PausedNames = true, append(v.PausedNames, c.identity)
+		}
 		s := c.elector.Status()
 		if v.Leader == "" {
 			v.Leader = s.Leader
@@ -196,93 +216,8 @@ func (e *election) view(now time.Time) ElectionView {
 			v.Leader, v.Token = c.identity, s.Token.Transitions
 			v.Leading = c == e.candidates[0]
 			v.LeftMs = milliseconds(max(0, s.LastRenewal.Add(leaseDuration).Sub(now)))
+			v.RenewedMs = milliseconds(now.Sub(c.lock.renewTime()))
 		}
 	}
 	return v
-}
-
-// pausableLock is a lock whose requests wait while it is paused, as those of a process that the
-// kernel has stopped.
-type pausableLock struct {
-	resourcelock.Interface
-
-	mu      sync.Mutex
-	resumed chan struct{} // closed by resume; nil while not paused
-}
-
-func (l *pausableLock) pause() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.resumed == nil {
-		l.resumed = make(chan struct{})
-	}
-}
-
-func (l *pausableLock) resume() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.resumed != nil {
-		close(l.resumed)
-		l.resumed = nil
-	}
-}
-
-func (l *pausableLock) isPaused() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.resumed != nil
-}
-
-// wait returns when the lock is not paused, or ctx is done.
-func (l *pausableLock) wait(ctx context.Context) error {
-	l.mu.Lock()
-	resumed := l.resumed
-	l.mu.Unlock()
-	if resumed == nil {
-		return nil
-	}
-	select {
-	case <-resumed:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the candidate is paused: %w", ctx.Err())
-	}
-}
-
-// Get reads the lock when it is not paused.
-func (l *pausableLock) Get(
-	ctx context.Context,
-) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if err := l.wait(ctx); err != nil {
-		return nil, nil, err
-	}
-	return l.Interface.Get(ctx)
-}
-
-// Create writes the lock when it is not paused.
-func (l *pausableLock) Create(
-	ctx context.Context, record resourcelock.LeaderElectionRecord,
-) error {
-	if err := l.wait(ctx); err != nil {
-		return err
-	}
-	return l.Interface.Create(ctx, record)
-}
-
-// Update writes the lock when it is not paused.
-func (l *pausableLock) Update(
-	ctx context.Context, record resourcelock.LeaderElectionRecord,
-) error {
-	if err := l.wait(ctx); err != nil {
-		return err
-	}
-	return l.Interface.Update(ctx, record)
-}
-
-// UID returns the UID of the lock object, for the fencing token.
-func (l *pausableLock) UID() types.UID {
-	if identified, ok := l.Interface.(resourcelock.Identified); ok {
-		return identified.UID()
-	}
-	return ""
 }

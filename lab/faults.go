@@ -37,6 +37,7 @@ type faults struct {
 	fault    Fault
 	changed  chan struct{} // closed and replaced when fault changes
 	handlers map[string]*handlerFault
+	hold     chan struct{} // closed when the consumer of the queue may pop again; nil if it may
 }
 
 // handlerFault is what a handler does wrong.
@@ -64,11 +65,53 @@ func (f *faults) setFault(fault Fault) error {
 	return nil
 }
 
-// wake lets the reconciles that hang return.
+// wake lets the reconciles that hang return, and the consumer of the queue pop: a pipeline that
+// stops is not held.
 func (f *faults) wake() {
+	f.setHold(false)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wakeLocked()
+}
+
+// clear ends every fault, also the panic of a handler that has not been called since.
+func (f *faults) clear() {
+	_ = f.setFault(NoFault)
+	f.setHold(false)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.handlers {
+		*h = handlerFault{}
+	}
+}
+
+// setHold makes the consumer of the queue wait before it pops again, or ends that.
+func (f *faults) setHold(hold bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case hold && f.hold == nil:
+		f.hold = make(chan struct{})
+	case !hold && f.hold != nil:
+		close(f.hold)
+		f.hold = nil
+	}
+}
+
+func (f *faults) holds() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hold != nil
+}
+
+// pop returns when the consumer of the queue may pop.
+func (f *faults) pop() {
+	f.mu.Lock()
+	hold := f.hold
+	f.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
 }
 
 func (f *faults) wakeLocked() {

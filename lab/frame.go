@@ -88,6 +88,7 @@ type ReflectorView struct {
 // QueueView is the queue between reflector and store.
 type QueueView struct {
 	Kind   string      `json:"kind"`
+	Hold   bool        `json:"hold"`
 	Keys   int         `json:"keys"`
 	Deltas int         `json:"deltas"`
 	Items  []QueueItem `json:"items"`
@@ -204,9 +205,20 @@ type ElectionView struct {
 	Leading    bool     `json:"leading"`
 	LeftMs     float64  `json:"leftMs"`
 	DurationMs float64  `json:"durationMs"`
+	RenewedMs  float64  `json:"renewedMs"`
 	Token      int      `json:"token"`
 	Paused     bool     `json:"paused"`
 	Candidates []string `json:"candidates"`
+
+	PausedNames []string  `json:"pausedNames"`
+	Fence       FenceView `json:"fence"`
+}
+
+// FenceView is the receiver of the leaders' writes.
+type FenceView struct {
+	Writes  int `json:"writes"`
+	Token   int `json:"token"`
+	Refused int `json:"refused"`
 }
 
 // SettingsView is the content of the settings dialog.

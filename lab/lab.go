@@ -15,9 +15,10 @@
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
-// (how it gets it), command.go, faults.go, election.go, restart.go and lesson.go (what it can do),
-// then recording.go and html.go. The messages are described in protocol.md, the page in
-// assets/README.md. Then run go test -v ./lab.
+// (how it gets it), command.go, faults.go, election.go, fence.go and restart.go (what it can do),
+// lesson.go, player.go, performance.go and scene.go (the lessons), then recording.go and html.go.
+// The messages are described in protocol.md, the page in assets/README.md. Then run
+// go test -v ./lab.
 //
 // Goroutines: one per open page, that of its request; one that makes the frames while a page is
 // open or a recording runs; and one that plays a lesson's step. Locking: each type has a mutex of
@@ -97,6 +98,7 @@ type Lab struct {
 	stream   *stream
 	restarts *restarts
 	player   *player
+	scene    *scene
 
 	mu          sync.Mutex
 	pieces      Pieces
@@ -120,7 +122,6 @@ func New(options Options) *Lab {
 		recorder:  newRecorder(),
 		faults:    newFaults(options.Settings.work()),
 		restarts:  newRestarts(options.Settings),
-		player:    newPlayer(),
 		indexName: store.NamespaceIndex,
 	}
 	l.hello = Hello{
@@ -131,7 +132,7 @@ func New(options Options) *Lab {
 	if l.hello.Writable {
 		l.hello.Lessons = lessonIDs()
 	}
-	l.stream = newStream(l)
+	l.stream, l.player, l.scene = newStream(l), newPlayer(l), &scene{lab: l}
 	return l
 }
 

@@ -4,8 +4,12 @@ package lab
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +26,7 @@ func TestLessons_DoWhatTheySay(t *testing.T) {
 					w.mustDo(`{"do":"settings","queue":%q}`, queue)
 					w.after(time.Second)
 					for range 2 {
-						playAll(w, l)
+						w.play(l, len(l.Steps))
 					}
 				})
 			})
@@ -30,67 +34,267 @@ func TestLessons_DoWhatTheySay(t *testing.T) {
 	}
 }
 
-func playAll(w *world, l lesson) {
-	for step := range l.Steps {
+// play plays the first steps of a lesson.
+func (w *world) play(l lesson, steps int) {
+	for step := range steps {
 		w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, step)
-		view := w.frame().Lesson
-		for view.State == "running" {
-			w.after(100 * time.Millisecond)
-			view = w.frame().Lesson
-		}
+		w.playsToEnd()
 		assert.Equal(w.t, LessonView{
 			ID: l.ID, Step: step, State: "done", Watch: l.Steps[step].Watch,
-		}, *view)
+		}, *w.frame().Lesson)
 		w.after(3 * time.Second) // as a reader does
 	}
 }
 
-// Only one step plays at a time, and it must exist.
+// playsToEnd waits for the end of a step.
+func (w *world) playsToEnd() {
+	for w.frame().Lesson.State == "running" {
+		w.after(100 * time.Millisecond)
+	}
+}
+
+// Lessons play in any order, also after a lesson that the reader has left in the middle. They
+// leave the reader's settings as they were.
+func TestLessons_PlayInAnyOrder(t *testing.T) {
+	for seed := range uint64(2) {
+		story(t, func(w *world) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			queue := []string{"deltafifo", "realfifo"}[seed%2]
+			w.mustDo(`{"do":"settings","queue":%q,"workers":1,"workMs":50}`, queue)
+			w.after(time.Second)
+			before := w.frame().Settings
+			for _, i := range random.Perm(len(lessons)) {
+				l := lessons[i]
+				steps := len(l.Steps)
+				if random.IntN(3) == 0 {
+					steps = random.IntN(steps)
+				}
+				w.play(l, steps)
+				if steps == len(l.Steps) || random.IntN(2) == 0 {
+					w.mustDo(`{"do":"lesson"}`)
+					assert.Nil(t, w.frame().Lesson)
+					assert.Equal(t, before, w.frame().Settings, l.ID)
+				}
+			}
+			w.mustDo(`{"do":"lesson"}`)
+			w.after(time.Minute)
+			assert.Empty(t, w.lab.moving(w.frame()), "the faults have ended")
+			assert.Equal(t, before, w.frame().Settings)
+		})
+	}
+}
+
+// A lesson does not need a healthy pipeline.
+func TestLessons_BeginInAnyState(t *testing.T) {
+	for _, broken := range []string{
+		`{"do":"mode","mode":"pause"}`,
+		`{"do":"mode","mode":"slow","delayMs":1000}`,
+		`{"do":"server","up":false}`,
+		`{"do":"watch","fault":"stall"}`,
+		`{"do":"handler","name":"audit","delayMs":10000}`,
+		`{"do":"reconcile","fault":"hang"}`,
+		`{"do":"settings","workMs":60000}`,
+		`{"do":"queue","hold":true}`,
+		`{"do":"leader","fault":"pause"}`,
+		`{"do":"leader","fault":"kill"}`,
+		`{"do":"leader","fault":"skew"}`,
+	} {
+		t.Run(broken, func(t *testing.T) {
+			story(t, func(w *world) {
+				w.mustDo("%s", broken)
+				w.mustDo(`{"do":"change","key":"default/a"}`)
+				w.after(20 * time.Second)
+				w.play(lessons[0], len(lessons[0].Steps))
+			})
+		})
+	}
+}
+
+// Only one step plays at a time, and it must exist. The first step of a lesson replaces the step
+// that plays.
 func TestLessons_RefuseWhatCannotPlay(t *testing.T) {
 	story(t, func(w *world) {
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
 		w.mustDo(`{"do":"lesson","id":"onadd","step":0}`)
-		assert.Contains(t, w.do(`{"do":"lesson","id":"onadd","step":0}`), "is playing")
+		assert.Contains(t, w.do(`{"do":"lesson","id":"onadd","step":1}`), "is playing")
+		w.mustDo(`{"do":"lesson","id":"resync","step":0}`)
+		w.playsToEnd()
+		assert.Equal(t, "resync", w.frame().Lesson.ID)
+		assert.Empty(t, w.frame().Lesson.Error)
 		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"none","step":0}`))
 		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":9}`))
+		assert.NotEmpty(t, w.do(`{"do":"lesson","id":"onadd","step":-1}`))
+	})
+}
+
+// playing plays a script as the only step of a lesson.
+func (w *world) playing(script ...string) {
+	var lines []scriptLine
+	text := "[" + strings.Join(script, ",") + "]"
+	require.NoError(w.t, json.Unmarshal([]byte(text), &lines))
+	require.NoError(w.t, w.lab.player.begin(LessonView{ID: "test", State: "running"},
+		func(p *performance) error { return p.perform(lines) }))
+}
+
+// A step that waits for too long ends with an error, which names the missing event or fact.
+func TestLessons_AStepHasALimit(t *testing.T) {
+	busy := `{"do":"reconcile","fault":"hang"},{"do":"change","key":"default/a"},{"settle":true}`
+	none := `{"expect":{"hop":"worker","what":"reconcile","key":"default/none"}}`
+	for script, want := range map[string]string{
+		none: "worker reconcile default/none has not happened within 30s",
+		busy: "the pipeline is not at rest: changes are on their way",
+		`{"frame":{"path":"store.objects","is":99}}`: "store.objects of the frame is 2, not 99",
+	} {
+		story(t, func(w *world) {
+			w.playing(script)
+			w.after(expectTimeout - time.Second)
+			assert.Equal(t, "running", w.frame().Lesson.State)
+			w.after(2 * time.Second)
+			assert.Equal(t, "done", w.frame().Lesson.State)
+			assert.Equal(t, want, w.frame().Lesson.Error)
+		})
+	}
+}
+
+// A script fails when an event happens that it denies, or when a command is not refused.
+func TestLessons_AScriptCanFail(t *testing.T) {
+	change := `{"do":"change","key":"default/a"},{"settle":true},`
+	for script, want := range map[string]string{
+		change + `{"absent":{"hop":"handler"}}`:                     "got 1 events, want 0",
+		change + `{"absent":{"hop":"handler","what":"OnAdd"}}`:      "",
+		change + `{"counted":{"hop":"handler","times":1}}`:          "",
+		change + `{"counted":{"hop":"handler","times":2}}`:          "got 1 events, want 2",
+		`{"do":"change","key":"default/none"}`:                      "not found",
+		`{"do":"change","key":"default/none","refused":"older"}`:    `want "older"`,
+		`{"do":"compact","refused":"older"}`:                        `want "older"`,
+		`{"do":"change","key":"default/none","try":true}`:           "",
+		`{"do":"change","key":"default/x","refused":"not found"}`:   "",
+		`{"expect":{"hop":"worker","withinMs":1000}}`:               "within 1s",
+		`{"frame":{"path":"store.items.0.key","is":"default/a"}}`:   "",
+		`{"frame":{"path":"store.objects","as":"server.objects"}}`:  "",
+		`{"frame":{"path":"store.objects","now":"more"}}`:           "is 2 after 2: want more",
+		`{"frame":{"path":"store.objects","now":"other"}}`:          "want other",
+		`{"do":"compact"},{"frame":{"path":"server","now":"same"}}`: "want same",
+		`{"frame":{"path":"store.objects","min":3}}`:                "is 2, not 3 or more",
+		`{"frame":{"path":"store.rv","max":0}}`:                     "not 0 or less",
+		`{"frame":{"path":"store.items.none","is":null}}`:           "",
+		`{"frame":{"path":"store.items.none","min":0}}`:             "not 0 or more",
+	} {
+		story(t, func(w *world) {
+			w.playing(script)
+			w.playsToEnd()
+			if want == "" {
+				assert.Empty(t, w.frame().Lesson.Error, script)
+			}
+			assert.Contains(t, w.frame().Lesson.Error, want, script)
+		})
+	}
+}
+
+// While the reader holds the program, a step waits, without a limit. It continues afterwards, and
+// ends when the reader leaves.
+func TestLessons_WaitWhileThePageIsPaused(t *testing.T) {
+	story(t, func(w *world) {
+		begin := func() {
+			w.playing(`{"waitMs":1000}`, `{"do":"change","key":"default/a"}`,
+				`{"expect":{"hop":"handler","what":"OnUpdate","key":"default/a"}}`)
+			w.mustDo(`{"do":"mode","mode":"pause"}`)
+			w.after(10 * expectTimeout)
+			assert.Equal(t, "MODIFIED", w.frame().Held[0].What)
+			assert.Equal(t, "running", w.frame().Lesson.State)
+		}
+		begin()
+		w.mustDo(`{"do":"mode","mode":"run"}`)
+		assert.Equal(t, "done", w.frame().Lesson.State)
+		assert.Empty(t, w.frame().Lesson.Error)
+
+		begin()
+		w.mustDo(`{"do":"lesson"}`)
+		assert.Nil(t, w.frame().Lesson)
+
+		w.play(lessons[0], 1) // ends the pause
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
+		w.mustDo(`{"do":"lesson","id":%q,"step":1}`, lessons[0].ID)
+		w.playsToEnd()
+		assert.Empty(t, w.frame().Lesson.Error, "a step ends the pause, too")
+	})
+}
+
+// The other candidate waits for the work of a leader that has lost its lease, if that work is held.
+func TestElection_WaitsForHeldWork(t *testing.T) {
+	story(t, func(w *world) {
+		before := w.frame().Election.Leader
+		w.mustDo(`{"do":"settings","workMs":1000}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.mustDo(`{"do":"mode","mode":"pause"}`)
+		w.mustDo(`{"do":"leader","fault":"pause"}`)
+		w.after(time.Minute)
+		f := w.frame()
+		assert.Equal(t, "reconciled", f.Held[0].What)
+		assert.NotEqual(t, before, f.Election.Leader)
+		w.mustDo(`{"do":"mode","mode":"run"}`)
+		w.mustDo(`{"do":"change","key":"default/a"}`)
+		w.after(5 * time.Second)
+		assert.Empty(t, w.frame().Workqueue.Processing)
 	})
 }
 
 // text is a text in both languages.
 type text struct{ En, Zh string }
 
-func TestLessons_AreComplete(t *testing.T) {
-	var file struct {
-		Lessons []struct {
-			ID    string
-			Title text
-			Steps []struct {
-				Text     text
-				Question *struct {
-					Ask, Answer text
-					Options     []struct {
-						Text  text
-						Right bool
-					}
-				}
+// A page's part of a lesson.
+type shownLesson struct {
+	ID    string
+	Title text
+	Steps []struct {
+		Text, After text
+		Question    *struct {
+			Ask, Answer text
+			Options     []struct {
+				Text  text
+				Right bool
 			}
-			Links []struct{ Kind, Path string }
 		}
 	}
+	Links []struct{ Kind, Path, Text string }
+}
+
+func shownLessons(t *testing.T) []shownLesson {
+	var file struct{ Lessons []shownLesson }
 	require.NoError(t, json.Unmarshal(lessonsFile, &file))
-	complete := func(texts ...text) {
-		for _, text := range texts {
-			assert.NotEmpty(t, text.En)
-			assert.NotEmpty(t, text.Zh)
+	return file.Lessons
+}
+
+// The ends of a sentence in both languages.
+var sentenceEnd = regexp.MustCompile("[.?!](\\s|$)|[。？！]")
+
+// A lesson has at least two and at most five steps of at most three sentences, and one question.
+func TestLessons_AreComplete(t *testing.T) {
+	all := shownLessons(t)
+	assert.GreaterOrEqual(t, len(all), 14)
+	for _, l := range all {
+		complete := func(texts ...text) {
+			for _, text := range texts {
+				assert.NotEmpty(t, text.En, l.ID)
+				assert.NotEmpty(t, text.Zh, l.ID)
+			}
 		}
-	}
-	for _, l := range file.Lessons {
 		complete(l.Title)
+		assert.GreaterOrEqual(t, len(l.Steps), 2, l.ID)
+		assert.LessOrEqual(t, len(l.Steps), 5, l.ID)
+		questions := 0
 		for _, step := range l.Steps {
 			complete(step.Text)
+			shown := step.Text.En + " " + step.After.En
+			assert.LessOrEqual(t, len(sentenceEnd.FindAllString(shown, -1)), 3, shown)
+			shown = step.Text.Zh + step.After.Zh
+			assert.LessOrEqual(t, len(sentenceEnd.FindAllString(shown, -1)), 3, shown)
 			if step.Question == nil {
+				assert.Zero(t, step.After, l.ID)
 				continue
 			}
-			complete(step.Question.Ask, step.Question.Answer)
+			questions++
+			complete(step.After, step.Question.Ask, step.Question.Answer)
 			right := 0
 			for _, option := range step.Question.Options {
 				complete(option.Text)
@@ -100,9 +304,56 @@ func TestLessons_AreComplete(t *testing.T) {
 			}
 			assert.Equal(t, 1, right, "%s: %s", l.ID, step.Text.En)
 		}
+		assert.Equal(t, 1, questions, l.ID)
+	}
+}
+
+var testCommand = regexp.MustCompile(`^go test -v -run (Test\w+) \./(\w+)$`)
+
+// A lesson links to a test, code, a chapter and a post, and all of them exist.
+func TestLessons_LinkToWhatExists(t *testing.T) {
+	folders := map[string]string{"chapter": "docs", "post": "docs/posts"}
+	_, translated := os.Stat("../docs/zh")
+	for _, l := range shownLessons(t) {
+		var kinds []string
 		for _, link := range l.Links {
-			_, err := os.Stat(filepath.Join("..", link.Path))
-			assert.NoError(t, err, l.ID)
+			kinds = append(kinds, link.Kind)
+			content, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(link.Path)))
+			require.NoError(t, err, l.ID)
+			folder := filepath.ToSlash(filepath.Dir(link.Path))
+			if inDocs, ok := strings.CutPrefix(link.Path, "docs/"); ok && translated == nil {
+				assert.FileExists(t, filepath.Join("..", "docs", "zh", inDocs), l.ID)
+			}
+			if want := folders[link.Kind]; want != "" {
+				assert.Equal(t, want, folder, l.ID)
+			}
+			if link.Kind == "test" {
+				command := testCommand.FindStringSubmatch(link.Text)
+				require.NotNil(t, command, "%s: %s", l.ID, link.Text)
+				assert.Equal(t, folder, command[2], l.ID)
+				assert.Contains(t, string(content), "\nfunc "+command[1]+"(t *testing.T) {", l.ID)
+			}
+		}
+		slices.Sort(kinds)
+		assert.Equal(t, []string{"chapter", "code", "post", "test"}, slices.Compact(kinds), l.ID)
+	}
+}
+
+// Each name in a script is a name that the program knows.
+func TestLessons_ScriptsHaveNoUnknownFields(t *testing.T) {
+	var file struct {
+		Lessons []struct {
+			Steps []struct{ Script []json.RawMessage }
+		}
+	}
+	require.NoError(t, json.Unmarshal(lessonsFile, &file))
+	for _, l := range file.Lessons {
+		for _, step := range l.Steps {
+			for _, line := range step.Script {
+				decoder := json.NewDecoder(strings.NewReader(string(line)))
+				decoder.DisallowUnknownFields()
+				assert.NoError(t, decoder.Decode(&scriptLine{}), string(line))
+			}
 		}
 	}
 }

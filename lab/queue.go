@@ -18,7 +18,7 @@ import (
 func (l *Lab) WrapQueue(sink trace.Sink) func(deltafifo.Queue) deltafifo.Queue {
 	return func(queue deltafifo.Queue) deltafifo.Queue {
 		record := newQueueRecord(l.known)
-		traced := trace.DeltaQueue(recordQueue(queue, record), sink)
+		traced := trace.DeltaQueue(recordQueue(queue, record, l.faults.pop), sink)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.queue, l.queueRecord = traced, record
@@ -48,9 +48,9 @@ func newQueueRecord(known func() store.Store) *queueRecord {
 	return &queueRecord{known: known, entries: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// recordQueue returns a queue that keeps record.
-func recordQueue(queue deltafifo.Queue, record *queueRecord) deltafifo.Queue {
-	recorded := recordedQueue{queue, record}
+// recordQueue returns a queue that keeps record, and calls wait before each Pop.
+func recordQueue(queue deltafifo.Queue, record *queueRecord, wait func()) deltafifo.Queue {
+	recorded := recordedQueue{queue, record, wait}
 	batching, batches := queue.(deltafifo.QueueWithBatch)
 	bookmarking, bookmarks := queue.(reflector.BookmarkStore)
 	record.inOrder = batches && bookmarks

@@ -15,6 +15,7 @@ import (
 type recordedQueue struct {
 	deltafifo.Queue
 	record *queueRecord
+	wait   func() // before a Pop
 }
 
 // Add records an added object.
@@ -52,6 +53,7 @@ func (q recordedQueue) Resync() error {
 
 // Pop records the popped deltas, before they are processed.
 func (q recordedQueue) Pop(process deltafifo.PopProcessFunc) (any, error) {
+	q.wait()
 	return q.Queue.Pop(q.process(process))
 }
 
@@ -75,6 +77,7 @@ type recordedBatchQueue struct {
 func (q recordedBatchQueue) PopBatch(
 	processBatch deltafifo.ProcessBatchFunc, processSingle deltafifo.PopProcessFunc,
 ) error {
+	q.wait()
 	return q.batching.PopBatch(func(deltas []deltafifo.Delta, isInInitialList bool) error {
 		for _, delta := range deltas {
 			q.record.popped(deltafifo.Deltas{delta})

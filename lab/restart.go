@@ -78,6 +78,13 @@ func (r *restarts) restart() {
 	}
 }
 
+// running reports whether a pipeline runs that has not been stopped.
+func (r *restarts) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stop != nil
+}
+
 // begin returns the settings of the pipeline that starts now, which stop stops.
 func (r *restarts) begin(stop func()) Settings {
 	r.mu.Lock()

@@ -14,12 +14,15 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// frame describes the pipeline now. Only the goroutine of the stream calls it.
-func (l *Lab) frame(now time.Time) Frame {
+// frame describes the pipeline now, with the hops since the last call. Only the goroutine of the
+// stream calls it.
+func (l *Lab) frame(now time.Time) Frame { return l.describe(now, l.recorder.take(now)) }
+
+// describe describes the pipeline now, with these events.
+func (l *Lab) describe(now time.Time, events recorded) Frame {
 	l.mu.Lock()
 	pieces, record := l.pieces, l.queueRecord
 	l.mu.Unlock()
-	events := l.recorder.take(now)
 	settings := l.restarts.get()
 	f := Frame{
 		Time: now,
@@ -30,7 +33,9 @@ func (l *Lab) frame(now time.Time) Frame {
 		Settings: SettingsView{Settings: settings},
 		Lesson:   l.player.state(),
 		Election: l.elected().view(now),
-		Queue:    QueueView{Kind: "DeltaFIFO", Items: []QueueItem{}},
+		Queue: QueueView{
+			Kind: "DeltaFIFO", Hold: l.faults.holds(), Items: []QueueItem{},
+		},
 	}
 	if settings.Queue == "realfifo" {
 		f.Queue.Kind = "RealFIFO"

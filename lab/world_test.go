@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -39,17 +40,24 @@ type world struct {
 	server *apitest.Server
 	lab    *Lab
 	starts int // of the pipeline
-	writes int
 	leave  func()
+
+	mu      sync.Mutex
+	writes  int
+	rate    float64
+	objects int
 }
 
 // story runs body in a bubble, with an open page. The first list has been delivered by then.
+//
+// The time of a bubble stops while a goroutine waits for a mutex. A held event can hold one, for
+// example that of a DeltaFIFO during Pop. So body makes no second change while events are held.
 func story(t *testing.T, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apitest.NewServer(apitest.Options{})
 		require.NoError(t, server.StartPipe())
 		defer server.Close()
-		w := &world{t: t, server: server}
+		w := &world{t: t, server: server, rate: 2, objects: 2}
 		w.lab = New(Options{
 			Version: "test", Resource: "configmaps", Server: server, Workload: w,
 			Settings: Settings{Queue: "deltafifo", WatchList: true, Workers: 2},
@@ -100,7 +108,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	}
 	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(succeed), sink),
 		controller.Options[string]{
-			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: 3,
+			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: 10,
 			WaitFor: []controller.Synced{objects.HasSyncedChecker()},
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
@@ -161,17 +169,50 @@ func (w *world) after(d time.Duration) {
 
 func (w *world) Create(key string) error { return w.server.Create(w.named(key)) }
 func (w *world) Delete(key string) error { return w.server.Delete(w.named(key)) }
-func (w *world) Change(key string) error { return w.server.Update(w.named(key)) }
-func (w *world) Set(float64, int) error  { return nil }
-func (w *world) Rate() float64           { return 0 }
-func (w *world) Objects() int            { return 2 }
+
+func (w *world) Rate() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rate
+}
+
+func (w *world) Objects() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects
+}
+
+func (w *world) Change(key string) error {
+	obj := w.named(key)
+	data := obj.Data
+	if err := w.server.Get(obj); err != nil {
+		return err
+	}
+	obj.Data = data
+	return w.server.Update(obj)
+}
+
+func (w *world) Set(rate float64, objects int) error {
+	w.mu.Lock()
+	w.rate, w.objects = rate, objects
+	w.mu.Unlock()
+	for i := range max(0, objects-2) {
+		err := w.Create(fmt.Sprintf("default/more-%d", i))
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
 
 // named returns a ConfigMap with new data.
 func (w *world) named(key string) *corev1.ConfigMap {
-	w.writes++
 	namespace, name, _ := strings.Cut(key, "/")
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	meta.Labels = map[string]string{"team": "red"}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes++
 	data := map[string]string{"write": fmt.Sprint(w.writes)}
 	return &corev1.ConfigMap{ObjectMeta: meta, Data: data}
 }

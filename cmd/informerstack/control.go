@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/informerstack/lab"
 	"example.com/informerstack/store"
@@ -63,7 +64,8 @@ func (w *workload) Create(key string) error {
 	return w.server.Create(m)
 }
 
-// Change changes the data of the ConfigMap with this key, or of one of the workload.
+// Change changes the data of the ConfigMap with this key, or of one of the workload. It tries again
+// if the controller writes at the same time.
 func (w *workload) Change(key string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,11 +73,15 @@ func (w *workload) Change(key string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.server.Get(m); err != nil {
-		return err
+	for {
+		if err := w.server.Get(m); err != nil {
+			return err
+		}
+		m.Data = w.data()
+		if err := w.server.Update(m); !apierrors.IsConflict(err) {
+			return err
+		}
 	}
-	m.Data = w.data()
-	return w.server.Update(m)
 }
 
 // Delete deletes the ConfigMap with this key, or one of the workload.

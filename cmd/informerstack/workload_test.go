@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,4 +37,31 @@ func TestWorkload_ToleratesAnotherClient(t *testing.T) {
 		assert.NoError(t, server.Get(configMap(name)))
 	}
 	require.NoError(t, server.Get(configMap("settings-1")))
+}
+
+// The controller writes the object at the same time. A change from the page is not refused.
+func TestWorkload_ChangeSurvivesAnotherWriter(t *testing.T) {
+	server := apitest.NewServer(apitest.Options{})
+	w := &workload{server: server, random: rand.New(rand.NewPCG(1, 0))}
+	require.NoError(t, w.Create("default/a"))
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	writing.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+				m := configMap("a")
+				m.Data = map[string]string{"i": fmt.Sprint(i)}
+				_ = server.Update(m)
+			}
+		}
+	})
+	for range 500 {
+		require.NoError(t, w.Change("default/a"))
+	}
+	assert.Error(t, w.Change("default/none"))
 }

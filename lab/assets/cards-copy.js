@@ -86,7 +86,7 @@ export function QueueCard({ lab }) {
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
     summary=${t(real ? "queue.deltas" : "queue.size", {
       keys: number(queue.keys), deltas: number(queue.deltas),
-    })}>
+    })} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
         ${item.key
@@ -99,7 +99,7 @@ export function QueueCard({ lab }) {
       <${More} shown=${items.length} total=${real ? queue.deltas : queue.keys} />
     </ol>
     ${!items.length && html`<${Empty}>${t("queue.empty")}<//>`}
-    <p class="note">${t(real ? "queue.noteReal" : "queue.note")}</p>
+    <p class="note">${t(queue.hold ? "queue.hold" : real ? "queue.noteReal" : "queue.note")}</p>
   <//>`;
 }
 

@@ -136,6 +136,13 @@ export function WorkersCard({ lab }) {
   <//>`;
 }
 
+/** fenced describes what the receiver of the leaders' writes has done. */
+function fenced(fence) {
+  if (!fence?.writes) return "";
+  return fence.refused ? t("election.refused", { n: number(fence.refused) })
+    : t("election.stored", { token: fence.token });
+}
+
 /** ElectionCard shows the candidates, the lease and the fencing token. */
 export function ElectionCard({ lab }) {
   const e = lab.frame.election ?? {};
@@ -149,13 +156,15 @@ export function ElectionCard({ lab }) {
   return html`<${Card} lab=${lab} piece="election" title=${t("piece.election.name")}
     summary=${html`${t("election.token")} <b>${e.token}</b>`} bad=${!e.leader || e.paused}>
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
-      <span>${t("election.left", { left: duration(left) })}</span></div>
+      <span>${[t("election.left", { left: duration(left) }), fenced(e.fence)]
+        .filter(Boolean).join(" · ")}</span></div>
     <ul class="rows candidates">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
         <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
         <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
-          name === e.leader && e.paused && t("election.paused"),
-          name === e.identity && t("election.us")].filter(Boolean).join(" · ")}</span></li>`)}
+          e.pausedNames?.includes(name) && t("election.paused"),
+          name === e.leader && e.renewedMs < -1000
+            && t("election.ahead", { by: duration(-e.renewedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
     </ul>
   <//>`;
 }

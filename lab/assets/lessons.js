@@ -8,7 +8,7 @@
  */
 import { html, cx } from "./html.js";
 import { Link, Path } from "./panel.js";
-import { Prose, local, named, remember, remembered, t } from "./text.js";
+import { Prose, local, named, remember, remembered, t, translated } from "./text.js";
 
 export function Lessons({ lab }) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
@@ -56,6 +56,20 @@ function play(lab, lesson) {
   lab.send({ do: "lesson", id: lesson.id, step });
 }
 
+/** leave ends the lesson: the program restores its settings. */
+function leave(lab) {
+  lab.set({ lesson: null });
+  lab.send({ do: "lesson", id: "" });
+}
+
+/** ended reports whether the program has played the present step to its end. */
+function ended(lab, lesson) {
+  const state = lab.frame?.lesson;
+  if (state?.id !== lesson.id) return false;
+  const { step } = lab.ui.lesson;
+  return state.step > step || (state.step === step && state.state === "done");
+}
+
 function answer(lab, lesson, choice) {
   lab.set({ lesson: { ...lab.ui.lesson, choice } });
   play(lab, lesson);
@@ -78,12 +92,13 @@ function Lesson({ lab, lesson }) {
     <div aria-live="polite">${prose(now.text)}</div>
     ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
       choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
-    ${!open && now.after && prose(now.after)}
+    <div role="status">
+      ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
     <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
-      onClick=${() => lab.set({ lesson: null })}>${t("lessons.all")}</button>`}
+      onClick=${() => leave(lab)}>${t("lessons.all")}</button>`}
   </article>`;
 }
 
@@ -97,17 +112,17 @@ function Progress({ lab, lesson }) {
     <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
 }
 
-/** Steps has the buttons that lead to the step before and after. */
+/** Steps has the buttons that lead to the step before, and after the end of this one to the next. */
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
-  const leave = () => lab.set({ lesson: null });
   const last = step === lesson.steps.length - 1;
+  const onward = () => (last ? leave(lab) : goTo(lab, lesson, step + 1));
   return html`<div class="steps">
     <button type="button" class="btn"
-      onClick=${step === 0 ? leave : () => goTo(lab, lesson, step - 1)}>
+      onClick=${() => (step === 0 ? leave(lab) : goTo(lab, lesson, step - 1))}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
-    <button type="button" class="btn primary" disabled=${open}
-      onClick=${last ? leave : () => goTo(lab, lesson, step + 1)}>
+    <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
+      onClick=${() => ended(lab, lesson) && onward()}>
       ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
   </div>`;
 }
@@ -119,7 +134,8 @@ function Links({ lab, links }) {
       ${named("link", link.kind)}${" "}
       ${link.href
         ? html`<${Link} href=${link.href} text=${local(link.text)} />`
-        : html`<${Path} lab=${lab} path=${link.path ?? ""} text=${local(link.text) || link.path} />`}
+        : html`<${Path} lab=${lab} path=${translated(link.path ?? "")}
+            text=${local(link.text) || translated(link.path)} />`}
     </li>`)}</ul>`;
 }
 

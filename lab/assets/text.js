@@ -47,6 +47,11 @@ export function local(text) {
   return text[language] ?? text.en ?? "";
 }
 
+/** translated is the path of a document in the page's language. */
+export function translated(path) {
+  return language === "zh" ? path.replace(/^docs\//, "docs/zh/") : path;
+}
+
 /**
  * Prose shows a text with two kinds of markup: `code`, and [[default/web]] for a key. Everything
  * is rendered as text, so nothing in it can become HTML.

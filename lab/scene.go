@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// quickSettle is how long the pipeline may take to come to rest before it is started again.
+const quickSettle = 3 * time.Second
+
+// lessonWorkers is the least number of workers in a lesson.
+const lessonWorkers = 2
+
+// scene prepares the pipeline for a lesson, and restores the reader's settings afterwards.
+//
+//	C1  kept is nil  <=>  no lesson has begun since the last leave
+//	C2  a lesson begins without faults, without other changes, and with a pipeline at rest
+type scene struct {
+	lab *Lab
+
+	mu   sync.Mutex
+	kept *kept
+}
+
+// kept are the reader's settings.
+type kept struct {
+	settings Settings
+	rate     float64
+	objects  int
+}
+
+// enter prepares for a step. A step is not played while the mode is Pause; the first one begins at
+// full speed.
+func (s *scene) enter(p *performance, first bool) error {
+	if mode, _, _ := s.lab.gate.state(0); first || mode == Pause {
+		_ = s.lab.setMode(command{Mode: Run})
+	}
+	if !first {
+		return nil
+	}
+	settings := s.keep()
+	settings.WorkMs = 0
+	settings.Workers = max(settings.Workers, lessonWorkers)
+	if err := errors.Join(s.clear(settings), s.quiet()); err != nil {
+		return err
+	}
+	if err := p.settle(quickSettle); err == nil || p.ctx.Err() != nil {
+		return err
+	}
+	s.lab.restarts.restart() // a backoff or a long call may last for minutes
+	return p.settle(expectTimeout)
+}
+
+// keep keeps the reader's settings, unless a lesson has begun before, and returns them.
+func (s *scene) keep() Settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = &kept{settings: s.lab.restarts.get()}
+		if w := s.lab.options.Workload; w != nil {
+			s.kept.rate, s.kept.objects = w.Rate(), w.Objects()
+		}
+	}
+	return s.kept.settings
+}
+
+// leave ends every fault, and restores the settings.
+func (s *scene) leave() {
+	s.mu.Lock()
+	kept := s.kept
+	s.kept = nil
+	s.mu.Unlock()
+	if kept == nil {
+		return
+	}
+	_ = s.clear(kept.settings)
+	if w := s.lab.options.Workload; w != nil {
+		_ = w.Set(kept.rate, kept.objects)
+	}
+}
+
+// quiet ends the changes of the workload.
+func (s *scene) quiet() error {
+	w := s.lab.options.Workload
+	if w == nil {
+		return nil
+	}
+	return w.Set(0, w.Objects())
+}
+
+// clear ends every fault, and changes the settings.
+func (s *scene) clear(settings Settings) error {
+	l := s.lab
+	l.faults.clear()
+	if e := l.elected(); e != nil {
+		_ = e.apply("resume")
+	}
+	l.faults.setWork(settings.work())
+	l.restarts.set(settings)
+	err := l.setServer(true)
+	l.mu.Lock()
+	stalled := l.serverFault == "stall"
+	l.mu.Unlock()
+	if stalled {
+		_ = l.breakWatch("cut")
+	}
+	return err
+}
+
+// moving names what moves in the pipeline, or is broken. It returns "" if the pipeline is at rest.
+func (l *Lab) moving(f Frame) string {
+	pending := 0
+	for _, h := range f.Handlers {
+		pending += h.Pending
+	}
+	q := f.Workqueue
+	switch {
+	case !l.restarts.running():
+		return "it starts"
+	case !f.Server.Up || f.Server.Fault != "":
+		return "the server has a fault"
+	case f.Reflector.Phase != "watching" || behind(f):
+		return "the store does not follow the server"
+	case f.Queue.Keys+pending+q.Queued+len(q.Processing)+q.DelayedTotal > 0:
+		return "changes are on their way"
+	case f.Election.On && f.Election.LeftMs == 0:
+		return "there is no leader"
+	}
+	return ""
+}
+
+// behind reports whether the store lacks the last change of the server's log.
+func behind(f Frame) bool {
+	if len(f.Server.Log) == 0 {
+		return false
+	}
+	last, _ := numberOf(f.Server.Log[len(f.Server.Log)-1].RV)
+	stored, _ := numberOf(f.Store.RV)
+	return stored < last
+}
