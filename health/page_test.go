@@ -25,6 +25,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.LogToStderr(false)
 	klog.SetLogger(klog.Logger{})
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }
 
 // server lists two ConfigMaps, or fails.

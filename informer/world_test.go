@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 )
 
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 		klog.LogToStderr(false)
 		klog.SetLogger(klog.Logger{})
 	}
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }
 
 // registration has the methods that both implementations' handles share.

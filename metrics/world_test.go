@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.LogToStderr(false)
 	klog.SetLogger(klog.Logger{})
-	m.Run()
+	os.Exit(narrate.Run(m))
 }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/workqueue"
 )
 
@@ -141,6 +142,8 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 				q := workqueue.NewTypedRateLimitingQueue(c.limiter, workqueue.Config[string]{})
 				defer q.ShutDown()
 				q.AddFailed("a", tooMany)
+				narrate.New(t).Event("worker", "AddFailed a, %q: again in %v", tooMany.Error(),
+					time.Until(q.Snapshot().Waiting[0].Due))
 				after(c.want - 1)
 				assert.Equal(t, 0, q.Len())
 				after(1)

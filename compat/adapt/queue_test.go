@@ -15,6 +15,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	compat "example.com/informerstack/compat/workqueue"
+	"example.com/informerstack/internal/narrate"
 )
 
 // queues is what was added to queues of ours, by their names.
@@ -23,7 +24,7 @@ var queues = &provider{adds: map[string]int{}}
 func TestMain(m *testing.M) {
 	compat.SetProvider(queues)
 	utilruntime.ErrorHandlers = nil // one of them waits in real time, not in that of a bubble
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }
 
 // provider counts adds; no other metric does anything.
