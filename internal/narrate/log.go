@@ -34,16 +34,31 @@ const maxLines = 40
 
 // Log prints the events of one test. It may be nil, which prints nothing.
 //
-// Several tests of one story, TestX/impl=A and TestX/impl=B, are compared: where B has the events
-// of A, one line reports that.
+// The tests of one story on several implementations, TestX/impl=A and TestX/impl=B, are compared:
+// if B has the events of A, one line reports that.
 type Log struct {
 	t     testing.TB
 	start time.Time
+	first bool // no test of this story has run before
 
-	mu    sync.Mutex
-	lines []string // at most maxLines
-	more  int      // events after them
-	first bool     // no test of this story has run before
+	mu      sync.Mutex
+	lines   []line // at most maxLines
+	dropped int    // events after them
+}
+
+// line is an event that occurred one or more times in a row.
+type line struct {
+	event       string // the indented place and the text
+	begin, last time.Duration
+	count       int
+}
+
+func (l line) String() string {
+	s := fmt.Sprintf("%8v %s", l.begin, l.event)
+	if l.count > 1 {
+		s += fmt.Sprintf("  (%d times, until %v)", l.count, l.last)
+	}
+	return s
 }
 
 // New returns the Log of a test, or nil without -v. In a synctest bubble it must be called inside.
@@ -61,53 +76,61 @@ func newLog(t testing.TB) *Log {
 	return &Log{t: t, start: time.Now(), first: firstOfStory(t.Name())}
 }
 
-// Event prints what happened at a place.
+// Event records what happened at a place. It is printed at the end of the test.
 func (l *Log) Event(place, format string, args ...any) {
 	if l == nil {
 		return
 	}
+	indent := strings.Repeat(" ", max(0, slices.Index(places, place)))
+	event := fmt.Sprintf("%-16s %s", indent+place, fmt.Sprintf(format, args...))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.lines) == maxLines {
-		l.more++
-		return
-	}
-	indent := strings.Repeat(" ", max(0, slices.Index(places, place)))
-	since := time.Since(l.start).Round(time.Millisecond)
-	line := fmt.Sprintf("%8v %-16s %s", since, indent+place, fmt.Sprintf(format, args...))
-	l.lines = append(l.lines, line)
-	if l.first {
-		fmt.Fprintln(l.t.Output(), line)
+	now := time.Since(l.start).Round(time.Millisecond)
+	if n := len(l.lines); n > 0 && l.lines[n-1].event == event && l.dropped == 0 {
+		l.lines[n-1].count++
+		l.lines[n-1].last = now
+	} else if n < maxLines {
+		l.lines = append(l.lines, line{event, now, now, 1})
+	} else {
+		l.dropped++
 	}
 }
 
-// end prints what Event did not.
+// end prints the events.
 func (l *Log) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.first:
+	if l.first {
 		recorded.Store(story(l.t.Name()), l.lines)
-	case len(l.lines) > 0 && l.sameAsFirst():
-		fmt.Fprintln(l.t.Output(), "         the same events")
+	} else if verdict := l.compare(); verdict != "" {
+		fmt.Fprintf(l.t.Output(), "%9s%s\n", "", verdict)
 		return
-	case l.more > 0:
-		fmt.Fprintf(l.t.Output(), "         %d events, in another order\n", maxLines+l.more)
-		return
-	default:
-		for _, line := range l.lines {
-			fmt.Fprintln(l.t.Output(), line)
-		}
 	}
-	if l.more > 0 {
-		fmt.Fprintf(l.t.Output(), "         and %d more events\n", l.more)
+	for _, line := range l.lines {
+		fmt.Fprintln(l.t.Output(), line)
+	}
+	if l.dropped > 0 {
+		fmt.Fprintf(l.t.Output(), "%9sand %d more events\n", "", l.dropped)
 	}
 }
 
-func (l *Log) sameAsFirst() bool {
-	first, _ := recorded.Load(story(l.t.Name()))
-	lines, _ := first.([]string)
-	return slices.Equal(lines, l.lines)
+// compare compares the events with those of the first implementation. It returns "" if the
+// difference is worth printing.
+func (l *Log) compare() string {
+	value, _ := recorded.Load(story(l.t.Name()))
+	first, _ := value.([]line)
+	sameEvent := func(a, b line) bool { return a.event == b.event && a.count == b.count }
+	switch {
+	case len(l.lines) == 0:
+		return ""
+	case slices.Equal(first, l.lines):
+		return "the same events"
+	case slices.EqualFunc(first, l.lines, sameEvent):
+		return "the same events, at other times"
+	case l.dropped > 0:
+		return "the events have another order"
+	}
+	return ""
 }
 
 // recorded holds the lines of the first test of each story.
