@@ -55,10 +55,13 @@ type line struct {
 
 func (l line) String() string {
 	s := fmt.Sprintf("%8v %s", l.begin, l.event)
-	if l.count > 1 {
-		s += fmt.Sprintf("  (%d times, until %v)", l.count, l.last)
+	switch {
+	case l.count == 1:
+		return s
+	case l.begin == l.last:
+		return fmt.Sprintf("%s  (%d times)", s, l.count)
 	}
-	return s
+	return fmt.Sprintf("%s  (%d times, until %v)", s, l.count, l.last)
 }
 
 // New returns the Log of a test, or nil without -v. In a synctest bubble it must be called inside.
