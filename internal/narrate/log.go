@@ -27,7 +27,8 @@ import (
 
 // places are the pieces in the order in which a change passes them. A line is indented by the index
 // of its place: the further right, the closer to the worker. Other places are not indented.
-var places = []string{"server", "reflector", "queue", "store", "handler", "workqueue", "worker"}
+var places = []string{"server", "reflector", "queue", "store", "informer", "handler",
+	"workqueue", "worker"}
 
 // maxLines limits what one test prints. Tests with thousands of events show the first.
 const maxLines = 40
