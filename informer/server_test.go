@@ -189,7 +189,7 @@ func (s *server) ListWithContext(
 		s.narrate.Event("reflector", "LIST: %v", s.failure)
 		return nil, s.failure
 	}
-	s.narrate.Event("reflector", "LIST: %d objects at %d", len(s.order), s.rv)
+	s.narrate.Event("reflector", "LIST at %d: %v", s.rv, s.order)
 	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.rv)}}
 	for _, name := range s.order {
 		list.Items = append(list.Items, *s.objects[name])
