@@ -18,6 +18,7 @@ package narrate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +28,7 @@ import (
 
 // places are the pieces in the order in which a change passes them. A line is indented by the index
 // of its place: the further right, the closer to the worker. Other places are not indented.
-var places = []string{"server", "reflector", "queue", "store", "informer", "handler",
+var places = []string{"server", "candidate", "reflector", "queue", "store", "informer", "handler",
 	"workqueue", "worker"}
 
 // maxLines limits what one test prints. Tests with thousands of events show the first.
@@ -35,8 +36,8 @@ const maxLines = 40
 
 // Log prints the events of one test. It may be nil, which prints nothing.
 //
-// The tests of one story on several implementations, TestX/impl=A and TestX/impl=B, are compared:
-// if B has the events of A, one line reports that.
+// The tests of one story on several implementations, TestX/impl=A and TestX/impl=B, are compared,
+// and those that repeat it, TestX/0 and TestX/1: if B has the events of A, one line reports that.
 type Log struct {
 	t     testing.TB
 	start time.Time
@@ -45,6 +46,7 @@ type Log struct {
 	mu      sync.Mutex
 	lines   []line // at most maxLines
 	dropped int    // events after them
+	ended   bool
 }
 
 // line is an event that occurred one or more times in a row.
@@ -89,6 +91,9 @@ func (l *Log) Event(place, format string, args ...any) {
 	event := fmt.Sprintf("%-16s %s", indent+place, fmt.Sprintf(format, args...))
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
 	now := time.Since(l.start).Round(time.Millisecond)
 	if n := len(l.lines); n > 0 && l.lines[n-1].event == event && l.dropped == 0 {
 		l.lines[n-1].count++
@@ -98,6 +103,16 @@ func (l *Log) Event(place, format string, args ...any) {
 	} else {
 		l.dropped++
 	}
+}
+
+// End ends the story: later events, such as those of the cleanup, are not recorded.
+func (l *Log) End() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
 }
 
 // end prints the events.
@@ -146,9 +161,7 @@ func firstOfStory(test string) bool {
 	return first == test
 }
 
+var variant = regexp.MustCompile(`/(impl=[^/]*|\d+)`)
+
 // story is the name of a test without the implementation that it runs on.
-func story(test string) string {
-	before, after, _ := strings.Cut(test, "/impl=")
-	_, rest, _ := strings.Cut(after, "/")
-	return before + "/" + rest
-}
+func story(test string) string { return variant.ReplaceAllString(test, "") }

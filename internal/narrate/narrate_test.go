@@ -44,7 +44,7 @@ func TestLog_PrintsAStaircase(t *testing.T) {
 		})
 		assert.Equal(t, ""+
 			"      0s server           create a\n"+
-			"    1m0s       worker     Get a  (2 times, until 2m0s)\n", got)
+			"    1m0s         worker   Get a  (2 times, until 2m0s)\n", got)
 	})
 }
 
