@@ -28,8 +28,14 @@ import (
 
 // places are the pieces in the order in which a change passes them. A line is indented by the index
 // of its place: the further right, the closer to the worker. Other places are not indented.
-var places = []string{"server", "candidate", "reflector", "queue", "store", "informer", "handler",
-	"workqueue", "worker"}
+var places = []string{"server", "client candidate", "reflector", "queue deltafifo realfifo", "store",
+	"informer", "handler", "workqueue", "worker"}
+
+func depth(place string) int {
+	return max(0, slices.IndexFunc(places, func(names string) bool {
+		return slices.Contains(strings.Fields(names), place)
+	}))
+}
 
 // maxLines limits what one test prints. Tests with thousands of events show the first.
 const maxLines = 40
@@ -87,8 +93,8 @@ func (l *Log) Event(place, format string, args ...any) {
 	if l == nil {
 		return
 	}
-	indent := strings.Repeat(" ", max(0, slices.Index(places, place)))
-	event := fmt.Sprintf("%-16s %s", indent+place, fmt.Sprintf(format, args...))
+	indented := strings.Repeat(" ", depth(place)) + place
+	event := fmt.Sprintf("%-16s %s", indented, fmt.Sprintf(format, args...))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
