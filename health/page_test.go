@@ -84,6 +84,7 @@ func (w *world) get(target string) string {
 	synctest.Wait()
 	code, text := ask(w.handler, target)
 	require.Equal(w.t, http.StatusOK, code, "%s", text)
+	narrate.Text(w.t, "GET "+target, text)
 	return text
 }
 
@@ -109,6 +110,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 			health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
 		code, text := ask(w.handler, "/readyz")
+		narrate.Text(t, "GET /readyz", text)
 		assert.Equal(t, http.StatusInternalServerError, code)
 		assert.Equal(t, "[+]informer-configmaps ok\n"+
 			"[-]informer-secrets failed: SharedIndexInformer secrets is not fresh: it was not "+
@@ -117,6 +119,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 
 		time.Sleep(2 * time.Minute) // and no bookmark
 		_, text = ask(w.handler, "/readyz/informer-configmaps")
+		narrate.Text(t, "GET /readyz/informer-configmaps, two minutes later", text)
 		assert.Equal(t, "informer-configmaps failed: SharedIndexInformer configmaps is not fresh: "+
 			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n",
 			text)
