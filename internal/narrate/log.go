@@ -28,8 +28,8 @@ import (
 
 // places are the pieces in the order in which a change passes them. A line is indented by the index
 // of its place: the further right, the closer to the worker. Other places are not indented.
-var places = []string{"server", "client candidate", "reflector", "queue deltafifo realfifo", "store",
-	"informer", "handler", "workqueue", "worker"}
+var places = []string{"server", "client candidate", "reflector", "queue deltafifo realfifo",
+	"store", "informer", "handler", "workqueue", "worker"}
 
 func depth(place string) int {
 	return max(0, slices.IndexFunc(places, func(names string) bool {
