@@ -18,7 +18,6 @@ package narrate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -47,7 +46,6 @@ const maxLines = 40
 type Log struct {
 	t     testing.TB
 	start time.Time
-	first bool // no test of this story has run before
 
 	mu      sync.Mutex
 	lines   []line // at most maxLines
@@ -85,7 +83,7 @@ func New(t testing.TB) *Log {
 }
 
 func newLog(t testing.TB) *Log {
-	return &Log{t: t, start: time.Now(), first: firstOfStory(t.Name())}
+	return &Log{t: t, start: time.Now()}
 }
 
 // Event records what happened at a place. It is printed at the end of the test.
@@ -132,14 +130,12 @@ func (l *Log) End() {
 	l.ended = true
 }
 
-// end prints the events.
+// end prints the events, or the name of a test of the same story that had them.
 func (l *Log) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.first {
-		recorded.Store(story(l.t.Name()), l.lines)
-	} else if verdict := l.compare(); verdict != "" {
-		fmt.Fprintf(l.t.Output(), "%9s%s\n", "", verdict)
+	if same := tests.add(l.t.Name(), l.lines); same != "" && !l.t.Failed() {
+		fmt.Fprintf(l.t.Output(), "%9s%s\n", "", same)
 		return
 	}
 	for _, line := range l.lines {
@@ -149,36 +145,3 @@ func (l *Log) end() {
 		fmt.Fprintf(l.t.Output(), "%9sand %d more events\n", "", l.dropped)
 	}
 }
-
-// compare compares the events with those of the first implementation. It returns "" if the
-// difference is worth printing.
-func (l *Log) compare() string {
-	value, _ := recorded.Load(story(l.t.Name()))
-	first, _ := value.([]line)
-	sameEvent := func(a, b line) bool { return a.event == b.event && a.count == b.count }
-	switch {
-	case len(l.lines) == 0:
-		return ""
-	case slices.Equal(first, l.lines):
-		return "the same events"
-	case slices.EqualFunc(first, l.lines, sameEvent):
-		return "the same events, at other times"
-	case l.dropped > 0:
-		return "the events have another order"
-	}
-	return ""
-}
-
-// recorded holds the lines of the first test of each story.
-var recorded, firsts sync.Map
-
-// firstOfStory reports whether the test is the first of its story, also if it runs again.
-func firstOfStory(test string) bool {
-	first, _ := firsts.LoadOrStore(story(test), test)
-	return first == test
-}
-
-var variant = regexp.MustCompile(`/(impl=[^/]*|\d+)`)
-
-// story is the name of a test without the implementation that it runs on.
-func story(test string) string { return variant.ReplaceAllString(test, "") }

@@ -59,13 +59,14 @@ func TestLog_ComparesImplementations(t *testing.T) {
 			}
 		}
 		assert.Contains(t, run(t, "S/impl=ours", log("a", "b")), "b")
-		assert.Equal(t, "         the same events\n", run(t, "S/impl=client-go", log("a", "b")))
-		assert.Equal(t, "         the same events, at other times\n",
+		assert.Equal(t, "         the same events as impl=ours\n", run(t, "S/impl=client-go", log("a", "b")))
+		assert.Equal(t, "         the same events as impl=ours, at other times\n",
 			run(t, "S/impl=client-go", func(l *Log) {
 				time.Sleep(time.Minute)
 				log("a", "b")(l)
 			}))
 		assert.Contains(t, run(t, "S/impl=client-go", log("b", "a")), "server           b")
+		assert.Contains(t, run(t, "S/impl=third", log("b", "a")), "as impl=client-go")
 		assert.Contains(t, run(t, "other/impl=client-go", log("a", "b")), "b")
 		assert.Contains(t, run(t, "S/impl=ours", log("again")), "again")
 	})
@@ -80,7 +81,7 @@ func TestLog_IsLimited(t *testing.T) {
 	lines := strings.Split(run(t, "many/impl=ours", many), "\n")
 	assert.Len(t, lines, maxLines+2)
 	assert.Equal(t, fmt.Sprintf("         and %d more events", 100-maxLines), lines[maxLines])
-	assert.Equal(t, "         the events have another order\n", run(t, "many/impl=b", many))
+	assert.Equal(t, "         the events of impl=ours, in another order\n", run(t, "many/impl=b", many))
 }
 
 func TestLog_NilPrintsNothing(t *testing.T) {
