@@ -59,7 +59,8 @@ func TestLog_ComparesImplementations(t *testing.T) {
 			}
 		}
 		assert.Contains(t, run(t, "S/impl=ours", log("a", "b")), "b")
-		assert.Equal(t, "         the same events as impl=ours\n", run(t, "S/impl=client-go", log("a", "b")))
+		assert.Equal(t, "         the same events as impl=ours\n",
+			run(t, "S/impl=client-go", log("a", "b")))
 		assert.Equal(t, "         the same events as impl=ours, at other times\n",
 			run(t, "S/impl=client-go", func(l *Log) {
 				time.Sleep(time.Minute)
@@ -81,7 +82,8 @@ func TestLog_IsLimited(t *testing.T) {
 	lines := strings.Split(run(t, "many/impl=ours", many), "\n")
 	assert.Len(t, lines, maxLines+2)
 	assert.Equal(t, fmt.Sprintf("         and %d more events", 100-maxLines), lines[maxLines])
-	assert.Equal(t, "         the events of impl=ours, in another order\n", run(t, "many/impl=b", many))
+	assert.Equal(t, "         the events of impl=ours, in another order\n",
+		run(t, "many/impl=b", many))
 }
 
 func TestLog_NilPrintsNothing(t *testing.T) {
