@@ -148,5 +148,5 @@ func TestExample_Controller(t *testing.T) {
 	})
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -131,5 +131,5 @@ func ExampleDeadLetters_ReplayAll() {
 
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -193,5 +193,5 @@ func Example_whyDeltas() {
 	//   nothing left: true
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

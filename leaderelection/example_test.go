@@ -201,5 +201,5 @@ func ExampleFencingTokenFromContext() {
 	// afterwards: save "too late": not leading any more
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

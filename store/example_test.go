@@ -222,5 +222,5 @@ func ExampleSplitMetaNamespaceKey() {
 	// "" "" unexpected key format: "a/b/c"
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

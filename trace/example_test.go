@@ -93,5 +93,5 @@ func newServer(ctx context.Context) *rest.Config {
 	}
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -31,6 +31,8 @@ var (
 	errOther    = errors.New("other")
 )
 
+// The kind of an error decides the first delay: a conflict one second, too many requests 30 seconds
+// or what the server asks for, and other errors the base delay.
 func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -60,6 +62,7 @@ func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
 	}
 }
 
+// The delay of each kind can be set, and other errors double theirs up to the maximum.
 func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{
 		Timeout: 1, Conflict: 2, TooManyRequests: 3, BaseDelay: 4, MaxDelay: 20,

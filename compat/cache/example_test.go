@@ -63,5 +63,5 @@ func ExampleWithTransformer() {
 	// Output: []
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -50,5 +50,5 @@ func Example() {
 	// the lease is held by ""
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -46,5 +46,5 @@ func inPhase(phase corev1.PodPhase) *corev1.Pod {
 	}
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

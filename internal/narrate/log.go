@@ -109,17 +109,6 @@ func (l *Log) Event(place, format string, args ...any) {
 	}
 }
 
-// Text prints a text of several lines under a title, if -v is set.
-func Text(t testing.TB, title, text string) {
-	if !testing.Verbose() {
-		return
-	}
-	fmt.Fprintln(t.Output(), title)
-	for line := range strings.Lines(text) {
-		fmt.Fprintln(t.Output(), "    "+strings.TrimRight(line, "\n"))
-	}
-}
-
 // End ends the story: later events, such as those of the cleanup, are not recorded.
 func (l *Log) End() {
 	if l == nil {

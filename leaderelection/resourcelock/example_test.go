@@ -70,5 +70,5 @@ func newServer(ctx context.Context) *rest.Config {
 	return &rest.Config{Host: server.URL, Transport: server.Transport()}
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -26,5 +26,5 @@ func Example() {
 	// synced: true
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

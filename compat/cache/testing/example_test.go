@@ -42,5 +42,5 @@ func Example() {
 	// delete web-0
 }
 
-// With -v, the examples print their output.
+// With -v, selected examples print their output.
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }
