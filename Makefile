@@ -24,8 +24,8 @@ test: ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on ./...
 	$(GO) -C compat/example test -race ./...
 
-tour: ## the stories in reading order, from the wire to the worker
-	$(GO) run ./internal/tour
+tour: ## the stories in teaching order, one at a time on a terminal (ONLY=name or piece selects)
+	$(GO) run ./internal/tour $(ONLY)
 
 lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }

@@ -5,6 +5,7 @@ package apitest_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/narrate"
 )
 
 // A server, and a client of it.
@@ -145,3 +147,6 @@ func TestExample_Controller(t *testing.T) {
 		require.Equal(t, "n2", pod.Labels["node"])
 	})
 }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

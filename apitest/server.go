@@ -5,6 +5,10 @@
 //	[apitest] -> reflector -> deltafifo -> informer -> handlers -> workqueue -> controller
 //	    ^-------------------------------- writes -----------------------------------'
 //
+// To use it, make a [Server] with [NewServer], call Start, or StartPipe in a synctest bubble, and
+// make a client of its URL and Transport. Create, Update and Delete change objects directly, and
+// [Server.Faults] breaks what the client must survive.
+//
 // Its one idea is the revision log: every write of any object takes the next resourceVersion, a
 // list shows the state at one resourceVersion, and a watch from N is the log after N. Its answers
 // are those of kube-apiserver, including the texts of errors. Faults (failures, cut streams,

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/narrate"
 )
 
 // world is a server with ConfigMaps in a bubble; its methods are the verbs of the stories.
@@ -25,6 +26,8 @@ type world struct {
 	t      *testing.T
 	server *apitest.Server
 	ctx    context.Context
+
+	log *narrate.Log
 
 	mu     sync.Mutex
 	events []string
@@ -34,7 +37,9 @@ func story(t *testing.T, tell func(w *world)) {
 	bubble(t, apitest.Options{}, func(t *testing.T, s *apitest.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		tell(&world{t: t, server: s, ctx: ctx})
+		w := &world{t: t, server: s, ctx: ctx, log: narrate.New(t)}
+		tell(w)
+		w.log.End()
 		cancel()
 		synctest.Wait()
 	})
@@ -47,10 +52,12 @@ func (w *world) write(name string) (version string) {
 		cm.ResourceVersion = ""
 		require.NoError(w.t, w.server.Update(cm))
 	}
+	w.log.Event("server", "write %s at %s", name, cm.ResourceVersion)
 	return cm.ResourceVersion
 }
 
 func (w *world) delete(name string) {
+	w.log.Event("server", "delete %s", name)
 	require.NoError(w.t, w.server.Delete(configMap("default", name)))
 }
 
@@ -62,17 +69,20 @@ func (w *world) list(query string) (names, version string) {
 	var list corev1.ConfigMapList
 	require.NoError(w.t, json.NewDecoder(resp.Body).Decode(&list))
 	if resp.StatusCode != http.StatusOK {
+		w.log.Event("client", "LIST %s: %s", query, resp.Status)
 		return fmt.Sprint(resp.StatusCode), ""
 	}
 	var all []string
 	for _, item := range list.Items {
 		all = append(all, item.Name)
 	}
+	w.log.Event("client", "LIST %s: %v at %s", query, all, list.ResourceVersion)
 	return strings.Join(all, " "), list.ResourceVersion
 }
 
 // watch watches the collection from a version; w.saw checks the events.
 func (w *world) watch(query string) {
+	w.log.Event("client", "WATCH %s", query)
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet,
 		w.server.URL+mapsPath+"?watch=true&"+query, nil)
 	require.NoError(w.t, err)
@@ -98,6 +108,7 @@ func (w *world) note(event string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, event)
+	w.log.Event("client", "watch: %s", event)
 }
 
 func (w *world) saw(want ...string) {
@@ -196,5 +207,7 @@ func TestStory_PagesShowOneState(t *testing.T) {
 func (w *world) listPage(token string) (list corev1.ConfigMapList, next string) {
 	got := send(w.t, w.server, "GET", mapsPath+"?limit=1&continue="+token, "", "")
 	require.NoError(w.t, json.Unmarshal([]byte(got.body), &list))
+	w.log.Event("client", "LIST limit=1&continue=%s: %s at %s", token, list.Items[0].Name,
+		list.ResourceVersion)
 	return list, list.Continue
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/internal/narrate"
 )
 
 // fakeCache syncs when sync is called.
@@ -63,8 +65,10 @@ func TestStory_MissingCacheIsNamed(t *testing.T) {
 			failingCache{newCache("pods"), forbidden}, newCache("nodes").sync(),
 			newCache("secrets"),
 		}})
+		w.narrate = narrate.New(t)
 		w.change("a")
 		err := w.c.Run(t.Context())
+		w.narrate.Event("worker", "Run returns: %v", err)
 		assert.Equal(t, DefaultCacheSyncTimeout, time.Since(w.start))
 		assert.EqualError(t, err, `run controller "story": `+
 			"caches not synced within 2m0s: pods (pods is forbidden), secrets")

@@ -5,6 +5,11 @@
 //
 //	informer -> handler -> workqueue -> [controller] -> writes to the API server
 //
+// To use it, make a [Controller] with [New], add its Handler to an informer, name the informer in
+// Options.WaitFor, and call Run. Reconcile gets a key, reads the current object, and returns a
+// [Result] and an error. A key with an error is tried again later; a [TerminalError], or the last
+// of Options.MaxAttempts, makes it a dead letter.
+//
 // Read result.go (the results of reconcile), controller.go, shift.go (when a call may begin, and
 // its context), worker.go (the path of one key), keytracker.go (failures and running calls),
 // deadletters.go, handler.go, writes.go; then go test -v ./controller. Goroutines: Run starts

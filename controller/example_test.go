@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -127,3 +130,6 @@ func ExampleDeadLetters_ReplayAll() {
 }
 
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 // office is an election with one candidate: a term lasts from elect to depose. Its context carries
 // the term, as that of leaderelection does, unless it is plain.
 type office struct {
+	w       *world        // whose log it uses
 	elected chan struct{} // made in the bubble that uses it
 	plain   bool
 	depose  context.CancelFunc
@@ -35,10 +37,11 @@ func (o *office) lead(ctx context.Context, work func(context.Context)) error {
 		}
 		term, endTerm := context.WithCancel(context.WithoutCancel(ctx))
 		led, stop := context.WithCancel(ctx)
-		o.depose = func() {
+		o.depose = sync.OnceFunc(func() {
+			o.w.narrate.Event("worker", "the term ends")
 			endTerm()
 			stop()
-		}
+		})
 		o.ended = make(chan struct{})
 		if !o.plain {
 			led = termcontext.With(led, term)
@@ -53,15 +56,16 @@ func (o *office) lead(ctx context.Context, work func(context.Context)) error {
 }
 
 func (o *office) elect() {
+	o.w.narrate.Event("worker", "elected")
 	o.elected <- struct{}{}
-	synctest.Wait()
+	o.w.settled()
 }
 
 // A replica that does not lead fills its caches and its queue. When elected, it handles the queue.
 func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead}, func(w *world) {
-		o.elected = make(chan struct{})
+		o.w, o.elected = w, make(chan struct{})
 		w.run()
 		w.change("a", "b", "a")
 		w.after(time.Hour)
@@ -78,7 +82,7 @@ func TestStory_NewLeaderWorksOffWhatCameBefore(t *testing.T) {
 func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Hour, MaxAttempts: 1}, func(w *world) {
-		o.elected = make(chan struct{})
+		o.w, o.elected = w, make(chan struct{})
 		w.answers("a", "hold")
 		w.run()
 		o.elect()
@@ -101,7 +105,7 @@ func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
 func TestStory_TermEndsAfterItsWork(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead}, func(w *world) {
-		o.elected = make(chan struct{})
+		o.w, o.elected = w, make(chan struct{})
 		w.answers("a", "ignore")
 		w.run()
 		o.elect()
@@ -122,7 +126,7 @@ func TestStory_TermEndsAfterItsWork(t *testing.T) {
 func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
 	var o office
 	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute}, func(w *world) {
-		o.elected = make(chan struct{})
+		o.w, o.elected = w, make(chan struct{})
 		w.answers("a", "hold")
 		w.run()
 		o.elect()
@@ -141,7 +145,7 @@ func TestStory_StoppedLeaderHasItsGrace(t *testing.T) {
 func TestStory_ALeaderOfAnUnknownTermHasNoGrace(t *testing.T) {
 	o := office{plain: true}
 	story(t, Options[string]{Lead: o.lead, GracePeriod: time.Minute, Drain: true}, func(w *world) {
-		o.elected = make(chan struct{})
+		o.w, o.elected = w, make(chan struct{})
 		w.answers("a", "hold")
 		w.run()
 		o.elect()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/workqueue"
 )
 
@@ -46,6 +47,9 @@ type world struct {
 	cache   map[string]string        // by key: the object that reconcile would read
 	read    map[string][]string      // by key: what each call read
 	reports []Report
+
+	narrate *narrate.Log
+	shown   []string // the last state that was narrated
 }
 
 // story runs play in a world whose controller is not running yet. Failures wait 1 s, 2 s, 4 s ...
@@ -53,6 +57,7 @@ type world struct {
 func story(t *testing.T, opts Options[string], play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, opts)
+		w.narrate = narrate.New(t)
 		defer w.stop()
 		play(w)
 	})
@@ -85,7 +90,10 @@ func (w *world) run() { w.runWith(klog.Logger{}) }
 
 func (w *world) runWith(logger klog.Logger) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
-	w.cancel = cancel
+	w.cancel = sync.OnceFunc(func() {
+		w.narrate.Event("worker", "the context of Run ends")
+		cancel()
+	})
 	go func() {
 		defer close(w.ended)
 		w.runErr = w.c.Run(ctx)
@@ -101,6 +109,7 @@ func (w *world) stop() {
 	}
 	w.cancel()
 	<-w.ended
+	w.show()
 	assert.NoError(w.t, w.runErr)
 	checkLaws(w.t, w.c)
 }
@@ -110,15 +119,53 @@ func (w *world) settled() {
 	w.t.Helper()
 	synctest.Wait()
 	checkLaws(w.t, w.c)
+	w.show()
+}
+
+// show narrates the changes of the controller's phase, of the delayed keys and of the dead letters.
+func (w *world) show() {
+	if w.narrate == nil {
+		return
+	}
+	s := w.c.Snapshot()
+	state := []string{fmt.Sprintf("the controller is %v", s.Phase)}
+	var missing []string
+	for _, cache := range s.Missing {
+		missing = append(missing, cache.Name)
+	}
+	if len(missing) > 0 {
+		state = append(state, fmt.Sprintf("caches that have not synced: %v", missing))
+	}
+	for _, waiting := range s.Waiting {
+		state = append(state, fmt.Sprintf("%s is due at %v, failures: %d", waiting.Item,
+			waiting.Due.Sub(w.start), waiting.Failures))
+	}
+	for _, letter := range w.c.DeadLetters().List() {
+		state = append(state, fmt.Sprintf("%s is a dead letter since %v: %s, attempts: %d",
+			letter.Key, letter.Last.Time.Sub(w.start), letter.Reason, letter.Attempts))
+	}
+	for _, line := range state {
+		if !slices.Contains(w.shown, line) {
+			w.narrate.Event("workqueue", "%s", line)
+		}
+	}
+	w.shown = state
 }
 
 // change enqueues keys, as an informer's event would.
 func (w *world) change(keys ...string) {
 	w.t.Helper()
 	for _, key := range keys {
+		w.narrate.Event("handler", "Enqueue %s", key)
 		w.c.Enqueue(key)
 	}
 	w.settled()
+}
+
+// resync enqueues a key, as an informer's resync would.
+func (w *world) resync(key string) {
+	w.narrate.Event("handler", "Resync %s", key)
+	w.c.Resync(key)
 }
 
 // set puts an object into the cache and enqueues its key; remove takes it out.
@@ -127,6 +174,7 @@ func (w *world) set(key, obj string) {
 	w.mu.Lock()
 	w.cache[key] = obj
 	w.mu.Unlock()
+	w.narrate.Event("store", "%s is %q", key, obj)
 	w.change(key)
 }
 
@@ -135,6 +183,7 @@ func (w *world) remove(key string) {
 	w.mu.Lock()
 	delete(w.cache, key)
 	w.mu.Unlock()
+	w.narrate.Event("store", "%s is deleted", key)
 	w.change(key)
 }
 
@@ -272,6 +321,7 @@ func (w *world) enter(key string) (answer string, held chan struct{}) {
 	if strings.HasPrefix(answer, "hold") || answer == "ignore" {
 		held = make(chan struct{})
 		w.held[key] = held
+		w.narrate.Event("worker", "reconcile %s begins", key)
 	}
 	return answer, held
 }
@@ -281,6 +331,7 @@ func (w *world) leave(key, answer string) {
 	defer w.mu.Unlock()
 	w.inside[key]--
 	w.saw = append(w.saw, key+": "+answer)
+	w.narrate.Event("worker", "reconcile %s: %s", key, answer)
 	w.sawAt = append(w.sawAt, time.Since(w.start))
 }
 

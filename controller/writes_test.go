@@ -44,10 +44,13 @@ func TestStory_OwnWriteIsSeenBeforeTheNextCall(t *testing.T) {
 				var writes Writes[string]
 				w.c.reconcile = func(_ context.Context, key string) (Result, error) {
 					if tc.patient && !writes.Seen(key, pods.cacheVersion()) {
+						w.narrate.Event("worker", "the cache has not seen the child: wait")
 						return Result{RequeueAfter: time.Second}, nil
 					}
 					if pods.cachedChildren == 0 {
 						version := pods.create()
+						w.narrate.Event("worker", "the cache has no child: create number %d",
+							pods.children)
 						if tc.patient {
 							writes.Wrote(key, version)
 						}
@@ -58,6 +61,7 @@ func TestStory_OwnWriteIsSeenBeforeTheNextCall(t *testing.T) {
 				w.change("owner")
 				w.change("owner") // before the cache has seen the child
 				pods.catchUp()
+				w.narrate.Event("store", "the cache has %d children", pods.cachedChildren)
 				w.change("owner") // the event of the child
 				w.after(time.Minute)
 				assert.Equal(t, tc.want, pods.children)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/internal/narrate"
 )
 
 // With a producer, a consumer and a goroutine that resyncs, the consumer ends with the last state
@@ -25,6 +27,8 @@ func TestStory_ResyncsNeverUndoAChange(t *testing.T) {
 				want := produceAndResync(t, w)
 				w.known.mu.Lock()
 				defer w.known.mu.Unlock()
+				narrate.New(t).Event("store", "2000 changes and many resyncs: %d objects, all as "+
+					"on the server", len(w.known.objs))
 				require.Equal(t, want, w.known.objs)
 				w.laws(t)
 			})
@@ -83,11 +87,15 @@ func TestStory_BacklogHoldsProducersBack(t *testing.T) {
 	for i := range 3500 {
 		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 	}
+	log := narrate.New(t)
+	log.Event("reflector", "Add of 3500 objects")
 	var lens []int
 	var unlocked []bool
 	for range 4 {
 		require.NoError(t, f.PopBatch(func(deltas []Delta, _ bool) error {
 			lens, unlocked = append(lens, len(deltas)), append(unlocked, f.isUnlocked())
+			log.Event("queue", "Pop of %d deltas; Add may run meanwhile: %v", len(deltas),
+				f.isUnlocked())
 			return nil
 		}, nil))
 		f.checkLaws(t)
@@ -106,6 +114,7 @@ func (b *base) isUnlocked() bool {
 
 // Without UnlockWhileProcessing a process function runs under the queue's lock.
 func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
+	log := narrate.New(t)
 	d := NewDeltaFIFO(Options{})
 	r := NewRealFIFO(Options{AtomicEvents: true})
 	for q, isUnlocked := range map[Queue]func() bool{d: d.isUnlocked, r: r.isUnlocked} {
@@ -114,6 +123,7 @@ func TestStory_ProcessRunsUnderTheLock(t *testing.T) {
 			require.False(t, isUnlocked())
 			return nil
 		})
+		log.Event("queue", "%T held its lock while ns/a was processed", q)
 		require.NoError(t, err)
 		require.True(t, isUnlocked())
 	}
@@ -125,14 +135,18 @@ func TestStory_FirstListOfTwoConsumers(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			w := newWorld(t, impl, kind{real: true, atomic: true, unlock: true})
+			w.log = narrate.New(t)
 			require.NoError(t, w.queue.Resync())
 			require.NoError(t, w.queue.Replace(nil, ""))
 			_, err := w.queue.Pop(func(any, bool) error {
+				w.log.Event("queue", "first consumer processes a SyncAll")
 				require.Equal(t, "replacedall rv=: (first list)", w.pop())
+				w.log.Event("queue", "second consumer is done; HasSynced: %v", w.queue.HasSynced())
 				require.False(t, w.queue.HasSynced())
 				w.laws(t)
 				return nil
 			})
+			w.log.Event("queue", "first consumer is done; HasSynced: %v", w.queue.HasSynced())
 			require.NoError(t, err)
 			require.True(t, w.queue.HasSynced())
 		})
@@ -147,8 +161,12 @@ func TestStory_BatchesGoByTransformedKeys(t *testing.T) {
 	for i := range 3 {
 		require.NoError(t, f.Add(object(fmt.Sprintf("ns/%d", i), "1")))
 	}
+	log := narrate.New(t)
 	for range 3 {
-		require.NoError(t, f.PopBatch(nil, func(any, bool) error { return nil }))
+		require.NoError(t, f.PopBatch(nil, func(obj any, _ bool) error {
+			log.Event("queue", "Pop %s, alone", describe(obj.(Deltas)))
+			return nil
+		}))
 	}
 }
 
@@ -159,11 +177,13 @@ func TestStory_DeleteDuringPopIsNotLost(t *testing.T) {
 	for _, impl := range []string{ours, clientGo} {
 		t.Run("impl="+impl, func(t *testing.T) {
 			w := newWorld(t, impl, kind{known: true, replaced: true})
+			w.log = narrate.New(t)
 			require.NoError(t, w.queue.Add(object("ns/a", "1")))
 			deleted := make(chan error, 1)
 			_, err := w.queue.Pop(func(obj any, _ bool) error {
 				started := make(chan struct{})
 				go func() {
+					w.log.Event("reflector", "Delete ns/a@2 begins during a Pop")
 					close(started)
 					deleted <- w.queue.Delete(object("ns/a", "2"))
 				}()
@@ -217,6 +237,8 @@ func TestStory_ManyProducersManyConsumers(t *testing.T) {
 	producers.Wait()
 	f.Close()
 	consumers.Wait()
+	narrate.New(t).Event("queue", "4 producers added %d deltas, 4 consumers got %d", len(want),
+		len(got))
 	slices.Sort(want)
 	slices.Sort(got)
 	require.Equal(t, want, got)

@@ -10,6 +10,10 @@
 // consumer last popped that key. A RealFIFO delivers every change of every object in the order of
 // arrival.
 //
+// To use it, make a queue with [NewDeltaFIFO] or [NewRealFIFO], give it to a reflector as its
+// store, and call Pop in a loop. Options.KnownObjects must be the store that the consumer fills; it
+// is what makes a delete that no event reported visible. An informer does all of this.
+//
 // Read queue.go, options.go, deltafifo.go; then realfifo.go and batch.go. Both queues share
 // base.go, preparer.go, counter.go and fifo.go. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.

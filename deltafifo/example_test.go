@@ -4,9 +4,12 @@ package deltafifo_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"testing"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/store"
 )
 
@@ -189,3 +192,6 @@ func Example_whyDeltas() {
 	//   consumer sees: Deleted db(Running)
 	//   nothing left: true
 }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/internal/transcript"
 	"example.com/informerstack/store"
 )
@@ -41,6 +42,7 @@ type world struct {
 	queue QueueWithBatch // PopBatch of a queue without batches panics
 	known *knownObjects
 	laws  func(testing.TB)
+	log   *narrate.Log // of the pops, or nil
 
 	failing map[string]bool // keys for which the transformer fails
 	losing  map[string]bool // keys for which the transformer returns an object without a key
@@ -169,6 +171,7 @@ func (w *world) consume(deltas Deltas, initial bool) string {
 	if initial {
 		text += " (first list)"
 	}
+	w.log.Event("queue", "Pop %s", text)
 	return text
 }
 

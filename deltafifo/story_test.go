@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/internal/narrate"
 )
 
 // tale is a world with its own consumer, which pops once a minute. The test is the producer.
@@ -24,6 +26,7 @@ func story(t *testing.T, k kind, play func(w *tale)) {
 		t.Run("impl="+impl, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &tale{world: newWorld(t, impl, k)}
+				w.log = narrate.New(t)
 				go w.consumer()
 				synctest.Wait()
 				play(w)
@@ -64,10 +67,23 @@ func (w *tale) consumerSaw(want ...string) {
 	w.saw = nil
 }
 
-func (w *tale) create(key, rv string) { require.NoError(w.t, w.queue.Add(object(key, rv))) }
-func (w *tale) update(key, rv string) { require.NoError(w.t, w.queue.Update(object(key, rv))) }
-func (w *tale) delete(key, rv string) { require.NoError(w.t, w.queue.Delete(object(key, rv))) }
+func (w *tale) create(key, rv string) {
+	w.log.Event("reflector", "Add %s@%s", key, rv)
+	require.NoError(w.t, w.queue.Add(object(key, rv)))
+}
+
+func (w *tale) update(key, rv string) {
+	w.log.Event("reflector", "Update %s@%s", key, rv)
+	require.NoError(w.t, w.queue.Update(object(key, rv)))
+}
+
+func (w *tale) delete(key, rv string) {
+	w.log.Event("reflector", "Delete %s@%s", key, rv)
+	require.NoError(w.t, w.queue.Delete(object(key, rv)))
+}
+
 func (w *tale) list(words ...string) {
+	w.log.Event("reflector", "Replace %v", words)
 	require.NoError(w.t, w.queue.Replace(objects(words...), ""))
 }
 
@@ -131,6 +147,7 @@ func TestStory_DoneWaitsForTheConsumer(t *testing.T) {
 				synced := make(chan time.Time, 1)
 				go func() {
 					<-w.queue.HasSyncedChecker().Done()
+					w.log.Event("queue", "has synced")
 					synced <- time.Now()
 				}()
 				begin := time.Now()

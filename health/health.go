@@ -5,6 +5,10 @@
 //
 //	informer, workqueue, controller -> [health] -> /healthz /readyz /debug/informers
 //
+// To use it, make a [Handler] with [New], add checks with AddReady and AddLive, add informers,
+// queues and controllers for the page, and serve it over HTTP. [Fresh] is the check that an
+// informer is up to date.
+//
 // The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose,
 // ?exclude=NAME and one path per check. /debug/informers shows every informer with the backlogs of
 // its handlers, and every queue and controller with its keys, as text or as JSON.

@@ -25,6 +25,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.LogToStderr(false)
 	klog.SetLogger(klog.Logger{})
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }
 
 // server lists two ConfigMaps, or fails.
@@ -83,6 +84,7 @@ func (w *world) get(target string) string {
 	synctest.Wait()
 	code, text := ask(w.handler, target)
 	require.Equal(w.t, http.StatusOK, code, "%s", text)
+	narrate.Text(w.t, "GET "+target, text)
 	return text
 }
 
@@ -108,6 +110,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 			health.Fresh("informer-secrets", time.Minute, other))
 		synctest.Wait()
 		code, text := ask(w.handler, "/readyz")
+		narrate.Text(t, "GET /readyz", text)
 		assert.Equal(t, http.StatusInternalServerError, code)
 		assert.Equal(t, "[+]informer-configmaps ok\n"+
 			"[-]informer-secrets failed: SharedIndexInformer secrets is not fresh: it was not "+
@@ -116,6 +119,7 @@ func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
 
 		time.Sleep(2 * time.Minute) // and no bookmark
 		_, text = ask(w.handler, "/readyz/informer-configmaps")
+		narrate.Text(t, "GET /readyz/informer-configmaps, two minutes later", text)
 		assert.Equal(t, "informer-configmaps failed: SharedIndexInformer configmaps is not fresh: "+
 			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n",
 			text)

@@ -53,6 +53,7 @@ func (w *factoryWorld) newInformer(key FactoryKey) SharedIndexInformer {
 	return NewSharedIndexInformer(w.servers[key], &corev1.ConfigMap{}, Options{})
 }
 
+// A factory returns the same informer for the same key, starts each once, and stops them all.
 func TestFactory_SharesAndStarts(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {
 		a, err := w.Informer(configMaps)

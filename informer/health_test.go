@@ -3,6 +3,7 @@
 package informer
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 	"time"
@@ -15,7 +16,11 @@ import (
 
 func (w *world) health() Health { return w.informer.(ourSubject).Health() }
 
-func (w *world) fresh(within time.Duration) error { return w.health().Fresh(time.Now(), within) }
+func (w *world) fresh(within time.Duration) error {
+	err := w.health().Fresh(time.Now(), within)
+	w.narrate.Event("informer", "fresh within %v? %v", within, cmp.Or(err, errors.New("yes")))
+	return err
+}
 
 // If the server cannot be reached, Fresh reports that the store is old, and why.
 // (kubernetes/kubernetes#128233)

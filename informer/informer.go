@@ -6,7 +6,11 @@
 //	reflector -> deltafifo -> [informer] -> store
 //	                                     -> handlers -> workqueue
 //
-// Use New with a client. To see how it works, read shared.go (the contract of an informer),
+// To use it, make an [Informer] with [New] and a client, add handlers, call Run, and wait with
+// [WaitForSync]. Read objects with its Lister. Objects are shared: copy an object before you change
+// it. In a controller, let the handler enqueue keys only; see the example of New.
+//
+// To read it, start with shared.go (the contract of an informer), then
 // sharedinformer.go, controller.go (the loop), process.go (from delta to store to change),
 // processor.go, changelog.go (the list that all handlers read), listener.go; the other files are
 // options and queries. Then run go test -v ./informer.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/store"
 )
 
@@ -35,6 +36,9 @@ type recorder struct {
 	slow   time.Duration     // duration of each call
 	panics map[string]bool   // lines whose calls panic
 	onCall func(line string) // runs in the call
+
+	narrate *narrate.Log
+	name    string // before the lines of narrate
 }
 
 func newRecorder() *recorder { return &recorder{view: map[string]string{}} }
@@ -94,6 +98,7 @@ func (r *recorder) call(line string, replay func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, line)
+	r.narrate.Event("handler", "%s%s", r.name, line)
 	replay()
 }
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/narrate"
 )
 
 const testNamespace = "ns"
@@ -26,6 +28,7 @@ const testNamespace = "ns"
 //	V2  events in log are in ascending order of rv, all after compacted
 type server struct {
 	streaming bool // supports streaming lists
+	narrate   *narrate.Log
 
 	mu        sync.Mutex
 	rv        int
@@ -85,12 +88,15 @@ func (s *server) delete(name string, lost bool) {
 	obj.ResourceVersion = strconv.Itoa(s.rv)
 	delete(s.objects, name)
 	s.order = slices.DeleteFunc(s.order, func(n string) bool { return n == name })
-	if !lost {
+	if lost {
+		s.narrate.Event("server", "DELETED %s@%d, in no event", name, s.rv)
+	} else {
 		s.publishLocked(watch.Deleted, obj)
 	}
 }
 
 func (s *server) publishLocked(t watch.EventType, obj *corev1.ConfigMap) {
+	s.narrate.Event("server", "%s %s@%d", t, obj.Name, s.rv)
 	e := logged{rv: s.rv, event: watch.Event{Type: t, Object: obj}}
 	s.log = append(s.log, e)
 	for w := range s.watches {
@@ -102,6 +108,7 @@ func (s *server) publishLocked(t watch.EventType, obj *corev1.ConfigMap) {
 func (s *server) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.narrate.Event("server", "closes every watch")
 	for w := range s.watches {
 		w.closeLocked()
 	}
@@ -113,6 +120,7 @@ func (s *server) expire() {
 	defer s.mu.Unlock()
 	s.rv++
 	s.log, s.compacted = nil, s.rv
+	s.narrate.Event("server", "forgets its log; ends every watch with 410 Gone")
 	gone := apierrors.NewResourceExpired("too old resource version").Status()
 	for w := range s.watches {
 		w.events <- watch.Event{Type: watch.Error, Object: &gone}
@@ -124,6 +132,7 @@ func (s *server) expire() {
 func (s *server) bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.narrate.Event("server", "BOOKMARK %d", s.rv)
 	for w := range s.watches {
 		w.events <- s.bookmarkLocked(false)
 	}
@@ -142,6 +151,7 @@ func (s *server) elsewhere() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rv++
+	s.narrate.Event("server", "another collection changes: resourceVersion %d", s.rv)
 }
 
 // fail makes every request fail with err. nil ends that.
@@ -149,6 +159,11 @@ func (s *server) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = err
+	if err != nil {
+		s.narrate.Event("server", "every request fails: %v", err)
+	} else {
+		s.narrate.Event("server", "requests succeed again")
+	}
 }
 
 func (s *server) requests() (lists, watches int) {
@@ -171,8 +186,10 @@ func (s *server) ListWithContext(
 	defer s.mu.Unlock()
 	s.lists++
 	if s.failure != nil {
+		s.narrate.Event("reflector", "LIST: %v", s.failure)
 		return nil, s.failure
 	}
+	s.narrate.Event("reflector", "LIST at %d: %v", s.rv, s.order)
 	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.rv)}}
 	for _, name := range s.order {
 		list.Items = append(list.Items, *s.objects[name])
@@ -188,8 +205,10 @@ func (s *server) WatchWithContext(
 	defer s.mu.Unlock()
 	s.opened++
 	if s.failure != nil {
+		s.narrate.Event("reflector", "WATCH from %q: %v", options.ResourceVersion, s.failure)
 		return nil, s.failure
 	}
+	s.narrate.Event("reflector", "WATCH from %q", options.ResourceVersion)
 	from, _ := strconv.Atoi(options.ResourceVersion)
 	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if !initial && from < s.compacted {

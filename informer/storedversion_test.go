@@ -26,7 +26,11 @@ import (
 
 // waitFor works for our informers only.
 func (w *world) waitFor(ctx context.Context, resourceVersion string) error {
-	return w.informer.(ourSubject).WaitForResourceVersion(ctx, resourceVersion)
+	w.narrate.Event("worker", "waits for resourceVersion %s; the store holds %v", resourceVersion,
+		w.stored())
+	err := w.informer.(ourSubject).WaitForResourceVersion(ctx, resourceVersion)
+	w.narrate.Event("worker", "the wait ends; the store holds %v; error: %v", w.stored(), err)
+	return err
 }
 
 // waits starts a wait and returns the channel of its result.

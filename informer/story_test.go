@@ -69,7 +69,10 @@ func TestStory_LostDeleteBecomesTombstone(t *testing.T) {
 func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
 	story(t, func(w *world) {
 		naive := ResourceEventHandlerFuncs{
-			DeleteFunc: func(obj any) { _ = obj.(*corev1.ConfigMap).Name },
+			DeleteFunc: func(obj any) {
+				w.narrate.Event("handler", "naive OnDelete of a %T", obj)
+				_ = obj.(*corev1.ConfigMap).Name
+			},
 		}
 		handle, err := w.informer.addHandler(naive, HandlerOptions{SkipPanics: true})
 		require.NoError(t, err)
@@ -82,6 +85,7 @@ func TestStory_NaiveCastPanicsOnTombstone(t *testing.T) {
 		w.loseDelete("a")
 		w.expireWatch()
 		w.after(time.Minute)
+		w.narrate.Event("handler", "panics: %d", panics())
 		assert.Equal(t, 1, panics())
 	}, only(ours, oursRealFIFO))
 }
@@ -311,6 +315,8 @@ func TestStory_ObjectsAreShared(t *testing.T) {
 		w.start()
 		stored := w.informer.objects()[0].(*corev1.ConfigMap)
 		stored.Data = map[string]string{"scribbled": "here"} // never do this: DeepCopy first
+		w.narrate.Event("store", "a reader modifies the object that it got from the store")
+		w.narrate.Event("handler", "its object has changed too: %v", seen.Data)
 		assert.Equal(t, "here", seen.Data["scribbled"])
 	})
 }
@@ -319,6 +325,7 @@ func TestStory_ObjectsAreShared(t *testing.T) {
 func TestStory_FilterDoesNotShrinkTheStore(t *testing.T) {
 	story(t, func(w *world) {
 		r := newRecorder()
+		r.narrate, r.name = w.narrate, "filtered: "
 		_, err := w.informer.addHandler(FilteringResourceEventHandler{
 			FilterFunc: func(obj any) bool { name, _ := describe(obj); return name == "b" },
 			Handler:    r,

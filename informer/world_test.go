@@ -5,7 +5,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 )
 
@@ -38,15 +38,12 @@ func TestMain(m *testing.M) {
 		serveSync()
 		return
 	}
-	flag.Parse()
-	// With -v the errors that the tests provoke are logged. The other error handlers are removed:
-	// they limit the rate of errors with the real clock.
+	// The first error handler logs, and nothing is logged: the tests provoke errors, and stories
+	// narrate them. The other error handlers limit the rate of errors with the real clock.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
-	if !testing.Verbose() {
-		klog.LogToStderr(false)
-		klog.SetLogger(klog.Logger{})
-	}
-	os.Exit(m.Run())
+	klog.LogToStderr(false)
+	klog.SetLogger(klog.Logger{})
+	os.Exit(narrate.Run(m))
 }
 
 // registration has the methods that both implementations' handles share.
@@ -100,11 +97,15 @@ func (s theirSubject) objects() []any          { return s.GetStore().List() }
 
 // world is a server, an informer of it, and handlers that record their calls.
 type world struct {
-	t        *testing.T
-	impl     string
-	server   *server
-	informer subject
-	handler  *handler // added before the start
+	t           *testing.T
+	impl        string
+	server      *server
+	informer    subject
+	handler     *handler // added before the start
+	narrate     *narrate.Log
+	handlers    int             // added so far
+	shownStore  []string        // the content of the store that was narrated last
+	shownSynced map[string]bool // which of informer and handler had synced then
 
 	transform func(any) (any, error) // set before the start, or nil
 
@@ -159,7 +160,8 @@ func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) 
 }
 
 func newWorld(t *testing.T, impl string, o worldOptions) *world {
-	w := &world{t: t, impl: impl, server: newServer()}
+	w := &world{t: t, impl: impl, server: newServer(), narrate: narrate.New(t)}
+	w.server.narrate = w.narrate
 	w.server.streaming = o.streaming
 	transform := func(obj any) (any, error) {
 		if w.transform == nil {
@@ -200,6 +202,7 @@ func (w *world) stop() {
 	if w.cancel == nil {
 		return
 	}
+	w.narrate.Event("reflector", "the informer stops")
 	w.cancel()
 	<-w.ended
 	w.cancel = nil
@@ -210,6 +213,25 @@ func (w *world) stop() {
 func (w *world) settle() {
 	synctest.Wait()
 	w.checkLaws()
+	w.show()
+}
+
+// show narrates the content of the store, and whether the first list has arrived, if they changed.
+func (w *world) show() {
+	if w.narrate == nil {
+		return
+	}
+	synced := map[string]bool{"informer": w.informer.HasSynced(), "handler": w.handler.HasSynced()}
+	if holds := w.stored(); !slices.Equal(w.shownStore, holds) {
+		w.narrate.Event("store", "holds %v", holds)
+		w.shownStore = holds
+	}
+	for _, piece := range []string{"informer", "handler"} {
+		if synced[piece] && !w.shownSynced[piece] {
+			w.narrate.Event(piece, "has synced")
+		}
+	}
+	w.shownSynced = synced
 }
 
 func (w *world) create(name string) { w.server.create(name); w.settle() }
@@ -236,6 +258,10 @@ func (w *world) addHandler(o HandlerOptions) *handler {
 
 func (w *world) add(r *recorder, o HandlerOptions) *handler {
 	w.t.Helper()
+	if w.handlers++; w.handlers > 1 {
+		r.name = fmt.Sprintf("%d: ", w.handlers)
+	}
+	r.narrate = w.narrate
 	registration, err := w.informer.addHandler(r, o)
 	require.NoError(w.t, err)
 	return &handler{recorder: r, world: w, registration: registration}

@@ -4,6 +4,10 @@
 //
 //	API server <- get, create, update - resourcelock <- [leaderelection] -> LeaderCallbacks
 //
+// To use it, make a lock with resourcelock.NewFromKubeconfig, and call [RunOrDie] with it and the
+// callbacks, or give [LeaderElector.Lead] to a controller as its Options.Lead. Work in
+// OnStartedLeading, and return when its context ends. Every process needs an identity of its own.
+//
 // A candidate takes the lease if its record has not changed for the lease's duration, by the
 // candidate's own clock. Several may try, but the server refuses writes of an old version, so one
 // of them wins. The holder writes the record again every RetryPeriod, and stops working before

@@ -83,7 +83,9 @@ func (o *office) reconcile(ctx context.Context, key string) (controller.Result, 
 	stubborn := o.stubborn
 	o.mu.Unlock()
 	o.w.mayAct(o, "begins "+key)
+	o.w.narrate.Event("worker", "%s reconciles %s", o.name, key)
 	defer func() {
+		o.w.narrate.Event("worker", "%s is done with %s", o.name, key)
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		delete(o.running, key)
@@ -174,6 +176,7 @@ func (o *office) close() {
 
 func (w *world) enqueue(o *office, keys ...string) {
 	for _, key := range keys {
+		w.narrate.Event("handler", "Enqueue %s to %s", key, o.name)
 		o.ctrl.Enqueue(key)
 	}
 	w.settled()

@@ -5,6 +5,8 @@ package leaderelection_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -197,3 +200,6 @@ func ExampleFencingTokenFromContext() {
 	// term 1 error: <nil>
 	// afterwards: save "too late": not leading any more
 }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
@@ -42,7 +43,7 @@ func onServer(t *testing.T, play func(p *program)) {
 		s := apitest.NewServer(apitest.Options{})
 		require.NoError(t, s.StartPipe())
 		defer s.Close()
-		p := &program{world: &world{t: t, start: time.Now()}, s: s}
+		p := &program{world: &world{t: t, start: time.Now(), narrate: narrate.New(t)}, s: s}
 		play(p)
 	})
 }
@@ -235,6 +236,7 @@ func TestPost_MigrationFromEndpointsToLeases(t *testing.T) {
 							working[id] = true
 							assert.Len(t, working, 1, "%v", working)
 							mu.Unlock()
+							p.narrate.Event("candidate", "%s leads by a lock of kind %s", id, kind)
 							<-ctx.Done()
 							mu.Lock()
 							delete(working, id)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
@@ -32,6 +33,7 @@ type shelf struct {
 	made    int                                // how often it was created
 	written time.Time
 	lawless bool // E1 is not checked
+	narrate *narrate.Log
 	// what part of its duration earlier a candidate with a fast clock may take it
 	early float64
 	calls map[string]int // by operation, those that reached the server
@@ -40,6 +42,16 @@ type shelf struct {
 func newShelf(t testing.TB) *shelf { return &shelf{t: t, calls: map[string]int{}} }
 
 func (s *shelf) put(record *resourcelock.LeaderElectionRecord) {
+	switch {
+	case record == nil:
+		s.narrate.Event("server", "the lease is deleted")
+	case record.HolderIdentity == "":
+		s.narrate.Event("server", "the lease is released")
+	case s.record != nil && s.record.HolderIdentity == record.HolderIdentity:
+		s.narrate.Event("server", "the lease is renewed by %s", record.HolderIdentity)
+	default:
+		s.narrate.Event("server", "the lease is taken by %s", record.HolderIdentity)
+	}
 	s.record, s.written = record, time.Now()
 	s.version++
 }

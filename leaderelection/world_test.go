@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/adapt"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/internal/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
@@ -29,6 +30,8 @@ type world struct {
 	impl  string
 	shelf *shelf
 	start time.Time
+
+	narrate *narrate.Log
 
 	mu         sync.Mutex
 	log        []string // since the last saw
@@ -76,6 +79,8 @@ func stories(t *testing.T, play func(w *world)) {
 func playOn(t *testing.T, impl string, play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, impl)
+		w.narrate = narrate.New(t)
+		w.shelf.narrate = w.narrate
 		defer w.end()
 		play(w)
 	})
@@ -140,6 +145,7 @@ func (c *candidate) clientGo(config LeaderElectionConfig) {
 
 // say writes down what happened.
 func (w *world) say(format string, args ...any) {
+	w.narrate.Event("candidate", format, args...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf("%v ", time.Since(w.start))+fmt.Sprintf(format, args...))
@@ -185,6 +191,7 @@ func (w *world) holder(want string) {
 
 // end stops everything and checks that nothing is left.
 func (w *world) end() {
+	w.narrate.End()
 	for _, c := range w.candidates {
 		c.wake()
 		c.lock.setWeather(weather{fails: true})
@@ -309,6 +316,7 @@ func (c *candidate) runs() *candidate {
 	ctx, cancel := context.WithCancel(klog.NewContext(quiet(), c.logger))
 	ended := make(chan struct{})
 	c.cancel, c.ended = cancel, ended
+	c.w.narrate.Event("candidate", "%s runs", c.name)
 	go func() {
 		defer close(ended)
 		c.run(ctx)
@@ -320,6 +328,7 @@ func (c *candidate) runs() *candidate {
 // stop ends the context of Run.
 func (c *candidate) stop() {
 	if c.cancel != nil {
+		c.w.narrate.Event("candidate", "%s is asked to stop", c.name)
 		c.cancel()
 	}
 }
@@ -343,7 +352,10 @@ func (c *candidate) returned() bool {
 }
 
 // api sets what becomes of the candidate's requests from now on.
-func (c *candidate) api(s string) { c.lock.setWeather(parseWeather(c.w.t, s)) }
+func (c *candidate) api(s string) {
+	c.w.narrate.Event("server", "requests of %s: %s", c.name, s)
+	c.lock.setWeather(parseWeather(c.w.t, s))
+}
 
 // clocks are the clocks of the candidate's machine. A paused process does not get to see them:
 // there the elector waits.
@@ -393,6 +405,7 @@ func (c *candidate) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.resumed == nil {
+		c.w.narrate.Event("candidate", "%s is paused", c.name)
 		c.resumed = make(chan struct{})
 	}
 }
@@ -401,6 +414,7 @@ func (c *candidate) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.resumed != nil {
+		c.w.narrate.Event("candidate", "%s continues", c.name)
 		close(c.resumed)
 		c.resumed = nil
 	}
@@ -432,6 +446,7 @@ func (c *candidate) wake() {
 func (c *candidate) step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.w.narrate.Event("candidate", "%s's wall clock jumps by %v", c.name, d)
 	c.stepped += d
 }
 
@@ -440,6 +455,7 @@ func (c *candidate) step(d time.Duration) {
 func (c *candidate) sleeps(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.w.narrate.Event("candidate", "%s's machine was suspended for %v", c.name, d)
 	c.suspended += d
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/workqueue"
 )
@@ -137,6 +138,14 @@ func TestStory_UnfinishedWorkAges(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		synctest.Wait()
+		log := narrate.New(t)
+		log.Event("worker", "has a since 20s and b since 10s")
+		for _, series := range []string{
+			`workqueue_unfinished_work_seconds{name="q"}`,
+			`workqueue_longest_running_processor_seconds{name="q"}`,
+		} {
+			log.Event("workqueue", "%s %s", series, value(t, registry, series))
+		}
 		assert.Equal(t, "30", value(t, registry, `workqueue_unfinished_work_seconds{name="q"}`))
 		assert.Equal(t, "20",
 			value(t, registry, `workqueue_longest_running_processor_seconds{name="q"}`))

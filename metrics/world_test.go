@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.LogToStderr(false)
 	klog.SetLogger(klog.Logger{})
-	m.Run()
+	os.Exit(narrate.Run(m))
 }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -54,6 +56,7 @@ type world struct {
 	ctrl     *controller.Controller[string]
 	failures map[string]int // how often the reconcile of a key still fails
 	delay    time.Duration  // of each call of the handler
+	log      *narrate.Log
 	stop     func()
 }
 
@@ -65,6 +68,7 @@ func story(t *testing.T, o worldOptions, body func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
+		w.log = narrate.New(t)
 		defer w.close()
 		w.run(o)
 		body(w)
@@ -150,6 +154,7 @@ func (w *world) run(o worldOptions) {
 
 // reconcile takes 10 milliseconds.
 func (w *world) reconcile(_ context.Context, key string) (controller.Result, error) {
+	w.log.Event("worker", "reconcile %s", key)
 	time.Sleep(10 * time.Millisecond)
 	if w.failures[key] > 0 {
 		w.failures[key]--
@@ -165,6 +170,7 @@ type slowHandler struct {
 }
 
 func (h slowHandler) OnAdd(obj any, initial bool) {
+	h.world.log.Event("handler", "OnAdd begins")
 	time.Sleep(h.world.delay)
 	h.inner.OnAdd(obj, initial)
 }
@@ -175,6 +181,7 @@ func (h slowHandler) OnUpdate(old, obj any) {
 }
 
 func (h slowHandler) OnDelete(obj any) {
+	h.world.log.Event("handler", "OnDelete begins")
 	time.Sleep(h.world.delay)
 	h.inner.OnDelete(obj)
 }
@@ -184,6 +191,7 @@ func (w *world) object(name string) *corev1.ConfigMap {
 }
 
 func (w *world) create(name string) {
+	w.log.Event("server", "create %s", name)
 	require.NoError(w.t, w.server.Create(w.object(name)))
 	synctest.Wait()
 }
@@ -197,6 +205,7 @@ func (w *world) update(name string) {
 }
 
 func (w *world) delete(name string) {
+	w.log.Event("server", "delete %s", name)
 	require.NoError(w.t, w.server.Delete(w.object(name)))
 	synctest.Wait()
 }
@@ -224,7 +233,11 @@ func (w *world) scrape(prefix string) []string {
 }
 
 // value returns the number of a series as it stands in a scrape, or "none".
-func (w *world) value(series string) string { return value(w.t, w.registry, series) }
+func (w *world) value(series string) string {
+	number := value(w.t, w.registry, series)
+	w.log.Event("worker", "%s %s", series, number)
+	return number
+}
 
 func value(t testing.TB, registry *prometheus.Registry, series string) string {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/store"
 )
 
@@ -31,6 +32,7 @@ type collection struct {
 	lag    int        // how many changes the watch cache is behind, for LISTs at "0"
 	log    []change   // log[i] made resourceVersion i+1
 	sent   []string   // the requests
+	events *narrate.Log
 
 	mu        sync.Mutex
 	compacted int // resourceVersions up to here are forgotten
@@ -51,6 +53,7 @@ func (c *collection) do(kind watch.EventType, name string) {
 	defer c.mu.Unlock()
 	p := pod(fmt.Sprintf("%s@%d", name, len(c.log)+1))
 	c.log = append(c.log, change{watch.Event{Type: kind, Object: p}})
+	c.events.Event("server", "%s %s@%s", kind, name, p.ResourceVersion)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -70,6 +73,7 @@ func (c *collection) compact() {
 func (c *collection) disconnect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.events.Event("server", "closes every watch")
 	close(c.cut)
 	c.cut = make(chan struct{})
 }
@@ -127,6 +131,7 @@ func (c *collection) ListWithContext(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = append(c.sent, "LIST "+describe(options))
+	c.events.Event("reflector", "LIST %s", describe(options))
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
@@ -138,6 +143,7 @@ func (c *collection) ListWithContext(
 	default:
 		wanted, _ := strconv.Atoi(options.ResourceVersion)
 		if wanted > at-c.lag {
+			c.events.Event("server", "504: the watch cache is at %d", at-c.lag)
 			return nil, apiErrors["toolarge"]
 		}
 		at -= c.lag
@@ -167,12 +173,14 @@ func (c *collection) WatchWithContext(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = append(c.sent, "WATCH "+describe(options))
+	c.events.Event("reflector", "WATCH %s", describe(options))
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
 	from, _ := strconv.Atoi(options.ResourceVersion)
 	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if from < c.compacted && !initial {
+		c.events.Event("server", "410: the log begins after %d", c.compacted)
 		return nil, apiErrors["expired"]
 	}
 	w := &collectionWatch{events: make(chan watch.Event), stop: make(chan struct{})}
@@ -278,10 +286,11 @@ func (w *collectionWatch) send(ctx context.Context, e watch.Event) bool {
 
 // mapStore is the simplest Store: a map, and a record of its calls.
 type mapStore struct {
-	mu    sync.Mutex
-	items map[string]string // name -> resourceVersion
-	diary []string
-	err   func() error // asked before each change
+	mu     sync.Mutex
+	items  map[string]string // name -> resourceVersion
+	diary  []string
+	events *narrate.Log
+	err    func() error // asked before each change
 }
 
 func (s *mapStore) change(what string, obj any, apply func(name, resourceVersion string)) error {
@@ -294,7 +303,7 @@ func (s *mapStore) change(what string, obj any, apply func(name, resourceVersion
 	}
 	name, _ := store.ObjectToName(obj)
 	p := obj.(*v1.Pod)
-	s.diary = append(s.diary, fmt.Sprintf("%s %s@%s", what, name, p.ResourceVersion))
+	s.noteLocked(fmt.Sprintf("%s %s@%s", what, name, p.ResourceVersion))
 	apply(p.Name, p.ResourceVersion)
 	return nil
 }
@@ -311,7 +320,7 @@ func (s *mapStore) Delete(obj any) error {
 func (s *mapStore) Resync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.diary = append(s.diary, "resync")
+	s.noteLocked("resync")
 	return nil
 }
 
@@ -328,8 +337,13 @@ func (s *mapStore) Replace(list []any, _ string) error {
 		p := obj.(*v1.Pod)
 		s.items[p.Name] = p.ResourceVersion
 	}
-	s.diary = append(s.diary, fmt.Sprintf("replace by %d", len(list)))
+	s.noteLocked(fmt.Sprintf("replace by %d", len(list)))
 	return nil
+}
+
+func (s *mapStore) noteLocked(call string) {
+	s.diary = append(s.diary, call)
+	s.events.Event("store", "%s", call)
 }
 
 func (s *mapStore) state() string {

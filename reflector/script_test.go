@@ -32,6 +32,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"example.com/informerstack/internal/narrate"
 )
 
 // reported receives what goes to utilruntime.HandleError. Tests that care set it; none of them runs
@@ -43,7 +45,7 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(_ context.Context, err error, msg string, _ ...any) { reported(err, msg) },
 	}
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }
 
 // script is a server that answers when a test says so, and a store that records its calls.

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/internal/narrate"
 )
 
 // world is a server, a reflector and its store.
@@ -31,15 +33,11 @@ func story(t *testing.T, f func(w *world)) {
 			synctest.Test(t, func(t *testing.T) {
 				reported = func(error, string) {}
 				off := false
-				f(
-					&world{
-						t:          t,
-						impl:       impl,
-						collection: newCollection(),
-						store:      &mapStore{},
-						opts:       Options{Name: "story", UseWatchList: &off},
-					},
-				)
+				w := &world{t: t, impl: impl, collection: newCollection(), store: &mapStore{}}
+				w.opts = Options{Name: "story", UseWatchList: &off}
+				w.collection.events = narrate.New(t)
+				w.store.events = w.collection.events
+				f(w)
 			})
 		})
 	}
@@ -160,6 +158,7 @@ func TestStory_ExpiredWatchRelists(t *testing.T) {
 		w.cut = make(chan struct{})
 		w.log = append(w.log, change{deletedPod("b@3")})
 		w.compacted = 3
+		w.events.Event("server", "DELETED b@3; closes every watch; forgets its log")
 		w.collection.mu.Unlock()
 		w.after(time.Minute)
 		w.serverSaw("WATCH rv=2 bookmarks", "LIST rv=2", "WATCH rv=3 bookmarks")
@@ -186,6 +185,7 @@ func TestStory_BareWatchLosesEvents(t *testing.T) {
 			)
 			require.NoError(t, err)
 			defer got.Stop()
+			w.events.Event("server", "that was a bare watch")
 			synctest.Wait()
 			select {
 			case e := <-got.ResultChan():
@@ -216,6 +216,7 @@ func TestStory_ReflectorDoesNotGoBackInTime(t *testing.T) {
 		w.disconnect()
 		w.collection.mu.Lock()
 		w.compacted = 3 // all that a watch from 2 could ask for
+		w.events.Event("server", "forgets its log")
 		w.collection.mu.Unlock()
 		w.after(2 * time.Second)
 		requests := w.requests()

@@ -5,8 +5,10 @@ package store_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/store"
 )
 
@@ -218,3 +221,6 @@ func ExampleSplitMetaNamespaceKey() {
 	// "" "node-1" <nil>
 	// "" "" unexpected key format: "a/b/c"
 }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -22,7 +22,6 @@ func TestStory_OneChangeFromTheServerToTheWorker(t *testing.T) {
 	story(t, options{objects: []string{"a"}}, func(w *world) {
 		w.traced()
 		w.update("a")
-		w.show()
 		assert.Equal(t, []string{
 			"server MODIFIED default/a",
 			"deltafifo Update default/a",

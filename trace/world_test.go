@@ -22,11 +22,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/trace"
@@ -40,6 +42,8 @@ type world struct {
 	client    kubernetes.Interface
 	reconcile controller.ReconcileFunc[string]
 	stop      func()
+
+	log *narrate.Log
 
 	mu     sync.Mutex
 	events []trace.Event
@@ -55,7 +59,7 @@ type options struct {
 // story runs body in a bubble. The first list has been delivered when body starts.
 func story(t *testing.T, o options, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, server: apitest.NewServer(apitest.Options{})}
+		w := &world{t: t, server: apitest.NewServer(apitest.Options{}), log: narrate.New(t)}
 		w.reconcile = func(context.Context, string) (controller.Result, error) {
 			return controller.Result{}, nil
 		}
@@ -68,6 +72,8 @@ func story(t *testing.T, o options, body func(w *world)) {
 		defer w.stop()
 		synctest.Wait()
 		body(w)
+		synctest.Wait()
+		w.log.End()
 	})
 }
 
@@ -116,7 +122,7 @@ func (w *world) run(o options) {
 	)
 	require.NoError(w.t, err)
 
-	ctx, cancel := context.WithCancel(w.t.Context())
+	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), klog.Logger{}))
 	var running sync.WaitGroup
 	running.Go(func() { maps.Run(ctx) })
 	running.Go(func() { assert.NoError(w.t, ctrl.Run(ctx)) })
@@ -128,23 +134,25 @@ func (w *world) run(o options) {
 
 // saw is the sink.
 func (w *world) saw(event trace.Event) {
+	w.log.Event(string(event.Hop), "%s", describe(event))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, event)
 }
 
-// show prints the events since the last call of traced, for readers of the test's output.
-func (w *world) show() {
-	synctest.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var lines strings.Builder
-	for _, event := range w.events {
-		trace.Text(&lines, trace.TextOptions{})(event)
+// describe returns the event as trace.Text shows it, after its hop.
+func describe(event trace.Event) string {
+	line := strings.TrimSpace(event.What + " " + event.Key)
+	if event.ResourceVersion != "" {
+		line += " @" + event.ResourceVersion
 	}
-	for line := range strings.Lines(lines.String()) {
-		fmt.Print("hop: ", line) // not a log, whose lines begin with a place in this file
+	if event.Detail != "" {
+		line += " (" + event.Detail + ")"
 	}
+	if event.Error != "" {
+		line += " error: " + event.Error
+	}
+	return line
 }
 
 // traced returns the events since the last call as lines "hop what key detail", versions and times

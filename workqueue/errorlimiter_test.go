@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/workqueue"
 )
 
@@ -30,6 +31,8 @@ var (
 	errOther    = errors.New("other")
 )
 
+// The kind of an error decides the first delay: a conflict one second, too many requests 30 seconds
+// or what the server asks for, and other errors the base delay.
 func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -59,6 +62,7 @@ func TestErrorTypeRateLimiter_Kinds(t *testing.T) {
 	}
 }
 
+// The delay of each kind can be set, and other errors double theirs up to the maximum.
 func TestErrorTypeRateLimiter_DelaysCanBeSet(t *testing.T) {
 	limiter := workqueue.NewTypedErrorTypeRateLimiter[string](workqueue.ErrorDelays{
 		Timeout: 1, Conflict: 2, TooManyRequests: 3, BaseDelay: 4, MaxDelay: 20,
@@ -141,6 +145,8 @@ func TestStory_AddFailedDecidesByTheError(t *testing.T) {
 				q := workqueue.NewTypedRateLimitingQueue(c.limiter, workqueue.Config[string]{})
 				defer q.ShutDown()
 				q.AddFailed("a", tooMany)
+				narrate.New(t).Event("worker", "AddFailed a, %q: again in %v", tooMany.Error(),
+					time.Until(q.Snapshot().Waiting[0].Due))
 				after(c.want - 1)
 				assert.Equal(t, 0, q.Len())
 				after(1)

@@ -10,6 +10,7 @@ import (
 
 	reference "k8s.io/client-go/util/workqueue"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/internal/transcript"
 	"example.com/informerstack/workqueue"
 )
@@ -75,7 +76,7 @@ func onBoth(t *testing.T, f func(t *testing.T, impl string, q queue)) {
 			synctest.Test(t, func(t *testing.T) {
 				q := impl.make()
 				defer q.ShutDown()
-				f(t, impl.name, q)
+				f(t, impl.name, narrateQueue(narrate.New(t), q))
 				checkLaws(t, q)
 			})
 		})
@@ -84,6 +85,9 @@ func onBoth(t *testing.T, f func(t *testing.T, impl string, q queue)) {
 
 func checkLaws(t testing.TB, q any) {
 	t.Helper()
+	if n, ok := q.(narrated); ok {
+		q = n.queue
+	}
 	if q, ok := q.(interface{ CheckLaws(testing.TB) }); ok {
 		q.CheckLaws(t)
 	}
@@ -94,6 +98,9 @@ func checkLaws(t testing.TB, q any) {
 func next(q queue) string {
 	synctest.Wait()
 	if q.Len() == 0 && !q.ShuttingDown() {
+		if n, ok := q.(narrated); ok {
+			n.log.Event("worker", "Get would wait")
+		}
 		return "nothing"
 	}
 	item, shutdown := q.Get()

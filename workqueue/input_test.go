@@ -86,6 +86,8 @@ func TestInput_LongestDelay(t *testing.T) {
 	})
 }
 
+// A bucket that never gains a token delays for ever when it is empty. One with an infinite rate
+// never delays.
 func TestInput_BucketWithoutTokens(t *testing.T) {
 	for _, c := range []struct {
 		qps   float64

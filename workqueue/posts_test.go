@@ -12,20 +12,38 @@ import (
 	"golang.org/x/time/rate"
 	reference "k8s.io/client-go/util/workqueue"
 
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/workqueue"
 )
+
+// narratedLimiter logs the delays above 0 that a limiter returns.
+type narratedLimiter struct {
+	workqueue.TypedRateLimiter[string]
+	log *narrate.Log
+}
+
+func (n narratedLimiter) When(item string) time.Duration {
+	delay := n.TypedRateLimiter.When(item)
+	if delay > 0 {
+		n.log.Event("workqueue", "When(%s) = %v", item, delay)
+	}
+	return delay
+}
+
+func (n narratedLimiter) Forget(item string) {
+	n.log.Event("workqueue", "Forget(%s)", item)
+	n.TypedRateLimiter.Forget(item)
+}
 
 // onBothLimiters runs f on a limiter of ours and on client-go's, each in a bubble of fake time.
 func onBothLimiters(t *testing.T, ours, clientGos func() workqueue.TypedRateLimiter[string],
 	f func(t *testing.T, limiter workqueue.TypedRateLimiter[string]),
 ) {
-	for impl, limiter := range map[string]func() workqueue.TypedRateLimiter[string]{
-		transcript.Ours: ours,
-		clientGo:        clientGos,
-	} {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { f(t, limiter()) })
+	for i, limiter := range []func() workqueue.TypedRateLimiter[string]{ours, clientGos} {
+		t.Run("impl="+impls[i].name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f(t, narratedLimiter{limiter(), narrate.New(t)})
+			})
 		})
 	}
 }
@@ -45,17 +63,21 @@ func TestPost_TokenBucketDoesNotBlock(t *testing.T) {
 		func(t *testing.T, limiter workqueue.TypedRateLimiter[string]) {
 			q := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
 			defer q.ShutDown()
+			queued := func(want int) {
+				limiter.(narratedLimiter).log.Event("workqueue", "%d items are queued", q.Len())
+				assert.Equal(t, want, q.Len())
+			}
 			start := time.Now()
 			for i := range 102 { // the bucket holds 100
 				q.AddRateLimited(fmt.Sprint(i))
 			}
 			q.Add("not limited")
 			assert.Equal(t, start, time.Now(), "no call has blocked")
-			assert.Equal(t, 101, q.Len())
+			queued(101)
 			after(100 * time.Millisecond)
-			assert.Equal(t, 102, q.Len())
+			queued(102)
 			after(100 * time.Millisecond)
-			assert.Equal(t, 103, q.Len())
+			queued(103)
 		},
 	)
 }

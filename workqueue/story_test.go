@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/workqueue"
 )
 
@@ -138,15 +139,18 @@ func TestStory_NeitherDoneNorForget(t *testing.T) {
 // Items are compared with ==. Two pointers to equal keys are two items, the keys themselves are
 // one.
 func TestStory_ItemsAreValues(t *testing.T) {
+	log := narrate.New(t)
 	type key struct{ namespace, name string }
 	values := workqueue.NewTyped(workqueue.Config[key]{})
 	values.Add(key{"ns", "a"})
 	values.Add(key{"ns", "a"})
+	log.Event("workqueue", "two Adds of key{ns, a}: %d item", values.Len())
 	assert.Equal(t, 1, values.Len())
 
 	pointers := workqueue.NewTyped(workqueue.Config[*key]{})
 	pointers.Add(&key{"ns", "a"})
 	pointers.Add(&key{"ns", "a"})
+	log.Event("workqueue", "two Adds of &key{ns, a}: %d items", pointers.Len())
 	assert.Equal(t, 2, pointers.Len())
 }
 
@@ -240,21 +244,26 @@ func TestStory_DoneWakesAWorker(t *testing.T) {
 // A worker that waits with a context ends with it; the others, and the items, are unharmed.
 func TestStory_ContextEndsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		log := narrate.New(t)
 		q := workqueue.NewTyped(workqueue.Config[string]{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan bool, 1)
 		go func() {
 			_, shutdown := q.GetWithContext(ctx)
+			log.Event("worker", "first worker ends")
 			ended <- shutdown
 		}()
 		got := make(chan string, 1)
 		go func() {
 			item, _ := q.GetWithContext(t.Context())
+			log.Event("worker", "second worker gets %s", item)
 			got <- item
 		}()
 		synctest.Wait()
+		log.Event("worker", "two workers wait; cancel the context of the first")
 		cancel()
 		assert.True(t, <-ended)
+		log.Event("handler", "Add a")
 		q.Add("a")
 		assert.Equal(t, "a", <-got)
 		assert.False(t, q.ShuttingDown())
@@ -265,6 +274,7 @@ func TestStory_ContextEndsOneWorker(t *testing.T) {
 // The worker that an Add woke finds its context done: another worker gets the item.
 func TestStory_WakeUpIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		log := narrate.New(t)
 		for range 100 {
 			q := workqueue.NewTyped(workqueue.Config[string]{})
 			ctx, cancel := context.WithCancel(t.Context())
@@ -285,6 +295,7 @@ func TestStory_WakeUpIsPassedOn(t *testing.T) {
 			q.CheckLaws(t)
 			q.ShutDown()
 		}
+		log.Event("worker", "100 times: one context ends, a is added, a worker gets it")
 	})
 }
 
@@ -295,6 +306,8 @@ func TestStory_DoneContextTakesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	item, shutdown := q.GetWithContext(ctx)
+	narrate.New(t).Event("worker", "context done: no item, shutdown=%v, %d queued", shutdown,
+		q.Len())
 	assert.True(t, shutdown)
 	assert.Empty(t, item)
 	assert.Equal(t, 1, q.Len())
@@ -318,7 +331,7 @@ func TestStory_ShutDownServesWhatIsQueued(t *testing.T) {
 // what is queued.
 func TestStory_DrainWaitsForEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := impls[0].make()
+		q := narrateQueue(narrate.New(t), impls[0].make())
 		var worked sync.Map
 		for range 3 {
 			go func() {
@@ -389,6 +402,7 @@ func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 		q.AddAfter("f", 2*time.Hour)
 		q.AddAfter("e", time.Hour)
 		q.AddRateLimited("a")
+		show(narrate.New(t), q.Snapshot())
 		assert.Equal(t, workqueue.Snapshot[string]{
 			Ready:      []string{"c", "d"},
 			Processing: []string{"a", "b"},
@@ -401,4 +415,13 @@ func TestStory_SnapshotShowsWhereItemsAre(t *testing.T) {
 			Limited: 1,
 		}, q.Snapshot())
 	})
+}
+
+func show(log *narrate.Log, s workqueue.Snapshot[string]) {
+	log.Event("workqueue", "ready:      %v", s.Ready)
+	log.Event("workqueue", "processing: %v, added again: %v", s.Processing, s.Again)
+	for _, w := range s.Waiting {
+		log.Event("workqueue", "waiting:    %s for %v, failures %d", w.Item, time.Until(w.Due),
+			w.Failures)
+	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	ourlock "example.com/informerstack/leaderelection/resourcelock"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
@@ -87,6 +88,8 @@ var impls = map[string]constructor{
 
 // log holds the calls of handlers, in order.
 type log struct {
+	narrate *narrate.Log
+
 	mu    sync.Mutex
 	lines []string
 }
@@ -95,6 +98,7 @@ func (l *log) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+	l.narrate.Event("handler", format, args...)
 }
 
 func (l *log) take() []string {

@@ -20,6 +20,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 )
 
@@ -36,7 +37,7 @@ func TestStory_LifeOfAnInformer(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
 		source := newSource(t, pod("a", "n1"))
 		i := create(source, &corev1.Pod{}, 0, cache.Indexers{})
-		var seen log
+		seen := log{narrate: narrate.New(t)}
 		registration, err := i.AddEventHandler(seen.handler())
 		require.NoError(t, err)
 		require.False(t, i.HasSynced())
@@ -121,7 +122,7 @@ func TestStory_TombstoneIsClientGos(t *testing.T) {
 	each(t, func(t *testing.T, create constructor) {
 		source := newSource(t, pod("a", "n1"))
 		i := create(source, &corev1.Pod{}, 0, cache.Indexers{})
-		var seen, filtered log
+		seen, filtered := log{narrate: narrate.New(t)}, log{}
 		_, err := i.AddEventHandler(seen.handler())
 		require.NoError(t, err)
 		_, err = i.AddEventHandler(cache.FilteringResourceEventHandler{
@@ -133,6 +134,7 @@ func TestStory_TombstoneIsClientGos(t *testing.T) {
 		synctest.Wait()
 		seen.take()
 		filtered.take()
+		seen.narrate.Event("server", "delete a, in no event; end the watch")
 		source.DeleteDropWatch(pod("a", "n1"))
 		source.ResetWatch()
 		time.Sleep(time.Minute)
@@ -147,7 +149,7 @@ func TestHandlers_ComeAndGo(t *testing.T) {
 		i := create(source, &corev1.Pod{}, 0, cache.Indexers{})
 		defer run(t, i)()
 		synctest.Wait()
-		var seen log
+		seen := log{narrate: narrate.New(t)}
 		registration, err := i.AddEventHandlerWithOptions(seen.handler(), cache.HandlerOptions{})
 		require.NoError(t, err)
 		synctest.Wait()

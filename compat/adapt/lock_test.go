@@ -22,6 +22,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/compat/adapt"
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/leaderelection"
 	ourlock "example.com/informerstack/leaderelection/resourcelock"
 )
@@ -43,7 +44,10 @@ func newWorld(t *testing.T) *world {
 	server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
 	require.NoError(t, server.StartPipe())
 	t.Cleanup(server.Close)
-	return &world{t: t, config: &rest.Config{Host: server.URL, Transport: server.Transport()}}
+	return &world{
+		t: t, config: &rest.Config{Host: server.URL, Transport: server.Transport()},
+		log: log{narrate: narrate.New(t)},
+	}
 }
 
 func (w *world) ourLock(identity string) ourlock.Interface {

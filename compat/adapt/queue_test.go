@@ -15,6 +15,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	compat "example.com/informerstack/compat/workqueue"
+	"example.com/informerstack/internal/narrate"
 )
 
 // queues is what was added to queues of ours, by their names.
@@ -23,7 +24,7 @@ var queues = &provider{adds: map[string]int{}}
 func TestMain(m *testing.M) {
 	compat.SetProvider(queues)
 	utilruntime.ErrorHandlers = nil // one of them waits in real time, not in that of a bubble
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }
 
 // provider counts adds; no other metric does anything.
@@ -87,24 +88,31 @@ func TestStory_QueueRetriesWithAForeignLimiter(t *testing.T) {
 				queue := newQueue("retries", limiter)
 				defer queue.ShutDown()
 				start := time.Now()
+				log := narrate.New(t)
 				took := func() string {
 					item, shutdown := queue.Get()
 					require.False(t, shutdown)
 					queue.Done(item)
+					log.Event("worker", "Get %s, Done", item)
 					return item + " after " + time.Since(start).Round(time.Second).String()
 				}
+				log.Event("handler", "Add a, twice")
 				queue.Add("a")
 				queue.Add("a")
 				require.Equal(t, 1, queue.Len())
 				require.Equal(t, "a after 0s", took())
+				log.Event("worker", "AddRateLimited a")
 				queue.AddRateLimited("a")
 				require.Equal(t, "a after 1s", took())
+				log.Event("worker", "AddRateLimited a")
 				queue.AddRateLimited("a")
 				require.Equal(t, "a after 3s", took())
 				require.Equal(t, 2, queue.NumRequeues("a"))
 				require.Equal(t, 2, limiter.NumRequeues("a"))
+				log.Event("worker", "Forget a; AddAfter b 1m0s")
 				queue.Forget("a")
 				queue.AddAfter("b", time.Minute)
+				log.Event("worker", "AddRateLimited a")
 				queue.AddRateLimited("a")
 				require.Equal(t, "a after 4s", took())
 				require.Equal(t, "b after 1m3s", took())

@@ -15,6 +15,7 @@ import (
 
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
+	"example.com/informerstack/internal/narrate"
 )
 
 // A controller made by hand on a DeltaFIFO, as before there were shared informers.
@@ -27,7 +28,7 @@ func TestStory_ControllerOnDeltaFIFO(t *testing.T) {
 		fifo := cache.NewDeltaFIFOWithOptions(
 			cache.DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true},
 		)
-		var seen log
+		seen := log{narrate: narrate.New(t)}
 		controller := cache.New(&cache.Config{
 			Queue:         fifo,
 			ListerWatcher: source,

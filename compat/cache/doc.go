@@ -11,6 +11,8 @@
 // from client-go's behaviour are in docs/differences.md. Feature gates and environment variables
 // have the same effect as in client-go: gates.go, consistency.go.
 //
+// To use it, change the import. New programs use package informer, which has fewer names.
+//
 // Read store.go, index.go, queue.go and handler.go, which are aliases; then listwatch.go,
 // reflector.go, controller.go, informer.go and sharedinformer.go, which adapt. The other files are
 // pieces that the core does not use: threadsafestore.go, transformingstore.go, expiration.go,

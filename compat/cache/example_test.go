@@ -4,12 +4,15 @@ package cache_test
 
 import (
 	"fmt"
+	"os"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
+	"example.com/informerstack/internal/narrate"
 )
 
 // Code as it is written for client-go: but for its import lines, nothing was changed.
@@ -59,3 +62,6 @@ func ExampleWithTransformer() {
 	fmt.Println(cached.(*v1.Pod).ManagedFields)
 	// Output: []
 }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -57,6 +57,7 @@ func TestNewInformer_HandlerAndStore(t *testing.T) {
 	})
 }
 
+// An informer without a handler fills its store.
 func TestNewInformer_WithoutHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := framework.NewFakeControllerSource()

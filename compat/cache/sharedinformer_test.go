@@ -22,6 +22,7 @@ import (
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/narrate"
 )
 
 // The second error handler limits the rate of errors by the clock: in a bubble it can wait for the
@@ -30,6 +31,8 @@ func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 // log holds the calls of handlers, in order.
 type log struct {
+	narrate *narrate.Log
+
 	mu    sync.Mutex
 	lines []string
 }
@@ -38,6 +41,7 @@ func (l *log) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+	l.narrate.Event("handler", format, args...)
 }
 
 func (l *log) take() []string {
@@ -83,7 +87,7 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		defer source.Shutdown()
 		source.Add(pod("a", 0))
 		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, cache.Indexers{"node": byNode})
-		var seen log
+		seen := log{narrate: narrate.New(t)}
 		registration, err := i.AddEventHandler(seen.handler())
 		require.NoError(t, err)
 		require.False(t, i.HasSynced())
@@ -91,7 +95,9 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		stop := run(i)
 		defer stop()
 		require.True(t, cache.WaitForCacheSync(nil, i.HasSynced, registration.HasSynced))
+		seen.narrate.Event("informer", "has synced")
 		require.Equal(t, []string{"add a@1 initial=true"}, seen.take())
+		seen.narrate.Event("server", "create b, update a, delete b")
 		source.Add(pod("b", 0))
 		source.Modify(pod("a", 0))
 		source.Delete(pod("b", 0))
@@ -109,6 +115,7 @@ func TestStory_ProgramOfClientGo(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, onNone, 1)
 
+		seen.narrate.Event("handler", "is removed")
 		require.NoError(t, i.RemoveEventHandler(registration))
 		source.Modify(pod("a", 0))
 		synctest.Wait()
@@ -131,12 +138,13 @@ func TestStory_RelistTellsDeletesFirst(t *testing.T) {
 		defer source.Shutdown()
 		source.Add(pod("a", 0))
 		i := cache.NewSharedInformer(source, &v1.Pod{}, 0)
-		var seen log
+		seen := log{narrate: narrate.New(t)}
 		_, err := i.AddEventHandler(seen.handler())
 		require.NoError(t, err)
 		defer run(i)()
 		synctest.Wait()
 		seen.take()
+		seen.narrate.Event("server", "delete a and create b, in no event; end the watch")
 		source.DeleteDropWatch(pod("a", 0))
 		source.AddDropWatch(pod("b", 0))
 		source.ResetWatch()

@@ -5,6 +5,8 @@ package leaderelection_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +14,7 @@ import (
 
 	"example.com/informerstack/compat/leaderelection"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
+	"example.com/informerstack/internal/narrate"
 )
 
 // Code written for client-go, of which only the import lines are changed.
@@ -46,3 +49,6 @@ func Example() {
 	// stopped
 	// the lease is held by ""
 }
+
+// With -v, selected examples print their output.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	compat "example.com/informerstack/compat/watch"
+	"example.com/informerstack/internal/narrate"
 )
 
 func pod(version int) *v1.Pod {
@@ -39,12 +40,14 @@ type script struct {
 	lines  []any // error or []watch.Event
 	starts []string
 	begun  time.Time
+	log    *narrate.Log
 }
 
 func (s *script) WatchWithContext(_ context.Context,
 	options metav1.ListOptions) (watch.Interface, error) {
 	s.starts = append(s.starts,
 		fmt.Sprintf("%s after %v", options.ResourceVersion, time.Since(s.begun)))
+	s.log.Event("client", "WATCH after %s", options.ResourceVersion)
 	if len(s.lines) == 0 {
 		return watch.NewFake(), nil
 	}
@@ -69,7 +72,7 @@ func (s *script) WatchWithContext(_ context.Context,
 // watches.
 func play(t *testing.T, lines ...any) (events, starts []string) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{lines: lines, begun: time.Now()}
+		s := &script{lines: lines, begun: time.Now(), log: narrate.New(t)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		w, err := compat.NewRetryWatcherWithContext(ctx, "1", s)
@@ -83,6 +86,7 @@ func play(t *testing.T, lines ...any) (events, starts []string) {
 				what += " " + strconv.Itoa(int(obj.Code))
 			}
 			events = append(events, what)
+			s.log.Event("handler", "%s", what)
 		}
 		<-w.Done()
 		starts = s.starts

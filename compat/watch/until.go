@@ -8,6 +8,9 @@
 //	API server <- WATCH - [RetryWatcher] -> conditions
 //	API server <- LIST, WATCH - [informer as a watch] -> conditions
 //
+// To use it, call [UntilWithSync] with a ListerWatcher and a condition: it survives every failure,
+// but may miss intermediate states. [Until] starts at a resourceVersion and misses none.
+//
 // Read until.go, retrywatcher.go, informerwatcher.go; then go test ./compat/watch. Goroutines: a
 // RetryWatcher has one; an informer as a watch has its informer's and one that delivers events.
 // Both end after Stop. Locking: the hand-over has a mutex.

@@ -13,6 +13,7 @@ import (
 	reference "k8s.io/client-go/util/workqueue"
 
 	"example.com/informerstack/compat/workqueue"
+	"example.com/informerstack/internal/narrate"
 )
 
 const (
@@ -113,5 +114,5 @@ func TestMain(m *testing.M) {
 	reference.SetProvider(referenceProvider{global[clientGo]})
 	workqueue.SetProvider(oursProvider{second[ours]})
 	reference.SetProvider(referenceProvider{second[clientGo]})
-	os.Exit(m.Run())
+	os.Exit(narrate.Run(m))
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/internal/conformance"
+	"example.com/informerstack/internal/narrate"
 )
 
 // apitest gives the answers of the real server.
@@ -39,3 +40,6 @@ func TestTranscripts_HoldNoDeviation(t *testing.T) {
 		assert.NotContains(t, string(text), "\n---- ", file)
 	}
 }
+
+// With -v, selected tests print what they show.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

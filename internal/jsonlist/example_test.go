@@ -4,12 +4,15 @@ package jsonlist_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/informerstack/internal/jsonlist"
+	"example.com/informerstack/internal/narrate"
 )
 
 // The items of a list are decoded one by one, as they arrive.
@@ -30,3 +33,6 @@ func ExampleDecode() {
 	// item b
 	// 10245 <nil>
 }
+
+// With -v, selected tests print what they show.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -1,190 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tour prints the stories of the pieces in reading order: first one change with all its hops, then,
-// piece by piece, every story and example with the comment above it. It runs these tests, and fails
-// if one of them fails.
+// Tour runs the stories and examples of the pieces in teaching order: first one change with all its
+// hops, then piece by piece. It shows each with its file and line, the comment above it and what it
+// prints. On a terminal it shows one at a time; otherwise it shows all. It fails if one of them
+// fails.
 //
-//	go run ./internal/tour [PIECE ...]
+//	go run ./internal/tour [PIECE | NAME ...]
+//
+// A piece selects its stories, a name those that contain it: go run ./internal/tour Tombstone.
 package main
 
 import (
 	"bufio"
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/doc"
-	"go/parser"
-	"go/token"
+	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
+
+	"golang.org/x/term"
 )
 
-// pieces are the packages that a change passes, in order, and leaderelection.
+// pieces are the packages that a change passes, in order, and then those around them.
 var pieces = []string{"trace", "reflector", "deltafifo", "store", "informer", "workqueue",
-	"controller", "leaderelection"}
-
-// storyNames matches the names of stories and examples.
-const storyNames = "^(TestStory_|Example)"
-
-var isStory = regexp.MustCompile(storyNames)
+	"controller", "leaderelection", "apitest", "metrics", "health"}
 
 func main() {
-	chosen := pieces
-	if len(os.Args) > 1 {
-		chosen = os.Args[1:]
+	t := tour{out: os.Stdout, run: runPiece}
+	if term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())) {
+		t.in = bufio.NewScanner(os.Stdin)
 	}
-	for _, piece := range chosen {
-		if err := show(piece); err != nil {
-			fmt.Fprintf(os.Stderr, "tour: %s: %v\n", piece, err)
-			os.Exit(1)
-		}
+	if err := t.start(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "tour: %v\n", err)
+		os.Exit(1)
 	}
 }
 
-// show runs the stories of one piece and prints their output.
-func show(piece string) error {
-	stories, synopsis, err := read(piece)
+// tour shows stories.
+type tour struct {
+	in  *bufio.Scanner // the reader's commands, or nil without a terminal
+	out io.Writer
+	run func(piece string, stories []story) (map[string]result, error)
+
+	stories []story
+	results map[string]map[string]result // by piece and name; a piece runs when it is reached
+}
+
+// start shows the selected stories.
+func (t *tour) start(names []string) error {
+	all, err := readAll()
 	if err != nil {
 		return err
 	}
-	results, err := run(piece)
-	if err != nil {
+	if t.stories, err = choose(all, names); err != nil {
 		return err
 	}
-	fmt.Printf("\n%s: %s\n\n", piece, synopsis)
+	t.results = map[string]map[string]result{}
 	failed := false
-	for _, s := range stories {
-		result := results[s.name]
-		failed = failed || result.outcome != "pass"
-		fmt.Printf("  %s  %s\n", mark(result.outcome),
-			strings.ReplaceAll(s.shows, "\n", "\n      "))
-		fmt.Printf("      go test -v -run '^%s$' ./%s\n", s.name, piece)
-		for _, line := range result.logged {
-			fmt.Printf("        %s\n", line)
+	for i := 0; i < len(t.stories); {
+		passed, err := t.show(i)
+		if err != nil {
+			return err
 		}
+		failed = failed || !passed
+		i = t.next(i)
 	}
 	if failed {
-		return errors.New("a story is not true: run it as shown")
+		return errors.New("a story failed: run it as shown")
 	}
 	return nil
 }
 
-func mark(outcome string) string {
-	if outcome == "pass" {
-		return "ok "
+// choose returns the stories that a name selects, in teaching order, or all without names.
+func choose(all []story, names []string) ([]story, error) {
+	if len(names) == 0 {
+		return all, nil
 	}
-	return "BAD"
-}
-
-// story is a test or example with its description.
-type story struct {
-	name  string
-	shows string // the comment above it, or its name in words
-}
-
-// read finds the stories of a piece in the order of its files, and the synopsis of its package
-// comment.
-func read(piece string) (stories []story, synopsis string, err error) {
-	paths, err := filepath.Glob(filepath.Join(piece, "*.go"))
-	if err != nil {
-		return nil, "", err
-	}
-	for _, path := range paths {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			return nil, "", err
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(s story) bool { return s.matches(name) }) {
+			return nil, fmt.Errorf("no piece and no story matches %q; the pieces are %s", name,
+				strings.Join(pieces, ", "))
 		}
-		if !strings.HasSuffix(path, "_test.go") {
-			if file.Doc != nil {
-				synopsis = new(doc.Package).Synopsis(file.Doc.Text())
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s story) bool {
+		return !slices.ContainsFunc(names, s.matches)
+	}), nil
+}
+
+// show runs story i, with the others of its piece, and prints it.
+func (t *tour) show(i int) (passed bool, err error) {
+	s := t.stories[i]
+	if t.results[s.piece] == nil {
+		ofPiece := slices.DeleteFunc(slices.Clone(t.stories), func(other story) bool {
+			return other.piece != s.piece
+		})
+		if t.results[s.piece], err = t.run(s.piece, ofPiece); err != nil {
+			return false, fmt.Errorf("run %s: %w", s.piece, err)
+		}
+	}
+	result := t.results[s.piece][s.name]
+	if i == 0 || t.stories[i-1].piece != s.piece {
+		fmt.Fprintf(t.out, "\n%s\n", s.synopsis)
+	}
+	fmt.Fprintf(t.out, "\n%d/%d %s:%d %s\n\n", i+1, len(t.stories), s.file, s.line, s.name)
+	fmt.Fprintf(t.out, "    %s\n\n", strings.ReplaceAll(s.shows, "\n", "\n    "))
+	for _, line := range append(result.printed, s.output...) {
+		fmt.Fprintf(t.out, "    %s\n", line)
+	}
+	passed = result.outcome == "pass"
+	mark := "ok"
+	if !passed {
+		mark = "FAILED"
+	}
+	fmt.Fprintf(t.out, "\n    %s: go test -v -run '^%s$' ./%s\n", mark, s.name, s.piece)
+	return passed, nil
+}
+
+// next returns the story after i that the reader asks for.
+func (t *tour) next(i int) int {
+	if t.in == nil || i+1 == len(t.stories) {
+		return i + 1
+	}
+	for {
+		fmt.Fprintf(t.out, "\nEnter: %s. A name or a piece: go there. q: quit. > ",
+			t.stories[i+1].name)
+		if !t.in.Scan() {
+			return len(t.stories)
+		}
+		switch name := strings.TrimSpace(t.in.Text()); name {
+		case "":
+			return i + 1
+		case "q":
+			return len(t.stories)
+		default:
+			for k := range t.stories {
+				if at := (i + 1 + k) % len(t.stories); t.stories[at].matches(name) {
+					return at
+				}
 			}
-			continue
-		}
-		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && isStory.MatchString(fn.Name.Name) {
-				stories = append(stories, story{fn.Name.Name, comment(fn)})
-			}
+			fmt.Fprintf(t.out, "no story matches %q\n", name)
 		}
 	}
-	if len(stories) == 0 {
-		return nil, "", fmt.Errorf("no stories in %s: run this from the root of the module", piece)
-	}
-	return stories, synopsis, nil
 }
-
-func comment(fn *ast.FuncDecl) string {
-	if fn.Doc != nil {
-		return strings.TrimSpace(fn.Doc.Text())
-	}
-	if story, ok := strings.CutPrefix(fn.Name.Name, "TestStory_"); ok {
-		return words(story) + "."
-	}
-	return "An example of " + cmp.Or(strings.TrimPrefix(fn.Name.Name, "Example"), "the package") +
-		"."
-}
-
-// words splits a name at its capitals: LateHandlerGetsReplay is "Late handler gets replay".
-func words(name string) string {
-	var b strings.Builder
-	letters := []rune(name)
-	for i, r := range letters {
-		beforeSmall := i+1 < len(letters) && unicode.IsLower(letters[i+1])
-		if i > 0 && unicode.IsUpper(r) && (beforeSmall || unicode.IsLower(letters[i-1])) {
-			b.WriteByte(' ')
-			if beforeSmall {
-				r = unicode.ToLower(r)
-			}
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// result is the outcome of a test.
-type result struct {
-	outcome string
-	logged  []string
-}
-
-// run runs the stories of a piece. A failing story is not an error.
-func run(piece string) (map[string]result, error) {
-	cmd := exec.Command("go", "test", "-json", "-count=1", "-run", storyNames, "./"+piece)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	results := map[string]result{}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var event struct{ Action, Test, Output string }
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			continue // not of a test
-		}
-		r := results[event.Test]
-		switch {
-		case event.Action == "output" && strings.HasPrefix(event.Output, hopMark):
-			r.logged = append(r.logged,
-				strings.TrimRight(strings.TrimPrefix(event.Output, hopMark), "\n"))
-		case slices.Contains([]string{"pass", "fail", "skip"}, event.Action):
-			r.outcome = event.Action
-		}
-		results[event.Test] = r
-	}
-	if err := cmd.Wait(); err != nil && len(results) <= 1 {
-		return nil, fmt.Errorf("go test: %w", err)
-	}
-	return results, nil
-}
-
-// hopMark begins each line that a story prints for readers; see package trace's stories.
-const hopMark = "hop: "

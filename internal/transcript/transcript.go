@@ -21,6 +21,7 @@ package transcript
 
 import (
 	"flag"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -84,7 +85,8 @@ func Glob(t testing.TB, pattern string) []*File {
 }
 
 // Play runs every command of the file in order and compares the output of each section with the one
-// recorded for variant. exec returns the output of a command: "" or lines.
+// recorded for variant. exec returns the output of a command: "" or lines. With -v it prints the
+// sections that have an output of variant.
 func (f *File) Play(t *testing.T, variant string, exec func(Command) string) {
 	t.Helper()
 	for i := range f.sections {
@@ -98,6 +100,10 @@ func (f *File) Play(t *testing.T, variant string, exec func(Command) string) {
 		if *update {
 			s.record(variant, got)
 			continue
+		}
+		if _, differs := s.output[variant]; differs && testing.Verbose() {
+			shown := section{head: s.head, output: map[string][]string{Ours: got}}
+			_, _ = io.WriteString(t.Output(), format([]section{shown})+"\n")
 		}
 		require.Equal(t, strings.Join(s.want(variant), "\n"), strings.Join(got, "\n"),
 			"%s, after:\n%s", f.path, strings.Join(s.head, "\n"))

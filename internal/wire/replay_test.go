@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/internal/wire"
 	"example.com/informerstack/reflector"
 )
@@ -185,3 +187,6 @@ func (j *journal) Replace(list []any, resourceVersion string) error {
 	return j.write("replace",
 		append(slices.Clone(list), &metav1.ObjectMeta{ResourceVersion: resourceVersion})...)
 }
+
+// With -v, selected tests print what they show.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

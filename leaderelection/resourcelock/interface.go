@@ -5,6 +5,9 @@
 //
 //	leaderelection -> [resourcelock] -> a Lease, an Endpoints, a ConfigMap, or two of them
 //
+// To use it, make a lock with [NewFromKubeconfig], kind [LeasesResourceLock], and give it to an
+// elector. The other kinds are for elections that are to be moved to Leases.
+//
 // Read interface.go (the record and what a lock does), held.go (the one rule that all locks
 // follow), leaselock.go, annotationlock.go, multilock.go (two locks as one, for moving from one
 // kind to another), then client.go and new.go. Then go test -v ./leaderelection/resourcelock.

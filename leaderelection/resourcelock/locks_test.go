@@ -435,6 +435,7 @@ func TestRecordEvent(t *testing.T) {
 	}
 }
 
+// An unknown kind of lock, a missing client and an unusable kubeconfig are errors.
 func TestNew_BadInput(t *testing.T) {
 	config := ResourceLockConfig{Identity: "a"}
 	_, err := New("nothing", "ns", "n", nil, nil, config)

@@ -5,6 +5,9 @@
 //
 //	informer -> handler -> [synctrack] -> HasSynced
 //
+// To use it, call Start and Finished around the work on each object of the initial list,
+// UpstreamHasSynced when the informer has synced, and ask HasSynced.
+//
 // Read tracker.go, lazy.go. Then go test ./compat/cache/synctrack. Goroutines: none. Locking: one
 // mutex per tracker.
 //

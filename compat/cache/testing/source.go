@@ -5,6 +5,9 @@
 //
 //	[source] <- List, Watch - reflector
 //
+// To use it, make a [FakeControllerSource], give it to an informer as its ListerWatcher, and call
+// Add, Modify and Delete.
+//
 // Read source.go. The package has client-go's name; package apitest has a more faithful server.
 // Goroutines: the broadcaster's, until Shutdown. Locking: mu guards a source.
 //
