@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/informerstack/internal/done"
 )
 
 // FactoryKey identifies an informer of a Factory.
@@ -205,7 +207,7 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	byName := func(a, b FactoryKey) int { return strings.Compare(a.String(), b.String()) }
 	var missing []Unsynced
 	for _, key := range slices.SortedFunc(maps.Keys(running), byName) {
-		if informer := running[key]; !waitForOne(ctx, informer.HasSyncedChecker()) {
+		if informer := running[key]; !done.Wait(ctx, informer.HasSyncedChecker()) {
 			missing = append(missing, Unsynced{Name: key.String(), Err: informer.Err()})
 		}
 	}

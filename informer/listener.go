@@ -12,6 +12,8 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"example.com/informerstack/internal/done"
 )
 
 const (
@@ -234,7 +236,7 @@ func (l *listener) stopDrainTimer() {
 	}
 }
 
-func (l *listener) HasSynced() bool               { return isDone(l) }
+func (l *listener) HasSynced() bool               { return done.Is(l) }
 func (l *listener) HasSyncedChecker() DoneChecker { return l }
 func (l *listener) Done() <-chan struct{}         { return l.synced }
 func (l *listener) ShutdownChan() <-chan struct{} { return l.done }

@@ -10,28 +10,22 @@ import (
 
 // SharedInformer keeps one copy of a collection for any number of handlers.
 //
-// Eventual: while it runs and reaches the server, its store converges to the content of the server.
-// The store may be behind, but it does not go back. It may skip states of an object, and it keeps
-// the order of the others.
-//
-// Delivered: each handler is notified of every change of the store, after the store has changed,
-// one call at a time, in order for each object. By then the store may have changed again. There is
-// no order between handlers.
-//
-// Complete: a handler that is added late is first notified of the content of the store, as OnAdd
-// with isInInitialList, and misses no change after that. A delete that a broken watch hid arrives
-// as a tombstone.
-//
-// By name: an object is identified by namespace and name. If it is deleted and created again while
-// the watch is broken, handlers get an update of two objects with different UIDs. See
-// HandlerOptions.SplitRecreated.
-//
-// Shared: objects are not copied. A reader that modifies one modifies it for all readers.
-//
-// Patient: a slow handler delays no other, but its undelivered changes wait in memory. See
-// HandlerOptions.Coalesce and ResourceEventHandlerRegistration.Status.
-//
-// Once: an informer runs once. A second run needs a new informer.
+//   - Eventual: while it runs and reaches the server, its store converges to the content of the
+//     server. The store may be behind, but it does not go back. It may skip states of an object,
+//     and it keeps the order of the others.
+//   - Delivered: each handler is notified of every change of the store, after the store has
+//     changed, one call at a time, in order for each object. By then the store may have changed
+//     again. There is no order between handlers.
+//   - Complete: a handler that is added late is first notified of the content of the store, as
+//     OnAdd with isInInitialList, and misses no change after that. A delete that a broken watch hid
+//     arrives as a tombstone.
+//   - By name: an object is identified by namespace and name. If it is deleted and created again
+//     while the watch is broken, handlers get an update of two objects with different UIDs. See
+//     HandlerOptions.SplitRecreated.
+//   - Shared: objects are not copied. A reader that modifies one modifies it for all readers.
+//   - Patient: a slow handler delays no other, but its undelivered changes wait in memory. See
+//     HandlerOptions.Coalesce and ResourceEventHandlerRegistration.Status.
+//   - Once: an informer runs once. A second run needs a new informer.
 //
 // Every method may be called from any goroutine, also from a handler, before, during and after Run.
 //

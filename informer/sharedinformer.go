@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/internal/done"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
@@ -239,7 +240,7 @@ func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 
 func (s *sharedIndexInformer) GetStore() store.Store         { return s.indexer }
 func (s *sharedIndexInformer) GetIndexer() store.Indexer     { return s.indexer }
-func (s *sharedIndexInformer) HasSynced() bool               { return isDone(s) }
+func (s *sharedIndexInformer) HasSynced() bool               { return done.Is(s) }
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
 func (s *sharedIndexInformer) Name() string                  { return s.name }
 func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/internal/done"
 )
 
 // DoneChecker reports an event that happens once. Done returns a channel that closes when it
@@ -15,25 +16,6 @@ import (
 //
 // Source: tools/cache/shared_informer.go DoneChecker
 type DoneChecker = deltafifo.DoneChecker
-
-// isDone reports whether the checker's event has happened.
-func isDone(checker DoneChecker) bool {
-	select {
-	case <-checker.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// waitForOne waits for checker or ctx. It returns true if checker is done, even if ctx is done too.
-func waitForOne(ctx context.Context, checker DoneChecker) bool {
-	select {
-	case <-checker.Done():
-	case <-ctx.Done():
-	}
-	return isDone(checker)
-}
 
 // Syncer is an informer or the registration of a handler.
 type Syncer interface {
@@ -48,7 +30,7 @@ type Syncer interface {
 func WaitForSync(ctx context.Context, syncers ...Syncer) error {
 	var missing []Unsynced
 	for _, syncer := range syncers {
-		if checker := syncer.HasSyncedChecker(); !waitForOne(ctx, checker) {
+		if checker := syncer.HasSyncedChecker(); !done.Wait(ctx, checker) {
 			missing = append(missing, Unsynced{Name: checker.Name(), Err: syncer.Err()})
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/internal/done"
 	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 )
@@ -328,7 +329,7 @@ func (s *sharedIndexInformer) checkLaws() error {
 	p := &s.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	law("S2", !isDone(s) || p.synced)
+	law("S2", !done.Is(s) || p.synced)
 	law("W1", p.log.last.next.Load() == nil && len(p.log.last.changes) == 0)
 	law("D scratch",
 		len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)

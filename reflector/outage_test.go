@@ -189,10 +189,12 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	} {
 		group := &outage.Group{}
 		r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
-		r.noteOutage(Transition{From: Opening, To: Starting, Err: errDown})
-		peer, leave := group.Wait()
-		r.noteOutage(Transition{From: Opening, To: Starting, Err: test.answer})
-		assert.Equal(t, test.wakes, len(peer) == 1, name)
+		peer := outage.Member{Group: group}
+		r.note(t.Context(), Transition{From: Opening, To: Starting, Err: errDown})
+		peer.Note(true)
+		wake, leave := peer.Wait()
+		r.note(t.Context(), Transition{From: Opening, To: Starting, Err: test.answer})
+		assert.Equal(t, test.wakes, len(wake) == 1, name)
 		leave()
 	}
 }

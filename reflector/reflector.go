@@ -27,6 +27,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"example.com/informerstack/reflector/outage"
 )
 
 // Store is what a reflector keeps equal to the collection: a store.Store, or a queue in front of
@@ -89,6 +91,7 @@ type Reflector struct {
 	// The fields below belong to the goroutine that runs the reflector.
 
 	backoff *backoff
+	member  outage.Member
 	round   round
 
 	// Facts about the server.
@@ -96,7 +99,6 @@ type Reflector struct {
 	useWatchList bool // false once the server is known not to support streaming lists
 	unfinished   int  // streaming lists in a row that ended before the initial state was complete
 	fellBack     bool // a streaming list was given up for a LIST, and that was logged
-	outage       bool // the server could not be reached, or failed, at the last request
 	paginated    bool // the server pages even a LIST at "0": it has no watch cache to protect
 	unavailable  bool // the server cannot serve the last resourceVersion
 
@@ -133,6 +135,7 @@ func New(lw ListerWatcher, expectedType any, s Store, opts Options) *Reflector {
 	}
 	r.opts = opts.withDefaults(r.expected)
 	r.backoff = newBackoff(*r.opts.Backoff, r.opts.Clock)
+	r.member.Group = r.opts.Outage
 	refuser, ok := lw.(WatchListRefuser)
 	refused := ok && refuser.IsWatchListSemanticsUnSupported()
 	r.useWatchList = (opts.UseWatchList == nil || *opts.UseWatchList) && !refused
@@ -260,12 +263,8 @@ func (r *Reflector) pause(ctx context.Context) error {
 	if ctx.Err() == nil {
 		report(r.opts.Metrics.Backoff, wait)
 	}
-	var wake <-chan time.Time
-	if r.outage {
-		var leave func()
-		wake, leave = r.opts.Outage.Wait()
-		defer leave()
-	}
+	wake, leave := r.member.Wait()
+	defer leave()
 	if _, _, err := receive(ctx, r, timer.C(), wake); err != nil && err != errTimeout {
 		return err
 	}

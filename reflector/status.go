@@ -139,23 +139,12 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	case t.Err != nil && !t.isHandled():
 		r.logFailure(ctx, t)
 	}
-	r.noteOutage(t)
+	isRequest := t.From == Listing || t.From == Streaming || t.From == Opening
+	if isRequest && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
+		r.member.Note(isOutage(t.Err)) // a server that is busy answers, but has enough to do
+	}
 	if r.opts.Observe != nil {
 		r.opts.Observe(t)
-	}
-}
-
-// noteOutage notes whether the last request failed because the server could not be reached or
-// failed itself. Peers that wait are woken by the first answer after such failures.
-func (r *Reflector) noteOutage(t Transition) {
-	switch {
-	case t.From != Listing && t.From != Streaming && t.From != Opening, isApplyError(t.Err):
-	case apierrors.IsTooManyRequests(t.Err): // it answers, but has enough to do
-	case isOutage(t.Err):
-		r.outage = true
-	case r.outage:
-		r.outage = false
-		r.opts.Outage.Recovered()
 	}
 }
 

@@ -8,9 +8,8 @@
 // TypedDelayingQueue adds items later, and TypedRateLimitingQueue asks a TypedRateLimiter how much
 // later. One Config configures all of them.
 //
-// To use it, see the Example of TypedRateLimitingQueue. Items are map keys: two
-// items are the same if they are ==. Queue values, such as a "namespace/name" string or a struct of
-// strings. Two pointers to equal structs are two items.
+// To use it, see the Example of TypedRateLimitingQueue. Items are the same if they are ==: queue
+// values, such as "namespace/name" or a struct of strings. Pointers to equal structs are two items.
 //
 // To read it, start with queue.go, which is the textbook; then delaying.go and ratelimiting.go,
 // limiter.go and the other limiters, metrics.go and snapshot.go. Then run go test -v -run Story

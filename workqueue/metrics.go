@@ -57,12 +57,23 @@ func newQueueMetrics(metrics Metrics, c clock.WithTicker) *queueMetrics {
 	return &queueMetrics{Metrics: metrics, clock: c, epoch: c.Now(), quit: make(chan struct{})}
 }
 
-// start starts a goroutine that calls Unfinished with ages, until stop. Without Unfinished there is
-// none.
+// start starts a goroutine that calls Unfinished with ages, until stop.
 func (m *queueMetrics) start(ages func(now time.Duration) (total, longest time.Duration)) {
-	if m.Unfinished != nil {
-		m.running.Go(func() { m.reportUnfinished(ages) })
+	if m.Unfinished == nil {
+		return
 	}
+	m.running.Go(func() {
+		ticker := m.clock.NewTicker(unfinishedPeriod)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C():
+				m.Unfinished(ages(m.now()))
+			case <-m.quit:
+				return
+			}
+		}
+	})
 }
 
 // now is the time since epoch.
@@ -99,21 +110,6 @@ func (m *queueMetrics) taken(waited time.Duration) {
 func (m *queueMetrics) finished(worked time.Duration) {
 	if m != nil && m.WorkDuration != nil {
 		m.WorkDuration(worked)
-	}
-}
-
-func (m *queueMetrics) reportUnfinished(
-	ages func(now time.Duration) (total, longest time.Duration),
-) {
-	ticker := m.clock.NewTicker(unfinishedPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C():
-			m.Unfinished(ages(m.now()))
-		case <-m.quit:
-			return
-		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/done"
 )
 
 // syncedPollPeriod is the time between two checks of WaitForCacheSync.
@@ -32,23 +33,7 @@ type InformerSynced func() bool
 // IsDone reports whether the checker's event has happened. It does not block.
 //
 // Source: tools/cache/shared_informer.go IsDone
-func IsDone(checker DoneChecker) bool {
-	select {
-	case <-checker.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// waitForOne waits for checker or ctx. It returns true if checker is done, even if ctx is done too.
-func waitForOne(ctx context.Context, checker DoneChecker) bool {
-	select {
-	case <-checker.Done():
-	case <-ctx.Done():
-	}
-	return IsDone(checker)
-}
+func IsDone(checker DoneChecker) bool { return done.Is(checker) }
 
 // WaitFor blocks until all checkers are done or ctx is done. It reports whether all checkers are
 // done. If what is not empty, it logs what, and each checker when that is done, with the caller's
@@ -59,7 +44,7 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	if what == "" {
 		all := true
 		for _, checker := range checkers {
-			all = waitForOne(ctx, checker) && all
+			all = done.Wait(ctx, checker) && all
 		}
 		return all
 	}
@@ -75,7 +60,7 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	}
 	answers := make(chan answer)
 	for _, checker := range checkers {
-		go func() { answers <- answer{checker.Name(), waitForOne(ctx, checker)} }()
+		go func() { answers <- answer{checker.Name(), done.Wait(ctx, checker)} }()
 	}
 	var missing []string
 	for range checkers {

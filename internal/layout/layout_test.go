@@ -36,7 +36,8 @@ var rules = map[string]rule{
 	},
 	"reflector/outage": {},
 	"informer": {
-		ours:    []string{"store", "deltafifo", "reflector", "internal/objects"},
+		ours: []string{"store", "deltafifo", "reflector", "internal/done",
+			"internal/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"controller": {ours: []string{"workqueue", "internal/objects", "internal/termcontext"}},
@@ -47,6 +48,7 @@ var rules = map[string]rule{
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/jsonlist":           {},
+	"internal/done":               {},
 	"internal/objects":            {},
 	"internal/callsite":           {},
 	"internal/shorterror":         {ours: []string{"internal/printable"}},
@@ -89,7 +91,7 @@ var rules = map[string]rule{
 	},
 	"compat/cache": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/callsite",
-			"internal/objects", "compat/internal/setters"},
+			"internal/done", "internal/objects", "compat/internal/setters"},
 		outside: []string{
 			"k8s.io/client-go/features", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/consistencydetector",

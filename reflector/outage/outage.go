@@ -2,7 +2,7 @@
 
 // Package outage shortens the waits of reflectors after an outage of their server.
 //
-//	reflector A ── Recovered ──▶ [outage] ── wake ──▶ reflectors B, C
+//	reflector A ── Note ──▶ [outage] ── wake ──▶ reflectors B, C
 //
 // After an outage each reflector waits out its own backoff, which may last a minute, although
 // another one has already reached the server. Reflectors with the same Group share this knowledge:
@@ -33,26 +33,44 @@ const (
 	silencePerMember = 2 * time.Minute
 )
 
-// Group is a number of reflectors that use one server. The zero value is an empty group; a nil
-// *Group has no members and never wakes anything. All methods are safe for concurrent use.
+// Member is a reflector in a Group. It is used by one goroutine.
+type Member struct {
+	Group  *Group // nil: it waits on its own
+	outage bool   // its last request failed because of the server
+}
+
+// Note notes whether a request failed because the server could not be reached, or failed itself.
+// The first other answer after such failures wakes two members.
+func (m *Member) Note(outage bool) {
+	ended := m.outage && !outage
+	m.outage = outage
+	if ended && m.Group != nil {
+		m.Group.recovered()
+	}
+}
+
+// Wait begins a wait, at whose end leave must be called. If the wait is due to an outage, the
+// channel delivers the present time, once, when the member should try now.
+func (m *Member) Wait() (wake <-chan time.Time, leave func()) {
+	if m.Group == nil || !m.outage {
+		return nil, func() {}
+	}
+	return m.Group.wait()
+}
+
+// Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the channels of the calls of Wait whose leave was not called and that
-//	    were not woken, in order of their calls
+//	O1  waiting contains the channels of the waits whose leave was not called and that were not
+//	    woken, in the order of their begin
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
 //	O3  timer runs if waiting is not empty
 type Group struct {
 	mu      sync.Mutex
 	waiting list.List   // of chan time.Time, each with a capacity of one
-	timer   *time.Timer // wakes a member after a silence; nil before the first Wait
+	timer   *time.Timer // wakes a member after a silence; nil before the first wait
 }
 
-// Wait adds a reflector that waits after a failure of the server. The channel delivers the present
-// time when the reflector should try now, at most once; a nil Group's channel never does. leave
-// must be called when the wait is over.
-func (g *Group) Wait() (wake <-chan time.Time, leave func()) {
-	if g == nil {
-		return nil, func() {}
-	}
+func (g *Group) wait() (wake <-chan time.Time, leave func()) {
 	c := make(chan time.Time, 1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,18 +86,14 @@ func (g *Group) Wait() (wake <-chan time.Time, leave func()) {
 	}
 }
 
-// Recovered reports that a reflector has reached the server after a failure. It wakes the two
-// reflectors that have waited longest.
-func (g *Group) Recovered() {
-	if g == nil {
-		return
-	}
+// recovered wakes the two members that have waited longest.
+func (g *Group) recovered() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.wakeLocked(fanOut)
 }
 
-// probe lets the reflector try that has waited longest, because no member has tried for a while.
+// probe wakes the member that has waited longest, because none has tried for a while.
 func (g *Group) probe() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,21 +13,21 @@ import (
 
 func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	g := &Group{}
-	g.Recovered() // without members
-	first, leaveFirst := g.Wait()
-	second, leaveSecond := g.Wait()
-	third, leaveThird := g.Wait()
-	fourth, leaveFourth := g.Wait()
+	g.recovered() // without members
+	first, leaveFirst := g.wait()
+	second, leaveSecond := g.wait()
+	third, leaveThird := g.wait()
+	fourth, leaveFourth := g.wait()
 	leaveSecond()
-	g.Recovered()
+	g.recovered()
 	assert.Len(t, first, 1)
 	assert.Empty(t, second)
 	assert.Len(t, third, 1)
 	assert.Empty(t, fourth)
 
 	leaveFirst() // woken already
-	g.Recovered()
-	g.Recovered()
+	g.recovered()
+	g.recovered()
 	assert.Len(t, fourth, 1)
 	leaveThird()
 	leaveFourth()
@@ -41,7 +41,7 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 		g := &Group{}
 		var members []<-chan time.Time
 		for range 20 {
-			member, leave := g.Wait()
+			member, leave := g.wait()
 			defer leave()
 			members = append(members, member)
 		}
@@ -54,7 +54,7 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 		}
 		time.Sleep(silencePerMember/20 - 1)
 		assert.Zero(t, woken())
-		_, leave := g.Wait() // another one has tried
+		_, leave := g.wait() // another one has tried
 		time.Sleep(silencePerMember/21 - 1)
 		assert.Zero(t, woken())
 		leave()
@@ -65,11 +65,28 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 	})
 }
 
-func TestGroup_NilNeverWakes(t *testing.T) {
-	var g *Group
-	recovered, leave := g.Wait()
-	g.Recovered()
-	assert.Nil(t, recovered)
+// A member wakes others when its outage ends, and waits for them only during one.
+func TestMember_TakesPartDuringAnOutage(t *testing.T) {
+	g := &Group{}
+	a, b := Member{Group: g}, Member{Group: g}
+	wake, leave := a.Wait()
+	assert.Nil(t, wake)
+	leave()
+	a.Note(true)
+	a.Note(true)
+	wake, leave = a.Wait()
+	b.Note(false)
+	assert.Empty(t, wake, "b is well, and was before")
+	b.Note(true)
+	b.Note(false)
+	assert.Len(t, wake, 1)
+	leave()
+
+	var alone Member
+	alone.Note(true)
+	wake, leave = alone.Wait()
+	alone.Note(false)
+	assert.Nil(t, wake)
 	leave()
 }
 
@@ -79,8 +96,8 @@ func TestGroup_ConcurrentUse(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			for range 1000 {
-				recovered, leave := g.Wait()
-				g.Recovered()
+				recovered, leave := g.wait()
+				g.recovered()
 				select {
 				case <-recovered:
 				default:

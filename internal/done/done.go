@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package done looks at events that happen once, and waits for them. An event has a method Done,
+// whose channel closes when it happens.
+package done
+
+import "context"
+
+// Event happens once. The DoneCheckers of informers are Events.
+type Event interface {
+	Done() <-chan struct{}
+}
+
+// Is reports whether the event has happened.
+func Is(event Event) bool {
+	select {
+	case <-event.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits for the event or ctx. It returns true if the event has happened, even if ctx is done
+// too.
+func Wait(ctx context.Context, event Event) bool {
+	select {
+	case <-event.Done():
+	case <-ctx.Done():
+	}
+	return Is(event)
+}
