@@ -60,6 +60,7 @@ type performance struct {
 
 // perform runs a script to its end, or to the first failure.
 func (p *performance) perform(script []scriptLine) error {
+	p.player.want(script)
 	p.before = asJSON(p.look())
 	for _, line := range script {
 		if err := p.line(line); err != nil {
