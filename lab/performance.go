@@ -14,7 +14,7 @@ import (
 // Times of a step. The time limits of a step count only while the mode is Run.
 const (
 	expectTimeout = 30 * time.Second
-	lookPeriod    = 20 * time.Millisecond // between two looks at the pipeline
+	lookPeriod    = 50 * time.Millisecond // between two looks at the pipeline
 )
 
 // scriptLine is one line of a script: a command, or one of the other fields, which protocol.md
