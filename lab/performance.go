@@ -14,7 +14,7 @@ import (
 // Times of a step. The time limits of a step count only while the mode is Run.
 const (
 	expectTimeout = 30 * time.Second
-	lookPeriod    = 20 * time.Millisecond // between two looks at the pipeline
+	lookPeriod    = 50 * time.Millisecond // between two looks at the pipeline
 )
 
 // scriptLine is one line of a script: a command, or one of the other fields, which protocol.md
@@ -60,6 +60,7 @@ type performance struct {
 
 // perform runs a script to its end, or to the first failure.
 func (p *performance) perform(script []scriptLine) error {
+	p.player.want(script)
 	p.before = asJSON(p.look())
 	for _, line := range script {
 		if err := p.line(line); err != nil {

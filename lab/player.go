@@ -13,7 +13,7 @@ import (
 	"example.com/informerstack/trace"
 )
 
-// maxSeen bounds the events of one step that a player keeps.
+// maxSeen bounds the events that a player keeps.
 const maxSeen = 20_000
 
 var (
@@ -21,7 +21,8 @@ var (
 	errLeft   = errors.New("the reader has left the lesson")
 )
 
-// player plays one step at a time. It sees every event while it plays.
+// player plays one step at a time. While the script runs, it keeps the events that the script asks
+// for.
 //
 //	P1  view.State is "running"  <=>  the goroutine of a step runs
 //	P2  an expectation sees only events that are newer than those of the expectations before it
@@ -29,8 +30,9 @@ type player struct {
 	lab *Lab
 
 	mu      sync.Mutex
-	view    *LessonView // nil before the first step, and after the reader has left
-	seen    []trace.Event
+	view    *LessonView             // nil before the first step, and after the reader has left
+	wanted  []expectation           // of the script that runs
+	seen    []trace.Event           // that match one of wanted
 	next    int                     // the first event of seen that no expectation has seen
 	news    chan struct{}           // capacity 1: seen has grown
 	stop    context.CancelCauseFunc // ends the last step; nil before the first
@@ -69,11 +71,25 @@ func (p *player) end(cause error) {
 	}
 }
 
-// observe takes an event if a step is playing.
+// want begins to keep the events that a script asks for.
+func (p *player) want(script []scriptLine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range script {
+		for _, e := range []*expectation{line.Expect, line.Absent, line.Counted} {
+			if e != nil {
+				p.wanted = append(p.wanted, *e)
+			}
+		}
+	}
+}
+
+// observe takes an event.
 func (p *player) observe(event trace.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.view == nil || p.view.State != "running" || len(p.seen) >= maxSeen {
+	wanted := func(e expectation) bool { return e.matches(event) }
+	if len(p.seen) >= maxSeen || !slices.ContainsFunc(p.wanted, wanted) {
 		return
 	}
 	p.seen = append(p.seen, event)
@@ -106,7 +122,7 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	done := make(chan struct{})
-	p.view, p.seen, p.next, p.stop, p.done = &view, nil, 0, stop, done
+	p.view, p.next, p.stop, p.done = &view, 0, stop, done
 	go func() {
 		defer close(done)
 		p.finish(play(&performance{ctx: ctx, lab: p.lab, player: p}))
@@ -118,7 +134,7 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 func (p *player) finish(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.view.State, p.seen = "done", nil
+	p.view.State, p.wanted, p.seen = "done", nil, nil
 	if err != nil {
 		p.view.Error = printable.Short(err.Error())
 	}

@@ -4,12 +4,18 @@ package lab
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
 
-// quickSettle is how long the pipeline may take to come to rest before it is started again.
-const quickSettle = 3 * time.Second
+const (
+	// quickSettle is how long the pipeline may take to come to rest before it is started again if
+	// a backoff or a long call delays it.
+	quickSettle = 3 * time.Second
+	// sceneTimeout is how long it may take in all.
+	sceneTimeout = 2 * time.Minute
+)
 
 // lessonWorkers is the least number of workers in a lesson.
 const lessonWorkers = 2
@@ -50,8 +56,17 @@ func (s *scene) enter(p *performance, first bool) error {
 	if err := p.settle(quickSettle); err == nil || p.ctx.Err() != nil {
 		return err
 	}
-	s.lab.restarts.restart() // a backoff or a long call may last for minutes
-	return p.settle(expectTimeout)
+	if f := p.look(); f.Reflector.Phase != "watching" || hasLongCall(f) {
+		s.lab.restarts.restart()
+	}
+	return p.settle(sceneTimeout)
+}
+
+// hasLongCall reports whether a call of reconcile has not returned within quickSettle.
+func hasLongCall(f Frame) bool {
+	return slices.ContainsFunc(f.Workers.Running, func(r RunningView) bool {
+		return r.Ms >= milliseconds(quickSettle)
+	})
 }
 
 // keep keeps the reader's settings, unless a lesson has begun before, and returns them.

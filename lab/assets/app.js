@@ -15,6 +15,7 @@ import { Flow, cardOf } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
 import { listen } from "./keyboard.js";
+import { leave } from "./lessons.js";
 import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
@@ -212,6 +213,7 @@ listen(lab);
 dark.addEventListener("change", () => {
   if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
 });
+addEventListener("pagehide", () => lab.ui.lesson && leave(lab));
 lab.source.start();
 setInterval(() => {
   if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();

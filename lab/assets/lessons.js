@@ -57,7 +57,7 @@ function play(lab, lesson) {
 }
 
 /** leave ends the lesson: the program restores its settings. */
-function leave(lab) {
+export function leave(lab) {
   lab.set({ lesson: null });
   lab.send({ do: "lesson", id: "" });
 }

@@ -45,6 +45,7 @@ export class LiveSource {
         method: "POST",
         headers: { "Content-Type": "application/json", "X-Lab-Token": this.token ?? "" },
         body: JSON.stringify(command),
+        keepalive: true, // also when the page closes
       });
       if (answer.ok) return "";
       const body = await answer.json().catch(() => ({}));

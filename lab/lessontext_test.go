@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// text is a text in both languages.
+type text struct{ En, Zh string }
+
+// A page's part of a lesson.
+type shownLesson struct {
+	ID    string
+	Title text
+	Steps []struct {
+		Text, After text
+		Question    *struct {
+			Ask, Answer text
+			Options     []struct {
+				Text  text
+				Right bool
+			}
+		}
+	}
+	Links []struct{ Kind, Path, Text string }
+}
+
+func shownLessons(t *testing.T) []shownLesson {
+	var file struct{ Lessons []shownLesson }
+	require.NoError(t, json.Unmarshal(lessonsFile, &file))
+	return file.Lessons
+}
+
+// The ends of a sentence in both languages.
+var sentenceEnd = regexp.MustCompile("[.?!](\\s|$)|[。？！]")
+
+// A lesson has at least two and at most five steps of at most three sentences, and one question.
+func TestLessons_AreComplete(t *testing.T) {
+	all := shownLessons(t)
+	assert.GreaterOrEqual(t, len(all), 14)
+	for _, l := range all {
+		complete := func(texts ...text) {
+			for _, text := range texts {
+				assert.NotEmpty(t, text.En, l.ID)
+				assert.NotEmpty(t, text.Zh, l.ID)
+			}
+		}
+		complete(l.Title)
+		assert.GreaterOrEqual(t, len(l.Steps), 2, l.ID)
+		assert.LessOrEqual(t, len(l.Steps), 5, l.ID)
+		questions := 0
+		for _, step := range l.Steps {
+			complete(step.Text)
+			shown := step.Text.En + " " + step.After.En
+			assert.LessOrEqual(t, len(sentenceEnd.FindAllString(shown, -1)), 3, shown)
+			shown = step.Text.Zh + step.After.Zh
+			assert.LessOrEqual(t, len(sentenceEnd.FindAllString(shown, -1)), 3, shown)
+			if step.Question == nil {
+				assert.Zero(t, step.After, l.ID)
+				continue
+			}
+			questions++
+			complete(step.After, step.Question.Ask, step.Question.Answer)
+			right := 0
+			for _, option := range step.Question.Options {
+				complete(option.Text)
+				if option.Right {
+					right++
+				}
+			}
+			assert.Equal(t, 1, right, "%s: %s", l.ID, step.Text.En)
+		}
+		assert.Equal(t, 1, questions, l.ID)
+	}
+}
+
+var testCommand = regexp.MustCompile(`^go test -v -run (Test\w+) \./(\w+)$`)
+
+// A lesson links to a test, code, a chapter and a post, and all of them exist.
+func TestLessons_LinkToWhatExists(t *testing.T) {
+	folders := map[string]string{"chapter": "docs", "post": "docs/posts"}
+	_, translated := os.Stat("../docs/zh")
+	for _, l := range shownLessons(t) {
+		var kinds []string
+		for _, link := range l.Links {
+			kinds = append(kinds, link.Kind)
+			content, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(link.Path)))
+			require.NoError(t, err, l.ID)
+			folder := filepath.ToSlash(filepath.Dir(link.Path))
+			if inDocs, ok := strings.CutPrefix(link.Path, "docs/"); ok && translated == nil {
+				assert.FileExists(t, filepath.Join("..", "docs", "zh", inDocs), l.ID)
+			}
+			if want := folders[link.Kind]; want != "" {
+				assert.Equal(t, want, folder, l.ID)
+			}
+			if link.Kind == "test" {
+				command := testCommand.FindStringSubmatch(link.Text)
+				require.NotNil(t, command, "%s: %s", l.ID, link.Text)
+				assert.Equal(t, folder, command[2], l.ID)
+				assert.Contains(t, string(content), "\nfunc "+command[1]+"(t *testing.T) {", l.ID)
+			}
+		}
+		slices.Sort(kinds)
+		assert.Equal(t, []string{"chapter", "code", "post", "test"}, slices.Compact(kinds), l.ID)
+	}
+}
+
+// Each name in a script is a name that the program knows.
+func TestLessons_ScriptsHaveNoUnknownFields(t *testing.T) {
+	var file struct {
+		Lessons []struct {
+			Steps []struct{ Script []json.RawMessage }
+		}
+	}
+	require.NoError(t, json.Unmarshal(lessonsFile, &file))
+	for _, l := range file.Lessons {
+		for _, step := range l.Steps {
+			for _, line := range step.Script {
+				decoder := json.NewDecoder(strings.NewReader(string(line)))
+				decoder.DisallowUnknownFields()
+				assert.NoError(t, decoder.Decode(&scriptLine{}), string(line))
+			}
+		}
+	}
+}
