@@ -29,6 +29,8 @@ var (
 	errNothingNew = errors.New("watch lasted less than a second and brought no change")
 	// errUnreachable is the end of a watch that rest made because it could not reach the server.
 	errUnreachable = errors.New("server cannot be reached")
+	// errTimeout is returned by receive at its timeout.
+	errTimeout = errors.New("timeout")
 	// ErrRunning is returned by ListAndWatch while the reflector runs already.
 	ErrRunning = errors.New("reflector is running already")
 )

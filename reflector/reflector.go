@@ -19,7 +19,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -270,9 +269,6 @@ func (r *Reflector) pause(ctx context.Context) error {
 	}
 	return ctx.Err() // of two channels that are ready, select takes any
 }
-
-// errTimeout is returned by receive at the timeout.
-var errTimeout = errors.New("timeout")
 
 // receive returns the next value of ch, or false if ch is closed. All waits of the goroutine that
 // runs r are here: from the end of a list to the end of its round, a wait resyncs when that is due,

@@ -4,8 +4,8 @@
 //
 //	informer -> [store] <- listers, handlers, workers
 //
-// To use it, make an [Indexer] with [New], a key function and [Indexers]. An informer makes its own:
-// read that one with a [Lister], which has typed methods and NotFound errors.
+// To use it, make an [Indexer] with [New], a key function and [Indexers]. An informer makes its
+// own: read that one with a [Lister], which has typed methods and NotFound errors.
 //
 // Read store.go (the interfaces), key.go and index.go; then how it works: table.go (the maps and
 // their laws), items.go (objects by key), entryset.go (the objects of one indexed value),
