@@ -105,6 +105,13 @@ func TestCommand_ServerDownAndUp(t *testing.T) {
 		assert.False(t, f.Server.Up)
 		assert.NotZero(t, f.Reflector.Failures)
 		assert.NotEmpty(t, f.Reflector.Error)
+		for f.Reflector.Phase != "backing off" {
+			w.after(10 * time.Millisecond)
+			f = w.frame()
+		}
+		assert.Positive(t, f.Reflector.BackoffMs)
+		w.after(time.Duration(f.Reflector.BackoffMs+1) * time.Millisecond)
+		assert.NotEqual(t, f.Reflector.Failures, w.frame().Reflector.Failures, "it has tried")
 		w.mustDo(`{"do":"server","up":true}`)
 		w.after(time.Minute)
 		f = w.frame()

@@ -7,9 +7,9 @@
 //	                 trace.Sink |  snapshots |  commands ^
 //	                            '--> [lab] --+--> page --'
 //
-// The program builds its pieces with the decorators of package trace, whose sink is Lab.Sink, and
-// with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and Observe. It gives the pieces to Show,
-// and serves the Lab as an http.Handler. The pieces do not know about it. Everything that a page
+// To use it, build the pieces with the decorators of package trace, whose sink is Lab.Sink, and with
+// Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and ReflectorOptions. Give the pieces to Show,
+// and serve the Lab as an http.Handler. The pieces do not know about it. Everything that a page
 // shows comes from their events and public snapshots. A program without a Lab pays nothing. One
 // without an open page pays for the record of the queue: about one map operation per change.
 //
@@ -108,6 +108,7 @@ type Lab struct {
 	transition  reflector.Transition
 	transitAt   time.Time
 	watchSince  time.Time
+	waitsUntil  time.Time // the end of the reflector's last wait
 	serverFault string
 	allow       func() error // ends the refusal of connections; nil while the server is up
 	indexName   string
@@ -184,8 +185,27 @@ func (l *Lab) WrapWorkqueue(
 	return queue
 }
 
-// Observe is for reflector.Options.Observe.
-func (l *Lab) Observe(t reflector.Transition) {
+// ReflectorOptions returns options with which the page shows the reflector's phases and waits.
+func (l *Lab) ReflectorOptions(options reflector.Options) reflector.Options {
+	observe, backoff := options.Observe, options.Metrics.Backoff
+	options.Observe = func(t reflector.Transition) {
+		if observe != nil {
+			observe(t)
+		}
+		l.noteTransition(t)
+	}
+	options.Metrics.Backoff = func(d time.Duration) {
+		if backoff != nil {
+			backoff(d)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.waitsUntil = time.Now().Add(d)
+	}
+	return options
+}
+
+func (l *Lab) noteTransition(t reflector.Transition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.transition, l.transitAt = t, time.Now()

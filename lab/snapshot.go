@@ -75,7 +75,7 @@ func (l *Lab) describeInformer(f *Frame, pieces Pieces, followed string, now tim
 	}
 	health := pieces.Informer.Health()
 	l.mu.Lock()
-	t, since, watchSince := l.transition, l.transitAt, l.watchSince
+	t, since, watchSince, waitsUntil := l.transition, l.transitAt, l.watchSince, l.waitsUntil
 	f.Store = l.storeView.update(pieces.Informer.GetIndexer(), l.indexName, followed, now)
 	l.mu.Unlock()
 	f.Store.RV = health.ResourceVersion
@@ -86,6 +86,9 @@ func (l *Lab) describeInformer(f *Frame, pieces Pieces, followed string, now tim
 	}
 	if health.Reflector.LastError != nil && f.Reflector.Failures > 0 {
 		f.Reflector.Error = printable.Short(health.Reflector.LastError.Error())
+	}
+	if health.Reflector.Phase == reflector.BackingOff {
+		f.Reflector.BackoffMs = max(0, milliseconds(waitsUntil.Sub(now)))
 	}
 	if !watchSince.IsZero() {
 		f.Reflector.WatchSince = &watchSince

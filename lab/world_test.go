@@ -96,7 +96,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 		reflector.NewStreamingListWatch(client, "configmaps", "", newItem, nil), sink)
 	objects := informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, informer.Options{
 		Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-		Reflector: reflector.Options{UseWatchList: &s.WatchList, Observe: w.lab.Observe},
+		Reflector: w.lab.ReflectorOptions(reflector.Options{UseWatchList: &s.WatchList}),
 		InOrder:   s.Queue == "realfifo",
 		WrapQueue: w.lab.WrapQueue(sink),
 		WrapIndexer: func(indexer store.Indexer) store.Indexer {

@@ -7,6 +7,9 @@
 // A decorator around each piece calls the piece and sends an Event to a Sink. The pieces contain no
 // code for tracing, so a program that does not trace pays nothing.
 //
+// To use it, wrap each piece with the decorator of its interface, for example DeltaQueue in
+// informer.Options.WrapQueue, and pass all of them one Sink: Text, JSON or your own.
+//
 // Read trace.go and text.go; then one file per piece, in the order of the arrow above:
 // listerwatcher.go, reflector.go, queue.go, indexer.go, handler.go, workqueue.go, reconcile.go,
 // roundtripper.go.

@@ -114,7 +114,7 @@ func (p *page) options(options informer.Options, sink trace.Sink) informer.Optio
 		return options
 	}
 	options.WrapQueue = p.lab.WrapQueue(sink)
-	options.Reflector.Observe = p.lab.Observe
+	options.Reflector = p.lab.ReflectorOptions(options.Reflector)
 	return options
 }
 
