@@ -9,9 +9,9 @@
 //
 // To use it, build the pieces with the decorators of package trace, whose sink is Lab.Sink, and
 // with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and ReflectorOptions. Give the pieces to
-// Show, and serve the Lab as an http.Handler. The pieces do not know about it. Everything that a page
-// shows comes from their events and public snapshots. A program without a Lab pays nothing. One
-// without an open page pays for the record of the queue: about one map operation per change.
+// Show, and serve the Lab as an http.Handler. The pieces do not know about it. Everything that a
+// page shows comes from their events and public snapshots. A program without a Lab pays nothing.
+// One without an open page pays for the record of the queue: about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
