@@ -24,6 +24,9 @@ import { initialLanguage, named, remember, remembered, setLanguage, t } from "./
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
 const CLOCK_MS = 250;
 
+/** LIT_MS is how long a card stays lit after its last change. */
+const LIT_MS = 400;
+
 /** ANNOUNCE_MS is the least time between two announcements to a screen reader. */
 const ANNOUNCE_MS = 2500;
 
@@ -34,6 +37,7 @@ const lab = {
   model: new Model(),
   lessons: [],
   lit: new Set(),
+  litAt: 0,
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -172,8 +176,10 @@ function draw() {
   lab.now = source.live ? model.now(Date.now()) : (source.times?.[0] ?? 0) + source.at;
   if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
   lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
-  if (fresh.length) lab.lit = new Set(fresh.map(cardOf));
-  else if (lab.age > 400) lab.lit = new Set();
+  if (fresh.length) {
+    lab.lit = new Set(fresh.map(cardOf));
+    lab.litAt = lab.now;
+  } else if (lab.now - lab.litAt > LIT_MS) lab.lit = new Set();
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
   flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
