@@ -65,7 +65,12 @@ const lab = {
     if (key === this.ui.follow) return;
     this.set({ follow: key, journeysBack: 0 });
     flow?.clear();
-    if (this.source.live && this.ui.connection === "connected") this.source.send({ do: "follow", key });
+    this.askToFollow();
+  },
+
+  askToFollow() {
+    const { follow, connection } = this.ui;
+    if (this.source.live && connection === "connected") this.source.send({ do: "follow", key: follow });
   },
 
   /** setDelay chooses slow motion; 0 is full speed. A paused program stays paused. */
@@ -107,6 +112,7 @@ const on = {
     lab.model.greet(hello);
     flow?.clear();
     if (hello.replay && lab.source.live) replay();
+    else if (lab.ui.follow) lab.askToFollow(); // another program, or another stream of this one
     requestDraw();
   },
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +51,8 @@ type tab struct {
 
 	mu       sync.Mutex
 	problems []string
-	excused  string // problems that contain it are caused by the test; "" excuses none
+	commands []string // that the page has posted
+	excused  string   // problems that contain it are caused by the test; "" excuses none
 }
 
 // noteFrames makes window.seen the number of the newest frame that the page has received.
@@ -165,6 +167,11 @@ func (p *tab) observe(event any) {
 		if !own && !strings.HasPrefix(e.Request.URL, "data:") {
 			p.note("request to another host: " + e.Request.URL)
 		}
+		for _, entry := range e.Request.PostDataEntries {
+			p.mu.Lock()
+			p.commands = append(p.commands, string(entry.Bytes))
+			p.mu.Unlock()
+		}
 	}
 }
 
@@ -181,6 +188,13 @@ func (p *tab) note(problem string) {
 	if p.excused == "" || !strings.Contains(problem, p.excused) {
 		p.problems = append(p.problems, problem)
 	}
+}
+
+// sent returns the commands that the page has posted, oldest first.
+func (p *tab) sent() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.commands)
 }
 
 // excuse allows problems that contain text.
