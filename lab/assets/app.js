@@ -38,6 +38,7 @@ const lab = {
   lessons: [],
   lit: new Set(),
   litAt: 0,
+  nextFocus: null,
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -50,6 +51,12 @@ const lab = {
 
   set(changes) {
     Object.assign(this.ui, changes);
+    requestDraw();
+  },
+
+  /** focus moves the focus after the next drawing: what has it now is removed or disabled by then. */
+  focus(selector) {
+    this.nextFocus = selector;
     requestDraw();
   },
 
@@ -187,6 +194,8 @@ function draw() {
     lab.litAt = lab.now;
   } else if (lab.now - lab.litAt > LIT_MS) lab.lit = new Set();
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
+  if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
+  lab.nextFocus = null;
   flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
   flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
   flow?.launch(fresh, { follow: ui.follow, delayMs: lab.frame?.mode === "slow" ? lab.frame.delayMs : 0 });

@@ -7,8 +7,9 @@ import { number } from "./key.js";
 import { t } from "./text.js";
 
 export function Dialogs({ lab }) {
-  const close = () => lab.set({ dialog: null });
   const name = lab.ui.dialog;
+  // The close event of a dialog may arrive when another one is open.
+  const close = () => lab.ui.dialog === name && lab.set({ dialog: null });
   if (!CONTENTS[name]) return null;
   return html`<${Dialog} key=${name} title=${t(name + ".title")} close=${close}>
     <${CONTENTS[name]} lab=${lab} close=${close} /><//>`;
@@ -22,6 +23,11 @@ class Dialog extends Component {
 
   componentDidMount() {
     this.element.current.showModal();
+  }
+
+  /** A dialog that is closed returns the focus; one that is only removed does not. */
+  componentWillUnmount() {
+    this.element.current.close();
   }
 
   render({ title, close, children }) {
@@ -62,7 +68,10 @@ function Help({ lab, close }) {
 const RATES = [0, 1, 5, 20, 100, 1000];
 const OBJECTS = [5, 20, 100, 1000, 10_000];
 
-/** Settings sends one command for the stack and one for the workload. */
+/**
+ * Settings sends one command for the stack and one for the workload. Its fields begin with the
+ * present settings, and the next frame does not change what the reader has typed.
+ */
 function Settings({ lab, close }) {
   const now = lab.frame?.settings ?? {};
   const submit = (event) => {
@@ -94,10 +103,10 @@ function Settings({ lab, close }) {
     <fieldset><legend>${t("piece.workers.name")}</legend>
       <label for="set-workers">${t("settings.workers")}</label>
       <input id="set-workers" name="workers" type="number" min="1" max="16" required
-        value=${now.workers ?? 2} />
+        defaultValue=${now.workers ?? 2} />
       <label for="set-workMs">${t("settings.workMs")}</label>
       <input id="set-workMs" name="workMs" type="number" min="0" max="60000" step="10" required
-        value=${now.workMs ?? 100} /></fieldset>
+        defaultValue=${now.workMs ?? 100} /></fieldset>
     <fieldset><legend>${t("settings.workload")}</legend>
       <label for="set-rate">${t("settings.rate")}</label>
       ${select("rate", RATES, now.rate ?? 0)}

@@ -21,7 +21,7 @@ const finished = () => (remembered("lessons") || "").split(" ").filter(Boolean);
 function List({ lab }) {
   const done = finished();
   return html`<article class="lessons">
-    <h2>${t("lessons.title")}</h2>
+    <h2 tabindex="-1">${t("lessons.title")}</h2>
     <p class="dim">${lab.lessons.length ? t("lessons.intro") : t("lessons.none")}</p>
     <ol>${lab.lessons.map((lesson) => html`<li key=${lesson.id}>
       <button type="button" onClick=${() => begin(lab, lesson)}>
@@ -35,7 +35,14 @@ function List({ lab }) {
 /** begin opens a lesson at its first step. */
 function begin(lab, lesson) {
   lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null }, tab: "lessons" });
+  lab.focus(".lesson h2");
   play(lab, lesson);
+}
+
+/** leave returns to the list. */
+function leave(lab) {
+  lab.set({ lesson: null });
+  lab.focus(".lessons h2");
 }
 
 /** goTo shows another step. A step that was played before is only shown. */
@@ -43,6 +50,7 @@ function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
   lab.set({ lesson: { ...now, step, choice: step <= now.played ? -1 : null } });
   play(lab, lesson);
+  lab.focus(".lesson h2"); // the button of this step may be disabled in the next
   if (step === lesson.steps.length - 1) {
     remember("lessons", [...new Set([...finished(), lesson.id])].join(" "));
   }
@@ -58,6 +66,7 @@ function play(lab, lesson) {
 
 function answer(lab, lesson, choice) {
   lab.set({ lesson: { ...lab.ui.lesson, choice } });
+  lab.focus(".lesson .steps .primary"); // the options are disabled
   play(lab, lesson);
 }
 
@@ -72,7 +81,7 @@ function Lesson({ lab, lesson }) {
   const prose = (text) => html`<p class="text"><${Prose} text=${text} follow=${lab.ui.follow} /></p>`;
   return html`<article class="lesson">
     <p class="dim">${t("lessons.place", place)}</p>
-    <h2>${local(lesson.title)}</h2>
+    <h2 tabindex="-1">${local(lesson.title)}</h2>
     <div class="progress" aria-hidden="true">
       ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
     <div aria-live="polite">${prose(now.text)}</div>
@@ -83,7 +92,7 @@ function Lesson({ lab, lesson }) {
     <${Steps} lab=${lab} lesson=${lesson} open=${open} />
     <${Links} lab=${lab} links=${lesson.links ?? []} />
     ${step > 0 && html`<button type="button" class="btn quiet"
-      onClick=${() => lab.set({ lesson: null })}>${t("lessons.all")}</button>`}
+      onClick=${() => leave(lab)}>${t("lessons.all")}</button>`}
   </article>`;
 }
 
@@ -100,14 +109,13 @@ function Progress({ lab, lesson }) {
 /** Steps has the buttons that lead to the step before and after. */
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
-  const leave = () => lab.set({ lesson: null });
   const last = step === lesson.steps.length - 1;
   return html`<div class="steps">
     <button type="button" class="btn"
-      onClick=${step === 0 ? leave : () => goTo(lab, lesson, step - 1)}>
+      onClick=${step === 0 ? () => leave(lab) : () => goTo(lab, lesson, step - 1)}>
       ← ${step === 0 ? t("lessons.all") : t("lessons.back")}</button>
     <button type="button" class="btn primary" disabled=${open}
-      onClick=${last ? leave : () => goTo(lab, lesson, step + 1)}>
+      onClick=${last ? () => leave(lab) : () => goTo(lab, lesson, step + 1)}>
       ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
   </div>`;
 }
