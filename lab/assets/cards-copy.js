@@ -71,7 +71,7 @@ export function ReflectorCard({ lab }) {
     </svg>
     <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
-      ${r.reason && html`: ${local(r.reason)}`}</p>
+      ${r.reason && html`: ${named("reason", local(r.reason))}`}</p>
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
     ${r.error && html`<p class="note hot">${r.error}</p>`}

@@ -208,8 +208,8 @@ func serverControls(s *scene) {
 	s.until("an object less", func(f lab.Frame) bool {
 		return f.Server.Objects == before.Server.Objects && f.Store.Objects == f.Server.Objects
 	})
-	s.await("the page follows the key", `document.querySelector(".journey .chip")?.dataset.key === `+
-		quoted(key))
+	s.await("the page follows the key",
+		element(".journey .chip")+"?.dataset.key === "+quoted(key))
 	s.use("unfollow")
 	s.await("the page follows no key", `!document.querySelector(".following")`)
 	s.use("compact")
@@ -218,7 +218,8 @@ func serverControls(s *scene) {
 	})
 	s.use("workload")
 	s.until("changes arrive", func(f lab.Frame) bool {
-		return f.Settings.Rate == 5 && len(f.Server.Log) > len(before.Server.Log) && f.Counters.PerSecond > 5
+		return f.Settings.Rate == 5 && f.Counters.PerSecond > 5 &&
+			len(f.Server.Log) > len(before.Server.Log)
 	})
 	s.use("workload")
 	s.until("no load", func(f lab.Frame) bool { return f.Settings.Rate == 0 })
@@ -343,6 +344,9 @@ func workerControls(s *scene) {
 func electionControls(s *scene) {
 	led := func(f lab.Frame) bool { return f.Election.Leader != "" && !f.Election.Paused }
 	before := s.until("a leader", led).Election
+	s.until("renewals of the lease are writes of the server",
+		func(f lab.Frame) bool { return version(f.Server.RV) > version(f.Store.RV) })
+	s.await("the store lacks no change", `!document.querySelector(".card-store .hot")`)
 	s.use("kill")
 	killed := s.until("another leader", func(f lab.Frame) bool {
 		return led(f) && f.Election.Leader != before.Leader && f.Election.Token > before.Token

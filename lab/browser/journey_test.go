@@ -24,8 +24,8 @@ func TestPage_FollowsAKeyOnItsJourney(t *testing.T) {
 		[...document.querySelectorAll(".lane")].every((lane) => lane.querySelector(".dot"))`)
 	s.await("the journey has its length",
 		`/\d(µs|ms|s) /.test(document.querySelector(".journey small").textContent.replace(" ", "") + " ")`)
-	s.await("other keys recede", `[...document.querySelectorAll(".card-store .tiles .chip")]
-		.every((chip) => chip.classList.contains("off") === (chip.dataset.key !== `+quoted(key)+`))`)
+	s.await("other keys recede", `[...document.querySelectorAll(".card-store .tiles .chip")].every(
+		(chip) => chip.classList.contains("off") === (chip.dataset.key !== `+quoted(key)+`))`)
 	s.use("events")
 	s.await("only its events are listed", `[...document.querySelectorAll(".events .chip")]
 		.every((chip) => chip.dataset.key === `+quoted(key)+`)`)

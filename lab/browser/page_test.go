@@ -57,8 +57,8 @@ func (p *tab) texts(selector string) []string {
 		")].map((element) => element.innerText.trim())")
 }
 
-// place scrolls to an element and returns its middle, unless something covers it. It waits until the
-// page has drawn its newest frame, which may have moved the element.
+// place scrolls to an element and returns its middle, unless something covers it. It waits until
+// the page has drawn its newest frame, which may have moved the element.
 const place = `(async () => {
 	const end = performance.now() + %d;
 	const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));

@@ -204,6 +204,13 @@ func (p *tab) excuse(text string) {
 	p.excused = text
 }
 
+// forget drops the problems that the test has caused.
+func (p *tab) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems = nil
+}
+
 // finish checks T1 and T2, and saves a screenshot if the test has failed.
 func (p *tab) finish() {
 	p.mu.Lock()
