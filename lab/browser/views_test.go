@@ -24,8 +24,8 @@ const (
 	// cells is the number of cells of a thumbnail, in both directions.
 	cells = 32
 	// tolerance is the mean difference of two thumbnails, of 255, at which a view counts as another
-	// one. Other fonts and other times make about 2; a missing style sheet makes more than 20.
-	tolerance = 8
+	// one. Other times make up to 2, a missing style sheet makes 6 to 50.
+	tolerance = 5
 )
 
 // thumbnail reduces a picture to the mean grey of its cells.
