@@ -9,6 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/lab"
 )
 
 // axe is axe-core: see testdata/axe/README.md.
@@ -95,14 +97,19 @@ func (s *scene) walkViews() {
 	s.accessible("a followed key, with faults")
 	s.use("fail")
 	s.use("slow")
+	s.watching()
 	s.use("stall")
+	s.until("stalled", func(f lab.Frame) bool { return f.Server.Fault == "stall" })
 	s.use("create")
 	s.use("run")
+	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause })
 	s.click(".card-workqueue .title")
 	s.await("the piece", element(".piece"))
 	s.accessible("paused, with an explanation")
 	s.use("run")
+	s.until("it runs", func(f lab.Frame) bool { return f.Mode == lab.Run })
 	s.use("cut")
+	s.watching()
 	s.use("server")
 	s.await("the server is down", element(".card-server.bad"))
 	s.use("lessons")

@@ -143,15 +143,16 @@ func pressKey(s *scene, a action) {
 func runFromHelp(s *scene, a action) {
 	s.t.Helper()
 	s.press("?")
-	marked := evaluate[bool](s.tab, `new Promise((resolve) => requestAnimationFrame(() => {
+	s.await("the list opens", element("dialog .keys"))
+	marked := evaluate[bool](s.tab, `(() => {
 		const name = {" ": "space", Escape: "Esc"}[`+quoted(a.Key)+`] ?? `+quoted(a.Key)+`;
 		for (const row of document.querySelectorAll("dialog dl > div")) {
 			if (row.querySelector("kbd").textContent !== name) continue;
 			row.querySelector("button").id = "wanted";
-			return resolve(true);
+			return true;
 		}
-		resolve(false);
-	}))`)
+		return false;
+	})()`)
 	require.True(s.t, marked, "the list of controls has no %s", a.ID)
 	s.click("#wanted")
 	if a.ID != "help" && a.ID != "settings" {

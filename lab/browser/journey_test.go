@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,9 +91,10 @@ func TestPage_ExplainsEachPiece(t *testing.T) {
 func TestPage_ShowsTheChosenIndex(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
-	for _, name := range []string{"label:team", "label:app", "namespace"} {
+	for name, values := range map[string]int{"label:team": 3, "namespace": 1} {
 		s.choose(".index select", name)
 		s.until(name, func(f lab.Frame) bool { return f.Store.Index.Name == name })
-		s.await("the values are shown", `document.querySelectorAll(".index dt").length > 0`)
+		s.await("the values are shown", fmt.Sprintf(
+			`document.querySelectorAll(".index dt").length === %d`, values))
 	}
 }

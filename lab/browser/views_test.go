@@ -114,6 +114,7 @@ func TestViews_LookAsBefore(t *testing.T) {
 
 func (s *scene) views(name string) {
 	s.watching()
+	s.frames.forget()
 	s.use("change")
 	s.frames.untilHop("worker", "reconciled", "")
 	s.until("quiet", func(f lab.Frame) bool { return f.Counters.PerSecond == 0 })
