@@ -8,8 +8,7 @@ import { t } from "./text.js";
 
 export function Dialogs({ lab }) {
   const name = lab.ui.dialog;
-  // The close event of a dialog may arrive when another one is open.
-  const close = () => lab.ui.dialog === name && lab.set({ dialog: null });
+  const close = () => lab.set({ dialog: null });
   if (!CONTENTS[name]) return null;
   return html`<${Dialog} key=${name} title=${t(name + ".title")} close=${close}>
     <${CONTENTS[name]} lab=${lab} close=${close} /><//>`;
@@ -25,15 +24,19 @@ class Dialog extends Component {
     this.element.current.showModal();
   }
 
-  /** A dialog that is closed returns the focus; one that is only removed does not. */
+  /**
+   * A dialog that is closed returns the focus; one that is only removed does not. Its close event
+   * arrives later, when another dialog may be open.
+   */
   componentWillUnmount() {
+    this.removed = true;
     this.element.current.close();
   }
 
   render({ title, close, children }) {
     const outside = (event) => event.target === this.element.current && close();
     return html`<dialog ref=${this.element} aria-labelledby="dialog-title"
-      onClose=${close} onClick=${outside}>
+      onClose=${() => this.removed || close()} onClick=${outside}>
       <header><h2 id="dialog-title">${title}</h2>
         <button type="button" class="btn icon" aria-label=${t("close")}
           onClick=${close}>×</button></header>
