@@ -34,6 +34,7 @@ func TestPage_FollowsAKeyOnItsJourney(t *testing.T) {
 	s.frames.forget()
 	s.use("change")
 	s.frames.untilHop("workqueue", "Forget", key)
+	s.watching()
 	count := `document.querySelector(".pager .dim").textContent`
 	s.await("several journeys", `Number(`+count+`.split("/")[1]) >= 2`)
 	s.click(".pager button:first-child")
