@@ -126,6 +126,29 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		element(entry+" small")+`?.textContent.startsWith("✓")`)
 }
 
+// openQuestion plays a lesson until its first question.
+func (s *scene) openQuestion(use func(selector string)) {
+	s.t.Helper()
+	s.await("the list of lessons", element(".lessons li"))
+	for i, l := range s.program.lessons() {
+		for n, step := range l.Steps[:2] {
+			if step.Question == nil {
+				continue
+			}
+			use(fmt.Sprintf(".lessons li:nth-child(%d) button", i+1))
+			if n == 1 {
+				s.until("the first step is played", func(f lab.Frame) bool {
+					return f.Lesson != nil && f.Lesson.State == "done"
+				})
+				use(".lesson .steps .primary")
+			}
+			s.await("a question", element(".question"))
+			return
+		}
+	}
+	require.Fail(s.t, "no lesson begins with a question")
+}
+
 // shows waits until an element has exactly the text of a language.
 func (s *scene) shows(selector string, want text, language string) {
 	s.t.Helper()

@@ -98,7 +98,7 @@ func TestPhone_HasOneColumn(t *testing.T) {
 	s.tap(".tabs .tab:first-child")
 	s.await("the lessons open", element(".lessons"))
 	fits("the lessons")
-	s.tap(".lessons li:nth-child(1) button")
+	s.openQuestion(s.tap)
 	s.tap(".question .option")
 	s.await("an answer", element(".question [role=status]"))
 	fits("an answer")

@@ -217,6 +217,7 @@ func (p *tab) finish() {
 	assert.Empty(p.t, p.problems, "problems of the page")
 	p.mu.Unlock()
 	if p.t.Failed() {
+		p.t.Logf("commands of the page: %s", strings.Join(p.sent(), " "))
 		p.t.Logf("screenshot: %s", p.save(filepath.Join(os.TempDir(), "informerstack-failed")))
 	}
 }
