@@ -347,8 +347,8 @@ func electionControls(s *scene) {
 	before := s.until("a leader", led).Election
 	s.until("renewals of the lease are writes of the server",
 		func(f lab.Frame) bool { return version(f.Server.RV) > version(f.Store.RV) })
-	assert.False(s.t, evaluate[bool](s.tab, `new Promise((resolve) => requestAnimationFrame(() =>
-		requestAnimationFrame(() => resolve(document.querySelector(".card-store .hot") != null))))`),
+	assert.False(s.t, evaluate[bool](s.tab, `new Promise((resolve) => requestAnimationFrame(
+		() => requestAnimationFrame(() => resolve(document.querySelector(".card-store .hot") != null))))`),
 		"the store lacks no change")
 	s.use("kill")
 	killed := s.until("another leader", func(f lab.Frame) bool {
