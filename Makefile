@@ -9,9 +9,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
-MODULES     := . e2e compat/example
+MODULES     := . e2e compat/example lab/browser
 
-.PHONY: help run test tour lint update pictures fuzz bench e2e older swap-proof check
+.PHONY: help run test tour lint update pictures fuzz bench browser e2e older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so tha
 		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
+browser: ## the tests of the laboratory's page in Chromium, which must be installed
+	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 20m .
+
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
@@ -61,5 +64,5 @@ older: ## compat's tests with client-go v0.36
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
-check: lint test older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
+check: lint test browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) swap-proof PROOFS=ClientGo

@@ -25,6 +25,9 @@ import { initialLanguage, named, remember, remembered, setLanguage, t } from "./
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
 const CLOCK_MS = 250;
 
+/** LIT_MS is how long a card stays lit after its last change. */
+const LIT_MS = 400;
+
 /** ANNOUNCE_MS is the least time between two announcements to a screen reader. */
 const ANNOUNCE_MS = 2500;
 
@@ -35,6 +38,8 @@ const lab = {
   model: new Model(),
   lessons: [],
   lit: new Set(),
+  litAt: 0,
+  nextFocus: null,
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -50,6 +55,12 @@ const lab = {
     requestDraw();
   },
 
+  /** focus moves the focus after the next drawing: what has it now is removed or disabled by then. */
+  focus(selector) {
+    this.nextFocus = selector;
+    requestDraw();
+  },
+
   async send(command) {
     const error = await this.source.send(command);
     this.set({ problem: error });
@@ -62,7 +73,12 @@ const lab = {
     if (key === this.ui.follow) return;
     this.set({ follow: key, journeysBack: 0 });
     flow?.clear();
-    if (this.source.live && this.ui.connection === "connected") this.source.send({ do: "follow", key });
+    this.askToFollow();
+  },
+
+  askToFollow() {
+    const { follow, connection } = this.ui;
+    if (this.source.live && connection === "connected") this.source.send({ do: "follow", key: follow });
   },
 
   /** setDelay chooses slow motion; 0 is full speed. A paused program stays paused. */
@@ -104,6 +120,7 @@ const on = {
     lab.model.greet(hello);
     flow?.clear();
     if (hello.replay && lab.source.live) replay();
+    else if (lab.ui.follow) lab.askToFollow(); // another program, or another stream of this one
     requestDraw();
   },
 
@@ -173,9 +190,13 @@ function draw() {
   lab.now = source.live ? model.now(Date.now()) : (source.times?.[0] ?? 0) + source.at;
   if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
   lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
-  if (fresh.length) lab.lit = new Set(fresh.map(cardOf));
-  else if (lab.age > 400) lab.lit = new Set();
+  if (fresh.length) {
+    lab.lit = new Set(fresh.map(cardOf));
+    lab.litAt = lab.now;
+  } else if (lab.now - lab.litAt > LIT_MS) lab.lit = new Set();
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
+  if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
+  lab.nextFocus = null;
   flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
   flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
   flow?.launch(fresh, { follow: ui.follow, delayMs: lab.frame?.mode === "slow" ? lab.frame.delayMs : 0 });

@@ -71,7 +71,7 @@ export function ReflectorCard({ lab }) {
     </svg>
     <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
-      ${r.reason && html`: ${local(r.reason)}`}</p>
+      ${r.reason && html`: ${named("reason", local(r.reason))}`}</p>
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
     ${r.error && html`<p class="note hot">${r.error}</p>`}
@@ -103,16 +103,22 @@ export function QueueCard({ lab }) {
   <//>`;
 }
 
+/** LOG_ROWS is how many changes of the server's log a frame has at most. */
+const LOG_ROWS = 50;
+
 const INDEXES = ["namespace", "label:team", "label:app"];
 
 /** StoreCard shows the objects and one index, which the reader chooses. */
 export function StoreCard({ lab }) {
   const store = lab.frame.store ?? {};
   const items = store.items ?? [];
-  const behind = Number(lab.frame.server?.rv) - Number(store.rv);
+  // The server's version also counts writes to other resources, so the changes are counted.
+  const log = lab.frame.server?.log ?? [];
+  const behind = log.filter((entry) => Number(entry.rv) > Number(store.rv)).length;
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
     summary=${html`${t("objects", { n: number(store.objects) })}
-      ${behind > 0 && html` <span class="hot" title=${t("store.behind")}>−${number(behind)}</span>`}`}>
+      ${behind > 0 && html` <span class="hot" title=${t("store.behind")}>
+        −${number(behind)}${behind >= LOG_ROWS ? "+" : ""}</span>`}`}>
     <ul class="rows tiles">
       ${items.map((item, i) => html`<li key=${item.key}>
         <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />

@@ -7,8 +7,8 @@ import { number } from "./key.js";
 import { t } from "./text.js";
 
 export function Dialogs({ lab }) {
-  const close = () => lab.set({ dialog: null });
   const name = lab.ui.dialog;
+  const close = () => lab.set({ dialog: null });
   if (!CONTENTS[name]) return null;
   return html`<${Dialog} key=${name} title=${t(name + ".title")} close=${close}>
     <${CONTENTS[name]} lab=${lab} close=${close} /><//>`;
@@ -24,10 +24,19 @@ class Dialog extends Component {
     this.element.current.showModal();
   }
 
+  /**
+   * A dialog that is closed returns the focus; one that is only removed does not. Its close event
+   * arrives later, when another dialog may be open.
+   */
+  componentWillUnmount() {
+    this.removed = true;
+    this.element.current.close();
+  }
+
   render({ title, close, children }) {
     const outside = (event) => event.target === this.element.current && close();
     return html`<dialog ref=${this.element} aria-labelledby="dialog-title"
-      onClose=${close} onClick=${outside}>
+      onClose=${() => this.removed || close()} onClick=${outside}>
       <header><h2 id="dialog-title">${title}</h2>
         <button type="button" class="btn icon" aria-label=${t("close")}
           onClick=${close}>×</button></header>
@@ -62,7 +71,10 @@ function Help({ lab, close }) {
 const RATES = [0, 1, 5, 20, 100, 1000];
 const OBJECTS = [5, 20, 100, 1000, 10_000];
 
-/** Settings sends one command for the stack and one for the workload. */
+/**
+ * Settings sends one command for the stack and one for the workload. Its fields begin with the
+ * present settings, and the next frame does not change what the reader has typed.
+ */
 function Settings({ lab, close }) {
   const now = lab.frame?.settings ?? {};
   const submit = (event) => {
@@ -94,10 +106,10 @@ function Settings({ lab, close }) {
     <fieldset><legend>${t("piece.workers.name")}</legend>
       <label for="set-workers">${t("settings.workers")}</label>
       <input id="set-workers" name="workers" type="number" min="1" max="16" required
-        value=${now.workers ?? 2} />
+        defaultValue=${now.workers ?? 2} />
       <label for="set-workMs">${t("settings.workMs")}</label>
       <input id="set-workMs" name="workMs" type="number" min="0" max="60000" step="10" required
-        value=${now.workMs ?? 100} /></fieldset>
+        defaultValue=${now.workMs ?? 100} /></fieldset>
     <fieldset><legend>${t("settings.workload")}</legend>
       <label for="set-rate">${t("settings.rate")}</label>
       ${select("rate", RATES, now.rate ?? 0)}

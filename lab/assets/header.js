@@ -72,7 +72,7 @@ function ReplayControl({ lab }) {
     <button type="button" class="btn icon" aria-label=${t("frameOn")}
       onClick=${() => source.step(+1)}>›</button>
     <label class="seek"><span class="hidden">${t("position")}</span>
-      <input type="range" min="0" max=${Math.max(1, Math.round(source.length))} step="10"
+      <input type="range" min="0" max=${Math.max(10, Math.ceil(source.length / 10) * 10)} step="10"
         value=${Math.round(source.at)} aria-valuetext=${clock(source.at)}
         onInput=${(event) => source.seek(Number(event.target.value))} />
       <output>${clock(source.at)} / ${clock(source.length)}</output></label>

@@ -25,6 +25,9 @@ export const shortName = (key) => key.slice(key.lastIndexOf("/") + 1);
 /**
  * Chip shows a key as a coloured button. The page has one click listener for all chips: see
  * keyboard.js. Only the first chip of a list is a tab stop; the arrow keys reach the others.
+ *
+ * A name that is too long loses its beginning, because names often differ at the end. For this the
+ * chip is written from right to left, and the name in it from left to right.
  */
 export function Chip({ id, follow, full, first }) {
   const colour = colourOf(id);
@@ -33,7 +36,8 @@ export function Chip({ id, follow, full, first }) {
     class=${cx("chip", colour, off && "off", follow === id && "followed")}
     tabindex=${first || follow === id ? 0 : -1}
     aria-pressed=${follow === id}
-    aria-label=${t("chip.follow", { key: id })}>${full ? id : shortName(id)}</button>`;
+    aria-label=${t("chip.follow", { key: id })}>
+    <bdi dir="ltr">${full ? id : shortName(id)}</bdi></button>`;
 }
 
 /** Chips shows a list of keys in one line, or a dash. */

@@ -21,7 +21,7 @@ const finished = () => (remembered("lessons") || "").split(" ").filter(Boolean);
 function List({ lab }) {
   const done = finished();
   return html`<article class="lessons">
-    <h2>${t("lessons.title")}</h2>
+    <h2 tabindex="-1">${t("lessons.title")}</h2>
     <p class="dim">${lab.lessons.length ? t("lessons.intro") : t("lessons.none")}</p>
     <ol>${lab.lessons.map((lesson) => html`<li key=${lesson.id}>
       <button type="button" onClick=${() => begin(lab, lesson)}>
@@ -35,6 +35,7 @@ function List({ lab }) {
 /** begin opens a lesson at its first step. */
 function begin(lab, lesson) {
   lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null }, tab: "lessons" });
+  lab.focus(".lesson h2");
   play(lab, lesson);
 }
 
@@ -43,6 +44,7 @@ function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
   lab.set({ lesson: { ...now, step, choice: step <= now.played ? -1 : null } });
   play(lab, lesson);
+  lab.focus(".lesson h2"); // the button of this step may be disabled in the next
   if (step === lesson.steps.length - 1) {
     remember("lessons", [...new Set([...finished(), lesson.id])].join(" "));
   }
@@ -56,10 +58,11 @@ function play(lab, lesson) {
   lab.send({ do: "lesson", id: lesson.id, step });
 }
 
-/** leave ends the lesson: the program restores its settings. */
+/** leave returns to the list and ends the lesson: the program restores its settings. */
 export function leave(lab) {
   lab.set({ lesson: null });
   lab.send({ do: "lesson", id: "" });
+  lab.focus(".lessons h2");
 }
 
 /** ended reports whether the program has played the present step to its end. */
@@ -72,6 +75,7 @@ function ended(lab, lesson) {
 
 function answer(lab, lesson, choice) {
   lab.set({ lesson: { ...lab.ui.lesson, choice } });
+  lab.focus(".lesson .steps .primary"); // the options are disabled
   play(lab, lesson);
 }
 
@@ -86,7 +90,7 @@ function Lesson({ lab, lesson }) {
   const prose = (text) => html`<p class="text"><${Prose} text=${text} follow=${lab.ui.follow} /></p>`;
   return html`<article class="lesson">
     <p class="dim">${t("lessons.place", place)}</p>
-    <h2>${local(lesson.title)}</h2>
+    <h2 tabindex="-1">${local(lesson.title)}</h2>
     <div class="progress" aria-hidden="true">
       ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
     <div aria-live="polite">${prose(now.text)}</div>

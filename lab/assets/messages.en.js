@@ -22,6 +22,7 @@ export default {
   server: { down: "not reachable", count: "{n} objects.", empty: "no changes yet", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion. Shaded: not received by the reflector yet." },
   phase: { idle: "idle", starting: "Starting", listing: "Listing", streaming: "Streaming", opening: "Opening", watching: "Watching", "backing off": "Waiting" },
   fault: { cut: "The watch was cut.", stall: "The watch is stalled.", expire: "The watch has expired." },
+  reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
   reflector: { from: "after {from}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failures" },
   queue: { size: "{keys} keys · {deltas} deltas", deltas: "{deltas} deltas", empty: "empty: the store has everything", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
   store: { empty: "no objects", index: "index", behind: "versions behind the server" },
