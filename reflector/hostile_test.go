@@ -347,6 +347,28 @@ func (s *hostile) playEvents(impl string, events []string) {
 	s.run(impl, time.Minute)
 }
 
+// A change or a bookmark without a resourceVersion is taken, and the next watch resumes where the
+// last one with a resourceVersion was. client-go starts again from any state, and does not notice
+// what was deleted meanwhile.
+func TestDifference_EventWithoutResourceVersion(t *testing.T) {
+	for _, kind := range []string{"ADDED", "BOOKMARK"} {
+		onHostile(t, func(t *testing.T, impl string, s *hostile) {
+			s.playEvents(impl, []string{fmt.Sprintf(
+				`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}}`,
+				kind)})
+			if kind == "ADDED" {
+				require.Equal(t, "add b@", s.store.diary[1])
+			}
+			if impl == "client-go" {
+				require.Equal(t, "WATCH", s.requests[2])
+				return
+			}
+			require.Equal(t, "WATCH resourceVersion=5", s.requests[2])
+			require.Equal(t, "5", s.ours.LastSyncResourceVersion())
+		})
+	}
+}
+
 // Whatever a watch sends, the reflector takes the same events of it as client-go's, up to the next
 // LIST, and both end.
 func FuzzWatch(f *testing.F) {
