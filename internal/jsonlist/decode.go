@@ -101,7 +101,7 @@ func (d *decoder) field(name string) error {
 		return utiljson.Unmarshal(raw, &d.meta)
 	}
 	if !json.Valid(raw) {
-		return fmt.Errorf("%w: field %q: %s", errSyntax, name, excerpt(raw))
+		return fmt.Errorf("%w: field %.64q", errSyntax, name)
 	}
 	if d.other == nil {
 		d.other = map[string]json.RawMessage{}
