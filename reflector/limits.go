@@ -13,8 +13,8 @@ import (
 // Limits bound the bytes that are read of one answer of a server, because a client holds an answer
 // in memory. 0 is no limit, as in client-go. The bytes are counted after decompression.
 type Limits struct {
-	// ErrorBytes bounds the body of an answer whose code is 400 or more. The rest is cut off: the
-	// error keeps its code and the beginning of the text.
+	// ErrorBytes bounds the body of an answer whose code is 400 or more. The rest is cut off; rest
+	// then makes the error from the code alone.
 	ErrorBytes int64
 	// AnswerBytes bounds the body of any other answer but a watch, such as one page of a LIST. A
 	// longer one is an error.
