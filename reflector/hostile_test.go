@@ -7,12 +7,16 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 )
 
 // A LIST that is no list is an error, and the next one follows after a wait.
@@ -368,6 +372,37 @@ func TestDifference_EventWithoutResourceVersion(t *testing.T) {
 		})
 	}
 }
+
+// client-go's transport follows a redirect to another host, and sends the token along.
+func TestHostile_RedirectToAnotherHost(t *testing.T) {
+	var requests []string
+	config := &rest.Config{
+		Host: "https://server", BearerToken: "token", APIPath: "/api",
+		Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+			requests = append(requests, r.URL.Host+" "+r.Header.Get("Authorization"))
+			other := "http://other" + strings.Repeat("r", len(requests))
+			return &http.Response{
+				StatusCode: http.StatusFound, Body: http.NoBody, Request: r,
+				Header: http.Header{"Location": {other}},
+			}, nil
+		}),
+		ContentConfig: rest.ContentConfig{
+			GroupVersion:         &v1.SchemeGroupVersion,
+			NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
+		},
+	}
+	client, err := rest.RESTClientFor(config)
+	require.NoError(t, err)
+	lw := NewStreamingListWatch(client, "pods", "ns", newPod, nil)
+	_, err = lw.ListStream(t.Context(), metav1.ListOptions{}, nil)
+	require.ErrorContains(t, err, "stopped after 10 redirects")
+	require.Len(t, requests, 10)
+	require.Equal(t, "otherr Bearer token", requests[1])
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Whatever a watch sends, the reflector takes the same events of it as client-go's, up to the next
 // LIST, and both end.

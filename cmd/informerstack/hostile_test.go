@@ -118,7 +118,8 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 		answer, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 		answer.Body.Close()
-		assert.Contains(t, []int{http.StatusForbidden, http.StatusNotFound}, answer.StatusCode, path)
+		refused := []int{http.StatusForbidden, http.StatusNotFound}
+		assert.Contains(t, refused, answer.StatusCode, path)
 	}
 	_, text := get(t, url+"/debug/informers")
 	assert.Contains(t, text, "informer configmaps: synced, 3 objects")
