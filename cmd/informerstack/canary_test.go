@@ -297,3 +297,20 @@ func TestOverwriter(t *testing.T) {
 		}
 	}
 }
+
+// All that can be returned is returned before more is read, which may take as long as a watch.
+func TestOverwriter_HoldsNothingBack(t *testing.T) {
+	in, out := io.Pipe()
+	o := &overwriter{ReadCloser: in, secret: []byte("abcabcabd")}
+	go func() {
+		_, _ = io.WriteString(out, "abcabc")
+		_, _ = io.WriteString(out, "{event}")
+	}()
+	read := make([]byte, len("abcabc{event}"))
+	for n := 0; n < len(read); { // nothing ends the stream
+		more, err := o.Read(read[n:min(n+7, len(read))])
+		require.NoError(t, err)
+		n += more
+	}
+	require.Equal(t, "abcabc{event}", string(read))
+}

@@ -61,7 +61,7 @@ func credentials(header string) []string {
 
 // overwriter reads a stream in which secret is overwritten with asterisks.
 //
-//	held is read, and not returned yet: the longest end of the stream that secret begins with
+//	held is read, and not returned yet. It does not contain secret
 type overwriter struct {
 	io.ReadCloser
 	secret []byte
@@ -70,37 +70,32 @@ type overwriter struct {
 }
 
 func (o *overwriter) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	for o.err == nil {
+	for {
+		ready := len(o.held)
+		if o.err == nil {
+			ready -= o.beginning()
+		}
+		if ready > 0 {
+			n := copy(p, o.held[:ready])
+			o.held = o.held[n:]
+			return n, nil
+		}
+		if o.err != nil || len(p) == 0 {
+			return 0, o.err
+		}
 		n, err := o.ReadCloser.Read(p)
-		data := append(o.held, p[:n]...)
-		o.err = err
-		for i := bytes.Index(data, o.secret); i >= 0; i = bytes.Index(data, o.secret) {
-			copy(data[i:], bytes.Repeat([]byte("*"), len(o.secret)))
-		}
-		ready := len(data) - o.beginning(data)
-		if err != nil {
-			ready = len(data)
-		}
-		copied := copy(p, data[:ready])
-		o.held = data[copied:]
-		if copied > 0 {
-			return copied, nil
+		o.held, o.err = append(o.held, p[:n]...), err
+		if bytes.Contains(o.held, o.secret) {
+			hidden := bytes.Repeat([]byte("*"), len(o.secret))
+			o.held = bytes.ReplaceAll(o.held, o.secret, hidden)
 		}
 	}
-	copied := copy(p, o.held)
-	if o.held = o.held[copied:]; copied > 0 {
-		return copied, nil
-	}
-	return 0, o.err
 }
 
-// beginning returns the length of the longest end of data that may be the beginning of the secret.
-func (o *overwriter) beginning(data []byte) int {
-	for n := min(len(data), len(o.secret)-1); n > 0; n-- {
-		if bytes.HasSuffix(data, o.secret[:n]) {
+// beginning returns the length of the longest end of held that may be the beginning of the secret.
+func (o *overwriter) beginning() int {
+	for n := min(len(o.held), len(o.secret)-1); n > 0; n-- {
+		if bytes.HasSuffix(o.held, o.secret[:n]) {
 			return n
 		}
 	}
