@@ -8,10 +8,12 @@ FUZZTIME    ?= 20000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example lab/browser
 
-.PHONY: help run test tour lint update pictures fuzz bench browser e2e older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz bench browser e2e older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,6 +32,9 @@ tour: ## the stories in teaching order, one at a time on a terminal (ONLY=name o
 lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
 	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
+
+vuln: ## known vulnerabilities in the code that is called; needs vuln.go.dev, so it is no part of check
+	@for module in $(MODULES); do (cd $$module && $(GO) run $(GOVULNCHECK) ./...) || exit 1; done
 
 update: ## rewrite the transcripts, the quotes in the docs, docs/path.md and the drawings from the present code
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update

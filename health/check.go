@@ -147,7 +147,6 @@ func run(check Checker, r *http.Request) (err error) {
 func answer(w http.ResponseWriter, code int, text string) {
 	header := w.Header()
 	header.Set("Content-Type", cmp.Or(header.Get("Content-Type"), "text/plain; charset=utf-8"))
-	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	_, _ = w.Write([]byte(text)) // the client may have disconnected

@@ -55,8 +55,15 @@ func New() *Handler {
 	return h
 }
 
-// ServeHTTP implements http.Handler.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. The headers keep web pages from embedding an answer, or taking
+// it for another type, also those of handlers that Handle added.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "frame-ancestors 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("X-Content-Type-Options", "nosniff")
+	h.mux.ServeHTTP(w, r)
+}
 
 // Handle serves a pattern of http.ServeMux beside the endpoints, such as "GET /metrics". It
 // accepts every Host. It panics if the pattern conflicts with an existing one.

@@ -97,6 +97,34 @@ func TestHandler_OtherEndpointsAcceptAnyHost(t *testing.T) {
 	}
 }
 
+// Each answer has the headers that keep web pages from using it, also a refusal.
+func TestHandler_HeadersOfEveryAnswer(t *testing.T) {
+	h := health.New()
+	h.Handle("GET /metrics", http.NotFoundHandler())
+	for _, target := range []string{
+		"/", "/healthz", "/readyz", "/readyz/none", "/debug/informers", "/metrics",
+		"/debug/informers?format=json", "/debug/informers?format=x", "/debug/informers?limit=x",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			for _, host := range []string{"localhost", "evil.example.org"} {
+				r := httptest.NewRequest(method, target, nil)
+				r.Host = host
+				answer := httptest.NewRecorder()
+				h.ServeHTTP(answer, r)
+				header := answer.Header()
+				for name, value := range map[string]string{
+					"Content-Security-Policy":      "frame-ancestors 'none'",
+					"Cross-Origin-Resource-Policy": "same-origin",
+					"X-Content-Type-Options":       "nosniff",
+				} {
+					assert.Equal(t, value, header.Get(name), "%s %s %s", method, host, target)
+				}
+				assert.Empty(t, header.Get("Access-Control-Allow-Origin"))
+			}
+		}
+	}
+}
+
 // HTTP/1.0 allows a request without a Host header. No browser sends one.
 func TestHandler_RequestWithoutHost(t *testing.T) {
 	server := httptest.NewServer(health.New())

@@ -65,14 +65,24 @@ func TestPage_ServesItsFiles(t *testing.T) {
 }
 
 func TestPage_SetsThePolicyOnEveryAnswer(t *testing.T) {
-	for _, path := range []string{"/", "/lab/assets/app.js", "/lab/none", "/lab/lessons"} {
-		header := ask(newTestLab(), "GET", path, "", unchanged).Header()
-		policy := header.Get("Content-Security-Policy")
-		assert.Contains(t, policy, "default-src 'none'; script-src 'self'; style-src 'self'")
-		assert.Contains(t, policy, "frame-ancestors 'none'")
-		assert.NotContains(t, policy, "unsafe")
-		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"), path)
-		assert.Equal(t, "no-store", header.Get("Cache-Control"), path)
+	for _, path := range []string{"/", "/lab/assets/app.js", "/lab/none", "/lab/lessons",
+		"/lab/command"} {
+		for _, change := range []func(*http.Request){
+			unchanged, with("Origin", "http://evil.example.org"),
+			func(r *http.Request) { r.Host = "evil.example.org" },
+		} {
+			header := ask(newTestLab(), "GET", path, "", change).Header()
+			policy := header.Get("Content-Security-Policy")
+			assert.Contains(t, policy, "default-src 'none'; script-src 'self'; style-src 'self'")
+			assert.Contains(t, policy, "frame-ancestors 'none'")
+			assert.NotContains(t, policy, "unsafe")
+			assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"), path)
+			assert.Equal(t, "no-store", header.Get("Cache-Control"), path)
+			assert.Equal(t, "no-referrer", header.Get("Referrer-Policy"), path)
+			assert.Equal(t, "same-origin", header.Get("Cross-Origin-Opener-Policy"), path)
+			assert.Equal(t, "same-origin", header.Get("Cross-Origin-Resource-Policy"), path)
+			assert.Empty(t, header.Get("Access-Control-Allow-Origin"), path)
+		}
 	}
 }
 

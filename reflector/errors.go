@@ -21,6 +21,8 @@ var (
 	// ErrWatchSilent is the end of a watch that the server should have ended long ago: its
 	// connection is dead.
 	ErrWatchSilent = errors.New("watch is silent past its timeout")
+	// ErrListSilent is the end of a LIST that brought nothing new within Options.ListDeadline.
+	ErrListSilent = errors.New("LIST brings nothing new")
 	// ErrStreamUnfinished is the end of a streaming list that never said that the initial state is
 	// complete.
 	ErrStreamUnfinished = errors.New("streaming list has no end of the initial events")

@@ -192,7 +192,7 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	case watch.Deleted:
 		verb, err = "delete", r.store.Delete(e.obj)
 	case watch.Bookmark:
-		if s, ok := r.store.(BookmarkStore); ok {
+		if s, ok := r.store.(BookmarkStore); ok && e.resourceVersion != "" {
 			verb, err = "bookmark", s.Bookmark(e.resourceVersion)
 		}
 	}
@@ -208,6 +208,9 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	if e.obj != nil {
 		w.changed = true
 		r.backoff.changeArrived()
+	}
+	if e.resourceVersion == "" { // the store may have more, but the next watch must not start anew
+		return false, nil
 	}
 	r.advance(e.resourceVersion, e.received.Add(-r.round.open.behind), e)
 	if s, ok := r.store.(ResourceVersionUpdater); ok {

@@ -34,8 +34,10 @@ func (r *Reflector) list(ctx context.Context) error {
 	start := r.opts.Clock.Now()
 	count(r.opts.Metrics.Lists)
 	r.forgetRelist(ctx)
-	answer := call(func() (listed, error) { return r.fetch(ctx, requested, limit) })
-	o, _, err := receive(ctx, r, answer, nil)
+	fetchCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answer := call(func() (listed, error) { return r.fetch(fetchCtx, requested, limit) })
+	o, err := r.awaitList(ctx, answer)
 	if err != nil {
 		return err
 	}
@@ -56,6 +58,28 @@ func (r *Reflector) list(ctx context.Context) error {
 		r.paginated = true
 	}
 	return r.replace(got)
+}
+
+// awaitList waits for the answer while objects arrive, see Options.ListDeadline.
+func (r *Reflector) awaitList(
+	ctx context.Context, answer <-chan outcome[listed],
+) (o outcome[listed], err error) {
+	patience := r.opts.ListDeadline
+	if patience <= 0 {
+		patience = forever
+	}
+	timer := r.opts.Clock.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		before := r.arrived.Load()
+		if o, _, err = receive(ctx, r, answer, timer.C()); err != errTimeout {
+			return o, err
+		}
+		if r.arrived.Load() == before {
+			return outcome[listed]{err: fmt.Errorf("%w for %v", ErrListSilent, patience)}, nil
+		}
+		timer.Reset(patience)
+	}
 }
 
 // replace makes the store hold exactly what was fetched, and then moves on to its resourceVersion.
@@ -102,7 +126,7 @@ func (r *Reflector) limitFor(resourceVersion string) int64 {
 }
 
 // fetch lists everything at resourceVersion, page by page. It runs in a goroutine of its own, which
-// outlives its caller if the server does not answer. So it changes nothing of r but
+// outlives its caller if the server does not answer. So it changes nothing of r but arrived and
 // Status.LastContact.
 //
 // If the pages cannot be completed, only a list without pages is consistent.
@@ -139,6 +163,7 @@ func (r *Reflector) fetchPages(
 		obj, err := r.transformed(ctx, item)
 		if err == nil {
 			got.items = append(got.items, obj)
+			r.arrived.Add(1)
 		}
 		return err
 	}

@@ -80,6 +80,11 @@ type Options struct {
 	// before the reflector lists instead. Default: one minute; negative: for ever.
 	WatchListDeadline time.Duration
 
+	// ListDeadline is how long a LIST may bring no new object before it is given up, as an error.
+	// It is checked once in that time. A ListerWatcher that is no StreamLister brings the objects
+	// of a page together. Default: for ever, as in client-go.
+	ListDeadline time.Duration
+
 	// Transform changes each received object, before it is buffered or handed to the Store: exactly
 	// once for each item of a LIST and each object of a watch event, also of a delete, and never on
 	// resync. One call runs at a time. It must not change the object's name and namespace. An error

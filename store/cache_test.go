@@ -3,6 +3,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -189,4 +190,19 @@ func TestLen_CountsObjects(t *testing.T) {
 		require.Equal(t, 2, Len(counted))
 	}
 	var _ Counter = s.(Counter)
+}
+
+// The error about an object without a key names it, but does not print what it contains.
+func TestDifference_KeyErrorPrintsNoContent(t *testing.T) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"},
+		StringData: map[string]string{"password": "canary"},
+	}
+	fail := func(any) (string, error) { return "", errors.New("no key") }
+	err := New(fail, Options{}).Add(secret)
+	require.EqualError(t, err, "couldn't create key for object *v1.Secret ns/a: no key")
+	require.ErrorContains(t, clientgo.NewStore(fail).Add(secret), "canary")
+	err = New(MetaNamespaceKeyFunc, Options{}).Add(struct{ text string }{"canary"})
+	require.ErrorContains(t, err, "couldn't create key for object struct { text string }: ")
+	require.NotContains(t, err.Error(), "canary")
 }

@@ -23,9 +23,14 @@ type KeyError struct {
 	Err error
 }
 
-// Error names the object and the cause.
+// Error names the object's type, its name if it has one, and the cause. It does not print the
+// object, which may be a Secret.
 func (e KeyError) Error() string {
-	return fmt.Sprintf("couldn't create key for object %+v: %v", e.Obj, e.Err)
+	what := fmt.Sprintf("%T", e.Obj)
+	if name, err := ObjectToName(e.Obj); err == nil {
+		what += " " + name.String()
+	}
+	return fmt.Sprintf("couldn't create key for object %s: %v", what, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -9,12 +9,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/reflector"
 )
 
 // cluster is the API server to watch.
@@ -35,11 +37,20 @@ const (
 	writesBurst     = 100
 )
 
+// limits bound what a server can make the program hold in memory. Objects are smaller than 16 MiB:
+// client-go reads no longer ones from a watch.
+var limits = reflector.Limits{ErrorBytes: 4 << 20, EventBytes: 16 << 20}
+
+// listDeadline is the time in which a LIST must bring an object.
+const listDeadline = 2 * time.Minute
+
 // connect returns the cluster that the flags select. It makes no request.
 func (o *options) connect() (*cluster, error) {
 	c, err := o.locate()
 	if err == nil {
 		c.config.QPS, c.config.Burst = writesPerSecond, writesBurst
+		c.config.Wrap(limits.Wrap)
+		c.config.Wrap(discreet)
 	}
 	return c, err
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -85,4 +86,43 @@ func TestRun_HostileLeader(t *testing.T) {
 	p.exits(t, exitOK)
 	assert.Contains(t, p.stderr.String(), `evil\x1b[2J\u009b31m\r`)
 	requirePrintable(t, p.stderr.String())
+}
+
+// Nothing that the program serves takes a write without the page's token, by any method, and the
+// pages answer no other Host.
+func TestRun_RefusesForeignPages(t *testing.T) {
+	p := start(t, "run", "--listen", "127.0.0.1:0", "--objects", "3", "--rate", "0")
+	url := p.served(t)
+	p.prints(t, "Loaded 3 objects")
+	for _, path := range []string{
+		"/", "/lab/command", "/lab/events", "/lab/lessons", "/lab/assets/app.js", "/lab/recording",
+		"/metrics", "/healthz", "/readyz", "/debug/informers", "/api/v1/configmaps",
+	} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			request, err := http.NewRequestWithContext(t.Context(), method, url+path,
+				strings.NewReader(`{"do":"delete","key":"default/settings-1"}`))
+			require.NoError(t, err)
+			request.Header.Set("Content-Type", "application/json")
+			answer, err := http.DefaultClient.Do(request)
+			require.NoError(t, err)
+			answer.Body.Close()
+			assert.Contains(t, []int{http.StatusForbidden, http.StatusNotFound,
+				http.StatusMethodNotAllowed}, answer.StatusCode, "%s %s", method, path)
+		}
+		if path == "/metrics" || path == "/healthz" || path == "/readyz" {
+			continue // for probes and scrapers under any name
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+		require.NoError(t, err)
+		request.Host = "evil.example.org"
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		answer.Body.Close()
+		refused := []int{http.StatusForbidden, http.StatusNotFound}
+		assert.Contains(t, refused, answer.StatusCode, path)
+	}
+	_, text := get(t, url+"/debug/informers")
+	assert.Contains(t, text, "informer configmaps: synced, 3 objects")
+	p.interrupt()
+	p.exits(t, exitOK)
 }

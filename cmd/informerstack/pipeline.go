@@ -120,6 +120,7 @@ func (o *options) informerOptions(
 		Reflector: reflector.Options{
 			TypeDescription: t.resource.GroupResource().String(),
 			UseWatchList:    &o.watchList,
+			ListDeadline:    listDeadline,
 			Transform:       progress.transform,
 		},
 		InOrder: o.queue == "realfifo",

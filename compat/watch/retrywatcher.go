@@ -194,7 +194,7 @@ func (w *RetryWatcher) pass(ctx context.Context, event watch.Event) verdict {
 	resourceVersion := object.GetResourceVersion()
 	if resourceVersion == "" {
 		return w.fail(ctx,
-			fmt.Errorf("retryWatcher: object %#v doesn't support resourceVersion", event.Object))
+			fmt.Errorf("retryWatcher: object %T doesn't support resourceVersion", event.Object))
 	}
 	if event.Type != watch.Bookmark && !w.send(ctx, event) {
 		return end

@@ -10,6 +10,7 @@ package jsonlist
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,6 +55,8 @@ type decoder struct {
 	other     map[string]json.RawMessage   // fields that a list does not have; a Status does
 }
 
+var errRepeated = errors.New(`field "items" is repeated`)
+
 func (d *decoder) decode() error {
 	if err := d.in.object(d.field); err != nil {
 		return fmt.Errorf("read list after %d items: %w", d.itemCount, err)
@@ -79,6 +82,9 @@ func (d *decoder) decode() error {
 // field reads the value of one of the list's own fields.
 func (d *decoder) field(name string) error {
 	if name == "items" {
+		if d.sawItems { // each has the first ones already, where a decode of the whole drops them
+			return errRepeated
+		}
 		d.sawItems = true
 		return d.in.array(d.item)
 	}
@@ -95,7 +101,7 @@ func (d *decoder) field(name string) error {
 		return utiljson.Unmarshal(raw, &d.meta)
 	}
 	if !json.Valid(raw) {
-		return fmt.Errorf("%w: field %q: %s", errSyntax, name, excerpt(raw))
+		return fmt.Errorf("%w: field %.64q", errSyntax, name)
 	}
 	if d.other == nil {
 		d.other = map[string]json.RawMessage{}

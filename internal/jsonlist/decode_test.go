@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -182,28 +183,46 @@ func TestDecode_Bad(t *testing.T) {
 		},
 		"no comma": {
 			`{"kind":"PodList","items":[{}{}]}`,
-			`read list after 1 items: not JSON: expected ',', got "{}]}"`,
+			`read list after 1 items: not JSON: expected ',', got "{"`,
 		},
 		"comma at the end": {
 			`{"kind":"PodList","items":[{},]}`,
-			`read list after 1 items: not JSON: expected a value, got "]}"`,
+			`read list after 1 items: not JSON: expected a value, got "]"`,
 		},
 		"no colon": {
 			`{"kind" "PodList"}`,
-			`read list after 0 items: not JSON: expected ':', got "\"PodList\"}"`,
+			`read list after 0 items: not JSON: expected ':', got "\""`,
 		},
 		"no field name": {
 			`{1:2}`,
-			`read list after 0 items: not JSON: field name "1": json: cannot unmarshal ` +
+			`read list after 0 items: not JSON: field name: json: cannot unmarshal ` +
 				`number into Go value of type string`,
+		},
+		"items twice": {
+			`{"items":[{}],"kind":"PodList","items":[{}]}`,
+			`read list after 1 items: field "items" is repeated`,
+		},
+		"items twice, one null": {
+			`{"items":null,"kind":"PodList","items":[{}]}`,
+			`read list after 0 items: field "items" is repeated`,
+		},
+		"nested too deep": {
+			`{"kind":"PodList","items":[{"a":` + strings.Repeat("[", 20_000) +
+				strings.Repeat("]", 20_000) + `}]}`,
+			`read list after 0 items: decode item 0 into *v1.Pod: invalid character '[' exceeded max depth`,
+		},
+		"another field nested too deep": {
+			`{"kind":"PodList","a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) +
+				`}`,
+			`read list after 0 items: not JSON: field "a"`,
 		},
 		"items is an object": {
 			`{"kind":"PodList","items":{}}`,
-			`read list after 0 items: not JSON: expected '[', got "{}}"`,
+			`read list after 0 items: not JSON: expected '[', got "{"`,
 		},
 		"null item": {
 			`{"kind":"PodList","items":[null]}`,
-			`read list after 0 items: item 0 is no object: "null"`,
+			`read list after 0 items: item 0 is no object: "n"`,
 		},
 		"item of wrong shape": {
 			`{"kind":"PodList","items":[{"metadata":[]}]}`,
@@ -239,6 +258,29 @@ func TestDecode_Bad(t *testing.T) {
 		})
 	}
 }
+
+// Errors do not quote what a list contains, wherever a byte of it is wrong or missing.
+func TestDecode_ErrorsQuoteNoSecrets(t *testing.T) {
+	const secret = "canary"
+	list := `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` +
+		`{"metadata":{"name":"a"},"data":{"canary":"canary"},"more":["canary"]}],` +
+		`"more":{"canary":["canary"]}}`
+	for i := range len(list) {
+		for _, with := range []string{"", `"`, "{", "]", "1", ",", "\x00"} {
+			body := list[:i] + with + list[i+1:]
+			for _, newItem := range []func() runtime.Object{
+				newUnstructured, func() runtime.Object { return &v1.Secret{} },
+			} {
+				_, err := Decode(strings.NewReader(body), newItem, ignore)
+				if err != nil {
+					require.NotContains(t, err.Error(), secret, body)
+				}
+			}
+		}
+	}
+}
+
+func ignore(runtime.Object) error { return nil }
 
 func TestDecode_Status(t *testing.T) {
 	body, err := json.Marshal(apierrors.NewResourceExpired("too old").Status())
@@ -279,36 +321,56 @@ func TestDecode_StopsAtTheFirstError(t *testing.T) {
 // Whatever a server sends, Decode and a decode of the whole agree on it, however it is cut into
 // reads.
 func FuzzDecode(f *testing.F) {
-	f.Add(
-		[]byte(
-			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},`+
-				`"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`,
-		),
-		3,
-	)
-	f.Add([]byte(`{"items":null,"kind":"List"}`), 1)
-	f.Add([]byte(`{"items":[{"a":{"b":[1,2.5,"c",null,true]}}]} `), 7)
+	for i, body := range []string{
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},` +
+			`"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`,
+		`{"items":null,"kind":"List"}`,
+		`{"items":[{"a":{"b":[1,2.5,"c",null,true]}}]} `,
+		`{"items":[{"metadata":{"name":"a"}}`,                        // cut off
+		`{"items":[{}],"items":[{},{}]}`,                             // repeated
+		`{"metadata":{"continue":"a"},"metadata":{},"items":[]}`,     // repeated
+		`{"items":[{"metadata":{"name":"a","name":"b"}}],"items":1}`, // repeated
+		`{"\u0069tems":[{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}]}`,
+		`{"kind":"Pod","metadata":{"name":"a"}}`, // another kind
+		`{"kind":"Status","status":"Failure","code":410,"reason":"Expired"}`,
+		`{"items":[{"kind":"Node","metadata":{"name":"/\u0000","namespace":"\u001b["}}]}`,
+		`{"Items":[{}],"ITEMS":[{}],"kind":"PodList"}`,
+	} {
+		f.Add([]byte(body), 3*i)
+	}
 	f.Fuzz(func(t *testing.T, body []byte, chunk int) {
 		in := &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
-		var items []map[string]any
-		m, err := Decode(in, newUnstructured, func(obj runtime.Object) error {
+		list := v1.PodList{Items: []v1.Pod{}}
+		m, err := Decode(in, newPod, func(obj runtime.Object) error {
+			list.Items = append(list.Items, *obj.(*v1.Pod))
+			return nil
+		})
+		if err == nil {
+			list.ListMeta = m
+			whole := v1.PodList{}
+			require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
+			whole.TypeMeta = metav1.TypeMeta{}
+			require.True(t, apiequality.Semantic.DeepEqual(whole, list), "%v %v", whole, list)
+		}
+
+		in = &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
+		items := []map[string]any{}
+		_, err = Decode(in, newUnstructured, func(obj runtime.Object) error {
 			items = append(items, obj.(*unstructured.Unstructured).Object)
 			return nil
 		})
-		if err != nil {
-			return
+		if err == nil {
+			var whole struct {
+				Items []map[string]any `json:"items"`
+			}
+			require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
+			require.Len(t, items, len(whole.Items))
+			for i, item := range items {
+				for field, value := range whole.Items[i] {
+					require.Equal(t, value, item[field]) // kind and apiVersion may be added
+				}
+			}
 		}
-		var whole struct {
-			metav1.ListMeta `json:"metadata"`
-			Items           []json.RawMessage `json:"items"`
-		}
-		require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
-		if bytes.Count(body, []byte("items"))+bytes.Count(body, []byte("metadata")) > 2 ||
-			bytes.Contains(body, []byte(`\u`)) {
-			return // a repeated field: the last wins there, both are taken here
-		}
-		require.Equal(t, whole.ListMeta, m)
-		require.Len(t, items, len(whole.Items))
 	})
 }
 

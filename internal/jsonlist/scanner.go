@@ -30,7 +30,12 @@ func newScanner(in io.Reader) *scanner {
 }
 
 // object reads { "name": value, ... } and calls field after each name and colon, to read the value.
+// It is for the outermost value: anything else there, such as the page of a proxy, is quoted.
 func (s *scanner) object(field func(name string) error) error {
+	if c, err := s.peek(); err == nil && c != '{' {
+		begin := s.buf[s.pos:]
+		return fmt.Errorf("%w: expected '{', got %.64q", errSyntax, begin[:min(len(begin), 64)])
+	}
 	return s.sequence('{', '}', func() error {
 		raw, err := s.value()
 		if err != nil {
@@ -38,7 +43,7 @@ func (s *scanner) object(field func(name string) error) error {
 		}
 		var name string
 		if err := utiljson.Unmarshal(raw, &name); err != nil {
-			return fmt.Errorf("%w: field name %s: %v", errSyntax, excerpt(raw), err)
+			return fmt.Errorf("%w: field name: %v", errSyntax, err)
 		}
 		if err := s.expect(':'); err != nil {
 			return err
@@ -263,5 +268,5 @@ func scanScalar(data []byte, at *scanState) (length int, done bool) {
 	return at.offset + end, true
 }
 
-// excerpt quotes the beginning of data for a message.
-func excerpt(data []byte) string { return fmt.Sprintf("%.64q", data[:min(len(data), 64)]) }
+// excerpt quotes the first byte of data for a message. More could be the content of a Secret.
+func excerpt(data []byte) string { return fmt.Sprintf("%q", data[:min(len(data), 1)]) }
