@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/reflector/limits"
 )
 
 // A LIST that is no list is an error, and the next one follows after a wait.
@@ -63,7 +65,7 @@ func TestHostile_Lists(t *testing.T) {
 	}
 }
 
-// An answer of any length takes no more than Limits allow.
+// An answer of any length takes no more than limits.Answers allows.
 func TestHostile_LongAnswers(t *testing.T) {
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
@@ -84,7 +86,7 @@ func TestHostile_LongAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onHostile(t, func(t *testing.T, impl string, s *hostile) {
-				s.limits = Limits{ErrorBytes: 1 << 15, AnswerBytes: 1 << 15}
+				s.limits = limits.Answers{ErrorBytes: 1 << 15, AnswerBytes: 1 << 15}
 				s.answer = func(_ string, out *connection) {
 					out.write(test.answer)
 					out.flood(test.endless)
@@ -102,7 +104,7 @@ func TestHostile_LongAnswers(t *testing.T) {
 	}
 	t.Run("gzip", func(t *testing.T) {
 		onHostile(t, func(t *testing.T, impl string, s *hostile) {
-			s.limits = Limits{AnswerBytes: 1 << 15}
+			s.limits = limits.Answers{AnswerBytes: 1 << 15}
 			s.answer = func(_ string, out *connection) {
 				out.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" +
 					"Content-Encoding: gzip\r\nConnection: close\r\n\r\n" + bomb.String())
@@ -242,7 +244,7 @@ func TestHostile_Watches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onHostile(t, func(t *testing.T, impl string, s *hostile) {
-				s.limits = Limits{ErrorBytes: 1 << 15, EventBytes: 1 << 15}
+				s.limits = limits.Answers{ErrorBytes: 1 << 15, EventBytes: 1 << 15}
 				s.answer = func(request string, out *connection) {
 					if strings.HasPrefix(request, "LIST") {
 						out.write(aList, theItems)

@@ -20,12 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/reflector/limits"
 )
 
 // hostile is a server that writes whatever its answer writes, over pipes.
 type hostile struct {
 	t      *testing.T
-	limits Limits
+	limits limits.Answers
 	opts   Options
 	answer func(request string, out *connection) // closes the connection when it returns
 

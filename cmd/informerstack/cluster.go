@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/limits"
 )
 
 // cluster is the API server to watch.
@@ -37,9 +37,9 @@ const (
 	writesBurst     = 100
 )
 
-// limits bound what a server can make the program hold in memory. Objects are smaller than 16 MiB:
-// client-go reads no longer ones from a watch.
-var limits = reflector.Limits{ErrorBytes: 4 << 20, EventBytes: 16 << 20}
+// answers bounds what a server can make the program hold in memory. Objects are smaller than 16
+// MiB: client-go reads no longer ones from a watch.
+var answers = limits.Answers{ErrorBytes: 4 << 20, EventBytes: 16 << 20}
 
 // listDeadline is the time in which a LIST must bring an object.
 const listDeadline = 2 * time.Minute
@@ -49,7 +49,7 @@ func (o *options) connect() (*cluster, error) {
 	c, err := o.locate()
 	if err == nil {
 		c.config.QPS, c.config.Burst = writesPerSecond, writesBurst
-		c.config.Wrap(limits.Wrap)
+		c.config.Wrap(answers.Wrap)
 		c.config.Wrap(discreet)
 	}
 	return c, err

@@ -3,12 +3,12 @@
 // Informerstack runs the informer stack and prints every hop of every change, from the API server
 // to the worker and back. It can also build other programs on this stack.
 //
-// Read flags.go and run.go (the order of the steps), cluster.go, credentials.go and resource.go (the
-// server and the resource to watch), pipeline.go (how the pieces are connected), checksum.go (the
-// controller's work), workload.go (the changes on the embedded server), sink.go and print.go (the
-// lines), pace.go (--step and --slow), serve.go (metrics and health), kubectl.go (--serve),
-// progress.go, hint.go and summary.go. page.go, control.go and replay.go connect the page of package
-// lab. swap.go is independent of the others: see internal/swap.
+// Read flags.go and run.go (the order of the steps), cluster.go, credentials.go and resource.go
+// (the server and the resource to watch), pipeline.go (how the pieces are connected), checksum.go
+// (the controller's work), workload.go (the changes on the embedded server), sink.go and print.go
+// (the lines), pace.go (--step and --slow), serve.go (metrics and health), kubectl.go (--serve),
+// progress.go, hint.go and summary.go. page.go, control.go and replay.go connect the page of
+// package lab. swap.go is independent of the others: see internal/swap.
 package main
 
 import (

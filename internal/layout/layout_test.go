@@ -34,6 +34,7 @@ var rules = map[string]rule{
 			"internal/objects", "internal/printable", "internal/shorterror"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
+	"reflector/limits": {},
 	"reflector/outage": {},
 	"informer": {
 		ours: []string{"store", "deltafifo", "reflector", "internal/done",

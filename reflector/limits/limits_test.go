@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reflector
+package limits
 
 import (
 	"io"
@@ -22,7 +22,7 @@ func (r *respond) RoundTrip(*http.Request) (*http.Response, error) {
 
 // through returns what a client reads of an answer through limits.
 func through(
-	t *testing.T, l Limits, path string, code int, contentType, body string,
+	t *testing.T, l Answers, path string, code int, contentType, body string,
 ) (string, error) {
 	t.Helper()
 	transport := l.Wrap(&respond{
@@ -58,7 +58,7 @@ func TestLimits_Events(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{"/pods?watch=true", "/pods?a=b&watch=1"} {
-				read, err := through(t, Limits{EventBytes: limit}, path, 200,
+				read, err := through(t, Answers{EventBytes: limit}, path, 200,
 					"application/json;stream=watch", test.body)
 				if test.fits {
 					require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestLimits_Events(t *testing.T) {
 					continue
 				}
 				require.EqualError(t, err,
-					"answer of the server is too long: see reflector.Limits.EventBytes")
+					"answer of the server is too long: see limits.Answers.EventBytes")
 			}
 		})
 	}
@@ -78,20 +78,21 @@ func TestLimits_Kinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, contentType string
 		code              int
-		limits            Limits
+		limits            Answers
 		read, err         string
 	}{
-		"list": {"/", "application/json", 200, Limits{AnswerBytes: limit}, "",
-			"answer of the server is too long: see reflector.Limits.AnswerBytes"},
-		"list that fits":   {"/", "", 200, Limits{AnswerBytes: int64(len(body))}, body, ""},
-		"list, no limit":   {"/", "", 200, Limits{ErrorBytes: limit, EventBytes: limit}, body, ""},
-		"error":            {"/", "", 400, Limits{ErrorBytes: limit}, body[:limit], ""},
-		"error, no limit":  {"/", "", 500, Limits{AnswerBytes: limit, EventBytes: limit}, body, ""},
-		"error of a watch": {"/?watch=true", "", 410, Limits{ErrorBytes: limit}, body[:limit], ""},
-		"watch, no limit":  {"/?watch=1", "", 200, Limits{AnswerBytes: limit}, body, ""},
+		"list": {"/", "application/json", 200, Answers{AnswerBytes: limit}, "",
+			"answer of the server is too long: see limits.Answers.AnswerBytes"},
+		"list that fits": {"/", "", 200, Answers{AnswerBytes: int64(len(body))}, body, ""},
+		"list, no limit": {"/", "", 200, Answers{ErrorBytes: limit, EventBytes: limit}, body, ""},
+		"error":          {"/", "", 400, Answers{ErrorBytes: limit}, body[:limit], ""},
+		"error, no limit": {"/", "", 500,
+			Answers{AnswerBytes: limit, EventBytes: limit}, body, ""},
+		"error of a watch": {"/?watch=true", "", 410, Answers{ErrorBytes: limit}, body[:limit], ""},
+		"watch, no limit":  {"/?watch=1", "", 200, Answers{AnswerBytes: limit}, body, ""},
 		"watch in protobuf": {"/?watch=1", "application/vnd.kubernetes.protobuf;stream=watch", 200,
-			Limits{EventBytes: limit}, body, ""},
-		"an upgrade": {"/", "", 101, Limits{limit, limit, limit}, body, ""},
+			Answers{EventBytes: limit}, body, ""},
+		"an upgrade": {"/", "", 101, Answers{limit, limit, limit}, body, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read, err := through(t, test.limits, test.path, test.code, test.contentType, body)

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package reflector
+// Package limits bounds how much of a server's answers is read.
+//
+//	rest.Config -> [limits] -> the connection
+//
+// To use it, pass Answers.Wrap to rest.Config.Wrap. Run go test ./reflector/limits. Goroutines:
+// none. Locking: none.
+package limits
 
 import (
 	"errors"
@@ -10,9 +16,10 @@ import (
 	"strings"
 )
 
-// Limits bound the bytes that are read of one answer of a server, because a client holds an answer
-// in memory. 0 is no limit, as in client-go. The bytes are counted after decompression.
-type Limits struct {
+// Answers are the limits for the bytes that are read of one answer of a server, because a client
+// holds an answer in memory. 0 is no limit, as in client-go. The bytes are counted after
+// decompression.
+type Answers struct {
 	// ErrorBytes bounds the body of an answer whose code is 400 or more. The rest is cut off; rest
 	// then makes the error from the code alone.
 	ErrorBytes int64
@@ -24,16 +31,16 @@ type Limits struct {
 	EventBytes int64
 }
 
-// errTooLong is the end of an answer that is longer than Limits allow.
+// errTooLong is the end of an answer that is longer than Answers allows.
 var errTooLong = errors.New("answer of the server is too long")
 
 // Wrap returns a transport that keeps the limits. It is meant for rest.Config.Wrap.
-func (l Limits) Wrap(next http.RoundTripper) http.RoundTripper {
-	return limitedTransport{l, next}
+func (a Answers) Wrap(next http.RoundTripper) http.RoundTripper {
+	return limitedTransport{a, next}
 }
 
 type limitedTransport struct {
-	Limits
+	Answers
 	next http.RoundTripper
 }
 
@@ -79,7 +86,7 @@ type boundedAnswer struct {
 func (b *boundedAnswer) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("%w: see reflector.Limits.AnswerBytes", errTooLong)
+		return 0, fmt.Errorf("%w: see limits.Answers.AnswerBytes", errTooLong)
 	}
 	return n, err
 }
@@ -100,7 +107,7 @@ func (b *boundedEvents) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p)
 	for _, c := range p[:n] {
 		if b.length++; b.length > b.limit {
-			return 0, fmt.Errorf("%w: see reflector.Limits.EventBytes", errTooLong)
+			return 0, fmt.Errorf("%w: see limits.Answers.EventBytes", errTooLong)
 		}
 		if b.ends(c) {
 			b.length = 0
