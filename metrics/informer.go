@@ -75,8 +75,7 @@ func (m *Metrics) Informer(name string, resource schema.GroupVersionResource) (*
 }
 
 // Options returns options with the hooks of the queue, the store and the reflector. A hook that is
-// set already is kept, and so are Reflector.Metrics if any of them is set; Reflector.Observe is
-// called as well.
+// set already is kept; Reflector.Observe is called as well.
 func (i *Informer) Options(options informer.Options) informer.Options {
 	if options.Metrics.Depth == nil {
 		queued := i.family.queuedItems.WithLabelValues(i.values...)
@@ -90,8 +89,12 @@ func (i *Informer) Options(options informer.Options) informer.Options {
 		reached := i.family.storeResourceVersion.WithLabelValues(i.values...)
 		options.StoreMetrics.ResourceVersion = reached.Set
 	}
-	if reflect.ValueOf(options.Reflector.Metrics).IsZero() {
-		options.Reflector.Metrics = i.family.reflector.metrics(i.values)
+	ours := i.family.reflector.metrics(i.values)
+	hooks := reflect.ValueOf(&options.Reflector.Metrics).Elem()
+	for n := range hooks.NumField() {
+		if hooks.Field(n).IsNil() {
+			hooks.Field(n).Set(reflect.ValueOf(ours).Field(n))
+		}
 	}
 	options.Reflector.Observe = i.family.reflector.observer(i.values, options.Reflector.Observe)
 	return options

@@ -365,3 +365,21 @@ func TestMetrics_ScrapedWhileThingsComeAndGo(t *testing.T) {
 	assert.Empty(t, own(export(t, registry)))
 	assert.Empty(t, m.followed)
 }
+
+// A hook of the program stays, and the others are measured all the same.
+func TestInformer_KeepsTheProgramsHooks(t *testing.T) {
+	m, _ := newMetrics(t)
+	i, err := m.Informer("a", configMaps)
+	require.NoError(t, err)
+	waits := 0
+	options := informer.Options{Reflector: reflector.Options{Metrics: reflector.Metrics{
+		Backoff: func(time.Duration) { waits++ },
+		Lists:   func() { waits += 10 },
+	}}}
+	hooks := i.Options(options).Reflector.Metrics
+	hooks.Backoff(time.Second)
+	hooks.Lists()
+	assert.Equal(t, 11, waits)
+	assert.NotNil(t, hooks.Watches)
+	assert.NotNil(t, hooks.ItemsInWatch)
+}
