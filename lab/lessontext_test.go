@@ -42,7 +42,7 @@ func shownLessons(t *testing.T) []shownLesson {
 }
 
 // The ends of a sentence in both languages.
-var sentenceEnd = regexp.MustCompile("[.?!](\\s|$)|[。？！]")
+var sentenceEnd = regexp.MustCompile(`[.?!](\s|$)|[。？！]`)
 
 // A lesson has at least two and at most five steps of at most three sentences, and one question.
 func TestLessons_AreComplete(t *testing.T) {
