@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// gateMode is what the network between a process and the server does.
+type gateMode string
+
+const (
+	open    gateMode = "open"
+	refused gateMode = "refused" // requests fail at once, open streams continue
+	hanging gateMode = "hanging" // nothing passes, and nothing is closed
+	losing  gateMode = "losing"  // requests have their effect, the answers are lost
+	slow    gateMode = "slow"    // each read of an answer takes a second
+	dead    gateMode = "dead"    // requests fail at once, streams end; for ever
+)
+
+var errLost = errors.New("the answer was lost")
+
+// gate is the network of one process, as an http.RoundTripper.
+type gate struct {
+	next     http.RoundTripper
+	mu       sync.Mutex
+	mode     gateMode
+	changed  chan struct{} // closed and replaced when mode changes
+	requests []time.Time   // lists and watches of the objects in the last minute
+}
+
+func newGate(next http.RoundTripper) *gate {
+	return &gate{next: next, mode: open, changed: make(chan struct{})}
+}
+
+func (g *gate) set(mode gateMode) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mode == dead {
+		return
+	}
+	g.mode = mode
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *gate) state() (gateMode, <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mode, g.changed
+}
+
+// pass waits while the gate hangs, and returns its mode then.
+func (g *gate) pass(done, closed <-chan struct{}) (gateMode, error) {
+	for {
+		mode, changed := g.state()
+		if mode != hanging {
+			return mode, nil
+		}
+		select {
+		case <-changed:
+		case <-done:
+			return mode, net.ErrClosed
+		case <-closed:
+			return mode, net.ErrClosed
+		}
+	}
+}
+
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps") {
+		g.mu.Lock()
+		g.requests = append(g.requests, time.Now())
+		g.mu.Unlock()
+	}
+	done := r.Context().Done()
+	mode, err := g.pass(done, nil)
+	switch {
+	case err != nil:
+		return nil, r.Context().Err()
+	case mode == refused || mode == dead:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	answer, err := g.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if mode, err = g.pass(done, nil); err == nil && mode == losing {
+		err = errLost
+	}
+	if err != nil {
+		_ = answer.Body.Close()
+		return nil, err
+	}
+	answer.Body = &gatedBody{
+		ReadCloser: answer.Body, gate: g, done: done, closed: make(chan struct{}),
+	}
+	return answer, nil
+}
+
+// gatedBody is an answer that arrives through a gate.
+type gatedBody struct {
+	io.ReadCloser
+	gate   *gate
+	done   <-chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (b *gatedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	mode, closed := b.gate.pass(b.done, b.closed)
+	if closed != nil {
+		return 0, closed
+	}
+	if mode == dead {
+		return 0, io.ErrUnexpectedEOF
+	}
+	if mode == slow {
+		select {
+		case <-time.After(time.Second):
+		case <-b.closed:
+		}
+	}
+	return n, err
+}
+
+func (b *gatedBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.ReadCloser.Close()
+}
+
+// lastMinute returns how many requests the process sent in the last minute.
+func (g *gate) lastMinute() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.requests) > 0 && time.Since(g.requests[0]) > time.Minute {
+		g.requests = g.requests[1:]
+	}
+	return len(g.requests)
+}
