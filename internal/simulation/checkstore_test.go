@@ -88,11 +88,11 @@ func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
 	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || asOf.Before(p.caughtUp) {
 		return
 	}
-	newest := uint64(0)
-	gone := false
-	for _, s := range p.seeing.byKey[key] {
-		if !s.seen.After(asOf) {
+	newest, gone := uint64(0), false
+	for _, s := range slices.Backward(p.seeing.byKey[key]) {
+		if s.seen.Before(asOf) {
 			newest, gone = s.rv, !p.seeing.selects(s)
+			break
 		}
 	}
 	if have < newest && !(have == 0 && (gone || p.seeing.leftAfter(key, newest))) {

@@ -83,6 +83,7 @@ func (w *world) stop(p *process) {
 		}
 	}
 	synctest.Wait()
+	w.truth.refresh()
 	for _, h := range p.handlers {
 		if !isClosed(h.handle.ShutdownChan()) {
 			w.violate(8, "%s: Run has returned, and the ShutdownChan is open", h.name)

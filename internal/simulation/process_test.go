@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
+	leaseDuration = 40 * time.Second
+	renewDeadline = 25 * time.Second
+	retryPeriod   = 5 * time.Second
 	gracePeriod   = 20 * time.Second
-	resyncPeriod  = 40 * time.Second
+	resyncPeriod  = 70 * time.Second
 )
 
 var errFault = errors.New("made to fail by the simulation")

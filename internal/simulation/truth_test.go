@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -41,7 +42,10 @@ func newTruth(server *apitest.Server) *truth {
 
 // refresh reads what was written since the last call. Controllers keep the labels of an object.
 func (t *truth) refresh() {
-	h := t.server.History("configmaps", 1000)
+	h := t.server.History("configmaps", 16)
+	if len(h.Events) == 16 && number(h.Events[0].ResourceVersion) > t.upTo {
+		h = t.server.History("configmaps", math.MaxInt32)
+	}
 	for _, e := range h.Events {
 		v := version{rv: number(e.ResourceVersion), deleted: e.Type == "DELETED", seen: time.Now()}
 		if v.rv <= t.upTo {
@@ -68,31 +72,38 @@ func (v view) selects(s version) bool { return !s.deleted && (s.red || !v.onlyRe
 
 // exact returns the state of key that the write with this version made.
 func (v view) exact(key string, rv uint64) (version, bool) {
-	i := slices.IndexFunc(v.byKey[key], func(s version) bool { return s.rv == rv })
-	if i < 0 {
-		return version{}, false
+	for _, s := range slices.Backward(v.byKey[key]) {
+		if s.rv <= rv {
+			return s, s.rv == rv
+		}
 	}
-	return v.byKey[key][i], true
+	return version{}, false
 }
 
 // at returns the version of key in the collection at rv, 0 if it was not in the collection.
-func (v view) at(key string, rv uint64) (found uint64) {
-	for _, s := range v.byKey[key] {
-		if s.rv > rv {
+func (v view) at(key string, rv uint64) uint64 {
+	for _, s := range slices.Backward(v.byKey[key]) {
+		if s.rv <= rv {
+			if v.selects(s) {
+				return s.rv
+			}
 			break
 		}
-		found = 0
-		if v.selects(s) {
-			found = s.rv
-		}
 	}
-	return found
+	return 0
 }
 
 // leftAfter reports whether key left the collection after rv.
 func (v view) leftAfter(key string, rv uint64) bool {
-	return slices.ContainsFunc(v.byKey[key],
-		func(s version) bool { return s.rv > rv && !v.selects(s) })
+	for _, s := range slices.Backward(v.byKey[key]) {
+		if s.rv <= rv {
+			break
+		}
+		if !v.selects(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // latest returns the collection: versions by key.

@@ -46,9 +46,9 @@ type work struct {
 // keyState is what the calls of one key have shown.
 type keyState struct {
 	running  bool
-	changed  bool // since the running call began
-	enqueued bool // since the last call began
-	added    time.Time
+	changed  bool      // since the running call began
+	queued   time.Time // when it was last added to the queue, also by a resync
+	added    time.Time // when it was last added so that a call must follow
 	begun    time.Time // the last call
 	due      time.Time // when the first delay ends; zero if there is none
 	failures int       // since the last change
@@ -107,7 +107,12 @@ func (l *limiter) When(key string) time.Duration {
 func (k *work) delayed(key string, d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s, due := k.keyLocked(key), time.Now().Add(d)
+	k.p.note("%s delays %s for %v", k.p.name, key, d)
+	s, now := k.keyLocked(key), time.Now()
+	due := now.Add(d)
+	if !s.due.IsZero() && !now.Before(s.due) { // it ended during the call
+		s.queued, s.due = now, time.Time{}
+	}
 	if s.due.IsZero() || due.Before(s.due) {
 		s.due = due
 	}
@@ -139,10 +144,9 @@ func (k *work) enqueues(obj any, isChange bool, add func()) {
 	}
 	k.mu.Lock()
 	s := k.keyLocked(key)
-	s.enqueued = true
-	_, dead := k.controller.DeadLetters().Get(key)
-	if isChange || !dead {
-		s.added = time.Now()
+	s.queued = time.Now()
+	if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
+		s.added = s.queued
 	}
 	k.mu.Unlock()
 	add()
@@ -176,20 +180,22 @@ func (k *work) begin(ctx context.Context, key string) {
 	if s.running {
 		k.p.violate(5, "%s works on %s twice at once", k.p.name, key)
 	}
-	if !s.enqueued && (s.due.IsZero() || now.Before(s.due)) {
+	// A worker may have taken the key at the instant at which it was added again.
+	queued := !s.queued.Before(s.begun)
+	if !queued && (s.due.IsZero() || now.Before(s.due)) {
 		k.p.violate(5, "%s works on %s too early: its delay ends in %v", k.p.name, key,
 			s.due.Sub(now))
 	}
 	if s.failures >= maxAttempts {
 		k.p.violate(5, "%s works on %s again after %d failures", k.p.name, key, s.failures)
 	}
-	if _, dead := k.controller.DeadLetters().Get(key); dead && !s.enqueued {
+	if _, dead := k.controller.DeadLetters().Get(key); dead && !queued {
 		k.p.violate(5, "%s works on the dead letter %s", k.p.name, key)
 	}
 	if !now.Before(s.due) {
 		s.due = time.Time{}
 	}
-	s.running, s.changed, s.enqueued, s.begun = true, false, false, now
+	s.running, s.changed, s.begun = true, false, now
 	k.live[ctx] = key
 }
 
@@ -285,7 +291,7 @@ func (k *work) heal() {
 	k.faults = nil
 	for _, letter := range k.controller.DeadLetters().List() {
 		s := k.keyLocked(letter.Key)
-		s.enqueued, s.failures = true, 0
+		s.queued, s.failures = time.Now(), 0
 	}
 	k.mu.Unlock()
 	k.controller.DeadLetters().ReplayAll()

@@ -75,7 +75,7 @@ type note struct {
 // story returns the notes. Those of one instant are sorted by their subject, because goroutines that
 // run at the same instant have no order.
 func (r report) story() string {
-	subject := func(n note) string { first, _, _ := strings.Cut(n.text, ":"); return first }
+	subject := func(n note) string { return n.text[:strings.IndexAny(n.text+" ", ": ")] }
 	slices.SortStableFunc(r.notes, func(a, b note) int {
 		if a.at != b.at {
 			return cmp.Compare(a.at, b.at)
@@ -131,7 +131,7 @@ func (w *world) play(s script) {
 		w.cover("step " + st.kind)
 		steps[st.kind].do(w, w.processes[st.p%len(w.processes)], st)
 	}
-	if !w.violated() {
+	if n := len(s.steps); !w.violated() && (n == 0 || s.steps[n-1].kind != "quiet") {
 		w.quiet(0)
 	}
 	w.heal()
@@ -139,6 +139,7 @@ func (w *world) play(s script) {
 		w.stop(p)
 	}
 	w.server.Close()
+	synctest.Wait()
 	w.checkNothingRuns()
 }
 
