@@ -85,6 +85,7 @@ type Reflector struct {
 
 	backoff *backoff
 	round   round
+	asOf    time.Time // of the last resourceVersion; Status.CurrentAsOf may be zero
 
 	// Facts about the server.
 
