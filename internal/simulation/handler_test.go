@@ -46,7 +46,7 @@ type handler struct {
 	calls  []notification // that were not checked yet
 	panics int            // how many of the next calls panic
 
-	// Of the script's goroutine.
+	// Only the script's goroutine uses these.
 	known map[string]uint64 // what the handler should believe: versions by key
 	uids  map[string]string // of these
 	last  map[string]uint64 // the newest version that it got of each key, also of deleted ones

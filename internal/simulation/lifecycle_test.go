@@ -98,8 +98,7 @@ func (w *world) stop(p *process) {
 	}
 }
 
-// kill takes a process from the network for ever, and starts another in its place. What the first
-// one does from then on has no effect.
+// kill takes a process from the network for ever, and starts another in its place.
 func (w *world) kill(p *process) {
 	p.gate.set(dead)
 	p.cancel()

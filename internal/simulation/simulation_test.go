@@ -4,11 +4,15 @@ package simulation
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +28,14 @@ var (
 	replay = flag.String("script", "", "a file with the script that TestReplay runs")
 	seed   = flag.Int64("seed", -1, "the seed whose script TestReplay runs")
 )
+
+// seedsForCoverage is how many seeds cover everything that covered lists.
+const seedsForCoverage = 200
+
+// covered lists what happens in a simulation beside the steps.
+//
+//go:embed testdata/covered.txt
+var covered string
 
 // unexpected are panics that the stack reported and the simulation did not cause.
 var unexpected sync.Map
@@ -55,7 +67,7 @@ func TestSimulate(t *testing.T) {
 				r := run(t, s)
 				all.add(r.coverage)
 				if len(r.violations) > 0 {
-					t.Errorf("seed %d: %v\n%s", n, r.violations[0], s)
+					t.Error(explain(t, n, s, r))
 				}
 			})
 		}
@@ -67,7 +79,17 @@ func TestSimulate(t *testing.T) {
 	took := time.Since(begun)
 	t.Logf("%d seeds in %v, %.1f a second", *seeds, took.Round(time.Millisecond),
 		float64(*seeds)/took.Seconds())
-	all.log(t)
+	all.check(t)
+}
+
+// explain shrinks a script that failed, and describes the failure.
+func explain(t *testing.T, n uint64, s script, r report) string {
+	small, shown := shrink(t, s, r)
+	return fmt.Sprintf("seed %d: %v\n\nThe shortest script that was found to fail so, %d of %d steps:"+
+		"\n\n%s\nwhich ends in\n\n%s\nReplay the seed:   "+
+		"go test ./internal/simulation -v -run TestReplay -seed %d\nReplay the script: "+
+		"go test ./internal/simulation -v -run TestReplay -script FILE", n, r.violations[0],
+		len(small.steps), len(s.steps), small, shown.end(20), n)
 }
 
 // coverage sums up what runs have covered.
@@ -84,9 +106,22 @@ func (c *coverage) add(counts map[string]int) {
 	}
 }
 
-func (c *coverage) log(t *testing.T) {
-	for what, n := range c.counts {
-		t.Logf("%8d %s", n, what)
+// check logs the counts. With many seeds, it requires that everything has happened.
+func (c *coverage) check(t *testing.T) {
+	for _, what := range slices.Sorted(maps.Keys(c.counts)) {
+		t.Logf("%8d %s", c.counts[what], what)
+	}
+	if *seeds < seedsForCoverage {
+		return
+	}
+	want := strings.Split(strings.TrimSpace(covered), "\n")
+	for kind := range steps {
+		want = append(want, "step "+kind)
+	}
+	for _, what := range want {
+		if c.counts[what] == 0 {
+			t.Errorf("no seed covers %q", what)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/apitest"
 )
@@ -170,7 +171,7 @@ var serverKinds = map[string]func(*world, *process, step){
 		return r.Query.Get("resourceVersion") != ""
 	}, tooLargeVersion()),
 	"nostream": fails("nostream", "watch", isStreamingList,
-		apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", nil)),
+		apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil)),
 	"halfstream": adds("halfstream", "watch", isStreamingList, func(s step) apitest.Fault {
 		return apitest.Fault{Stream: apitest.CloseStream, AfterEvents: s.n % 3, Times: 1 + s.n%4}
 	}),

@@ -192,6 +192,9 @@ func (k *work) begin(ctx context.Context, key string) {
 	if _, dead := k.controller.DeadLetters().Get(key); dead && !queued {
 		k.p.violate(5, "%s works on the dead letter %s", k.p.name, key)
 	}
+	if s.due.Equal(now) {
+		s.queued = now // it may end after this call has begun
+	}
 	if !now.Before(s.due) {
 		s.due = time.Time{}
 	}
@@ -205,8 +208,12 @@ func (k *work) end(ctx context.Context, key string, failed bool) {
 	defer k.mu.Unlock()
 	s := k.keyLocked(key)
 	s.running = false
+	ended := ctx.Err() != nil
+	if failed && ended {
+		s.queued = time.Now() // it is kept for the next term
+	}
 	switch {
-	case !failed:
+	case !failed, ended:
 		s.failures = 0
 	case !s.changed:
 		s.failures++

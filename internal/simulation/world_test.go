@@ -72,8 +72,8 @@ type note struct {
 	text string
 }
 
-// story returns the notes. Those of one instant are sorted by their subject, because goroutines that
-// run at the same instant have no order.
+// story returns the notes. Those of one instant are sorted by their subject, because goroutines
+// that run at the same instant have no order.
 func (r report) story() string {
 	subject := func(n note) string { return n.text[:strings.IndexAny(n.text+" ", ": ")] }
 	slices.SortStableFunc(r.notes, func(a, b note) int {
@@ -87,6 +87,13 @@ func (r report) story() string {
 		fmt.Fprintf(&lines, "%10.3fs %s\n", n.at.Seconds(), n.text)
 	}
 	return lines.String()
+}
+
+// end returns the last lines of the story before the first violation, and the violation.
+func (r report) end(lines int) string {
+	all := strings.SplitAfter(r.story(), "\n")
+	last := slices.IndexFunc(all, func(l string) bool { return strings.Contains(l, " VIOLATION ") })
+	return strings.Join(all[max(0, last+1-lines):last+1], "")
 }
 
 // run runs a script and returns what happened, up to the first violation.
