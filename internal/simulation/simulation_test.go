@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,9 @@ var (
 
 // seedsForCoverage is how many seeds cover everything that covered lists.
 const seedsForCoverage = 200
+
+// shrunkFailures is how many failures of one run are shrunk.
+const shrunkFailures = 3
 
 // covered lists what happens in a simulation beside the steps.
 //
@@ -59,15 +63,24 @@ func TestMain(m *testing.M) {
 func TestSimulate(t *testing.T) {
 	begun := time.Now()
 	all := &coverage{counts: map[string]int{}}
+	var failures atomic.Int64
+	stop := flag.Lookup("test.failfast").Value.String() == "true"
 	t.Run("seeds", func(t *testing.T) {
 		for n := *first; n < *first+*seeds; n++ {
 			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
 				t.Parallel()
+				if stop && failures.Load() > 0 {
+					t.Skip("another seed failed")
+				}
 				s := generate(n)
 				r := run(t, s)
 				all.add(r.coverage)
-				if len(r.violations) > 0 {
+				switch {
+				case len(r.violations) == 0:
+				case failures.Add(1) <= shrunkFailures:
 					t.Error(explain(t, n, s, r))
+				default:
+					t.Errorf("seed %d: %v", n, r.violations[0])
 				}
 			})
 		}
