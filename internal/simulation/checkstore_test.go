@@ -15,9 +15,13 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// requestsPerMinute is how many lists and watches a process may send in a minute beside those that
-// its changes explain: the waits of the backoff are 0.8 s, 1.6 s and so on.
-const requestsPerMinute = 60
+// The requests that a process may send in a minute. The waits of a reflector's backoff are 0.8 s,
+// 1.6 s and so on, but watches that end after a change are opened again at once. An elector makes
+// an attempt of up to three requests every retryPeriod.
+const (
+	requestsPerMinute = 60
+	electionPerMinute = 3*int(time.Minute/retryPeriod) + 3
+)
 
 // checkAlways checks the invariants that hold at any time.
 func (p *process) checkAlways() {
@@ -30,8 +34,10 @@ func (p *process) checkAlways() {
 	}
 	p.checkVersion()
 	p.work.checkAlways()
-	if n := p.gate.lastMinute(); n > requestsPerMinute {
-		p.violate(7, "%s sent %d lists and watches in a minute", p.name, n)
+	requests, election := p.gate.lastMinute()
+	if requests > requestsPerMinute || election > electionPerMinute {
+		p.violate(7, "%s sent %d lists and watches, and %d requests for the lease, in a minute",
+			p.name, requests, election)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +35,7 @@ type gate struct {
 	mode     gateMode
 	changed  chan struct{} // closed and replaced when mode changes
 	requests []time.Time   // lists and watches of the objects in the last minute
+	election []time.Time   // requests for the lease in the last minute
 }
 
 func newGate(next http.RoundTripper) *gate {
@@ -75,11 +77,7 @@ func (g *gate) pass(done, closed <-chan struct{}) (gateMode, error) {
 }
 
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps") {
-		g.mu.Lock()
-		g.requests = append(g.requests, time.Now())
-		g.mu.Unlock()
-	}
+	g.count(r)
 	done := r.Context().Done()
 	mode, err := g.pass(done, nil)
 	switch {
@@ -137,12 +135,23 @@ func (b *gatedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// lastMinute returns how many requests the process sent in the last minute.
-func (g *gate) lastMinute() int {
+func (g *gate) count(r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.requests) > 0 && time.Since(g.requests[0]) > time.Minute {
-		g.requests = g.requests[1:]
+	switch {
+	case strings.Contains(r.URL.Path, "/leases"):
+		g.election = append(g.election, time.Now())
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps"):
+		g.requests = append(g.requests, time.Now())
 	}
-	return len(g.requests)
+}
+
+// lastMinute returns how many requests of each kind the process sent in the last minute.
+func (g *gate) lastMinute() (requests, election int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isOld := func(at time.Time) bool { return time.Since(at) > time.Minute }
+	g.requests = slices.DeleteFunc(g.requests, isOld)
+	g.election = slices.DeleteFunc(g.election, isOld)
+	return len(g.requests), len(g.election)
 }

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/workqueue"
 )
@@ -181,6 +184,27 @@ func (w *world) drainQueue(n int) {
 		w.violate(5, "a queue that drains hands out %d keys, want %d", len(worked), want)
 	}
 	workers.Wait()
+}
+
+// objects returns the objects in all stores, without keeping them in memory.
+func (w *world) objects() (all []weak.Pointer[corev1.ConfigMap]) {
+	for _, p := range w.processes {
+		for _, obj := range p.informer.GetStore().List() {
+			all = append(all, weak.Make(obj.(*corev1.ConfigMap)))
+		}
+	}
+	return all
+}
+
+// checkCollected checks that nothing keeps the objects of processes that have ended.
+func (w *world) checkCollected(objects []weak.Pointer[corev1.ConfigMap]) {
+	runtime.GC()
+	for _, object := range objects {
+		if cm := object.Value(); cm != nil {
+			w.violate(8, "%s@%s is still in memory", cm.Name, cm.ResourceVersion)
+		}
+	}
+	w.cover("objects collected")
 }
 
 var bubble = regexp.MustCompile(`synctest bubble \d+`)

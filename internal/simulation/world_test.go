@@ -142,12 +142,17 @@ func (w *world) play(s script) {
 		w.quiet(0)
 	}
 	w.heal()
+	objects := w.objects()
 	for _, p := range append(w.killed, w.processes...) {
 		w.stop(p)
 	}
+	w.processes, w.killed, w.waiters, w.endings = nil, nil, nil, nil
 	w.server.Close()
 	synctest.Wait()
 	w.checkNothingRuns()
+	if len(s.steps)%8 == 0 { // a garbage collection takes as long as a hundred steps
+		w.checkCollected(objects)
+	}
 }
 
 // advance lets time pass, ends the faults that are over, and checks the invariants all the time.
