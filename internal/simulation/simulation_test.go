@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ import (
 
 var (
 	first  = flag.Uint64("first", 0, "the first seed of TestSimulate")
-	seeds  = flag.Uint64("seeds", 40, "the number of seeds of TestSimulate")
+	seeds  = flag.Uint64("seeds", 20, "the number of seeds of TestSimulate")
 	replay = flag.String("script", "", "a file with the script that TestReplay runs")
 	seed   = flag.Int64("seed", -1, "the seed whose script TestReplay runs")
 )
@@ -105,6 +106,24 @@ func explain(t *testing.T, n uint64, s script, r report) string {
 		"which ends in\n\n%s\n"+
 		"Replay the seed:   %sseed %d\nReplay the script: %sscript FILE", n, r.violations[0],
 		len(small.steps), len(s.steps), small, shown.end(20), replays, n, replays)
+}
+
+// Scripts that once failed stay as tests.
+func TestSimulate_FoundBefore(t *testing.T) {
+	files, err := filepath.Glob("testdata/found/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s, err := parse(string(text))
+			require.NoError(t, err)
+			for _, v := range run(t, s).violations {
+				t.Error(v)
+			}
+		})
+	}
 }
 
 // coverage sums up what runs have covered.
