@@ -71,7 +71,9 @@ func (h *handler) illegal(n notification) string {
 	return ""
 }
 
-func (h *handler) neverResyncs() bool { return h.options.ResyncPeriod != nil }
+func (h *handler) neverResyncs() bool {
+	return h.p.resync == "once" || h.options.ResyncPeriod != nil
+}
 
 // checkLookup checks what the store held during the call.
 func (h *handler) checkLookup(n notification) {

@@ -22,7 +22,7 @@ func generate(seed uint64) script {
 		p := setup{
 			fetch: pick("list", "watchlist", "stream"), queue: pick("delta", "real"),
 			election: "none", selects: pick("all", "all", "red"),
-			pages: pick("whole", "whole", "pages"),
+			pages: pick("whole", "whole", "pages"), resync: pick("once", "once", "resync"),
 		}
 		if elected {
 			p.election = pick("plain", "grace", "drain")

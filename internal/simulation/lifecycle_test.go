@@ -39,13 +39,13 @@ var processKinds = map[string]func(*world, *process, step){
 		w.cover("met partition " + string(mode))
 		p.late = p.late || mode == hanging || mode == slow
 		p.gate.set(mode)
-		w.during(s.d, func() { p.gate.set(open) })
+		w.during(3*s.d, func() { p.gate.set(open) }) // a lease ends within it
 	},
 	"pause": func(w *world, p *process, s step) {
 		p.late = true
 		p.gate.set(hanging)
 		p.hangs.Store(int64(s.d))
-		w.during(s.d, func() { p.gate.set(open); p.hangs.Store(0) })
+		w.during(3*s.d, func() { p.gate.set(open); p.hangs.Store(0) })
 	},
 	"hang": func(w *world, p *process, s step) {
 		p.hangs.Store(int64(s.d))

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -24,9 +25,9 @@ import (
 )
 
 const (
-	leaseDuration = 40 * time.Second
-	renewDeadline = 25 * time.Second
-	retryPeriod   = 5 * time.Second
+	leaseDuration = 20 * time.Second
+	renewDeadline = 12 * time.Second
+	retryPeriod   = 3 * time.Second
 	gracePeriod   = 20 * time.Second
 	resyncPeriod  = 70 * time.Second
 )
@@ -110,25 +111,34 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	watchList := p.fetch == "watchlist"
 	options := informer.Options{
-		ResyncPeriod: resyncPeriod,
-		InOrder:      p.queue == "real",
+		InOrder: p.queue == "real",
 		Indexers: store.Indexers{
 			store.NamespaceIndex: store.MetaNamespaceIndexFunc, "team": byTeam, "write": byWrite,
 		},
 		WrapIndexer: func(i store.Indexer) store.Indexer { return &failingStore{i, p} },
 	}
 	options.Reflector = reflector.Options{
-		UseWatchList: &watchList, Transform: p.transform,
+		UseWatchList: &watchList, Transform: p.transform, Backoff: p.backoff(),
 		WatchErrorHandler: func(context.Context, *reflector.Reflector, error) {},
 		Observe: func(t reflector.Transition) {
 			p.note("%s reflector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
 			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
 		},
 	}
+	if p.resync == "resync" {
+		options.ResyncPeriod = resyncPeriod
+	}
 	if p.pages == "pages" {
 		options.Reflector.WatchListPageSize = 2
 	}
 	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
+}
+
+// backoff returns the default backoff with another start in each process instead of jitter, so that
+// a replay waits as long.
+func (p *process) backoff() *wait.Backoff {
+	start := 800*time.Millisecond + time.Duration(p.starts%8)*100*time.Millisecond
+	return &wait.Backoff{Duration: start, Cap: 30 * time.Second, Steps: 38, Factor: 2}
 }
 
 func errorText(err error) string {

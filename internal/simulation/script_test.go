@@ -22,6 +22,7 @@ type setup struct {
 	election string // none, plain, grace or drain
 	selects  string // all or red: objects with that label
 	pages    string // whole or pages: lists in pages of two
+	resync   string // resync or once: a resync hides a key that was lost
 }
 
 // step is one event of a script. The meaning of n and d is that of the kind, see steps.
@@ -34,7 +35,8 @@ type step struct {
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("process %s %s %s %s %s", s.fetch, s.queue, s.election, s.selects, s.pages)
+	return fmt.Sprintf("process %s %s %s %s %s %s",
+		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync)
 }
 
 func (s step) String() string {
@@ -63,8 +65,8 @@ func parse(text string) (script, error) {
 		case line == "" || line[0] == '#':
 		case strings.HasPrefix(line, "process "):
 			var p setup
-			_, err = fmt.Sscanf(line, "process %s %s %s %s %s",
-				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages)
+			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s",
+				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync)
 			s.setups = append(s.setups, p)
 		default:
 			var st step

@@ -128,12 +128,18 @@ func breaks(name string, kind apitest.StreamFault) func(*world, *process, step) 
 	}
 }
 
-// fails makes a step that answers the next one to four requests of a process with an error.
+// fails makes a step that answers requests of a process with an error: the next one to four, or all
+// for a while.
 func fails(name, verb string, also func(apitest.Request) bool, err error) func(
 	*world, *process, step,
 ) {
 	return func(w *world, p *process, s step) {
-		w.server.Faults().Fail(1+s.n%4, w.and(onlyOf(p, verb), name, also), err)
+		match := w.and(onlyOf(p, verb), name, also)
+		if s.n%8 < 4 {
+			w.server.Faults().Fail(1+s.n%4, match, err)
+			return
+		}
+		w.during(s.d, w.server.Faults().Fail(0, match, err))
 	}
 }
 

@@ -34,6 +34,7 @@ type truth struct {
 	upTo   uint64
 	byKey  map[string][]version
 	labels map[uint64]bool // of the users' writes: whether the object is red
+	times  []time.Time     // of the versions of the last five minutes
 }
 
 func newTruth(server *apitest.Server) *truth {
@@ -58,6 +59,10 @@ func (t *truth) refresh() {
 			v.red = red
 		}
 		t.byKey[e.Key] = append(t.byKey[e.Key], v)
+		t.times = append(t.times, v.seen)
+	}
+	for len(t.times) > 0 && time.Since(t.times[0]) > 5*time.Minute {
+		t.times = t.times[1:]
 	}
 	t.upTo = number(h.ResourceVersion)
 }
