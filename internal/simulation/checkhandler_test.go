@@ -37,7 +37,8 @@ func isClosed(c <-chan struct{}) bool {
 func (h *handler) illegal(n notification) string {
 	known, exists := h.known[n.key]
 	state, happened := h.p.seeing.exact(n.key, n.rv)
-	unseen := h.options.Coalesce || h.p.queue == "real" // deletes of unknown objects are reported
+	// Cases in which a delete of an unknown object is reported.
+	unseen := h.options.Coalesce || h.p.queue == "real" || h.p.refused
 	switch {
 	case n.tombstone && n.rv == 0:
 		return "the tombstone has no object"

@@ -52,7 +52,10 @@ var processKinds = map[string]func(*world, *process, step){
 		w.during(s.d, func() { p.hangs.Store(0) })
 	},
 	"badtransform": func(_ *world, p *process, s step) { p.transformFails.Store(int64(1 + s.n%3)) },
-	"badstore":     func(_ *world, p *process, s step) { p.storeFails.Store(int64(1 + s.n%3)) },
+	"badstore": func(_ *world, p *process, s step) {
+		p.refused = true
+		p.storeFails.Store(int64(1 + s.n%3))
+	},
 	"badhandler": func(_ *world, p *process, s step) {
 		h := p.handlers[s.n%len(p.handlers)]
 		h.mu.Lock()

@@ -54,6 +54,7 @@ type process struct {
 	started uint64        // what the first list shows, or newer
 	synced  bool          // HasSynced was seen
 	late    bool          // what it receives may arrive long after it was sent
+	refused bool          // its store has refused writes, so adds may be missing
 
 	transformFails, storeFails atomic.Int64 // how many of the next calls fail
 	hangs                      atomic.Int64 // of handlers and reconciles: how long each call takes
