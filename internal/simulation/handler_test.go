@@ -36,6 +36,7 @@ type handler struct {
 	p        *process
 	name     string
 	options  informer.HandlerOptions
+	slow     time.Duration // how long each call takes
 	handle   informer.ResourceEventHandlerRegistration
 	from     uint64 // what the informer's store held when the handler was added
 	synced   bool   // HasSynced was seen
@@ -52,10 +53,11 @@ type handler struct {
 	last  map[string]uint64 // the newest version that it got of each key, also of deleted ones
 }
 
-// addHandler adds a handler whose options are the bits of n.
-func (p *process) addHandler(n int) {
+// addHandler adds a handler whose options are the bits of n, and whose calls take some time.
+func (p *process) addHandler(n int, slow time.Duration) {
 	h := &handler{
 		p: p, name: fmt.Sprintf("%s.h%d", p.name, len(p.handlers)), from: p.started,
+		slow:  slow,
 		known: map[string]uint64{}, uids: map[string]string{}, last: map[string]uint64{},
 		options: informer.HandlerOptions{
 			Coalesce: n&1 != 0, SplitRecreated: n&2 != 0, SkipUnchanged: n&4 != 0,
@@ -126,7 +128,7 @@ func (h *handler) called(what string, oldObj, obj any) {
 	panics := h.panics > 0
 	h.panics--
 	h.mu.Unlock()
-	time.Sleep(time.Duration(h.p.hangs.Load()))
+	time.Sleep(h.slow + time.Duration(h.p.hangs.Load()))
 	if panics {
 		h.p.cover("met badhandler")
 		panic(errFault)

@@ -24,7 +24,7 @@ const stopWithin = gracePeriod + 2*40*time.Second + 2*renewDeadline
 
 // processKinds are the steps in the life of a process, and the faults of its callbacks.
 var processKinds = map[string]func(*world, *process, step){
-	"addhandler": func(_ *world, p *process, s step) { p.addHandler(s.n) },
+	"addhandler": func(_ *world, p *process, s step) { p.addHandler(s.n, s.d/100) },
 	"removehandler": func(_ *world, p *process, s step) {
 		h := p.handlers[s.n%len(p.handlers)]
 		h.remove()

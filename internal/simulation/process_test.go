@@ -80,7 +80,7 @@ func (w *world) start(s setup, index int) *process {
 		p.elector = p.newElector(config)
 	}
 	p.work = newWork(p)
-	p.addHandler(w.starts)
+	p.addHandler(w.starts, 0)
 	ctx, cancel := context.WithCancel(w.ctx)
 	p.cancel = cancel
 	var running sync.WaitGroup
