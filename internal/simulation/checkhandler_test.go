@@ -127,7 +127,7 @@ func (h *handler) checkQuiet() {
 		h.p.violate(2, "%s knows %v, want %v", h.name, h.known, want)
 	}
 	status := h.handle.Status()
-	if !status.HasSynced || status.Pending > 0 {
+	if !status.HasSynced || status.Pending > 0 && h.p.resync == "once" { // not in a resync
 		h.p.violate(4, "%s is not up to date: %+v", h.name, status)
 	}
 }
