@@ -2,6 +2,9 @@
 
 GO          ?= go
 COUNT       ?= 6
+# Each run has other seeds; FIRST=0 repeats the first ones.
+SEEDS       ?= 300
+FIRST       ?= $(shell date +%s)
 BENCHTIME   ?= 200ms
 # A number of runs: with a time limit, the fuzzer itself can fail (golang/go#75804).
 FUZZTIME    ?= 20000x
@@ -13,7 +16,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example lab/browser
 
-.PHONY: help run test tour lint vuln update pictures fuzz bench browser e2e older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate bench browser e2e older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +53,12 @@ fuzz: ## each fuzz target for FUZZTIME
 		for target in $$(grep -hoE '^func Fuzz\w+' $$package/*_test.go | cut -c6-); do \
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x ./$$package || exit 1; done; done
 
+simulate: ## whole programs on a server that fails, with SEEDS new seeds
+	@mkdir -p bin
+	@$(GO) test -count=1 -timeout 6h -v -run TestSimulate ./internal/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
+		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
+	@grep -E '^ *simulation_test.go' bin/simulate.txt
+
 bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so that both meet the same noise
 	@mkdir -p bin && rm -f bin/bench.txt
 	@for run in $$(seq $(COUNT)); do \
@@ -69,5 +78,5 @@ older: ## compat's tests with client-go v0.36
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
-check: lint test browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
+check: lint test simulate browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) swap-proof PROOFS=ClientGo

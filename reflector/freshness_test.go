@@ -198,6 +198,26 @@ func TestCurrentAsOf_KnownToBeOld(t *testing.T) {
 	}
 }
 
+// A server answers a LIST in pages at a resourceVersion with exactly that state: the store is as
+// current as when it reached this version, not as the request.
+func TestCurrentAsOf_PagesAtAVersionAreOld(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		f := follow(s)
+		s.opts.WatchListPageSize = 2
+		s.watching()
+		s.event(bookmark("6", ""))
+		f.now("watched")
+		s.ours.Relist(errors.New("lost"))
+		f.at("never")
+		for s.listCount() < 2 {
+			s.after(100 * time.Millisecond)
+		}
+		f.now("sent")
+		s.answerList(podList("6", ""), nil)
+		f.at("watched")
+	})
+}
+
 // A watch that is opened again after an outage first sends what happened meanwhile. Those events
 // are old: until a bookmark, or a pause, the store does not count as current.
 func TestCurrentAsOf_BacklogIsOld(t *testing.T) {

@@ -93,6 +93,7 @@ type Reflector struct {
 	backoff *backoff
 	member  outage.Member
 	round   round
+	asOf    time.Time // of the last resourceVersion; Status.CurrentAsOf may be zero
 
 	// Facts about the server.
 

@@ -25,7 +25,9 @@ type Status struct {
 	// the collection held then, as the server that answered knew it. A list sets it to the time at
 	// which its request was sent, a streaming list to the time at which its last initial event
 	// arrived, and each change or bookmark of the watch that follows to the time at which that
-	// arrived. Opening a watch, its end, and a list that is still being received do not move it.
+	// arrived. A list in pages that shows the state of the last resourceVersion sets it to the time
+	// at which that was reached. Opening a watch, its end, and a list that is still being received
+	// do not move it.
 	// A watch that is opened later than this time first sends its backlog, the events since; until
 	// a bookmark or a pause between two events shows that the backlog is over, each event counts as
 	// older than its arrival by that delay.
@@ -97,6 +99,7 @@ func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
 		}
 		r.status.CurrentAsOf = asOf
 	}
+	r.asOf = asOf
 	switch e.Type {
 	case "":
 	case watch.Bookmark:

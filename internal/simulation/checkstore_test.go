@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/reflector"
+)
+
+// The requests that a process may send in a minute. The waits of a reflector's backoff are 0.8 s,
+// 1.6 s and so on, but a watch that ends after a change is opened again at once, so each change of
+// the last minutes may cost one request more. An elector makes an attempt of up to three requests
+// every retryPeriod.
+const (
+	requestsPerMinute = 60
+	electionPerMinute = 3*int(time.Minute/retryPeriod) + 3
+)
+
+// checkAlways checks the invariants that hold at any time.
+func (p *process) checkAlways() {
+	if isClosed(p.ended) {
+		return
+	}
+	for _, h := range p.handlers {
+		h.checkCalls()
+		h.checkSynced()
+	}
+	p.checkVersion()
+	p.work.checkAlways()
+	requests, election := p.gate.lastMinute()
+	if requests > min(requestsPerMinute+len(p.truth.times), storm) || election > electionPerMinute {
+		p.violate(7, "%s sent %d lists and watches, and %d requests for the lease, in a minute",
+			p.name, requests, election)
+	}
+}
+
+// stored returns the versions in the store by key.
+func (p *process) stored() map[string]uint64 {
+	all := map[string]uint64{}
+	for _, obj := range p.informer.GetStore().List() {
+		cm := obj.(*corev1.ConfigMap)
+		all[cm.Namespace+"/"+cm.Name] = number(cm.ResourceVersion)
+	}
+	return all
+}
+
+// checkVersion checks that the store holds every change up to the version and the time that it
+// reports, and each object in a state that it had.
+func (p *process) checkVersion() {
+	health := p.informer.Health()
+	rv := number(health.ResourceVersion)
+	stored := p.stored()
+	for key, have := range stored {
+		if s, ok := p.seeing.exact(key, have); !ok || !p.seeing.selects(s) {
+			p.violate(1, "%s stores %s@%d, which never existed", p.name, key, have)
+		}
+	}
+	synced := p.informer.HasSynced()
+	if !synced && !p.synced {
+		return
+	}
+	if !p.synced {
+		p.synced = true
+		p.cover("informer synced")
+		if rv < p.started {
+			p.violate(4, "%s has synced at %d, and started at %d", p.name, rv, p.started)
+		}
+	}
+	if !synced {
+		p.violate(4, "%s: HasSynced was true and is not", p.name)
+	}
+	for key := range p.seeing.byKey {
+		have, exists := stored[key]
+		want := p.seeing.at(key, rv)
+		if have < want && !(!exists && p.seeing.leftAfter(key, want)) ||
+			want == 0 && exists && have < rv {
+			p.violate(4, "%s reports version %d, and stores %s@%d, want %d or newer", p.name, rv,
+				key, have, want)
+		}
+		p.checkAsOf(key, have, health.CurrentAsOf)
+	}
+}
+
+// checkAsOf checks that the store holds every change of key that the server had long before the
+// time as of which the store is said to be current.
+func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
+	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || asOf.Before(p.caughtUp) {
+		return
+	}
+	newest, gone := uint64(0), false
+	for _, s := range slices.Backward(p.seeing.byKey[key]) {
+		if s.seen.Before(asOf) {
+			newest, gone = s.rv, !p.seeing.selects(s)
+			break
+		}
+	}
+	if have < newest && !(have == 0 && (gone || p.seeing.leftAfter(key, newest))) {
+		p.violate(4, "%s is current as of %v, and stores %s@%d, want %d", p.name,
+			asOf.Sub(p.begun), key, have, newest)
+	}
+}
+
+// checkQuiet checks what must hold when all faults ended long ago.
+func (p *process) checkQuiet() {
+	if want, got := p.seeing.latest(), p.stored(); !maps.Equal(want, got) {
+		p.violate(1, "%s stores %v, want %v", p.name, got, want)
+		return
+	}
+	p.checkObjects()
+	if !p.informer.HasSynced() {
+		p.violate(4, "%s has not synced", p.name)
+	}
+	health := p.informer.Health()
+	if err := health.Fresh(time.Now(), 3*time.Minute); err != nil {
+		p.violate(4, "%s: %v", p.name, err)
+	}
+	watches := len(p.server.Watches(onlyOf(p, "watch")))
+	if watches != 1 || health.Reflector.Phase != reflector.Watching {
+		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
+	}
+	for _, h := range p.handlers {
+		h.checkQuiet()
+	}
+	p.work.checkQuiet()
+}
+
+// checkObjects compares each stored object with the server's, and the indexes with the objects.
+func (p *process) checkObjects() {
+	indexer := p.informer.GetIndexer()
+	for name, index := range indexer.GetIndexers() {
+		want, got := map[string][]string{}, map[string][]string{}
+		for _, obj := range indexer.List() {
+			cm := obj.(*corev1.ConfigMap)
+			values, _ := index(obj)
+			for _, value := range values {
+				want[value] = append(want[value], cm.Namespace+"/"+cm.Name)
+			}
+		}
+		for _, value := range indexer.ListIndexFuncValues(name) {
+			got[value], _ = indexer.IndexKeys(name, value)
+			slices.Sort(want[value])
+		}
+		if fmt.Sprint(want) != fmt.Sprint(got) {
+			p.violate(1, "%s: index %s holds %v, want %v", p.name, name, got, want)
+		}
+	}
+	for _, obj := range indexer.List() {
+		cm := obj.(*corev1.ConfigMap)
+		want := &corev1.ConfigMap{ObjectMeta: *cm.ObjectMeta.DeepCopy()}
+		if err := p.server.Get(want); err != nil {
+			p.violate(1, "%s stores %s: %v", p.name, cm.Name, err)
+			continue
+		}
+		_, _ = p.transform(want)
+		if a, b := content(want), content(cm); a != b {
+			p.violate(1, "%s stores %s, want %s", p.name, b, a)
+		}
+	}
+}
+
+func content(cm *corev1.ConfigMap) string {
+	return fmt.Sprintf("%s/%s %v %v %v", cm.Namespace, cm.Name, cm.Labels, cm.Annotations, cm.Data)
+}
+
+// checkNothingRuns checks that no goroutine of the bubble is left but the script's.
+func (w *world) checkNothingRuns() {
+	left := bubbleGoroutines()
+	if len(left) > 0 {
+		w.violate(8, "%d goroutines are left:\n%s", len(left), strings.Join(left, "\n\n"))
+	}
+	if open := w.server.Watches(apitest.Match{}); len(open) > 0 {
+		w.violate(8, "%d watches are open", len(open))
+	}
+}

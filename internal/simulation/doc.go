@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation runs whole programs on an API server that fails, and checks that no change is
+// lost, invented or reordered.
+//
+//	users, faults -> apitest.Server -> 1 to 3 processes: informer, handlers, controller, elector
+//	                       |                                  |
+//	                       '--------> truth <--- checks ------'
+//
+// A seed makes a script, a list of steps with the time between them. A script runs in one
+// testing/synctest bubble, so a simulated hour takes milliseconds. Each step names what it needs by
+// numbers, so that a script from which steps were removed is a script too: that is how a failure
+// is shrunk to the few steps that cause it.
+//
+// The invariants have the numbers that the failures print:
+//
+//	1  A store equals the server's collection, as selected and transformed, and so do its indexes.
+//	2  A handler's history of an object is a legal subsequence of the server's.
+//	3  Handlers agree with the store; a lookup in a handler is not older than the notification.
+//	4  HasSynced, WaitForResourceVersion, Writes.Seen, CurrentAsOf and the store's version are
+//	   never ahead of the store, and become true.
+//	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
+//	   worked on.
+//	6  No reconcile acts, or has a live context, while another process may lead.
+//	7  Requests stay within the bounds of the backoff; one watch is open when all is well.
+//	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left.
+//
+// Read script_test.go and generate_test.go (what happens), world_test.go and process_test.go (to
+// what), truth_test.go and the check files (what must hold), shrink_test.go; then docs/testing.md.
+// Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.
+//
+// To see it work: go test -v -run TestSimulate ./internal/simulation -seeds 20
+package simulation

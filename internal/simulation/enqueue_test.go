@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+// limiter notes the delays.
+type limiter struct {
+	workqueue.TypedRateLimiter[string]
+	k *work
+}
+
+func (l *limiter) When(key string) time.Duration {
+	d := l.TypedRateLimiter.When(key)
+	l.k.delayed(key, d)
+	return d
+}
+
+func (k *work) delayed(key string, d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.p.note("%s delays %s for %v", k.p.name, key, d)
+	s, now := k.keyLocked(key), time.Now()
+	due := now.Add(d)
+	if !s.due.IsZero() && !now.Before(s.due) { // it ended during the call
+		s.queued, s.due = now, time.Time{}
+	}
+	if s.due.IsZero() || due.Before(s.due) {
+		s.due = due
+	}
+}
+
+// enqueuer notes what the controller's handler adds to the queue.
+type enqueuer struct {
+	k     *work
+	inner informer.ResourceEventHandler
+}
+
+func (e enqueuer) OnAdd(obj any, initial bool) {
+	e.k.enqueues(obj, true, func() { e.inner.OnAdd(obj, initial) })
+}
+
+func (e enqueuer) OnUpdate(oldObj, newObj any) {
+	before, after := oldObj.(metav1.Object), newObj.(metav1.Object)
+	isChange := before.GetResourceVersion() != after.GetResourceVersion()
+	e.k.enqueues(newObj, isChange, func() { e.inner.OnUpdate(oldObj, newObj) })
+}
+
+func (e enqueuer) OnDelete(obj any) { e.k.enqueues(obj, true, func() { e.inner.OnDelete(obj) }) }
+
+// enqueues calls add, which adds the object's key to the queue.
+func (k *work) enqueues(obj any, isChange bool, add func()) {
+	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		k.p.violate(5, "%s: %v", k.p.name, err)
+	}
+	k.mu.Lock()
+	s := k.keyLocked(key)
+	s.queued = time.Now()
+	if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
+		s.added = s.queued
+	}
+	k.mu.Unlock()
+	add()
+	if isChange {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		s.changed, s.failures = true, 0
+	}
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// gateMode is what the network between a process and the server does.
+type gateMode string
+
+const (
+	open    gateMode = "open"
+	refused gateMode = "refused" // requests fail at once, open streams continue
+	hanging gateMode = "hanging" // nothing passes, and nothing is closed
+	losing  gateMode = "losing"  // requests have their effect, the answers are lost
+	slow    gateMode = "slow"    // each read of an answer takes a second
+	dead    gateMode = "dead"    // requests fail at once, streams end; for ever
+)
+
+// storm is a number of requests in a minute that no program may send.
+const storm = 2000
+
+var errLost = errors.New("the answer was lost")
+
+// gate is the network of one process, as an http.RoundTripper.
+type gate struct {
+	next     http.RoundTripper
+	mu       sync.Mutex
+	mode     gateMode
+	changed  chan struct{} // closed and replaced when mode changes
+	requests []time.Time   // lists and watches of the objects in the last minute
+	election []time.Time   // requests for the lease in the last minute
+}
+
+func newGate(next http.RoundTripper) *gate {
+	return &gate{next: next, mode: open, changed: make(chan struct{})}
+}
+
+func (g *gate) set(mode gateMode) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mode == dead {
+		return
+	}
+	g.mode = mode
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *gate) state() (gateMode, <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mode, g.changed
+}
+
+// pass waits while the gate hangs, and returns its mode then.
+func (g *gate) pass(done, closed <-chan struct{}) (gateMode, error) {
+	for {
+		mode, changed := g.state()
+		if mode != hanging {
+			return mode, nil
+		}
+		select {
+		case <-changed:
+		case <-done:
+			return mode, net.ErrClosed
+		case <-closed:
+			return mode, net.ErrClosed
+		}
+	}
+}
+
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	if g.count(r) > storm {
+		time.Sleep(time.Second) // without it, no time would pass in the bubble, and no check run
+	}
+	done := r.Context().Done()
+	mode, err := g.pass(done, nil)
+	switch {
+	case err != nil:
+		return nil, r.Context().Err()
+	case mode == refused || mode == dead:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	answer, err := g.next.RoundTrip(withFixedTimeout(r))
+	if err != nil {
+		return nil, err
+	}
+	if mode, err = g.pass(done, nil); err == nil && mode == losing {
+		err = errLost
+	}
+	if err != nil {
+		_ = answer.Body.Close()
+		return nil, err
+	}
+	answer.Body = &gatedBody{
+		ReadCloser: answer.Body, gate: g, done: done, closed: make(chan struct{}),
+	}
+	return answer, nil
+}
+
+// withFixedTimeout replaces the timeout of a watch, which is random, so that a replay has the same.
+func withFixedTimeout(r *http.Request) *http.Request {
+	query := r.URL.Query()
+	if query.Get("watch") == "" || query.Get("timeoutSeconds") == "" {
+		return r
+	}
+	query.Set("timeoutSeconds", "300") // the shortest
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return r
+}
+
+// gatedBody is an answer that arrives through a gate.
+type gatedBody struct {
+	io.ReadCloser
+	gate   *gate
+	done   <-chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (b *gatedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	mode, closed := b.gate.pass(b.done, b.closed)
+	if closed != nil {
+		return 0, closed
+	}
+	if mode == dead {
+		return 0, io.ErrUnexpectedEOF
+	}
+	if mode == slow {
+		select {
+		case <-time.After(time.Second):
+		case <-b.closed:
+		}
+	}
+	return n, err
+}
+
+func (b *gatedBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.ReadCloser.Close()
+}
+
+// count counts a request, and returns how many there were in the last minute or longer.
+func (g *gate) count(r *http.Request) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case strings.Contains(r.URL.Path, "/leases"):
+		g.election = append(g.election, time.Now())
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps"):
+		g.requests = append(g.requests, time.Now())
+	}
+	return len(g.requests) + len(g.election)
+}
+
+// lastMinute returns how many requests of each kind the process sent in the last minute.
+func (g *gate) lastMinute() (requests, election int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isOld := func(at time.Time) bool { return time.Since(at) > time.Minute }
+	g.requests = slices.DeleteFunc(g.requests, isOld)
+	g.election = slices.DeleteFunc(g.election, isOld)
+	return len(g.requests), len(g.election)
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// The objects that users write are few, so that many steps meet the same one.
+const objectCount = 6
+
+// generate makes the script of a seed. Each seed has its own mix of steps, without about half of
+// the faults: a fault that is everywhere hides what another one shows.
+func generate(seed uint64) script {
+	r := rand.New(rand.NewPCG(seed, 1))
+	pick := func(names ...string) string { return names[r.IntN(len(names))] }
+	var s script
+	elected := r.IntN(2) == 0
+	for range 1 + r.IntN(3) {
+		p := setup{
+			fetch: pick("list", "watchlist", "stream"), queue: pick("delta", "real"),
+			election: "none", selects: pick("all", "all", "red"),
+			pages: pick("whole", "whole", "pages"), resync: pick("once", "once", "resync"),
+		}
+		if elected {
+			p.election = pick("plain", "grace", "drain")
+		}
+		s.setups = append(s.setups, p)
+	}
+	var bag []string
+	for _, kind := range stepKinds() {
+		weight := steps[kind].weight
+		if !steps[kind].always && r.IntN(2) == 0 {
+			weight = 0
+		}
+		bag = append(bag, slices.Repeat([]string{kind}, weight)...)
+	}
+	for range 1 + r.IntN(3) {
+		for range 10 + r.IntN(30) {
+			s.steps = append(s.steps, step{
+				wait: randomWait(r), kind: bag[r.IntN(len(bag))], p: r.IntN(3), n: r.IntN(64),
+				d: time.Duration(1+r.IntN(400)) * 100 * time.Millisecond,
+			})
+		}
+		s.steps = append(s.steps, step{wait: time.Second, kind: "quiet", n: r.IntN(64)})
+	}
+	return s
+}
+
+// randomWait returns no time as often as a short and a long one: what happens at the same instant
+// is a race.
+func randomWait(r *rand.Rand) time.Duration {
+	switch r.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return time.Duration(r.IntN(100)) * time.Millisecond
+	case 2:
+		return time.Duration(r.IntN(3000)) * time.Millisecond
+	}
+	return time.Duration(r.IntN(20000)) * time.Millisecond
+}

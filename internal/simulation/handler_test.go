@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+)
+
+// notification is one call of a handler.
+type notification struct {
+	what      string // add, update or delete
+	key       string
+	rv, oldRV uint64
+	uid, old  string // the UIDs of the two objects
+	tombstone bool
+	lookup    uint64 // the version in the store during the call, 0 if there was none
+}
+
+func (n notification) String() string {
+	what := n.what
+	if n.tombstone {
+		what = "tombstone"
+	}
+	return fmt.Sprintf("%s %s %d->%d, the store has %d", what, n.key, n.oldRV, n.rv, n.lookup)
+}
+
+// handler records its calls, and the script's goroutine checks them.
+type handler struct {
+	p        *process
+	name     string
+	options  informer.HandlerOptions
+	slow     time.Duration // how long each call takes
+	handle   informer.ResourceEventHandlerRegistration
+	from     uint64 // what the informer's store held when the handler was added
+	synced   bool   // HasSynced was seen
+	removed  bool
+	shutDown bool // ShutdownChan was seen closed
+
+	mu     sync.Mutex
+	calls  []notification // that were not checked yet
+	panics int            // how many of the next calls panic
+
+	// Only the script's goroutine uses these.
+	known map[string]uint64 // what the handler should believe: versions by key
+	uids  map[string]string // of these
+	last  map[string]uint64 // the newest version that it got of each key, also of deleted ones
+}
+
+// addHandler adds a handler whose options are the bits of n, and whose calls take some time.
+func (p *process) addHandler(n int, slow time.Duration) {
+	h := &handler{
+		p: p, name: fmt.Sprintf("%s.h%d", p.name, len(p.handlers)), from: p.started,
+		slow:  slow,
+		known: map[string]uint64{}, uids: map[string]string{}, last: map[string]uint64{},
+		options: informer.HandlerOptions{
+			Coalesce: n&1 != 0, SplitRecreated: n&2 != 0, SkipUnchanged: n&4 != 0,
+			SkipPanics: n&8 != 0,
+		},
+	}
+	if n&16 != 0 {
+		never := time.Duration(0)
+		h.options.ResyncPeriod = &never
+	}
+	if n&32 != 0 {
+		h.options.DrainTimeout = 5 * time.Second
+	}
+	if p.informer.HasSynced() {
+		h.from = number(p.informer.Health().ResourceVersion)
+	}
+	handle, err := p.informer.AddEventHandlerWithOptions(h, h.options)
+	if err != nil {
+		p.violate(3, "%s: add a handler: %v", h.name, err)
+		return
+	}
+	h.handle = handle
+	p.handlers = append(p.handlers, h)
+}
+
+// remove removes the handler.
+func (h *handler) remove() {
+	if err := h.p.informer.RemoveEventHandler(h.handle); err != nil {
+		h.p.violate(3, "%s: remove the handler: %v", h.name, err)
+	}
+	h.removed = true
+}
+
+func (h *handler) heal() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.panics = 0
+}
+
+func (h *handler) OnAdd(obj any, _ bool) { h.called("add", nil, obj) }
+
+func (h *handler) OnUpdate(oldObj, newObj any) { h.called("update", oldObj, newObj) }
+
+func (h *handler) OnDelete(obj any) { h.called("delete", nil, obj) }
+
+func (h *handler) called(what string, oldObj, obj any) {
+	n := notification{what: what}
+	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
+		n.tombstone, n.key, obj = true, tombstone.Key, tombstone.Obj
+	}
+	if meta, ok := obj.(metav1.Object); ok {
+		n.key = meta.GetNamespace() + "/" + meta.GetName()
+		n.rv, n.uid = number(meta.GetResourceVersion()), string(meta.GetUID())
+	}
+	if meta, ok := oldObj.(metav1.Object); ok {
+		n.oldRV, n.old = number(meta.GetResourceVersion()), string(meta.GetUID())
+	}
+	if stored, ok, _ := h.p.informer.GetStore().GetByKey(n.key); ok {
+		n.lookup = number(stored.(metav1.Object).GetResourceVersion())
+	}
+	h.p.note("%s: %v", h.name, n)
+	h.p.cover("handler " + what)
+	if n.tombstone {
+		h.p.cover("handler tombstone")
+	}
+	h.mu.Lock()
+	h.calls = append(h.calls, n)
+	panics := h.panics > 0
+	h.panics--
+	h.mu.Unlock()
+	time.Sleep(h.slow + time.Duration(h.p.hangs.Load()))
+	if panics {
+		h.p.cover("met badhandler")
+		panic(errFault)
+	}
+}
+
+// takeCalls returns the calls since the last time.
+func (h *handler) takeCalls() []notification {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	calls := h.calls
+	h.calls = nil
+	return calls
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/leaderelection/resourcelock"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+const (
+	leaseDuration = 20 * time.Second
+	renewDeadline = 12 * time.Second
+	retryPeriod   = 3 * time.Second
+	gracePeriod   = 20 * time.Second
+	resyncPeriod  = 70 * time.Second
+)
+
+var errFault = errors.New("made to fail by the simulation")
+
+// process is one program: an informer with handlers, a controller, perhaps an elector.
+type process struct {
+	*world
+	setup
+	index  int
+	name   string // also the User-Agent of its requests
+	gate   *gate
+	seeing view // what its informer should see
+
+	informer informer.SharedIndexInformer
+	client   kubernetes.Interface
+	elector  *leaderelection.LeaderElector
+	work     *work
+	handlers []*handler
+
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when every Run has returned
+	started uint64        // what the first list shows, or newer
+	synced  bool          // HasSynced was seen
+	late    bool          // what it receives may arrive long after it was sent
+	refused bool          // its store has refused writes, so adds may be missing
+
+	transformFails, storeFails atomic.Int64 // how many of the next calls fail
+	hangs                      atomic.Int64 // of handlers and reconciles: how long each call takes
+}
+
+// start starts a process in place of the one before it.
+func (w *world) start(s setup, index int) *process {
+	w.starts++
+	w.truth.refresh()
+	p := &process{
+		world: w, setup: s, index: index, name: fmt.Sprintf("p%d.%d", index, w.starts),
+		gate: newGate(w.server.Transport()), ended: make(chan struct{}), started: w.truth.upTo,
+		seeing: view{w.truth, s.selects == "red"},
+	}
+	if !w.lagEnd.IsZero() {
+		p.started = w.oldest
+	}
+	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
+	config.ContentType = "application/json"
+	p.client = kubernetes.NewForConfigOrDie(config)
+	p.informer = p.newInformer()
+	if s.election != "none" {
+		p.elector = p.newElector(config)
+	}
+	p.work = newWork(p)
+	p.addHandler(w.starts, 0)
+	ctx, cancel := context.WithCancel(w.ctx)
+	p.cancel = cancel
+	var running sync.WaitGroup
+	running.Go(func() { p.informer.Run(ctx) })
+	running.Go(func() {
+		if err := p.work.controller.Run(ctx); err != nil {
+			p.violate(4, "%s: the controller ends: %v", p.name, err)
+		}
+	})
+	go func() {
+		running.Wait()
+		close(p.ended)
+	}()
+	return p
+}
+
+func (p *process) newInformer() informer.SharedIndexInformer {
+	modify := func(o *metav1.ListOptions) {
+		if p.seeing.onlyRed {
+			o.LabelSelector = "team=red"
+		}
+	}
+	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+	client := p.client.CoreV1().RESTClient()
+	stream := reflector.NewStreamingListWatch(client, "configmaps", "", newItem, modify)
+	var lw reflector.ListerWatcher = stream
+	if p.fetch == "list" {
+		lw = stream.ListWatch
+	}
+	watchList := p.fetch == "watchlist"
+	options := informer.Options{
+		InOrder: p.queue == "real",
+		Indexers: store.Indexers{
+			store.NamespaceIndex: store.MetaNamespaceIndexFunc, "team": byTeam, "write": byWrite,
+		},
+		WrapIndexer: func(i store.Indexer) store.Indexer { return &failingStore{i, p} },
+	}
+	options.Reflector = reflector.Options{
+		UseWatchList: &watchList, Transform: p.transform, Backoff: p.backoff(),
+		WatchErrorHandler: func(context.Context, *reflector.Reflector, error) {},
+		Observe: func(t reflector.Transition) {
+			p.note("%s reflector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
+			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
+		},
+	}
+	if p.resync == "resync" {
+		options.ResyncPeriod = resyncPeriod
+	}
+	if p.pages == "pages" {
+		options.Reflector.WatchListPageSize = 2
+	}
+	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
+}
+
+// backoff returns the default backoff with another start in each process instead of jitter, so that
+// a replay waits as long.
+func (p *process) backoff() *wait.Backoff {
+	start := 800*time.Millisecond + time.Duration(p.starts%8)*100*time.Millisecond
+	return &wait.Backoff{Duration: start, Cap: 30 * time.Second, Steps: 38, Factor: 2}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func (p *process) newElector(config *rest.Config) *leaderelection.LeaderElector {
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system",
+		"lock", resourcelock.ResourceLockConfig{Identity: p.name}, config, renewDeadline)
+	if err != nil {
+		panic(err)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
+		RetryPeriod: retryPeriod, Rejoin: true, ReleaseOnCancel: p.index%2 == 0,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+		},
+		Observe: func(t leaderelection.Transition) {
+			p.note("%s elector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
+			p.cover(fmt.Sprintf("elector %s -> %s", t.From, t.To))
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return elector
+}
+
+// transform marks each object.
+func (p *process) transform(obj any) (any, error) {
+	if p.transformFails.Add(-1) >= 0 {
+		p.cover("met badtransform")
+		return nil, errFault
+	}
+	if cm, ok := obj.(*corev1.ConfigMap); ok {
+		if cm.Annotations["transformed"] != "" {
+			p.violate(1, "%s transforms %s twice", p.name, cm.Name)
+		}
+		if cm.Annotations == nil {
+			cm.Annotations = map[string]string{}
+		}
+		cm.Annotations["transformed"] = "yes"
+	}
+	return obj, nil
+}
+
+func byTeam(obj any) ([]string, error) {
+	return []string{obj.(*corev1.ConfigMap).Labels["team"]}, nil
+}
+
+// byWrite has another value after each write.
+func byWrite(obj any) ([]string, error) {
+	return []string{obj.(*corev1.ConfigMap).Data["write"]}, nil
+}
+
+// failingStore is a store that refuses writes.
+type failingStore struct {
+	store.Indexer
+	p *process
+}
+
+func (s *failingStore) fails() error {
+	if s.p.storeFails.Add(-1) < 0 {
+		return nil
+	}
+	s.p.cover("met badstore")
+	return errFault
+}
+
+func (s *failingStore) Add(obj any) error {
+	if err := s.fails(); err != nil {
+		return err
+	}
+	return s.Indexer.Add(obj)
+}
+
+func (s *failingStore) Update(obj any) error {
+	if err := s.fails(); err != nil {
+		return err
+	}
+	return s.Indexer.Update(obj)
+}
+
+func (s *failingStore) Delete(obj any) error {
+	if err := s.fails(); err != nil {
+		return err
+	}
+	return s.Indexer.Delete(obj)
+}
+
+// Transaction leaves out the first change if it fails.
+func (s *failingStore) Transaction(txns ...store.Transaction) *store.TransactionError {
+	inner := s.Indexer.(store.TransactionStore)
+	err := s.fails()
+	if err == nil || len(txns) == 0 {
+		return inner.Transaction(txns...)
+	}
+	if inner.Transaction(txns[1:]...) != nil {
+		panic("the store refuses a transaction")
+	}
+	failed := &store.TransactionError{TotalTransactions: len(txns), Errors: []error{err}}
+	for i := range txns[1:] {
+		failed.SuccessfulIndices = append(failed.SuccessfulIndices, i+1)
+	}
+	return failed
+}
+
+// heal ends the faults of the process.
+func (p *process) heal() {
+	p.gate.set(open)
+	p.transformFails.Store(0)
+	p.storeFails.Store(0)
+	p.hangs.Store(0)
+	p.work.heal()
+	for _, h := range p.handlers {
+		h.heal()
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// script is everything that a simulation does. The same script takes the same steps at the same
+// fake times; only the order of goroutines within one instant may differ.
+type script struct {
+	setups []setup // one for each process
+	steps  []step
+}
+
+// setup is the pipeline of a process.
+type setup struct {
+	fetch    string // list, watchlist or stream
+	queue    string // delta or real
+	election string // none, plain, grace or drain
+	selects  string // all or red: objects with that label
+	pages    string // whole or pages: lists in pages of two
+	resync   string // resync or once: a resync hides a key that was lost
+}
+
+// step is one event of a script. The meaning of n and d is that of the kind, see steps.
+type step struct {
+	wait time.Duration // before the step
+	kind string
+	p    int // the process; modulo their number
+	n    int
+	d    time.Duration
+}
+
+func (s setup) String() string {
+	return fmt.Sprintf("process %s %s %s %s %s %s",
+		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync)
+}
+
+func (s step) String() string {
+	return fmt.Sprintf("+%v %s p%d n%d %v", s.wait, s.kind, s.p, s.n, s.d)
+}
+
+// String returns the script as lines, which parse reads.
+func (s script) String() string {
+	var lines strings.Builder
+	for _, p := range s.setups {
+		fmt.Fprintln(&lines, p)
+	}
+	for _, step := range s.steps {
+		fmt.Fprintln(&lines, step)
+	}
+	return lines.String()
+}
+
+// parse reads a script. Empty lines and lines that begin with # are comments.
+func parse(text string) (script, error) {
+	var s script
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		var err error
+		switch {
+		case line == "" || line[0] == '#':
+		case strings.HasPrefix(line, "process "):
+			var p setup
+			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s",
+				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync)
+			s.setups = append(s.setups, p)
+		default:
+			var st step
+			var wait, d string
+			if _, err = fmt.Sscanf(line, "+%s %s p%d n%d %s",
+				&wait, &st.kind, &st.p, &st.n, &d); err != nil {
+				break
+			}
+			if st.wait, err = time.ParseDuration(wait); err == nil {
+				st.d, err = time.ParseDuration(d)
+			}
+			if steps[st.kind].do == nil {
+				err = fmt.Errorf("unknown kind %q", st.kind)
+			}
+			s.steps = append(s.steps, st)
+		}
+		if err != nil {
+			return s, fmt.Errorf("parse line %q: %w", line, err)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+const maxAttempts = 4
+
+// fault is how a reconcile fails.
+type fault int
+
+const (
+	returnsError fault = iota
+	panics
+	isTerminal
+	faultCount
+)
+
+// work is the controller of a process. Its reconcile copies data["write"] of an object to the
+// annotation "done", and notes what it is called for.
+type work struct {
+	p          *process
+	controller *controller.Controller[string]
+	writes     controller.Writes[string]
+
+	mu     sync.Mutex
+	keys   map[string]*keyState
+	live   map[context.Context]string // the running calls, with their keys
+	faults []fault                    // of the next calls
+	seen   []seenWrite                // that were not checked yet
+}
+
+// keyState is what the calls of one key have shown.
+type keyState struct {
+	running  bool
+	changed  bool      // since the running call began
+	queued   time.Time // when it was last added to the queue, also by a resync
+	added    time.Time // when it was last added so that a call must follow
+	begun    time.Time // the last call
+	due      time.Time // when the first delay ends; zero if there is none
+	failures int       // since the last change
+	wrote    uint64    // the newest version that a call wrote
+}
+
+// seenWrite is a write that Writes.Seen reported to be in the store, and what the store had.
+type seenWrite struct {
+	key         string
+	wrote, have uint64
+}
+
+func newWork(p *process) *work {
+	k := &work{p: p, keys: map[string]*keyState{}, live: map[context.Context]string{}}
+	options := controller.Options[string]{
+		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
+		WaitFor: []controller.Synced{p.informer.HasSyncedChecker()},
+		RateLimiter: &limiter{
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+				time.Second, 30*time.Second), k,
+		},
+	}
+	if p.elector != nil {
+		options.Lead = p.elector.Lead
+	}
+	if p.election == "grace" || p.election == "drain" {
+		options.GracePeriod, options.Drain = gracePeriod, p.election == "drain"
+	}
+	k.controller = controller.New(p.name, k.reconcile, options)
+	handler := enqueuer{k, k.controller.Handler(store.DeletionHandlingMetaNamespaceKeyFunc)}
+	if _, err := p.informer.AddEventHandler(handler); err != nil {
+		p.violate(5, "%s: add the controller's handler: %v", p.name, err)
+	}
+	return k
+}
+
+func (k *work) keyLocked(key string) *keyState {
+	if k.keys[key] == nil {
+		k.keys[key] = &keyState{}
+	}
+	return k.keys[key]
+}
+
+// reconcile notes the call, and that it ends.
+func (k *work) reconcile(ctx context.Context, key string) (result controller.Result, err error) {
+	k.begin(ctx, key)
+	failed := true
+	defer func() { k.end(ctx, key, failed) }()
+	result, err = k.act(ctx, key)
+	failed = err != nil
+	if result.RequeueAfter > 0 && !failed {
+		k.delayed(key, result.RequeueAfter)
+	}
+	return result, err
+}
+
+// begin checks invariant 5: the key may be worked on now.
+func (k *work) begin(ctx context.Context, key string) {
+	k.p.note("%s reconciles %s", k.p.name, key)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.keyLocked(key)
+	now := time.Now()
+	if s.running {
+		k.p.violate(5, "%s works on %s twice at once", k.p.name, key)
+	}
+	// A worker may have taken the key at the instant at which it was added again.
+	queued := !s.queued.Before(s.begun)
+	if !queued && (s.due.IsZero() || now.Before(s.due)) {
+		k.p.violate(5, "%s works on %s too early: its delay ends in %v", k.p.name, key,
+			s.due.Sub(now))
+	}
+	if s.failures >= maxAttempts {
+		k.p.violate(5, "%s works on %s again after %d failures", k.p.name, key, s.failures)
+	}
+	if _, dead := k.controller.DeadLetters().Get(key); dead && !queued {
+		k.p.violate(5, "%s works on the dead letter %s", k.p.name, key)
+	}
+	if s.due.Equal(now) {
+		s.queued = now // it may end after this call has begun
+	}
+	if !now.Before(s.due) {
+		s.due = time.Time{}
+	}
+	s.running, s.changed, s.begun = true, false, now
+	k.live[ctx] = key
+}
+
+func (k *work) end(ctx context.Context, key string, failed bool) {
+	k.p.note("%s has reconciled %s, failed: %v", k.p.name, key, failed)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.keyLocked(key)
+	s.running = false
+	ended := ctx.Err() != nil
+	if failed && ended {
+		s.queued = time.Now() // it is kept for the next term
+	}
+	switch {
+	case !failed, ended:
+		s.failures = 0
+	case !s.changed:
+		s.failures++
+	}
+	delete(k.live, ctx)
+}
+
+// act is the reconcile function proper.
+func (k *work) act(ctx context.Context, key string) (controller.Result, error) {
+	k.p.mayAct(ctx, "begins "+key)
+	if err := k.nextFault(); err != nil {
+		return controller.Result{}, err
+	}
+	cache := k.p.informer.GetStore()
+	if !k.writes.Seen(key, cache.LastStoreSyncResourceVersion()) {
+		k.p.cover("reconcile has not seen its write")
+		return controller.Result{RequeueAfter: time.Second}, nil
+	}
+	obj, exists, _ := cache.GetByKey(key)
+	k.noteSeen(key, obj, exists)
+	time.Sleep(time.Duration(k.p.hangs.Load()))
+	if !exists {
+		return controller.Result{}, nil
+	}
+	cm := obj.(*corev1.ConfigMap).DeepCopy()
+	if cm.Annotations["done"] == cm.Data["write"] {
+		return controller.Result{}, nil
+	}
+	if err := k.takeTime(ctx, cm); err != nil {
+		return controller.Result{}, err
+	}
+	k.p.mayAct(ctx, "writes "+key)
+	delete(cm.Annotations, "transformed")
+	cm.Annotations["done"] = cm.Data["write"]
+	client := k.p.client.CoreV1().ConfigMaps(cm.Namespace)
+	written, err := client.Update(ctx, cm, metav1.UpdateOptions{})
+	if err != nil {
+		return controller.Result{}, fmt.Errorf("update %s: %w", key, err)
+	}
+	k.p.cover("reconcile writes")
+	k.writes.Wrote(key, written.ResourceVersion)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wrote := number(written.ResourceVersion)
+	k.keyLocked(key).wrote = wrote
+	if wrote%4 != 0 { // another call would hide that a key was lost
+		return controller.Result{}, nil
+	}
+	return controller.Result{RequeueAfter: 30 * time.Second}, nil
+}
+
+// takeTime waits, so that users write between a read and a write. Some calls take half a minute, in
+// which they act all the time.
+func (k *work) takeTime(ctx context.Context, cm *corev1.ConfigMap) error {
+	time.Sleep(50 * time.Millisecond)
+	if write := cm.Data["write"]; write[len(write)-1] == '0' {
+		for range 30 {
+			k.p.mayAct(ctx, "works on "+cm.Name)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// noteSeen notes that the key's writes should be in the store.
+func (k *work) noteSeen(key string, obj any, exists bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := seenWrite{key: key, wrote: k.keyLocked(key).wrote}
+	if exists {
+		s.have = number(obj.(*corev1.ConfigMap).ResourceVersion)
+	}
+	k.seen = append(k.seen, s)
+}
+
+// nextFault makes a call fail if it is the turn of a fault.
+func (k *work) nextFault() error {
+	k.mu.Lock()
+	if len(k.faults) == 0 {
+		k.mu.Unlock()
+		return nil
+	}
+	f := k.faults[0]
+	k.faults = k.faults[1:]
+	k.mu.Unlock()
+	k.p.cover(fmt.Sprintf("met reconcile fault %d", f))
+	switch f {
+	case panics:
+		panic(errFault)
+	case isTerminal:
+		return controller.TerminalError(errFault)
+	}
+	return errFault
+}
+
+func (k *work) heal() {
+	k.mu.Lock()
+	k.faults = nil
+	for _, letter := range k.controller.DeadLetters().List() {
+		s := k.keyLocked(letter.Key)
+		s.queued, s.failures = time.Now(), 0
+	}
+	k.mu.Unlock()
+	k.controller.DeadLetters().ReplayAll()
+}
+
+// checkAlways checks what the calls have noted.
+func (k *work) checkAlways() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range k.seen {
+		if s.have < s.wrote && !(s.have == 0 && k.p.seeing.leftAfter(s.key, s.wrote)) {
+			k.p.violate(4, "%s: Writes.Seen reports %s@%d, and the store had %d", k.p.name, s.key,
+				s.wrote, s.have)
+		}
+	}
+	k.seen = nil
+	for _, letter := range k.controller.DeadLetters().List() {
+		k.p.cover("dead letter " + string(letter.Reason))
+		if letter.Reason == controller.MaxAttempts && letter.Attempts != maxAttempts {
+			k.p.violate(5, "%s: %s is a dead letter after %d failures", k.p.name, letter.Key,
+				letter.Attempts)
+		}
+	}
+}
+
+// checkQuiet checks that all work is done, if the process may work.
+func (k *work) checkQuiet() {
+	if k.p.elector != nil && !k.p.elector.IsLeader() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, s := range k.keys {
+		if s.begun.Before(s.added) {
+			k.p.violate(5, "%s: %s was added and never worked on", k.p.name, key)
+		}
+	}
+	s := k.controller.Status()
+	if s.Queued+s.Running+s.Failing+s.DeadLetters > 0 {
+		k.p.violate(5, "%s is not idle: %+v", k.p.name, s)
+	}
+	for _, obj := range k.p.informer.GetStore().List() {
+		if cm := obj.(*corev1.ConfigMap); cm.Annotations["done"] != cm.Data["write"] {
+			k.p.violate(5, "%s has not handled %s@%s", k.p.name, cm.Name, cm.ResourceVersion)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/apitest"
+)
+
+// checkEvery is the longest time between two checks of the invariants.
+const checkEvery = time.Second
+
+// world is everything in the bubble of one run.
+type world struct {
+	server    *apitest.Server
+	truth     *truth
+	ctx       context.Context
+	processes []*process // those that run, one for each setup
+	killed    []*process // those that were killed and may still run
+	begun     time.Time
+	starts    int // of processes
+	writes    int // of users
+	endings   []ending
+	waiters   []*waiter
+	tokens    ledger
+	refusing  bool
+	lagEnd    time.Time // of the replica that lags; zero if none does
+	caughtUp  time.Time // when a replica last did
+	oldest    uint64    // what a list may show: the present state, or an older one of a replica
+	stalled   bool      // a connection is silent without being closed
+	mu        sync.Mutex
+	report    report
+}
+
+// ending is what ends a fault.
+type ending struct {
+	at time.Time
+	do func()
+}
+
+// report is the result of a run.
+type report struct {
+	violations []violation
+	notes      []note
+	coverage   map[string]int
+}
+
+// violation is an invariant that does not hold.
+type violation struct {
+	invariant int
+	text      string
+}
+
+func (v violation) String() string { return fmt.Sprintf("invariant %d: %s", v.invariant, v.text) }
+
+type note struct {
+	at   time.Duration
+	text string
+}
+
+// story returns the notes. Those of one instant are sorted by their subject, because goroutines
+// that run at the same instant have no order.
+func (r report) story() string {
+	subject := func(n note) string { return n.text[:strings.IndexAny(n.text+" ", ": ")] }
+	slices.SortStableFunc(r.notes, func(a, b note) int {
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(subject(a), subject(b))
+	})
+	var lines strings.Builder
+	for _, n := range r.notes {
+		fmt.Fprintf(&lines, "%10.3fs %s\n", n.at.Seconds(), n.text)
+	}
+	return lines.String()
+}
+
+// end returns the last lines of the story before the first violation, and the violation.
+func (r report) end(lines int) string {
+	all := strings.SplitAfter(r.story(), "\n")
+	last := slices.IndexFunc(all, func(l string) bool { return strings.Contains(l, " VIOLATION ") })
+	return strings.Join(all[max(0, last+1-lines):last+1], "")
+}
+
+// run runs a script and returns what happened, up to the first violation.
+func run(t *testing.T, s script) (r report) {
+	var w *world
+	defer func() {
+		if p := recover(); p != nil { // synctest: goroutines are left
+			w.violate(8, "%v", p)
+		}
+		r = w.report
+	}()
+	synctest.Test(t, func(*testing.T) {
+		w = newWorld()
+		w.play(s)
+	})
+	return r
+}
+
+func newWorld() *world {
+	server := apitest.NewServer(apitest.Options{CompactInterval: -1})
+	w := &world{
+		server: server, truth: newTruth(server), begun: time.Now(),
+		ctx:    klog.NewContext(context.Background(), logr.Discard()),
+		report: report{coverage: map[string]int{}},
+	}
+	if err := server.StartPipe(); err != nil {
+		panic(err)
+	}
+	return w
+}
+
+func (w *world) play(s script) {
+	for _, setup := range s.setups {
+		w.processes = append(w.processes, w.start(setup, len(w.processes)))
+	}
+	for _, st := range s.steps {
+		w.advance(st.wait)
+		if w.violated() {
+			break
+		}
+		w.note("step %v", st)
+		w.cover("step " + st.kind)
+		steps[st.kind].do(w, w.processes[st.p%len(w.processes)], st)
+	}
+	if n := len(s.steps); !w.violated() && (n == 0 || s.steps[n-1].kind != "quiet") {
+		w.quiet(0)
+	}
+	w.heal()
+	objects := w.objects()
+	for _, p := range append(w.killed, w.processes...) {
+		w.stop(p)
+	}
+	w.processes, w.killed, w.waiters, w.endings = nil, nil, nil, nil
+	w.server.Close()
+	synctest.Wait()
+	w.checkNothingRuns()
+	if len(s.steps)%8 == 0 { // a garbage collection takes as long as a hundred steps
+		w.checkCollected(objects)
+	}
+}
+
+// advance lets time pass, ends the faults that are over, and checks the invariants all the time.
+func (w *world) advance(d time.Duration) {
+	for end := time.Now().Add(d); !w.violated(); {
+		synctest.Wait()
+		w.endFaults(time.Now())
+		w.check()
+		rest := min(checkEvery, time.Until(end))
+		if rest <= 0 {
+			return
+		}
+		for _, e := range w.endings {
+			rest = min(rest, time.Until(e.at))
+		}
+		time.Sleep(max(rest, 0))
+	}
+}
+
+// during ends a fault after d, or at the next quiet time.
+func (w *world) during(d time.Duration, end func()) {
+	w.endings = append(w.endings, ending{time.Now().Add(d), end})
+}
+
+// endFaults ends those that are over at a time.
+func (w *world) endFaults(at time.Time) {
+	w.endings = slices.DeleteFunc(w.endings, func(e ending) bool {
+		over := !e.at.After(at)
+		if over {
+			e.do()
+		}
+		return over
+	})
+}
+
+// heal ends all faults.
+func (w *world) heal() {
+	for len(w.endings) > 0 {
+		last := w.endings[len(w.endings)-1]
+		w.endings = w.endings[:len(w.endings)-1]
+		last.do()
+	}
+	w.server.Faults().Clear()
+	for _, p := range w.processes {
+		p.heal()
+	}
+	synctest.Wait()
+}
+
+// quiet ends all faults, waits until every backoff is over, and checks that all is well. A
+// connection that is silent ends by itself after n even, or is cut.
+func (w *world) quiet(n int) {
+	w.heal()
+	patience := 5 * time.Minute
+	if w.stalled && n%2 == 0 {
+		patience += 11 * time.Minute // the longest watch, and its watchdog
+	} else {
+		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
+	}
+	w.stalled = false
+	for ; patience > 0; patience -= 30 * time.Second {
+		w.advance(30 * time.Second)
+		w.writeElsewhere()
+	}
+	if !w.violated() {
+		w.checkQuiet()
+	}
+}
+
+// writeElsewhere changes another kind of object, as always happens in a cluster: a server sends
+// bookmarks only when its version has moved on.
+func (w *world) writeElsewhere() {
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kube-system", Name: "other", Labels: map[string]string{
+			"at": fmt.Sprint(time.Now().UnixNano()),
+		},
+	}}
+	if w.server.Create(other) != nil {
+		_ = w.server.Update(other)
+	}
+}
+
+// check checks what must hold at any time. All goroutines are blocked.
+func (w *world) check() {
+	w.truth.refresh()
+	if w.lagEnd.IsZero() {
+		w.oldest = w.truth.upTo
+	}
+	for _, p := range w.processes {
+		p.checkAlways()
+	}
+	w.checkElection()
+}
+
+// checkQuiet checks what must hold when nothing happens any more.
+func (w *world) checkQuiet() {
+	w.truth.refresh()
+	for _, p := range w.processes {
+		p.checkQuiet()
+	}
+	for _, waiter := range w.waiters {
+		waiter.checkDone()
+	}
+	w.waiters = nil
+	w.checkOneLeader()
+}
+
+func (w *world) violate(invariant int, format string, args ...any) {
+	v := violation{invariant, fmt.Sprintf(format, args...)}
+	w.note("VIOLATION %v", v)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.violations = append(w.report.violations, v)
+}
+
+func (w *world) violated() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.report.violations) > 0
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.notes = append(w.report.notes,
+		note{time.Since(w.begun), fmt.Sprintf(format, args...)})
+}
+
+// cover counts that something happened.
+func (w *world) cover(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.coverage[what]++
+}
