@@ -57,7 +57,7 @@ func TestProgram_KeepsChecksums(t *testing.T) {
 		"workqueue Add", "workqueue Get",
 		"worker reconcile",
 	}, program.firstHops(objects.namespace+"/during", 8))
-	program.printed("server PATCH /api/v1/namespaces/" + objects.namespace + "/configmaps/during")
+	program.printed("server PATCH " + objects.namespace + "/during")
 }
 
 // Without --reconcile the program only reads.
