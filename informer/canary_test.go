@@ -123,8 +123,10 @@ func logNoContent(t *testing.T, inOrder bool) {
 	events.Action(watch.Bookmark, canarySecret("", "", "22"))
 	events.Add(canarySecret("ns", "untransformed", "23"))
 	time.Sleep(time.Minute)
+	synctest.Wait()
 	events.Error(&metav1.Status{Status: metav1.StatusFailure, Message: "an error", Code: 500})
 	time.Sleep(time.Minute)
+	synctest.Wait()
 	status := fmt.Sprintf("%+v %v", secrets.(*sharedIndexInformer).Status(), errs)
 	cancel()
 	<-ended

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,13 +338,13 @@ func TestHostile_Events(t *testing.T) {
 // playEvents sends events in the first watch and ends it after ten seconds. The second watch
 // remains silent.
 func (s *hostile) playEvents(impl string, events []string) {
+	var played atomic.Bool
 	s.answer = func(request string, out *connection) {
 		switch {
 		case strings.HasPrefix(request, "LIST"):
 			out.write(aList, theItems)
-		case events != nil:
+		case !played.Swap(true):
 			out.write(okJSON, strings.Join(events, "\n"))
-			events = nil
 			time.Sleep(10 * time.Second)
 		default:
 			out.write(okJSON)

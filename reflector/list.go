@@ -57,7 +57,7 @@ func (r *Reflector) list(ctx context.Context) error {
 	if requested == "0" && got.pageCount > 1 {
 		r.paginated = true
 	}
-	if limit > 0 && got.resourceVersion == requested {
+	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
 		got.asOf = r.asOf // pages at a version hold exactly that state, which may be old
 	}
 	return r.replace(got)

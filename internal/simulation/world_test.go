@@ -160,6 +160,7 @@ func (w *world) advance(d time.Duration) {
 	for end := time.Now().Add(d); !w.violated(); {
 		synctest.Wait()
 		w.endFaults(time.Now())
+		synctest.Wait() // those that the faults held
 		w.check()
 		rest := min(checkEvery, time.Until(end))
 		if rest <= 0 {
