@@ -25,7 +25,7 @@ const (
 	cells = 32
 	// tolerance is the mean difference of two thumbnails, of 255, at which a view counts as another
 	// one. Other times make up to 2, a missing style sheet makes 6 to 50.
-	tolerance = 5
+	tolerance = 6
 )
 
 // thumbnail reduces a picture to the mean grey of its cells.
