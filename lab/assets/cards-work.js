@@ -39,7 +39,7 @@ function Cursor({ lab, handler }) {
   const pending = handler.pending ?? 0;
   const place = Math.max(0, LOG_CELLS - pending);
   const left = (place / LOG_CELLS) * 100 + "%";
-  return html`<li class=${cx(pending > 0 && "behind", handler.delayMs > 0 && "slow")}>
+  return html`<li class=${cx(pending > 0 && "behind", handler.delayMs > 0 && "slowed")}>
     <span class="rail"><span class="backlog" style=${{ left, right: "0" }}></span>
       <span class="caret" style=${{ left }} aria-hidden="true"></span></span>
     <span class="name">${handler.name}</span>
