@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"example.com/informerstack/internal/async"
 	"example.com/informerstack/internal/objects"
 )
 
@@ -36,12 +37,12 @@ func (r *Reflector) list(ctx context.Context) error {
 	r.forgetRelist(ctx)
 	fetchCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answer := call(func() (listed, error) { return r.fetch(fetchCtx, requested, limit) })
+	answer := async.Call(func() (listed, error) { return r.fetch(fetchCtx, requested, limit) })
 	o, err := r.awaitList(ctx, answer)
 	if err != nil {
 		return err
 	}
-	got, err := o.unpack()
+	got, err := o.Unpack()
 	took := r.opts.Clock.Since(start)
 	report(r.opts.Metrics.ListDuration, took)
 	if took >= slowListThreshold {
@@ -65,8 +66,8 @@ func (r *Reflector) list(ctx context.Context) error {
 
 // awaitList waits for the answer while objects arrive, see Options.ListDeadline.
 func (r *Reflector) awaitList(
-	ctx context.Context, answer <-chan outcome[listed],
-) (o outcome[listed], err error) {
+	ctx context.Context, answer <-chan async.Outcome[listed],
+) (o async.Outcome[listed], err error) {
 	patience := r.opts.ListDeadline
 	if patience <= 0 {
 		patience = forever
@@ -79,7 +80,7 @@ func (r *Reflector) awaitList(
 			return o, err
 		}
 		if r.arrived.Load() == before {
-			return outcome[listed]{err: fmt.Errorf("%w for %v", ErrListSilent, patience)}, nil
+			return async.Outcome[listed]{Err: fmt.Errorf("%w for %v", ErrListSilent, patience)}, nil
 		}
 		timer.Reset(patience)
 	}

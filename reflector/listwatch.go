@@ -4,7 +4,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,35 +157,4 @@ func (lw *StreamingListWatch) ListStream(
 	}
 	defer body.Close()
 	return jsonlist.Decode(body, lw.newItem, each)
-}
-
-// outcome is the result of a call.
-type outcome[T any] struct {
-	value    T
-	err      error
-	panicked any
-}
-
-var errGoexit = errors.New("the request ended its goroutine")
-
-// call runs f in a goroutine of its own, so that its caller need not wait for it.
-func call[T any](f func() (T, error)) <-chan outcome[T] {
-	done := make(chan outcome[T], 1)
-	go func() {
-		o := outcome[T]{err: errGoexit}
-		defer func() {
-			o.panicked = recover()
-			done <- o
-		}()
-		o.value, o.err = f()
-	}()
-	return done
-}
-
-// unpack returns the result, or panics with what f panicked with.
-func (o outcome[T]) unpack() (T, error) {
-	if o.panicked != nil {
-		panic(o.panicked)
-	}
-	return o.value, o.err
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/informerstack/internal/async"
 	"example.com/informerstack/internal/objects"
 )
 
@@ -83,7 +84,7 @@ func (r *Reflector) startWatch(
 	defer timer.Stop()
 
 	watchCtx, cancel := context.WithCancel(ctx)
-	answer := call(func() (watch.Interface, error) {
+	answer := async.Call(func() (watch.Interface, error) {
 		return r.listerWatcher.WatchWithContext(watchCtx, options)
 	})
 	o, _, err := receive(ctx, r, answer, timer.C())
@@ -95,7 +96,7 @@ func (r *Reflector) startWatch(
 		}
 		return nil, err
 	}
-	w, err := o.unpack()
+	w, err := o.Unpack()
 	if err == nil && objects.IsNil(w) {
 		err = fmt.Errorf("failed to watch %v: ListerWatcher returned no watch: %w",
 			r.TypeDescription(), errNilResult)
@@ -115,9 +116,9 @@ func (r *Reflector) startWatch(
 }
 
 // stopLate stops the watch of a request that was given up, if the server still grants it.
-func stopLate(answer <-chan outcome[watch.Interface]) {
-	if o := <-answer; o.panicked == nil && !objects.IsNil(o.value) {
-		o.value.Stop()
+func stopLate(answer <-chan async.Outcome[watch.Interface]) {
+	if o := <-answer; o.Panicked == nil && !objects.IsNil(o.Value) {
+		o.Value.Stop()
 	}
 }
 

@@ -30,8 +30,8 @@ var rules = map[string]rule{
 	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
-		ours: []string{"store", "reflector/outage", "internal/callsite", "internal/jsonlist",
-			"internal/objects", "internal/printable", "internal/shorterror"},
+		ours: []string{"store", "reflector/outage", "internal/async", "internal/callsite",
+			"internal/jsonlist", "internal/objects", "internal/printable", "internal/shorterror"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"reflector/limits": {},
@@ -49,6 +49,7 @@ var rules = map[string]rule{
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
 	"internal/jsonlist":           {},
+	"internal/async":              {},
 	"internal/done":               {},
 	"internal/objects":            {},
 	"internal/callsite":           {},

@@ -58,10 +58,12 @@ func (p *tab) texts(selector string) []string {
 }
 
 // place scrolls to an element and returns its middle, unless something covers it. It waits until
-// the page has drawn its newest frame, which may have moved the element.
+// the element has stayed in its place while the page drew two frames: a click on what moves between
+// the look for it and the click is lost.
 const place = `(async () => {
 	const end = performance.now() + %d;
 	const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
+	let before = {};
 	for (;;) {
 		await drawn();
 		await drawn();
@@ -72,11 +74,11 @@ const place = `(async () => {
 			const r = target.getBoundingClientRect();
 			const [x, y] = [r.left + r.width / 2, r.top + r.height / 2];
 			const hit = document.elementFromPoint(x, y);
-			if (hit && target.contains(hit)) return { x, y };
-			reason = "covered by " + (hit?.outerHTML.slice(0, 200) ?? "nothing: outside");
+			if (hit && target.contains(hit) && x === before.x && y === before.y) return { x, y };
+			before = { x, y };
+			reason = "moving, or covered by " + (hit?.outerHTML.slice(0, 200) ?? "nothing: outside");
 		}
 		if (performance.now() > end) return { reason };
-		await new Promise((resolve) => setTimeout(resolve, 30));
 	}
 })()`
 
