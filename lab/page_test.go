@@ -290,14 +290,3 @@ func TestRecorder_BoundsWhatItKeeps(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(r.latency.since), latencyKeys)
 }
-
-func TestKeyOf_ReducesPaths(t *testing.T) {
-	for path, key := range map[string]string{
-		"default/a": "default/a", "node": "node", "": "",
-		"/api/v1/namespaces/default/configmaps/a":          "default/a",
-		"/apis/apps/v1/namespaces/ns/deployments/a/status": "ns/a",
-		"/api/v1/nodes/a": "",
-	} {
-		assert.Equal(t, key, keyOf(path), path)
-	}
-}

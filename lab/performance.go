@@ -45,7 +45,7 @@ type expectation struct {
 func (e expectation) matches(event trace.Event) bool {
 	return (e.Hop == "" || e.Hop == event.Hop) &&
 		(e.What == "" || e.What == event.What) &&
-		(e.Key == "" || e.Key == keyOf(event.Key)) &&
+		(e.Key == "" || e.Key == event.Key) &&
 		strings.Contains(event.Detail, e.Detail) &&
 		(!e.Failed || event.Error != "")
 }

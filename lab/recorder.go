@@ -4,7 +4,6 @@ package lab
 
 import (
 	"hash/maphash"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -78,7 +77,7 @@ func (r *recorder) record(event trace.Event) {
 	}
 	r.total++
 	r.recent++
-	key := printable.Short(keyOf(event.Key))
+	key := printable.Short(event.Key)
 	r.latency.observe(event.Hop, event.What, key, event.Time)
 	switch {
 	case event.Hop == trace.Store && event.Error == "":
@@ -159,17 +158,4 @@ func appendBounded[T any](list []T, item T) []T {
 		list = slices.Delete(list, 0, 1)
 	}
 	return list
-}
-
-var namespacedPath = regexp.MustCompile(`^/.*/namespaces/([^/]+)/[^/]+/([^/]+)`)
-
-// keyOf reduces a key that is the path of a request to namespace/name.
-func keyOf(key string) string {
-	if len(key) == 0 || key[0] != '/' {
-		return key
-	}
-	if parts := namespacedPath.FindStringSubmatch(key); parts != nil {
-		return parts[1] + "/" + parts[2]
-	}
-	return ""
 }

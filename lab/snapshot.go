@@ -44,7 +44,7 @@ func (l *Lab) describe(now time.Time, events recorded) Frame {
 	f.Mode, f.DelayMs, f.Held = mode, milliseconds(delay), []HeldHop{}
 	for _, e := range held {
 		f.Held = append(f.Held, HeldHop{
-			string(e.Hop), e.What, printable.Short(keyOf(e.Key)), e.ResourceVersion,
+			string(e.Hop), e.What, printable.Short(e.Key), e.ResourceVersion,
 		})
 	}
 	if w := l.options.Workload; w != nil {

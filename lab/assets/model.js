@@ -45,10 +45,7 @@ export class Model {
   add(frame, now) {
     const last = this.hops.at(-1)?.n ?? -1;
     const hops = (frame.hops ?? []).filter((hop) => hop.n > last);
-    for (const hop of hops) {
-      hop.at = timeOf(hop.t);
-      if (hop.key?.startsWith("/")) hop.key = keyOfPath(hop.key);
-    }
+    for (const hop of hops) hop.at = timeOf(hop.t);
     this.frame = frame;
     this.frameAt = Date.parse(frame.t);
     this.clockSkew = this.frameAt - now;
@@ -109,12 +106,6 @@ export class Model {
 function timeOf(text) {
   const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
   return Date.parse(text) + Number("0." + fraction.slice(3).padEnd(1, "0"));
-}
-
-/** keyOfPath is the key of the object that a request to the server names, or "". */
-function keyOfPath(path) {
-  const [, namespace, name] = /\/namespaces\/([^/]+)\/[^/]+\/([^/]+)/.exec(path) ?? [];
-  return name ? `${namespace}/${name}` : "";
 }
 
 /** CHANGES are the watch events that begin a journey. */
