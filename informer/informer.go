@@ -10,10 +10,9 @@
 // [WaitForSync]. Read objects with its Lister. Objects are shared: copy an object before you change
 // it. In a controller, let the handler enqueue keys only; see the example of New.
 //
-// To read it, start with shared.go (the contract of an informer), then
-// sharedinformer.go, controller.go (the loop), process.go (from delta to store to change),
-// processor.go, changelog.go (the list that all handlers read), listener.go; the other files are
-// options and queries. Then run go test -v ./informer.
+// To read it, start with shared.go (the contract of an informer), then sharedinformer.go,
+// controller.go (the loop), process.go (from delta to store to change), processor.go, changelog.go
+// (the list that all handlers read), listener.go. Then run go test -v ./informer.
 // Goroutines: an informer's Run is one, its reflector another, a third waits for the first list;
 // each handler has one. Run starts them, and returns when they have ended.
 // Locking: the informer's mu guards its lifecycle, the processor's mu the store with the change

@@ -3,6 +3,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,10 +69,7 @@ func (r *Reflector) list(ctx context.Context) error {
 func (r *Reflector) awaitList(
 	ctx context.Context, answer <-chan async.Outcome[listed],
 ) (o async.Outcome[listed], err error) {
-	patience := r.opts.ListDeadline
-	if patience <= 0 {
-		patience = forever
-	}
+	patience := cmp.Or(max(r.opts.ListDeadline, 0), forever)
 	timer := r.opts.Clock.NewTimer(patience)
 	defer timer.Stop()
 	for {

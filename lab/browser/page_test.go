@@ -74,7 +74,13 @@ const place = `(async () => {
 			const r = target.getBoundingClientRect();
 			const [x, y] = [r.left + r.width / 2, r.top + r.height / 2];
 			const hit = document.elementFromPoint(x, y);
-			if (hit && target.contains(hit) && x === before.x && y === before.y) return { x, y };
+			if (hit && target.contains(hit) && x === before.x && y === before.y) {
+				window.clicked = "nothing";
+				document.addEventListener("click", ({ target: on }) => {
+					window.clicked = target.contains(on) ? "" : on.outerHTML.slice(0, 200);
+				}, { capture: true, once: true });
+				return { x, y };
+			}
 			before = { x, y };
 			reason = "moving, or covered by " + (hit?.outerHTML.slice(0, 200) ?? "nothing: outside");
 		}
@@ -102,6 +108,7 @@ func (p *tab) click(selector string) {
 	p.t.Helper()
 	at := p.find(selector)
 	p.run(chromedp.MouseClickXY(at.X, at.Y))
+	require.Empty(p.t, evaluate[string](p, "window.clicked ?? ''"), "a click on %s hit", selector)
 }
 
 // tap touches an element with a finger.
