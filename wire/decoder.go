@@ -26,7 +26,7 @@ type protobufObject interface {
 	Unmarshal(data []byte) error
 }
 
-var errNoKind = errors.New("the object has no kind")
+var errNoKind = errors.New("the object has no apiVersion or no kind")
 
 func newDecoder(newObject NewObject, kind string) decoder {
 	obj := newObject()
@@ -68,11 +68,11 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 	obj, err := d.json(raw)
 	if err == nil {
-		switch kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind {
-		case "":
+		switch gvk := obj.GetObjectKind().GroupVersionKind(); {
+		case gvk.Kind == "" || gvk.Version == "":
 			return nil, errNoKind
-		case d.kind:
-			kind.SetGroupVersionKind(schema.GroupVersionKind{})
+		case gvk.Kind == d.kind:
+			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 			return obj, nil
 		}
 	}
@@ -89,23 +89,27 @@ func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 
 // otherKind decodes an object of an unexpected kind.
 func otherKind(raw []byte) (runtime.Object, error) {
-	obj, err := decoder{newObject: func() runtime.Object { return &unstructured.Unstructured{} }}.
-		json(raw)
-	if err != nil || !isStatus(obj.GetObjectKind().GroupVersionKind()) {
+	obj := &unstructured.Unstructured{}
+	err := utiljson.Unmarshal(raw, &obj.Object)
+	if err != nil || !isStatus(obj.GroupVersionKind()) {
 		return obj, err
 	}
-	return decoder{newObject: func() runtime.Object { return &metav1.Status{} }}.json(raw)
+	status := &metav1.Status{}
+	err = utiljson.Unmarshal(raw, status)
+	status.TypeMeta = metav1.TypeMeta{}
+	return status, err
 }
 
 // protobufEvent decodes the object of an event, of whose envelope of was read.
 func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, error) {
 	switch gvk := of.GroupVersionKind(); {
-	case gvk.Kind == "":
+	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errNoKind
 	case gvk.Kind == d.kind:
 		return d.protobuf(raw)
 	case isStatus(gvk):
-		return decoder{newObject: func() runtime.Object { return &metav1.Status{} }}.protobuf(raw)
+		status := &metav1.Status{}
+		return status, status.Unmarshal(raw)
 	}
 	other := &unstructured.Unstructured{} // there is no saying what is in raw
 	other.SetAPIVersion(of.APIVersion)

@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,6 +169,8 @@ type roundTripper struct {
 	mu       sync.Mutex
 	requests []*http.Request
 	answer   func(*http.Request) (code int, body io.Reader)
+
+	contentType string // "" is JSON
 }
 
 func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -178,7 +181,7 @@ func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{
-			"Content-Type": {"application/json"},
+			"Content-Type": {cmp.Or(w.contentType, "application/json")},
 		}, Body: io.NopCloser(body), Request: req,
 	}, nil
 }

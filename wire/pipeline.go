@@ -137,10 +137,9 @@ func (p *pipeline) decodeBatch(b *batch) {
 }
 
 // objects returns the objects with their frames, in order, and sets err at the end. A panic of a
-// decoder is the caller's.
+// decoder is the caller's. The caller must call stop afterwards.
 func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 	return func(yield func(frame, kruntime.Object) bool) {
-		defer p.stop()
 		for b := range p.batches {
 			if b.inline {
 				p.decodeBatch(b)
