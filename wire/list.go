@@ -142,8 +142,8 @@ func (l *list) field(name string) error {
 	case "metadata":
 		return utiljson.Unmarshal(raw, &l.meta)
 	}
-	if !json.Valid(raw) {
-		return fmt.Errorf("%w: field %.64q", errSyntax, name)
+	if err := checkSyntax(name, raw); err != nil {
+		return err
 	}
 	if l.other == nil {
 		l.other = map[string]json.RawMessage{}

@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -166,6 +167,14 @@ func (s *scanner) value() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// checkSyntax returns an error if the value of a field that is not decoded is no JSON.
+func checkSyntax(name string, raw []byte) error {
+	if json.Valid(raw) {
+		return nil
+	}
+	return fmt.Errorf("%w: field %.64q", errSyntax, name)
 }
 
 // scanState is how far a value was scanned when the buffer ended.

@@ -134,6 +134,8 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 		case "object":
 			end = e.pos - e.start
 			begin = end - len(raw)
+		default:
+			err = checkSyntax(name, raw)
 		}
 		return err
 	}
