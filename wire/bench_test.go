@@ -15,9 +15,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 // cpuTime is the time that the process has spent on processors.
@@ -27,83 +32,134 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkWatch reads 1,000 events of a watch from memory. One op is a watch.
+// BenchmarkWatch reads 1,000 events of a watch from memory, as typed objects, as unstructured ones
+// and as their metadata. impl=decoding-only decodes the objects alone.
 func BenchmarkWatch(b *testing.B) {
-	for format, contentType := range map[string]string{
-		"json": jsonStream, "protobuf": protobufStream,
+	const count = 1000
+	for _, test := range []struct {
+		kind, contentType string
+		newObject         NewObject
+	}{
+		{"typed", jsonStream, newPod},
+		{"typed", protobufStream, newPod},
+		{"unstructured", jsonStream, newUnstructured},
+		{"metadata", jsonStream, newMetadata},
+		{"metadata", protobufStream, newMetadata},
 	} {
 		var events []watch.Event
-		var objects [][]byte
-		for i := range 1000 {
-			pod := measurePod(i)
-			events = append(events, watch.Event{Type: watch.Added, Object: pod})
-			if format == "json" {
-				pod := pod.DeepCopy()
-				pod.APIVersion, pod.Kind = "v1", "Pod"
-				raw, err := utiljson.Marshal(pod)
-				require.NoError(b, err)
-				objects = append(objects, raw)
-			} else {
-				raw, err := pod.Marshal()
-				require.NoError(b, err)
-				objects = append(objects, raw)
-			}
+		for i := range count {
+			events = append(events, watch.Event{Type: watch.Added, Object: measurePod(i)})
 		}
-		body := encodeEvents(b, contentType, events...)
-		client := restClient(b, &roundTripper{
-			contentType: contentType,
+		objects, body := encodeBench(b, test.kind, test.contentType, events)
+		answer := &roundTripper{
+			contentType: test.contentType,
 			answer: func(*http.Request) (int, io.Reader) {
 				return http.StatusOK, bytes.NewReader(body)
 			},
-		})
-		lw := NewListWatch(client, "pods", "", newPod, Options{})
-		count := func(b *testing.B, open func() (watch.Interface, error)) {
-			w, err := open()
-			require.NoError(b, err)
-			n := 0
-			for range w.ResultChan() {
-				n++
-			}
-			require.Equal(b, len(events), n)
-			w.Stop()
+		}
+		ours := NewListWatch(restClient(b, answer), "pods", "", test.newObject, Options{})
+		d := newDecoder(test.newObject, "")
+		format := "json"
+		if test.contentType == protobufStream {
+			format = "protobuf"
 		}
 		for _, impl := range []struct {
 			name string
-			read func(b *testing.B)
+			read func() int
 		}{
-			{"ours", func(b *testing.B) {
-				count(b, func() (watch.Interface, error) { return lw.Watch(metav1.ListOptions{}) })
-			}},
-			{"client-go", func(b *testing.B) {
-				count(b, func() (watch.Interface, error) {
-					return client.Get().Resource("pods").Watch(b.Context())
-				})
-			}},
-			{"decoding-only", func(b *testing.B) {
+			{"ours", func() int { return countEvents(b, ours.Watch) }},
+			{"client-go", func() int { return countEvents(b, watchOf(b, test.kind, answer)) }},
+			{"decoding-only", func() int {
 				for _, raw := range objects {
-					var err error
-					if format == "json" {
-						err = utiljson.Unmarshal(raw, &v1.Pod{})
-					} else {
-						err = (&v1.Pod{}).Unmarshal(raw)
+					decode := d.json
+					if test.contentType == protobufStream {
+						decode = d.protobuf
 					}
+					_, err := decode(raw)
 					require.NoError(b, err)
 				}
+				return len(objects)
 			}},
 		} {
-			b.Run(fmt.Sprintf("format=%s/impl=%s", format, impl.name), func(b *testing.B) {
+			b.Run("kind="+test.kind+"/format="+format+"/impl="+impl.name, func(b *testing.B) {
 				b.ReportAllocs()
-				b.SetBytes(int64(len(body)))
 				before := cpuTime(b)
 				for b.Loop() {
-					impl.read(b)
+					require.Equal(b, count, impl.read())
 				}
-				b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N*len(events)), "cpu-ns/event")
+				b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N*count), "cpu-ns/event")
 			})
 		}
 	}
 }
 
+func newMetadata() runtime.Object { return &metav1.PartialObjectMetadata{} }
+
+// encodeBench returns the encoded objects of events, or their metadata, and the body of a watch.
+func encodeBench(
+	b *testing.B, kind, contentType string, events []watch.Event,
+) (objects [][]byte, body []byte) {
+	for i, e := range events {
+		pod := e.Object.(*v1.Pod)
+		var obj interface {
+			runtime.Object
+			Marshal() ([]byte, error)
+		} = pod
+		if kind == "metadata" {
+			obj = &metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta}
+			obj.GetObjectKind().SetGroupVersionKind(
+				metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+			events[i].Object = obj
+		}
+		raw, err := obj.Marshal()
+		if contentType == jsonStream {
+			raw, err = utiljson.Marshal(withKind(b, obj))
+		}
+		require.NoError(b, err)
+		objects = append(objects, raw)
+	}
+	return objects, encodeEvents(b, contentType, events...)
+}
+
+type openWatch = func(metav1.ListOptions) (watch.Interface, error)
+
+// watchOf is the watch of client-go's client for objects of kind.
+func watchOf(b *testing.B, kind string, answer http.RoundTripper) openWatch {
+	config := &rest.Config{Host: "http://server", QPS: -1, Transport: answer}
+	pods := v1.SchemeGroupVersion.WithResource("pods")
+	switch kind {
+	case "unstructured":
+		client, err := dynamic.NewForConfig(config)
+		require.NoError(b, err)
+		return func(o metav1.ListOptions) (watch.Interface, error) {
+			return client.Resource(pods).Watch(b.Context(), o)
+		}
+	case "metadata":
+		client, err := metadata.NewForConfig(config)
+		require.NoError(b, err)
+		return func(o metav1.ListOptions) (watch.Interface, error) {
+			return client.Resource(pods).Watch(b.Context(), o)
+		}
+	}
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(b, err)
+	return func(o metav1.ListOptions) (watch.Interface, error) {
+		return client.CoreV1().Pods("").Watch(b.Context(), o)
+	}
+}
+
+func countEvents(b *testing.B, open openWatch) (count int) {
+	w, err := open(metav1.ListOptions{})
+	require.NoError(b, err)
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		require.Equal(b, watch.Added, e.Type)
+		count++
+	}
+	return count
+}
+
+// measurePod resembles a pod of a Deployment on a real cluster: about 2 kB of JSON.
 func measurePod(i int) *v1.Pod {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	managed := metav1.FieldsV1{

@@ -18,6 +18,7 @@ import (
 type decoder struct {
 	newObject NewObject
 	kind      string // of events' objects; "" is any
+	metadata  *sharedMetadata
 }
 
 // protobufObject is a type with generated code for protobuf.
@@ -34,7 +35,7 @@ func newDecoder(newObject NewObject, kind string) decoder {
 	if kind == "" && !isUnstructured {
 		kind = reflect.TypeOf(obj).Elem().Name()
 	}
-	return decoder{newObject, kind}
+	return decoder{newObject, kind, newSharedMetadata()}
 }
 
 // json decodes an item of a list.
@@ -48,6 +49,7 @@ func (d decoder) json(raw []byte) (runtime.Object, error) {
 	if err := utiljson.Unmarshal(raw, into); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
+	d.metadata.share(obj)
 	return obj, nil
 }
 
@@ -61,6 +63,7 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	if err := into.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
+	d.metadata.share(obj)
 	return obj, nil
 }
 

@@ -27,9 +27,15 @@ const listBuffer = 64 << 10 // grows to the length of the longest item
 func ReadList(
 	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	limits := options.Limits.orDefaults()
+	return readList(body, newDecoder(newObject, options.Kind), options.Limits, each)
+}
+
+func readList(
+	body io.Reader, d decoder, limits Limits, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	limits = limits.orDefaults()
 	in := newInput(&boundedReader{body, limits.ListBytes}, listBuffer, limits.ObjectBytes)
-	l := &list{scanner: scanner{in, limits.Depth}, decoder: newDecoder(newObject, options.Kind)}
+	l := &list{scanner: scanner{in, limits.Depth}, decoder: d}
 	p := startPipeline(in, l.read, l.decode)
 	defer p.stop()
 

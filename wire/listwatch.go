@@ -26,7 +26,7 @@ type Getter interface {
 type ListWatch struct {
 	client              Getter
 	resource, namespace string
-	newObject           NewObject
+	decoder             decoder
 	options             Options
 	listAs, watchAs     string // media types
 }
@@ -41,7 +41,7 @@ func NewListWatch(
 ) *ListWatch {
 	lw := &ListWatch{
 		client: client, resource: resource, namespace: namespace,
-		newObject: newObject, options: options,
+		decoder: newDecoder(newObject, options.Kind), options: options,
 		listAs: mediaJSON, watchAs: mediaJSON,
 	}
 	obj := newObject()
@@ -87,7 +87,7 @@ func (lw *ListWatch) ListStream(
 		return metav1.ListMeta{}, err
 	}
 	defer body.Close()
-	return ReadList(body, lw.newObject, lw.options, each)
+	return readList(body, lw.decoder, lw.options.Limits, each)
 }
 
 // WatchWithContext starts a watch. Like client-go's, it is not delayed by the client's rate limit,
@@ -104,7 +104,7 @@ func (lw *ListWatch) WatchWithContext(
 	case err != nil:
 		return nil, err
 	}
-	return ReadWatch(body, lw.newObject, lw.options), nil
+	return readWatch(body, lw.decoder, lw.options.Limits), nil
 }
 
 // List is ListWithContext for callers without a context.

@@ -34,9 +34,13 @@ type stream struct {
 //
 // Stop closes body.
 func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {
-	limits := options.Limits.orDefaults()
+	return readWatch(body, newDecoder(newObject, options.Kind), options.Limits)
+}
+
+func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
+	limits = limits.orDefaults()
 	in := newInput(body, watchBuffer, limits.ObjectBytes)
-	e := &events{scanner: scanner{in, limits.Depth}, decoder: newDecoder(newObject, options.Kind)}
+	e := &events{scanner: scanner{in, limits.Depth}, decoder: d}
 	w := &stream{
 		body: body, result: make(chan watch.Event), events: startPipeline(in, e.read, e.decode),
 	}

@@ -35,16 +35,26 @@ func encodeEvents(t testing.TB, contentType string, events ...watch.Event) []byt
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
 	require.True(t, ok)
-	encoder := scheme.Codecs.EncoderForVersion(info.Serializer, v1.SchemeGroupVersion)
 	var body bytes.Buffer
 	frames := info.StreamSerializer.Framer.NewFrameWriter(&body)
 	for _, e := range events {
-		raw, err := runtime.Encode(encoder, e.Object)
+		raw, err := runtime.Encode(info.Serializer, withKind(t, e.Object))
 		require.NoError(t, err)
 		event := &metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Raw: raw}}
 		require.NoError(t, info.StreamSerializer.Encode(event, frames))
 	}
 	return body.Bytes()
+}
+
+// withKind returns a copy of obj with its kind.
+func withKind(t testing.TB, obj runtime.Object) runtime.Object {
+	obj = obj.DeepCopyObject()
+	if obj.GetObjectKind().GroupVersionKind().Empty() {
+		gvks, _, err := scheme.Scheme.ObjectKinds(obj)
+		require.NoError(t, err)
+		obj.GetObjectKind().SetGroupVersionKind(gvks[0])
+	}
+	return obj
 }
 
 // contents are events of every type.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime/pprof"
 	"syscall"
@@ -132,7 +133,20 @@ func newClients(c config) (kubernetes.Interface, error) {
 		content.ContentType = runtime.ContentTypeProtobuf
 		content.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
-	return kubernetes.NewForConfig(&rest.Config{Host: c.URL, QPS: -1, ContentConfig: content})
+	config := &rest.Config{Host: c.URL, QPS: -1, ContentConfig: content}
+	if c.Content == "json" {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return acceptJSON{next} })
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// acceptJSON requests JSON, also for a wire.ListWatch, which prefers protobuf.
+type acceptJSON struct{ next http.RoundTripper }
+
+func (a acceptJSON) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", runtime.ContentTypeJSON)
+	return a.next.RoundTrip(r)
 }
 
 type ourSubject struct{ informer.SharedIndexInformer }
