@@ -35,7 +35,7 @@ func readList(
 ) (metav1.ListMeta, error) {
 	limits = limits.orDefaults()
 	in := newInput(&boundedReader{body, limits.ListBytes}, listBuffer, limits.ObjectBytes)
-	l := &list{scanner: scanner{in, limits.Depth}, decoder: d}
+	l := &list{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	p := startPipeline(in, l.read, l.decode)
 	defer p.stop()
 

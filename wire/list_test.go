@@ -393,7 +393,10 @@ func (c *chunked) Read(p []byte) (int, error) {
 
 // The most memory that a streamed list needs beyond its objects is that of one object.
 func TestReadList_BufferIsOfOneItem(t *testing.T) {
-	s := scanner{newInput(bytes.NewReader(podList(t, 2000)), listBuffer, 1<<20), 100}
+	s := scanner{
+		input:    newInput(bytes.NewReader(podList(t, 2000)), listBuffer, 1<<20),
+		maxDepth: 100,
+	}
 	require.NoError(t, s.object(func(name string) error {
 		defer s.endFrame()
 		if name != "items" {

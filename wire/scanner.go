@@ -18,6 +18,7 @@ import (
 type scanner struct {
 	*input
 	maxDepth int
+	at       scanState
 }
 
 var errSyntax = errors.New("not JSON")
@@ -152,11 +153,12 @@ func (s *scanner) value() ([]byte, error) {
 	case '}', ']', ',', ':':
 		return nil, fmt.Errorf("%w: expected a value, got %s", errSyntax, excerpt(s.buf[s.pos:]))
 	}
-	var state scanState
+	s.at = scanState{}
 	for {
-		n, done := scan(s.buf[s.pos:], &state)
-		if state.deepest > s.maxDepth {
-			return nil, fmt.Errorf("%w: max depth of %d exceeded, see Limits.Depth", ErrTooLarge, s.maxDepth)
+		n, done := scan(s.buf[s.pos:], &s.at)
+		if s.at.deepest > s.maxDepth {
+			return nil, fmt.Errorf("%w: max depth of %d exceeded, see Limits.Depth", ErrTooLarge,
+				s.maxDepth)
 		}
 		if done {
 			raw := s.buf[s.pos : s.pos+n]

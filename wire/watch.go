@@ -40,7 +40,7 @@ func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.I
 func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	limits = limits.orDefaults()
 	in := newInput(body, watchBuffer, limits.ObjectBytes)
-	e := &events{scanner: scanner{in, limits.Depth}, decoder: d}
+	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	w := &stream{
 		body: body, result: make(chan watch.Event), events: startPipeline(in, e.read, e.decode),
 	}
