@@ -52,11 +52,11 @@ type Informer[T Object] struct {
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
 // and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type of the
 // objects: a Go type such as *corev1.Pod, *unstructured.Unstructured, or
-// *metav1.PartialObjectMetadata, for which the server sends metadata only. The store has an index by
-// namespace, for the lister.
+// *metav1.PartialObjectMetadata, for which the server sends metadata only. The store has an index
+// by namespace, for the lister.
 //
-// The informer lists and watches with a wire.ListWatch: in protobuf if T has it, decoding objects as
-// they arrive, and never with a whole list in memory beside the store.
+// The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
+// never holds a whole list in memory beside the store.
 func New[T interface {
 	Object
 	runtime.Object

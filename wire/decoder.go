@@ -67,7 +67,7 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// jsonEvent decodes the object of an event. A typed one has no kind then, as those of typed clients.
+// jsonEvent decodes the object of an event. A typed one has no kind then, as with typed clients.
 func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 	obj, err := d.json(raw)
 	if err == nil {

@@ -77,7 +77,7 @@ func setKind(item *unstructured.Unstructured, list metav1.TypeMeta) bool {
 	return true
 }
 
-// list is one ReadList. Its frames are items; frame.of is what is known of head by then.
+// list is one ReadList. Its frames are items; frame.of is the part of head that was read before it.
 type list struct {
 	scanner
 	decoder

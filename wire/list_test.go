@@ -310,10 +310,11 @@ func TestReadList_StopsAtTheFirstError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			_, err := ReadList(strings.NewReader(body), newUnstructured, Options{}, func(runtime.Object) error {
+			each := func(runtime.Object) error {
 				calls++
 				return stop
-			})
+			}
+			_, err := ReadList(strings.NewReader(body), newUnstructured, Options{}, each)
 			require.ErrorIs(t, err, stop)
 			require.Equal(t, 1, calls)
 		})

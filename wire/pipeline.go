@@ -33,7 +33,7 @@ type pipeline struct {
 	once    sync.Once
 }
 
-// frame is what is known of an object before it is decoded.
+// frame describes an object that is not decoded yet.
 type frame struct {
 	event watch.EventType // "" for an item of a list
 	of    metav1.TypeMeta // of the object, or of the list

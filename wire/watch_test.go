@@ -150,7 +150,7 @@ func TestReadWatch_Unstructured(t *testing.T) {
 	require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(got[5].Object)))
 }
 
-// What cannot be read ends the watch, after the events before it, with an ERROR event.
+// An event that cannot be read ends the watch, after the events before it, with an ERROR event.
 func TestReadWatch_Bad(t *testing.T) {
 	const good = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`
 	for name, test := range map[string]struct{ stream, want string }{
@@ -159,11 +159,11 @@ func TestReadWatch_Bad(t *testing.T) {
 		"unknown type":  {`{"type":"CHANGED"}`, "event has the type"},
 		"type is a 1":   {`{"type":1}`, "cannot unmarshal number"},
 		"no object":     {`{"type":"ADDED"}`, "decode *v1.Pod: unexpected end of JSON input"},
-		"null":          {`{"type":"ADDED","object":null}`, "the object has no apiVersion or no kind"},
-		"no kind":       {`{"type":"ADDED","object":{}}`, "the object has no apiVersion or no kind"},
+		"null":          {`{"type":"ADDED","object":null}`, "no apiVersion or no kind"},
+		"no kind":       {`{"type":"ADDED","object":{}}`, "no apiVersion or no kind"},
 		"a wrong field": {strings.Replace(good, `"v1"`, `1`, 1), "cannot unmarshal number"},
 		"deep": {
-			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "max depth of 10000 exceeded",
+			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "max depth of 10000",
 		},
 		"too long": {
 			`{"type":"ADDED","object":{"a":"` + strings.Repeat("a", 1<<20), "Limits.ObjectBytes",
@@ -184,7 +184,8 @@ func TestReadWatch_Bad(t *testing.T) {
 			}
 			body := io.NopCloser(io.MultiReader(
 				bytes.NewReader(before), strings.NewReader(test.stream)))
-			got := receiveAll(ReadWatch(body, newPod, Options{Limits: Limits{ObjectBytes: 1 << 20}}))
+			options := Options{Limits: Limits{ObjectBytes: 1 << 20}}
+			got := receiveAll(ReadWatch(body, newPod, options))
 			last := len(got) - 1
 			require.Equal(t, min(len(before), 1), last)
 			require.Equal(t, watch.Error, got[last].Type)

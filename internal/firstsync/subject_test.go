@@ -34,7 +34,8 @@ type synced interface {
 	list() []any
 }
 
-// measureSync reads a config from stdin, runs its informer until it has synced, and prints a result.
+// measureSync reads a config from stdin, runs its informer until it has synced, and prints a
+// result.
 func measureSync(podCount int) {
 	var c config
 	must(json.NewDecoder(os.Stdin).Decode(&c))

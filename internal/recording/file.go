@@ -2,11 +2,11 @@
 
 // Package recording records the answers of a real API server and replays them.
 //
-//	kube-apiserver -> e2e -> testdata/wire/*.json -> [recording] -> reflectors, ours and client-go's
+//	kube-apiserver -> e2e -> testdata/wire/*.json -> [recording] -> reflectors
 //
-// Read recording.go (the files), replay.go (the server that repeats them); then go test -v
-// ./internal/recording. Goroutines: those of the HTTP server that serves a Replay. Locking: one mutex,
-// held for a look-up.
+// Read file.go (the files), replay.go (the server that repeats them); then go test -v
+// ./internal/recording. Goroutines: those of the HTTP server that serves a Replay. Locking: one
+// mutex, held for a look-up.
 package recording
 
 import (
