@@ -17,7 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var podCount = flag.Int("pods", 30_000, "number of pods")
+var (
+	podCount      = flag.Int("pods", 30_000, "number of pods")
+	managedFields = flag.Bool("managed", false, "pods have managed fields")
+)
 
 const (
 	roleVariable = "INFORMERSTACK_FIRSTSYNC" // server or subject, in the processes that play one
@@ -122,7 +125,8 @@ func startServer(b *testing.B) string {
 func process(b *testing.B, role string) *exec.Cmd {
 	program, err := os.Executable()
 	require.NoError(b, err)
-	p := exec.Command(program, "-pods", strconv.Itoa(*podCount))
+	p := exec.Command(program, "-pods", strconv.Itoa(*podCount),
+		"-managed="+strconv.FormatBool(*managedFields))
 	p.Env = append(os.Environ(), roleVariable+"="+role)
 	p.Stderr = os.Stderr
 	return p

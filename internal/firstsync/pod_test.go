@@ -87,8 +87,49 @@ func podTemplate(withKind bool) *corev1.Pod {
 			}},
 		},
 	}
+	if *managedFields {
+		pod.ManagedFields = managed(now)
+	}
 	if withKind {
 		pod.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
 	}
 	return pod
+}
+
+// managed is what the managers of a pod of a Deployment have set: one is the same for all its pods,
+// the other contains the pod's own address.
+func managed(now metav1.Time) []metav1.ManagedFieldsEntry {
+	fields := func(text string) *metav1.FieldsV1 {
+		//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
+		return &metav1.FieldsV1{Raw: []byte(text)}
+	}
+	return []metav1.ManagedFieldsEntry{
+		{
+			Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate,
+			APIVersion: "v1", Time: &now, FieldsType: "FieldsV1", FieldsV1: fields(
+				`{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{}},"f:generateName":{},` +
+					`"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}},"f:ownerReferences":` +
+					`{".":{},"k:{\"uid\":\"5b0c8bd4-4b5c-4d6e-9f70-000000000001\"}":{}}},"f:spec":` +
+					`{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:env":{".":{},` +
+					`"k:{\"name\":\"REGION\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},` +
+					`"f:imagePullPolicy":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,` +
+					`\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:name":{},"f:protocol":{}}},` +
+					`"f:resources":{".":{},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},` +
+					`"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},` +
+					`"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},` +
+					`"f:schedulerName":{},"f:securityContext":{},` +
+					`"f:terminationGracePeriodSeconds":{}}}`),
+		}, {
+			Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate,
+			APIVersion: "v1", Time: &now, FieldsType: "FieldsV1", Subresource: "status",
+			FieldsV1: fields(
+				`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{".":{},` +
+					`"f:lastTransitionTime":{},"f:status":{},"f:type":{}},` +
+					`"k:{\"type\":\"Initialized\"}":{".":{},"f:lastTransitionTime":{},` +
+					`"f:status":{},"f:type":{}},"k:{\"type\":\"Ready\"}":{".":{},` +
+					`"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},` +
+					`"f:hostIP":{},"f:phase":{},"f:podIP":{},"f:podIPs":{".":{},` +
+					`"k:{\"ip\":\"` + podDigits + `\"}":{".":{},"f:ip":{}}},"f:startTime":{}}}`),
+		},
+	}
 }
