@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -290,6 +291,17 @@ func TestReadList_Status(t *testing.T) {
 	body = append([]byte(`{"kind":"Status","apiVersion":"v1",`), body[1:]...)
 	_, _, err = decodeAll(bytes.NewReader(body), newPod)
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+}
+
+// The batches that pipelines pass on to each other have no goroutine or channel of a pipeline.
+func TestReadList_InOneBubbleAfterTheOther(t *testing.T) {
+	body := podList(t, 2000)
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			_, err := ReadList(bytes.NewReader(body), newPod, Options{}, ignore)
+			require.NoError(t, err)
+		})
+	}
 }
 
 func TestReadList_ReadError(t *testing.T) {

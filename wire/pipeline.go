@@ -47,8 +47,7 @@ type batch struct {
 	objects  []kruntime.Object // those of frames[:len(objects)]
 	err      error             // of the frame after them
 	panicked any
-	inline   bool          // the caller of objects decodes it
-	decoded  chan struct{} // otherwise: receives when it is decoded
+	decoded  chan struct{} // closed when it is decoded; nil: the caller of objects decodes it
 }
 
 const (
@@ -56,7 +55,7 @@ const (
 	maxWindow  = 8 // more than that the store could not take
 )
 
-var batchPool = sync.Pool{New: func() any { return &batch{decoded: make(chan struct{}, 1)} }}
+var batchPool = sync.Pool{New: func() any { return &batch{} }}
 
 var errStopped = errors.New("stopped")
 
@@ -107,11 +106,11 @@ func (p *pipeline) flush() error {
 		return nil
 	}
 	p.current = nil
-	b.inline = len(p.batches) == 0
-	if !b.inline {
+	if len(p.batches) > 0 {
+		b.decoded = make(chan struct{})
 		go func() {
+			defer close(b.decoded)
 			p.decodeBatch(b)
-			b.decoded <- struct{}{}
 		}()
 	}
 	select {
@@ -141,7 +140,7 @@ func (p *pipeline) decodeBatch(b *batch) {
 func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 	return func(yield func(frame, kruntime.Object) bool) {
 		for b := range p.batches {
-			if b.inline {
+			if b.decoded == nil {
 				p.decodeBatch(b)
 			} else {
 				<-b.decoded
@@ -168,8 +167,8 @@ func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 func (b *batch) recycle() {
 	clear(b.frames)
 	clear(b.objects)
-	b.bytes, b.frames, b.objects = b.bytes[:0], b.frames[:0], b.objects[:0]
 	if cap(b.bytes) <= 2*batchBytes {
+		*b = batch{bytes: b.bytes[:0], frames: b.frames[:0], objects: b.objects[:0]}
 		batchPool.Put(b)
 	}
 }

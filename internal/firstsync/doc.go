@@ -17,7 +17,6 @@
 //	         client-go  client-go's tools/cache
 //
 // Read bench_test.go, subject_test.go (the informers) and server_test.go (the pods). Then run
-// go test -run - -bench . ./internal/firstsync, or with -pods 300000, or with -managed, for pods with
-// managed fields. Goroutines: those of the HTTP
-// server and of the informers. Locking: none.
+// go test -run - -bench . ./internal/firstsync, or with -pods 300000, or with -managed, for pods
+// with managed fields. Goroutines: those of the HTTP server and of the informers. Locking: none.
 package firstsync
