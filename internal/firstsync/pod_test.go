@@ -109,8 +109,8 @@ func managed(now metav1.Time) []metav1.ManagedFieldsEntry {
 			APIVersion: "v1", Time: &now, FieldsType: "FieldsV1", FieldsV1: fields(
 				`{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{}},` +
 					`"f:generateName":{},"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}},"f:ownerReferences":` +
-					`{".":{},"k:{\"uid\":\"5b0c8bd4-4b5c-4d6e-9f70-000000000001\"}":{}}},"f:spec":` +
-					`{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:env":{".":{},` +
+					`{".":{},"k:{\"uid\":\"5b0c8bd4-4b5c-4d6e-9f70-000000000001\"}":{}}},` +
+					`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{},"f:env":{".":{},` +
 					`"k:{\"name\":\"REGION\"}":{".":{},"f:name":{},"f:value":{}}},` +
 					`"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:ports":{".":{},` +
 					`"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},` +
