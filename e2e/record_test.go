@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
-	"example.com/informerstack/internal/wire"
+	"example.com/informerstack/internal/recording"
 )
 
 var record = flag.Bool("record", false, "record testdata/wire anew")
@@ -120,7 +120,7 @@ func answers(r *recorder) {
 type recorder struct {
 	t         *testing.T
 	client    *http.Client
-	recording wire.Recording
+	recording recording.Recording
 	version   string // the newest resourceVersion of a list or an event
 	next      string // the last continue token
 }
@@ -132,7 +132,7 @@ func newRecorder(t *testing.T, about string) *recorder {
 	version, err := kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion()
 	require.NoError(t, err)
 	return &recorder{t: t, client: client,
-		recording: wire.Recording{About: about, Server: version.GitVersion}}
+		recording: recording.Recording{About: about, Server: version.GitVersion}}
 }
 
 func (r *recorder) create(name string) {
@@ -208,7 +208,7 @@ func (r *recorder) open(method, path, accept, body string) (*http.Response, wire
 	response, err := r.client.Do(request)
 	require.NoError(r.t, err)
 	exchange.Code = response.StatusCode
-	for _, name := range wire.RecordedHeaders {
+	for _, name := range recording.RecordedHeaders {
 		if value := response.Header.Get(name); value != "" {
 			exchange.Header[name] = value
 		}

@@ -37,6 +37,7 @@ import (
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/wire"
 )
 
 // Informer is a SharedIndexInformer whose objects are all of type T, with methods that need no type
@@ -49,14 +50,13 @@ type Informer[T Object] struct {
 }
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
-// and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type to which
-// client decodes the objects: a Go type such as *corev1.Pod; *unstructured.Unstructured for a
-// client with dynamic.ConfigFor; or *metav1.PartialObjectMetadata for a client with
-// metadata.ConfigFor, which receives metadata only. The store has an index by namespace, for the
-// lister.
+// and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type of the
+// objects: a Go type such as *corev1.Pod, *unstructured.Unstructured, or
+// *metav1.PartialObjectMetadata, for which the server sends metadata only. The store has an index
+// by namespace, for the lister.
 //
-// The informer lists with a reflector.StreamingListWatch, which never holds a whole list in memory
-// beside the store.
+// The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
+// never holds a whole list in memory beside the store.
 func New[T interface {
 	Object
 	runtime.Object
@@ -66,7 +66,8 @@ func New[T interface {
 	}
 	labels, fields := options.LabelSelector, options.FieldSelector
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
-	lw := reflector.NewStreamingListWatch(client, resource, options.Namespace, newObject, selecting)
+	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
+		wire.Options{Modify: selecting})
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)

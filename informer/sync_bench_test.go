@@ -32,6 +32,7 @@ import (
 	"example.com/informerstack/internal/measure"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/wire"
 )
 
 const (
@@ -113,8 +114,8 @@ func initialSync(b *testing.B, informer subject) (stop func()) {
 func newSyncSubject(mode, impl string, client rest.Interface) subject {
 	streamed := mode == "watchlist"
 	if impl == ours {
-		lw := reflector.NewStreamingListWatch(client, "pods", "",
-			func() runtime.Object { return &corev1.Pod{} }, nil)
+		lw := wire.NewListWatch(client, "pods", "",
+			func() runtime.Object { return &corev1.Pod{} }, wire.Options{})
 		return ourSubject{NewSharedIndexInformer(lw, &corev1.Pod{}, Options{
 			Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 			Reflector: reflector.Options{

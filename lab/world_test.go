@@ -31,6 +31,7 @@ import (
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/trace"
+	"example.com/informerstack/wire"
 	"example.com/informerstack/workqueue"
 )
 
@@ -93,7 +94,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	client := kubernetes.NewForConfigOrDie(traced).CoreV1().RESTClient()
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
 	lw := trace.ListerWatcher(
-		reflector.NewStreamingListWatch(client, "configmaps", "", newItem, nil), sink)
+		wire.NewListWatch(client, "configmaps", "", newItem, wire.Options{}), sink)
 	objects := informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, informer.Options{
 		Indexers:  store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
 		Reflector: w.lab.ReflectorOptions(reflector.Options{UseWatchList: &s.WatchList}),

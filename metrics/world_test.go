@@ -33,6 +33,7 @@ import (
 	"example.com/informerstack/internal/narrate"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/wire"
 	"example.com/informerstack/workqueue"
 )
 
@@ -106,7 +107,7 @@ func (w *world) run(o worldOptions) {
 	config.ContentType = "application/json"
 	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
-	lw := reflector.NewStreamingListWatch(client, "configmaps", "default", newItem, nil)
+	lw := wire.NewListWatch(client, "configmaps", "default", newItem, wire.Options{})
 
 	ofInformer, err := w.metrics.Informer("story", configMaps)
 	require.NoError(w.t, err)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/reflector/limits"
+	"example.com/informerstack/wire"
 )
 
 // A LIST that is no list is an error, and the next one follows after a wait.
@@ -396,7 +397,7 @@ func TestHostile_RedirectToAnotherHost(t *testing.T) {
 	}
 	client, err := rest.RESTClientFor(config)
 	require.NoError(t, err)
-	lw := NewStreamingListWatch(client, "pods", "ns", newPod, nil)
+	lw := wire.NewListWatch(client, "pods", "ns", newPod, wire.Options{})
 	_, err = lw.ListStream(t.Context(), metav1.ListOptions{}, nil)
 	require.ErrorContains(t, err, "stopped after 10 redirects")
 	require.Len(t, requests, 10)

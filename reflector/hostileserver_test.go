@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/reflector/limits"
+	"example.com/informerstack/wire"
 )
 
 // hostile is a server that writes whatever its answer writes, over pipes.
@@ -86,13 +87,14 @@ func (s *hostile) reflect(ctx context.Context, impl string, client rest.Interfac
 		reflector.RunWithContext(ctx)
 		return
 	}
-	lw := NewStreamingListWatch(client, "pods", "ns", newPod, nil)
+	plain := cache.NewListWatchFromClient(client, "pods", "ns", fields.Everything())
+	lw := wire.NewListWatch(client, "pods", "ns", newPod, wire.Options{})
 	s.opts.WatchErrorHandler = func(_ context.Context, _ *Reflector, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.errs = append(s.errs, err)
 	}
-	s.ours = New(lw.ListWatch, &v1.Pod{}, s.store, s.opts)
+	s.ours = New(plain, &v1.Pod{}, s.store, s.opts)
 	if impl == "ours streaming" {
 		s.ours = New(lw, &v1.Pod{}, s.store, s.opts)
 	}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/wire"
 )
 
 // benchPod looks like a pod of a Deployment on a real cluster: about 3 kB of JSON.
@@ -173,7 +174,7 @@ func BenchmarkFirstList(b *testing.B) {
 		b.ReportMetric(float64(peak)/float64(steady), "peak/steady")
 	}
 	b.Run("impl=ours", func(b *testing.B) {
-		lw := NewStreamingListWatch(client, "pods", "", newPod, nil)
+		lw := wire.NewListWatch(client, "pods", "", newPod, wire.Options{})
 		run(b, func(b *testing.B) []any { return listOurs(b, lw) })
 	})
 	b.Run("impl=client-go", func(b *testing.B) {
@@ -207,14 +208,14 @@ func listClientGo(b testing.TB, lw *cache.ListWatch) []any {
 // BenchmarkDecodeList is the decoding alone.
 func BenchmarkDecodeList(b *testing.B) {
 	body := benchList(b, 1000)
-	client := restClient(b, &wire{answer: answerWith(http.StatusOK, body)})
+	client := restClient(b, &roundTripper{answer: answerWith(http.StatusOK, body)})
 	kinds := map[string]func() runtime.Object{
 		"typed":        newPod,
 		"unstructured": func() runtime.Object { return &unstructured.Unstructured{} },
 		"metadata":     func() runtime.Object { return &metav1.PartialObjectMetadata{} },
 	}
 	for _, kind := range []string{"typed", "unstructured", "metadata"} {
-		lw := NewStreamingListWatch(client, "pods", "", kinds[kind], nil)
+		lw := wire.NewListWatch(client, "pods", "", kinds[kind], wire.Options{})
 		b.Run("kind="+kind+"/impl=ours", func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()

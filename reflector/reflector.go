@@ -4,10 +4,10 @@
 //
 //	API server <- LIST, WATCH - [reflector] - Replace, Add, Update, Delete -> deltafifo
 //
-// To use it, make a [ListWatch], or one that decodes lists item by item with
-// [NewStreamingListWatch], and a [Reflector] with [New], which gets the [Store] to fill, and call
-// Run. Run returns when its context ends; until then it retries every failure. Most programs use an
-// informer, which has a reflector inside, and set its Options.Reflector.
+// To use it, make a wire.ListWatch or a [ListWatch], and a [Reflector] with [New], which gets the
+// [Store] to fill, and call Run. Run returns when its context ends; until then it retries every
+// failure. Most programs use an informer, which has a reflector inside, and set its
+// Options.Reflector.
 //
 // Read reflector.go, phase.go (the state machine), list.go, watch.go and event.go; watchlist.go is
 // the streaming list, and listwatch.go sends the requests. Then go test -v ./reflector. Goroutines:

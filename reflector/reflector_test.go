@@ -24,8 +24,6 @@ var (
 	_ cache.ListerWatcher            = (*ListWatch)(nil)
 	_ cache.ListerWatcherWithContext = (*ListWatch)(nil)
 	_ ListerWatcher                  = (*cache.ListWatch)(nil)
-	_ ListerWatcher                  = (*StreamingListWatch)(nil)
-	_ StreamLister                   = (*StreamingListWatch)(nil)
 	_ Store                          = (cache.ReflectorStore)(nil)
 	_ cache.ReflectorStore           = (Store)(nil)
 	_ BookmarkStore                  = (cache.ReflectorBookmarkStore)(nil)

@@ -18,14 +18,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wire is a RoundTripper that answers from memory and writes down what it was asked.
-type wire struct {
+// roundTripper answers from memory and writes down what it was asked.
+type roundTripper struct {
 	mu       sync.Mutex
 	requests []*http.Request
 	answer   func(*http.Request) (code int, body io.Reader)
 }
 
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	w.requests = append(w.requests, req)
 	w.mu.Unlock()

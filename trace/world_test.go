@@ -32,6 +32,7 @@ import (
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/trace"
+	"example.com/informerstack/wire"
 	"example.com/informerstack/workqueue"
 )
 
@@ -89,7 +90,7 @@ func (w *world) run(o options) {
 	rest := clientset.CoreV1().RESTClient()
 	if o.streaming {
 		newItem := func() runtime.Object { return &corev1.ConfigMap{} }
-		lw = reflector.NewStreamingListWatch(rest, "configmaps", "default", newItem, nil)
+		lw = wire.NewListWatch(rest, "configmaps", "default", newItem, wire.Options{})
 	} else {
 		lw = cache.NewListWatchFromClient(rest, "configmaps", "default", fields.Everything())
 	}

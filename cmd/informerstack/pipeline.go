@@ -20,6 +20,7 @@ import (
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/trace"
+	"example.com/informerstack/wire"
 	"example.com/informerstack/workqueue"
 )
 
@@ -54,8 +55,8 @@ func (o *options) build(
 
 	// reflector
 	newItem := func() runtime.Object { return &unstructured.Unstructured{} }
-	lw := reflector.NewStreamingListWatch(client, t.resource.Resource, t.namespace, newItem,
-		t.modify)
+	lw := wire.NewListWatch(client, t.resource.Resource, t.namespace, newItem,
+		wire.Options{Modify: t.modify})
 
 	// metrics, health and leader election
 	interesting := o.interesting()

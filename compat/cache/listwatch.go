@@ -14,13 +14,15 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// The types of package reflector that have client-go's shape.
-type (
-	// ListerWatcherWithContext knows how to list a collection and how to watch it.
-	ListerWatcherWithContext = reflector.ListerWatcher
-	// Getter starts a GET request.
-	Getter = reflector.Getter
-)
+// ListerWatcherWithContext knows how to list a collection and how to watch it.
+type ListerWatcherWithContext = reflector.ListerWatcher
+
+// Getter starts a GET request.
+//
+// Source: tools/cache/listwatch.go Getter
+type Getter interface {
+	Get() *rest.Request
+}
 
 // Lister knows how to list a collection.
 //

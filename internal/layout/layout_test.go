@@ -31,13 +31,16 @@ var rules = map[string]rule{
 	"deltafifo": {ours: []string{"store"}},
 	"reflector": {
 		ours: []string{"store", "reflector/outage", "internal/async", "internal/callsite",
-			"internal/jsonlist", "internal/objects", "internal/printable", "internal/shorterror"},
-		outside: []string{"k8s.io/client-go/rest"},
+			"internal/objects", "internal/printable", "internal/shorterror"},
+	},
+	"wire": {
+		outside: []string{"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
+			"k8s.io/client-go/util/flowcontrol"},
 	},
 	"reflector/limits": {},
 	"reflector/outage": {},
 	"informer": {
-		ours: []string{"store", "deltafifo", "reflector", "internal/done",
+		ours: []string{"store", "deltafifo", "reflector", "wire", "internal/done",
 			"internal/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
@@ -48,7 +51,6 @@ var rules = map[string]rule{
 	},
 	"internal/termcontext":        {},
 	"leaderelection/resourcelock": {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
-	"internal/jsonlist":           {},
 	"internal/async":              {},
 	"internal/done":               {},
 	"internal/objects":            {},

@@ -94,13 +94,14 @@ func TestLog_NilPrintsNothing(t *testing.T) {
 // The selected examples are printed with their output, the selected tests with their comments.
 func TestPrintSelected(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"ExampleDecode/x": "ExampleDecode printed:\n" +
+		"ExampleReadList/x": "ExampleReadList printed:\n" +
 			"    item a\n    item b\n    10245 <nil>\n",
-		"TestDecode_BufferIsOfOneItem": "TestDecode_BufferIsOfOneItem shows:\n    The most memory",
-		"Nothing":                      "",
+		"TestReadList_BufferIsOfOneItem": "TestReadList_BufferIsOfOneItem shows:\n" +
+			"    The most memory",
+		"Nothing": "",
 	} {
 		var b strings.Builder
-		require.NoError(t, printSelected(&b, pattern, "../jsonlist"))
+		require.NoError(t, printSelected(&b, pattern, "../../wire"))
 		assert.True(t, strings.HasPrefix(b.String(), want), b.String())
 	}
 }

@@ -39,6 +39,7 @@ var drawings = map[string]func(root string) ([]byte, error){
 	"reflector.svg":      drawReflector,
 	"speed.svg":          drawSpeed,
 	"store.svg":          drawStore,
+	"wire.svg":           drawWire,
 	"workqueue.svg":      drawWorkqueue,
 }
 

@@ -17,11 +17,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"example.com/informerstack/compat/cache"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/wire"
 )
 
 const (
@@ -105,10 +107,10 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
 	client := p.client.CoreV1().RESTClient()
-	stream := reflector.NewStreamingListWatch(client, "configmaps", "", newItem, modify)
-	var lw reflector.ListerWatcher = stream
+	var lw reflector.ListerWatcher = wire.NewListWatch(
+		client, "configmaps", "", newItem, wire.Options{Modify: modify})
 	if p.fetch == "list" {
-		lw = stream.ListWatch
+		lw = cache.NewFilteredListWatchFromClient(client, "configmaps", "", modify)
 	}
 	watchList := p.fetch == "watchlist"
 	options := informer.Options{

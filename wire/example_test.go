@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonlist_test
+package wire_test
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"example.com/informerstack/internal/jsonlist"
 	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/wire"
 )
 
 // The items of a list are decoded one by one, as they arrive.
-func ExampleDecode() {
+func ExampleReadList() {
 	body := strings.NewReader(`{
 		"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "10245"},
 		"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]
 	}`)
 	newPod := func() runtime.Object { return &v1.Pod{} }
-	listMeta, err := jsonlist.Decode(body, newPod, func(obj runtime.Object) error {
+	listMeta, err := wire.ReadList(body, newPod, wire.Options{}, func(obj runtime.Object) error {
 		fmt.Println("item", obj.(*v1.Pod).Name)
 		return nil
 	})

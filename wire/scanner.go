@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonlist
+package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-// scanner cuts a stream of JSON into values without decoding them, so that the decoder sees one at
-// a time. It trusts what is inside a value to be JSON, since the decoder will not.
-//
-//	J1  buf[pos:] was read and not yet consumed
+// scanner cuts a stream of JSON into values without decoding them, so that a decoder sees one at a
+// time. It trusts what is inside a value to be JSON, since the decoder will not.
 type scanner struct {
-	in  io.Reader
-	buf []byte
-	pos int
+	*input
+	maxDepth int
+	at       scanState
 }
-
-const bufferLen = 64 << 10 // grows to the length of the longest value
 
 var errSyntax = errors.New("not JSON")
-
-func newScanner(in io.Reader) *scanner {
-	return &scanner{in: in, buf: make([]byte, 0, bufferLen)}
-}
 
 // object reads { "name": value, ... } and calls field after each name and colon, to read the value.
 // It is for the outermost value: anything else there, such as the page of a proxy, is quoted.
@@ -41,8 +35,8 @@ func (s *scanner) object(field func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		var name string
-		if err := utiljson.Unmarshal(raw, &name); err != nil {
+		name, err := decodeText(raw)
+		if err != nil {
 			return fmt.Errorf("%w: field name: %v", errSyntax, err)
 		}
 		if err := s.expect(':'); err != nil {
@@ -88,16 +82,32 @@ func (s *scanner) sequence(open, closer byte, element func() error) error {
 	}
 }
 
-// end reports what follows the last value: nothing may.
-func (s *scanner) end() error {
-	switch _, err := s.peek(); {
-	case err == nil:
-		return fmt.Errorf("%w: more after the end: %s", errSyntax, excerpt(s.buf[s.pos:]))
-	case errors.Is(err, io.ErrUnexpectedEOF) && s.pos == len(s.buf):
-		return nil
-	default:
-		return err
+// ended reports whether only blanks are left.
+func (s *scanner) ended() (bool, error) {
+	_, err := s.peek()
+	if err == io.ErrUnexpectedEOF && s.pos == len(s.buf) {
+		return true, nil
 	}
+	return false, err
+}
+
+// decodeText decodes a string, without an allocation for those of which each event has one.
+func decodeText(raw []byte) (string, error) {
+	switch string(raw) {
+	case `"type"`:
+		return "type", nil
+	case `"object"`:
+		return "object", nil
+	case `"ADDED"`:
+		return string(watch.Added), nil
+	case `"MODIFIED"`:
+		return string(watch.Modified), nil
+	case `"DELETED"`:
+		return string(watch.Deleted), nil
+	}
+	var s string
+	err := utiljson.Unmarshal(raw, &s)
+	return s, err
 }
 
 func (s *scanner) expect(want byte) error {
@@ -143,9 +153,13 @@ func (s *scanner) value() ([]byte, error) {
 	case '}', ']', ',', ':':
 		return nil, fmt.Errorf("%w: expected a value, got %s", errSyntax, excerpt(s.buf[s.pos:]))
 	}
-	var state scanState
+	s.at = scanState{}
 	for {
-		n, done := scan(s.buf[s.pos:], &state)
+		n, done := scan(s.buf[s.pos:], &s.at)
+		if s.at.deepest > s.maxDepth {
+			return nil, fmt.Errorf("%w: max depth of %d exceeded, see Limits.Depth", ErrTooLarge,
+				s.maxDepth)
+		}
 		if done {
 			raw := s.buf[s.pos : s.pos+n]
 			s.pos += n
@@ -157,39 +171,19 @@ func (s *scanner) value() ([]byte, error) {
 	}
 }
 
-// fill reads more, and makes room for it first. The end of the input is unexpected wherever this is
-// called.
-func (s *scanner) fill() error {
-	switch {
-	case s.pos == len(s.buf):
-		s.buf, s.pos = s.buf[:0], 0
-	case len(s.buf) == cap(s.buf):
-		if s.pos < cap(s.buf)/2 {
-			s.buf = append(make([]byte, 0, 2*cap(s.buf)), s.buf[s.pos:]...)
-		} else {
-			s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]
-		}
-		s.pos = 0
+// checkSyntax returns an error if the value of a field that is not decoded is no JSON.
+func checkSyntax(name string, raw []byte) error {
+	if json.Valid(raw) {
+		return nil
 	}
-	for range 100 { // a reader that returns nothing and no error for ever is broken
-		n, err := s.in.Read(s.buf[len(s.buf):cap(s.buf)])
-		s.buf = s.buf[:len(s.buf)+n]
-		switch {
-		case n > 0:
-			return nil
-		case err == io.EOF: // Read returns it bare
-			return io.ErrUnexpectedEOF
-		case err != nil:
-			return err
-		}
-	}
-	return io.ErrNoProgress
+	return fmt.Errorf("%w: field %.64q", errSyntax, name)
 }
 
 // scanState is how far a value was scanned when the buffer ended.
 type scanState struct {
 	offset   int
 	depth    int
+	deepest  int
 	inString bool
 }
 
@@ -218,6 +212,7 @@ func scanNested(data []byte, at *scanState) (length int, done bool) {
 			at.inString = true
 		case '{', '[':
 			at.depth++
+			at.deepest = max(at.deepest, at.depth)
 		default:
 			if at.depth--; at.depth == 0 {
 				return i, true

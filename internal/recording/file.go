@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire records the answers of a real API server and replays them.
+// Package recording records the answers of a real API server and replays them.
 //
-//	kube-apiserver -> e2e -> testdata/wire/*.json -> [wire] -> reflectors, ours and client-go's
+//	kube-apiserver -> e2e -> testdata/wire/*.json -> [recording] -> reflectors
 //
-// Read recording.go (the files), replay.go (the server that repeats them); then go test -v
-// ./internal/wire. Goroutines: those of the HTTP server that serves a Replay. Locking: one mutex,
-// held for a look-up.
-package wire
+// Read file.go (the files), replay.go (the server that repeats them); then go test -v
+// ./internal/recording. Goroutines: those of the HTTP server that serves a Replay. Locking: one
+// mutex, held for a look-up.
+package recording
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonlist
+package wire
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -33,14 +34,14 @@ func decodeAll(
 	body io.Reader,
 	newItem func() runtime.Object,
 ) (items []runtime.Object, m metav1.ListMeta, err error) {
-	m, err = Decode(body, newItem, func(obj runtime.Object) error {
+	m, err = ReadList(body, newItem, Options{}, func(obj runtime.Object) error {
 		items = append(items, obj)
 		return nil
 	})
 	return items, m, err
 }
 
-func TestDecode_LikeAWholeDecode(t *testing.T) {
+func TestReadList_LikeAWholeDecode(t *testing.T) {
 	body := podList(t, 40)
 	for name, in := range map[string]io.Reader{
 		"at once":     bytes.NewReader(body),
@@ -62,7 +63,7 @@ func TestDecode_LikeAWholeDecode(t *testing.T) {
 	}
 }
 
-func TestDecode_UnstructuredLikeAWholeDecode(t *testing.T) {
+func TestReadList_UnstructuredLikeAWholeDecode(t *testing.T) {
 	body := podList(t, 5)
 	items, m, err := decodeAll(bytes.NewReader(body), newUnstructured)
 	require.NoError(t, err)
@@ -77,7 +78,7 @@ func TestDecode_UnstructuredLikeAWholeDecode(t *testing.T) {
 	}
 }
 
-func TestDecode_Forms(t *testing.T) {
+func TestReadList_Forms(t *testing.T) {
 	for name, test := range map[string]struct {
 		body  string
 		names string
@@ -154,7 +155,7 @@ func TestDecode_Forms(t *testing.T) {
 	}
 }
 
-func TestDecode_Bad(t *testing.T) {
+func TestReadList_Bad(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"nothing": {``, "read list after 0 items: unexpected EOF"},
 		"cut between items": {
@@ -171,8 +172,8 @@ func TestDecode_Bad(t *testing.T) {
 		"cut before the end": {
 			`{"kind":"PodList","items":[]`, "read list after 0 items: unexpected EOF",
 		},
-		"protobuf": {
-			"k8s\x00\n\x0c", `read list after 0 items: not JSON: expected '{', got "k8s\x00\n\f"`,
+		"protobuf, cut off": {
+			"k8s\x00\n\x0c", "read list after 0 items: unexpected EOF",
 		},
 		"a page of a proxy": {
 			`<html>`, `read list after 0 items: not JSON: expected '{', got "<html>"`,
@@ -209,12 +210,14 @@ func TestDecode_Bad(t *testing.T) {
 		"nested too deep": {
 			`{"kind":"PodList","items":[{"a":` + strings.Repeat("[", 20_000) +
 				strings.Repeat("]", 20_000) + `}]}`,
-			`read list after 0 items: decode item 0 into *v1.Pod: invalid character '[' exceeded max depth`,
+			`read list after 0 items: answer of the server is too large: max depth of ` +
+				`10000 exceeded, see Limits.Depth`,
 		},
 		"another field nested too deep": {
 			`{"kind":"PodList","a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) +
 				`}`,
-			`read list after 0 items: not JSON: field "a"`,
+			`read list after 0 items: answer of the server is too large: max depth of ` +
+				`10000 exceeded, see Limits.Depth`,
 		},
 		"items is an object": {
 			`{"kind":"PodList","items":{}}`,
@@ -222,21 +225,21 @@ func TestDecode_Bad(t *testing.T) {
 		},
 		"null item": {
 			`{"kind":"PodList","items":[null]}`,
-			`read list after 0 items: item 0 is no object: "n"`,
+			`read list after 0 items: item is no object: "n"`,
 		},
 		"item of wrong shape": {
 			`{"kind":"PodList","items":[{"metadata":[]}]}`,
-			`read list after 0 items: decode item 0 into *v1.Pod: json: cannot unmarshal ` +
+			`read list after 0 items: decode *v1.Pod: json: cannot unmarshal ` +
 				`array into Go struct field Pod.metadata of type v1.ObjectMeta`,
 		},
 		"item is no JSON": {
 			`{"kind":"PodList","items":[{"metadata"}]}`,
-			`read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' ` +
+			`read list after 0 items: decode *v1.Pod: invalid character '}' ` +
 				`after object key`,
 		},
 		"mixed brackets": {
 			`{"kind":"PodList","items":[{"a":[}]}]}`,
-			`read list after 0 items: decode item 0 into *v1.Pod: invalid character '}' ` +
+			`read list after 0 items: decode *v1.Pod: invalid character '}' ` +
 				`looking for beginning of value`,
 		},
 		"kind is a number": {
@@ -260,7 +263,7 @@ func TestDecode_Bad(t *testing.T) {
 }
 
 // Errors do not quote what a list contains, wherever a byte of it is wrong or missing.
-func TestDecode_ErrorsQuoteNoSecrets(t *testing.T) {
+func TestReadList_ErrorsQuoteNoSecrets(t *testing.T) {
 	const secret = "canary"
 	list := `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` +
 		`{"metadata":{"name":"a"},"data":{"canary":"canary"},"more":["canary"]}],` +
@@ -271,7 +274,7 @@ func TestDecode_ErrorsQuoteNoSecrets(t *testing.T) {
 			for _, newItem := range []func() runtime.Object{
 				newUnstructured, func() runtime.Object { return &v1.Secret{} },
 			} {
-				_, err := Decode(strings.NewReader(body), newItem, ignore)
+				_, err := ReadList(strings.NewReader(body), newItem, Options{}, ignore)
 				if err != nil {
 					require.NotContains(t, err.Error(), secret, body)
 				}
@@ -282,7 +285,7 @@ func TestDecode_ErrorsQuoteNoSecrets(t *testing.T) {
 
 func ignore(runtime.Object) error { return nil }
 
-func TestDecode_Status(t *testing.T) {
+func TestReadList_Status(t *testing.T) {
 	body, err := json.Marshal(apierrors.NewResourceExpired("too old").Status())
 	require.NoError(t, err)
 	body = append([]byte(`{"kind":"Status","apiVersion":"v1",`), body[1:]...)
@@ -290,7 +293,18 @@ func TestDecode_Status(t *testing.T) {
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
-func TestDecode_ReadError(t *testing.T) {
+// The batches that pipelines pass on to each other have no goroutine or channel of a pipeline.
+func TestReadList_InOneBubbleAfterTheOther(t *testing.T) {
+	body := podList(t, 2000)
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			_, err := ReadList(bytes.NewReader(body), newPod, Options{}, ignore)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestReadList_ReadError(t *testing.T) {
 	in := io.MultiReader(
 		strings.NewReader(`{"kind":"PodList","items":[{}`),
 		iotest.ErrReader(io.ErrClosedPipe),
@@ -300,7 +314,7 @@ func TestDecode_ReadError(t *testing.T) {
 	require.Len(t, items, 1)
 }
 
-func TestDecode_StopsAtTheFirstError(t *testing.T) {
+func TestReadList_StopsAtTheFirstError(t *testing.T) {
 	stop := errors.New("stop")
 	for name, body := range map[string]string{
 		"known kind": `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}},{}]}`,
@@ -308,10 +322,11 @@ func TestDecode_StopsAtTheFirstError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			_, err := Decode(strings.NewReader(body), newUnstructured, func(runtime.Object) error {
+			each := func(runtime.Object) error {
 				calls++
 				return stop
-			})
+			}
+			_, err := ReadList(strings.NewReader(body), newUnstructured, Options{}, each)
 			require.ErrorIs(t, err, stop)
 			require.Equal(t, 1, calls)
 		})
@@ -320,7 +335,7 @@ func TestDecode_StopsAtTheFirstError(t *testing.T) {
 
 // Whatever a server sends, Decode and a decode of the whole agree on it, however it is cut into
 // reads.
-func FuzzDecode(f *testing.F) {
+func FuzzReadList(f *testing.F) {
 	for i, body := range []string{
 		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},` +
 			`"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`,
@@ -341,7 +356,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, chunk int) {
 		in := &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
 		list := v1.PodList{Items: []v1.Pod{}}
-		m, err := Decode(in, newPod, func(obj runtime.Object) error {
+		m, err := ReadList(in, newPod, Options{}, func(obj runtime.Object) error {
 			list.Items = append(list.Items, *obj.(*v1.Pod))
 			return nil
 		})
@@ -355,7 +370,7 @@ func FuzzDecode(f *testing.F) {
 
 		in = &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
 		items := []map[string]any{}
-		_, err = Decode(in, newUnstructured, func(obj runtime.Object) error {
+		_, err = ReadList(in, newUnstructured, Options{}, func(obj runtime.Object) error {
 			items = append(items, obj.(*unstructured.Unstructured).Object)
 			return nil
 		})
@@ -390,19 +405,24 @@ func (c *chunked) Read(p []byte) (int, error) {
 }
 
 // The most memory that a streamed list needs beyond its objects is that of one object.
-func TestDecode_BufferIsOfOneItem(t *testing.T) {
-	s := newScanner(bytes.NewReader(podList(t, 2000)))
+func TestReadList_BufferIsOfOneItem(t *testing.T) {
+	s := scanner{
+		input:    newInput(bytes.NewReader(podList(t, 2000)), listBuffer, 1<<20),
+		maxDepth: 100,
+	}
 	require.NoError(t, s.object(func(name string) error {
+		defer s.endFrame()
 		if name != "items" {
 			_, err := s.value()
 			return err
 		}
 		return s.array(func() error {
+			defer s.endFrame()
 			_, err := s.value()
 			return err
 		})
 	}))
-	require.LessOrEqual(t, cap(s.buf), bufferLen)
+	require.LessOrEqual(t, cap(s.buf), listBuffer)
 }
 
 // podList is a list of count pods as a server sends it.
@@ -451,8 +471,8 @@ func TestGrowth(t *testing.T) {
 				for _, body := range []io.Reader{
 					strings.NewReader(list), iotest.OneByteReader(strings.NewReader(list)),
 				} {
-					_, err := Decode(
-						body, newUnstructured, func(runtime.Object) error { return nil },
+					_, err := ReadList(
+						body, newUnstructured, Options{}, func(runtime.Object) error { return nil },
 					)
 					require.NoError(t, err)
 				}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package recording_test
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/internal/narrate"
-	"example.com/informerstack/internal/wire"
+	"example.com/informerstack/internal/recording"
 	"example.com/informerstack/reflector"
 )
 
@@ -35,11 +35,11 @@ import (
 // with the server's versions; ours and client-go's do the same.
 func TestReplay_ReflectorFollowsTheServer(t *testing.T) {
 	want := []string{"replace a b", "add c", "update a", "delete b", "replace a c d"}
-	for recording, streaming := range map[string]bool{"list_then_watch": false, "watchlist": true} {
-		t.Run(recording, func(t *testing.T) {
+	for name, streaming := range map[string]bool{"list_then_watch": false, "watchlist": true} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ours := follow(t, recording, streaming, len(want), runOurs)
-			reference := follow(t, recording, streaming, len(want), runClientGo)
+			ours := follow(t, name, streaming, len(want), runOurs)
+			reference := follow(t, name, streaming, len(want), runClientGo)
 			assert.Equal(t, reference, ours)
 			for i, line := range ours {
 				ours[i] = version.ReplaceAllString(line, "")
@@ -91,10 +91,10 @@ func (l lister) IsWatchListSemanticsUnSupported() bool { return l.refuse }
 
 // The replay repeats the recorded bytes, each exchange once.
 func TestReplay_AnswersOnce(t *testing.T) {
-	recording := load(t, "pages")
-	server := httptest.NewServer(wire.NewReplay(recording))
+	pages := load(t, "pages")
+	server := httptest.NewServer(recording.NewReplay(pages))
 	t.Cleanup(server.Close)
-	for _, exchange := range recording.Exchanges {
+	for _, exchange := range pages.Exchanges {
 		response, err := http.Get(server.URL + exchange.Path)
 		require.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
@@ -104,7 +104,7 @@ func TestReplay_AnswersOnce(t *testing.T) {
 		assert.Equal(t, exchange.Header["Content-Type"], response.Header.Get("Content-Type"))
 		assert.JSONEq(t, string(exchange.Body), string(body))
 	}
-	response, err := http.Get(server.URL + recording.Exchanges[0].Path)
+	response, err := http.Get(server.URL + pages.Exchanges[0].Path)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	assert.Equal(t, http.StatusNotImplemented, response.StatusCode)
@@ -132,16 +132,16 @@ func TestRecordings_HoldEveryKindOfAnswer(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, name string) *wire.Recording {
+func load(t *testing.T, name string) *recording.Recording {
 	t.Helper()
-	recording, err := wire.Load("../../testdata/wire/" + name + ".json")
+	r, err := recording.Load("../../testdata/wire/" + name + ".json")
 	require.NoError(t, err)
-	return recording
+	return r
 }
 
 // serve replays a recording to a client for the core group.
-func serve(t *testing.T, name string) (*wire.Replay, rest.Interface) {
-	replay := wire.NewReplay(load(t, name))
+func serve(t *testing.T, name string) (*recording.Replay, rest.Interface) {
+	replay := recording.NewReplay(load(t, name))
 	server := httptest.NewServer(replay)
 	t.Cleanup(server.CloseClientConnections)
 	config := &rest.Config{Host: server.URL,

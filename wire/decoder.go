@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// decoder decodes objects into those of newObject's.
+type decoder struct {
+	newObject NewObject
+	kind      string // of events' objects; "" is any
+	metadata  *sharedMetadata
+}
+
+// protobufObject is a type with generated code for protobuf.
+type protobufObject interface {
+	Reset()
+	Unmarshal(data []byte) error
+}
+
+var errNoKind = errors.New("the object has no apiVersion or no kind")
+
+func newDecoder(newObject NewObject, kind string) decoder {
+	obj := newObject()
+	_, isUnstructured := obj.(*unstructured.Unstructured)
+	if kind == "" && !isUnstructured {
+		kind = reflect.TypeOf(obj).Elem().Name()
+	}
+	return decoder{newObject, kind, newSharedMetadata()}
+}
+
+// json decodes an item of a list.
+func (d decoder) json(raw []byte) (runtime.Object, error) {
+	obj := d.newObject()
+	into := any(obj)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object = nil
+		into = &u.Object
+	}
+	if err := utiljson.Unmarshal(raw, into); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", obj, err)
+	}
+	d.metadata.share(obj)
+	return obj, nil
+}
+
+// protobuf decodes an object or item without its envelope.
+func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
+	obj := d.newObject()
+	into, ok := obj.(protobufObject)
+	if !ok {
+		return nil, fmt.Errorf("decode %T: it has no protobuf", obj)
+	}
+	if err := into.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", obj, err)
+	}
+	d.metadata.share(obj)
+	return obj, nil
+}
+
+// jsonEvent decodes the object of an event. A typed one has no kind then, as with typed clients.
+func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
+	obj, err := d.json(raw)
+	if err == nil {
+		switch gvk := obj.GetObjectKind().GroupVersionKind(); {
+		case gvk.Kind == "" || gvk.Version == "":
+			return nil, errNoKind
+		case gvk.Kind == d.kind:
+			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			return obj, nil
+		}
+	}
+	if d.kind == "" {
+		return obj, err
+	}
+	// Another kind may be the reason of err.
+	if other, otherErr := otherKind(raw); otherErr == nil && other.GetObjectKind().
+		GroupVersionKind().Kind != d.kind {
+		return other, nil
+	}
+	return nil, err
+}
+
+// otherKind decodes an object of an unexpected kind.
+func otherKind(raw []byte) (runtime.Object, error) {
+	obj := &unstructured.Unstructured{}
+	err := utiljson.Unmarshal(raw, &obj.Object)
+	if err != nil || !isStatus(obj.GroupVersionKind()) {
+		return obj, err
+	}
+	status := &metav1.Status{}
+	err = utiljson.Unmarshal(raw, status)
+	status.TypeMeta = metav1.TypeMeta{}
+	return status, err
+}
+
+// protobufEvent decodes the object of an event, of whose envelope of was read.
+func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, error) {
+	switch gvk := of.GroupVersionKind(); {
+	case gvk.Kind == "" || gvk.Version == "":
+		return nil, errNoKind
+	case gvk.Kind == d.kind:
+		return d.protobuf(raw)
+	case isStatus(gvk):
+		status := &metav1.Status{}
+		return status, status.Unmarshal(raw)
+	}
+	other := &unstructured.Unstructured{} // there is no saying what is in raw
+	other.SetAPIVersion(of.APIVersion)
+	other.SetKind(of.Kind)
+	return other, nil
+}
+
+func isStatus(gvk schema.GroupVersionKind) bool {
+	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+}

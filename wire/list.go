@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+const listBuffer = 64 << 10 // grows to the length of the longest item
+
+// ReadList reads a list, in JSON or protobuf, from body. It decodes each item into an object of
+// newObject's as soon as the item has arrived, and calls each with it, in order and in the caller's
+// goroutine. An unstructured item without apiVersion and kind gets those that the list implies. A
+// Status is returned as the error it means.
+//
+// The caller closes body after ReadList. On an error, each may have been called already.
+func ReadList(
+	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	return readList(body, newDecoder(newObject, options.Kind), options.Limits, each)
+}
+
+func readList(
+	body io.Reader, d decoder, limits Limits, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	limits = limits.orDefaults()
+	in := newInput(&boundedReader{body, limits.ListBytes}, listBuffer, limits.ObjectBytes)
+	l := &list{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
+	p := startPipeline(in, l.read, l.decode)
+	defer p.stop()
+
+	count := 0
+	var kindless []*unstructured.Unstructured // items that came before the list's kind
+	for f, obj := range p.objects() {
+		count++
+		if u, ok := obj.(*unstructured.Unstructured); ok && !setKind(u, f.of) {
+			kindless = append(kindless, u)
+		} else if err := each(obj); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	if p.err != nil {
+		return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count, p.err)
+	}
+	if err := l.check(); err != nil {
+		return metav1.ListMeta{}, err
+	}
+	for _, item := range kindless {
+		setKind(item, l.head)
+		if err := each(item); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	return l.meta, nil
+}
+
+// setKind gives an item without a kind that of its list, and reports whether it has one now.
+func setKind(item *unstructured.Unstructured, list metav1.TypeMeta) bool {
+	switch {
+	case item.GetKind() != "" || item.GetAPIVersion() != "":
+		return true
+	case list.Kind == "" || list.APIVersion == "":
+		return false
+	}
+	item.SetKind(strings.TrimSuffix(list.Kind, "List"))
+	item.SetAPIVersion(list.APIVersion)
+	return true
+}
+
+// list is one ReadList. Its frames are items; frame.of is the part of head that was read before it.
+type list struct {
+	scanner
+	decoder
+	isProtobuf bool
+	head       metav1.TypeMeta
+	meta       metav1.ListMeta
+	sawItems   bool
+	other      map[string]json.RawMessage // fields that a list does not have; a Status does
+	status     *metav1.Status             // in protobuf
+}
+
+var errRepeated = errors.New(`field "items" is repeated`)
+
+// read calls add with each item.
+func (l *list) read(add func(frame, []byte) error) (err error) {
+	if l.isProtobuf, err = l.startsAsProtobuf(); err != nil {
+		return err
+	}
+	if l.isProtobuf {
+		return l.readProtobuf(add)
+	}
+	return l.readJSON(add)
+}
+
+func (l *list) readJSON(add func(frame, []byte) error) error {
+	err := l.object(func(name string) error {
+		defer l.endFrame()
+		if name != "items" {
+			return l.field(name)
+		}
+		if l.sawItems { // each has the first ones already, where a decode of the whole drops them
+			return errRepeated
+		}
+		l.sawItems = true
+		l.endFrame()
+		return l.array(func() error {
+			defer l.endFrame()
+			raw, err := l.value()
+			switch {
+			case err != nil:
+				return err
+			case raw[0] != '{':
+				return fmt.Errorf("item is no object: %s", excerpt(raw))
+			}
+			return add(frame{of: l.head}, raw)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if ended, err := l.ended(); ended || err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: more after the end: %s", errSyntax, excerpt(l.buf[l.pos:]))
+}
+
+// field reads the value of one of the list's own fields.
+func (l *list) field(name string) error {
+	raw, err := l.value()
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "apiVersion":
+		return utiljson.Unmarshal(raw, &l.head.APIVersion)
+	case "kind":
+		return utiljson.Unmarshal(raw, &l.head.Kind)
+	case "metadata":
+		return utiljson.Unmarshal(raw, &l.meta)
+	}
+	if err := checkSyntax(name, raw); err != nil {
+		return err
+	}
+	if l.other == nil {
+		l.other = map[string]json.RawMessage{}
+	}
+	l.other[name] = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+// decode decodes an item.
+func (l *list) decode(f frame, raw []byte) (runtime.Object, error) {
+	if l.isProtobuf {
+		return l.protobuf(raw)
+	}
+	return l.json(raw)
+}
+
+// check returns an error if what was read was no list.
+func (l *list) check() error {
+	switch {
+	case l.head.Kind == "Status":
+		return l.statusError()
+	case !l.sawItems && !strings.HasSuffix(l.head.Kind, "List"):
+		return fmt.Errorf("read list: got a %s %q instead", l.head.APIVersion, l.head.Kind)
+	}
+	return nil
+}
+
+// statusError is the error that a Status in the place of a list means.
+func (l *list) statusError() error {
+	if l.status == nil {
+		raw, err := json.Marshal(l.other)
+		if err != nil {
+			return fmt.Errorf("read Status: %w", err)
+		}
+		l.status = &metav1.Status{}
+		if err := utiljson.Unmarshal(raw, l.status); err != nil {
+			return fmt.Errorf("read Status: %w", err)
+		}
+	}
+	if l.status.Status == metav1.StatusSuccess {
+		return fmt.Errorf("read list: got a Status %q instead", l.status.Status)
+	}
+	return apierrors.FromObject(l.status)
+}
+
+// boundedReader reads at most left bytes.
+type boundedReader struct {
+	in   io.Reader
+	left int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("%w: more than Limits.ListBytes", ErrTooLarge)
+	}
+	return n, err
+}

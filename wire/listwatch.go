@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Getter starts a GET request. rest.Interface is one.
+//
+// Source: tools/cache/listwatch.go Getter
+type Getter interface {
+	Get() *rest.Request
+}
+
+// ListWatch lists and watches a collection. It is a reflector.ListerWatcher, and a
+// reflector.StreamLister: the bytes of a whole list, and objects as they were before a transform,
+// are never in memory together.
+type ListWatch struct {
+	client              Getter
+	resource, namespace string
+	decoder             decoder
+	options             Options
+	listAs, watchAs     string // media types
+}
+
+// NewListWatch returns the ListWatch of resource in namespace, or in all for "".
+//
+// It asks for protobuf if newObject's type has generated code for it, or else for JSON, and accepts
+// either. For *metav1.PartialObjectMetadata the server sends metadata alone. The client is used for
+// errors of the server, which have the format of the objects.
+func NewListWatch(
+	client Getter, resource, namespace string, newObject NewObject, options Options,
+) *ListWatch {
+	lw := &ListWatch{
+		client: client, resource: resource, namespace: namespace,
+		decoder: newDecoder(newObject, options.Kind), options: options,
+		listAs: mediaJSON, watchAs: mediaJSON,
+	}
+	obj := newObject()
+	if _, ok := obj.(protobufObject); ok {
+		lw.listAs, lw.watchAs = mediaProtobuf+","+mediaJSON, mediaProtobuf+","+mediaJSON
+	}
+	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		const list, object = ";as=PartialObjectMetadataList", ";as=PartialObjectMetadata"
+		const of = ";g=meta.k8s.io;v=v1"
+		lw.listAs = mediaProtobuf + list + of + "," + mediaJSON + list + of + "," + mediaJSON
+		lw.watchAs = mediaProtobuf + object + of + "," + mediaJSON + object + of + "," + mediaJSON
+	}
+	return lw
+}
+
+const (
+	mediaJSON     = runtime.ContentTypeJSON
+	mediaProtobuf = runtime.ContentTypeProtobuf
+)
+
+func (lw *ListWatch) request(options metav1.ListOptions, accept string) *rest.Request {
+	if lw.options.Modify != nil {
+		lw.options.Modify(&options)
+	}
+	return lw.client.Get().Namespace(lw.namespace).Resource(lw.resource).
+		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", accept)
+}
+
+// ListWithContext returns the whole list, which client decodes. A reflector calls ListStream.
+func (lw *ListWatch) ListWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (runtime.Object, error) {
+	return lw.request(options, lw.listAs).Do(ctx).Get()
+}
+
+// ListStream implements reflector.StreamLister. An error that the server sends is the
+// *errors.StatusError that ListWithContext would return.
+func (lw *ListWatch) ListStream(
+	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	body, err := lw.request(options, lw.listAs).Stream(ctx)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	defer body.Close()
+	return readList(body, lw.decoder, lw.options.Limits, each)
+}
+
+// WatchWithContext starts a watch. Like client-go's, it is not delayed by the client's rate limit,
+// and if the connection is lost before the answer, it is a watch that has ended already.
+func (lw *ListWatch) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
+	options.Watch = true
+	body, err := lw.request(options, lw.watchAs).
+		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).Stream(ctx)
+	switch {
+	case utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+		return watch.NewEmptyWatch(), nil
+	case err != nil:
+		return nil, err
+	}
+	return readWatch(body, lw.decoder, lw.options.Limits), nil
+}
+
+// List is ListWithContext for callers without a context.
+func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), options)
+}
+
+// Watch is WatchWithContext for callers without a context.
+func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), options)
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// A ListWatch sends what client-go's ListWatch sends, except that it prefers protobuf.
+func TestListWatch_RequestsAreClientGos(t *testing.T) {
+	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 1))}
+	client := restClient(t, w)
+	selector := fields.OneTermEqualSelector("spec.nodeName", "n")
+	selectFields := func(options *metav1.ListOptions) { options.FieldSelector = selector.String() }
+	options := metav1.ListOptions{ResourceVersion: "0", Limit: 500}
+
+	send := func(lw cache.ListerWatcherWithContext) {
+		got, err := lw.ListWithContext(context.Background(), options)
+		require.NoError(t, err)
+		require.Len(t, got.(*v1.PodList).Items, 1)
+		watching, err := lw.WatchWithContext(context.Background(), options)
+		require.NoError(t, err)
+		watching.Stop()
+	}
+	for _, namespace := range []string{"", "ns"} {
+		w.requests = nil
+		send(NewListWatch(client, "pods", namespace, newPod, Options{Modify: selectFields}))
+		send(cache.NewListWatchFromClient(client, "pods", namespace, selector))
+		require.Len(t, w.requests, 4)
+		for i := range 2 {
+			require.Equal(t, w.requests[i+2].URL.String(), w.requests[i].URL.String())
+			want := w.requests[i+2].Header
+			want.Set("Accept", "application/vnd.kubernetes.protobuf,application/json")
+			require.Equal(t, want, w.requests[i].Header)
+		}
+	}
+	send(NewListWatch(client, "pods", "", newPod, Options{}))
+}
+func TestListWatch_Requests(t *testing.T) {
+	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 3))}
+	lw := NewListWatch(
+		restClient(t, w),
+		"pods",
+		"ns",
+		newPod,
+		Options{Modify: func(o *metav1.ListOptions) { o.LabelSelector = "a=b" }},
+	)
+	count := 0
+	m, err := lw.ListStream(
+		context.Background(),
+		metav1.ListOptions{ResourceVersion: "0", Limit: 500},
+		func(runtime.Object) error {
+			count++
+			return nil
+		},
+	)
+	require.NoError(t, err)
+	require.Equal(t, "5", m.ResourceVersion)
+	require.Equal(t, 3, count)
+	require.Equal(
+		t,
+		"http://server/api/v1/namespaces/ns/pods?labelSelector=a%3Db&limit=500&resourceVersion=0",
+		w.requests[0].URL.String(),
+	)
+	require.Equal(t, "application/vnd.kubernetes.protobuf,application/json",
+		w.requests[0].Header.Get("Accept"))
+
+	list, err := lw.List(metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.(*v1.PodList).Items, 3)
+}
+
+func TestListWatch_MetadataOnly(t *testing.T) {
+	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 1))}
+	lw := NewListWatch(
+		restClient(t, w),
+		"pods",
+		"",
+		func() runtime.Object { return &metav1.PartialObjectMetadata{} },
+		Options{},
+	)
+	_, err := lw.ListStream(
+		context.Background(),
+		metav1.ListOptions{},
+		func(obj runtime.Object) error {
+			require.Equal(t, "pod-0", obj.(*metav1.PartialObjectMetadata).Name)
+			return nil
+		},
+	)
+	require.NoError(t, err)
+	require.Equal(
+		t,
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"+
+			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+		w.requests[0].Header.Get("Accept"),
+	)
+	watching, err := lw.Watch(metav1.ListOptions{ResourceVersion: "5"})
+	require.NoError(t, err)
+	watching.Stop()
+	require.Equal(
+		t,
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"+
+			"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+		w.requests[1].Header.Get("Accept"),
+	)
+	require.Equal(t, "resourceVersion=5&watch=true", w.requests[1].URL.RawQuery)
+}
+
+// An error that the server answers is the same whether the list was to be streamed or not.
+func TestListWatch_ServerErrors(t *testing.T) {
+	status := func(err *apierrors.StatusError) []byte {
+		s := err.Status()
+		s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		body, _ := json.Marshal(s)
+		return body
+	}
+	for name, test := range map[string]struct {
+		code int
+		body []byte
+	}{
+		"expired": {410, status(apierrors.NewResourceExpired("too old"))},
+		"forbidden": {
+			403, status(apierrors.NewForbidden(v1.Resource("pods"), "", errors.New("no"))),
+		},
+		"internal":     {500, status(apierrors.NewInternalError(errors.New("boom")))},
+		"not a Status": {404, []byte("404 page not found")},
+		"empty":        {503, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lw := NewListWatch(
+				restClient(t, &roundTripper{answer: answerWith(test.code, test.body)}),
+				"pods",
+				"",
+				newPod,
+				Options{},
+			)
+			_, got := lw.ListStream(context.Background(), metav1.ListOptions{}, nil)
+			_, want := lw.ListWithContext(context.Background(), metav1.ListOptions{})
+			require.Error(t, want)
+			require.Equal(t, want, got)
+			var statusErr *apierrors.StatusError
+			require.ErrorAs(t, got, &statusErr)
+		})
+	}
+}
+
+// roundTripper answers from memory and writes down what it was asked.
+type roundTripper struct {
+	mu       sync.Mutex
+	requests []*http.Request
+	answer   func(*http.Request) (code int, body io.Reader)
+
+	contentType string // "" is JSON
+}
+
+func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.requests = append(w.requests, req)
+	w.mu.Unlock()
+	code, body := w.answer(req)
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{
+			"Content-Type": {cmp.Or(w.contentType, "application/json")},
+		}, Body: io.NopCloser(body), Request: req,
+	}, nil
+}
+
+// restClient returns a client of core/v1 on w.
+func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1.AddToScheme(scheme))
+	config := &rest.Config{
+		Host:    "http://server",
+		APIPath: "/api",
+		QPS:     -1,
+		ContentConfig: rest.ContentConfig{
+			GroupVersion:         &schema.GroupVersion{Version: "v1"},
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			ContentType:          "application/json",
+		},
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: w})
+	require.NoError(t, err)
+	return client
+}
+
+func answerWith(code int, body []byte) func(*http.Request) (int, io.Reader) {
+	return func(*http.Request) (int, io.Reader) { return code, bytes.NewReader(body) }
+}

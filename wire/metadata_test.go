@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// owned is a pod whose metadata does not depend on i, except for its name.
+func owned(i int) *v1.Pod {
+	text := func(s string) string { return strings.Clone(s) }
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprint("a-", i), Namespace: text("default"),
+		Labels:          map[string]string{text("app"): text("web")},
+		Annotations:     map[string]string{text("note"): text("short")},
+		OwnerReferences: []metav1.OwnerReference{{Kind: text("ReplicaSet"), Name: text("a")}},
+		ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: text("kubelet"), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)},
+		}},
+	}}
+}
+
+// Objects share equal strings, and are otherwise as before. A change of one object's fields leaves
+// the others alone.
+func TestSharedMetadata(t *testing.T) {
+	s := newSharedMetadata()
+	a, b := owned(1), owned(2)
+	s.share(a)
+	s.share(b)
+	require.Equal(t, owned(1), a)
+	require.Equal(t, owned(2), b)
+
+	same := func(x, y string) { require.Same(t, unsafe.StringData(x), unsafe.StringData(y)) }
+	same(a.Namespace, b.Namespace)
+	same(a.Labels["app"], b.Labels["app"])
+	same(a.OwnerReferences[0].Kind, b.OwnerReferences[0].Kind)
+	same(a.ManagedFields[0].Manager, b.ManagedFields[0].Manager)
+	for keyOfA := range a.Labels {
+		for keyOfB := range b.Labels {
+			same(keyOfA, keyOfB)
+		}
+	}
+	require.Same(t, &a.ManagedFields[0].FieldsV1.Raw[0], &b.ManagedFields[0].FieldsV1.Raw[0])
+
+	a.ManagedFields[0].FieldsV1.Raw = nil
+	a.Labels["app"] = "other"
+	require.Equal(t, owned(2), b)
+}
+
+// The memory is bounded, also if each object's metadata is new.
+func TestSharedMetadata_IsBounded(t *testing.T) {
+	s := newSharedMetadata()
+	for i := range 3 * maxSharedTexts {
+		pod := owned(i)
+		pod.Labels["app"] = fmt.Sprint("app-", i)
+		pod.Annotations["note"] = strings.Repeat("a", maxSharedText+1)
+		pod.ManagedFields[0].FieldsV1.Raw = fmt.Appendf(nil, "{%d}", i)
+		s.share(pod)
+		require.LessOrEqual(t, len(s.texts), maxSharedTexts)
+		require.LessOrEqual(t, len(s.fields), maxSharedFields)
+	}
+	require.NotContains(t, s.texts, strings.Repeat("a", maxSharedText+1))
+}

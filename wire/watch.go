@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const watchBuffer = 16 << 10 // grows to the length of the longest event
+
+// stream is a watch.
+type stream struct {
+	body   io.Closer
+	result chan watch.Event
+	events *pipeline
+}
+
+// ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
+// an event is one of newObject's, a *metav1.Status, or, if it is of another kind than expected, an
+// *unstructured.Unstructured. An event that cannot be read ends the watch with an ERROR event, as
+// in client-go. The end of body, also inside an event, ends it without.
+//
+// Stop closes body.
+func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {
+	return readWatch(body, newDecoder(newObject, options.Kind), options.Limits)
+}
+
+func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
+	limits = limits.orDefaults()
+	in := newInput(body, watchBuffer, limits.ObjectBytes)
+	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
+	w := &stream{
+		body: body, result: make(chan watch.Event), events: startPipeline(in, e.read, e.decode),
+	}
+	go w.run()
+	return w
+}
+
+// ResultChan returns the channel of the events. It is closed at the end of the watch.
+func (w *stream) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop ends the watch. It does not wait, and may be called again.
+func (w *stream) Stop() {
+	w.events.stop()
+	_ = w.body.Close()
+}
+
+func (w *stream) run() {
+	defer utilruntime.HandleCrash()
+	defer close(w.result)
+	defer w.Stop()
+	count := 0
+	for f, obj := range w.events.objects() {
+		if !w.send(watch.Event{Type: f.event, Object: obj}) {
+			return
+		}
+		count++
+	}
+	switch err := w.events.err; {
+	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+	default:
+		err = fmt.Errorf("read watch after %d events: %w", count, err)
+		// The cause is how a reader recognizes that the server did not send this.
+		reporter := apierrors.NewClientErrorReporter(
+			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
+		w.send(watch.Event{Type: watch.Error, Object: reporter.AsObject(err)})
+	}
+}
+
+func (w *stream) send(e watch.Event) bool {
+	select {
+	case w.result <- e:
+		return true
+	case <-w.events.stopped:
+		return false
+	}
+}
+
+// events are the frames of a watch: frame.of is the kind of the object, in protobuf only.
+type events struct {
+	scanner
+	decoder
+	isProtobuf bool
+}
+
+// read calls add with each event.
+func (e *events) read(add func(frame, []byte) error) (err error) {
+	if ended, err := e.atEnd(); ended || err != nil {
+		return err
+	}
+	if e.isProtobuf, err = e.startsAsProtobuf(); err != nil {
+		return err
+	}
+	if e.isProtobuf {
+		return e.readProtobuf(add)
+	}
+	return e.readJSON(add)
+}
+
+// decode decodes the object of an event.
+func (e *events) decode(f frame, raw []byte) (runtime.Object, error) {
+	switch {
+	case e.isProtobuf:
+		return e.protobufEvent(f.of, raw)
+	case f.event == watch.Error:
+		return otherKind(raw)
+	}
+	return e.jsonEvent(raw)
+}
+
+// readJSON reads events: {"type": "ADDED", "object": {...}}.
+func (e *events) readJSON(add func(frame, []byte) error) error {
+	var f frame
+	var begin, end int // of the object, from the start of the frame
+	field := func(name string) error {
+		raw, err := e.value()
+		if err != nil {
+			return err
+		}
+		switch name {
+		case "type":
+			var text string
+			if text, err = decodeText(raw); err == nil {
+				f.event, err = eventType([]byte(text))
+			}
+		case "object":
+			end = e.pos - e.start
+			begin = end - len(raw)
+		default:
+			err = checkSyntax(name, raw)
+		}
+		return err
+	}
+	for {
+		if ended, err := e.ended(); ended || err != nil {
+			return err
+		}
+		e.endFrame()
+		f, begin, end = frame{}, 0, 0
+		if err := e.object(field); err != nil {
+			return err
+		}
+		if f.event == "" {
+			return errNoType
+		}
+		if err := add(f, e.buf[e.start+begin:e.start+end]); err != nil {
+			return err
+		}
+		e.endFrame()
+	}
+}
+
+// readProtobuf reads events: the length of a metav1.WatchEvent in four bytes, and the WatchEvent.
+func (e *events) readProtobuf(add func(frame, []byte) error) error {
+	var f frame
+	for {
+		e.endFrame()
+		if ended, err := e.atEnd(); ended || err != nil {
+			return err
+		}
+		length, err := e.need(4)
+		if err != nil {
+			return err
+		}
+		n := binary.BigEndian.Uint32(length)
+		if uint64(n) > uint64(e.maxFrame) {
+			return fmt.Errorf("%w: an event of %d bytes, see Limits.ObjectBytes (%d)", ErrTooLarge,
+				n, e.maxFrame)
+		}
+		e.pos += len(length)
+		message, err := e.need(int(n))
+		if err != nil {
+			return err
+		}
+		e.pos += len(message)
+		raw, err := f.openEvent(message)
+		if err == nil {
+			err = add(f, raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// openEvent sets f to what a WatchEvent says, and returns the bytes of its object.
+func (f *frame) openEvent(message []byte) (object []byte, err error) {
+	var name, extension, envelope, of []byte
+	err = eachField(message, func(number protowire.Number, value []byte) {
+		switch number {
+		case eventTypeField:
+			name = value
+		case eventObjectField:
+			extension = value
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.event, err = eventType(name); err != nil {
+		return nil, err
+	}
+	err = eachField(extension, func(number protowire.Number, value []byte) {
+		if number == extensionRaw {
+			envelope = value
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	envelope, ok := bytes.CutPrefix(envelope, []byte(magic))
+	if !ok {
+		return nil, fmt.Errorf("%w: an object without its envelope", errProtobuf)
+	}
+	err = eachField(envelope, func(number protowire.Number, value []byte) {
+		switch number {
+		case unknownTypeMeta:
+			of = value
+		case unknownRaw:
+			object = value
+		}
+	})
+	if err == nil {
+		f.of, err = typeMeta(of, f.of)
+	}
+	return object, err
+}
+
+var errNoType = errors.New("event has no type")
+
+func eventType(name []byte) (watch.EventType, error) {
+	for _, t := range eventTypes {
+		if string(name) == string(t) {
+			return t, nil
+		}
+	}
+	return "", fmt.Errorf("event has the type %.64q", name)
+}
+
+var eventTypes = []watch.EventType{
+	watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error,
+}

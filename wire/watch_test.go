@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const (
+	jsonStream     = "application/json;stream=watch"
+	protobufStream = "application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+// encodeEvents encodes events as an API server does.
+func encodeEvents(t testing.TB, contentType string, events ...watch.Event) []byte {
+	t.Helper()
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+	require.True(t, ok)
+	var body bytes.Buffer
+	frames := info.StreamSerializer.Framer.NewFrameWriter(&body)
+	for _, e := range events {
+		raw, err := runtime.Encode(info.Serializer, withKind(t, e.Object))
+		require.NoError(t, err)
+		event := &metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Raw: raw}}
+		require.NoError(t, info.StreamSerializer.Encode(event, frames))
+	}
+	return body.Bytes()
+}
+
+// withKind returns a copy of obj with its kind.
+func withKind(t testing.TB, obj runtime.Object) runtime.Object {
+	obj = obj.DeepCopyObject()
+	if obj.GetObjectKind().GroupVersionKind().Empty() {
+		gvks, _, err := scheme.Scheme.ObjectKinds(obj)
+		require.NoError(t, err)
+		obj.GetObjectKind().SetGroupVersionKind(gvks[0])
+	}
+	return obj
+}
+
+// contents are events of every type.
+func contents() []watch.Event {
+	pod := func(name, version string) *v1.Pod {
+		return &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, ResourceVersion: version,
+				Labels: map[string]string{"app": "}{\"\\\n\u2028é"},
+			},
+			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}},
+		}
+	}
+	bookmark := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: "9",
+		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}
+	expired := apierrors.NewResourceExpired("too old").Status()
+	return []watch.Event{
+		{Type: watch.Added, Object: pod("a", "5")},
+		{Type: watch.Modified, Object: pod("a", "6")},
+		{Type: watch.Deleted, Object: pod("a", "7")},
+		{Type: watch.Bookmark, Object: bookmark},
+		{Type: watch.Added, Object: pod("long"+strings.Repeat("a", 3*watchBuffer), "8")},
+		{Type: watch.Error, Object: &expired},
+	}
+}
+
+// receiveAll returns the events of w until its end.
+func receiveAll(w watch.Interface) (events []watch.Event) {
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		events = append(events, e)
+	}
+	return events
+}
+
+// receiveClientGo returns what client-go's typed client reads from body.
+func receiveClientGo(t testing.TB, contentType string, body io.Reader) []watch.Event {
+	client := restClient(t, &roundTripper{
+		contentType: contentType,
+		answer:      func(*http.Request) (int, io.Reader) { return http.StatusOK, body },
+	})
+	w, err := client.Get().Resource("pods").Watch(t.Context())
+	require.NoError(t, err)
+	return receiveAll(w)
+}
+
+// A watch has the events that client-go's client reads, in both formats, however they arrive.
+func TestReadWatch_AsClientGo(t *testing.T) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		body := encodeEvents(t, contentType, contents()...)
+		want := receiveClientGo(t, contentType, bytes.NewReader(body))
+		require.Len(t, want, len(contents()))
+		for name, in := range map[string]io.Reader{
+			"at once":     bytes.NewReader(body),
+			"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
+			"half reads":  iotest.HalfReader(bytes.NewReader(body)),
+			"data + EOF":  iotest.DataErrReader(bytes.NewReader(body)),
+		} {
+			t.Run(contentType+"/"+name, func(t *testing.T) {
+				require.Equal(t, want, receiveAll(ReadWatch(io.NopCloser(in), newPod, Options{})))
+			})
+		}
+	}
+}
+
+// A stream that is cut anywhere has the events before the cut, and ends without an error.
+func TestReadWatch_CutAnywhere(t *testing.T) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		events := contents()
+		events = append(events[:4], events[5]) // without the long one
+		body := encodeEvents(t, contentType, events...)
+		for end := range body {
+			want := receiveClientGo(t, contentType, bytes.NewReader(body[:end]))
+			got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body[:end])), newPod,
+				Options{}))
+			require.Equal(t, want, got, "%s cut at %d", contentType, end)
+		}
+	}
+}
+
+func TestReadWatch_Unstructured(t *testing.T) {
+	body := encodeEvents(t, jsonStream, contents()...)
+	got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured, Options{}))
+	require.Len(t, got, len(contents()))
+	for i, e := range contents()[:5] {
+		require.Equal(t, e.Type, got[i].Type)
+		u := got[i].Object.(*unstructured.Unstructured)
+		require.Equal(t, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, u.GroupVersionKind())
+		require.Equal(t, e.Object.(*v1.Pod).ResourceVersion, u.GetResourceVersion())
+	}
+	require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(got[5].Object)))
+}
+
+// An event that cannot be read ends the watch, after the events before it, with an ERROR event.
+func TestReadWatch_Bad(t *testing.T) {
+	const good = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`
+	for name, test := range map[string]struct{ stream, want string }{
+		"no JSON":       {`<html>`, "not JSON: expected '{', got"},
+		"no type":       {`{}`, "event has no type"},
+		"unknown type":  {`{"type":"CHANGED"}`, "event has the type"},
+		"type is a 1":   {`{"type":1}`, "cannot unmarshal number"},
+		"no object":     {`{"type":"ADDED"}`, "decode *v1.Pod: unexpected end of JSON input"},
+		"null":          {`{"type":"ADDED","object":null}`, "no apiVersion or no kind"},
+		"no kind":       {`{"type":"ADDED","object":{}}`, "no apiVersion or no kind"},
+		"a wrong field": {strings.Replace(good, `"v1"`, `1`, 1), "cannot unmarshal number"},
+		"deep": {
+			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "max depth of 10000",
+		},
+		"too long": {
+			`{"type":"ADDED","object":{"a":"` + strings.Repeat("a", 1<<20), "Limits.ObjectBytes",
+		},
+		"protobuf, too long":        {"\x00\x20\x00\x00", "an event of 2097152 bytes"},
+		"protobuf, no event":        {"\x00\x00\x00\x01\x08", "not protobuf: unexpected EOF"},
+		"protobuf, no type":         {"\x00\x00\x00\x00", "event has the type"},
+		"protobuf, no object":       {"\x00\x00\x00\x07\x0a\x05ADDED", "without its envelope"},
+		"protobuf, another message": {"k8s\x00", "bytes, see Limits.ObjectBytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := []byte(good)
+			if test.stream[0] < ' ' {
+				before = encodeEvents(t, protobufStream, contents()[0])
+			}
+			if test.stream[0] == 'k' {
+				before = nil
+			}
+			body := io.NopCloser(io.MultiReader(
+				bytes.NewReader(before), strings.NewReader(test.stream)))
+			options := Options{Limits: Limits{ObjectBytes: 1 << 20}}
+			got := receiveAll(ReadWatch(body, newPod, options))
+			last := len(got) - 1
+			require.Equal(t, min(len(before), 1), last)
+			require.Equal(t, watch.Error, got[last].Type)
+			err := apierrors.FromObject(got[last].Object)
+			require.True(t, apierrors.HasStatusCause(err, "ClientWatchDecoding"))
+			require.ErrorContains(t, err, fmt.Sprintf("read watch after %d events: ", last))
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// An object of another kind is not forced into the expected type.
+func TestReadWatch_OtherKinds(t *testing.T) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		body := encodeEvents(t, contentType, watch.Event{Type: watch.Added, Object: node},
+			contents()[0])
+		got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newPod, Options{}))
+		require.Len(t, got, 2)
+		require.Equal(t, "Node", got[0].Object.GetObjectKind().GroupVersionKind().Kind)
+		require.IsType(t, &unstructured.Unstructured{}, got[0].Object)
+		require.IsType(t, &v1.Pod{}, got[1].Object)
+	}
+}
+
+// An event is delivered before the next one arrives, and Stop ends every goroutine, whatever they
+// wait for.
+func TestReadWatch_DoesNotWait(t *testing.T) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		synctest.Test(t, func(t *testing.T) {
+			reader, writer := io.Pipe()
+			w := ReadWatch(reader, newPod, Options{})
+			body := encodeEvents(t, contentType, contents()[0])
+			go func() {
+				for range 3 {
+					time.Sleep(time.Minute)
+					_, _ = writer.Write(body)
+				}
+			}()
+			for range 2 {
+				begin := time.Now()
+				<-w.ResultChan()
+				require.Equal(t, time.Minute, time.Since(begin))
+			}
+			time.Sleep(2 * time.Minute) // the third event waits for a receiver
+			w.Stop()
+			w.Stop()
+			synctest.Wait()
+			_, open := <-w.ResultChan()
+			require.False(t, open)
+		})
+	}
+}
+
+// Whatever a server sends, the events are those that client-go's client reads.
+func FuzzReadWatch(f *testing.F) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		body := encodeEvents(f, contentType, contents()[:4]...)
+		f.Add(body, 7)
+		f.Add(body[:len(body)-9], 100)
+		f.Add(append(body, "\n\n x"...), 1)
+	}
+	f.Add([]byte(`{"type":"ADDED","type":"DELETED","object":1,"object":{"kind":"Pod"}} null`), 3)
+	f.Fuzz(func(t *testing.T, body []byte, size int) {
+		contentType := jsonStream
+		if len(body) > 0 && body[0] < '\t' {
+			contentType = protobufStream
+		}
+		want := receiveClientGo(t, contentType, bytes.NewReader(body))
+		in := &chunked{data: body, size: 1 + max(size, -size)%64}
+		got := receiveAll(ReadWatch(io.NopCloser(in), newPod, Options{}))
+		for i, e := range got {
+			pod, isPod := e.Object.(*v1.Pod)
+			switch {
+			case e.Type == watch.Error && i < len(want) && want[i].Type != watch.Error:
+				t.Fatalf("client-go reads on: %v", e.Object)
+			case !isPod:
+				return // client-go's outcome depends on the kinds that are registered
+			}
+			require.Greater(t, len(want), i)
+			if s, isStatus := want[i].Object.(*metav1.Status); isStatus {
+				require.Contains(t, s.Message, "no kind") // registered for this apiVersion
+				return
+			}
+			require.Equal(t, want[i], watch.Event{Type: e.Type, Object: pod})
+		}
+		if len(want) > len(got) { // client-go finds a syntax error also in an event that is cut off
+			require.Equal(t, watch.Error, want[len(got)].Type)
+		}
+	})
+}

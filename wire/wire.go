@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire reads the answers of an API server: a LIST item by item, a WATCH event by event.
+//
+//	API server -> bytes - [wire] - objects -> reflector
+//
+// To use it, make a [ListWatch] with [NewListWatch] and give it to a reflector. [ReadList] and
+// [ReadWatch] read an answer that a program has requested itself.
+//
+// A body is cut into frames, of which each contains one object (input.go, scanner.go, list.go,
+// events.go). A batch of frames is decoded while the next one is read, on several processors, and
+// the objects are handed over in their order (pipeline.go, decoder.go).
+//
+// Read listwatch.go (the requests), then the files above in their order; then go test -v ./wire.
+// Goroutines: one reads a body until its end, one hands over the events of a watch until it is
+// stopped, and each batch may have one that decodes it. Locking: none but channels.
+//
+// Source: rest/request.go Request, rest/watch/decoder.go Decoder
+package wire
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Options say what an answer contains and how much of it may be read. The zero value of each field
+// is its default.
+type Options struct {
+	// Kind is the kind of the objects. The default is the name of their Go type. A watch event with
+	// an object of another kind has an *unstructured.Unstructured.
+	Kind string
+	// Modify may change the options of each request, mostly to set selectors.
+	Modify func(options *metav1.ListOptions)
+	// Limits bound the memory that an answer takes.
+	Limits Limits
+}
+
+// Limits bound what a server can make a program hold in memory. An answer that exceeds one ends
+// with an error that wraps ErrTooLarge.
+type Limits struct {
+	// ObjectBytes bounds an item of a list, an event of a watch, and any other field of a list. The
+	// default is 16 MiB, as for the watch of client-go.
+	ObjectBytes int
+	// ListBytes bounds one LIST, or one page of it. The default is 16 GiB.
+	ListBytes int64
+	// Depth bounds how deep arrays and objects are nested in JSON. The default, and the maximum, is
+	// 10,000.
+	Depth int
+}
+
+func (l Limits) orDefaults() Limits {
+	return Limits{
+		ObjectBytes: cmp.Or(l.ObjectBytes, 16<<20),
+		ListBytes:   cmp.Or(l.ListBytes, 16<<30),
+		Depth:       cmp.Or(l.Depth, 10_000),
+	}
+}
+
+// NewObject makes an empty object of the type that a collection has: a pointer to a typed object,
+// *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
+type NewObject func() runtime.Object
