@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firstsync
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var podCount = flag.Int("pods", 30_000, "number of pods")
+
+const (
+	roleVariable = "INFORMERSTACK_FIRSTSYNC" // server or subject, in the processes that play one
+	server       = "server"
+	subject      = "subject"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	switch role := os.Getenv(roleVariable); role {
+	case server:
+		serve(*podCount)
+	case subject:
+		measureSync(*podCount)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// config selects a subject. It is passed to the process in JSON.
+type config struct {
+	URL, Way, Content, Impl string
+}
+
+func (c config) name() string {
+	return fmt.Sprintf("way=%s/content=%s/impl=%s", c.Way, c.Content, c.Impl)
+}
+
+// configs returns all subjects.
+func configs(url string) (all []config) {
+	for _, way := range []string{"list", "streamed", "watchlist"} {
+		for _, content := range []string{"json", "protobuf"} {
+			for _, impl := range []string{"ours", "compat", "client-go"} {
+				if way != "streamed" || impl != "compat" {
+					all = append(all, config{url, way, content, impl})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// result is the measurement of one sync, which the subject prints in JSON.
+type result struct {
+	WallNanos, CPUNanos int64 // from the informer's start until its handler has synced
+	PeakBytes           int64 // the most memory that the process had, see peakBytes
+	LiveBytes           int64 // reachable after the sync, beyond what was before
+}
+
+// BenchmarkFirstSync reports for each pod the processor time, the time by the clock and the memory
+// that stays, and the peak of the process's memory.
+func BenchmarkFirstSync(b *testing.B) {
+	if _, err := peakBytes(); err != nil {
+		b.Skip(err)
+	}
+	for _, c := range configs(startServer(b)) {
+		b.Run(c.name(), func(b *testing.B) { benchmarkSubject(b, c) })
+	}
+}
+
+func benchmarkSubject(b *testing.B, c config) {
+	var sum result
+	n := 0
+	for b.Loop() {
+		r := runSubject(b, c)
+		sum.WallNanos += r.WallNanos
+		sum.CPUNanos += r.CPUNanos
+		sum.PeakBytes += r.PeakBytes
+		sum.LiveBytes += r.LiveBytes
+		n++
+	}
+	objects := float64(n * *podCount)
+	b.ReportMetric(0, "ns/op") // it contains the start of the process
+	b.ReportMetric(float64(sum.CPUNanos)/objects, "cpu-ns/object")
+	b.ReportMetric(float64(sum.WallNanos)/objects, "wall-ns/object")
+	b.ReportMetric(float64(sum.LiveBytes)/objects, "live-B/object")
+	b.ReportMetric(float64(sum.PeakBytes)/float64(n), "peak-RSS-B")
+}
+
+// runSubject runs c in a process of its own.
+func runSubject(b *testing.B, c config) (r result) {
+	subject := process(b, subject)
+	in, err := json.Marshal(c)
+	require.NoError(b, err)
+	subject.Stdin = strings.NewReader(string(in))
+	out, err := subject.Output()
+	require.NoError(b, err)
+	require.NoError(b, json.Unmarshal(out, &r), "%s", out)
+	return r
+}
+
+// startServer runs the server until b ends. It returns the URL.
+func startServer(b *testing.B) string {
+	server := process(b, server)
+	until, err := server.StdinPipe()
+	require.NoError(b, err)
+	out, err := server.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, server.Start())
+	b.Cleanup(func() {
+		require.NoError(b, until.Close())
+		require.NoError(b, server.Wait())
+	})
+	url, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(b, err)
+	return strings.TrimSpace(url)
+}
+
+// process returns this program in a role.
+func process(b *testing.B, role string) *exec.Cmd {
+	program, err := os.Executable()
+	require.NoError(b, err)
+	p := exec.Command(program, "-pods", strconv.Itoa(*podCount))
+	p.Env = append(os.Environ(), roleVariable+"="+role)
+	p.Stderr = os.Stderr
+	return p
+}
+
+// peakBytes is the most physical memory that this process has had. Only Linux reports it, from the
+// start of the program on: the ru_maxrss of getrusage contains the parent process's memory.
+func peakBytes() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	var kilobytes int64
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	_, err = fmt.Sscanf(after, "%d kB", &kilobytes)
+	return kilobytes << 10, err
+}
+
+// untilStdinEnds returns at the latest when the parent process has exited.
+func untilStdinEnds() { _, _ = io.Copy(io.Discard, os.Stdin) }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firstsync
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Digits of the template, which numbered replaces by as many others: the length of an encoded pod
+// stays the same, as its protobuf encoding demands.
+const (
+	podDigits       = "7000007" // the number of the pod
+	namespaceDigits = "t-77"    // 50 namespaces
+	nodeDigits      = "n-777"   // 500 nodes
+
+	listVersion = 9_000_000 // above those of the pods
+)
+
+// numbered returns the encoded pod i.
+func numbered(template []byte, i int) []byte {
+	return []byte(strings.NewReplacer(
+		podDigits, fmt.Sprintf("%07d", 1_000_000+i),
+		namespaceDigits, fmt.Sprintf("t-%02d", i%50),
+		nodeDigits, fmt.Sprintf("n-%03d", i%500),
+	).Replace(string(template)))
+}
+
+// podTemplate resembles a pod of a Deployment on a real cluster: 1.7 kB of JSON, 0.8 kB of
+// protobuf. Objects have their kind in a watch event, and not in a list.
+func podTemplate(withKind bool) *corev1.Pod {
+	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	yes := true
+	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
+		return corev1.PodCondition{
+			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now,
+		}
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespaceDigits, Name: "app-7c5ddbdf54-" + podDigits,
+			UID:             "0d1e2f3a-4b5c-4d6e-9f70-00000" + podDigits,
+			ResourceVersion: podDigits, CreationTimestamp: now,
+			Labels:      map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
+			Annotations: map[string]string{"checksum/config": "8f434346648f6b96df89dda901c5176b"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app-7c5ddbdf54",
+				UID: "5b0c8bd4-4b5c-4d6e-9f70-000000000001", Controller: &yes,
+			}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: nodeDigits, ServiceAccountName: "default",
+			RestartPolicy: corev1.RestartPolicyAlways, SchedulerName: "default-scheduler",
+			Tolerations: []corev1.Toleration{{
+				Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute,
+			}},
+			Containers: []corev1.Container{{
+				Name: "app", Image: "registry.example.com/team/app:v1.2.3",
+				ImagePullPolicy: corev1.PullIfNotPresent,
+				Args:            []string{"--config=/etc/app/config.yaml", "--v=2"},
+				Env:             []corev1.EnvVar{{Name: "REGION", Value: "eu-north-1"}},
+				Ports: []corev1.ContainerPort{
+					{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+				},
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("100m"),
+					corev1.ResourceMemory: resource.MustParse("128Mi"),
+				}},
+			}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now,
+			QOSClass: corev1.PodQOSBurstable,
+			Conditions: []corev1.PodCondition{
+				condition(corev1.PodInitialized), condition(corev1.PodReady),
+				condition(corev1.ContainersReady), condition(corev1.PodScheduled),
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "app", Ready: true, Image: "registry.example.com/team/app:v1.2.3",
+				ContainerID: "containerd://7a1fd0c7f5fbb0ef",
+			}},
+		},
+	}
+	if withKind {
+		pod.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
+	}
+	return pod
+}
