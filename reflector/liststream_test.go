@@ -149,7 +149,7 @@ func TestStreamingListWatch_Reflector(t *testing.T) {
 	got, err := r.fetch(context.Background(), "0", 500)
 	require.NoError(t, err)
 	require.Len(t, got.items, 2)
-	require.Equal(t, 2, got.pageCount)
+	require.True(t, got.paged)
 	require.Equal(t, []string{"decode", "transform a", "decode", "transform b"}, order)
 	require.Equal(t, "continue=next&limit=500", w.requests[1].URL.RawQuery)
 }
