@@ -63,7 +63,7 @@ bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so tha
 	@mkdir -p bin && rm -f bin/bench.txt
 	@for run in $$(seq $(COUNT)); do \
 		echo "run $$run of $(COUNT)"; \
-		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
+		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) ./internal/firstsync >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed

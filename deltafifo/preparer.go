@@ -5,6 +5,7 @@ package deltafifo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"example.com/informerstack/store"
@@ -87,9 +88,8 @@ func (p *preparer) prepareAll(list []any) ([]prepared, error) {
 // prepareList is prepareAll for a list that is queued as one. It returns list itself if there is
 // no transformer.
 func (p *preparer) prepareList(list []any) ([]any, error) {
-	all := list
 	if p.transformer != nil {
-		all = make([]any, len(list))
+		list = slices.Clone(list)
 	}
 	for i, obj := range list {
 		received, err := p.prepare(obj)
@@ -97,8 +97,8 @@ func (p *preparer) prepareList(list []any) ([]any, error) {
 			return nil, err
 		}
 		if p.transformer != nil {
-			all[i] = received.obj
+			list[i] = received.obj
 		}
 	}
-	return all, nil
+	return list, nil
 }

@@ -22,7 +22,7 @@ import (
 type listed struct {
 	items           []any
 	resourceVersion string
-	pageCount       int
+	paged           bool
 	asOf            time.Time // see Status.CurrentAsOf
 }
 
@@ -56,7 +56,7 @@ func (r *Reflector) list(ctx context.Context) error {
 		return fmt.Errorf("failed to list %v: %w", r.TypeDescription(), err)
 	}
 	report(r.opts.Metrics.ItemsInList, len(got.items))
-	if requested == "0" && got.pageCount > 1 {
+	if requested == "0" && got.paged {
 		r.paginated = true
 	}
 	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
@@ -138,9 +138,8 @@ func (r *Reflector) fetch(
 	got, err := r.fetchPages(ctx, resourceVersion, limit)
 	if errors.Is(err, errIncompletePages) {
 		r.log(ctx).Info("LIST cannot be completed page by page, listing without pages", "err", err)
-		pageCount := got.pageCount
 		got, err = r.fetchPages(ctx, resourceVersion, 0)
-		got.pageCount += pageCount
+		got.paged = true
 	}
 	return got, err
 }
@@ -175,14 +174,13 @@ func (r *Reflector) fetchPages(
 		page, err := r.fetchPage(ctx, options, collect)
 		switch {
 		case options.Continue != "" && isExpired(err):
-			return listed{pageCount: got.pageCount}, fmt.Errorf("%w: %w", errIncompletePages, err)
+			return listed{}, fmt.Errorf("%w: %w", errIncompletePages, err)
 		case err != nil:
 			return listed{}, err
 		}
-		got.pageCount++
 		if tokens.repeat(page.Continue) {
-			return listed{pageCount: got.pageCount}, fmt.Errorf(
-				"%w: server repeated the continue token %.64q", errIncompletePages, page.Continue)
+			return listed{}, fmt.Errorf("%w: server repeated the continue token %.64q",
+				errIncompletePages, page.Continue)
 		}
 		if options.Continue == "" {
 			got.resourceVersion = page.ResourceVersion
@@ -190,6 +188,7 @@ func (r *Reflector) fetchPages(
 		if page.Continue == "" {
 			return got, nil
 		}
+		got.paged = true
 		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
 }
@@ -243,9 +242,7 @@ func (r *Reflector) fetchPage(
 	if err != nil {
 		return metav1.ListMeta{}, fmt.Errorf("understand list %T: %w", list, err)
 	}
+	got := metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}
 	// WithAlloc, so that one object that lives on does not keep the whole list in memory.
-	if err := meta.EachListItemWithAlloc(list, each); err != nil {
-		return metav1.ListMeta{}, err
-	}
-	return metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}, nil
+	return got, meta.EachListItemWithAlloc(list, each)
 }

@@ -46,7 +46,7 @@ func New(keyFunc KeyFunc, options Options) Indexer {
 		threadSafeMap: threadSafeMap{
 			metrics:              options.Metrics,
 			ignoreObjectVersions: options.IgnoreObjectVersions,
-			table:                newTable(0, options.Indexers),
+			table:                newTable(newItems(0, false), options.Indexers),
 		},
 	}
 }
@@ -58,7 +58,7 @@ func (c *cache) Add(obj any) error { return c.Update(obj) }
 func (c *cache) Update(obj any) error {
 	key, err := c.key(obj)
 	if err == nil {
-		c.threadSafeMap.Update(key, obj)
+		c.apply(write{key: key, obj: obj})
 	}
 	return err
 }
@@ -67,22 +67,22 @@ func (c *cache) Update(obj any) error {
 func (c *cache) Delete(obj any) error {
 	key, err := c.key(obj)
 	if err == nil {
-		c.threadSafeMap.Delete(key, obj)
+		c.apply(write{key: key, obj: obj, remove: true})
 	}
 	return err
 }
 
 // Replace makes the store hold exactly list, or leaves it as it was and returns an error.
 func (c *cache) Replace(list []any, resourceVersion string) error {
-	entries := make([]entry, len(list))
-	for i, obj := range list {
+	fresh := newItems(len(list), len(c.GetIndexers()) > 0)
+	for _, obj := range list {
 		key, err := c.key(obj)
 		if err != nil {
 			return err
 		}
-		entries[i] = entry{key, obj}
+		fresh.put(key, obj)
 	}
-	c.replace(entries, resourceVersion)
+	c.replace(fresh, resourceVersion)
 	return nil
 }
 

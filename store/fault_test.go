@@ -52,7 +52,9 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 				drop("ns/new"))
 		}},
 		"replace": {2, func(m *threadSafeMap, _ *failing) {
-			m.replace([]entry{{"ns/a", pod("ns/a node=n3")}, {"ns/new", pod("ns/new tags=z")}}, "9")
+			replaceBy(m, []entry{
+				{"ns/a", pod("ns/a node=n3")}, {"ns/new", pod("ns/new tags=z")},
+			}, "9")
 		}},
 		"addindexers": {2, func(m *threadSafeMap, f *failing) {
 			require.NoError(t, m.AddIndexers(Indexers{"again": f.index, "also": byTag}))
@@ -63,7 +65,7 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 				for callNo := 1; ; callNo++ {
 					f := &failing{inner: byNode, err: err}
 					m := newMap(Indexers{"node": f.index, "tag": byTag})
-					m.replace([]entry{
+					replaceBy(m, []entry{
 						{
 							"ns/a",
 							pod("ns/a node=n1 tags=x"),

@@ -64,7 +64,22 @@ func checkItems(t *testing.T, m *items) {
 }
 
 func newMap(indexers Indexers) *threadSafeMap {
-	return &threadSafeMap{table: newTable(0, indexers)}
+	return &threadSafeMap{table: newTable(newItems(0, false), indexers)}
+}
+
+func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
+
+func (m *threadSafeMap) Delete(key string, obj any) {
+	m.apply(write{key: key, obj: obj, remove: true})
+}
+
+// replaceBy makes m hold exactly the objects in list, as cache.Replace does.
+func replaceBy(m *threadSafeMap, list []entry, resourceVersion string) {
+	fresh := newItems(len(list), len(m.GetIndexers()) > 0)
+	for _, e := range list {
+		fresh.put(e.key, e.obj)
+	}
+	m.replace(fresh, resourceVersion)
 }
 
 // lawsOf returns the part of a store that has laws.

@@ -21,9 +21,9 @@ type table struct {
 	indices []*index
 }
 
-// newTable returns an empty table with room for size objects.
-func newTable(size int, indexers Indexers) *table {
-	t := &table{items: newItems(size, len(indexers) > 0)}
+// newTable returns a table of objects with indexes over them.
+func newTable(objects items, indexers Indexers) *table {
+	t := &table{items: objects}
 	t.addIndexers(indexers)
 	return t
 }
@@ -34,9 +34,6 @@ type write struct {
 	obj    any // of a removal: the last state, of which only the resourceVersion counts
 	remove bool
 }
-
-// put stores obj under key.
-func (t *table) put(key string, obj any) { t.apply([]write{{key: key, obj: obj}}) }
 
 // apply makes the writes in order. All index functions run before the first write, on the old
 // objects too, so one that panics leaves the table as it was.

@@ -29,14 +29,6 @@ type threadSafeMap struct {
 	resourceVersion string
 }
 
-// Update stores obj under key.
-func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
-
-// Delete removes the object under key. The new resourceVersion is that of obj, its last state.
-func (m *threadSafeMap) Delete(key string, obj any) {
-	m.apply(write{key: key, obj: obj, remove: true})
-}
-
 // apply makes the writes in order under one lock. The last object gives the new resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
 	if len(writes) == 0 {
@@ -54,13 +46,9 @@ func (m *threadSafeMap) apply(writes ...write) {
 	}
 }
 
-// replace makes the map hold exactly the objects in list. Readers see the old content until all is
-// indexed.
-func (m *threadSafeMap) replace(list []entry, resourceVersion string) {
-	fresh := newTable(len(list), m.GetIndexers())
-	for _, e := range list {
-		fresh.put(e.key, e.obj)
-	}
+// replace makes the map hold exactly list. Readers see the old content until all is indexed.
+func (m *threadSafeMap) replace(list items, resourceVersion string) {
+	fresh := newTable(list, m.GetIndexers())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	late := m.table.indexers() // added meanwhile; an index is never removed

@@ -100,7 +100,7 @@ func TestDifference_ChangedInPlace(t *testing.T) {
 			}
 			runtime.GC()
 			require.Nil(t, gone.Value())
-			m.replace([]entry{{"ns/p", pod("ns/p tags=w")}}, "1")
+			replaceBy(m, []entry{{"ns/p", pod("ns/p tags=w")}}, "1")
 			checkLaws(t, m)
 		}
 	}
@@ -153,7 +153,7 @@ func TestConcurrentUse(t *testing.T) {
 				key := fmt.Sprintf("ns/w%d-%d", w, i%7)
 				m.Update(key, pod(fmt.Sprintf("%s node=n%d tags=a,b", key, i%3)))
 				if i%20 == w {
-					m.replace([]entry{
+					replaceBy(m, []entry{
 						{"ns/x", pod("ns/x node=n1 tags=a")}, {"ns/y", pod("ns/y node=n2")}}, "1")
 				}
 				m.Delete(key, nil)
@@ -205,7 +205,7 @@ func TestReplaceKeepsALateIndex(t *testing.T) {
 	}})
 	m.Update("ns/a", pod("ns/a node=n1 tags=x"))
 	late["tag"], late[NamespaceIndex] = byTag, MetaNamespaceIndexFunc
-	m.replace([]entry{{"ns/b", pod("ns/b node=n2 tags=y")}}, "2")
+	replaceBy(m, []entry{{"ns/b", pod("ns/b node=n2 tags=y")}}, "2")
 	for name, value := range map[string]string{"node": "n2", "tag": "y", NamespaceIndex: "ns"} {
 		require.Equal(t, []string{"ns/b"}, first(m.IndexKeys(name, value)))
 	}

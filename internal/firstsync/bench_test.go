@@ -45,6 +45,24 @@ type config struct {
 	URL, Way, Content, Impl string
 }
 
+func (c config) name() string {
+	return fmt.Sprintf("way=%s/content=%s/impl=%s", c.Way, c.Content, c.Impl)
+}
+
+// configs returns all subjects.
+func configs(url string) (all []config) {
+	for _, way := range []string{"list", "streamed", "watchlist"} {
+		for _, content := range []string{"json", "protobuf"} {
+			for _, impl := range []string{"ours", "compat", "client-go"} {
+				if way != "streamed" || impl != "compat" {
+					all = append(all, config{url, way, content, impl})
+				}
+			}
+		}
+	}
+	return all
+}
+
 // result is the measurement of one sync, which the subject prints in JSON.
 type result struct {
 	WallNanos, CPUNanos int64 // from the informer's start until its handler has synced
@@ -58,18 +76,8 @@ func BenchmarkFirstSync(b *testing.B) {
 	if _, err := peakBytes(); err != nil {
 		b.Skip(err)
 	}
-	url := startServer(b)
-	for _, way := range []string{"list", "streamed", "watchlist"} {
-		for _, content := range []string{"json", "protobuf"} {
-			for _, impl := range []string{"ours", "compat", "client-go"} {
-				c := config{URL: url, Way: way, Content: content, Impl: impl}
-				if way == "streamed" && impl == "compat" {
-					continue // its ListerWatchers are client-go's
-				}
-				b.Run(fmt.Sprintf("way=%s/content=%s/impl=%s", way, content, impl),
-					func(b *testing.B) { benchmarkSubject(b, c) })
-			}
-		}
+	for _, c := range configs(startServer(b)) {
+		b.Run(c.name(), func(b *testing.B) { benchmarkSubject(b, c) })
 	}
 }
 

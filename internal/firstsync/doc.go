@@ -8,8 +8,8 @@
 // A process of its own shows the memory that the system has to give it, garbage included, and the
 // processor time of everything that it does. Each subject makes one sync:
 //
-//	way      list       a clientset's functions: LIST decodes the list as one object
-//	         streamed   LIST item by item, informer.New; client-go, which cannot, as in list
+//	way      list       a clientset's functions: LIST, decoded as one object
+//	         streamed   LIST, decoded item by item by informer.New; in client-go the same as list
 //	         watchlist  a watch that begins with the initial state
 //	content  json, protobuf
 //	impl     ours       package informer

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -55,12 +54,6 @@ func measureSync(podCount int) {
 	r.PeakBytes, err = peakBytes()
 	must(err)
 	r.LiveBytes = measure.Live() - before
-	if profile := os.Getenv("FIRSTSYNC_PROFILE"); profile != "" {
-		f, err := os.Create(profile)
-		must(err)
-		must(pprof.Lookup("allocs").WriteTo(f, 0))
-		must(f.Close())
-	}
 	must(json.NewEncoder(os.Stdout).Encode(r))
 	if len(subject.list()) != podCount { // and the store is alive until here
 		must(fmt.Errorf("store has %d pods", len(subject.list())))
