@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/informerstack/apitest"
+)
+
+// watched are the requests of the programs.
+var (
+	watched  = apitest.Match{Resource: "configmaps", Verb: "watch"}
+	requests = apitest.Match{Resource: "configmaps", Verb: "list,watch"}
+)
+
+// fault makes the server fail, and returns a function that ends the failure.
+type fault struct {
+	name  string
+	start func(f *apitest.Faults) (end func() error)
+}
+
+// faults are applied in this order, again and again.
+var faults = []fault{
+	{"the watch is cut", cut},
+	{"429", failing(apierrors.NewTooManyRequests("too many requests", 1))},
+	{"the watch ends", func(f *apitest.Faults) func() error {
+		f.Break(watched, apitest.CloseStream)
+		return nothing
+	}},
+	{"the watch stalls", func(f *apitest.Faults) func() error {
+		f.Break(watched, apitest.StallStream)
+		return func() error { return cut(f)() } // no watch ends by itself for minutes
+	}},
+	{"500", failing(apierrors.NewInternalError(errors.New("made to fail")))},
+	{"410", func(f *apitest.Faults) func() error {
+		f.Break(watched, apitest.ErrorStream)
+		return nothing
+	}},
+	{"a replica lags", func(f *apitest.Faults) func() error {
+		catchUp := f.Lag()
+		f.Break(watched, apitest.CloseStream)
+		return func() error { catchUp(); return nil }
+	}},
+	{"503", failing(apierrors.NewServiceUnavailable("made to fail"))},
+	{"the server restarts", (*apitest.Faults).RefuseConnections},
+	{"the watch is cut", cut},
+	{"the server restarts without its history", func(f *apitest.Faults) func() error {
+		allow := f.RefuseConnections()
+		return func() error {
+			f.Compact()
+			return allow()
+		}
+	}},
+}
+
+func nothing() error { return nil }
+
+func cut(f *apitest.Faults) func() error {
+	f.Break(watched, apitest.CutStream)
+	return nothing
+}
+
+// failing ends the watches, and answers every request with err.
+func failing(err error) func(*apitest.Faults) func() error {
+	return func(f *apitest.Faults) func() error {
+		remove := f.Fail(0, requests, err)
+		f.Break(watched, apitest.CloseStream)
+		return func() error { remove(); return nil }
+	}
+}
+
+// trouble starts a fault every period until ctx is done. Each lasts for a third of the time.
+func trouble(ctx context.Context, f *apitest.Faults, period time.Duration) error {
+	for i := 0; ; i++ {
+		if !pause(ctx, period-period/3) {
+			return nil
+		}
+		end := faults[i%len(faults)].start(f)
+		pause(ctx, period/3)
+		if err := end(); err != nil {
+			return err
+		}
+	}
+}
+
+// pause returns false if ctx ends before d has passed.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"example.com/informerstack/apitest"
+)
+
+// result is what a run shows of one program.
+type result struct {
+	program string
+	load    load
+	rows    []row
+
+	before, synced, after, stopped sample // before the start, and after each phase
+	writes                         int64
+	latency                        counts
+	lost                           [handlerCount]int // by handler: last states that never came
+	settled                        time.Duration     // from the end of the load to the last state
+}
+
+// row is the state of a program at one moment. The counts are those since the start.
+type row struct {
+	at              time.Duration // since the load began
+	writes          int64
+	reconciles      int64
+	p50, p99, p999  time.Duration // from write to reconcile, since the last row
+	oldest          time.Duration // the age of the oldest change that a handler does not have
+	overdue         int           // changes that a handler does not have for a minute
+	duplicates      int64
+	breaches        int
+	goroutines      int
+	files           int
+	heap            uint64
+	cpu             time.Duration
+	requests, lists int // since the last row
+}
+
+func newRow(at time.Duration, writes int64, s sample, behind lag) row {
+	return row{
+		at: at, writes: writes, reconciles: s.Reconciles,
+		p50: s.Latency.quantile(0.5), p99: s.Latency.quantile(0.99),
+		p999: s.Latency.quantile(0.999), oldest: behind.oldest, overdue: behind.overdue,
+		duplicates: s.Duplicates, breaches: s.Breaches, goroutines: s.Goroutines, files: s.Files,
+		heap: s.Heap, cpu: s.CPU,
+	}
+}
+
+// countRequests counts the requests of a program, and those of them that list every object.
+func (r *row) countRequests(program string, asked []apitest.Request) {
+	for _, request := range asked {
+		if request.Header.Get("User-Agent") != program {
+			continue
+		}
+		r.requests++
+		if request.Verb == "list" || request.Query.Get("sendInitialEvents") == "true" {
+			r.lists++
+		}
+	}
+}
+
+func (r row) String() string {
+	return fmt.Sprintf("%4.0fs %d writes, p50 %s p99 %s p99.9 %s, behind %.1fs (%d overdue), "+
+		"%d duplicates, %d breaches, %d goroutines, %d files, %d MB, %.0fs CPU, %d requests, "+
+		"%d lists", r.at.Seconds(), r.writes, short(r.p50), short(r.p99), short(r.p999),
+		r.oldest.Seconds(), r.overdue, r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20,
+		r.cpu.Seconds(), r.requests, r.lists)
+}
+
+func short(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+func describe(s sample) string {
+	return fmt.Sprintf("%d goroutines, %d files, %d MB, %.1fs CPU", s.Goroutines, s.Files,
+		s.Heap>>20, s.CPU.Seconds())
+}
+
+// columns are the names of the values of writeCSV.
+const columns = "seconds,writes,reconciles,p50_ms,p99_ms,p999_ms,oldest_s,overdue,duplicates," +
+	"breaches,goroutines,files,heap_mb,cpu_s,requests,lists"
+
+// writeCSV writes the rows, after the totals in comments.
+func (r *result) writeCSV(w io.Writer) error {
+	var b strings.Builder
+	for line := range strings.Lines(r.summary()) {
+		b.WriteString("# " + line)
+	}
+	b.WriteString(columns + "\n")
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.3f", float64(d)/1e6) }
+	for _, row := range r.rows {
+		fmt.Fprintf(&b, "%.0f,%d,%d,%s,%s,%s,%.1f,%d,%d,%d,%d,%d,%d,%.1f,%d,%d\n",
+			row.at.Seconds(), row.writes, row.reconciles, ms(row.p50), ms(row.p99), ms(row.p999),
+			row.oldest.Seconds(), row.overdue, row.duplicates, row.breaches, row.goroutines,
+			row.files, row.heap>>20, row.cpu.Seconds(), row.requests, row.lists)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// summary has one total in each line.
+func (r *result) summary() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-26s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	overdue, requests, lists := 0, 0, 0
+	var oldest time.Duration
+	for _, row := range r.rows {
+		overdue, oldest = max(overdue, row.overdue), max(oldest, row.oldest)
+		requests, lists = requests+row.requests, lists+row.lists
+	}
+	line("program", "%s", r.program)
+	line("load", "%d names, %d changes/s for %v, a fault every %v", r.load.Names, r.load.Rate,
+		r.load.Duration, r.load.FaultEvery)
+	line("changes reached", "%.0f/s", float64(r.writes)/r.load.Duration.Seconds())
+	line("lost", "%d", total(r.lost))
+	line("overdue at most", "%d", overdue)
+	line("oldest undelivered", "%.1fs", oldest.Seconds())
+	line("last state after", "%.0fs", r.settled.Seconds())
+	line("breaches", "%d", r.after.Breaches)
+	line("duplicates", "%d", r.after.Duplicates-r.synced.Duplicates)
+	line("reconciles", "%d", r.after.Reconciles-r.synced.Reconciles)
+	line("write to reconcile", "p50 %v, p99 %v, p99.9 %v", short(r.latency.quantile(0.5)),
+		short(r.latency.quantile(0.99)), short(r.latency.quantile(0.999)))
+	line("requests", "%d, %d of them list", requests, lists)
+	line("before the start", "%s", describe(r.before))
+	line("synced", "%s", describe(r.synced))
+	line("after the load", "%s", describe(r.after))
+	line("stopped", "%s", describe(r.stopped))
+	for _, example := range r.after.Examples {
+		line("breach", "%s", example)
+	}
+	return b.String()
+}
