@@ -18,38 +18,41 @@ var (
 	requests = apitest.Match{Resource: "configmaps", Verb: "list,watch"}
 )
 
-// fault makes the server fail, and returns a function that ends the failure.
+// fault makes the server fail.
 type fault struct {
-	name  string
+	name string
+	// relists is set if a program has to list again afterwards.
+	relists bool
+	// start begins the failure, and returns a function that ends it.
 	start func(f *apitest.Faults) (end func() error)
 }
 
 // faults are applied in this order, again and again.
 var faults = []fault{
-	{"the watch is cut", cut},
-	{"429", failing(apierrors.NewTooManyRequests("too many requests", 1))},
-	{"the watch ends", func(f *apitest.Faults) func() error {
+	{"the watch is cut", false, cut},
+	{"429", false, failing(apierrors.NewTooManyRequests("too many requests", 1))},
+	{"the watch ends", false, func(f *apitest.Faults) func() error {
 		f.Break(watched, apitest.CloseStream)
 		return nothing
 	}},
-	{"the watch stalls", func(f *apitest.Faults) func() error {
-		f.Break(watched, apitest.StallStream)
-		return func() error { return cut(f)() } // no watch ends by itself for minutes
-	}},
-	{"500", failing(apierrors.NewInternalError(errors.New("made to fail")))},
-	{"410", func(f *apitest.Faults) func() error {
+	{"410", true, func(f *apitest.Faults) func() error {
 		f.Break(watched, apitest.ErrorStream)
 		return nothing
 	}},
-	{"a replica lags", func(f *apitest.Faults) func() error {
+	{"the watch stalls", false, func(f *apitest.Faults) func() error {
+		f.Break(watched, apitest.StallStream)
+		return func() error { return cut(f)() } // otherwise it lasts for minutes
+	}},
+	{"500", true, failing(apierrors.NewInternalError(errors.New("made to fail")))},
+	{"a replica lags", false, func(f *apitest.Faults) func() error {
 		catchUp := f.Lag()
 		f.Break(watched, apitest.CloseStream)
 		return func() error { catchUp(); return nil }
 	}},
-	{"503", failing(apierrors.NewServiceUnavailable("made to fail"))},
-	{"the server restarts", (*apitest.Faults).RefuseConnections},
-	{"the watch is cut", cut},
-	{"the server restarts without its history", func(f *apitest.Faults) func() error {
+	{"the server restarts", false, (*apitest.Faults).RefuseConnections},
+	{"503", true, failing(apierrors.NewServiceUnavailable("made to fail"))},
+	{"the watch is cut", false, cut},
+	{"the server restarts without its history", true, func(f *apitest.Faults) func() error {
 		allow := f.RefuseConnections()
 		return func() error {
 			f.Compact()
@@ -74,18 +77,26 @@ func failing(err error) func(*apitest.Faults) func() error {
 	}
 }
 
-// trouble starts a fault every period until ctx is done. Each lasts for a third of the time.
+// restAfterRelist is the number of periods without a fault after a fault that makes the programs list
+// again: a fault within a long list makes it begin again.
+const restAfterRelist = 4
+
+// trouble starts a fault every period until ctx is done, and rests when lists are due. Each fault
+// lasts for a third of a period.
 func trouble(ctx context.Context, f *apitest.Faults, period time.Duration) error {
-	for i := 0; ; i++ {
-		if !pause(ctx, period-period/3) {
-			return nil
-		}
-		end := faults[i%len(faults)].start(f)
+	for i, rest := 0, period; pause(ctx, rest); i++ {
+		fault := faults[i%len(faults)]
+		end := fault.start(f)
 		pause(ctx, period/3)
 		if err := end(); err != nil {
 			return err
 		}
+		rest = period - period/3
+		if fault.relists {
+			rest += period * restAfterRelist
+		}
 	}
+	return nil
 }
 
 // pause returns false if ctx ends before d has passed.

@@ -51,10 +51,11 @@ func newRow(at time.Duration, writes int64, s sample, behind lag) row {
 	}
 }
 
-// countRequests counts the requests of a program, and those of them that list every object.
+// countRequests counts the requests of a program, and those of them that list every object. A list
+// of several pages is one request.
 func (r *row) countRequests(program string, asked []apitest.Request) {
 	for _, request := range asked {
-		if request.Header.Get("User-Agent") != program {
+		if request.Header.Get("User-Agent") != program || request.Query.Has("continue") {
 			continue
 		}
 		r.requests++

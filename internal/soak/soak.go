@@ -79,7 +79,9 @@ func (r *run) sync(out io.Writer) error {
 			return err
 		}
 	}
-	if err := r.wait(func(i int, missing [handlerCount]int) bool { return total(missing) == 0 }); err != nil {
+	if err := r.wait(func(_ int, missing [handlerCount]int) bool {
+		return total(missing) == 0
+	}); err != nil {
 		return err
 	}
 	for i, c := range r.children {
@@ -175,8 +177,9 @@ func (r *run) settle(out io.Writer) error {
 	r.server.Faults().Clear()
 	began := time.Now()
 	err := r.wait(func(i int, missing [handlerCount]int) bool {
-		r.results[i].lost = missing
-		r.results[i].settled = time.Since(began)
+		if r.results[i].settled == 0 || total(missing) > 0 {
+			r.results[i].lost, r.results[i].settled = missing, time.Since(began)
+		}
 		return total(missing) == 0
 	})
 	if err != nil && !errors.Is(err, errImpatient) {
