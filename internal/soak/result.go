@@ -68,12 +68,12 @@ func (r *row) countRequests(program string, asked []apitest.Request) {
 func (r row) String() string {
 	return fmt.Sprintf("%4.0fs %d writes, p50 %s p99 %s p99.9 %s, behind %.1fs (%d overdue), "+
 		"%d duplicates, %d breaches, %d goroutines, %d files, %d MB, %.0fs CPU, %d requests, "+
-		"%d lists", r.at.Seconds(), r.writes, short(r.p50), short(r.p99), short(r.p999),
+		"%d lists", r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
 		r.oldest.Seconds(), r.overdue, r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20,
 		r.cpu.Seconds(), r.requests, r.lists)
 }
 
-func short(d time.Duration) time.Duration {
+func rounded(d time.Duration) time.Duration {
 	if d > time.Second {
 		return d.Round(10 * time.Millisecond)
 	}
@@ -130,8 +130,8 @@ func (r *result) summary() string {
 	line("breaches", "%d", r.after.Breaches)
 	line("duplicates", "%d", r.after.Duplicates-r.synced.Duplicates)
 	line("reconciles", "%d", r.after.Reconciles-r.synced.Reconciles)
-	line("write to reconcile", "p50 %v, p99 %v, p99.9 %v", short(r.latency.quantile(0.5)),
-		short(r.latency.quantile(0.99)), short(r.latency.quantile(0.999)))
+	line("write to reconcile", "p50 %v, p99 %v, p99.9 %v", rounded(r.latency.quantile(0.5)),
+		rounded(r.latency.quantile(0.99)), rounded(r.latency.quantile(0.999)))
 	line("requests", "%d, %d of them list", requests, lists)
 	line("before the start", "%s", describe(r.before))
 	line("synced", "%s", describe(r.synced))

@@ -177,10 +177,12 @@ func (r *run) settle(out io.Writer) error {
 	r.server.Faults().Clear()
 	began := time.Now()
 	err := r.wait(func(i int, missing [handlerCount]int) bool {
-		if r.results[i].settled == 0 || total(missing) > 0 {
-			r.results[i].lost, r.results[i].settled = missing, time.Since(began)
+		r.results[i].lost = missing
+		if total(missing) == 0 {
+			return true
 		}
-		return total(missing) == 0
+		r.results[i].settled = time.Since(began)
+		return false
 	})
 	if err != nil && !errors.Is(err, errImpatient) {
 		return err
