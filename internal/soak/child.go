@@ -21,7 +21,6 @@ type child struct {
 	command *exec.Cmd
 	input   io.Closer // its end ends the process
 	url     string
-	total   counts // of all samples since the load began
 }
 
 // startChild starts a subject, whose program does not run yet.
@@ -78,7 +77,7 @@ func (c *child) ask(path string) ([]byte, error) {
 	return body, nil
 }
 
-// sample fails if the program has ended.
+// sample returns a sample; path may ask for a garbage collection before it.
 func (c *child) sample(path string) (sample, error) {
 	var s sample
 	body, err := c.ask(path)
@@ -88,7 +87,6 @@ func (c *child) sample(path string) (sample, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return s, fmt.Errorf("read the sample of %s: %w", c.name, err)
 	}
-	c.total.merge(s.Latency)
 	return s, nil
 }
 

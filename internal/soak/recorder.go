@@ -24,7 +24,7 @@ const (
 
 const (
 	workerCount   = 16
-	reconcileTime = time.Millisecond // the wait for a request that a real reconcile makes
+	reconcileTime = time.Millisecond // the wait for the request that a reconcile of a change makes
 	failEvery     = 1000             // one reconcile in so many fails
 )
 
@@ -124,8 +124,7 @@ func (r *recorder) reconcile(
 	defer r.working[n].Store(false)
 	count := r.reconciles.Add(1)
 	obj, err := get(namespace, name)
-	found := time.Now()
-	time.Sleep(reconcileTime)
+	read := time.Now()
 	switch {
 	case count%failEvery == 0:
 		return errOnPurpose
@@ -136,13 +135,15 @@ func (r *recorder) reconcile(
 		return err
 	}
 	now := present(versionOf(obj))
-	switch {
-	case now.version() < old.version():
+	if now.version() < old.version() {
 		r.breach("reconcile reads %s@%d after %s", name, now.version(), old)
-	case now != old:
-		if at, err := strconv.ParseInt(obj.Annotations[writtenAt], 10, 64); err == nil {
-			r.latency.add(found.Sub(time.Unix(0, at)))
-		}
+	}
+	if now == old {
+		return nil
+	}
+	time.Sleep(reconcileTime)
+	if at, err := strconv.ParseInt(obj.Annotations[writtenAt], 10, 64); err == nil {
+		r.latency.add(read.Sub(time.Unix(0, at)))
 	}
 	slot.Store(uint64(now))
 	return nil

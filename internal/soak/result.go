@@ -3,8 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -13,15 +14,14 @@ import (
 
 // result is what a run shows of one program.
 type result struct {
-	program string
-	load    load
-	rows    []row
+	load load
+	rows []row
 
 	before, synced, after, stopped sample // before the start, and after each phase
 	writes                         int64
 	latency                        counts
 	lost                           [handlerCount]int // by handler: last states that never came
-	settled                        time.Duration     // from the end of the load to the last state
+	settled                        time.Duration     // until the last state, without the slow handler
 }
 
 // row is the state of a program at one moment. The counts are those since the start.
@@ -38,7 +38,8 @@ type row struct {
 	files           int
 	heap            uint64
 	cpu             time.Duration
-	requests, lists int // since the last row
+	requests, lists int     // since the last row
+	machine         float64 // runnable processes of the whole machine, the average of a minute
 }
 
 func newRow(at time.Duration, writes int64, s sample, behind lag) row {
@@ -47,15 +48,15 @@ func newRow(at time.Duration, writes int64, s sample, behind lag) row {
 		p50: s.Latency.quantile(0.5), p99: s.Latency.quantile(0.99),
 		p999: s.Latency.quantile(0.999), oldest: behind.oldest, overdue: behind.overdue,
 		duplicates: s.Duplicates, breaches: s.Breaches, goroutines: s.Goroutines, files: s.Files,
-		heap: s.Heap, cpu: s.CPU,
+		heap: s.Heap, cpu: s.CPU, machine: machineLoad(),
 	}
 }
 
-// countRequests counts the requests of a program, and those of them that list every object. A list
-// of several pages is one request.
-func (r *row) countRequests(program string, asked []apitest.Request) {
+// countRequests counts requests, and those of them that list every object. A list of several pages
+// is one request.
+func (r *row) countRequests(asked []apitest.Request) {
 	for _, request := range asked {
-		if request.Header.Get("User-Agent") != program || request.Query.Has("continue") {
+		if request.Query.Has("continue") {
 			continue
 		}
 		r.requests++
@@ -68,9 +69,9 @@ func (r *row) countRequests(program string, asked []apitest.Request) {
 func (r row) String() string {
 	return fmt.Sprintf("%4.0fs %d writes, p50 %s p99 %s p99.9 %s, behind %.1fs (%d overdue), "+
 		"%d duplicates, %d breaches, %d goroutines, %d files, %d MB, %.0fs CPU, %d requests, "+
-		"%d lists", r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
+		"%d lists, load %.0f", r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
 		r.oldest.Seconds(), r.overdue, r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20,
-		r.cpu.Seconds(), r.requests, r.lists)
+		r.cpu.Seconds(), r.requests, r.lists, r.machine)
 }
 
 func rounded(d time.Duration) time.Duration {
@@ -85,26 +86,36 @@ func describe(s sample) string {
 		s.Heap>>20, s.CPU.Seconds())
 }
 
-// columns are the names of the values of writeCSV.
+// columns are the names of the values of csv.
 const columns = "seconds,writes,reconciles,p50_ms,p99_ms,p999_ms,oldest_s,overdue,duplicates," +
-	"breaches,goroutines,files,heap_mb,cpu_s,requests,lists"
+	"breaches,goroutines,files,heap_mb,cpu_s,requests,lists,machine_load"
 
-// writeCSV writes the rows, after the totals in comments.
-func (r *result) writeCSV(w io.Writer) error {
-	var b strings.Builder
+// csv returns the rows, after the totals in comments.
+func (r *result) csv() []byte {
+	var b bytes.Buffer
 	for line := range strings.Lines(r.summary()) {
 		b.WriteString("# " + line)
 	}
 	b.WriteString(columns + "\n")
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.3f", float64(d)/1e6) }
 	for _, row := range r.rows {
-		fmt.Fprintf(&b, "%.0f,%d,%d,%s,%s,%s,%.1f,%d,%d,%d,%d,%d,%d,%.1f,%d,%d\n",
+		fmt.Fprintf(&b, "%.0f,%d,%d,%s,%s,%s,%.1f,%d,%d,%d,%d,%d,%d,%.1f,%d,%d,%.1f\n",
 			row.at.Seconds(), row.writes, row.reconciles, ms(row.p50), ms(row.p99), ms(row.p999),
 			row.oldest.Seconds(), row.overdue, row.duplicates, row.breaches, row.goroutines,
-			row.files, row.heap>>20, row.cpu.Seconds(), row.requests, row.lists)
+			row.files, row.heap>>20, row.cpu.Seconds(), row.requests, row.lists, row.machine)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Bytes()
+}
+
+// machineLoad is the load average of the last minute; 0 where there is no /proc.
+func machineLoad() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	var load float64
+	_, _ = fmt.Sscan(string(text), &load) // 0 if it cannot be read
+	return load
 }
 
 // summary has one total in each line.
@@ -115,11 +126,13 @@ func (r *result) summary() string {
 	}
 	overdue, requests, lists := 0, 0, 0
 	var oldest time.Duration
+	var heap uint64
 	for _, row := range r.rows {
 		overdue, oldest = max(overdue, row.overdue), max(oldest, row.oldest)
 		requests, lists = requests+row.requests, lists+row.lists
+		heap = max(heap, row.heap)
 	}
-	line("program", "%s", r.program)
+	line("program", "%s", r.load.Program)
 	line("load", "%d names, %d changes/s for %v, a fault every %v", r.load.Names, r.load.Rate,
 		r.load.Duration, r.load.FaultEvery)
 	line("changes reached", "%.0f/s", float64(r.writes)/r.load.Duration.Seconds())
@@ -133,6 +146,7 @@ func (r *result) summary() string {
 	line("write to reconcile", "p50 %v, p99 %v, p99.9 %v", rounded(r.latency.quantile(0.5)),
 		rounded(r.latency.quantile(0.99)), rounded(r.latency.quantile(0.999)))
 	line("requests", "%d, %d of them list", requests, lists)
+	line("heap at most", "%d MB", heap>>20)
 	line("before the start", "%s", describe(r.before))
 	line("synced", "%s", describe(r.synced))
 	line("after the load", "%s", describe(r.after))

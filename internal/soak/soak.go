@@ -16,7 +16,7 @@ import (
 
 // load is the work of a run.
 type load struct {
-	Programs   []string
+	Program    string
 	Names      int // of objects; one in deleteEvery+1 does not exist
 	Rate       int // changes per second
 	Duration   time.Duration
@@ -24,23 +24,23 @@ type load struct {
 	Patience   time.Duration // for the first sync, and for the last changes after the load
 }
 
-// rows is the number of samples of a run.
-const rows = 60
+// rowCount is the number of samples of a run.
+const rowCount = 60
 
-// run is one load on one server.
+// run is one load on one program.
 type run struct {
 	load
-	server   *apitest.Server
-	writer   *writer
-	ledger   *ledger
-	children []*child
-	results  []*result // of each child
-	began    time.Time // the load
+	server *apitest.Server
+	writer *writer
+	ledger *ledger
+	child  *child
+	began  time.Time // the load
+	result
 }
 
 // soak runs the load, and reports the progress to out.
-func soak(l load, out io.Writer) ([]*result, error) {
-	r := &run{load: l, ledger: newLedger(l.Names),
+func soak(l load, out io.Writer) (*result, error) {
+	r := &run{load: l, ledger: newLedger(l.Names), result: result{load: l},
 		server: apitest.NewServer(apitest.Options{BookmarkInterval: 10 * time.Second})}
 	r.writer = &writer{server: r.server, ledger: r.ledger, random: rand.New(rand.NewPCG(1, 1))}
 	if err := r.writer.fill(); err != nil {
@@ -50,56 +50,37 @@ func soak(l load, out io.Writer) ([]*result, error) {
 		return nil, err
 	}
 	defer r.server.Close()
-	for _, program := range l.Programs {
-		c, err := startChild(program, r.server.URL, l.Names)
-		if err != nil {
-			return nil, err
-		}
-		defer c.close()
-		r.children = append(r.children, c)
-		r.results = append(r.results, &result{program: program, load: l})
+	var err error
+	if r.child, err = startChild(l.Program, r.server.URL, l.Names); err != nil {
+		return nil, err
 	}
+	defer r.child.close()
 	for _, phase := range []func(io.Writer) error{r.sync, r.work, r.settle, r.stop} {
 		if err := phase(out); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", l.Program, err)
 		}
 	}
-	return r.results, nil
+	return &r.result, nil
 }
 
-// sync starts the programs, and waits until each handler has the initial objects.
+// sync starts the program, and waits until each handler has the initial objects.
 func (r *run) sync(out io.Writer) error {
-	for i, c := range r.children {
-		s, err := c.sample("/sample")
-		if err != nil {
-			return err
-		}
-		r.results[i].before = s
-		if _, err := c.ask("/start"); err != nil {
-			return err
-		}
-	}
-	if err := r.wait(func(_ int, missing [handlerCount]int) bool {
-		return total(missing) == 0
-	}); err != nil {
+	var err error
+	if r.before, err = r.child.sample("/sample"); err != nil {
 		return err
 	}
-	for i, c := range r.children {
-		s, err := c.sample("/sample?collect")
-		if err != nil {
-			return err
-		}
-		if !s.Synced {
-			return fmt.Errorf("%s has not synced", c.name)
-		}
-		r.results[i].synced = s
-		c.total = counts{}
-		fmt.Fprintf(out, "%s has synced: %s\n", c.name, describe(s))
+	if _, err := r.child.ask("/start"); err != nil {
+		return err
 	}
-	return nil
+	if err := r.wait(func(missing [handlerCount]int) bool { return total(missing) == 0 }); err != nil {
+		return err
+	}
+	r.synced, err = r.child.sample("/sample?collect")
+	fmt.Fprintf(out, "%s has synced: %s\n", r.Program, describe(r.synced))
+	return err
 }
 
-// work makes changes and faults, and samples the programs.
+// work makes changes and faults, and samples the program.
 func (r *run) work(out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), r.Duration)
 	defer cancel()
@@ -111,7 +92,7 @@ func (r *run) work(out io.Writer) error {
 	busy.Go(func() { errs <- trouble(ctx, r.server.Faults(), r.FaultEvery) })
 	busy.Go(func() { errs <- r.block(ctx) })
 	var failed error
-	for pause(ctx, r.Duration/rows) && failed == nil {
+	for pause(ctx, r.Duration/rowCount) && failed == nil {
 		failed = r.observe(out)
 	}
 	if failed != nil {
@@ -125,49 +106,42 @@ func (r *run) work(out io.Writer) error {
 	return failed
 }
 
-// block stops the handlers that block, from the fifth to the half of the duration.
+// block stops the handler that blocks, from the fifth to the half of the duration.
 func (r *run) block(ctx context.Context) error {
 	pause(ctx, r.Duration/5)
-	var failed error
-	for _, path := range []string{"/block", "/unblock"} {
-		for _, c := range r.children {
-			_, err := c.ask(path)
-			failed = errors.Join(failed, err)
-		}
-		pause(ctx, r.Duration*3/10)
-	}
-	return failed
+	_, err := r.child.ask("/block")
+	pause(ctx, r.Duration*3/10)
+	_, unblocked := r.child.ask("/unblock")
+	return errors.Join(err, unblocked)
 }
 
-// observe adds a row to each result.
+// observe adds a row to the result.
 func (r *run) observe(out io.Writer) error {
-	asked := r.server.Requests(requests)
-	r.server.ForgetRequests()
-	for i, c := range r.children {
-		before, at := r.ledger.snapshot(), time.Now()
-		marks, err := c.marks()
-		if err != nil {
-			return err
-		}
-		after := r.ledger.snapshot()
-		var behind lag
-		for h, got := range marks {
-			if h != slow && h != blocking {
-				behind.compare(before, after, got, at)
-			}
-		}
-		s, err := c.sample("/sample")
-		if err != nil {
-			return err
-		}
-		if s.Ended {
-			return fmt.Errorf("%s has ended: %s", c.name, s.Error)
-		}
-		row := newRow(time.Since(r.began), r.writer.writes.Load(), s, behind)
-		row.countRequests(c.name, asked)
-		r.results[i].rows = append(r.results[i].rows, row)
-		fmt.Fprintf(out, "%-9s %s\n", c.name, row)
+	before, at := r.ledger.snapshot(), time.Now()
+	marks, err := r.child.marks()
+	if err != nil {
+		return err
 	}
+	after := r.ledger.snapshot()
+	var behind lag
+	for h, got := range marks {
+		if h != slow && h != blocking {
+			behind.compare(before, after, got, at)
+		}
+	}
+	s, err := r.child.sample("/sample")
+	if err != nil {
+		return err
+	}
+	if s.Ended {
+		return fmt.Errorf("it has ended: %s", s.Error)
+	}
+	r.latency.merge(s.Latency)
+	row := newRow(time.Since(r.began), r.writer.writes.Load(), s, behind)
+	row.countRequests(r.server.Requests(requests))
+	r.server.ForgetRequests()
+	r.rows = append(r.rows, row)
+	fmt.Fprintf(out, "%s\n", row)
 	return nil
 }
 
@@ -176,74 +150,58 @@ func (r *run) observe(out io.Writer) error {
 func (r *run) settle(out io.Writer) error {
 	r.server.Faults().Clear()
 	began := time.Now()
-	err := r.wait(func(i int, missing [handlerCount]int) bool {
-		r.results[i].lost = missing
-		if total(missing) == 0 {
-			return true
+	err := r.wait(func(missing [handlerCount]int) bool {
+		r.lost = missing
+		if total(missing) > missing[slow] {
+			r.settled = time.Since(began)
 		}
-		r.results[i].settled = time.Since(began)
-		return false
+		return total(missing) == 0
 	})
 	if err != nil && !errors.Is(err, errImpatient) {
 		return err
 	}
-	for i, c := range r.children {
-		if r.results[i].after, err = c.sample("/sample?collect"); err != nil {
-			return err
-		}
-		r.results[i].writes, r.results[i].latency = r.writer.writes.Load(), c.total
-		fmt.Fprintf(out, "%s has settled after %.1fs: %s\n", c.name,
-			r.results[i].settled.Seconds(), describe(r.results[i].after))
-	}
-	return nil
+	r.after, err = r.child.sample("/sample?collect")
+	r.latency.merge(r.after.Latency)
+	r.writes = r.writer.writes.Load()
+	fmt.Fprintf(out, "%s has settled: %s\n", r.Program, describe(r.after))
+	return err
 }
 
-// stop ends the programs, and counts what they leave.
+// stop ends the program, and samples what it leaves.
 func (r *run) stop(io.Writer) error {
-	for i, c := range r.children {
-		if _, err := c.ask("/stop"); err != nil {
-			return err
-		}
-		s, err := c.sample("/sample?collect")
-		if err != nil {
-			return err
-		}
-		if s.Error != "" {
-			return fmt.Errorf("%s: %s", c.name, s.Error)
-		}
-		r.results[i].stopped = s
+	if _, err := r.child.ask("/stop"); err != nil {
+		return err
 	}
-	return nil
+	var err error
+	r.stopped, err = r.child.sample("/sample?collect")
+	if r.stopped.Error != "" {
+		return errors.New(r.stopped.Error)
+	}
+	return err
 }
 
 var errImpatient = errors.New("some handlers do not have the last states")
 
-// wait asks every second for the marks of each program, until done has returned true for it. done
-// gets the number of objects whose last state each handler does not have.
-func (r *run) wait(done func(i int, missing [handlerCount]int) bool) error {
+// wait asks every second for the marks of the program until done returns true for them. done gets
+// the number of objects whose last state each handler does not have.
+func (r *run) wait(done func(missing [handlerCount]int) bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), r.Patience)
 	defer cancel()
-	for left := len(r.children); left > 0; {
-		if !pause(ctx, time.Second) {
-			return errImpatient
+	for pause(ctx, time.Second) {
+		marks, err := r.child.marks()
+		if err != nil {
+			return err
 		}
-		left = 0
+		var lacking [handlerCount]int
 		want := r.ledger.snapshot()
-		for i, c := range r.children {
-			marks, err := c.marks()
-			if err != nil {
-				return err
-			}
-			var lacking [handlerCount]int
-			for h, got := range marks {
-				lacking[h] = missing(want, got)
-			}
-			if !done(i, lacking) {
-				left++
-			}
+		for h, got := range marks {
+			lacking[h] = missing(want, got)
+		}
+		if done(lacking) {
+			return nil
 		}
 	}
-	return nil
+	return errImpatient
 }
 
 func total(missing [handlerCount]int) int {
