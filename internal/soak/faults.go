@@ -21,7 +21,7 @@ var (
 // fault makes the server fail.
 type fault struct {
 	name string
-	// relists is set if a program has to list again afterwards.
+	// relists is set if the program has to list again afterwards.
 	relists bool
 	// start begins the failure, and returns a function that ends it.
 	start func(f *apitest.Faults) (end func() error)
@@ -77,8 +77,8 @@ func failing(err error) func(*apitest.Faults) func() error {
 	}
 }
 
-// restAfterRelist is the number of periods without a fault after a fault that makes the programs list
-// again: a fault within a long list makes it begin again.
+// restAfterRelist is the number of periods without a fault after a fault that makes the program
+// list again: a fault within a long list makes it begin again.
 const restAfterRelist = 4
 
 // trouble starts a fault every period until ctx is done, and rests when lists are due. Each fault

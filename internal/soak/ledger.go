@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// mark is what is known of one object: the resourceVersion of its newest state in the upper bits,
-// and in the lowest bit whether that state is its deletion. 0 means that it never existed.
+// mark is the newest state of one object: its resourceVersion in the upper bits, and in the lowest
+// bit whether it is the deletion. 0 means that the object never existed.
 type mark uint64
 
 func present(version uint64) mark { return mark(version << 1) }

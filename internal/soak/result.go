@@ -20,8 +20,8 @@ type result struct {
 	before, synced, after, stopped sample // before the start, and after each phase
 	writes                         int64
 	latency                        counts
-	lost                           [handlerCount]int // by handler: last states that never came
-	settled                        time.Duration     // until the last state, without the slow handler
+	lost                           [handlerCount]int // last states that never came, by handler
+	settled                        time.Duration     // all handlers but the slow one have them
 }
 
 // row is the state of a program at one moment. The counts are those since the start.
@@ -69,7 +69,8 @@ func (r *row) countRequests(asked []apitest.Request) {
 func (r row) String() string {
 	return fmt.Sprintf("%4.0fs %d writes, p50 %s p99 %s p99.9 %s, behind %.1fs (%d overdue), "+
 		"%d duplicates, %d breaches, %d goroutines, %d files, %d MB, %.0fs CPU, %d requests, "+
-		"%d lists, load %.0f", r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
+		"%d lists, load %.0f",
+		r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
 		r.oldest.Seconds(), r.overdue, r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20,
 		r.cpu.Seconds(), r.requests, r.lists, r.machine)
 }

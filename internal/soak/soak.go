@@ -72,7 +72,8 @@ func (r *run) sync(out io.Writer) error {
 	if _, err := r.child.ask("/start"); err != nil {
 		return err
 	}
-	if err := r.wait(func(missing [handlerCount]int) bool { return total(missing) == 0 }); err != nil {
+	err = r.wait(func(missing [handlerCount]int) bool { return total(missing) == 0 })
+	if err != nil {
 		return err
 	}
 	r.synced, err = r.child.sample("/sample?collect")

@@ -58,22 +58,23 @@ func short(t *testing.T, l load) *result {
 
 // A change counts as delivered from its own version on, or if a later deletion was delivered.
 func TestLedger(t *testing.T) {
+	exists, gone := entry{mark: present(5)}, entry{mark: deleted(5), lastDelete: 5}
 	for name, c := range map[string]struct {
 		want, now entry
 		got       mark
 		delivered bool
 	}{
 		"never written":           {entry{}, entry{}, 0, true},
-		"not notified":            {entry{mark: present(5)}, entry{}, 0, false},
-		"an older state":          {entry{mark: present(5)}, entry{}, present(4), false},
-		"this state":              {entry{mark: present(5)}, entry{}, present(5), true},
-		"a later state":           {entry{mark: present(5)}, entry{}, present(6), true},
-		"an earlier deletion":     {entry{mark: present(5)}, entry{lastDelete: 3}, deleted(3), false},
-		"a tombstone":             {entry{mark: present(5)}, entry{lastDelete: 7}, deleted(4), true},
-		"a deletion":              {entry{mark: deleted(5)}, entry{lastDelete: 5}, deleted(5), true},
-		"its tombstone":           {entry{mark: deleted(5)}, entry{lastDelete: 5}, deleted(2), true},
-		"not the deletion":        {entry{mark: deleted(5)}, entry{lastDelete: 5}, present(4), false},
-		"deleted before it shows": {entry{mark: deleted(5)}, entry{lastDelete: 5}, 0, true},
+		"not notified":            {exists, exists, 0, false},
+		"an older state":          {exists, exists, present(4), false},
+		"this state":              {exists, exists, present(5), true},
+		"a later state":           {exists, exists, present(6), true},
+		"an earlier deletion":     {exists, entry{lastDelete: 3}, deleted(3), false},
+		"a tombstone":             {exists, entry{lastDelete: 7}, deleted(4), true},
+		"a deletion":              {gone, gone, deleted(5), true},
+		"its tombstone":           {gone, gone, deleted(2), true},
+		"not the deletion":        {gone, gone, present(4), false},
+		"deleted before it shows": {gone, gone, 0, true},
 	} {
 		assert.Equal(t, c.delivered, delivered(c.want, c.now, c.got), name)
 	}
@@ -107,10 +108,11 @@ func TestRecorder_Breaches(t *testing.T) {
 		"never existed":  {1, func(r *recorder) { r.removed(h, nameOf(1), 1) }},
 		"two at once": {1, func(r *recorder) {
 			get := func(string, string) (*corev1.ConfigMap, error) { return at("1"), nil }
-			assert.NoError(t, r.reconcile(nameOf(1), func(string, string) (*corev1.ConfigMap, error) {
-				assert.NoError(t, r.reconcile(nameOf(1), get))
-				return at("1"), nil
-			}))
+			outer := func(namespace, name string) (*corev1.ConfigMap, error) {
+				assert.NoError(t, r.reconcile(name, get))
+				return get(namespace, name)
+			}
+			assert.NoError(t, r.reconcile(nameOf(1), outer))
 		}},
 	} {
 		r := newRecorder(2)

@@ -86,8 +86,9 @@ func runSubject(config subjectConfig) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/sample", s.sample)
 	mux.HandleFunc("/marks", s.marks)
-	mux.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { s.recorder.gate.Lock() })
-	mux.HandleFunc("/unblock", func(http.ResponseWriter, *http.Request) { s.recorder.gate.Unlock() })
+	gate := &s.recorder.gate
+	mux.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { gate.Lock() })
+	mux.HandleFunc("/unblock", func(http.ResponseWriter, *http.Request) { gate.Unlock() })
 	mux.HandleFunc("/start", func(http.ResponseWriter, *http.Request) {
 		go func() {
 			defer close(s.ended)
