@@ -24,7 +24,7 @@ var soakPanels = []soakPanel{
 	{"Write to reconcile, p50", "p50_ms", 0.1, "ms"},
 	{"Write to reconcile, p99", "p99_ms", 0.1, "ms"},
 	{"Write to reconcile, p99.9", "p999_ms", 0.1, "ms"},
-	{"Oldest change not delivered", "oldest_s", 0, "s"},
+	{"Oldest change not delivered", "behind_s", 0, "s"},
 	{"Live heap", "heap_mb", 0, "MB"},
 	{"CPU time since the start", "cpu_s", 0, "s"},
 	{"Goroutines", "goroutines", 0, ""},

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,47 +19,47 @@ var (
 	requests = apitest.Match{Resource: "configmaps", Verb: "list,watch"}
 )
 
-// fault makes the server fail.
+// fault makes the server fail. start begins the failure, and returns a function that ends it.
 type fault struct {
-	name string
-	// relists is set if the program has to list again afterwards.
-	relists bool
-	// start begins the failure, and returns a function that ends it.
+	name  string
 	start func(f *apitest.Faults) (end func() error)
 }
 
-// faults are applied in this order, again and again.
-var faults = []fault{
-	{"the watch is cut", false, cut},
-	{"429", false, failing(apierrors.NewTooManyRequests("too many requests", 1))},
-	{"the watch ends", false, func(f *apitest.Faults) func() error {
+// light are the faults after which a program continues its watch.
+var light = []fault{
+	{"the watch is cut", cut},
+	{"429", failing(apierrors.NewTooManyRequests("too many requests", 1))},
+	{"the watch ends", func(f *apitest.Faults) func() error {
 		f.Break(watched, apitest.CloseStream)
 		return nothing
 	}},
-	{"410", true, func(f *apitest.Faults) func() error {
-		f.Break(watched, apitest.ErrorStream)
-		return nothing
-	}},
-	{"the watch stalls", false, func(f *apitest.Faults) func() error {
+	{"the watch stalls", func(f *apitest.Faults) func() error {
 		f.Break(watched, apitest.StallStream)
 		return func() error { return cut(f)() } // otherwise it lasts for minutes
 	}},
-	{"500", true, failing(apierrors.NewInternalError(errors.New("made to fail")))},
-	{"a replica lags", false, func(f *apitest.Faults) func() error {
+	{"a replica lags", func(f *apitest.Faults) func() error {
 		catchUp := f.Lag()
 		f.Break(watched, apitest.CloseStream)
 		return func() error { catchUp(); return nil }
 	}},
-	{"the server restarts", false, (*apitest.Faults).RefuseConnections},
-	{"503", true, failing(apierrors.NewServiceUnavailable("made to fail"))},
-	{"the watch is cut", false, cut},
-	{"the server restarts without its history", true, func(f *apitest.Faults) func() error {
+	{"the server restarts", (*apitest.Faults).RefuseConnections},
+}
+
+// heavy are the faults after which it lists again.
+var heavy = []fault{
+	{"410", func(f *apitest.Faults) func() error {
+		f.Break(watched, apitest.ErrorStream)
+		return nothing
+	}},
+	{"500", failing(apierrors.NewInternalError(errors.New("made to fail")))},
+	{"the server restarts without its history", func(f *apitest.Faults) func() error {
 		allow := f.RefuseConnections()
 		return func() error {
 			f.Compact()
 			return allow()
 		}
 	}},
+	{"503", failing(apierrors.NewServiceUnavailable("made to fail"))},
 }
 
 func nothing() error { return nil }
@@ -77,26 +78,28 @@ func failing(err error) func(*apitest.Faults) func() error {
 	}
 }
 
-// restAfterRelist is the number of periods without a fault after a fault that makes the program
-// list again: a fault within a long list makes it begin again.
-const restAfterRelist = 4
+// restAfterHeavy is the number of periods between a heavy fault and the next fault, which would make
+// a long list begin again.
+const restAfterHeavy = 6
 
-// trouble starts a fault every period until ctx is done, and rests when lists are due. Each fault
-// lasts for a third of a period.
+// trouble starts a fault every period until ctx is done: all light ones, then a heavy one and a
+// rest. Each lasts for a third of a period.
 func trouble(ctx context.Context, f *apitest.Faults, period time.Duration) error {
-	for i, rest := 0, period; pause(ctx, rest); i++ {
-		fault := faults[i%len(faults)]
-		end := fault.start(f)
-		pause(ctx, period/3)
-		if err := end(); err != nil {
-			return err
+	for round := 0; ; round++ {
+		for _, fault := range append(slices.Clone(light), heavy[round%len(heavy)]) {
+			if !pause(ctx, period-period/3) {
+				return nil
+			}
+			end := fault.start(f)
+			pause(ctx, period/3)
+			if err := end(); err != nil {
+				return err
+			}
 		}
-		rest = period - period/3
-		if fault.relists {
-			rest += period * restAfterRelist
+		if !pause(ctx, period*restAfterHeavy) {
+			return nil
 		}
 	}
-	return nil
 }
 
 // pause returns false if ctx ends before d has passed.

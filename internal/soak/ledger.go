@@ -71,7 +71,7 @@ func delivered(want, now entry, got mark) bool {
 // same reports whether a handler with mark got has the last state.
 func same(want, got mark) bool { return want == got || want.absent() && got.absent() }
 
-// lag is how far the handlers of a program are behind the server.
+// lag is how far a handler is behind the server.
 type lag struct {
 	oldest  time.Duration // the age of the oldest change that was not delivered; 0 without one
 	overdue int           // changes that were not delivered for the time overdueAfter
@@ -80,19 +80,21 @@ type lag struct {
 // overdueAfter is longer than any fault, with the waits after it.
 const overdueAfter = time.Minute
 
-// compare compares the marks of one handler with two snapshots, of the times before and after they
-// were read.
-func (g *lag) compare(before, after []entry, got []mark, at time.Time) {
+// compare compares the marks of one handler with two snapshots, of the time at and of a time after
+// the marks were read.
+func compare(before, after []entry, got []mark, at time.Time) lag {
+	var l lag
 	for n, want := range before {
 		if delivered(want, after[n], got[n]) {
 			continue
 		}
 		age := at.Sub(want.written)
-		g.oldest = max(g.oldest, age)
+		l.oldest = max(l.oldest, age)
 		if age > overdueAfter {
-			g.overdue++
+			l.overdue++
 		}
 	}
+	return l
 }
 
 // missing counts the objects whose last state a handler with these marks does not have.

@@ -32,7 +32,7 @@ func main() {
 	flag.IntVar(&l.Rate, "rate", 2000, "changes per second")
 	flag.DurationVar(&l.Duration, "duration", 30*time.Minute, "how long the load lasts")
 	flag.DurationVar(&l.FaultEvery, "fault-every", 5*time.Second, "time between two faults")
-	flag.DurationVar(&l.Patience, "patience", 5*time.Minute, "how long to wait for the last states")
+	flag.DurationVar(&l.Patience, "patience", 5*time.Minute, "how long to wait for a state")
 	selected := flag.String("programs", "ours,client-go", "what runs, one after the other")
 	folder := flag.String("o", filepath.Join("bin", "soak"), "where the rows are written")
 	flag.Parse()

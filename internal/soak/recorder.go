@@ -18,7 +18,7 @@ import (
 const (
 	handlerCount = 20
 	enqueuer     = 0 // its view is that of the reconciles
-	slow         = 1 // about 250 µs a call
+	slow         = 1 // about 100 µs a call
 	blocking     = 2 // stops for a good part of the run
 )
 
@@ -69,7 +69,7 @@ func (r *recorder) breach(format string, args ...any) {
 // begin makes the calls of some handlers take time.
 func (r *recorder) begin(handler int) {
 	switch n := r.calls[handler].Add(1); {
-	case handler == slow && n%4 == 0:
+	case handler == slow && n%16 == 0:
 		time.Sleep(time.Millisecond)
 	case handler == blocking:
 		r.gate.Lock()

@@ -30,8 +30,8 @@ type row struct {
 	writes          int64
 	reconciles      int64
 	p50, p99, p999  time.Duration // from write to reconcile, since the last row
-	oldest          time.Duration // the age of the oldest change that a handler does not have
-	overdue         int           // changes that a handler does not have for a minute
+	behind          lag           // the most of the other handlers and the reconciles
+	slow, blocking  lag           // of these handlers
 	duplicates      int64
 	breaches        int
 	goroutines      int
@@ -42,14 +42,21 @@ type row struct {
 	machine         float64 // runnable processes of the whole machine, the average of a minute
 }
 
-func newRow(at time.Duration, writes int64, s sample, behind lag) row {
-	return row{
+func newRow(at time.Duration, writes int64, s sample, behind [handlerCount]lag) row {
+	r := row{
 		at: at, writes: writes, reconciles: s.Reconciles,
 		p50: s.Latency.quantile(0.5), p99: s.Latency.quantile(0.99),
-		p999: s.Latency.quantile(0.999), oldest: behind.oldest, overdue: behind.overdue,
+		p999: s.Latency.quantile(0.999), slow: behind[slow], blocking: behind[blocking],
 		duplicates: s.Duplicates, breaches: s.Breaches, goroutines: s.Goroutines, files: s.Files,
 		heap: s.Heap, cpu: s.CPU, machine: machineLoad(),
 	}
+	for h, l := range behind {
+		if h != slow && h != blocking {
+			r.behind.oldest = max(r.behind.oldest, l.oldest)
+			r.behind.overdue = max(r.behind.overdue, l.overdue)
+		}
+	}
+	return r
 }
 
 // countRequests counts requests, and those of them that list every object. A list of several pages
@@ -67,12 +74,12 @@ func (r *row) countRequests(asked []apitest.Request) {
 }
 
 func (r row) String() string {
-	return fmt.Sprintf("%4.0fs %d writes, p50 %s p99 %s p99.9 %s, behind %.1fs (%d overdue), "+
+	return fmt.Sprintf("%4.0fs %d writes, p50 %s p99 %s p99.9 %s, behind %.1fs %.1fs %.1fs, "+
 		"%d duplicates, %d breaches, %d goroutines, %d files, %d MB, %.0fs CPU, %d requests, "+
 		"%d lists, load %.0f",
 		r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
-		r.oldest.Seconds(), r.overdue, r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20,
-		r.cpu.Seconds(), r.requests, r.lists, r.machine)
+		r.behind.oldest.Seconds(), r.slow.oldest.Seconds(), r.blocking.oldest.Seconds(),
+		r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20, r.cpu.Seconds(), r.requests, r.lists, r.machine)
 }
 
 func rounded(d time.Duration) time.Duration {
@@ -88,8 +95,8 @@ func describe(s sample) string {
 }
 
 // columns are the names of the values of csv.
-const columns = "seconds,writes,reconciles,p50_ms,p99_ms,p999_ms,oldest_s,overdue,duplicates," +
-	"breaches,goroutines,files,heap_mb,cpu_s,requests,lists,machine_load"
+const columns = "seconds,writes,reconciles,p50_ms,p99_ms,p999_ms,behind_s,slow_s,blocking_s,overdue," +
+	"duplicates,breaches,goroutines,files,heap_mb,cpu_s,requests,lists,machine_load"
 
 // csv returns the rows, after the totals in comments.
 func (r *result) csv() []byte {
@@ -100,9 +107,10 @@ func (r *result) csv() []byte {
 	b.WriteString(columns + "\n")
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.3f", float64(d)/1e6) }
 	for _, row := range r.rows {
-		fmt.Fprintf(&b, "%.0f,%d,%d,%s,%s,%s,%.1f,%d,%d,%d,%d,%d,%d,%.1f,%d,%d,%.1f\n",
+		fmt.Fprintf(&b, "%.0f,%d,%d,%s,%s,%s,%.1f,%.1f,%.1f,%d,%d,%d,%d,%d,%d,%.1f,%d,%d,%.1f\n",
 			row.at.Seconds(), row.writes, row.reconciles, ms(row.p50), ms(row.p99), ms(row.p999),
-			row.oldest.Seconds(), row.overdue, row.duplicates, row.breaches, row.goroutines,
+			row.behind.oldest.Seconds(), row.slow.oldest.Seconds(), row.blocking.oldest.Seconds(),
+			row.behind.overdue, row.duplicates, row.breaches, row.goroutines,
 			row.files, row.heap>>20, row.cpu.Seconds(), row.requests, row.lists, row.machine)
 	}
 	return b.Bytes()
@@ -129,7 +137,7 @@ func (r *result) summary() string {
 	var oldest time.Duration
 	var heap uint64
 	for _, row := range r.rows {
-		overdue, oldest = max(overdue, row.overdue), max(oldest, row.oldest)
+		overdue, oldest = max(overdue, row.behind.overdue), max(oldest, row.behind.oldest)
 		requests, lists = requests+row.requests, lists+row.lists
 		heap = max(heap, row.heap)
 	}

@@ -21,7 +21,7 @@ type load struct {
 	Rate       int // changes per second
 	Duration   time.Duration
 	FaultEvery time.Duration
-	Patience   time.Duration // for the first sync, and for the last changes after the load
+	Patience   time.Duration // for the next state, in the first sync and after the load
 }
 
 // rowCount is the number of samples of a run.
@@ -124,11 +124,9 @@ func (r *run) observe(out io.Writer) error {
 		return err
 	}
 	after := r.ledger.snapshot()
-	var behind lag
+	var behind [handlerCount]lag
 	for h, got := range marks {
-		if h != slow && h != blocking {
-			behind.compare(before, after, got, at)
-		}
+		behind[h] = compare(before, after, got, at)
 	}
 	s, err := r.child.sample("/sample")
 	if err != nil {
@@ -183,12 +181,13 @@ func (r *run) stop(io.Writer) error {
 
 var errImpatient = errors.New("some handlers do not have the last states")
 
-// wait asks every second for the marks of the program until done returns true for them. done gets
-// the number of objects whose last state each handler does not have.
+// wait asks every second for the marks of the program until done returns true for them, or nothing
+// has changed for the time Patience. done gets the number of objects whose last state each handler
+// does not have.
 func (r *run) wait(done func(missing [handlerCount]int) bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), r.Patience)
-	defer cancel()
-	for pause(ctx, time.Second) {
+	var last [handlerCount]int
+	for since := time.Now(); time.Since(since) < r.Patience; {
+		pause(context.Background(), time.Second)
 		marks, err := r.child.marks()
 		if err != nil {
 			return err
@@ -200,6 +199,9 @@ func (r *run) wait(done func(missing [handlerCount]int) bool) error {
 		}
 		if done(lacking) {
 			return nil
+		}
+		if lacking != last {
+			last, since = lacking, time.Now()
 		}
 	}
 	return errImpatient
