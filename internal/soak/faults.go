@@ -78,14 +78,13 @@ func failing(err error) func(*apitest.Faults) func() error {
 	}
 }
 
-// restAfterHeavy is the number of periods between a heavy fault and the next fault, which would make
-// a long list begin again.
-const restAfterHeavy = 6
-
-// trouble starts a fault every period until ctx is done: all light ones, then a heavy one and a
-// rest. Each lasts for a third of a period.
-func trouble(ctx context.Context, f *apitest.Faults, period time.Duration) error {
-	for round := 0; ; round++ {
+// trouble starts a fault every period until ctx is done: all light ones, then a heavy one. Each
+// lasts for a third of a period. After a heavy one it waits until listed returns: a fault within a
+// list makes the list begin again, and a list takes long.
+func trouble(
+	ctx context.Context, f *apitest.Faults, period time.Duration, listed func(context.Context) error,
+) error {
+	for round := 0; ctx.Err() == nil; round++ {
 		for _, fault := range append(slices.Clone(light), heavy[round%len(heavy)]) {
 			if !pause(ctx, period-period/3) {
 				return nil
@@ -96,10 +95,11 @@ func trouble(ctx context.Context, f *apitest.Faults, period time.Duration) error
 				return err
 			}
 		}
-		if !pause(ctx, period*restAfterHeavy) {
-			return nil
+		if err := listed(ctx); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // pause returns false if ctx ends before d has passed.

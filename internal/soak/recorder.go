@@ -20,6 +20,7 @@ const (
 	enqueuer     = 0 // its view is that of the reconciles
 	slow         = 1 // about 100 µs a call
 	blocking     = 2 // stops for a good part of the run
+	witness      = 3 // shows how far the program is
 )
 
 const (
@@ -38,9 +39,10 @@ type recorder struct {
 	working    []atomic.Bool // by object: a reconcile runs
 	calls      [handlerCount]atomic.Int64
 	reconciles atomic.Int64
-	duplicates atomic.Int64 // notifications of a version that the handler has
-	latency    latencies    // from the write of a version to the first reconcile that reads it
-	gate       sync.Mutex   // of the handler that blocks
+	duplicates atomic.Int64  // notifications of a version that the handler has
+	latency    latencies     // from the write of a version to the first reconcile that reads it
+	gate       sync.Mutex    // of the handler that blocks
+	newest     atomic.Uint64 // the newest resourceVersion of the witness
 
 	mu       sync.Mutex
 	breaches int
@@ -66,8 +68,11 @@ func (r *recorder) breach(format string, args ...any) {
 	}
 }
 
-// begin makes the calls of some handlers take time.
-func (r *recorder) begin(handler int) {
+// got records a new state, and makes the calls of some handlers take time.
+func (r *recorder) got(handler int, version uint64) {
+	if handler == witness {
+		r.newest.Store(max(r.newest.Load(), version))
+	}
 	switch n := r.calls[handler].Add(1); {
 	case handler == slow && n%16 == 0:
 		time.Sleep(time.Millisecond)
@@ -78,9 +83,9 @@ func (r *recorder) begin(handler int) {
 }
 
 func (r *recorder) added(handler int, obj *corev1.ConfigMap) {
-	r.begin(handler)
 	slot, old := r.views[handler].at(obj.Name)
 	now := present(versionOf(obj))
+	r.got(handler, now.version())
 	if !old.absent() || now.version() <= old.version() {
 		r.breach("handler %d: add of %s@%d after %s", handler, obj.Name, now.version(), old)
 	}
@@ -88,9 +93,9 @@ func (r *recorder) added(handler int, obj *corev1.ConfigMap) {
 }
 
 func (r *recorder) updated(handler int, obj *corev1.ConfigMap) {
-	r.begin(handler)
 	slot, old := r.views[handler].at(obj.Name)
 	now := present(versionOf(obj))
+	r.got(handler, now.version())
 	switch {
 	case old == now:
 		r.duplicates.Add(1)
@@ -102,8 +107,8 @@ func (r *recorder) updated(handler int, obj *corev1.ConfigMap) {
 
 // removed is called with the last known version; 0 if none is known.
 func (r *recorder) removed(handler int, name string, version uint64) {
-	r.begin(handler)
 	slot, old := r.views[handler].at(name)
+	r.got(handler, max(version, old.version()))
 	if old.absent() || version != 0 && version < old.version() {
 		r.breach("handler %d: delete of %s@%d after %s", handler, name, version, old)
 	}

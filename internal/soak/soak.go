@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -90,7 +91,7 @@ func (r *run) work(out io.Writer) error {
 	var busy sync.WaitGroup
 	errs := make(chan error, 3)
 	busy.Go(func() { errs <- r.writer.run(ctx, r.Rate) })
-	busy.Go(func() { errs <- trouble(ctx, r.server.Faults(), r.FaultEvery) })
+	busy.Go(func() { errs <- trouble(ctx, r.server.Faults(), r.FaultEvery, r.listed) })
 	busy.Go(func() { errs <- r.block(ctx) })
 	var failed error
 	for pause(ctx, r.Duration/rowCount) && failed == nil {
@@ -105,6 +106,22 @@ func (r *run) work(out io.Writer) error {
 		failed = errors.Join(failed, err)
 	}
 	return failed
+}
+
+// listed waits until a handler has a state that was written after the call.
+func (r *run) listed(ctx context.Context) error {
+	want, err := strconv.ParseUint(r.server.ResourceVersion(), 10, 64)
+	for err == nil && pause(ctx, time.Second) {
+		var body []byte
+		if body, err = r.child.ask("/newest"); err != nil {
+			return err
+		}
+		var newest uint64
+		if newest, err = strconv.ParseUint(string(body), 10, 64); newest >= want {
+			return err
+		}
+	}
+	return err
 }
 
 // block stops the handler that blocks, from the fifth to the half of the duration.

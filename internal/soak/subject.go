@@ -88,6 +88,9 @@ func runSubject(config subjectConfig) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/sample", s.sample)
 	mux.HandleFunc("/marks", s.marks)
+	mux.HandleFunc("/newest", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, s.recorder.newest.Load())
+	})
 	gate := &s.recorder.gate
 	mux.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { gate.Lock() })
 	mux.HandleFunc("/unblock", func(http.ResponseWriter, *http.Request) { gate.Unlock() })
