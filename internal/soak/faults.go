@@ -82,7 +82,8 @@ func failing(err error) func(*apitest.Faults) func() error {
 // lasts for a third of a period. After a heavy one it waits until listed returns: a fault within a
 // list makes the list begin again, and a list takes long.
 func trouble(
-	ctx context.Context, f *apitest.Faults, period time.Duration, listed func(context.Context) error,
+	ctx context.Context, f *apitest.Faults, period time.Duration,
+	listed func(context.Context) error,
 ) error {
 	for round := 0; ctx.Err() == nil; round++ {
 		for _, fault := range append(slices.Clone(light), heavy[round%len(heavy)]) {

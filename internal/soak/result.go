@@ -79,7 +79,8 @@ func (r row) String() string {
 		"%d lists, load %.0f",
 		r.at.Seconds(), r.writes, rounded(r.p50), rounded(r.p99), rounded(r.p999),
 		r.behind.oldest.Seconds(), r.slow.oldest.Seconds(), r.blocking.oldest.Seconds(),
-		r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20, r.cpu.Seconds(), r.requests, r.lists, r.machine)
+		r.duplicates, r.breaches, r.goroutines, r.files, r.heap>>20, r.cpu.Seconds(), r.requests,
+		r.lists, r.machine)
 }
 
 func rounded(d time.Duration) time.Duration {
@@ -95,8 +96,8 @@ func describe(s sample) string {
 }
 
 // columns are the names of the values of csv.
-const columns = "seconds,writes,reconciles,p50_ms,p99_ms,p999_ms,behind_s,slow_s,blocking_s,overdue," +
-	"duplicates,breaches,goroutines,files,heap_mb,cpu_s,requests,lists,machine_load"
+const columns = "seconds,writes,reconciles,p50_ms,p99_ms,p999_ms,behind_s,slow_s,blocking_s," +
+	"overdue,duplicates,breaches,goroutines,files,heap_mb,cpu_s,requests,lists,machine_load"
 
 // csv returns the rows, after the totals in comments.
 func (r *result) csv() []byte {
