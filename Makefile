@@ -6,6 +6,7 @@ COUNT       ?= 6
 SEEDS       ?= 300
 FIRST       ?= $(shell date +%s)
 BENCHTIME   ?= 200ms
+SOAK        ?= 30m
 # A number of runs: with a time limit, the fuzzer itself can fail (golang/go#75804).
 FUZZTIME    ?= 20000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -16,7 +17,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example lab/browser
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate bench browser e2e older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate soak bench browser e2e older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -58,6 +59,10 @@ simulate: ## whole programs on a server that fails, with SEEDS new seeds
 	@$(GO) test -count=1 -timeout 6h -v -run TestSimulate ./internal/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
 		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
 	@grep -E '^ *simulation_test.go' bin/simulate.txt
+
+soak: ## load and faults for the time SOAK on this stack, then on client-go; the samples are in bin/soak
+	$(GO) build -o bin/soakprogram ./internal/soak
+	@bin/soakprogram -duration $(SOAK)
 
 bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so that both meet the same noise
 	@mkdir -p bin && rm -f bin/bench.txt

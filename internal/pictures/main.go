@@ -5,9 +5,10 @@
 //	go run ./internal/pictures
 //
 // The SVGs are the same in every run: the state machines are read from the source, the other
-// drawings show what the pieces do in a short run, path.svg shows docs/path.md, and speed.svg plots
-// docs/pictures/bench.txt. A test compares the committed files with the code. The picture and the
-// animation of the laboratory are made by Chromium, if it is installed, and differ from run to run.
+// drawings show what the pieces do in a short run, path.svg shows docs/path.md, speed.svg plots
+// docs/pictures/bench.txt, and soak.svg the samples in internal/soak/testdata. A test compares the
+// committed files with the code. The picture and the animation of the laboratory are made by
+// Chromium, if it is installed, and differ from run to run.
 //
 // Read canvas.go and machine.go, then any of the drawings, such as workqueue.go.
 package main
@@ -37,6 +38,7 @@ var drawings = map[string]func(root string) ([]byte, error){
 	"metrics.svg":        drawMetrics,
 	"path.svg":           drawPath,
 	"reflector.svg":      drawReflector,
+	"soak.svg":           drawSoak,
 	"speed.svg":          drawSpeed,
 	"store.svg":          drawStore,
 	"wire.svg":           drawWire,
