@@ -31,6 +31,7 @@ var drawings = map[string]func(root string) ([]byte, error){
 	"controller.svg":     drawController,
 	"delays.svg":         drawDelays,
 	"deltafifo.svg":      drawDeltaFIFO,
+	"growth.svg":         drawGrowth,
 	"health.svg":         drawHealth,
 	"informer.svg":       drawInformer,
 	"journey.svg":        drawJourney,
