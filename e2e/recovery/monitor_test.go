@@ -39,7 +39,6 @@ var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 // broken if it does not hold for longer than a second: when the server answers again, a store may
 // be current before the timeline shows it.
 type monitor struct {
-	timeline *timeline
 	subjects []*subject
 
 	mu       sync.Mutex
@@ -64,8 +63,8 @@ type breach struct {
 }
 
 // startMonitor samples until the test ends, and then fails the test if a law was broken.
-func startMonitor(t *testing.T, line *timeline, subjects []*subject) *monitor {
-	m := &monitor{timeline: line, subjects: subjects, watched: make([]watched, len(subjects))}
+func startMonitor(t *testing.T, subjects []*subject) *monitor {
+	m := &monitor{subjects: subjects, watched: make([]watched, len(subjects))}
 	for i := range m.watched {
 		m.watched[i] = watched{currentSince: time.Now(), breaches: map[string]*breach{}}
 	}
@@ -102,15 +101,18 @@ func (m *monitor) sample(t *testing.T) {
 				stale[j] = informer.AllFresh(d, s.ours)
 			}
 		}
-		n, err := s.beat()
+		n, exists, err := s.beat()
 		if !assert.NoError(t, err) {
 			continue
 		}
-		lag := m.timeline.lag(n, now)
-		if lag >= current {
+		lag := s.writer.timeline.lag(n, now)
+		if lag >= current || !exists {
 			w.currentSince = now
 		}
-		if m.hasRecovered(n, lag) && w.recovered.IsZero() {
+		if !exists { // the server may not have it either: nothing is known
+			continue
+		}
+		if m.hasRecovered(s, n, lag) && w.recovered.IsZero() {
 			w.recovered = now
 		}
 		if s.ours == nil {
@@ -125,8 +127,9 @@ func (m *monitor) sample(t *testing.T) {
 	}
 }
 
-func (m *monitor) hasRecovered(n int, lag time.Duration) bool {
-	return !m.answered.IsZero() && lag < recoveredLag && m.timeline.isAfter(n, m.answered)
+func (m *monitor) hasRecovered(s *subject, n int, lag time.Duration) bool {
+	return !m.answered.IsZero() && lag < recoveredLag &&
+		s.writer.timeline.isAfter(n, m.answered)
 }
 
 // law records whether subject i breaks a law in this sample, and by how much.

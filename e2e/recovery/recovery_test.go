@@ -12,8 +12,6 @@
 package recovery
 
 import (
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,13 +30,32 @@ const (
 // Informers meet one fault after another. They lose nothing, Health is right at every moment, and
 // ours are current again as soon as client-go's.
 func TestRecovery(t *testing.T) {
+	rows := run(t, setup{
+		kind:            configMap,
+		implementations: []string{oursDeltaFIFO, oursRealFIFO, clientGo},
+		namespaces:      1,
+		informers:       6, // their waits are random, and the mean of several is compared
+		objects:         30,
+		beatEvery:       200 * time.Millisecond,
+	}, sequences)
+	for _, ours := range []string{oursDeltaFIFO, oursRealFIFO} {
+		assert.LessOrEqual(t, rows.sum(ours), rows.sum(clientGo)+sumTolerance, ours)
+		for _, r := range rows {
+			assert.LessOrEqual(t, mean(r.results[ours].took),
+				mean(r.results[clientGo].took)+faultTolerance, "%s: %s", ours, r.fault)
+		}
+	}
+}
+
+// run runs sequences of faults at the same time, and logs a table of the recoveries.
+func run(t *testing.T, s setup, sequences map[string][]fault) table {
 	var mu sync.Mutex
 	var rows table
 	t.Run("sequence", func(t *testing.T) {
 		for name, faults := range sequences {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				endured := newWorld(t).endure(faults)
+				endured := newWorld(t, s).endure(faults)
 				mu.Lock()
 				defer mu.Unlock()
 				rows = append(rows, endured...)
@@ -46,68 +63,5 @@ func TestRecovery(t *testing.T) {
 		}
 	})
 	t.Log(rows)
-	for _, ours := range []string{oursDeltaFIFO, oursRealFIFO} {
-		assert.LessOrEqual(t, rows.sum(ours), rows.sum(clientGo)+sumTolerance, ours)
-		for _, r := range rows {
-			assert.LessOrEqual(t, mean(r.took[ours]), mean(r.took[clientGo])+faultTolerance,
-				"%s: %s", ours, r.fault)
-		}
-	}
-}
-
-// row is how long the informers took to recover from one fault.
-type row struct {
-	fault string
-	took  map[string][]time.Duration // by implementation
-}
-
-// String is a row of a Markdown table: the mean of each implementation, and the range.
-func (r row) String() string {
-	cells := []string{r.fault}
-	for _, implementation := range implementations {
-		took := r.took[implementation]
-		least, most := took[0], took[0]
-		for _, d := range took {
-			least, most = min(least, d), max(most, d)
-		}
-		cells = append(cells, fmt.Sprintf("%.1f (%.1f to %.1f)",
-			mean(took).Seconds(), least.Seconds(), most.Seconds()))
-	}
-	return line(cells)
-}
-
-func mean(durations []time.Duration) time.Duration {
-	var sum time.Duration
-	for _, d := range durations {
-		sum += d
-	}
-	return sum / time.Duration(len(durations))
-}
-
-func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
-
-// table holds the rows of all faults.
-type table []row
-
-// sum returns the sum of an implementation's means.
-func (rows table) sum(implementation string) time.Duration {
-	var sum time.Duration
-	for _, r := range rows {
-		sum += mean(r.took[implementation])
-	}
-	return sum
-}
-
-// String is the table in Markdown, with the sums of the means.
-func (rows table) String() string {
-	head := append([]string{"seconds until current, mean (range)"}, implementations...)
-	lines := []string{"", line(head), "|" + strings.Repeat("---|", len(head))}
-	for _, r := range rows {
-		lines = append(lines, r.String())
-	}
-	sums := []string{"sum of the means"}
-	for _, implementation := range implementations {
-		sums = append(sums, fmt.Sprintf("%.1f", rows.sum(implementation).Seconds()))
-	}
-	return strings.Join(append(lines, line(sums)), "\n")
+	return rows
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// row is how the informers recovered from one fault.
+type row struct {
+	fault           string
+	implementations []string
+	results         map[string]result // by implementation
+}
+
+// result is how the informers of one implementation recovered from one fault.
+type result struct {
+	took          []time.Duration // of each informer
+	outage        time.Duration
+	during, after int // requests during the outage, and until all informers had recovered
+}
+
+// String is a row of a Markdown table.
+func (r row) String() string {
+	cells := []string{r.fault}
+	for _, implementation := range r.implementations {
+		cells = append(cells, r.results[implementation].String())
+	}
+	return line(cells)
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("%.1f (%.1f) · %d + %d", median(r.took).Seconds(),
+		slices.Max(r.took).Seconds(), r.during, r.after)
+}
+
+func mean(durations []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, d := range durations {
+		sum += d
+	}
+	return sum / time.Duration(len(durations))
+}
+
+func median(durations []time.Duration) time.Duration {
+	return slices.Sorted(slices.Values(durations))[len(durations)/2]
+}
+
+func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
+
+// table holds the rows of all faults.
+type table []row
+
+// sum returns the sum of an implementation's means.
+func (rows table) sum(implementation string) time.Duration {
+	var sum time.Duration
+	for _, r := range rows {
+		sum += mean(r.results[implementation].took)
+	}
+	return sum
+}
+
+// String is the table in Markdown.
+func (rows table) String() string {
+	if len(rows) == 0 {
+		return "no rows"
+	}
+	head := append([]string{"seconds until current: median (maximum) · requests during + after"},
+		rows[0].implementations...)
+	lines := []string{"", line(head), "|" + strings.Repeat("---|", len(head))}
+	for _, r := range rows {
+		lines = append(lines, r.String())
+	}
+	return strings.Join(lines, "\n")
+}
