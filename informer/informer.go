@@ -23,6 +23,7 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -36,6 +37,7 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/store"
 )
 
@@ -56,7 +58,9 @@ type Informer[T Object] struct {
 // lister.
 //
 // The informer lists with a reflector.StreamingListWatch, which never holds a whole list in memory
-// beside the store.
+// beside the store. After an outage of the server, the informers of one client share the knowledge
+// that it answers again (see package outage), unless Reflector.Outage is set: with a Group of its
+// own, an informer waits on its own.
 func New[T interface {
 	Object
 	runtime.Object
@@ -68,6 +72,7 @@ func New[T interface {
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := reflector.NewStreamingListWatch(client, resource, options.Namespace, newObject, selecting)
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
+	options.Reflector.Outage = cmp.Or(options.Reflector.Outage, outage.Of(client))
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers

@@ -25,7 +25,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) (err error) {
 
 // StartReplica starts another API server, which reaches etcd at etcdAddress, and returns its
 // address when it is ready. It has the same certificate. Stop ends it.
-func (c *Cluster) StartReplica(ctx context.Context, etcdAddress string) (address string, err error) {
+func (c *Cluster) StartReplica(
+	ctx context.Context, etcdAddress string,
+) (address string, err error) {
 	if address, err = freeAddress(); err != nil {
 		return "", err
 	}

@@ -35,9 +35,9 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"reflector/limits": {},
-	"reflector/outage": {},
+	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
 	"informer": {
-		ours: []string{"store", "deltafifo", "reflector", "internal/done",
+		ours: []string{"store", "deltafifo", "reflector", "reflector/outage", "internal/done",
 			"internal/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},

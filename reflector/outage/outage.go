@@ -5,15 +5,16 @@
 //	reflector A ── Note ──▶ [outage] ── wake ──▶ reflectors B, C
 //
 // After an outage each reflector waits out its own backoff, which may last a minute, although
-// another one has already reached the server. Reflectors with the same Group share this knowledge:
-// give one Group to all informers of a client, in reflector.Options.Outage.
+// another one has already reached the server. Reflectors with the same Group share this knowledge.
+// informer.New uses the Group of its client, see [Of]; reflector.Options.Outage selects another.
+// A Group with one member changes nothing.
 //
 // During the outage each reflector tries at its own times, so the server gets hardly more requests
 // than without a Group. If no member has tried for a while, the Group lets one of them try. The
 // first reflector that reaches the server wakes two others, each of which wakes two more when it
 // succeeds. A reflector that fails again wakes none.
 //
-// Run go test ./reflector/outage. Goroutines: none but that of a timer. Locking: Group has a mutex
+// Read outage.go; client.go finds the Group of a client. Run go test ./reflector/outage. Goroutines: none but that of a timer. Locking: Group has a mutex
 // of its own.
 package outage
 
@@ -63,11 +64,11 @@ func (m *Member) Wait() (wake <-chan time.Time, leave func()) {
 //	O1  waiting contains the channels of the waits whose leave was not called and that were not
 //	    woken, in the order of their begin
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
-//	O3  timer runs if waiting is not empty
+//	O3  timer runs if waiting is not empty, and is nil if every wait has been left
 type Group struct {
 	mu      sync.Mutex
 	waiting list.List   // of chan time.Time, each with a capacity of one
-	timer   *time.Timer // wakes a member after a silence; nil before the first wait
+	timer   *time.Timer // wakes a member after a silence
 }
 
 func (g *Group) wait() (wake <-chan time.Time, leave func()) {
@@ -80,8 +81,9 @@ func (g *Group) wait() (wake <-chan time.Time, leave func()) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.waiting.Remove(element) // a no-op if it was woken
-		if g.waiting.Len() == 0 {
+		if g.waiting.Len() == 0 && g.timer != nil {
 			g.timer.Stop()
+			g.timer = nil // a Group outlives its reflectors' synctest bubble, a timer does not
 		}
 	}
 }

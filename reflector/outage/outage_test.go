@@ -33,6 +33,7 @@ func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	leaveFourth()
 	assert.Zero(t, g.waiting.Len(), "O1")
 	assert.Len(t, fourth, 1, "O2")
+	assert.Nil(t, g.timer, "O3")
 }
 
 // If no member tries for a while, one of them is woken; a try begins a new silence.
