@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,8 +20,7 @@ type row struct {
 // result is how the informers of one implementation recovered from one fault.
 type result struct {
 	took          []time.Duration // of each informer
-	outage        time.Duration
-	during, after int // requests during the outage, and until all informers had recovered
+	during, after int             // requests during the outage, and until all informers had recovered
 }
 
 // String is a row of a Markdown table.
@@ -52,26 +52,35 @@ func median(durations []time.Duration) time.Duration {
 func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 
 // table holds the rows of all faults.
-type table []row
+type table struct {
+	mu   sync.Mutex
+	rows []row
+}
+
+func (t *table) add(rows []row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = append(t.rows, rows...)
+}
 
 // sum returns the sum of an implementation's means.
-func (rows table) sum(implementation string) time.Duration {
+func (t *table) sum(implementation string) time.Duration {
 	var sum time.Duration
-	for _, r := range rows {
+	for _, r := range t.rows {
 		sum += mean(r.results[implementation].took)
 	}
 	return sum
 }
 
 // String is the table in Markdown.
-func (rows table) String() string {
-	if len(rows) == 0 {
+func (t *table) String() string {
+	if len(t.rows) == 0 {
 		return "no rows"
 	}
 	head := append([]string{"seconds until current: median (maximum) · requests during + after"},
-		rows[0].implementations...)
+		t.rows[0].implementations...)
 	lines := []string{"", line(head), "|" + strings.Repeat("---|", len(head))}
-	for _, r := range rows {
+	for _, r := range t.rows {
 		lines = append(lines, r.String())
 	}
 	return strings.Join(lines, "\n")

@@ -129,7 +129,6 @@ func (w *world) endure(faults []fault) []row {
 				took:   took[implementation],
 				during: requests.between(begun, answered),
 				after:  requests.between(answered, time.Now()),
-				outage: answered.Sub(begun),
 			}
 		}
 		rows = append(rows, r)

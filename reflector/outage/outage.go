@@ -14,8 +14,8 @@
 // first reflector that reaches the server wakes two others, each of which wakes two more when it
 // succeeds. A reflector that fails again wakes none.
 //
-// Read outage.go; client.go finds the Group of a client. Run go test ./reflector/outage. Goroutines: none but that of a timer. Locking: Group has a mutex
-// of its own.
+// Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
+// Goroutines: none but that of a timer. Locking: Group has a mutex of its own.
 package outage
 
 import (
