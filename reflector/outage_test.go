@@ -174,15 +174,19 @@ func TestOutage_PeersAreBackSoon(t *testing.T) {
 	assert.InEpsilon(t, failedAlone, failedTogether, 0.1)
 }
 
-// An answer that is no success ends an outage too, but not 429: that server has enough to do.
-func TestOutage_EndsWithAnAnswer(t *testing.T) {
+// An outage lasts until a request succeeds. A server that starts refuses its clients for a while,
+// before it knows their rights. 410 is a success, for it is due to the request. 429 is not: that
+// server has enough to do.
+func TestOutage_EndsWithASuccess(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
 		answer error
 		wakes  bool
 	}{
 		"200": {nil, true},
-		"403": {apierrors.NewForbidden(resource, "", nil), true},
+		"401": {apierrors.NewUnauthorized("unknown token"), false},
+		"403": {apierrors.NewForbidden(resource, "", nil), false},
+		"404": {apierrors.NewNotFound(resource, ""), false},
 		"410": {apierrors.NewResourceExpired("expired"), true},
 		"429": {apierrors.NewTooManyRequests("busy", 0), false},
 		"503": {apierrors.NewServiceUnavailable("down"), false},
@@ -195,6 +199,10 @@ func TestOutage_EndsWithAnAnswer(t *testing.T) {
 		wake, leave := peer.Wait()
 		r.note(t.Context(), Transition{From: Opening, To: Starting, Err: test.answer})
 		assert.Equal(t, test.wakes, len(wake) == 1, name)
+		if !test.wakes {
+			r.note(t.Context(), Transition{From: Listing, To: Opening})
+			assert.Len(t, wake, 1, "%s, then 200", name)
+		}
 		leave()
 	}
 }

@@ -144,7 +144,9 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 	isRequest := t.From == Listing || t.From == Streaming || t.From == Opening
 	if isRequest && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
-		r.member.Note(isOutage(t.Err)) // a server that is busy answers, but has enough to do
+		// After a restart, a server refuses its clients for a while. One that has forgotten a
+		// version is well, and one that is busy has enough to do.
+		r.member.Note(t.Err != nil && !isUnavailable(t.Err))
 	}
 	if r.opts.Observe != nil {
 		r.opts.Observe(t)

@@ -42,23 +42,23 @@ func TestChaos(t *testing.T) {
 			faults []fault
 		}{
 			{"servers", many, []fault{
-				{"API server killed, started after 10 s", killFor(10 * time.Second)},
-				{"API server killed, started after 60 s", killFor(60 * time.Second)},
-				{"etcd killed, started after 30 s", killEtcdFor(30 * time.Second)},
-				{"429 by priority and fairness for 30 s", exhaustFor(30 * time.Second)},
-				{"API server that lags for 30 s", lagFor(30 * time.Second)},
+				{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
+				{name: "API server killed, started after 60 s", strike: killFor(60 * time.Second)},
+				{name: "etcd killed, started after 30 s", strike: killEtcdFor(30 * time.Second)},
+				{name: "429 by priority and fairness for 30 s", strike: exhaustFor(30 * time.Second)},
+				{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second)},
 			}},
 			{"network", many, []fault{
-				{"connections reset", reset},
-				{"connections stalled for 60 s", stallFor(60 * time.Second)},
-				{"connections slow for 60 s", slowFor(60 * time.Second)},
-				{"connections lost, new ones work after 50 s", loseFor(50 * time.Second)},
+				{name: "connections reset", strike: reset},
+				{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
+				{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), delays: true},
+				{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
 			}},
 			{"rights", widgets, []fault{
-				{"RBAC revoked for 30 s", revokeFor(30 * time.Second)},
-				{"token revoked, replaced after 30 s", rotateAfter(30 * time.Second)},
-				{"CRD deleted, created again after 30 s", removeFor(30 * time.Second)},
-				{"history compacted under watches", compactAfter(20 * time.Second)},
+				{name: "RBAC revoked for 30 s", strike: revokeFor(30 * time.Second)},
+				{name: "token revoked, replaced after 30 s", strike: rotateAfter(30 * time.Second)},
+				{name: "CRD deleted, created again after 30 s", strike: removeFor(30 * time.Second)},
+				{name: "history compacted under watches", strike: compactAfter(20 * time.Second)},
 			}},
 		} {
 			t.Run(s.name, func(t *testing.T) {
@@ -69,14 +69,14 @@ func TestChaos(t *testing.T) {
 	})
 	t.Run("alone", func(t *testing.T) { // this process is stopped
 		rows.add(newWorld(t, many).endure([]fault{
-			{"process stopped for 60 s", suspendFor(60 * time.Second)},
+			{name: "process stopped for 60 s", strike: suspendFor(60 * time.Second)},
 		}))
 	})
 	t.Log(rows.String())
 	for _, r := range rows.rows {
 		took, requests := r.results[ours].took, r.results[ours].during
-		assert.Less(t, median(took), 3*time.Second, r.fault)
-		assert.Less(t, slices.Max(took), 10*time.Second, r.fault)
+		assert.Less(t, median(took), 3*time.Second+slack, r.fault)
+		assert.Less(t, slices.Max(took), 10*time.Second+slack, r.fault)
 		assert.LessOrEqual(t, requests, r.results[clientGo].during*5/4+20, r.fault)
 	}
 }

@@ -40,8 +40,7 @@ func compactAfter(d time.Duration) func(*world) time.Time {
 	}
 }
 
-// slowFor lets fewer bytes pass than the changes need. Health is not checked meanwhile: an event
-// does not show how long it was on its way.
+// slowFor lets fewer bytes pass than the changes need.
 func slowFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		w.eachLink(func(l *link) { l.slow(2000) })
@@ -119,7 +118,7 @@ func (w *world) narrowLevel() (
 		LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
 	}
 	schema := &flowcontrolv1.FlowSchema{ObjectMeta: name}
-	schema.Spec.MatchingPrecedence = 1
+	schema.Spec.MatchingPrecedence = 2 // before all others but "exempt"
 	schema.Spec.PriorityLevelConfiguration.Name = name.Name
 	schema.Spec.Rules = []flowcontrolv1.PolicyRulesWithSubjects{{
 		Subjects: []flowcontrolv1.Subject{{

@@ -19,21 +19,23 @@ import (
 type fault struct {
 	name   string
 	strike func(w *world) (answered time.Time)
+	// delays: events arrive late, and nothing shows that to a client. Health is not checked.
+	delays bool
 }
 
 // sequences run at the same time, each with a server and informers of its own. Server faults, which
 // make informers back off, alternate with network faults, which show what the backoff costs later.
 var sequences = map[string][]fault{
 	"A": {
-		{"API server killed, started after 10 s", killFor(10 * time.Second)},
-		{"connections reset", reset},
-		{"RBAC revoked for 20 s", revokeFor(20 * time.Second)},
-		{"connections lost, new ones work after 50 s", loseFor(50 * time.Second)},
+		{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
+		{name: "connections reset", strike: reset},
+		{name: "RBAC revoked for 20 s", strike: revokeFor(20 * time.Second)},
+		{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
 	},
 	"B": {
-		{"API server killed, started after 40 s", killFor(40 * time.Second)},
-		{"connections stalled for 60 s", stallFor(60 * time.Second)},
-		{"429 for 20 s", throttleFor(20 * time.Second)},
+		{name: "API server killed, started after 40 s", strike: killFor(40 * time.Second)},
+		{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
+		{name: "429 for 20 s", strike: throttleFor(20 * time.Second)},
 	},
 }
 

@@ -42,7 +42,7 @@ type monitor struct {
 	subjects []*subject
 
 	mu       sync.Mutex
-	fault    string
+	fault    fault
 	answered time.Time // when the server answered again; zero during a fault
 	watched  []watched // one for each subject
 }
@@ -115,7 +115,7 @@ func (m *monitor) sample(t *testing.T) {
 		if m.hasRecovered(s, n, lag) && w.recovered.IsZero() {
 			w.recovered = now
 		}
-		if s.ours == nil {
+		if s.ours == nil || m.fault.delays {
 			continue
 		}
 		for j, d := range bounds {
@@ -134,7 +134,7 @@ func (m *monitor) hasRecovered(s *subject, n int, lag time.Duration) bool {
 
 // law records whether subject i breaks a law in this sample, and by how much.
 func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
-	law = m.fault + ": " + law
+	law = m.fault.name + ": " + law
 	b := m.watched[i].breaches[law]
 	if b == nil {
 		b = &breach{}
@@ -155,10 +155,10 @@ func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
 }
 
 // begin starts a fault.
-func (m *monitor) begin(fault string) {
+func (m *monitor) begin(f fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.fault, m.answered = fault, time.Time{}
+	m.fault, m.answered = f, time.Time{}
 	for i := range m.watched {
 		m.watched[i].recovered = time.Time{}
 	}

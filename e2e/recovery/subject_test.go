@@ -25,7 +25,7 @@ import (
 const (
 	oursDeltaFIFO = "ours, DeltaFIFO"
 	oursRealFIFO  = "ours, RealFIFO"
-	oursAlone     = "ours, without a Group"
+	oursAlone     = "ours, a Group each"
 	ours          = "ours"
 	clientGo      = "client-go"
 )
@@ -36,11 +36,10 @@ type process struct {
 	kind           kind
 	rest           rest.Interface    // of ours
 	dynamic        dynamic.Interface // of client-go's
-	group          *outage.Group
 }
 
 func newProcess(t *testing.T, implementation string, k kind, config *rest.Config) *process {
-	p := &process{implementation: implementation, kind: k, group: &outage.Group{}}
+	p := &process{implementation: implementation, kind: k}
 	if implementation == clientGo {
 		p.dynamic = dynamic.NewForConfigOrDie(config)
 	} else {
@@ -102,10 +101,10 @@ func (p *process) ours(number int, namespace string) informer.SharedIndexInforme
 	case oursRealFIFO:
 		options.InOrder = true
 	case oursAlone:
-		options.InOrder = number%2 == 0
+		options.Reflector.Outage = &outage.Group{}
+		fallthrough
 	case ours:
 		options.InOrder = number%2 == 0
-		options.Reflector.Outage = p.group
 	}
 	return informer.New[*unstructured.Unstructured](p.rest, p.kind.resource.Resource, options)
 }

@@ -115,7 +115,7 @@ func (w *world) endure(faults []fault) []row {
 		if i > 0 {
 			w.wait(pause)
 		}
-		w.monitor.begin(f.name)
+		w.monitor.begin(f)
 		begun := time.Now()
 		answered := f.strike(w)
 		w.monitor.end(answered)

@@ -4,6 +4,7 @@ package recovery
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -68,27 +70,33 @@ func (w *writer) run(ctx context.Context, every time.Duration) {
 // beat writes the next number. A failed write counts as a change: what the server holds is unknown
 // until a later write succeeds.
 func (w *writer) beat(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	number := w.kind.object(heartbeat, "beat", strconv.Itoa(w.timeline.next()))
-	_, err := w.client.Update(ctx, number, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		_, _ = w.client.Create(ctx, number, metav1.CreateOptions{})
-	}
+	w.put(ctx, w.kind.object(heartbeat, "beat", strconv.Itoa(w.timeline.next())))
 	w.timeline.record(time.Now())
 }
 
 // change creates, updates or deletes one of the other objects, chosen at random. It may fail:
 // etcd has what counts.
 func (w *writer) change(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	object := w.object(rand.IntN(w.names))
 	if rand.IntN(3) == 0 {
 		_ = w.client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
 		return
 	}
-	_, err := w.client.Update(ctx, object, metav1.UpdateOptions{})
+	w.put(ctx, object)
+}
+
+// put creates or replaces object's data. It may fail.
+func (w *writer) put(ctx context.Context, object *unstructured.Unstructured) {
+	patch, err := json.Marshal(map[string]any{"data": object.Object["data"]})
+	if err != nil {
+		panic(err) // our own strings
+	}
+	_, err = w.client.Patch(ctx, object.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		_, _ = w.client.Create(ctx, object, metav1.CreateOptions{})
 	}

@@ -37,11 +37,10 @@ const (
 // Member is a reflector in a Group. It is used by one goroutine.
 type Member struct {
 	Group  *Group // nil: it waits on its own
-	outage bool   // its last request failed because of the server
+	outage bool   // its last request failed
 }
 
-// Note notes whether a request failed because the server could not be reached, or failed itself.
-// The first other answer after such failures wakes two members.
+// Note notes whether a request failed. The first success after failures wakes two members.
 func (m *Member) Note(outage bool) {
 	ended := m.outage && !outage
 	m.outage = outage
