@@ -25,42 +25,48 @@ var many = setup{
 	sharedClient:    true,
 }
 
+// watchesOfEtcd makes the world one of a CustomResourceDefinition, on a server without watch caches.
+func (s setup) watchesOfEtcd() setup {
+	s.kind, s.apiServerArgs = widget, []string{"--watch-cache=false"}
+	return s
+}
+
+// chaosSequences run at the same time, each with servers and informers of its own.
+var chaosSequences = []struct {
+	name   string
+	setup  setup
+	faults []fault
+}{
+	{"servers", many, []fault{
+		{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
+		{name: "API server killed, started after 60 s", strike: killFor(60 * time.Second)},
+		{name: "etcd killed, started after 30 s", strike: killEtcdFor(30 * time.Second)},
+		{name: "429 by priority and fairness for 30 s", strike: exhaustFor(30 * time.Second)},
+		{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second)},
+	}},
+	{"network", many, []fault{
+		{name: "connections reset", strike: reset},
+		{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
+		{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), delays: true},
+		{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
+	}},
+	{"rights", many.watchesOfEtcd(), []fault{
+		{name: "RBAC revoked for 30 s", strike: revokeFor(30 * time.Second)},
+		{name: "token revoked, replaced after 30 s", strike: rotateAfter(30 * time.Second)},
+		{name: "CRD deleted, created again after 30 s", strike: removeFor(30 * time.Second)},
+		{name: "history compacted under watches", strike: compactAfter(20 * time.Second)},
+	}},
+}
+
 // Twenty informers of each implementation meet every fault. None loses anything, Health is right at
 // every moment, and ours are current soon after the server answers again.
 func TestChaos(t *testing.T) {
 	if !*chaos {
 		t.Skip("needs -chaos")
 	}
-	widgets := many
-	widgets.kind = widget
-	widgets.apiServerArgs = []string{"--watch-cache=false"} // watches are etcd's
 	var rows table
 	t.Run("together", func(t *testing.T) {
-		for _, s := range []struct {
-			name   string
-			setup  setup
-			faults []fault
-		}{
-			{"servers", many, []fault{
-				{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
-				{name: "API server killed, started after 60 s", strike: killFor(60 * time.Second)},
-				{name: "etcd killed, started after 30 s", strike: killEtcdFor(30 * time.Second)},
-				{name: "429 by priority and fairness for 30 s", strike: exhaustFor(30 * time.Second)},
-				{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second)},
-			}},
-			{"network", many, []fault{
-				{name: "connections reset", strike: reset},
-				{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
-				{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), delays: true},
-				{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
-			}},
-			{"rights", widgets, []fault{
-				{name: "RBAC revoked for 30 s", strike: revokeFor(30 * time.Second)},
-				{name: "token revoked, replaced after 30 s", strike: rotateAfter(30 * time.Second)},
-				{name: "CRD deleted, created again after 30 s", strike: removeFor(30 * time.Second)},
-				{name: "history compacted under watches", strike: compactAfter(20 * time.Second)},
-			}},
-		} {
+		for _, s := range chaosSequences {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
 				rows.add(newWorld(t, s.setup).endure(s.faults))

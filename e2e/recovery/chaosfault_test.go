@@ -115,7 +115,9 @@ func (w *world) narrowLevel() (
 		NominalConcurrencyShares: new(int32(0)),
 		LendablePercent:          new(int32(0)),
 		BorrowingLimitPercent:    new(int32(0)),
-		LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+		LimitResponse: flowcontrolv1.LimitResponse{
+			Type: flowcontrolv1.LimitResponseTypeReject,
+		},
 	}
 	schema := &flowcontrolv1.FlowSchema{ObjectMeta: name}
 	schema.Spec.MatchingPrecedence = 2 // before all others but "exempt"

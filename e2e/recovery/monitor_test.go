@@ -24,7 +24,8 @@ const (
 	settle  = 5 * time.Second
 	// A store has recovered when it lags by less than recoveredLag.
 	recoveredLag = time.Second
-	lasting      = int(time.Second / sampleEvery) // samples
+	// A law may be broken for lasting samples: slack in which a machine is busy with a recovery.
+	lasting = int(slack / sampleEvery)
 )
 
 // bounds are the ages for which Health is asked: shorter than most faults, and longer.
@@ -36,7 +37,7 @@ var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 //	M2  the store has been current for settle  =>  fresh, within each of bounds
 //
 // While the server does not answer, its state is unknown, and every store counts as old. A law is
-// broken if it does not hold for longer than a second: when the server answers again, a store may
+// broken if it does not hold for longer than lasting: when the server answers again, a store may
 // be current before the timeline shows it.
 type monitor struct {
 	subjects []*subject
@@ -57,7 +58,7 @@ type watched struct {
 // breach counts the samples of one subject that break one law during one fault.
 type breach struct {
 	run   int // the last samples in a row
-	count int // samples after the first second of each run
+	count int // samples after the first of each run
 	worst time.Duration
 	first string
 }
@@ -182,6 +183,8 @@ func (m *monitor) recoveries(ctx context.Context) (map[string][]time.Duration, b
 	}
 }
 
+// recovered returns what recoveries returns. A server that starts answers reads seconds before it
+// accepts writes. Until then there is nothing new to receive, so the time does not count.
 func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -190,8 +193,12 @@ func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 		if m.watched[i].recovered.IsZero() {
 			return nil, false
 		}
+		accepted := s.writer.timeline.accepted(m.answered).Add(-s.writer.every)
+		if accepted.Before(m.answered) {
+			accepted = m.answered
+		}
 		took[s.implementation] = append(took[s.implementation],
-			m.watched[i].recovered.Sub(m.answered))
+			m.watched[i].recovered.Sub(accepted))
 	}
 	return took, true
 }

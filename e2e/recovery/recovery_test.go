@@ -6,12 +6,14 @@
 //
 //	writer -> API server -> link -> informer -> history, monitor
 //
-// Read recovery_test.go, fault_test.go (the faults), world_test.go (one sequence of them),
-// writer_test.go (the server's known state), monitor_test.go (what must hold at each moment),
-// history_test.go (what must hold for handlers), link_test.go (the network).
+// Read recovery_test.go and chaos_test.go, fault_test.go and chaosfault_test.go (the faults),
+// world_test.go (one sequence of them), writer_test.go (the server's known state), monitor_test.go
+// (what must hold at each moment), history_test.go (what must hold for handlers), link_test.go (the
+// network).
 package recovery
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ const (
 	sumTolerance   = 10 * time.Second
 )
 
-// few are informers with a client each. Their waits are random, and the mean of several is compared.
+// few are informers with a client each. Their waits are random: the mean of several is compared.
 var few = setup{
 	kind:            configMap,
 	implementations: []string{oursDeltaFIFO, oursRealFIFO, clientGo},
@@ -54,6 +56,19 @@ func TestRecovery(t *testing.T) {
 		for _, r := range rows.rows {
 			assert.LessOrEqual(t, mean(r.results[ours].took),
 				mean(r.results[clientGo].took)+faultTolerance, "%s: %s", ours, r.fault)
+		}
+	}
+}
+
+// A client notices a dead connection after 45 s. With shorter times it does so sooner.
+func TestRecovery_DeadConnectionsAreNoticedSooner(t *testing.T) {
+	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "4")
+	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "2")
+	for _, r := range newWorld(t, few).endure([]fault{
+		{name: "connections lost, new ones work", strike: loseFor(0)},
+	}) {
+		for implementation, result := range r.results {
+			assert.Less(t, slices.Max(result.took), 20*time.Second, implementation)
 		}
 	}
 }

@@ -27,7 +27,8 @@ type writer struct {
 	namespace string
 	kind      kind
 	client    dynamic.ResourceInterface
-	names     int // of objects
+	names     int           // of objects
+	every     time.Duration // between two changes
 	timeline  timeline
 	churn     sync.Mutex // held: only the heartbeat changes
 }
@@ -39,6 +40,7 @@ func (w *world) startWriter(namespace string) *writer {
 		kind:      w.kind,
 		client:    w.dynamic.Resource(w.kind.resource).Namespace(namespace),
 		names:     w.objects,
+		every:     w.beatEvery,
 	}
 	for i := range wr.names {
 		_, err := wr.client.Create(w.t.Context(), wr.object(i), metav1.CreateOptions{})
@@ -46,13 +48,13 @@ func (w *world) startWriter(namespace string) *writer {
 	}
 	wr.beat(w.t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { wr.run(w.t.Context(), w.beatEvery) }) // which ends before Cleanup functions
+	running.Go(func() { wr.run(w.t.Context()) }) // which ends before Cleanup functions
 	w.t.Cleanup(running.Wait)
 	return wr
 }
 
-func (w *writer) run(ctx context.Context, every time.Duration) {
-	ticker := time.NewTicker(every)
+func (w *writer) run(ctx context.Context) {
+	ticker := time.NewTicker(w.every)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		w.beat(ctx)
@@ -72,8 +74,8 @@ func (w *writer) run(ctx context.Context, every time.Duration) {
 func (w *writer) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	w.put(ctx, w.kind.object(heartbeat, "beat", strconv.Itoa(w.timeline.next())))
-	w.timeline.record(time.Now())
+	err := w.put(ctx, w.kind.object(heartbeat, "beat", strconv.Itoa(w.timeline.next())))
+	w.timeline.record(time.Now(), err == nil)
 }
 
 // change creates, updates or deletes one of the other objects, chosen at random. It may fail:
@@ -86,11 +88,11 @@ func (w *writer) change(ctx context.Context) {
 		_ = w.client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
 		return
 	}
-	w.put(ctx, object)
+	_ = w.put(ctx, object)
 }
 
-// put creates or replaces object's data. It may fail.
-func (w *writer) put(ctx context.Context, object *unstructured.Unstructured) {
+// put creates object or replaces its data.
+func (w *writer) put(ctx context.Context, object *unstructured.Unstructured) error {
 	patch, err := json.Marshal(map[string]any{"data": object.Object["data"]})
 	if err != nil {
 		panic(err) // our own strings
@@ -98,8 +100,9 @@ func (w *writer) put(ctx context.Context, object *unstructured.Unstructured) {
 	_, err = w.client.Patch(ctx, object.GetName(), types.MergePatchType, patch,
 		metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		_, _ = w.client.Create(ctx, object, metav1.CreateOptions{})
+		_, err = w.client.Create(ctx, object, metav1.CreateOptions{})
 	}
+	return err
 }
 
 func (w *writer) object(number int) *unstructured.Unstructured {
@@ -109,8 +112,9 @@ func (w *writer) object(number int) *unstructured.Unstructured {
 
 // timeline is the history of the heartbeat: at[n] is when the write of n had succeeded or failed.
 type timeline struct {
-	mu sync.Mutex
-	at []time.Time
+	mu        sync.Mutex
+	at        []time.Time
+	succeeded []bool
 }
 
 // next returns the number to be written next.
@@ -121,10 +125,23 @@ func (l *timeline) next() int {
 }
 
 // record adds the time of the next number.
-func (l *timeline) record(at time.Time) {
+func (l *timeline) record(at time.Time, succeeded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = append(l.at, at)
+	l.succeeded = append(l.succeeded, succeeded)
+}
+
+// accepted returns when the first write after a time succeeded; that time if none has yet.
+func (l *timeline) accepted(after time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, at := range l.at {
+		if at.After(after) && l.succeeded[n] {
+			return at
+		}
+	}
+	return after
 }
 
 // lag returns how long ago a store that holds n missed its first change.

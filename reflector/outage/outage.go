@@ -28,10 +28,7 @@ const (
 	// fanOut is the number of reflectors that one success wakes.
 	fanOut = 2
 	// minSilence is the shortest silence after which a Group lets a member try.
-	minSilence = 5 * time.Second
-	// silencePerMember, divided by the number of waiting members, is that silence. It is more than
-	// twice the average of the longest waits, so most tries come from the members' own waits.
-	silencePerMember = 2 * time.Minute
+	minSilence = 3 * time.Second
 )
 
 // Member is a reflector in a Group. It is used by one goroutine.
@@ -49,37 +46,44 @@ func (m *Member) Note(outage bool) {
 	}
 }
 
-// Wait begins a wait, at whose end leave must be called. If the wait is due to an outage, the
-// channel delivers the present time, once, when the member should try now.
-func (m *Member) Wait() (wake <-chan time.Time, leave func()) {
+// Wait begins a wait of at most d, at whose end leave must be called. If the wait is due to an
+// outage, the channel delivers the present time, once, when the member should try now.
+func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	if m.Group == nil || !m.outage {
 		return nil, func() {}
 	}
-	return m.Group.wait()
+	return m.Group.wait(d)
 }
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the channels of the waits whose leave was not called and that were not
-//	    woken, in the order of their begin
+//	O1  waiting contains the waits whose leave was not called and that were not woken, in the order
+//	    of their begin; total is the sum of their durations
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
 //	O3  timer runs if waiting is not empty, and is nil if every wait has been left
 type Group struct {
 	mu      sync.Mutex
-	waiting list.List   // of chan time.Time, each with a capacity of one
+	waiting list.List // of *wait
+	total   time.Duration
 	timer   *time.Timer // wakes a member after a silence
 }
 
-func (g *Group) wait() (wake <-chan time.Time, leave func()) {
-	c := make(chan time.Time, 1)
+type wait struct {
+	wake chan time.Time // with a capacity of one
+	d    time.Duration  // 0 after its end
+}
+
+func (g *Group) wait(d time.Duration) (wake <-chan time.Time, leave func()) {
+	w := &wait{make(chan time.Time, 1), d}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	element := g.waiting.PushBack(c)
+	element := g.waiting.PushBack(w)
+	g.total += d
 	g.restartLocked()
-	return c, func() {
+	return w.wake, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.waiting.Remove(element) // a no-op if it was woken
+		g.removeLocked(element)
 		if g.waiting.Len() == 0 && g.timer != nil {
 			g.timer.Stop()
 			g.timer = nil // a Group outlives its reflectors' synctest bubble, a timer does not
@@ -104,16 +108,27 @@ func (g *Group) probe() {
 
 func (g *Group) wakeLocked(n int) {
 	for range min(n, g.waiting.Len()) {
-		g.waiting.Remove(g.waiting.Front()).(chan time.Time) <- time.Now()
+		g.removeLocked(g.waiting.Front()).wake <- time.Now()
 	}
 }
 
-// restartLocked begins a new silence.
+// removeLocked ends a wait. It is a no-op if the wait has ended.
+func (g *Group) removeLocked(element *list.Element) *wait {
+	w := g.waiting.Remove(element).(*wait)
+	g.total -= w.d
+	w.d = 0
+	return w
+}
+
+// restartLocked begins a new silence. It is a third longer than the average time between two tries
+// of n members, which is the average wait divided by n. So most tries come from the members' own
+// waits, and one member alone is never woken.
 func (g *Group) restartLocked() {
-	if g.waiting.Len() == 0 {
+	n := time.Duration(g.waiting.Len())
+	if n == 0 {
 		return
 	}
-	silence := max(minSilence, silencePerMember/time.Duration(g.waiting.Len()))
+	silence := max(minSilence, g.total/n/n*4/3)
 	if g.timer == nil {
 		g.timer = time.AfterFunc(silence, g.probe)
 		return
