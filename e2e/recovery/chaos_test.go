@@ -25,7 +25,7 @@ var many = setup{
 	sharedClient:    true,
 }
 
-// watchesOfEtcd makes the world one of a CustomResourceDefinition, on a server without watch caches.
+// watchesOfEtcd has objects of a CustomResourceDefinition, on a server without watch caches.
 func (s setup) watchesOfEtcd() setup {
 	s.kind, s.apiServerArgs = widget, []string{"--watch-cache=false"}
 	return s

@@ -20,7 +20,7 @@ type row struct {
 // result is how the informers of one implementation recovered from one fault.
 type result struct {
 	took          []time.Duration // of each informer
-	during, after int             // requests during the outage, and until all informers had recovered
+	during, after int             // requests during the fault, and then until the recovery
 }
 
 // String is a row of a Markdown table.

@@ -169,7 +169,8 @@ func (w *world) answers(expected func(error) bool) time.Time {
 	for deadline := time.Now().Add(patience); ; {
 		at := time.Now()
 		err := w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
-			Param("resourceVersion", "0").Timeout(time.Second).MaxRetries(0).Do(w.t.Context()).Error()
+			Param("resourceVersion", "0"). // as the informers: from the cache
+			Timeout(time.Second).MaxRetries(0).Do(w.t.Context()).Error()
 		if expected(err) {
 			return at
 		}

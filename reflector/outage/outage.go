@@ -57,8 +57,8 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the waits whose leave was not called and that were not woken, in the order
-//	    of their begin; total is the sum of their durations
+//	O1  waiting contains the waits whose leave was not called and that were not woken, in order of
+//	    their begin; total is the sum of their durations
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
 //	O3  timer runs if waiting is not empty, and is nil if every wait has been left
 type Group struct {
