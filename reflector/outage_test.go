@@ -207,6 +207,19 @@ func TestOutage_EndsWithASuccess(t *testing.T) {
 	}
 }
 
+// A server without streaming lists is well.
+func TestOutage_FallbackIsNone(t *testing.T) {
+	group := &outage.Group{}
+	r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+	peer := outage.Member{Group: group}
+	peer.Note(true)
+	wake, leave := peer.Wait(time.Minute)
+	defer leave()
+	r.note(t.Context(), Transition{From: Streaming, To: Listing, Err: apierrors.NewBadRequest("?")})
+	r.note(t.Context(), Transition{From: Listing, To: Opening})
+	assert.Empty(t, wake)
+}
+
 // A reflector whose collection keeps failing is not asked for more often because others are well.
 func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 	requests := func(group *outage.Group) int {
