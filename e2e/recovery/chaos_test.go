@@ -40,14 +40,14 @@ var chaosSequences = []struct {
 	{"servers", many, []fault{
 		{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
 		{name: "API server killed, started after 60 s", strike: killFor(60 * time.Second)},
-		{name: "etcd killed, started after 30 s", strike: killEtcdFor(30 * time.Second)},
+		{name: "etcd killed, started after 30 s", strike: killEtcdFor(30 * time.Second), blind: true},
 		{name: "429 by priority and fairness for 30 s", strike: exhaustFor(30 * time.Second)},
-		{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second)},
+		{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second), blind: true},
 	}},
 	{"network", many, []fault{
 		{name: "connections reset", strike: reset},
 		{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
-		{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), delays: true},
+		{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), blind: true},
 		{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
 	}},
 	{"rights", many.watchesOfEtcd(), []fault{

@@ -19,8 +19,9 @@ import (
 type fault struct {
 	name   string
 	strike func(w *world) (answered time.Time)
-	// delays: events arrive late, and nothing shows that to a client. Health is not checked.
-	delays bool
+	// blind: a client is not shown how old the events are that it receives, because they were long
+	// on their way, or because the server itself has not heard from etcd. Health is not checked.
+	blind bool
 }
 
 // sequences run at the same time, each with a server and informers of its own. Server faults, which

@@ -116,7 +116,7 @@ func (m *monitor) sample(t *testing.T) {
 		if m.hasRecovered(s, n, lag) && w.recovered.IsZero() {
 			w.recovered = now
 		}
-		if s.ours == nil || m.fault.delays {
+		if s.ours == nil || m.fault.blind {
 			continue
 		}
 		for j, d := range bounds {
