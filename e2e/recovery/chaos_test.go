@@ -40,7 +40,8 @@ var chaosSequences = []struct {
 	{"servers", many, []fault{
 		{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
 		{name: "API server killed, started after 60 s", strike: killFor(60 * time.Second)},
-		{name: "etcd killed, started after 30 s", strike: killEtcdFor(30 * time.Second), blind: true},
+		{name: "etcd killed, started after 30 s", blind: true,
+			strike: killEtcdFor(30 * time.Second)},
 		{name: "429 by priority and fairness for 30 s", strike: exhaustFor(30 * time.Second)},
 		{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second), blind: true},
 	}},
