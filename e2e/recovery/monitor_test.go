@@ -24,8 +24,6 @@ const (
 	settle  = 5 * time.Second
 	// A store has recovered when it lags by less than recoveredLag.
 	recoveredLag = time.Second
-	// A law may be broken for lasting samples: slack in which a machine is busy with a recovery.
-	lasting = int(slack / sampleEvery)
 )
 
 // bounds are the ages for which Health is asked: shorter than most faults, and longer.
@@ -37,9 +35,10 @@ var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 //	M2  the store has been current for settle  =>  fresh, within each of bounds
 //
 // While the server does not answer, its state is unknown, and every store counts as old. A law is
-// broken if it does not hold for longer than lasting: when the server answers again, a store may
+// broken if it does not hold for longer than the tolerance: when the server answers again, a store may
 // be current before the timeline shows it.
 type monitor struct {
+	lasting  int // samples of the tolerance
 	subjects []*subject
 
 	mu       sync.Mutex
@@ -64,8 +63,8 @@ type breach struct {
 }
 
 // startMonitor samples until the test ends, and then fails the test if a law was broken.
-func startMonitor(t *testing.T, subjects []*subject) *monitor {
-	m := &monitor{subjects: subjects, watched: make([]watched, len(subjects))}
+func startMonitor(t *testing.T, tolerance time.Duration, subjects []*subject) *monitor {
+	m := &monitor{lasting: int(tolerance / sampleEvery), subjects: subjects, watched: make([]watched, len(subjects))}
 	for i := range m.watched {
 		m.watched[i] = watched{currentSince: time.Now(), breaches: map[string]*breach{}}
 	}
@@ -145,7 +144,7 @@ func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
 		b.run = 0
 		return
 	}
-	if b.run++; b.run <= lasting {
+	if b.run++; b.run <= m.lasting {
 		return
 	}
 	if b.count++; b.count == 1 {
@@ -209,7 +208,7 @@ func (m *monitor) report(t *testing.T) {
 		for law, b := range m.watched[i].breaches {
 			if b.count > 0 {
 				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law,
-					time.Duration(b.count+lasting)*sampleEvery, b.worst.Round(100*time.Millisecond),
+					time.Duration(b.count+m.lasting)*sampleEvery, b.worst.Round(100*time.Millisecond),
 					b.first)
 			}
 		}

@@ -36,6 +36,7 @@ var few = setup{
 	informers:       6,
 	objects:         30,
 	beatEvery:       200 * time.Millisecond,
+	tolerance:       time.Second,
 }
 
 // Informers meet one fault after another. They lose nothing, Health is right at every moment, and
