@@ -35,8 +35,8 @@ var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 //	M2  the store has been current for settle  =>  fresh, within each of bounds
 //
 // While the server does not answer, its state is unknown, and every store counts as old. A law is
-// broken if it does not hold for longer than the tolerance: when the server answers again, a store may
-// be current before the timeline shows it.
+// broken if it does not hold for longer than the tolerance: when the server answers again, a store
+// may be current before the timeline shows it.
 type monitor struct {
 	lasting  int // samples of the tolerance
 	subjects []*subject
@@ -64,7 +64,11 @@ type breach struct {
 
 // startMonitor samples until the test ends, and then fails the test if a law was broken.
 func startMonitor(t *testing.T, tolerance time.Duration, subjects []*subject) *monitor {
-	m := &monitor{lasting: int(tolerance / sampleEvery), subjects: subjects, watched: make([]watched, len(subjects))}
+	m := &monitor{
+		lasting:  int(tolerance / sampleEvery),
+		subjects: subjects,
+		watched:  make([]watched, len(subjects)),
+	}
 	for i := range m.watched {
 		m.watched[i] = watched{currentSince: time.Now(), breaches: map[string]*breach{}}
 	}
