@@ -211,9 +211,9 @@ func (m *monitor) report(t *testing.T) {
 	for i, s := range m.subjects {
 		for law, b := range m.watched[i].breaches {
 			if b.count > 0 {
-				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law,
-					time.Duration(b.count+m.lasting)*sampleEvery, b.worst.Round(100*time.Millisecond),
-					b.first)
+				lasted := time.Duration(b.count+m.lasting) * sampleEvery
+				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law, lasted,
+					b.worst.Round(100*time.Millisecond), b.first)
 			}
 		}
 	}
