@@ -83,10 +83,11 @@ func TestChaos(t *testing.T) {
 	t.Log(rows.String())
 	var medians []time.Duration
 	for _, r := range rows.rows {
-		took, requests := r.results[ours].took, r.results[ours].during
-		medians = append(medians, median(took))
-		assert.Less(t, slices.Max(took), 10*time.Second+slack, r.fault)
-		assert.LessOrEqual(t, requests, r.results[clientGo].during*5/4+20, r.fault)
+		our, their := r.results[ours], r.results[clientGo]
+		medians = append(medians, median(our.took))
+		limit := max(10*time.Second, slices.Max(their.took)) // a busy machine delays both
+		assert.Less(t, slices.Max(our.took), limit+slack, r.fault)
+		assert.LessOrEqual(t, our.during, their.during*5/4+20, r.fault)
 	}
-	assert.Less(t, median(medians), 3*time.Second)
+	assert.Less(t, median(medians), 3*time.Second+slack)
 }

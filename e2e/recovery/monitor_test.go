@@ -201,7 +201,7 @@ func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 			accepted = m.answered
 		}
 		took[s.implementation] = append(took[s.implementation],
-			m.watched[i].recovered.Sub(accepted))
+			max(0, m.watched[i].recovered.Sub(accepted)))
 	}
 	return took, true
 }
