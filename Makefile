@@ -17,7 +17,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example lab/browser
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate soak bench browser e2e older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate soak bench growth browser e2e chaos older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -83,6 +83,12 @@ browser: ## the tests of the laboratory's page in Chromium, which must be instal
 
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
+
+chaos: ## every fault on real servers, many informers beside client-go's: a quarter of an hour
+	@mkdir -p bin
+	@$(GO) -C e2e test -count=1 -timeout 40m -parallel 3 -v -run TestChaos ./recovery -chaos >bin/chaos.txt \
+		|| { grep -vE '^ *(===|--- PASS) ' bin/chaos.txt; exit 1; }
+	@grep -E '^ *\|' bin/chaos.txt
 
 older: ## compat's tests with client-go v0.36
 	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/parity/testdata/go-0.36.mod' $(GO) test ./compat/...

@@ -23,6 +23,7 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -36,6 +37,7 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/store"
 	"example.com/informerstack/wire"
 )
@@ -56,7 +58,9 @@ type Informer[T Object] struct {
 // by namespace, for the lister.
 //
 // The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
-// never holds a whole list in memory beside the store.
+// never holds a whole list in memory beside the store. After an outage of the server, the informers
+// of one client share the knowledge that it answers again (see package outage), unless
+// Reflector.Outage is set: with a Group of its own, an informer waits on its own.
 func New[T interface {
 	Object
 	runtime.Object
@@ -69,6 +73,7 @@ func New[T interface {
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
 		wire.Options{Modify: selecting})
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
+	options.Reflector.Outage = cmp.Or(options.Reflector.Outage, outage.Of(client))
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers

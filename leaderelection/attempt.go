@@ -69,8 +69,7 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 
 // mayWrite decides whether the record that was read may be replaced: E1.
 func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now time.Time) error {
-	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
-	expired := !e.observedAt.Add(duration).After(now)
+	expired := !e.expiry().After(now)
 	mine := record.HolderIdentity == e.config.Lock.Identity()
 	switch {
 	case mine && !e.config.Coordinated:
@@ -88,6 +87,11 @@ func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now 
 		return nil
 	}
 	return fmt.Errorf("%w: held by %q", errNotFree, record.HolderIdentity)
+}
+
+// expiry is when a candidate may take the lease, if the record does not change until then.
+func (e *LeaderElector) expiry() time.Time {
+	return e.observedAt.Add(time.Duration(e.observed.LeaseDurationSeconds) * time.Second)
 }
 
 // write replaces the record old by one that names this candidate. A zero acquired means now. The

@@ -283,7 +283,7 @@ func TestStory_AControllerInOnStartedLeadingEndsWithTheTerm(t *testing.T) {
 		w.holder("b")
 		a.free("y")
 		assert.Equal(t, []string{"x", "y"}, a.keys())
-		w.saw("18s a stopped", "22.5s b started")
+		w.saw("18s a stopped", "21.5s b started")
 	})
 }
 

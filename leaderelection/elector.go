@@ -161,13 +161,23 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 			return nil
 		}
 		e.noteFailure(ctx, err)
-		wait := e.config.RetryPeriod
-		wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
-		if !sleep(ctx, wait) {
+		if !sleep(ctx, e.untilNextAttempt(err)) {
 			break
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// untilNextAttempt is how long a candidate waits after an attempt that failed with err: a random
+// time, but not beyond the moment at which the lease that was read expires.
+func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
+	wait := e.config.RetryPeriod
+	wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
+	left := time.Until(e.expiry())
+	if errors.Is(err, errNotFree) && !e.config.Coordinated && left > 0 {
+		wait = min(wait, left)
+	}
+	return wait
 }
 
 // sleep waits for d or until ctx is done, and reports whether d has passed.

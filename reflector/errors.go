@@ -5,7 +5,6 @@ package reflector
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -125,16 +124,6 @@ func isUnavailable(err error) bool { return isExpired(err) || isTooLarge(err) }
 // again later.
 func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
-}
-
-// isOutage reports that the server cannot be reached, or that it or a part of it fails: what one
-// client sees, the others see too.
-func isOutage(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || isDecodingError(err) {
-		return err != nil
-	}
-	return status.Status().Code >= http.StatusInternalServerError && !isTooLarge(err)
 }
 
 // isRefusal reports that the server does not understand a streaming list, and never will: an old

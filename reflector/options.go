@@ -63,7 +63,8 @@ type Options struct {
 	// wait. Default: 800 ms, doubled each time to at most 30 s, plus up to as much again at random.
 	Backoff *wait.Backoff
 	// Outage, if not nil, ends a wait after an outage of the server when another reflector with the
-	// same Group has reached it.
+	// same Group has reached it. Default: none; informer.New sets the Group of its client, see
+	// outage.Of.
 	Outage *outage.Group
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.

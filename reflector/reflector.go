@@ -264,7 +264,7 @@ func (r *Reflector) pause(ctx context.Context) error {
 	if ctx.Err() == nil {
 		report(r.opts.Metrics.Backoff, wait)
 	}
-	wake, leave := r.member.Wait()
+	wake, leave := r.member.Wait(wait)
 	defer leave()
 	if _, _, err := receive(ctx, r, timer.C(), wake); err != nil && err != errTimeout {
 		return err

@@ -142,12 +142,19 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	case t.Err != nil && !t.isHandled():
 		r.logFailure(ctx, t)
 	}
-	isRequest := t.From == Listing || t.From == Streaming || t.From == Opening
-	if isRequest && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
-		r.member.Note(isOutage(t.Err)) // a server that is busy answers, but has enough to do
-	}
+	r.noteOutage(t)
 	if r.opts.Observe != nil {
 		r.opts.Observe(t)
+	}
+}
+
+// noteOutage notes whether a request failed. After a restart, a server refuses its clients for a
+// while, so every failure counts but these: a server that has forgotten a version is well, one that
+// is busy has enough to do, and after a streaming list that failed the LIST decides.
+func (r *Reflector) noteOutage(t Transition) {
+	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming && t.To != Listing
+	if isRequest && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
+		r.member.Note(t.Err != nil && !isUnavailable(t.Err))
 	}
 }
 

@@ -15,13 +15,37 @@ import (
 // is ready.
 //
 // Its watch cache begins at this time: a watch from any earlier resourceVersion gets 410 Gone.
-func (c *Cluster) StartAPIServer(ctx context.Context) error {
-	address, err := url.Parse(c.url)
+func (c *Cluster) StartAPIServer(ctx context.Context) (err error) {
+	c.apiserver, err = c.startServer("kube-apiserver", c.url, c.etcdURL)
 	if err != nil {
-		return fmt.Errorf("parse our own address: %w", err)
+		return err
 	}
-	args := append([]string{
-		"--etcd-servers=" + c.etcdURL,
+	return c.waitServer(ctx, c.apiserver, c.url)
+}
+
+// StartReplica starts another API server, which reaches etcd at etcdAddress, and returns its
+// address when it is ready. It has the same certificate. Stop ends it.
+func (c *Cluster) StartReplica(
+	ctx context.Context, etcdAddress string,
+) (address string, err error) {
+	if address, err = freeAddress(); err != nil {
+		return "", err
+	}
+	c.replica, err = c.startServer("replica", "https://"+address, "http://"+etcdAddress)
+	if err != nil {
+		return "", err
+	}
+	return address, c.waitServer(ctx, c.replica, "https://"+address)
+}
+
+// startServer starts an API server at serverURL that uses etcd at etcdURL.
+func (c *Cluster) startServer(name, serverURL, etcdURL string) (*Process, error) {
+	address, err := url.Parse(serverURL)
+	if err != nil {
+		return nil, fmt.Errorf("parse our own address: %w", err)
+	}
+	return startProcess(c.dir, name, c.programs+"/kube-apiserver", append([]string{
+		"--etcd-servers=" + etcdURL,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + address.Port(),
 		"--tls-cert-file=" + c.path(certFile),
@@ -37,18 +61,18 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		// No controller creates the accounts that this plugin demands of pods.
 		"--disable-admission-plugins=ServiceAccount",
 		"--etcd-compaction-interval=0", // Compact decides when history ends
-	}, c.options.APIServerArgs...)
-	c.apiserver, err = startProcess(c.dir, "kube-apiserver", c.programs+"/kube-apiserver", args...)
-	if err != nil {
-		return err
-	}
+	}, c.options.APIServerArgs...)...)
+}
+
+// waitServer waits until an API server is ready.
+func (c *Cluster) waitServer(ctx context.Context, p *Process, serverURL string) error {
 	client, err := rest.HTTPClientFor(c.Config(AdminToken))
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	defer client.CloseIdleConnections()
-	return waitReady(ctx, c.apiserver, func(ctx context.Context) error {
-		_, err := call(ctx, client, http.MethodGet, c.url+"/readyz", nil)
+	return waitReady(ctx, p, func(ctx context.Context) error {
+		_, err := call(ctx, client, http.MethodGet, serverURL+"/readyz", nil)
 		return err
 	})
 }

@@ -63,6 +63,7 @@ type Cluster struct {
 	etcdURL   string
 	etcd      *Process
 	apiserver *Process // nil while stopped
+	replica   *Process // nil unless StartReplica was called
 }
 
 // Start builds the programs if necessary, starts them on free ports and returns when the API server
@@ -79,7 +80,7 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 		return nil, fmt.Errorf("make a folder for the cluster: %w", err)
 	}
 	if err = c.prepare(); err == nil {
-		err = c.startEtcd(ctx)
+		err = c.StartEtcd(ctx)
 	}
 	if err == nil {
 		err = c.StartAPIServer(ctx)
@@ -152,10 +153,10 @@ func (c *Cluster) kubeconfig() clientcmdapi.Config {
 	return *config
 }
 
-// Logs returns the end of both programs' logs.
+// Logs returns the end of all programs' logs.
 func (c *Cluster) Logs() string {
 	var text string
-	for _, p := range []*Process{c.etcd, c.apiserver} {
+	for _, p := range []*Process{c.etcd, c.apiserver, c.replica} {
 		if p != nil {
 			text += fmt.Sprintf("==> %s\n%s\n", p.logFile, p.LogTail(60))
 		}
@@ -163,14 +164,15 @@ func (c *Cluster) Logs() string {
 	return text
 }
 
-// Stop ends both programs and removes everything they wrote. It may be called after a failed Start,
+// Stop ends all programs and removes everything they wrote. It may be called after a failed Start,
 // and more than once.
 func (c *Cluster) Stop() error {
 	c.KillAPIServer() // a graceful end takes long, and its state is removed anyway
-	if c.etcd != nil {
-		c.etcd.Kill()
-		c.etcd = nil
+	if c.replica != nil {
+		c.replica.Kill()
+		c.replica = nil
 	}
+	c.KillEtcd()
 	return os.RemoveAll(c.dir)
 }
 

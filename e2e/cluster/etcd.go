@@ -10,9 +10,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
-func (c *Cluster) startEtcd(ctx context.Context) (err error) {
+// StartEtcd starts etcd again after a stop, with what it had stored, and returns when it is ready.
+func (c *Cluster) StartEtcd(ctx context.Context) (err error) {
 	c.etcd, err = startProcess(c.dir, "etcd", c.programs+"/etcd", append([]string{
 		"--data-dir=" + c.path("etcd"),
 		"--listen-client-urls=" + c.etcdURL,
@@ -30,6 +32,17 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 	})
 }
 
+// KillEtcd ends etcd as a crash would.
+func (c *Cluster) KillEtcd() {
+	if c.etcd != nil {
+		c.etcd.Kill()
+		c.etcd = nil
+	}
+}
+
+// EtcdAddress is the host and port at which etcd serves API servers.
+func (c *Cluster) EtcdAddress() string { return strings.TrimPrefix(c.etcdURL, "http://") }
+
 // Compact makes etcd forget every revision before now, and notifies the API server, as another API
 // server would.
 //
@@ -37,11 +50,11 @@ func (c *Cluster) startEtcd(ctx context.Context) (err error) {
 // API server's cache has noticed (15 s) or the server has been restarted. A watch is served from
 // the cache's own window of events, which only a restart ends.
 func (c *Cluster) Compact(ctx context.Context) error {
-	revision, err := c.etcdCall(ctx, "range", map[string]any{"key": compactKey})
+	reply, err := c.etcdCall(ctx, "range", map[string]any{"key": compactKey})
 	if err != nil {
 		return err
 	}
-	revision++ // the next call's own revision, or an older one
+	revision := reply.Header.Revision + 1 // the next call's own revision, or an older one
 	value := []byte(strconv.FormatInt(revision, 10))
 	if _, err := c.etcdCall(ctx, "put",
 		map[string]any{"key": compactKey, "value": value}); err != nil {
@@ -51,30 +64,54 @@ func (c *Cluster) Compact(ctx context.Context) error {
 	return err
 }
 
+// Stored returns the resourceVersions of the objects of a collection that etcd itself holds, by
+// name. path is the collection's in etcd, such as "configmaps/NAMESPACE".
+func (c *Cluster) Stored(ctx context.Context, path string) (map[string]uint64, error) {
+	prefix := "/registry/" + path + "/"
+	end := prefix[:len(prefix)-1] + "0" // "0" follows "/"
+	reply, err := c.etcdCall(ctx, "range", map[string]any{
+		"key": []byte(prefix), "range_end": []byte(end), "keys_only": true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored := map[string]uint64{}
+	for _, kv := range reply.KVs {
+		stored[strings.TrimPrefix(string(kv.Key), prefix)] = kv.Revision
+	}
+	return stored, nil
+}
+
 // compactKey is the key under which API servers share the revision of the last compaction.
 var compactKey = []byte("compact_rev_key")
 
-// etcdCall uses etcd's JSON gateway and returns etcd's current revision. The gateway encodes bytes
-// in base64, as encoding/json does.
-func (c *Cluster) etcdCall(ctx context.Context, method string,
-	request any) (revision int64, err error) {
+// etcdReply is what the answers of etcd's gateway have in common. The gateway encodes bytes in
+// base64, as encoding/json does.
+type etcdReply struct {
+	Header struct {
+		Revision int64 `json:",string"`
+	}
+	KVs []struct {
+		Key      []byte
+		Revision uint64 `json:"mod_revision,string"`
+	}
+}
+
+// etcdCall uses etcd's JSON gateway.
+func (c *Cluster) etcdCall(ctx context.Context, method string, request any) (etcdReply, error) {
+	var decoded etcdReply
 	body, err := json.Marshal(request)
 	if err != nil {
-		return 0, fmt.Errorf("encode %s: %w", method, err)
+		return decoded, fmt.Errorf("encode %s: %w", method, err)
 	}
 	reply, err := call(ctx, http.DefaultClient, http.MethodPost, c.etcdURL+"/v3/kv/"+method, body)
 	if err != nil {
-		return 0, err
-	}
-	var decoded struct {
-		Header struct {
-			Revision int64 `json:",string"`
-		}
+		return decoded, err
 	}
 	if err := json.Unmarshal(reply, &decoded); err != nil {
-		return 0, fmt.Errorf("decode etcd's reply %q: %w", reply, err)
+		return decoded, fmt.Errorf("decode etcd's reply %q: %w", reply, err)
 	}
-	return decoded.Header.Revision, nil
+	return decoded, nil
 }
 
 // call makes one HTTP request and returns the body of a 200.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -22,6 +23,7 @@ type link struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	held    bool   // no bytes pass
+	rate    int    // bytes per second in each direction of a connection; 0: no limit
 	address string // the destination of new connections, in place of the server's unless ""
 	flows   map[*flow]bool
 }
@@ -58,13 +60,42 @@ func (l *link) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	f := &flow{client: client, server: server.(*net.TCPConn)}
+	l.connect(client, server.(*net.TCPConn))
+	return informer, nil
+}
+
+// listen carries the connections to a listener that it opens on loopback to server, until the
+// listener is closed.
+func (l *link) listen(server string) (net.Listener, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for {
+			client, err := listener.AcceptTCP()
+			if err != nil {
+				return
+			}
+			conn, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close() // the client notices
+				continue
+			}
+			l.connect(client, conn.(*net.TCPConn))
+		}
+	}()
+	return listener, nil
+}
+
+// connect begins a flow.
+func (l *link) connect(client, server *net.TCPConn) {
+	f := &flow{client: client, server: server}
 	l.mu.Lock()
 	l.flows[f] = true
 	l.mu.Unlock()
 	go l.carry(f, f.server, f.client)
 	go l.carry(f, f.client, f.server)
-	return informer, nil
 }
 
 // socketPair returns the two ends of a TCP connection on loopback.
@@ -85,10 +116,10 @@ func socketPair() (a, b *net.TCPConn, err error) {
 
 // carry copies bytes in one direction until a socket is closed, then closes both in the same way.
 func (l *link) carry(f *flow, to, from *net.TCPConn) {
-	buffer := make([]byte, 32<<10)
+	buffer := make([]byte, 4<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !l.pass(f) {
+		if !l.pass(f, n) {
 			return
 		}
 		if n > 0 {
@@ -104,10 +135,16 @@ func (l *link) carry(f *flow, to, from *net.TCPConn) {
 	}
 }
 
-// pass waits until bytes of f may pass. It returns false if f has ended.
-func (l *link) pass(f *flow) bool {
+// pass waits until n bytes of f may pass. It returns false if f has ended.
+func (l *link) pass(f *flow, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.rate > 0 {
+		d := time.Duration(n) * time.Second / time.Duration(l.rate)
+		l.mu.Unlock()
+		<-time.After(d)
+		l.mu.Lock()
+	}
 	for !f.ended && (l.held || f.lost) {
 		l.changed.Wait()
 	}
@@ -162,6 +199,13 @@ func (l *link) stall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = true
+}
+
+// slow limits the bytes that pass in a second, in each direction of a connection; 0 ends that.
+func (l *link) slow(rate int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rate = rate
 }
 
 // lose holds back the bytes of open connections for ever, and those of new ones until release.

@@ -24,7 +24,6 @@ const (
 	settle  = 5 * time.Second
 	// A store has recovered when it lags by less than recoveredLag.
 	recoveredLag = time.Second
-	lasting      = int(time.Second / sampleEvery) // samples
 )
 
 // bounds are the ages for which Health is asked: shorter than most faults, and longer.
@@ -36,14 +35,14 @@ var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 //	M2  the store has been current for settle  =>  fresh, within each of bounds
 //
 // While the server does not answer, its state is unknown, and every store counts as old. A law is
-// broken if it does not hold for longer than a second: when the server answers again, a store may
-// be current before the timeline shows it.
+// broken if it does not hold for longer than the tolerance: when the server answers again, a store
+// may be current before the timeline shows it.
 type monitor struct {
-	timeline *timeline
+	lasting  int // samples of the tolerance
 	subjects []*subject
 
 	mu       sync.Mutex
-	fault    string
+	fault    fault
 	answered time.Time // when the server answered again; zero during a fault
 	watched  []watched // one for each subject
 }
@@ -58,14 +57,18 @@ type watched struct {
 // breach counts the samples of one subject that break one law during one fault.
 type breach struct {
 	run   int // the last samples in a row
-	count int // samples after the first second of each run
+	count int // samples after the first of each run
 	worst time.Duration
 	first string
 }
 
 // startMonitor samples until the test ends, and then fails the test if a law was broken.
-func startMonitor(t *testing.T, line *timeline, subjects []*subject) *monitor {
-	m := &monitor{timeline: line, subjects: subjects, watched: make([]watched, len(subjects))}
+func startMonitor(t *testing.T, tolerance time.Duration, subjects []*subject) *monitor {
+	m := &monitor{
+		lasting:  int(tolerance / sampleEvery),
+		subjects: subjects,
+		watched:  make([]watched, len(subjects)),
+	}
 	for i := range m.watched {
 		m.watched[i] = watched{currentSince: time.Now(), breaches: map[string]*breach{}}
 	}
@@ -102,18 +105,21 @@ func (m *monitor) sample(t *testing.T) {
 				stale[j] = informer.AllFresh(d, s.ours)
 			}
 		}
-		n, err := s.beat()
+		n, exists, err := s.beat()
 		if !assert.NoError(t, err) {
 			continue
 		}
-		lag := m.timeline.lag(n, now)
-		if lag >= current {
+		lag := s.writer.timeline.lag(n, now)
+		if lag >= current || !exists {
 			w.currentSince = now
 		}
-		if m.hasRecovered(n, lag) && w.recovered.IsZero() {
+		if !exists { // the server may not have it either: nothing is known
+			continue
+		}
+		if m.hasRecovered(s, n, lag) && w.recovered.IsZero() {
 			w.recovered = now
 		}
-		if s.ours == nil {
+		if s.ours == nil || m.fault.blind {
 			continue
 		}
 		for j, d := range bounds {
@@ -125,13 +131,14 @@ func (m *monitor) sample(t *testing.T) {
 	}
 }
 
-func (m *monitor) hasRecovered(n int, lag time.Duration) bool {
-	return !m.answered.IsZero() && lag < recoveredLag && m.timeline.isAfter(n, m.answered)
+func (m *monitor) hasRecovered(s *subject, n int, lag time.Duration) bool {
+	return !m.answered.IsZero() && lag < recoveredLag &&
+		s.writer.timeline.isAfter(n, m.answered)
 }
 
 // law records whether subject i breaks a law in this sample, and by how much.
 func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
-	law = m.fault + ": " + law
+	law = m.fault.name + ": " + law
 	b := m.watched[i].breaches[law]
 	if b == nil {
 		b = &breach{}
@@ -141,7 +148,7 @@ func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
 		b.run = 0
 		return
 	}
-	if b.run++; b.run <= lasting {
+	if b.run++; b.run <= m.lasting {
 		return
 	}
 	if b.count++; b.count == 1 {
@@ -152,10 +159,10 @@ func (m *monitor) law(i int, law string, broken bool, size time.Duration) {
 }
 
 // begin starts a fault.
-func (m *monitor) begin(fault string) {
+func (m *monitor) begin(f fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.fault, m.answered = fault, time.Time{}
+	m.fault, m.answered = f, time.Time{}
 	for i := range m.watched {
 		m.watched[i].recovered = time.Time{}
 	}
@@ -179,6 +186,8 @@ func (m *monitor) recoveries(ctx context.Context) (map[string][]time.Duration, b
 	}
 }
 
+// recovered returns what recoveries returns. A server that starts answers reads seconds before it
+// accepts writes. Until then there is nothing new to receive, so the time does not count.
 func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,8 +196,12 @@ func (m *monitor) recovered() (took map[string][]time.Duration, complete bool) {
 		if m.watched[i].recovered.IsZero() {
 			return nil, false
 		}
+		accepted := s.writer.timeline.accepted(m.answered).Add(-s.writer.every)
+		if accepted.Before(m.answered) {
+			accepted = m.answered
+		}
 		took[s.implementation] = append(took[s.implementation],
-			m.watched[i].recovered.Sub(m.answered))
+			max(0, m.watched[i].recovered.Sub(accepted)))
 	}
 	return took, true
 }
@@ -198,9 +211,9 @@ func (m *monitor) report(t *testing.T) {
 	for i, s := range m.subjects {
 		for law, b := range m.watched[i].breaches {
 			if b.count > 0 {
-				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law,
-					time.Duration(b.count+lasting)*sampleEvery, b.worst.Round(100*time.Millisecond),
-					b.first)
+				lasted := time.Duration(b.count+m.lasting) * sampleEvery
+				t.Errorf("%s: %s, for %v, by up to %v; %s", s.name, law, lasted,
+					b.worst.Round(100*time.Millisecond), b.first)
 			}
 		}
 	}

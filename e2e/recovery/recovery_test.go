@@ -6,15 +6,14 @@
 //
 //	writer -> API server -> link -> informer -> history, monitor
 //
-// Read recovery_test.go, fault_test.go (the faults), world_test.go (one sequence of them),
-// writer_test.go (the server's known state), monitor_test.go (what must hold at each moment),
-// history_test.go (what must hold for handlers), link_test.go (the network).
+// Read recovery_test.go and chaos_test.go, fault_test.go and chaosfault_test.go (the faults),
+// world_test.go (one sequence of them), writer_test.go (the server's known state), monitor_test.go
+// (what must hold at each moment), history_test.go (what must hold for handlers), link_test.go (the
+// network).
 package recovery
 
 import (
-	"fmt"
-	"strings"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,85 +28,48 @@ const (
 	sumTolerance   = 10 * time.Second
 )
 
+// few are informers with a client each. Their waits are random: the mean of several is compared.
+var few = setup{
+	kind:            configMap,
+	implementations: []string{oursDeltaFIFO, oursRealFIFO, clientGo},
+	namespaces:      1,
+	informers:       6,
+	objects:         30,
+	beatEvery:       200 * time.Millisecond,
+	tolerance:       time.Second,
+}
+
 // Informers meet one fault after another. They lose nothing, Health is right at every moment, and
 // ours are current again as soon as client-go's.
 func TestRecovery(t *testing.T) {
-	var mu sync.Mutex
 	var rows table
 	t.Run("sequence", func(t *testing.T) {
 		for name, faults := range sequences {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				endured := newWorld(t).endure(faults)
-				mu.Lock()
-				defer mu.Unlock()
-				rows = append(rows, endured...)
+				rows.add(newWorld(t, few).endure(faults))
 			})
 		}
 	})
-	t.Log(rows)
-	for _, ours := range []string{oursDeltaFIFO, oursRealFIFO} {
+	t.Log(rows.String())
+	for _, ours := range few.implementations[:2] {
 		assert.LessOrEqual(t, rows.sum(ours), rows.sum(clientGo)+sumTolerance, ours)
-		for _, r := range rows {
-			assert.LessOrEqual(t, mean(r.took[ours]), mean(r.took[clientGo])+faultTolerance,
-				"%s: %s", ours, r.fault)
+		for _, r := range rows.rows {
+			assert.LessOrEqual(t, mean(r.results[ours].took),
+				mean(r.results[clientGo].took)+faultTolerance, "%s: %s", ours, r.fault)
 		}
 	}
 }
 
-// row is how long the informers took to recover from one fault.
-type row struct {
-	fault string
-	took  map[string][]time.Duration // by implementation
-}
-
-// String is a row of a Markdown table: the mean of each implementation, and the range.
-func (r row) String() string {
-	cells := []string{r.fault}
-	for _, implementation := range implementations {
-		took := r.took[implementation]
-		least, most := took[0], took[0]
-		for _, d := range took {
-			least, most = min(least, d), max(most, d)
+// A client notices a dead connection after 45 s. With shorter times it does so sooner.
+func TestRecovery_DeadConnectionsAreNoticedSooner(t *testing.T) {
+	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "4")
+	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "2")
+	for _, r := range newWorld(t, few).endure([]fault{
+		{name: "connections lost, new ones work", strike: loseFor(0)},
+	}) {
+		for implementation, result := range r.results {
+			assert.Less(t, slices.Max(result.took), 20*time.Second, implementation)
 		}
-		cells = append(cells, fmt.Sprintf("%.1f (%.1f to %.1f)",
-			mean(took).Seconds(), least.Seconds(), most.Seconds()))
 	}
-	return line(cells)
-}
-
-func mean(durations []time.Duration) time.Duration {
-	var sum time.Duration
-	for _, d := range durations {
-		sum += d
-	}
-	return sum / time.Duration(len(durations))
-}
-
-func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
-
-// table holds the rows of all faults.
-type table []row
-
-// sum returns the sum of an implementation's means.
-func (rows table) sum(implementation string) time.Duration {
-	var sum time.Duration
-	for _, r := range rows {
-		sum += mean(r.took[implementation])
-	}
-	return sum
-}
-
-// String is the table in Markdown, with the sums of the means.
-func (rows table) String() string {
-	head := append([]string{"seconds until current, mean (range)"}, implementations...)
-	lines := []string{"", line(head), "|" + strings.Repeat("---|", len(head))}
-	for _, r := range rows {
-		lines = append(lines, r.String())
-	}
-	sums := []string{"sum of the means"}
-	for _, implementation := range implementations {
-		sums = append(sums, fmt.Sprintf("%.1f", rows.sum(implementation).Seconds()))
-	}
-	return strings.Join(append(lines, line(sums)), "\n")
 }

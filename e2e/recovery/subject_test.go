@@ -10,33 +10,51 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector/outage"
 )
 
 // The implementations that are compared.
 const (
 	oursDeltaFIFO = "ours, DeltaFIFO"
 	oursRealFIFO  = "ours, RealFIFO"
+	oursAlone     = "ours, a Group each"
+	ours          = "ours"
 	clientGo      = "client-go"
 )
 
-var implementations = []string{oursDeltaFIFO, oursRealFIFO, clientGo}
+// process makes informers of one implementation that share a client.
+type process struct {
+	implementation string
+	kind           kind
+	rest           rest.Interface    // of ours
+	dynamic        dynamic.Interface // of client-go's
+}
 
-// subject is one informer under test, with its own link and its own handler.
+func newProcess(t *testing.T, implementation string, k kind, config *rest.Config) *process {
+	p := &process{implementation: implementation, kind: k}
+	if implementation == clientGo {
+		p.dynamic = dynamic.NewForConfigOrDie(config)
+	} else {
+		p.rest = k.client(t, config)
+	}
+	return p
+}
+
+// subject is one informer under test, with its own handler.
 type subject struct {
 	name           string
 	implementation string
-	namespace      string
-	link           *link
+	writer         *writer // of the objects in its store
 	history        *history
+	synced         func() bool
 	store          objects
 	ours           informer.SharedIndexInformer // nil if it is client-go's
 }
@@ -47,49 +65,63 @@ type objects interface {
 	List() []any
 }
 
-// startSubject runs an informer until the test ends.
-func startSubject(
-	t *testing.T, implementation string, number int, config *rest.Config, namespace string,
-) *subject {
+// start runs an informer of what writer writes until the test ends.
+func (p *process) start(t *testing.T, number int, writer *writer) *subject {
 	s := &subject{
-		name:           fmt.Sprintf("%s, number %d", implementation, number),
-		implementation: implementation,
-		namespace:      namespace,
-		link:           newLink(),
+		name:           fmt.Sprintf("%s, number %d", p.implementation, number),
+		implementation: p.implementation,
+		writer:         writer,
 		history:        newHistory(),
 	}
-	client, err := kubernetes.NewForConfig(s.link.config(config))
-	require.NoError(t, err)
 	var run func(context.Context)
-	var synced func() bool
-	if implementation == clientGo {
-		inf := coreinformers.NewConfigMapInformer(client, namespace, 0, nil)
+	var err error
+	if p.implementation == clientGo {
+		inf := dynamicinformer.NewFilteredDynamicInformer(p.dynamic, p.kind.resource,
+			writer.namespace, 0, cache.Indexers{}, nil).Informer()
 		_, err = inf.AddEventHandler(s.history)
-		s.store, run, synced = inf.GetStore(), inf.RunWithContext, inf.HasSynced
+		s.store, run, s.synced = inf.GetStore(), inf.RunWithContext, inf.HasSynced
 	} else {
-		source := cache.NewListWatchFromClient(
-			client.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
-		s.ours = informer.NewSharedIndexInformer(source, &corev1.ConfigMap{},
-			informer.Options{InOrder: implementation == oursRealFIFO})
+		s.ours = p.ours(number, writer.namespace)
 		_, err = s.ours.AddEventHandler(s.history)
-		s.store, run, synced = s.ours.GetStore(), s.ours.Run, s.ours.HasSynced
+		s.store, run, s.synced = s.ours.GetStore(), s.ours.Run, s.ours.HasSynced
 	}
 	require.NoError(t, err)
 	var running sync.WaitGroup
 	quiet := klog.NewContext(t.Context(), klog.Logger{}) // it ends before Cleanup functions run
 	running.Go(func() { run(quiet) })
 	t.Cleanup(running.Wait)
-	require.True(t, cache.WaitForCacheSync(t.Context().Done(), synced))
 	return s
 }
 
-// beat returns the number of the heartbeat that the store holds.
-func (s *subject) beat() (int, error) {
-	obj, exists, err := s.store.GetByKey(s.namespace + "/" + heartbeat)
-	if err != nil || !exists {
-		return 0, fmt.Errorf("heartbeat is missing in the store of %s: %w", s.name, err)
+// ours returns one of our informers. Each second one has a RealFIFO if the implementation does not
+// say which queue.
+func (p *process) ours(number int, namespace string) informer.SharedIndexInformer {
+	options := informer.Options{Namespace: namespace}
+	switch p.implementation {
+	case oursRealFIFO:
+		options.InOrder = true
+	case oursAlone:
+		options.Reflector.Outage = &outage.Group{}
+		fallthrough
+	case ours:
+		options.InOrder = number%2 == 0
 	}
-	return strconv.Atoi(obj.(*corev1.ConfigMap).Data["beat"])
+	return informer.New[*unstructured.Unstructured](p.rest, p.kind.resource.Resource, options)
+}
+
+// beat returns the number of the heartbeat that the store holds, or false without a heartbeat.
+func (s *subject) beat() (n int, exists bool, err error) {
+	obj, exists, err := s.store.GetByKey(s.writer.namespace + "/" + heartbeat)
+	if err != nil || !exists {
+		return 0, false, err
+	}
+	number, _, err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object,
+		"data", "beat")
+	if err != nil {
+		return 0, false, err
+	}
+	n, err = strconv.Atoi(number)
+	return n, true, err
 }
 
 // collection returns what the store holds, without the heartbeat.

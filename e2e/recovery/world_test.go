@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
 )
@@ -19,80 +21,141 @@ import (
 const (
 	// pause is the time between the recovery from one fault and the next fault.
 	pause = time.Minute
-	// informersEach is the number of informers of each implementation. Their waits are random, and
-	// the mean of several is compared.
-	informersEach = 6
 	// patience bounds the wait for recovery. client-go may back off twice, for a minute each.
 	patience = 4 * time.Minute
 )
 
-// world is one cluster with its writer, the informers under test, and their monitor.
-type world struct {
-	t         *testing.T
-	cluster   *cluster.Cluster
-	admin     kubernetes.Interface
-	probe     kubernetes.Interface // as the informers' user, without a link
-	namespace string
-	writer    *writer
-	subjects  []*subject
-	monitor   *monitor
+// setup is the size of a world.
+type setup struct {
+	kind            kind
+	implementations []string
+	namespaces      int           // each with a writer
+	informers       int           // of each implementation in each namespace
+	objects         int           // names that the writer of a namespace uses
+	beatEvery       time.Duration // the time between two changes by a writer
+	tolerance       time.Duration // for which a law of the monitor may be broken
+	sharedClient    bool          // the informers of one implementation have one client
+	apiServerArgs   []string
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, cluster: cluster.New(t, cluster.Options{})}
-	w.admin = kubernetes.NewForConfigOrDie(w.cluster.Config(cluster.AdminToken))
-	w.probe = kubernetes.NewForConfigOrDie(w.cluster.Config(cluster.WeakToken))
-	ns, err := w.admin.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}},
-		metav1.CreateOptions{})
-	require.NoError(t, err)
-	w.namespace = ns.Name
-	w.createRole()
+// world is one cluster with its writers, the informers under test, and their monitor.
+type world struct {
+	setup
+	t        *testing.T
+	cluster  *cluster.Cluster
+	admin    kubernetes.Interface
+	dynamic  dynamic.Interface // as the admin
+	account  *account          // of the informers
+	probe    rest.Interface    // with this account, without a link
+	writers  []*writer
+	links    []*link
+	requests map[string]*requests // by implementation
+	subjects []*subject
+	monitor  *monitor
+}
+
+func newWorld(t *testing.T, s setup) *world {
+	w := &world{setup: s, t: t, requests: map[string]*requests{}}
+	w.cluster = cluster.New(t, cluster.Options{APIServerArgs: s.apiServerArgs})
+	config := w.cluster.Config(cluster.AdminToken)
+	w.admin = kubernetes.NewForConfigOrDie(config)
+	w.dynamic = dynamic.NewForConfigOrDie(config)
+	w.kind.prepare(w)
+	w.account = newAccount(w)
 	w.grant()
-	w.answers(isNil)
-	w.writer = startWriter(t, w.admin.CoreV1().ConfigMaps(w.namespace))
-	for _, implementation := range implementations {
-		for i := range informersEach {
-			w.subjects = append(w.subjects,
-				startSubject(t, implementation, i+1, w.cluster.Config(cluster.WeakToken),
-					w.namespace))
-		}
+	w.probe = w.kind.client(t, w.account.config())
+	for range s.namespaces {
+		w.writers = append(w.writers, w.startWriter(w.newNamespace()))
 	}
-	w.monitor = startMonitor(t, &w.writer.timeline, w.subjects)
+	w.answers(isNil)
+	for _, implementation := range s.implementations {
+		w.startInformers(implementation)
+	}
+	w.monitor = startMonitor(t, w.tolerance, w.subjects)
 	return w
 }
 
+func (w *world) newNamespace() string {
+	ns, err := w.admin.CoreV1().Namespaces().Create(w.t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "recovery-"}},
+		metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	return ns.Name
+}
+
+// startInformers starts the informers of an implementation, each with a link of its own or all with
+// the same client, and waits until they are synced.
+func (w *world) startInformers(implementation string) {
+	w.requests[implementation] = &requests{}
+	newConfig := func() *rest.Config {
+		l := newLink()
+		w.links = append(w.links, l)
+		return w.requests[implementation].count(l.config(w.account.config()))
+	}
+	process := newProcess(w.t, implementation, w.kind, newConfig())
+	var started []*subject
+	for _, writer := range w.writers {
+		for range w.informers {
+			if !w.sharedClient && len(started) > 0 {
+				process = newProcess(w.t, implementation, w.kind, newConfig())
+			}
+			started = append(started, process.start(w.t, len(started)+1, writer))
+		}
+	}
+	for _, s := range started {
+		require.Eventually(w.t, s.synced, patience, sampleEvery)
+	}
+	w.subjects = append(w.subjects, started...)
+}
+
 // endure runs the faults, each a minute after the recovery from the previous one, and returns how
-// long the informers took to recover from each.
+// long the informers took to recover from each, and what they requested.
 func (w *world) endure(faults []fault) []row {
 	var rows []row
 	for i, f := range faults {
 		if i > 0 {
 			w.wait(pause)
 		}
-		w.monitor.begin(f.name)
-		w.monitor.end(f.strike(w))
+		w.monitor.begin(f)
+		begun := time.Now()
+		answered := f.strike(w)
+		w.monitor.end(answered)
 		ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 		took, complete := w.monitor.recoveries(ctx)
 		cancel()
-		require.True(w.t, complete, "an informer has not recovered from %q", f.name)
-		rows = append(rows, row{f.name, took})
-		w.t.Log(rows[i])
-		w.nothingIsLost(f.name)
+		require.True(w.t, complete, "an informer has not recovered from %q: %v", f.name, took)
+		r := row{fault: f.name, implementations: w.implementations, results: map[string]result{}}
+		for implementation, requests := range w.requests {
+			r.results[implementation] = result{
+				took:   took[implementation],
+				during: requests.between(begun, answered),
+				after:  requests.between(answered, time.Now()),
+			}
+		}
+		rows = append(rows, r)
+		w.t.Log(r)
+		for _, writer := range w.writers {
+			w.nothingIsLost(f.name, writer)
+		}
 	}
 	return rows
 }
 
-// nothingIsLost compares the server's collection with each store, and with what each handler was
-// notified of.
-func (w *world) nothingIsLost(fault string) {
-	w.writer.churn.Lock()
-	defer w.writer.churn.Unlock()
-	want, err := w.writer.collection(w.t.Context())
-	require.NoError(w.t, err)
-	require.NotEmpty(w.t, want)
+// nothingIsLost compares the collection that etcd holds with the stores of its informers, and with
+// what their handlers were notified of.
+func (w *world) nothingIsLost(fault string, writer *writer) {
+	writer.churn.Lock()
+	defer writer.churn.Unlock()
 	for _, s := range w.subjects {
+		if s.writer != writer {
+			continue
+		}
 		require.EventuallyWithT(w.t, func(t *assert.CollectT) {
+			// read each time: the server may execute a write long after the writer gave it up
+			want, err := w.cluster.Stored(w.t.Context(), w.kind.path+"/"+writer.namespace)
+			require.NoError(t, err)
+			delete(want, heartbeat)
+			assert.NotEmpty(t, want)
 			assert.Equal(t, want, s.collection(), "store of %s after %s", s.name, fault)
 			notified, breaches := s.history.read()
 			assert.Equal(t, want, notified, "handler of %s after %s", s.name, fault)
@@ -101,13 +164,14 @@ func (w *world) nothingIsLost(fault string) {
 	}
 }
 
-// answers asks the server as the informers' user until it answers as expected, and returns the time
-// of that request.
+// answers asks the server with the informers' account until it answers as expected, and returns the
+// time of that request.
 func (w *world) answers(expected func(error) bool) time.Time {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		at := time.Now()
-		err := w.probe.CoreV1().RESTClient().Get().Namespace(w.namespace).Resource("configmaps").
+		err := w.probe.Get().Namespace(w.writers[0].namespace).Resource(w.kind.resource.Resource).
+			Param("resourceVersion", "0"). // as the informers: from the cache
 			Timeout(time.Second).MaxRetries(0).Do(w.t.Context()).Error()
 		if expected(err) {
 			return at
@@ -118,8 +182,8 @@ func (w *world) answers(expected func(error) bool) time.Time {
 }
 
 func (w *world) eachLink(do func(*link)) {
-	for _, s := range w.subjects {
-		do(s.link)
+	for _, l := range w.links {
+		do(l)
 	}
 }
 

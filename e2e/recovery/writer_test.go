@@ -4,48 +4,57 @@ package recovery
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
-const (
-	heartbeat = "heartbeat"            // the name of the object that holds the newest number
-	beatEvery = 200 * time.Millisecond // the time between two numbers
-	nameCount = 30                     // of the other objects
-)
+const heartbeat = "heartbeat" // the name of the object that holds the newest number
 
-// writer changes a collection all the time, over a connection without network faults. Beside each
-// change it writes the next number into the heartbeat object.
+// writer changes the objects of a namespace all the time, over a connection without network faults.
+// Beside each change it writes the next number into the heartbeat object.
 type writer struct {
-	configMaps typedcorev1.ConfigMapInterface
-	timeline   timeline
-	churn      sync.Mutex // held: only the heartbeat changes
+	namespace string
+	kind      kind
+	client    dynamic.ResourceInterface
+	names     int           // of objects
+	every     time.Duration // between two changes
+	timeline  timeline
+	churn     sync.Mutex // held: only the heartbeat changes
 }
 
-// startWriter creates the heartbeat object, and writes until the test ends.
-func startWriter(t *testing.T, configMaps typedcorev1.ConfigMapInterface) *writer {
-	w := &writer{configMaps: configMaps}
-	_, err := configMaps.Create(t.Context(), beatOf(w.timeline.next()), metav1.CreateOptions{})
-	require.NoError(t, err)
-	w.timeline.record(time.Now())
+// startWriter creates all objects, and writes until the test ends.
+func (w *world) startWriter(namespace string) *writer {
+	wr := &writer{
+		namespace: namespace,
+		kind:      w.kind,
+		client:    w.dynamic.Resource(w.kind.resource).Namespace(namespace),
+		names:     w.objects,
+		every:     w.beatEvery,
+	}
+	for i := range wr.names {
+		_, err := wr.client.Create(w.t.Context(), wr.object(i), metav1.CreateOptions{})
+		require.NoError(w.t, err)
+	}
+	wr.beat(w.t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { w.run(t.Context()) }) // which ends before Cleanup functions run
-	t.Cleanup(running.Wait)
-	return w
+	running.Go(func() { wr.run(w.t.Context()) }) // which ends before Cleanup functions
+	w.t.Cleanup(running.Wait)
+	return wr
 }
 
 func (w *writer) run(ctx context.Context) {
-	ticker := time.NewTicker(beatEvery)
+	ticker := time.NewTicker(w.every)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		w.beat(ctx)
@@ -63,57 +72,49 @@ func (w *writer) run(ctx context.Context) {
 // beat writes the next number. A failed write counts as a change: what the server holds is unknown
 // until a later write succeeds.
 func (w *writer) beat(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, _ = w.configMaps.Update(ctx, beatOf(w.timeline.next()), metav1.UpdateOptions{})
-	w.timeline.record(time.Now())
-}
-
-func beatOf(n int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: heartbeat},
-		Data:       map[string]string{"beat": strconv.Itoa(n)},
-	}
+	err := w.put(ctx, w.kind.object(heartbeat, "beat", strconv.Itoa(w.timeline.next())))
+	w.timeline.record(time.Now(), err == nil)
 }
 
 // change creates, updates or deletes one of the other objects, chosen at random. It may fail:
-// collection reads what the server holds.
+// etcd has what counts.
 func (w *writer) change(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	object := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("object-%d", rand.IntN(nameCount))},
-		Data:       map[string]string{"at": time.Now().Format(time.RFC3339Nano)},
-	}
+	object := w.object(rand.IntN(w.names))
 	if rand.IntN(3) == 0 {
-		_ = w.configMaps.Delete(ctx, object.Name, metav1.DeleteOptions{})
+		_ = w.client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
 		return
 	}
-	_, err := w.configMaps.Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		_, _ = w.configMaps.Update(ctx, object, metav1.UpdateOptions{})
-	}
+	_ = w.put(ctx, object)
 }
 
-// collection returns what the server holds now, without the heartbeat. The caller holds churn.
-func (w *writer) collection(ctx context.Context) (map[string]uint64, error) {
-	list, err := w.configMaps.List(ctx, metav1.ListOptions{})
+// put creates object or replaces its data.
+func (w *writer) put(ctx context.Context, object *unstructured.Unstructured) error {
+	patch, err := json.Marshal(map[string]any{"data": object.Object["data"]})
 	if err != nil {
-		return nil, err
+		panic(err) // our own strings
 	}
-	collection := map[string]uint64{}
-	for i := range list.Items {
-		if name, version := identify(&list.Items[i]); name != heartbeat {
-			collection[name] = version
-		}
+	_, err = w.client.Patch(ctx, object.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = w.client.Create(ctx, object, metav1.CreateOptions{})
 	}
-	return collection, nil
+	return err
+}
+
+func (w *writer) object(number int) *unstructured.Unstructured {
+	return w.kind.object(fmt.Sprintf("object-%d", number), "at",
+		time.Now().Format(time.RFC3339Nano))
 }
 
 // timeline is the history of the heartbeat: at[n] is when the write of n had succeeded or failed.
 type timeline struct {
-	mu sync.Mutex
-	at []time.Time
+	mu        sync.Mutex
+	at        []time.Time
+	succeeded []bool
 }
 
 // next returns the number to be written next.
@@ -124,10 +125,23 @@ func (l *timeline) next() int {
 }
 
 // record adds the time of the next number.
-func (l *timeline) record(at time.Time) {
+func (l *timeline) record(at time.Time, succeeded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = append(l.at, at)
+	l.succeeded = append(l.succeeded, succeeded)
+}
+
+// accepted returns when the first write after a time succeeded; that time if none has yet.
+func (l *timeline) accepted(after time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, at := range l.at {
+		if at.After(after) && l.succeeded[n] {
+			return at
+		}
+	}
+	return after
 }
 
 // lag returns how long ago a store that holds n missed its first change.

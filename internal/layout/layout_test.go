@@ -38,10 +38,10 @@ var rules = map[string]rule{
 			"k8s.io/client-go/util/flowcontrol"},
 	},
 	"reflector/limits": {},
-	"reflector/outage": {},
+	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
 	"informer": {
-		ours: []string{"store", "deltafifo", "reflector", "wire", "internal/done",
-			"internal/objects"},
+		ours: []string{"store", "deltafifo", "reflector", "reflector/outage", "wire",
+			"internal/done", "internal/objects"},
 		outside: []string{"k8s.io/client-go/rest"},
 	},
 	"controller": {ours: []string{"workqueue", "internal/objects", "internal/termcontext"}},

@@ -5,16 +5,17 @@
 //	reflector A ── Note ──▶ [outage] ── wake ──▶ reflectors B, C
 //
 // After an outage each reflector waits out its own backoff, which may last a minute, although
-// another one has already reached the server. Reflectors with the same Group share this knowledge:
-// give one Group to all informers of a client, in reflector.Options.Outage.
+// another one has already reached the server. Reflectors with the same Group share this knowledge.
+// informer.New uses the Group of its client, see [Of]; reflector.Options.Outage selects another.
+// A Group with one member changes nothing.
 //
 // During the outage each reflector tries at its own times, so the server gets hardly more requests
 // than without a Group. If no member has tried for a while, the Group lets one of them try. The
 // first reflector that reaches the server wakes two others, each of which wakes two more when it
 // succeeds. A reflector that fails again wakes none.
 //
-// Run go test ./reflector/outage. Goroutines: none but that of a timer. Locking: Group has a mutex
-// of its own.
+// Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
+// Goroutines: none but that of a timer. Locking: Group has a mutex of its own.
 package outage
 
 import (
@@ -27,20 +28,16 @@ const (
 	// fanOut is the number of reflectors that one success wakes.
 	fanOut = 2
 	// minSilence is the shortest silence after which a Group lets a member try.
-	minSilence = 5 * time.Second
-	// silencePerMember, divided by the number of waiting members, is that silence. It is more than
-	// twice the average of the longest waits, so most tries come from the members' own waits.
-	silencePerMember = 2 * time.Minute
+	minSilence = 3 * time.Second
 )
 
 // Member is a reflector in a Group. It is used by one goroutine.
 type Member struct {
 	Group  *Group // nil: it waits on its own
-	outage bool   // its last request failed because of the server
+	outage bool   // its last request failed
 }
 
-// Note notes whether a request failed because the server could not be reached, or failed itself.
-// The first other answer after such failures wakes two members.
+// Note notes whether a request failed. The first success after failures wakes two members.
 func (m *Member) Note(outage bool) {
 	ended := m.outage && !outage
 	m.outage = outage
@@ -49,39 +46,47 @@ func (m *Member) Note(outage bool) {
 	}
 }
 
-// Wait begins a wait, at whose end leave must be called. If the wait is due to an outage, the
-// channel delivers the present time, once, when the member should try now.
-func (m *Member) Wait() (wake <-chan time.Time, leave func()) {
+// Wait begins a wait of at most d, at whose end leave must be called. If the wait is due to an
+// outage, the channel delivers the present time, once, when the member should try now.
+func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	if m.Group == nil || !m.outage {
 		return nil, func() {}
 	}
-	return m.Group.wait()
+	return m.Group.wait(d)
 }
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the channels of the waits whose leave was not called and that were not
-//	    woken, in the order of their begin
+//	O1  waiting contains the waits whose leave was not called and that were not woken, in order of
+//	    their begin; total is the sum of their durations
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
-//	O3  timer runs if waiting is not empty
+//	O3  timer runs if waiting is not empty, and is nil if every wait has been left
 type Group struct {
 	mu      sync.Mutex
-	waiting list.List   // of chan time.Time, each with a capacity of one
-	timer   *time.Timer // wakes a member after a silence; nil before the first wait
+	waiting list.List // of *wait
+	total   time.Duration
+	timer   *time.Timer // wakes a member after a silence
 }
 
-func (g *Group) wait() (wake <-chan time.Time, leave func()) {
-	c := make(chan time.Time, 1)
+type wait struct {
+	wake chan time.Time // with a capacity of one
+	d    time.Duration  // 0 after its end
+}
+
+func (g *Group) wait(d time.Duration) (wake <-chan time.Time, leave func()) {
+	w := &wait{make(chan time.Time, 1), d}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	element := g.waiting.PushBack(c)
+	element := g.waiting.PushBack(w)
+	g.total += d
 	g.restartLocked()
-	return c, func() {
+	return w.wake, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.waiting.Remove(element) // a no-op if it was woken
-		if g.waiting.Len() == 0 {
+		g.removeLocked(element)
+		if g.waiting.Len() == 0 && g.timer != nil {
 			g.timer.Stop()
+			g.timer = nil // a Group outlives its reflectors' synctest bubble, a timer does not
 		}
 	}
 }
@@ -103,16 +108,27 @@ func (g *Group) probe() {
 
 func (g *Group) wakeLocked(n int) {
 	for range min(n, g.waiting.Len()) {
-		g.waiting.Remove(g.waiting.Front()).(chan time.Time) <- time.Now()
+		g.removeLocked(g.waiting.Front()).wake <- time.Now()
 	}
 }
 
-// restartLocked begins a new silence.
+// removeLocked ends a wait. It is a no-op if the wait has ended.
+func (g *Group) removeLocked(element *list.Element) *wait {
+	w := g.waiting.Remove(element).(*wait)
+	g.total -= w.d
+	w.d = 0
+	return w
+}
+
+// restartLocked begins a new silence. It is a third longer than the average time between two tries
+// of n members, which is the average wait divided by n. So most tries come from the members' own
+// waits, and one member alone is never woken.
 func (g *Group) restartLocked() {
-	if g.waiting.Len() == 0 {
+	n := time.Duration(g.waiting.Len())
+	if n == 0 {
 		return
 	}
-	silence := max(minSilence, silencePerMember/time.Duration(g.waiting.Len()))
+	silence := max(minSilence, g.total/n/n*4/3)
 	if g.timer == nil {
 		g.timer = time.AfterFunc(silence, g.probe)
 		return

@@ -14,10 +14,10 @@ import (
 func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	g := &Group{}
 	g.recovered() // without members
-	first, leaveFirst := g.wait()
-	second, leaveSecond := g.wait()
-	third, leaveThird := g.wait()
-	fourth, leaveFourth := g.wait()
+	first, leaveFirst := g.wait(time.Minute)
+	second, leaveSecond := g.wait(time.Minute)
+	third, leaveThird := g.wait(time.Minute)
+	fourth, leaveFourth := g.wait(time.Minute)
 	leaveSecond()
 	g.recovered()
 	assert.Len(t, first, 1)
@@ -32,16 +32,19 @@ func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	leaveThird()
 	leaveFourth()
 	assert.Zero(t, g.waiting.Len(), "O1")
+	assert.Zero(t, g.total, "O1")
 	assert.Len(t, fourth, 1, "O2")
+	assert.Nil(t, g.timer, "O3")
 }
 
 // If no member tries for a while, one of them is woken; a try begins a new silence.
 func TestGroup_ProbesAfterASilence(t *testing.T) {
+	const d = 75 * time.Second // a twentieth, and a third more: 5 s
 	synctest.Test(t, func(t *testing.T) {
 		g := &Group{}
 		var members []<-chan time.Time
 		for range 20 {
-			member, leave := g.wait()
+			member, leave := g.wait(d)
 			defer leave()
 			members = append(members, member)
 		}
@@ -52,16 +55,30 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 			}
 			return n
 		}
-		time.Sleep(silencePerMember/20 - 1)
+		time.Sleep(5*time.Second - 1)
 		assert.Zero(t, woken())
-		_, leave := g.wait() // another one has tried
-		time.Sleep(silencePerMember/21 - 1)
+		_, leave := g.wait(d) // another one has tried
+		time.Sleep(4 * time.Second)
 		assert.Zero(t, woken())
 		leave()
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Second)
 		assert.Equal(t, 1, woken())
 		time.Sleep(time.Hour)
 		assert.Equal(t, 20, woken())
+	})
+}
+
+// A member that is alone in its outage waits as long as without a Group.
+func TestGroup_OneMemberIsNotWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &Group{}
+		for _, d := range []time.Duration{time.Second, time.Minute, time.Hour} {
+			wake, leave := g.wait(d)
+			time.Sleep(d)
+			synctest.Wait()
+			assert.Empty(t, wake)
+			leave()
+		}
 	})
 }
 
@@ -69,12 +86,12 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 func TestMember_TakesPartDuringAnOutage(t *testing.T) {
 	g := &Group{}
 	a, b := Member{Group: g}, Member{Group: g}
-	wake, leave := a.Wait()
+	wake, leave := a.Wait(time.Minute)
 	assert.Nil(t, wake)
 	leave()
 	a.Note(true)
 	a.Note(true)
-	wake, leave = a.Wait()
+	wake, leave = a.Wait(time.Minute)
 	b.Note(false)
 	assert.Empty(t, wake, "b is well, and was before")
 	b.Note(true)
@@ -84,7 +101,7 @@ func TestMember_TakesPartDuringAnOutage(t *testing.T) {
 
 	var alone Member
 	alone.Note(true)
-	wake, leave = alone.Wait()
+	wake, leave = alone.Wait(time.Minute)
 	alone.Note(false)
 	assert.Nil(t, wake)
 	leave()
@@ -96,7 +113,7 @@ func TestGroup_ConcurrentUse(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			for range 1000 {
-				recovered, leave := g.wait()
+				recovered, leave := g.wait(time.Minute)
 				g.recovered()
 				select {
 				case <-recovered:
@@ -108,4 +125,5 @@ func TestGroup_ConcurrentUse(t *testing.T) {
 	}
 	running.Wait()
 	assert.Zero(t, g.waiting.Len(), "O1")
+	assert.Zero(t, g.total, "O1")
 }

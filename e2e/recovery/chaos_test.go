@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"flag"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+var chaos = flag.Bool("chaos", false, "run TestChaos, which takes a quarter of an hour")
+
+// many is a process with twenty informers of each implementation, which share a client, and 3,000
+// objects that change all the time.
+var many = setup{
+	kind:            configMap,
+	implementations: []string{clientGo, oursAlone, ours},
+	namespaces:      20,
+	informers:       1,
+	objects:         150,
+	beatEvery:       500 * time.Millisecond,
+	tolerance:       5 * time.Second, // a busy server sends a backlog with pauses
+	sharedClient:    true,
+}
+
+// watchesOfEtcd has objects of a CustomResourceDefinition, on a server without watch caches.
+func (s setup) watchesOfEtcd() setup {
+	s.kind, s.apiServerArgs = widget, []string{"--watch-cache=false"}
+	return s
+}
+
+// chaosSequences run at the same time, each with servers and informers of its own.
+var chaosSequences = []struct {
+	name   string
+	setup  setup
+	faults []fault
+}{
+	{"servers", many, []fault{
+		{name: "API server killed, started after 10 s", strike: killFor(10 * time.Second)},
+		{name: "API server killed, started after 60 s", strike: killFor(60 * time.Second)},
+		{name: "etcd killed, started after 30 s", blind: true,
+			strike: killEtcdFor(30 * time.Second)},
+		{name: "429 by priority and fairness for 30 s", strike: exhaustFor(30 * time.Second)},
+		{name: "API server that lags for 30 s", strike: lagFor(30 * time.Second), blind: true},
+	}},
+	{"network", many, []fault{
+		{name: "connections reset", strike: reset},
+		{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
+		{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), blind: true},
+		{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
+	}},
+	{"rights", many.watchesOfEtcd(), []fault{
+		{name: "RBAC revoked for 30 s", strike: revokeFor(30 * time.Second)},
+		{name: "token revoked, replaced after 30 s", strike: rotateAfter(30 * time.Second)},
+		{name: "CRD deleted, created again after 30 s", strike: removeFor(30 * time.Second)},
+		{name: "history compacted under watches", strike: compactAfter(20 * time.Second)},
+	}},
+}
+
+// Twenty informers of each implementation meet every fault. None loses anything, Health is right at
+// every moment, and ours are current soon after the server answers again.
+func TestChaos(t *testing.T) {
+	if !*chaos {
+		t.Skip("needs -chaos")
+	}
+	var rows table
+	t.Run("together", func(t *testing.T) {
+		for _, s := range chaosSequences {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				rows.add(newWorld(t, s.setup).endure(s.faults))
+			})
+		}
+	})
+	t.Run("alone", func(t *testing.T) { // this process is stopped
+		rows.add(newWorld(t, many).endure([]fault{
+			{name: "process stopped for 60 s", strike: suspendFor(60 * time.Second)},
+		}))
+	})
+	t.Log(rows.String())
+	var medians []time.Duration
+	for _, r := range rows.rows {
+		our, their := r.results[ours], r.results[clientGo]
+		medians = append(medians, median(our.took))
+		limit := max(10*time.Second, slices.Max(their.took)) // a busy machine delays both
+		assert.Less(t, slices.Max(our.took), limit+slack, r.fault)
+		assert.LessOrEqual(t, our.during, their.during*5/4+20, r.fault)
+	}
+	assert.Less(t, median(medians), 3*time.Second+slack)
+}

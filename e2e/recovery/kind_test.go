@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// kind is the kind of the objects in a world.
+type kind struct {
+	name     string
+	resource schema.GroupVersionResource
+	path     string // in etcd
+	defined  bool   // by a CustomResourceDefinition
+}
+
+var (
+	configMap = kind{
+		name:     "ConfigMap",
+		resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		path:     "configmaps",
+	}
+	widget = kind{
+		name: "Widget",
+		resource: schema.GroupVersionResource{
+			Group: "recovery.example.com", Version: "v1", Resource: "widgets",
+		},
+		path:    "recovery.example.com/widgets",
+		defined: true,
+	}
+)
+
+// object returns an object with one value in its data.
+func (k kind) object(name, field, value string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"data": map[string]any{field: value},
+	}}
+	object.SetAPIVersion(k.resource.GroupVersion().String())
+	object.SetKind(k.name)
+	object.SetName(name)
+	return object
+}
+
+// client returns a client of the kind's API group whose objects are unstructured.
+func (k kind) client(t *testing.T, config *rest.Config) rest.Interface {
+	config = dynamic.ConfigFor(config)
+	config.GroupVersion = new(k.resource.GroupVersion())
+	config.APIPath = "/apis"
+	if k.resource.Group == "" {
+		config.APIPath = "/api"
+	}
+	client, err := rest.RESTClientFor(config)
+	require.NoError(t, err)
+	return client
+}
+
+var definitions = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// prepare makes the server know the kind.
+func (k kind) prepare(w *world) {
+	if !k.defined {
+		return
+	}
+	_, err := w.dynamic.Resource(definitions).Create(w.t.Context(), k.definition(),
+		metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	require.Eventually(w.t, func() bool {
+		_, err := w.dynamic.Resource(k.resource).List(w.t.Context(), metav1.ListOptions{})
+		return err == nil
+	}, patience, sampleEvery)
+}
+
+// remove deletes the kind and all its objects.
+func (k kind) remove(w *world) {
+	client := w.dynamic.Resource(definitions)
+	name := k.definition().GetName()
+	require.NoError(w.t, client.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
+	require.Eventually(w.t, func() bool {
+		_, err := client.Get(w.t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, patience, sampleEvery)
+}
+
+func (k kind) definition() *unstructured.Unstructured {
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{
+			"group": k.resource.Group,
+			"scope": "Namespaced",
+			"names": map[string]any{"kind": k.name, "plural": k.resource.Resource},
+			"versions": []any{map[string]any{
+				"name":    k.resource.Version,
+				"served":  true,
+				"storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type":                                 "object",
+					"x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}}
+	definition.SetAPIVersion(definitions.GroupVersion().String())
+	definition.SetKind("CustomResourceDefinition")
+	definition.SetName(k.resource.Resource + "." + k.resource.Group)
+	return definition
+}
