@@ -110,6 +110,11 @@ func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
 
 // checkQuiet checks what must hold when all faults ended long ago.
 func (p *process) checkQuiet() {
+	health := p.informer.Health()
+	watches := len(p.server.Watches(onlyOf(p, "watch")))
+	if watches != 1 || health.Reflector.Phase != reflector.Watching {
+		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
+	}
 	if want, got := p.seeing.latest(), p.stored(); !maps.Equal(want, got) {
 		p.violate(1, "%s stores %v, want %v", p.name, got, want)
 		return
@@ -118,13 +123,8 @@ func (p *process) checkQuiet() {
 	if !p.informer.HasSynced() {
 		p.violate(4, "%s has not synced", p.name)
 	}
-	health := p.informer.Health()
 	if err := health.Fresh(time.Now(), 3*time.Minute); err != nil {
 		p.violate(4, "%s: %v", p.name, err)
-	}
-	watches := len(p.server.Watches(onlyOf(p, "watch")))
-	if watches != 1 || health.Reflector.Phase != reflector.Watching {
-		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
 	}
 	for _, h := range p.handlers {
 		h.checkQuiet()

@@ -58,6 +58,8 @@ type process struct {
 
 	transformFails, storeFails atomic.Int64 // how many of the next calls fail
 	hangs                      atomic.Int64 // of handlers and reconciles: how long each call takes
+
+	token atomic.Pointer[leaderelection.FencingToken] // of its last term in which it worked
 }
 
 // start starts a process in place of the one before it.
