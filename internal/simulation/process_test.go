@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,7 @@ func (w *world) start(s setup, index int) *process {
 		running.Wait()
 		close(p.ended)
 	}()
+	p.awaitSync()
 	return p
 }
 
@@ -207,7 +209,9 @@ type failingStore struct {
 	p *process
 }
 
+// fails also lets other goroutines run: they may see what should not have happened before a write.
 func (s *failingStore) fails() error {
+	goruntime.Gosched()
 	if s.p.storeFails.Add(-1) < 0 {
 		return nil
 	}
@@ -234,6 +238,11 @@ func (s *failingStore) Delete(obj any) error {
 		return err
 	}
 	return s.Indexer.Delete(obj)
+}
+
+func (s *failingStore) Replace(list []any, resourceVersion string) error {
+	goruntime.Gosched()
+	return s.Indexer.Replace(list, resourceVersion)
 }
 
 // Transaction leaves out the first change if it fails.

@@ -64,7 +64,7 @@ func newWork(p *process) *work {
 	k := &work{p: p, keys: map[string]*keyState{}, live: map[context.Context]string{}}
 	options := controller.Options[string]{
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
-		WaitFor: []controller.Synced{p.informer.HasSyncedChecker()},
+		WaitFor:     []controller.Synced{p.informer.HasSyncedChecker()},
 		RateLimiter: newLimiter(k),
 	}
 	if p.elector != nil {
@@ -142,7 +142,8 @@ func (k *work) end(ctx context.Context, key string, failed bool) {
 	s.running = false
 	ended := ctx.Err() != nil
 	if failed && ended {
-		s.queued = time.Now() // it is kept for the next term
+		s.queued = time.Now()
+		s.added = s.queued // it is kept for the next term
 	}
 	switch {
 	case !failed:
@@ -153,6 +154,12 @@ func (k *work) end(ctx context.Context, key string, failed bool) {
 		s.failures++
 	}
 	delete(k.live, ctx)
+}
+
+func (k *work) running() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.live)
 }
 
 // act is the reconcile function proper.
