@@ -92,7 +92,7 @@ func (p *process) checkVersion() {
 // checkAsOf checks that the store holds every change of key that the server had long before the
 // time as of which the store is said to be current.
 func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
-	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || asOf.Before(p.caughtUp) {
+	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return
 	}
 	newest, gone := uint64(0), false
