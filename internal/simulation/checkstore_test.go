@@ -21,6 +21,7 @@ import (
 // every retryPeriod.
 const (
 	requestsPerMinute = 60
+	refusalsPerMinute = 24 // of which no change is the reason
 	electionPerMinute = 3*int(time.Minute/retryPeriod) + 3
 )
 
@@ -35,10 +36,11 @@ func (p *process) checkAlways() {
 	}
 	p.checkVersion()
 	p.work.checkAlways()
-	requests, election := p.gate.lastMinute()
-	if requests > min(requestsPerMinute+len(p.truth.times), storm) || election > electionPerMinute {
-		p.violate(7, "%s sent %d lists and watches, and %d requests for the lease, in a minute",
-			p.name, requests, election)
+	requests, refusals, election := p.gate.lastMinute()
+	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
+		refusals > refusalsPerMinute || election > electionPerMinute {
+		p.violate(7, "%s sent %d lists and watches, of which %d were refused, and %d requests for"+
+			" the lease, in a minute", p.name, requests, refusals, election)
 	}
 }
 

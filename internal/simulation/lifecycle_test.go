@@ -207,9 +207,10 @@ func (w *world) drainQueue(n int) {
 	}
 	q.ShutDownWithDrain()
 	mu.Lock()
-	defer mu.Unlock()
-	if want := min(n, 40); len(worked) != want {
-		w.violate(5, "a queue that drains hands out %d keys, want %d", len(worked), want)
+	got, want := len(worked), min(n, 40)
+	mu.Unlock()
+	if got != want {
+		w.violate(5, "a queue that drains hands out %d keys, want %d", got, want)
 	}
 	workers.Wait()
 }
