@@ -95,6 +95,9 @@ func (w *world) start(s setup, index int) *process {
 	})
 	go func() {
 		running.Wait()
+		if n := p.work.running(); n > 0 {
+			p.violate(8, "%s: Run has returned, and %d reconciles run", p.name, n)
+		}
 		close(p.ended)
 	}()
 	p.awaitSync()
