@@ -59,7 +59,7 @@ simulate: ## whole programs on a server that fails, with SEEDS new seeds
 		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
 	@grep -E '^ *simulation_test.go' bin/simulate.txt
 
-# One bug for each invariant; all of them take six times as long.
+# One bug for each invariant; all bugs take eight times as long.
 PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop
 
 planted: ## plant bugs, and require that the simulation finds each (BUG=regexp selects by name)
