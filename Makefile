@@ -17,7 +17,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example lab/browser
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate soak bench growth browser e2e chaos older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate planted soak bench growth browser e2e chaos older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,6 +60,12 @@ simulate: ## whole programs on a server that fails, with SEEDS new seeds
 		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
 	@grep -E '^ *simulation_test.go' bin/simulate.txt
 
+# One bug for each invariant; all bugs take eight times as long.
+PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop
+
+planted: ## plant bugs, and require that the simulation finds each (BUG=regexp selects by name)
+	$(GO) test -count=1 -timeout 3h -v -run 'TestPlanted$$/($(BUG))' ./internal/simulation -planted
+
 soak: ## load and faults for the time SOAK on this stack, then on client-go; the samples are in bin/soak
 	$(GO) build -o bin/soakprogram ./internal/soak
 	@bin/soakprogram -duration $(SOAK)
@@ -97,4 +103,5 @@ swap-proof: ## build other programs on this stack, and require that their tests 
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
 check: lint test simulate older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
+	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo

@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"maps"
+	"time"
 )
 
 // checkCalls checks the new calls of the handler: invariants 2 and 3.
@@ -12,6 +13,10 @@ func (h *handler) checkCalls() {
 	if h.shutDown && len(calls) > 0 {
 		h.p.violate(8, "%s is called after its ShutdownChan closed: %v", h.name, calls[0])
 	}
+	if h.removed && len(calls) > 0 && !h.checked.Before(h.until) {
+		h.p.violate(8, "%s is called after it was removed: %v", h.name, calls[0])
+	}
+	h.checked = time.Now()
 	for _, n := range calls {
 		if why := h.illegal(n); why != "" {
 			h.p.violate(2, "%s got %v: %s (it knows version %d; history %v)",

@@ -21,6 +21,7 @@ import (
 // every retryPeriod.
 const (
 	requestsPerMinute = 60
+	refusalsPerMinute = 24 // of which no change is the reason
 	electionPerMinute = 3*int(time.Minute/retryPeriod) + 3
 )
 
@@ -35,10 +36,11 @@ func (p *process) checkAlways() {
 	}
 	p.checkVersion()
 	p.work.checkAlways()
-	requests, election := p.gate.lastMinute()
-	if requests > min(requestsPerMinute+len(p.truth.times), storm) || election > electionPerMinute {
-		p.violate(7, "%s sent %d lists and watches, and %d requests for the lease, in a minute",
-			p.name, requests, election)
+	requests, refusals, election := p.gate.lastMinute()
+	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
+		refusals > refusalsPerMinute || election > electionPerMinute {
+		p.violate(7, "%s sent %d lists and watches, of which %d were refused, and %d requests for"+
+			" the lease, in a minute", p.name, requests, refusals, election)
 	}
 }
 
@@ -92,7 +94,7 @@ func (p *process) checkVersion() {
 // checkAsOf checks that the store holds every change of key that the server had long before the
 // time as of which the store is said to be current.
 func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
-	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || asOf.Before(p.caughtUp) {
+	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return
 	}
 	newest, gone := uint64(0), false
@@ -110,6 +112,11 @@ func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
 
 // checkQuiet checks what must hold when all faults ended long ago.
 func (p *process) checkQuiet() {
+	health := p.informer.Health()
+	watches := len(p.server.Watches(onlyOf(p, "watch")))
+	if watches != 1 || health.Reflector.Phase != reflector.Watching {
+		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
+	}
 	if want, got := p.seeing.latest(), p.stored(); !maps.Equal(want, got) {
 		p.violate(1, "%s stores %v, want %v", p.name, got, want)
 		return
@@ -118,13 +125,8 @@ func (p *process) checkQuiet() {
 	if !p.informer.HasSynced() {
 		p.violate(4, "%s has not synced", p.name)
 	}
-	health := p.informer.Health()
 	if err := health.Fresh(time.Now(), 3*time.Minute); err != nil {
 		p.violate(4, "%s: %v", p.name, err)
-	}
-	watches := len(p.server.Watches(onlyOf(p, "watch")))
-	if watches != 1 || health.Reflector.Phase != reflector.Watching {
-		p.violate(7, "%s has %d open watches and is %s", p.name, watches, health.Reflector.Phase)
 	}
 	for _, h := range p.handlers {
 		h.checkQuiet()

@@ -22,8 +22,9 @@
 //	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
 //	   worked on.
 //	6  No reconcile acts, or has a live context, while another process may lead.
-//	7  Requests stay within the bounds of the backoff; one watch is open when all is well.
-//	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left.
+//	7  Requests and retries keep to the backoff; one watch is open when all is well.
+//	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
+//	   handler that was removed is not called.
 //
 // Read script_test.go and generate_test.go (what happens), world_test.go and process_test.go (to
 // what), truth_test.go and the check files (what must hold), shrink_test.go; then docs/testing.md.

@@ -34,6 +34,13 @@ func (l *ledger) write(name string, token leaderelection.FencingToken) (accepted
 	return true, ""
 }
 
+// isOf reports whether a process was the last one that wrote.
+func (l *ledger) isOf(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by == name
+}
+
 // mayLead returns why another process than this one may lead, as the server knows it; "" if none.
 func (p *process) mayLead() string {
 	lease := &coordinationv1.Lease{
@@ -54,6 +61,19 @@ func (p *process) mayLead() string {
 	return ""
 }
 
+// mayBegin checks what must hold when a reconcile begins, whether or not its context has ended.
+func (p *process) mayBegin(key string) {
+	if !p.informer.HasSynced() {
+		p.violate(4, "%s begins %s before its informer has synced", p.name, key)
+	}
+	if p.elector == nil {
+		return
+	}
+	if why := p.mayLead(); why != "" {
+		p.violate(6, "%s begins %s: %s", p.name, key, why)
+	}
+}
+
 // mayAct checks invariant 6 when a reconcile does something. Its goroutine asks its context first.
 func (p *process) mayAct(ctx context.Context, what string) {
 	if p.elector == nil || ctx.Err() != nil {
@@ -67,6 +87,7 @@ func (p *process) mayAct(ctx context.Context, what string) {
 		p.violate(6, "%s %s without a token", p.name, what)
 		return
 	}
+	p.token.Store(&token)
 	accepted, by := p.tokens.write(p.name, token)
 	if !accepted {
 		p.violate(6, "%s %s with the old token %v", p.name, what, token)
@@ -99,6 +120,20 @@ func (w *world) checkElection() {
 	}
 	if leaders > 1 {
 		w.violate(6, "%d processes lead", leaders)
+	}
+	for _, p := range w.processes {
+		p.writeLate()
+	}
+}
+
+// writeLate checks that the ledger refuses the token of a former leader.
+func (p *process) writeLate() {
+	token := p.token.Load()
+	if token == nil || p.tokens.isOf(p.name) {
+		return
+	}
+	if accepted, _ := p.tokens.write(p.name, *token); accepted {
+		p.violate(6, "%s writes with the old token %v", p.name, token)
 	}
 }
 

@@ -12,16 +12,38 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// limiter notes the delays.
+const firstDelay, longestDelay = time.Second, 30 * time.Second
+
+// limiter notes the delays, and checks that each is twice as long as the one before it.
 type limiter struct {
 	workqueue.TypedRateLimiter[string]
 	k *work
 }
 
+func newLimiter(k *work) *limiter {
+	return &limiter{workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+		firstDelay, longestDelay), k}
+}
+
 func (l *limiter) When(key string) time.Duration {
+	l.k.mu.Lock()
+	s := l.k.keyLocked(key)
+	want := min(firstDelay<<min(s.delays, 10), longestDelay)
+	s.delays++
 	d := l.TypedRateLimiter.When(key)
+	l.k.mu.Unlock()
+	if d != want {
+		l.k.p.violate(7, "%s delays %s for %v, want %v", l.k.p.name, key, d, want)
+	}
 	l.k.delayed(key, d)
 	return d
+}
+
+func (l *limiter) Forget(key string) {
+	l.k.mu.Lock()
+	defer l.k.mu.Unlock()
+	l.k.keyLocked(key).delays = 0
+	l.TypedRateLimiter.Forget(key)
 }
 
 func (k *work) delayed(key string, d time.Duration) {

@@ -38,6 +38,7 @@ type gate struct {
 	mode     gateMode
 	changed  chan struct{} // closed and replaced when mode changes
 	requests []time.Time   // lists and watches of the objects in the last minute
+	refusals []time.Time   // of these
 	election []time.Time   // requests for the lease in the last minute
 }
 
@@ -89,6 +90,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, r.Context().Err()
 	case mode == refused || mode == dead:
+		g.countRefusal(r)
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
 	answer, err := g.next.RoundTrip(withFixedTimeout(r))
@@ -159,18 +161,32 @@ func (g *gate) count(r *http.Request) int {
 	switch {
 	case strings.Contains(r.URL.Path, "/leases"):
 		g.election = append(g.election, time.Now())
-	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps"):
+	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 	}
 	return len(g.requests) + len(g.election)
 }
 
+// isFetch reports whether a request is a list or a watch of the objects.
+func isFetch(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps")
+}
+
+func (g *gate) countRefusal(r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if isFetch(r) {
+		g.refusals = append(g.refusals, time.Now())
+	}
+}
+
 // lastMinute returns how many requests of each kind the process sent in the last minute.
-func (g *gate) lastMinute() (requests, election int) {
+func (g *gate) lastMinute() (requests, refusals, election int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	isOld := func(at time.Time) bool { return time.Since(at) > time.Minute }
 	g.requests = slices.DeleteFunc(g.requests, isOld)
+	g.refusals = slices.DeleteFunc(g.refusals, isOld)
 	g.election = slices.DeleteFunc(g.election, isOld)
-	return len(g.requests), len(g.election)
+	return len(g.requests), len(g.refusals), len(g.election)
 }

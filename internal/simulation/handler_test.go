@@ -41,7 +41,9 @@ type handler struct {
 	from     uint64 // what the informer's store held when the handler was added
 	synced   bool   // HasSynced was seen
 	removed  bool
-	shutDown bool // ShutdownChan was seen closed
+	until    time.Time // removed: when its last call may begin
+	checked  time.Time // when its calls were last checked
+	shutDown bool      // ShutdownChan was seen closed
 
 	mu     sync.Mutex
 	calls  []notification // that were not checked yet
@@ -88,7 +90,9 @@ func (h *handler) remove() {
 	if err := h.p.informer.RemoveEventHandler(h.handle); err != nil {
 		h.p.violate(3, "%s: remove the handler: %v", h.name, err)
 	}
-	h.removed = true
+	if !h.removed {
+		h.removed, h.until = true, time.Now().Add(h.options.DrainTimeout)
+	}
 }
 
 func (h *handler) heal() {

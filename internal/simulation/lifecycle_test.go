@@ -5,7 +5,6 @@ package simulation
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"regexp"
 	"runtime"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"example.com/informerstack/informer"
 	"example.com/informerstack/workqueue"
 )
 
@@ -69,7 +69,7 @@ var processKinds = map[string]func(*world, *process, step){
 			p.work.faults = append(p.work.faults, fault(s.n/8)%faultCount)
 		}
 	},
-	"await": func(_ *world, p *process, _ step) { p.await() },
+	"await": func(_ *world, p *process, _ step) { p.awaitVersion() },
 	"drain": func(w *world, _ *process, s step) { w.drainQueue(s.n) },
 }
 
@@ -112,23 +112,46 @@ func (w *world) kill(p *process) {
 	w.processes[p.index] = w.start(p.setup, p.index)
 }
 
-// waiter is a call of WaitForResourceVersion.
+// waiter waits until a process reports that its store holds everything up to a version.
 type waiter struct {
 	p    *process
 	rv   uint64
 	done chan struct{}
 	err  error
-	have map[string]uint64 // the store when the call returned
+	have map[string]uint64 // the store when the wait ended
 }
 
-func (p *process) await() {
-	v := &waiter{p: p, rv: number(p.server.ResourceVersion()), done: make(chan struct{})}
+func (p *process) await(rv uint64, wait func() error) {
+	v := &waiter{p: p, rv: rv, done: make(chan struct{})}
 	p.waiters = append(p.waiters, v)
 	go func() {
 		defer close(v.done)
-		v.err = p.informer.WaitForResourceVersion(context.Background(), fmt.Sprint(v.rv))
+		v.err = wait()
 		v.have = p.stored()
 	}()
+}
+
+func (p *process) awaitVersion() {
+	rv := p.server.ResourceVersion()
+	p.await(number(rv), func() error {
+		err := p.informer.WaitForResourceVersion(context.Background(), rv)
+		if err == nil {
+			p.cover("version reached")
+		}
+		return err
+	})
+}
+
+// awaitSync waits for HasSynced, after which the store holds what the first list showed.
+func (p *process) awaitSync() {
+	p.await(p.started, func() error {
+		select {
+		case <-p.informer.HasSyncedChecker().Done():
+			return nil
+		case <-p.ended:
+			return informer.ErrStopped
+		}
+	})
 }
 
 // checkDone checks that the wait ended, and not before the store held everything.
@@ -143,7 +166,6 @@ func (v *waiter) checkDone() {
 	case v.err != nil:
 		return
 	}
-	p.cover("version reached")
 	for key := range p.seeing.byKey {
 		have, exists := v.have[key]
 		want := p.seeing.at(key, v.rv)
@@ -180,11 +202,19 @@ func (w *world) drainQueue(n int) {
 	for i := range n {
 		q.Add(i % 40)
 	}
-	q.ShutDownWithDrain()
+	drained := make(chan struct{})
+	go func() { defer close(drained); q.ShutDownWithDrain() }()
+	select {
+	case <-drained:
+	case <-time.After(time.Minute):
+		w.violate(5, "a queue does not drain")
+		q.ShutDown()
+	}
 	mu.Lock()
-	defer mu.Unlock()
-	if want := min(n, 40); len(worked) != want {
-		w.violate(5, "a queue that drains hands out %d keys, want %d", len(worked), want)
+	got, want := len(worked), min(n, 40)
+	mu.Unlock()
+	if got != want {
+		w.violate(5, "a queue that drains hands out %d keys, want %d", got, want)
 	}
 	workers.Wait()
 }

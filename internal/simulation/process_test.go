@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,8 @@ type process struct {
 
 	transformFails, storeFails atomic.Int64 // how many of the next calls fail
 	hangs                      atomic.Int64 // of handlers and reconciles: how long each call takes
+
+	token atomic.Pointer[leaderelection.FencingToken] // of its last term in which it worked
 }
 
 // start starts a process in place of the one before it.
@@ -94,8 +97,12 @@ func (w *world) start(s setup, index int) *process {
 	})
 	go func() {
 		running.Wait()
+		if n := p.work.running(); n > 0 {
+			p.violate(8, "%s: Run has returned, and %d reconciles run", p.name, n)
+		}
 		close(p.ended)
 	}()
+	p.awaitSync()
 	return p
 }
 
@@ -207,7 +214,9 @@ type failingStore struct {
 	p *process
 }
 
+// fails also lets other goroutines run: they may see what should not have happened before a write.
 func (s *failingStore) fails() error {
+	goruntime.Gosched()
 	if s.p.storeFails.Add(-1) < 0 {
 		return nil
 	}
@@ -234,6 +243,11 @@ func (s *failingStore) Delete(obj any) error {
 		return err
 	}
 	return s.Indexer.Delete(obj)
+}
+
+func (s *failingStore) Replace(list []any, resourceVersion string) error {
+	goruntime.Gosched()
+	return s.Indexer.Replace(list, resourceVersion)
 }
 
 // Transaction leaves out the first change if it fails.

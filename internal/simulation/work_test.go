@@ -13,7 +13,6 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/store"
-	"example.com/informerstack/workqueue"
 )
 
 const maxAttempts = 4
@@ -51,6 +50,7 @@ type keyState struct {
 	begun    time.Time // the last call
 	due      time.Time // when the first delay ends; zero if there is none
 	failures int       // since the last change
+	delays   int       // of the rate limiter since the last success, or since it forgot the key
 	wrote    uint64    // the newest version that a call wrote
 }
 
@@ -64,11 +64,8 @@ func newWork(p *process) *work {
 	k := &work{p: p, keys: map[string]*keyState{}, live: map[context.Context]string{}}
 	options := controller.Options[string]{
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
-		WaitFor: []controller.Synced{p.informer.HasSyncedChecker()},
-		RateLimiter: &limiter{
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-				time.Second, 30*time.Second), k,
-		},
+		WaitFor:     []controller.Synced{p.informer.HasSyncedChecker()},
+		RateLimiter: newLimiter(k),
 	}
 	if p.elector != nil {
 		options.Lead = p.elector.Lead
@@ -93,6 +90,7 @@ func (k *work) keyLocked(key string) *keyState {
 
 // reconcile notes the call, and that it ends.
 func (k *work) reconcile(ctx context.Context, key string) (result controller.Result, err error) {
+	k.p.mayBegin(key)
 	k.begin(ctx, key)
 	failed := true
 	defer func() { k.end(ctx, key, failed) }()
@@ -144,15 +142,24 @@ func (k *work) end(ctx context.Context, key string, failed bool) {
 	s.running = false
 	ended := ctx.Err() != nil
 	if failed && ended {
-		s.queued = time.Now() // it is kept for the next term
+		s.queued = time.Now()
+		s.added = s.queued // it is kept for the next term
 	}
 	switch {
-	case !failed, ended:
+	case !failed:
+		s.failures, s.delays = 0, 0
+	case ended:
 		s.failures = 0
 	case !s.changed:
 		s.failures++
 	}
 	delete(k.live, ctx)
+}
+
+func (k *work) running() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.live)
 }
 
 // act is the reconcile function proper.
@@ -287,6 +294,9 @@ func (k *work) checkQuiet() {
 	for key, s := range k.keys {
 		if s.begun.Before(s.added) {
 			k.p.violate(5, "%s: %s was added and never worked on", k.p.name, key)
+		}
+		if late := time.Since(s.due); !s.due.IsZero() && late > time.Second {
+			k.p.violate(5, "%s: the delay of %s ended %v ago", k.p.name, key, late)
 		}
 	}
 	s := k.controller.Status()
