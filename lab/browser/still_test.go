@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/lab"
@@ -50,4 +52,26 @@ func TestPage_StaysInItsPlace(t *testing.T) {
 			assert.Empty(t, evaluate[[]string](s.tab, fmt.Sprintf(moved, observed.Milliseconds())))
 		})
 	}
+}
+
+// The page follows the key that the pointer was pressed on, also if another key has taken its place
+// before the release.
+func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.control = pressKey
+	s.watching()
+	const cell = ".changelog .cell:last-child"
+	key := evaluate[string](s.tab, element(cell)+".dataset.key")
+	at := s.find(cell)
+	mouse := input.DispatchMouseEventParams{
+		Type: chromedp.MousePressed, X: at.X, Y: at.Y, Button: input.MouseButtonLeft, ClickCount: 1,
+	}
+	call(s.tab, input.DispatchMouseEvent, mouse)
+	s.use("create")
+	s.await("another key is in its place", element(cell)+".dataset.key !== "+quoted(key))
+	mouse.Type = chromedp.MouseReleased
+	call(s.tab, input.DispatchMouseEvent, mouse)
+	s.await("the page follows the pressed key",
+		element(".following .chip")+"?.dataset.key === "+quoted(key))
 }
