@@ -78,5 +78,5 @@ older: ## compat's tests with client-go v0.36
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
-check: lint test simulate older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
+check: lint test simulate browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) swap-proof PROOFS=ClientGo

@@ -223,7 +223,7 @@ func TestLessons_WaitWhileThePageIsPaused(t *testing.T) {
 				`{"expect":{"hop":"handler","what":"OnUpdate","key":"default/a"}}`)
 			w.mustDo(`{"do":"mode","mode":"pause"}`)
 			w.after(10 * expectTimeout)
-			assert.NotEmpty(t, w.frame().Held) // the change, or a new watch if the old one timed out
+			assert.NotEmpty(t, w.frame().Held) // the change, or another watch after a timeout
 			assert.Equal(t, "running", w.frame().Lesson.State)
 		}
 		begin()

@@ -136,7 +136,7 @@ func (s *scene) views(name string) {
 			f.Handlers[1].Pending > 0
 	})
 	s.click(button(" ")) // the key would press the chip, which has the focus
-	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause })
+	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause && len(f.Held) > 0 })
 	s.press("z")
 	s.await("the page is in Chinese", `document.documentElement.lang === "zh-Hans"`)
 	s.looksAsBefore(name + "-busy")
