@@ -67,7 +67,7 @@ bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so tha
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
-	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 20m .
+	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 40m .
 
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
