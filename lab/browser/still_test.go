@@ -62,6 +62,7 @@ func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
 	s.control = pressKey
 	s.watching()
 	const cell = ".changelog .cell:last-child"
+	s.await("a change is drawn", element(cell)+".dataset.key")
 	key := evaluate[string](s.tab, element(cell)+".dataset.key")
 	at := s.find(cell)
 	mouse := input.DispatchMouseEventParams{
