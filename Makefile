@@ -85,7 +85,7 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 	@cp bin/growth.txt docs/pictures/growth.txt && $(GO) run ./internal/pictures -lab=false
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
-	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 20m .
+	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 40m .
 
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
@@ -102,6 +102,6 @@ older: ## compat's tests with client-go v0.36
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
-check: lint test simulate older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
+check: lint test simulate browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo

@@ -31,6 +31,7 @@ type command struct {
 	WorkMs    *float64 `json:"workMs"`
 	Rate      float64  `json:"rate"`
 	Objects   int      `json:"objects"`
+	Faults    *bool    `json:"faults"`
 	ID        string   `json:"id"`
 	Step      int      `json:"step"`
 }
@@ -137,6 +138,9 @@ func (l *Lab) change(c command) error {
 		return fmt.Errorf("rate: want 0 to %d", maxRate)
 	case c.Objects < 0 || c.Objects > maxObjects:
 		return fmt.Errorf("objects: want 0 to %d", maxObjects)
+	}
+	if c.Faults != nil {
+		l.scene.setFaults(w, *c.Faults)
 	}
 	return w.Set(c.Rate, c.Objects)
 }

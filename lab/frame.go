@@ -226,6 +226,7 @@ type SettingsView struct {
 	Settings
 	Rate    float64 `json:"rate"`
 	Objects int     `json:"objects"`
+	Faults  string  `json:"faults"` // the random ones: on, off, or paused (by a lesson)
 }
 
 // LessonView is the lesson that is played.

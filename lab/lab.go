@@ -71,6 +71,10 @@ type Workload interface {
 	// Rate is the number of changes per second, Objects the number of objects at the start.
 	Rate() float64
 	Objects() int
+	// SetFaults makes requests fail at random, or ends that.
+	SetFaults(on bool)
+	// Faults reports whether requests fail at random.
+	Faults() bool
 }
 
 // Pieces are the running pieces that a page shows.

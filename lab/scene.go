@@ -24,6 +24,7 @@ const lessonWorkers = 2
 //
 //	C1  kept is nil  <=>  no lesson has begun since the last leave
 //	C2  a lesson begins without faults, without other changes, and with a pipeline at rest
+//	C3  random faults end with the first step, and begin again with leave
 type scene struct {
 	lab *Lab
 
@@ -36,6 +37,7 @@ type kept struct {
 	settings Settings
 	rate     float64
 	objects  int
+	faults   bool // the random ones
 }
 
 // enter prepares for a step. A step is not played while the mode is Pause; the first one begins at
@@ -76,7 +78,7 @@ func (s *scene) keep() Settings {
 	if s.kept == nil {
 		s.kept = &kept{settings: s.lab.restarts.get()}
 		if w := s.lab.options.Workload; w != nil {
-			s.kept.rate, s.kept.objects = w.Rate(), w.Objects()
+			s.kept.rate, s.kept.objects, s.kept.faults = w.Rate(), w.Objects(), w.Faults()
 		}
 	}
 	return s.kept.settings
@@ -94,14 +96,45 @@ func (s *scene) leave() {
 	_ = s.clear(kept.settings)
 	if w := s.lab.options.Workload; w != nil {
 		_ = w.Set(kept.rate, kept.objects)
+		w.SetFaults(kept.faults)
 	}
 }
 
-// quiet ends the changes of the workload.
+// setFaults makes requests fail at random, or ends that. During a lesson it changes what leave
+// restores.
+func (s *scene) setFaults(w Workload, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		s.kept.faults = on
+		return
+	}
+	w.SetFaults(on)
+}
+
+// randomFaults is the field Faults of a SettingsView.
+func (s *scene) randomFaults(w Workload) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case w.Faults():
+		return "on"
+	case s.kept != nil && s.kept.faults:
+		return "paused"
+	}
+	return "off"
+}
+
+// quiet ends the changes and the random faults of the workload. The fault of a watch is chosen when
+// it begins, so the open watch is cut.
 func (s *scene) quiet() error {
 	w := s.lab.options.Workload
 	if w == nil {
 		return nil
+	}
+	if w.Faults() {
+		w.SetFaults(false)
+		_ = s.lab.breakWatch("cut")
 	}
 	return w.Set(0, w.Objects())
 }

@@ -49,6 +49,7 @@ func (l *Lab) describe(now time.Time, events recorded) Frame {
 	}
 	if w := l.options.Workload; w != nil {
 		f.Settings.Rate, f.Settings.Objects = w.Rate(), w.Objects()
+		f.Settings.Faults = l.scene.randomFaults(w)
 	}
 	if record != nil {
 		f.Queue.Keys, f.Queue.Deltas, f.Queue.Items = record.content(maxRows, events.followed)

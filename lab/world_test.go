@@ -21,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -35,6 +36,11 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
+func init() {
+	// The second handler waits, by the clock of whichever bubble had the last error.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+}
+
 // world is a laboratory with its pipeline and server, in one bubble.
 type world struct {
 	t      *testing.T
@@ -47,6 +53,7 @@ type world struct {
 	writes  int
 	rate    float64
 	objects int
+	unfault func() // ends the random faults; nil without them
 }
 
 // story runs body in a bubble, with an open page. The first list has been delivered by then.
@@ -181,6 +188,20 @@ func (w *world) Objects() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.objects
+}
+
+func (w *world) Faults() bool { return w.unfault != nil }
+
+func (w *world) SetFaults(on bool) {
+	if w.unfault != nil {
+		w.unfault()
+		w.unfault = nil
+	}
+	if on {
+		w.unfault = w.server.Faults().Random(1, apitest.Rates{
+			ServerError: 0.3, Cut: 0.5, Expire: 0.2, MaxDelay: 50 * time.Millisecond,
+		})
+	}
 }
 
 func (w *world) Change(key string) error {

@@ -45,6 +45,26 @@ func (w *workload) Set(rate float64, objects int) error {
 	return nil
 }
 
+// Faults reports whether requests fail at random.
+func (w *workload) Faults() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unfault != nil
+}
+
+// SetFaults makes requests fail at random, or ends that.
+func (w *workload) SetFaults(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case on && w.unfault == nil:
+		w.unfault = w.server.Faults().Random(w.seed, faultRates)
+	case !on && w.unfault != nil:
+		w.unfault()
+		w.unfault = nil
+	}
+}
+
 // Create creates the ConfigMap with this key, or with the next name.
 func (w *workload) Create(key string) error {
 	w.mu.Lock()

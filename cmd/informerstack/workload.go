@@ -36,6 +36,7 @@ var teams = []string{"red", "green", "blue"}
 type workload struct {
 	server  *apitest.Server
 	changed chan struct{} // receives after Set; capacity 1
+	seed    uint64
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -43,12 +44,13 @@ type workload struct {
 	made    int
 	rate    float64 // changes per second
 	objects int     // at the start
+	unfault func()  // ends the random faults; nil without them
 }
 
 // newWorkload returns a workload without objects.
 func newWorkload(server *apitest.Server, o *options) *workload {
 	return &workload{
-		server: server, changed: make(chan struct{}, 1),
+		server: server, changed: make(chan struct{}, 1), seed: o.seed,
 		random: rand.New(rand.NewPCG(o.seed, 0)), rate: o.rate, objects: o.objects,
 	}
 }
@@ -56,9 +58,7 @@ func newWorkload(server *apitest.Server, o *options) *workload {
 // start creates the first ConfigMaps, then changes them in the background until stop is called.
 func (w *workload) start(o *options) (stop func()) {
 	w.fill()
-	if o.faults {
-		w.server.Faults().Random(o.seed, faultRates)
-	}
+	w.SetFaults(o.faults)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.run(ctx) })

@@ -101,7 +101,7 @@ func (l *laboratory) slow(position int) error {
 
 // photograph returns a picture of a busy laboratory with failing workers and a slow handler.
 func photograph(root string) ([]byte, error) {
-	const width, height = 1440, 990
+	const width, height = 1440, 1000
 	l, err := openLaboratory(root, width, height)
 	if err != nil {
 		return nil, err

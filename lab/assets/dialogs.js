@@ -77,6 +77,7 @@ const OBJECTS = [5, 20, 100, 1000, 10_000];
  */
 function Settings({ lab, close }) {
   const now = lab.frame?.settings ?? {};
+  const random = ["on", "paused"].includes(now.faults);
   const submit = (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
@@ -85,8 +86,9 @@ function Settings({ lab, close }) {
       do: "settings", queue: form.get("queue"), watchList: form.get("list") === "watchList",
       workers: value("workers"), workMs: value("workMs"),
     });
-    if (value("rate") !== now.rate || value("objects") !== now.objects) {
-      lab.send({ do: "workload", rate: value("rate"), objects: value("objects") });
+    const faults = form.has("faults");
+    if (value("rate") !== now.rate || value("objects") !== now.objects || faults !== random) {
+      lab.send({ do: "workload", rate: value("rate"), objects: value("objects"), faults });
     }
     close();
   };
@@ -114,7 +116,9 @@ function Settings({ lab, close }) {
       <label for="set-rate">${t("settings.rate")}</label>
       ${select("rate", RATES, now.rate ?? 0)}
       <label for="set-objects">${t("settings.objects")}</label>
-      ${select("objects", OBJECTS, now.objects ?? 20)}</fieldset>
+      ${select("objects", OBJECTS, now.objects ?? 20)}
+      <label class="choice"><input type="checkbox" name="faults" defaultChecked=${random} />${" "}
+        ${t("settings.faults")}</label></fieldset>
     <div class="steps"><button type="button" class="btn" onClick=${close}>${t("cancel")}</button>
       <button type="submit" class="btn primary">${t("apply")}</button></div>
   </form>`;

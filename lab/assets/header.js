@@ -91,6 +91,9 @@ function clock(ms) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.${tenths % 10}`;
 }
 
+/** RANDOM_FAULTS are the states of the random faults that the page names. */
+const RANDOM_FAULTS = ["on", "paused"];
+
 /** StateLine reports what the cards do not: the connection, what is held, what is not drawn. */
 export function StateLine({ lab }) {
   const { frame, model, ui } = lab;
@@ -103,6 +106,8 @@ export function StateLine({ lab }) {
     ${frame && html`<span>${t("events", {
       n: number(events), rate: number(Math.round(perSecond ?? 0)),
     })}</span>`}
+    ${RANDOM_FAULTS.includes(frame?.settings?.faults) && html`<span class="badge warn"
+      title=${t("randomFaults.help")}>${t("randomFaults." + frame.settings.faults)}</span>`}
     ${model.leftOut > 0 && html`<span class="badge warn" title=${t("sampledHelp")}>
       ${t("sampled", { n: number(model.leftOut) })}</span>`}
     ${frame?.mode === "pause" && html`<${Held} held=${frame.held ?? []} follow=${ui.follow} />`}

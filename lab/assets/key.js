@@ -23,8 +23,8 @@ export function colourOf(key) {
 export const shortName = (key) => key.slice(key.lastIndexOf("/") + 1);
 
 /**
- * Chip shows a key as a coloured button. The page has one click listener for all chips: see
- * keyboard.js. Only the first chip of a list is a tab stop; the arrow keys reach the others.
+ * Chip shows a key as a coloured button. keyboard.js listens for clicks on all of them. Only the
+ * first chip of a list is a tab stop; the arrow keys reach the others.
  *
  * A name that is too long loses its beginning, because names often differ at the end. For this the
  * chip is written from right to left, and the name in it from left to right.

@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The keyboard and the clicks on keys: one listener each for the whole page. */
+/** The keyboard and the clicks on keys, for the whole page. */
 import { ACTIONS, offered, perform } from "./actions.js";
 
 const ARROWS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
-export function listen(lab) {
-  document.addEventListener("click", (event) => {
-    const key = event.target.closest?.("[data-key]")?.dataset.key;
-    if (key) lab.follow(key === lab.ui.follow ? "" : key);
+/** SLIP_PX is how far a pointer may move while it is pressed on a key. */
+const SLIP_PX = 8;
+
+const keyOf = (event) => event.target.closest?.("[data-key]")?.dataset.key;
+
+/**
+ * listenForKeys follows the key that a pointer was pressed on. Lists change while it is pressed, and
+ * then the browser makes no click, or one on another key.
+ */
+function listenForKeys(lab) {
+  const toggle = (key) => key && lab.follow(key === lab.ui.follow ? "" : key);
+  let pressed = null;
+  document.addEventListener("pointerdown", (event) => {
+    const first = event.isPrimary && event.button === 0;
+    pressed = first ? { key: keyOf(event), x: event.clientX, y: event.clientY } : null;
   });
+  document.addEventListener("pointercancel", () => (pressed = null)); // the page is scrolled
+  document.addEventListener("pointerup", (event) => {
+    const slip = pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y);
+    if (pressed && slip <= SLIP_PX) toggle(pressed.key);
+    pressed = null;
+  });
+  document.addEventListener("click", (event) => {
+    if (event.detail === 0) toggle(keyOf(event)); // by the keyboard, or by a screen reader
+  });
+}
+
+export function listen(lab) {
+  listenForKeys(lab);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (moveBetweenChips(event) || typing(event) || lab.ui.dialog) return;

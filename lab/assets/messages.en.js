@@ -6,6 +6,7 @@ export default {
   skip: "Skip to the pipeline", waiting: "Waiting for the first frame…", tools: "Page settings", stateLine: "State of the program",
   time: "Time", run: "▶ Run", pause: "❚❚ Pause", play: "▶ Play", slow: "slow motion",
   perHop: "{delay} per hop", fullSpeed: "full speed", following: "following", paused: "paused",
+  randomFaults: { on: "random faults", paused: "random faults pause during a lesson", help: "Requests and watches fail at random, as with --faults. The settings end that." },
   held: "paused, {n} events held:", readOnly: "read only", close: "Close", cancel: "Cancel", apply: "Apply",
   replay: "Recording", position: "Position", replaySpeed: "Speed", frameBack: "One frame back", frameOn: "One frame on",
   connection: { connecting: "connecting…", connected: "live", disconnected: "disconnected, trying again", recorded: "recording" },
@@ -39,7 +40,7 @@ export default {
 
   lessons: { title: "Lessons", intro: "Each lesson plays on the real pipeline of this page, step by step.", none: "This program has no lessons.", steps: "{n} steps", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", show: "Show the answer", running: "The pipeline is playing this step…" },
   help: { title: "Keys and controls", intro: "Every control has a key. Click a name to run it.", list: "Tab reaches each list of keys; the arrow keys move within it, and Enter follows a key." },
-  settings: { title: "Settings", intro: "Applying other settings builds the pipeline again, on the same server.", queue: "Delta queue", list: "Initial list", workers: "number", workMs: "time per key (ms)", workload: "Workload", rate: "changes per second", objects: "objects" },
+  settings: { title: "Settings", intro: "Applying other settings builds the pipeline again, on the same server.", queue: "Delta queue", list: "Initial list", workers: "number", workMs: "time per key (ms)", workload: "Workload", rate: "changes per second", objects: "objects", faults: "requests and watches fail at random" },
 
   action: {
     run: { name: "run or pause", help: "Hold every change where it is, or let them travel." },

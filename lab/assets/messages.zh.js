@@ -6,6 +6,7 @@ export default {
   skip: "跳到流水线", waiting: "正在等待第一帧数据…", tools: "页面设置", stateLine: "程序状态",
   time: "时间控制", run: "▶ 运行", pause: "❚❚ 暂停", play: "▶ 播放", slow: "慢动作",
   perHop: "每一跳 {delay}", fullSpeed: "全速", following: "正在跟踪", paused: "已暂停",
+  randomFaults: { on: "随机故障", paused: "课程进行时暂停随机故障", help: "请求和 watch 会随机失败，与 --faults 相同。可在设置中关闭。" },
   held: "已暂停，{n} 个事件被拦住：", readOnly: "只读", close: "关闭", cancel: "取消", apply: "应用",
   replay: "录像", position: "位置", replaySpeed: "速度", frameBack: "后退一帧", frameOn: "前进一帧",
   connection: { connecting: "正在连接…", connected: "实时", disconnected: "连接已断开，正在重试", recorded: "录像" },
@@ -39,7 +40,7 @@ export default {
 
   lessons: { title: "课程", intro: "每一课都在本页的真实流水线上逐步演示。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", show: "显示答案", running: "流水线正在演示这一步…" },
   help: { title: "快捷键与操作", intro: "每个操作都有快捷键。点击名称即可执行。", list: "Tab 键到达每个 key 列表，方向键在列表内移动，Enter 键跟踪一个 key。" },
-  settings: { title: "设置", intro: "应用新的设置会在同一个服务器上重新搭建流水线。", queue: "Delta 队列", list: "首次全量获取", workers: "数量", workMs: "每个 key 的处理时间（毫秒）", workload: "负载", rate: "每秒变更数", objects: "对象数" },
+  settings: { title: "设置", intro: "应用新的设置会在同一个服务器上重新搭建流水线。", queue: "Delta 队列", list: "首次全量获取", workers: "数量", workMs: "每个 key 的处理时间（毫秒）", workload: "负载", rate: "每秒变更数", objects: "对象数", faults: "请求和 watch 随机失败" },
 
   action: {
     run: { name: "运行或暂停", help: "让所有变更停在原处，或继续前进。" },

@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
-import { Prose, named, t } from "./text.js";
+import { Prose, named, t, translated } from "./text.js";
 
 export function Panel({ lab }) {
   const playable = lab.source.live && lab.model.hello?.writable;
@@ -54,7 +54,7 @@ function Piece({ lab }) {
     <ul class="links">
       ${PIECES[name].files.map((file) => html`<li key=${file}>
         ${t("link.code")} <${Path} lab=${lab} path=${file} /></li>`)}
-      <li>${t("link.chapter")} <${Path} lab=${lab} path=${PIECES[name].chapter} /></li>
+      <li>${t("link.chapter")} <${Path} lab=${lab} path=${translated(PIECES[name].chapter)} /></li>
     </ul>
   </article>`;
 }

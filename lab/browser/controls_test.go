@@ -290,12 +290,12 @@ func handlerControls(s *scene) {
 	last := func(f lab.Frame) lab.HandlerView { return f.Handlers[len(f.Handlers)-1] }
 	s.use("slow")
 	s.until("slow", func(f lab.Frame) bool { return last(f).DelayMs == 1000 })
-	s.use("create")
-	s.use("create")
+	s.use("workload") // more changes than one call per second, however slow the machine is
 	s.until("a backlog", func(f lab.Frame) bool {
 		return last(f).Pending > 0 && f.Handlers[0].Pending == 0
 	})
 	s.await("the page shows the backlog", `document.querySelector(".cursors .behind")`)
+	s.use("workload")
 	s.use("slow")
 	s.until("no backlog", func(f lab.Frame) bool {
 		return last(f).DelayMs == 0 && last(f).Pending == 0

@@ -196,3 +196,23 @@ func list(values []string) string {
 	}
 	return string(encoded)
 }
+
+// The page says that requests fail at random, and that they do not during a lesson.
+func TestLessons_PauseRandomFaults(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop, "--faults")
+	badge := func(want string) {
+		s.await("the page says: "+want, `[...document.querySelectorAll(".state .badge")].some(
+			(badge) => badge.textContent === `+quoted(want)+`)`)
+	}
+	badge("random faults")
+	l := s.program.lessons()[0]
+	s.playLesson(0, l, "en")
+	badge("random faults")
+	s.click(".lessons li:first-child button")
+	badge("random faults pause during a lesson")
+	s.click(button(","))
+	s.click(".settings [name=faults]")
+	s.click(".settings [type=submit]")
+	s.until("no random faults", func(f lab.Frame) bool { return f.Settings.Faults == "off" })
+}

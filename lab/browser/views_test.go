@@ -121,6 +121,11 @@ func (s *scene) views(name string) {
 	s.await("no card is lit", `!document.querySelector(".card.lit")`)
 	s.looksAsBefore(name)
 
+	s.use("lessons")
+	s.click(".lessons li:nth-child(2) button")
+	s.until("the step is played", func(f lab.Frame) bool {
+		return f.Lesson != nil && f.Lesson.State == "done"
+	})
 	s.choose(".index select", "label:team")
 	s.follow(".card-store .chip")
 	for _, id := range []string{"fail", "slow", "change", "create", "change", "create"} {
@@ -130,9 +135,8 @@ func (s *scene) views(name string) {
 		return f.Workqueue.DelayedTotal > 0 && f.Workqueue.Delayed[0].Failures > 4 &&
 			f.Handlers[1].Pending > 0
 	})
-	s.use("run")
-	s.use("lessons")
-	s.click(".lessons li:nth-child(2) button")
+	s.click(button(" ")) // the key would press the chip, which has the focus
+	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause && len(f.Held) > 0 })
 	s.press("z")
 	s.await("the page is in Chinese", `document.documentElement.lang === "zh-Hans"`)
 	s.looksAsBefore(name + "-busy")
