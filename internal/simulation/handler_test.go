@@ -55,6 +55,9 @@ type handler struct {
 
 // addHandler adds a handler whose options are the bits of n, and whose calls take some time.
 func (p *process) addHandler(n int, slow time.Duration) {
+	if p.impl != ours {
+		n &= 16 // client-go has no other option
+	}
 	h := &handler{
 		p: p, name: fmt.Sprintf("%s.h%d", p.name, len(p.handlers)), from: p.started,
 		slow:  slow,

@@ -104,6 +104,9 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 		}
 	}
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+	if p.impl == clientGo {
+		return p.newReferenceInformer(modify)
+	}
 	client := p.client.CoreV1().RESTClient()
 	stream := reflector.NewStreamingListWatch(client, "configmaps", "", newItem, modify)
 	var lw reflector.ListerWatcher = stream

@@ -34,14 +34,14 @@ func shrink(t *testing.T, s script, r report) (script, report) {
 		for at := 0; at < len(s.steps); {
 			end := min(at+size, len(s.steps))
 			removed := slices.Delete(slices.Clone(s.steps), at, end)
-			if !accept(script{s.setups, removed}) {
+			if !accept(script{s.impl, s.setups, removed}) {
 				at = end
 			}
 		}
 	}
 	for at := len(s.setups) - 1; at >= 0 && len(s.setups) > 1; at-- {
 		fewer := slices.Delete(slices.Clone(s.setups), at, at+1)
-		accept(script{fewer, s.steps})
+		accept(script{s.impl, fewer, s.steps})
 	}
 	return s, r
 }

@@ -13,7 +13,6 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/store"
-	"example.com/informerstack/workqueue"
 )
 
 const maxAttempts = 4
@@ -65,10 +64,10 @@ func newWork(p *process) *work {
 	options := controller.Options[string]{
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
 		WaitFor: []controller.Synced{p.informer.HasSyncedChecker()},
-		RateLimiter: &limiter{
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-				time.Second, 30*time.Second), k,
-		},
+		RateLimiter: &limiter{newLimiter(p.impl), k},
+	}
+	if p.impl == clientGo {
+		options.NewQueue = newReferenceQueue
 	}
 	if p.elector != nil {
 		options.Lead = p.elector.Lead

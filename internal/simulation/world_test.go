@@ -26,6 +26,7 @@ const checkEvery = time.Second
 
 // world is everything in the bubble of one run.
 type world struct {
+	impl      string // of the script
 	server    *apitest.Server
 	truth     *truth
 	ctx       context.Context
@@ -126,6 +127,7 @@ func newWorld() *world {
 }
 
 func (w *world) play(s script) {
+	w.impl = s.impl
 	for _, setup := range s.setups {
 		w.processes = append(w.processes, w.start(setup, len(w.processes)))
 	}
