@@ -16,7 +16,9 @@ func (h *handler) checkCalls() {
 		if why := h.illegal(n); why != "" {
 			h.p.violate(2, "%s got %v: %s (it knows version %d; history %v)",
 				h.name, n, why, h.known[n.key], h.p.seeing.byKey[n.key])
-			return
+			if h.p.violated() {
+				return
+			}
 		}
 		h.checkLookup(n)
 		h.apply(n)
@@ -88,6 +90,7 @@ func (h *handler) checkLookup(n notification) {
 }
 
 func (h *handler) apply(n notification) {
+	h.history.calls = append(h.history.calls, n)
 	h.last[n.key] = n.rv
 	if n.what == "delete" {
 		delete(h.known, n.key)

@@ -15,6 +15,7 @@ import (
 
 // notification is one call of a handler.
 type notification struct {
+	at        time.Time
 	what      string // add, update or delete
 	key       string
 	rv, oldRV uint64
@@ -42,6 +43,7 @@ type handler struct {
 	synced   bool   // HasSynced was seen
 	removed  bool
 	shutDown bool // ShutdownChan was seen closed
+	history  *history
 
 	mu     sync.Mutex
 	calls  []notification // that were not checked yet
@@ -83,6 +85,10 @@ func (p *process) addHandler(n int, slow time.Duration) {
 		return
 	}
 	h.handle = handle
+	h.history = &history{
+		handler: h.name, impl: p.impl, gate: p.gate, seeing: p.seeing, added: time.Now(),
+	}
+	p.report.histories = append(p.report.histories, h.history)
 	p.handlers = append(p.handlers, h)
 }
 
@@ -91,7 +97,7 @@ func (h *handler) remove() {
 	if err := h.p.informer.RemoveEventHandler(h.handle); err != nil {
 		h.p.violate(3, "%s: remove the handler: %v", h.name, err)
 	}
-	h.removed = true
+	h.removed, h.history.cut = true, true
 }
 
 func (h *handler) heal() {
@@ -107,7 +113,7 @@ func (h *handler) OnUpdate(oldObj, newObj any) { h.called("update", oldObj, newO
 func (h *handler) OnDelete(obj any) { h.called("delete", nil, obj) }
 
 func (h *handler) called(what string, oldObj, obj any) {
-	n := notification{what: what}
+	n := notification{at: time.Now(), what: what}
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		n.tombstone, n.key, obj = true, tombstone.Key, tombstone.Obj
 	}

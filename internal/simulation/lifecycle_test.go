@@ -30,6 +30,7 @@ var processKinds = map[string]func(*world, *process, step){
 		h.remove()
 	},
 	"restart": func(w *world, p *process, _ step) {
+		p.cut()
 		w.stop(p)
 		w.processes[p.index] = w.start(p.setup, p.index)
 	},
@@ -106,10 +107,18 @@ func (w *world) stop(p *process) {
 
 // kill takes a process from the network for ever, and starts another in its place.
 func (w *world) kill(p *process) {
+	p.cut()
 	p.gate.set(dead)
 	p.cancel()
 	w.killed = append(w.killed, p)
 	w.processes[p.index] = w.start(p.setup, p.index)
+}
+
+// cut notes that the handlers may miss the last changes.
+func (p *process) cut() {
+	for _, h := range p.handlers {
+		h.history.cut = true
+	}
 }
 
 // waiter is a call of WaitForResourceVersion.

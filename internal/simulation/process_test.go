@@ -53,6 +53,7 @@ type process struct {
 	ended   chan struct{} // closed when every Run has returned
 	started uint64        // what the first list shows, or newer
 	synced  bool          // HasSynced was seen
+	healed  time.Time     // when all faults ended, until the store is current
 	late    bool          // what it receives may arrive long after it was sent
 	refused bool          // its store has refused writes, so adds may be missing
 

@@ -63,7 +63,7 @@ func newWork(p *process) *work {
 	k := &work{p: p, keys: map[string]*keyState{}, live: map[context.Context]string{}}
 	options := controller.Options[string]{
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
-		WaitFor: []controller.Synced{p.informer.HasSyncedChecker()},
+		WaitFor:     []controller.Synced{p.informer.HasSyncedChecker()},
 		RateLimiter: &limiter{newLimiter(p.impl), k},
 	}
 	if p.impl == clientGo {

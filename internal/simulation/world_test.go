@@ -58,6 +58,9 @@ type report struct {
 	violations []violation
 	notes      []note
 	coverage   map[string]int
+	histories  []*history
+	requests   int             // lists and watches of all processes
+	recoveries []time.Duration // from the end of all faults until a store is current
 }
 
 // violation is an invariant that does not hold.
@@ -143,6 +146,7 @@ func (w *world) play(s script) {
 	if n := len(s.steps); !w.violated() && (n == 0 || s.steps[n-1].kind != "quiet") {
 		w.quiet(0)
 	}
+	w.countRequests()
 	w.heal()
 	objects := w.objects()
 	for _, p := range append(w.killed, w.processes...) {
@@ -209,19 +213,25 @@ func (w *world) heal() {
 // connection that is silent ends by itself after n even, or is cut.
 func (w *world) quiet(n int) {
 	w.heal()
+	for _, p := range w.processes {
+		p.healed = time.Now()
+	}
 	patience := 5 * time.Minute
 	if w.stalled && n%2 == 0 {
 		patience += 11 * time.Minute // the longest watch, and its watchdog
 	} else {
 		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
 	}
-	w.stalled = false
 	for ; patience > 0; patience -= 30 * time.Second {
 		w.advance(30 * time.Second)
 		w.writeElsewhere()
 	}
 	if !w.violated() {
 		w.checkQuiet()
+	}
+	w.stalled = false
+	if w.impl == clientGo {
+		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
 	}
 }
 
@@ -246,6 +256,7 @@ func (w *world) check() {
 	}
 	for _, p := range w.processes {
 		p.checkAlways()
+		p.noteRecovery()
 	}
 	w.checkElection()
 }
@@ -265,9 +276,12 @@ func (w *world) checkQuiet() {
 
 func (w *world) violate(invariant int, format string, args ...any) {
 	v := violation{invariant, fmt.Sprintf(format, args...)}
-	w.note("VIOLATION %v", v)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.isKnownLocked(v) {
+		return
+	}
+	w.report.notes = append(w.report.notes, note{time.Since(w.begun), "VIOLATION " + v.String()})
 	w.report.violations = append(w.report.violations, v)
 }
 
