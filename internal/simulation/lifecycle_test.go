@@ -14,8 +14,6 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"example.com/informerstack/workqueue"
 )
 
 // stopWithin is the longest time in which a process must have stopped: a grace period, the longest
@@ -166,8 +164,7 @@ func (v *waiter) checkDone() {
 
 // drainQueue checks that a queue which drains hands out everything that was added.
 func (w *world) drainQueue(n int) {
-	q := workqueue.NewTypedRateLimitingQueue(
-		workqueue.DefaultTypedControllerRateLimiter[int](), workqueue.Config[int]{})
+	q := newQueue(w.impl)
 	var mu sync.Mutex
 	worked := map[int]int{}
 	var workers sync.WaitGroup
@@ -191,11 +188,12 @@ func (w *world) drainQueue(n int) {
 	}
 	q.ShutDownWithDrain()
 	mu.Lock()
-	defer mu.Unlock()
-	if want := min(n, 40); len(worked) != want {
-		w.violate(5, "a queue that drains hands out %d keys, want %d", len(worked), want)
-	}
+	got := len(worked)
+	mu.Unlock()
 	workers.Wait()
+	if want := min(n, 40); got != want {
+		w.violate(5, "a queue that drains has handed out %d keys, want %d", got, want)
+	}
 }
 
 // objects returns the objects in all stores, without keeping them in memory.

@@ -5,8 +5,8 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
-	"time"
 )
 
 // compared returns what client-go can run of a script, for an implementation.
@@ -21,40 +21,65 @@ func compared(s script, impl string) script {
 	return s
 }
 
+// pair is what one script does on ours and on client-go.
+type pair struct{ ours, theirs report }
+
+func runPair(t *testing.T, s script) pair {
+	return pair{run(t, compared(s, comparable)), run(t, compared(s, clientGo))}
+}
+
+// differences returns what no rule explains. The first word of each is its kind.
+func (p pair) differences() (all []string) {
+	for _, v := range p.ours.violations {
+		all = append(all, fmt.Sprintf("ours: %v", v))
+	}
+	for _, v := range p.theirs.violations {
+		all = append(all, fmt.Sprintf("client-go: %v", v))
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for i, h := range p.ours.histories {
+		all = append(all, compareHistories(h, p.theirs.histories[i])...)
+	}
+	return slices.DeleteFunc(all, p.theirs.isExplained)
+}
+
+// What handlers receive, and what stores hold, differs from client-go only as
+// docs/differences.md describes.
 func TestReference(t *testing.T) {
-	recoveries := map[string][]time.Duration{}
-	requests := map[string]int{}
-	counts := map[string]int{}
-	for n := *first; n < *first+*seeds; n++ {
-		ran := map[string]report{}
-		for _, impl := range []string{comparable, clientGo} {
-			s := compared(generate(n), impl)
-			r := run(t, s)
-			if len(r.violations) > 0 {
-				t.Error(explain(t, n, s, r))
-			}
-			ran[impl] = r
-			requests[impl] += r.requests
-			recoveries[impl] = append(recoveries[impl], r.recoveries...)
-			for what, n := range r.coverage {
-				counts[what+" "+impl] += n
+	all := &totals{coverage: coverage{counts: map[string]int{}}}
+	t.Run("seeds", func(t *testing.T) {
+		for n := *first; n < *first+*seeds; n++ {
+			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
+				t.Parallel()
+				s := generate(n)
+				p := runPair(t, s)
+				all.add(n, p)
+				if found := p.differences(); len(found) > 0 {
+					t.Errorf("seed %d: %s", n, explainPair(t, s, found[0]))
+				}
+			})
+		}
+	})
+	all.check(t)
+}
+
+// explainPair shortens a script whose runs differ, and describes the difference.
+func explainPair(t *testing.T, s script, difference string) string {
+	kind, _, _ := strings.Cut(difference, " ")
+	shown := difference
+	small := shorten(s, func(candidate script) bool {
+		for _, found := range runPair(t, candidate).differences() {
+			if strings.HasPrefix(found, kind) {
+				shown = found
+				return true
 			}
 		}
-		if len(ran[comparable].violations)+len(ran[clientGo].violations) > 0 {
-			continue
-		}
-		for i, h := range ran[comparable].histories {
-			for _, d := range compareHistories(h, ran[clientGo].histories[i]) {
-				t.Errorf("seed %d: %s", n, d)
-			}
-		}
-		fmt.Println(n, ran[comparable].requests, ran[clientGo].requests)
-	}
-	for impl, all := range recoveries {
-		slices.Sort(all)
-		t.Log(impl, requests[impl], len(all), all[len(all)/2], all[len(all)*9/10], all[len(all)-1])
-	}
-	for what, n := range counts {
-		t.Log(n, what)
-	}
+		return false
+	})
+	return fmt.Sprintf("%s\n\nThe shortest script with such a difference, %d of %d steps:\n\n%s\n"+
+		"which ends in: %s\n\nWith the line \"on %s\" or \"on %s\" before it, the story is that of\n"+
+		"go test ./internal/simulation -v -run TestReplay -script FILE",
+		difference, len(small.steps), len(s.steps), small, shown, comparable, clientGo)
 }

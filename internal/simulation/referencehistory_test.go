@@ -111,13 +111,15 @@ func (h *history) skipped(n int, all []state, times []time.Time) string {
 			break
 		}
 	}
+	ended := next.IsZero()
+	if ended {
+		next = time.Now() // the object came and went
+	}
 	first := !slices.ContainsFunc(times[:n], func(at time.Time) bool { return !at.IsZero() })
 	made := all[n].made
 	switch {
-	case next.IsZero() && h.cut:
+	case ended && h.cut:
 		return "the handler has ended"
-	case next.IsZero():
-		return ""
 	case first && all[n].what == "gone":
 		return "the handler never had the object"
 	case first && !made.After(h.added):
@@ -138,7 +140,7 @@ func compareHistories(a, b *history) (differences []string) {
 		all, versions := a.seeing.states(key)
 		others, theirs := b.seeing.states(key)
 		if what(all) != what(others) {
-			return []string{fmt.Sprintf("the users wrote %s and %s", what(all), what(others))}
+			return []string{fmt.Sprintf("harness: the users wrote %s and %s", what(all), what(others))}
 		}
 		had, has := a.delivered(all, versions, key), b.delivered(others, theirs, key)
 		for n := range all {
@@ -153,7 +155,7 @@ func compareHistories(a, b *history) (differences []string) {
 				missing, why = b, b.skipped(n, others, has)
 			}
 			if why == "" {
-				differences = append(differences, fmt.Sprintf("%s on %s did not get %s %s",
+				differences = append(differences, fmt.Sprintf("history: %s on %s did not get %s %s",
 					missing.handler, missing.impl, key, all[n].what))
 			}
 		}

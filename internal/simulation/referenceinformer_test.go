@@ -126,7 +126,17 @@ func (i referenceIndexer) AddIndexers(added store.Indexers) error { panic("not s
 func newReferenceQueue(
 	_ string, limiter workqueue.TypedRateLimiter[string],
 ) workqueue.TypedRateLimitingInterface[string] {
-	return clientgoqueue.NewTypedRateLimitingQueue[string](limiter)
+	return clientgoqueue.NewTypedRateLimitingQueue(limiter)
+}
+
+// newQueue returns an implementation's queue for keys that do not fail.
+func newQueue(impl string) workqueue.TypedRateLimitingInterface[int] {
+	if impl == clientGo {
+		return clientgoqueue.NewTypedRateLimitingQueue(
+			clientgoqueue.DefaultTypedControllerRateLimiter[int]())
+	}
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[int](), workqueue.Config[int]{})
 }
 
 // newLimiter returns the limiter of an implementation.
