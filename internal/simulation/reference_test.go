@@ -4,9 +4,13 @@ package simulation
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // compared returns what client-go can run of a script, for an implementation.
@@ -82,4 +86,19 @@ func explainPair(t *testing.T, s script, difference string) string {
 		"which ends in: %s\n\nWith the line \"on %s\" or \"on %s\" before it, the story is that of\n"+
 		"go test ./internal/simulation -v -run TestReplay -script FILE",
 		difference, len(small.steps), len(s.steps), small, shown, comparable, clientGo)
+}
+
+// Each known difference has a short script that shows it.
+func TestReference_Known(t *testing.T) {
+	for _, d := range knownDifferences {
+		t.Run(d.name, func(t *testing.T) {
+			text, err := os.ReadFile("testdata/reference/" + d.name + ".txt")
+			require.NoError(t, err)
+			s, err := parse(string(text))
+			require.NoError(t, err)
+			p := runPair(t, s)
+			assert.Empty(t, p.differences())
+			assert.Positive(t, p.theirs.coverage["known "+d.name])
+		})
+	}
 }

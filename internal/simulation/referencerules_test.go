@@ -27,6 +27,10 @@ var knownDifferences = []knownDifference{
 		name: "drain", text: regexp.MustCompile(`^invariant 5: a queue that drains has handed `),
 	},
 	{
+		name: "panic-sync", met: []string{"met badhandler"},
+		text: regexp.MustCompile(`^invariant 4: .* is not up to date: .*HasSynced:false`),
+	},
+	{
 		name: "transform-twice", text: regexp.MustCompile(`^invariant 1: .* transforms .* twice`),
 	},
 	{
