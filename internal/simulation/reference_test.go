@@ -44,13 +44,12 @@ func (p pair) differences() (all []string) {
 		return all
 	}
 	for i, h := range p.ours.histories {
-		all = append(all, compareHistories(h, p.theirs.histories[i])...)
+		all = append(all, h.compare(p.theirs.histories[i])...)
 	}
 	return slices.DeleteFunc(all, p.theirs.isExplained)
 }
 
-// What handlers receive, and what stores hold, differs from client-go only as
-// docs/differences.md describes.
+// Histories and stores differ from those of client-go only as docs/differences.md describes.
 func TestReference(t *testing.T) {
 	all := &totals{coverage: coverage{counts: map[string]int{}}}
 	t.Run("seeds", func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestReference(t *testing.T) {
 				t.Parallel()
 				s := generate(n)
 				p := runPair(t, s)
-				all.add(n, p)
+				all.add(p)
 				if found := p.differences(); len(found) > 0 {
 					t.Errorf("seed %d: %s", n, explainPair(t, s, found[0]))
 				}
@@ -82,9 +81,9 @@ func explainPair(t *testing.T, s script, difference string) string {
 		}
 		return false
 	})
-	return fmt.Sprintf("%s\n\nThe shortest script with such a difference, %d of %d steps:\n\n%s\n"+
-		"which ends in: %s\n\nWith the line \"on %s\" or \"on %s\" before it, the story is that of\n"+
-		"go test ./internal/simulation -v -run TestReplay -script FILE",
+	return fmt.Sprintf("%s\n\nThe shortest script with such a difference, %d of %d steps:\n\n"+
+		"%s\nwhich ends in: %s\n\nWith the line \"on %s\" or \"on %s\" before it, this prints a story:"+
+		"\ngo test ./internal/simulation -v -run TestReplay -script FILE",
 		difference, len(small.steps), len(s.steps), small, shown, comparable, clientGo)
 }
 

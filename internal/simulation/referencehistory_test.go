@@ -81,9 +81,9 @@ func (v view) states(key string) (all []state, byVersion map[uint64]int) {
 	return all, byVersion
 }
 
-// delivered returns when the handler learned of each state; zero if it did not.
-func (h *history) delivered(all []state, byVersion map[uint64]int, key string) []time.Time {
-	times := make([]time.Time, len(all))
+// delivered returns the notification of each state; zero if there was none.
+func (h *history) delivered(all []state, byVersion map[uint64]int, key string) []notification {
+	first := make([]notification, len(all))
 	last := 0
 	for _, c := range h.calls {
 		if c.key != key {
@@ -95,72 +95,66 @@ func (h *history) delivered(all []state, byVersion map[uint64]int, key string) [
 				n++
 			}
 		}
-		if last = n; times[n].IsZero() {
-			times[n] = c.at
+		if last = n; first[n].at.IsZero() {
+			first[n] = c
 		}
 	}
-	return times
+	return first
 }
 
-// skipped returns why the handler did not learn of state n: "" if nothing explains it.
-func (h *history) skipped(n int, all []state, times []time.Time) string {
-	next := time.Time{}
-	for _, at := range times[n+1:] {
-		if !at.IsZero() {
-			next = at
-			break
-		}
+// maySkip reports whether a reason is known why the handler did not get state n.
+func (h *history) maySkip(n int, all []state, got []notification) bool {
+	next := time.Now() // the object came and went
+	isDelivered := func(d notification) bool { return !d.at.IsZero() }
+	later := slices.IndexFunc(got[n:], isDelivered)
+	if later >= 0 {
+		next = got[n+later].at
 	}
-	ended := next.IsZero()
-	if ended {
-		next = time.Now() // the object came and went
-	}
-	first := !slices.ContainsFunc(times[:n], func(at time.Time) bool { return !at.IsZero() })
-	made := all[n].made
-	switch {
-	case ended && h.cut:
-		return "the handler has ended"
-	case first && all[n].what == "gone":
-		return "the handler never had the object"
-	case first && !made.After(h.added):
-		return "the handler was added later"
-	}
-	for _, l := range h.gate.listings {
-		if !l.sent.After(next) && (l.ended.IsZero() || !l.ended.Before(made)) {
-			return "a list"
-		}
-	}
-	return ""
+	isFirst, isGone := !slices.ContainsFunc(got[:n], isDelivered), all[n].what == "gone"
+	return later < 0 && h.cut ||
+		isFirst && (isGone || !all[n].made.After(h.added)) ||
+		h.listed(all[n].made, next)
 }
 
-// compareHistories returns each state that only one of two handlers learned of and that nothing
-// explains.
-func compareHistories(a, b *history) (differences []string) {
-	for key := range a.seeing.byKey {
-		all, versions := a.seeing.states(key)
-		others, theirs := b.seeing.states(key)
-		if what(all) != what(others) {
-			return []string{fmt.Sprintf("harness: the users wrote %s and %s", what(all), what(others))}
+// listed reports whether a list may show a change that was made at one time, and no older one, to a
+// handler that got it, or the one after it, at another.
+func (h *history) listed(made, delivered time.Time) bool {
+	return slices.ContainsFunc(h.gate.listings, func(l *listing) bool {
+		return !l.sent.After(delivered) && (l.ended.IsZero() || !l.ended.Before(made))
+	})
+}
+
+// compare returns each state that only one of two handlers got, or that only one of them got as a
+// tombstone, for no reason that is known.
+func (h *history) compare(other *history) (differences []string) {
+	for key := range h.seeing.byKey {
+		all, versions := h.seeing.states(key)
+		same, theirs := other.seeing.states(key)
+		if what(all) != what(same) {
+			return []string{fmt.Sprintf("harness: users wrote %s and %s", what(all), what(same))}
 		}
-		had, has := a.delivered(all, versions, key), b.delivered(others, theirs, key)
-		for n := range all {
-			var why string
-			var missing *history
-			switch {
-			case n == 0 || had[n].IsZero() == has[n].IsZero():
-				continue
-			case had[n].IsZero():
-				missing, why = a, a.skipped(n, all, had)
-			default:
-				missing, why = b, b.skipped(n, others, has)
-			}
-			if why == "" {
-				differences = append(differences, fmt.Sprintf("history: %s on %s did not get %s %s",
-					missing.handler, missing.impl, key, all[n].what))
-			}
+		a, b := h.delivered(all, versions, key), other.delivered(same, theirs, key)
+		for n := 1; n < len(all); n++ {
+			differences = append(differences, h.differs(key, n, all, a, b)...)
+			differences = append(differences, other.differs(key, n, same, b, a)...)
 		}
 	}
 	return differences
+}
+
+// differs returns how the handler got state n otherwise than the other one, if that is its fault.
+func (h *history) differs(key string, n int, all []state, got, others []notification) []string {
+	problem := ""
+	switch {
+	case got[n].at.IsZero() && !others[n].at.IsZero() && !h.maySkip(n, all, got):
+		problem = "did not get"
+	case got[n].tombstone && !others[n].tombstone && !h.listed(all[n].made, got[n].at):
+		problem = "got a tombstone for"
+	default:
+		return nil
+	}
+	return []string{fmt.Sprintf("history: %s on %s %s %s %s, made %v after the handler was added",
+		h.handler, h.impl, problem, key, all[n].what, all[n].made.Sub(h.added))}
 }
 
 func what(all []state) string {
@@ -183,8 +177,11 @@ func (w *world) countRequests() {
 
 // noteRecovery notes how long it took after all faults until the store was current.
 func (p *process) noteRecovery() {
-	if !p.healed.IsZero() && maps.Equal(p.seeing.latest(), p.stored()) {
-		p.report.recoveries = append(p.report.recoveries, time.Since(p.healed))
-		p.healed = time.Time{}
+	if p.healed.IsZero() || !maps.Equal(p.seeing.latest(), p.stored()) {
+		return
 	}
+	if took := time.Since(p.healed); took > 0 {
+		p.report.recoveries = append(p.report.recoveries, took)
+	}
+	p.healed = time.Time{}
 }

@@ -214,7 +214,9 @@ func (w *world) heal() {
 func (w *world) quiet(n int) {
 	w.heal()
 	for _, p := range w.processes {
-		p.healed = time.Now()
+		if !w.stalled {
+			p.healed = time.Now()
+		}
 	}
 	patience := 5 * time.Minute
 	if w.stalled && n%2 == 0 {
