@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,10 @@ func compared(s script, impl string) script {
 	})
 	return s
 }
+
+// recoverWithin is the longest time after all faults until a store must be current: the longest
+// wait of a backoff with its jitter.
+const recoverWithin = time.Minute
 
 // pair is what one script does on ours and on client-go.
 type pair struct{ ours, theirs report }
@@ -42,6 +47,13 @@ func (p pair) differences() (all []string) {
 	}
 	if len(all) > 0 {
 		return all
+	}
+	for impl, r := range map[string]report{comparable: p.ours, clientGo: p.theirs} {
+		for _, took := range r.recoveries {
+			if took > recoverWithin {
+				all = append(all, fmt.Sprintf("recovery: a store on %s needed %v", impl, took))
+			}
+		}
 	}
 	for i, h := range p.ours.histories {
 		all = append(all, h.compare(p.theirs.histories[i])...)

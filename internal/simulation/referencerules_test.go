@@ -69,11 +69,12 @@ func (w *world) isKnownLocked(v violation) (known bool) {
 	return false
 }
 
-// isExplained reports whether a rule explains that a handler of client-go did not get a change.
+// isExplained reports whether a rule explains that a handler of client-go did not get a change, or
+// that a store was old.
 func (r report) isExplained(difference string) bool {
 	return slices.ContainsFunc(knownDifferences, func(d knownDifference) bool {
 		return d.hides != "" && r.coverage[d.hides] > 0 && isHidden.MatchString(difference)
 	})
 }
 
-var isHidden = regexp.MustCompile(`^history: .* on client-go did not get `)
+var isHidden = regexp.MustCompile(`on client-go (did not get|needed) `)
