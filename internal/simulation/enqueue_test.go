@@ -64,15 +64,16 @@ func (k *work) enqueues(obj any, isChange bool, add func()) {
 	}
 	k.mu.Lock()
 	s := k.keyLocked(key)
-	s.queued = time.Now()
+	s.queued, s.changing = time.Now(), isChange
 	if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
 		s.added = s.queued
 	}
 	k.mu.Unlock()
 	add()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.changing = false
 	if isChange {
-		k.mu.Lock()
-		defer k.mu.Unlock()
 		s.changed, s.failures = true, 0
 	}
 }

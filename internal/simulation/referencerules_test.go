@@ -38,6 +38,10 @@ var knownDifferences = []knownDifference{
 		when: func(w *world) bool { return w.stalled }, hides: "known silent-watch",
 	},
 	{
+		name: "false-tombstone", met: []string{"met badtransform"}, when: (*world).streams,
+		text: regexp.MustCompile(`^invariant 2: .*: the object was not deleted`),
+	},
+	{
 		name: "failed-transform", text: isStale, met: []string{"met badtransform"},
 		hides: "met badtransform",
 	},
@@ -69,12 +73,12 @@ func (w *world) isKnownLocked(v violation) (known bool) {
 	return false
 }
 
-// isExplained reports whether a rule explains that a handler of client-go did not get a change, or
-// that a store was old.
+// isExplained reports whether a rule explains that a handler of client-go missed a change, got
+// a tombstone, or that a store was old.
 func (r report) isExplained(difference string) bool {
 	return slices.ContainsFunc(knownDifferences, func(d knownDifference) bool {
 		return d.hides != "" && r.coverage[d.hides] > 0 && isHidden.MatchString(difference)
 	})
 }
 
-var isHidden = regexp.MustCompile(`on client-go (did not get|needed) `)
+var isHidden = regexp.MustCompile(`on client-go (did not get|got a tombstone for|needed) `)
