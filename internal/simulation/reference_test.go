@@ -68,7 +68,7 @@ func TestReference(t *testing.T) {
 		for n := *first; n < *first+*seeds; n++ {
 			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
 				t.Parallel()
-				s := generate(n)
+				s := compared(generate(n), ours)
 				p := runPair(t, s)
 				all.add(p)
 				if found := p.differences(); len(found) > 0 {
@@ -93,10 +93,10 @@ func explainPair(t *testing.T, s script, difference string) string {
 		}
 		return false
 	})
-	return fmt.Sprintf("%s\n\nThe shortest script with such a difference, %d of %d steps:\n\n"+
-		"%s\nwhich ends in: %s\n\nWith the line \"on %s\" or \"on %s\" before it, this prints a story:"+
-		"\ngo test ./internal/simulation -v -run TestReplay -script FILE",
-		difference, len(small.steps), len(s.steps), small, shown, comparable, clientGo)
+	return fmt.Sprintf("%s\n\n"+
+		"The shortest script with such a difference, %d of %d steps, with \"on %s\" or \"on %s\"\n"+
+		"before it for TestReplay -script:\n\n%s\nwhich ends in: %s",
+		difference, len(small.steps), len(s.steps), comparable, clientGo, small, shown)
 }
 
 // Each known difference has a short script that shows it.
