@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,7 +26,9 @@ type history struct {
 // listing is a list from its request to its end. A change may be hidden by it if it was made before
 // the end, and the next change of the object was delivered after the request.
 type listing struct {
-	sent, ended time.Time
+	sent  time.Time
+	once  sync.Once
+	ended time.Time
 }
 
 // endOfList is what ends the initial events of a streaming list.
@@ -46,8 +49,8 @@ func (g *gate) lists(r *http.Request) *listing {
 }
 
 func (l *listing) end() {
-	if l != nil && l.ended.IsZero() {
-		l.ended = time.Now()
+	if l != nil {
+		l.once.Do(func() { l.ended = time.Now() })
 	}
 }
 
