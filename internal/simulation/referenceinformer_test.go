@@ -139,8 +139,8 @@ func newQueue(impl string) workqueue.TypedRateLimitingInterface[int] {
 		workqueue.DefaultTypedControllerRateLimiter[int](), workqueue.Config[int]{})
 }
 
-// newLimiter returns the limiter of an implementation.
-func newLimiter(impl string) workqueue.TypedRateLimiter[string] {
+// newDelays returns an implementation's limiter, which delays failed keys.
+func newDelays(impl string) workqueue.TypedRateLimiter[string] {
 	if impl == clientGo {
 		return clientgoqueue.NewTypedItemExponentialFailureRateLimiter[string](
 			time.Second, 30*time.Second)

@@ -65,7 +65,7 @@ func newWork(p *process) *work {
 	options := controller.Options[string]{
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
 		WaitFor:     []controller.Synced{p.informer.HasSyncedChecker()},
-		RateLimiter: &limiter{newLimiter(p.impl), k},
+		RateLimiter: &limiter{newDelays(p.impl), k},
 	}
 	if p.impl == clientGo {
 		options.NewQueue = newReferenceQueue
