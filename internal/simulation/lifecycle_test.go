@@ -192,7 +192,7 @@ func (w *world) drainQueue(n int) {
 	mu.Unlock()
 	workers.Wait()
 	if want := min(n, 40); got != want {
-		w.violate(5, "a queue that drains has handed out %d keys, want %d", got, want)
+		w.violate(5, "a queue that drains hands out %d keys, want %d", got, want)
 	}
 }
 

@@ -24,7 +24,7 @@ var (
 
 var knownDifferences = []knownDifference{
 	{
-		name: "drain", text: regexp.MustCompile(`^invariant 5: a queue that drains has handed `),
+		name: "drain", text: regexp.MustCompile(`^invariant 5: a queue that drains `),
 	},
 	{
 		name: "panic-sync", met: []string{"met badhandler"},
