@@ -54,11 +54,11 @@ fuzz: ## each fuzz target for FUZZTIME
 		for target in $$(grep -hoE '^func Fuzz\w+' $$package/*_test.go | cut -c6-); do \
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x ./$$package || exit 1; done; done
 
-simulate: ## whole programs on a server that fails, with SEEDS new seeds
+simulate: ## whole programs on a server that fails, with SEEDS new seeds, and the same on client-go
 	@mkdir -p bin
-	@$(GO) test -count=1 -timeout 6h -v -run TestSimulate ./internal/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
+	@$(GO) test -count=1 -timeout 6h -v -run 'TestSimulate|TestReference' ./internal/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
 		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
-	@grep -E '^ *simulation_test.go' bin/simulate.txt
+	@grep -E '^ *(simulation|referencetotals)_test.go' bin/simulate.txt
 
 # One bug for each invariant; all bugs take eight times as long.
 PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop

@@ -21,7 +21,9 @@ func (h *handler) checkCalls() {
 		if why := h.illegal(n); why != "" {
 			h.p.violate(2, "%s got %v: %s (it knows version %d; history %v)",
 				h.name, n, why, h.known[n.key], h.p.seeing.byKey[n.key])
-			return
+			if h.p.violated() {
+				return
+			}
 		}
 		h.checkLookup(n)
 		h.apply(n)
@@ -43,7 +45,7 @@ func (h *handler) illegal(n notification) string {
 	known, exists := h.known[n.key]
 	state, happened := h.p.seeing.exact(n.key, n.rv)
 	// Cases in which a delete of an unknown object is reported.
-	unseen := h.options.Coalesce || h.p.queue == "real" || h.p.refused
+	unseen := h.options.Coalesce || h.p.queue == "real" || h.p.refused || h.p.impl == clientGo
 	switch {
 	case n.tombstone && n.rv == 0:
 		return "the tombstone has no object"
@@ -93,6 +95,7 @@ func (h *handler) checkLookup(n notification) {
 }
 
 func (h *handler) apply(n notification) {
+	h.history.calls = append(h.history.calls, n)
 	h.last[n.key] = n.rv
 	if n.what == "delete" {
 		delete(h.known, n.key)

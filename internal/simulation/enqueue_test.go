@@ -21,8 +21,7 @@ type limiter struct {
 }
 
 func newLimiter(k *work) *limiter {
-	return &limiter{workqueue.NewTypedItemExponentialFailureRateLimiter[string](
-		firstDelay, longestDelay), k}
+	return &limiter{newDelays(k.p.impl), k}
 }
 
 func (l *limiter) When(key string) time.Duration {
@@ -86,15 +85,16 @@ func (k *work) enqueues(obj any, isChange bool, add func()) {
 	}
 	k.mu.Lock()
 	s := k.keyLocked(key)
-	s.queued = time.Now()
+	s.queued, s.changing = time.Now(), isChange
 	if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
 		s.added = s.queued
 	}
 	k.mu.Unlock()
 	add()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.changing = false
 	if isChange {
-		k.mu.Lock()
-		defer k.mu.Unlock()
 		s.changed, s.failures = true, 0
 	}
 }

@@ -40,6 +40,8 @@ type gate struct {
 	requests []time.Time   // lists and watches of the objects in the last minute
 	refusals []time.Time   // of these
 	election []time.Time   // requests for the lease in the last minute
+	total    int           // lists and watches of the objects
+	listings []*listing
 }
 
 func newGate(next http.RoundTripper) *gate {
@@ -81,6 +83,17 @@ func (g *gate) pass(done, closed <-chan struct{}) (gateMode, error) {
 }
 
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	listing := g.lists(r)
+	answer, err := g.roundTrip(r)
+	if err != nil {
+		listing.end()
+		return nil, err
+	}
+	answer.Body.(*gatedBody).listing = listing
+	return answer, nil
+}
+
+func (g *gate) roundTrip(r *http.Request) (*http.Response, error) {
 	if g.count(r) > storm {
 		time.Sleep(time.Second) // without it, no time would pass in the bubble, and no check run
 	}
@@ -129,10 +142,12 @@ type gatedBody struct {
 	done   <-chan struct{}
 	once   sync.Once
 	closed chan struct{}
+	*listing
 }
 
 func (b *gatedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.listing.read(p[:n])
 	mode, closed := b.gate.pass(b.done, b.closed)
 	if closed != nil {
 		return 0, closed
@@ -151,6 +166,7 @@ func (b *gatedBody) Read(p []byte) (int, error) {
 
 func (b *gatedBody) Close() error {
 	b.once.Do(func() { close(b.closed) })
+	b.listing.end()
 	return b.ReadCloser.Close()
 }
 
@@ -163,6 +179,7 @@ func (g *gate) count(r *http.Request) int {
 		g.election = append(g.election, time.Now())
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
+		g.total++
 	}
 	return len(g.requests) + len(g.election)
 }

@@ -15,6 +15,7 @@ import (
 
 // notification is one call of a handler.
 type notification struct {
+	at        time.Time
 	what      string // add, update or delete
 	key       string
 	rv, oldRV uint64
@@ -44,6 +45,7 @@ type handler struct {
 	until    time.Time // removed: when its last call may begin
 	checked  time.Time // when its calls were last checked
 	shutDown bool      // ShutdownChan was seen closed
+	history  *history
 
 	mu     sync.Mutex
 	calls  []notification // that were not checked yet
@@ -57,6 +59,9 @@ type handler struct {
 
 // addHandler adds a handler whose options are the bits of n, and whose calls take some time.
 func (p *process) addHandler(n int, slow time.Duration) {
+	if p.impl != ours {
+		n &= 16 // client-go has no other option
+	}
 	h := &handler{
 		p: p, name: fmt.Sprintf("%s.h%d", p.name, len(p.handlers)), from: p.started,
 		slow:  slow,
@@ -82,6 +87,10 @@ func (p *process) addHandler(n int, slow time.Duration) {
 		return
 	}
 	h.handle = handle
+	h.history = &history{
+		handler: h.name, impl: p.impl, gate: p.gate, seeing: p.seeing, added: time.Now(),
+	}
+	p.report.histories = append(p.report.histories, h.history)
 	p.handlers = append(p.handlers, h)
 }
 
@@ -93,6 +102,7 @@ func (h *handler) remove() {
 	if !h.removed {
 		h.removed, h.until = true, time.Now().Add(h.options.DrainTimeout)
 	}
+	h.history.cut = true
 }
 
 func (h *handler) heal() {
@@ -108,7 +118,7 @@ func (h *handler) OnUpdate(oldObj, newObj any) { h.called("update", oldObj, newO
 func (h *handler) OnDelete(obj any) { h.called("delete", nil, obj) }
 
 func (h *handler) called(what string, oldObj, obj any) {
-	n := notification{what: what}
+	n := notification{at: time.Now(), what: what}
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		n.tombstone, n.key, obj = true, tombstone.Key, tombstone.Obj
 	}

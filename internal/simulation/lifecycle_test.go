@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/workqueue"
 )
 
 // stopWithin is the longest time in which a process must have stopped: a grace period, the longest
@@ -30,6 +29,7 @@ var processKinds = map[string]func(*world, *process, step){
 		h.remove()
 	},
 	"restart": func(w *world, p *process, _ step) {
+		p.cut()
 		w.stop(p)
 		w.processes[p.index] = w.start(p.setup, p.index)
 	},
@@ -106,10 +106,18 @@ func (w *world) stop(p *process) {
 
 // kill takes a process from the network for ever, and starts another in its place.
 func (w *world) kill(p *process) {
+	p.cut()
 	p.gate.set(dead)
 	p.cancel()
 	w.killed = append(w.killed, p)
 	w.processes[p.index] = w.start(p.setup, p.index)
+}
+
+// cut notes that the handlers may miss the last changes.
+func (p *process) cut() {
+	for _, h := range p.handlers {
+		h.history.cut = true
+	}
 }
 
 // waiter waits until a process reports that its store holds everything up to a version.
@@ -179,8 +187,7 @@ func (v *waiter) checkDone() {
 
 // drainQueue checks that a queue which drains hands out everything that was added.
 func (w *world) drainQueue(n int) {
-	q := workqueue.NewTypedRateLimitingQueue(
-		workqueue.DefaultTypedControllerRateLimiter[int](), workqueue.Config[int]{})
+	q := newQueue(w.impl)
 	var mu sync.Mutex
 	worked := map[int]int{}
 	var workers sync.WaitGroup
@@ -211,12 +218,12 @@ func (w *world) drainQueue(n int) {
 		q.ShutDown()
 	}
 	mu.Lock()
-	got, want := len(worked), min(n, 40)
+	got := len(worked)
 	mu.Unlock()
-	if got != want {
+	workers.Wait()
+	if want := min(n, 40); got != want {
 		w.violate(5, "a queue that drains hands out %d keys, want %d", got, want)
 	}
-	workers.Wait()
 }
 
 // objects returns the objects in all stores, without keeping them in memory.

@@ -56,6 +56,7 @@ type process struct {
 	ended   chan struct{} // closed when every Run has returned
 	started uint64        // what the first list shows, or newer
 	synced  bool          // HasSynced was seen
+	healed  time.Time     // when all faults ended, until the store is current
 	late    bool          // what it receives may arrive long after it was sent
 	refused bool          // its store has refused writes, so adds may be missing
 
@@ -113,6 +114,9 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 		}
 	}
 	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+	if p.impl == clientGo {
+		return p.newReferenceInformer(modify)
+	}
 	client := p.client.CoreV1().RESTClient()
 	var lw reflector.ListerWatcher = wire.NewListWatch(
 		client, "configmaps", "", newItem, wire.Options{Modify: modify})

@@ -11,9 +11,17 @@ import (
 // script is everything that a simulation does. The same script takes the same steps at the same
 // fake times; only the order of goroutines within one instant may differ.
 type script struct {
+	impl   string  // of the informers and queues: ours, comparable or clientGo
 	setups []setup // one for each process
 	steps  []step
 }
+
+// The implementations of a script.
+const (
+	ours       = ""           // with all options
+	comparable = "comparable" // ours, as client-go works without options
+	clientGo   = "client-go"
+)
 
 // setup is the pipeline of a process.
 type setup struct {
@@ -46,6 +54,9 @@ func (s step) String() string {
 // String returns the script as lines, which parse reads.
 func (s script) String() string {
 	var lines strings.Builder
+	if s.impl != ours {
+		fmt.Fprintln(&lines, "on", s.impl)
+	}
 	for _, p := range s.setups {
 		fmt.Fprintln(&lines, p)
 	}
@@ -63,6 +74,8 @@ func parse(text string) (script, error) {
 		var err error
 		switch {
 		case line == "" || line[0] == '#':
+		case strings.HasPrefix(line, "on "):
+			s.impl = line[len("on "):]
 		case strings.HasPrefix(line, "process "):
 			var p setup
 			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s",

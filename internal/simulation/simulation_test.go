@@ -25,8 +25,8 @@ import (
 )
 
 var (
-	first  = flag.Uint64("first", 0, "the first seed of TestSimulate")
-	seeds  = flag.Uint64("seeds", 20, "the number of seeds of TestSimulate")
+	first  = flag.Uint64("first", 0, "the first seed")
+	seeds  = flag.Uint64("seeds", 20, "the number of seeds of TestSimulate and TestReference")
 	replay = flag.String("script", "", "a file with the script that TestReplay runs")
 	seed   = flag.Int64("seed", -1, "the seed whose script TestReplay runs")
 )

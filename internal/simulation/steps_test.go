@@ -93,7 +93,9 @@ func (w *world) update(n int, relabel bool) {
 func (w *world) delete(n int) { _ = w.server.Delete(w.object(n)) }
 
 func (w *world) wrote(obj *corev1.ConfigMap) {
-	w.truth.labels[number(obj.ResourceVersion)] = obj.Labels["team"] == "red"
+	w.truth.users[number(obj.ResourceVersion)] = version{
+		red: obj.Labels["team"] == "red", write: obj.Data["write"],
+	}
 }
 
 // onlyOf matches the list and watch requests of a process for the objects.

@@ -17,6 +17,7 @@ type version struct {
 	rv      uint64
 	deleted bool
 	red     bool
+	write   string    // the user's write that it shows
 	seen    time.Time // when the truth learned of it: not before it was written
 }
 
@@ -33,15 +34,15 @@ type truth struct {
 	server *apitest.Server
 	upTo   uint64
 	byKey  map[string][]version
-	labels map[uint64]bool // of the users' writes: whether the object is red
-	times  []time.Time     // of the versions of the last five minutes
+	users  map[uint64]version // the writes of users, with red and write
+	times  []time.Time        // of the versions of the last five minutes
 }
 
 func newTruth(server *apitest.Server) *truth {
-	return &truth{server: server, byKey: map[string][]version{}, labels: map[uint64]bool{}}
+	return &truth{server: server, byKey: map[string][]version{}, users: map[uint64]version{}}
 }
 
-// refresh reads what was written since the last call. Controllers keep the labels of an object.
+// refresh reads what was written since the last call. Controllers keep the labels and data.
 func (t *truth) refresh() {
 	h := t.server.History("configmaps", 16)
 	if len(h.Events) == 16 && number(h.Events[0].ResourceVersion) > t.upTo {
@@ -53,10 +54,10 @@ func (t *truth) refresh() {
 			continue
 		}
 		if past := t.byKey[e.Key]; len(past) > 0 {
-			v.red = past[len(past)-1].red
+			v.red, v.write = past[len(past)-1].red, past[len(past)-1].write
 		}
-		if red, ok := t.labels[v.rv]; ok {
-			v.red = red
+		if user, ok := t.users[v.rv]; ok {
+			v.red, v.write = user.red, user.write
 		}
 		t.byKey[e.Key] = append(t.byKey[e.Key], v)
 		t.times = append(t.times, v.seen)

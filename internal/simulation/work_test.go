@@ -45,6 +45,7 @@ type work struct {
 type keyState struct {
 	running  bool
 	changed  bool      // since the running call began
+	changing bool      // a change is being added to the queue
 	queued   time.Time // when it was last added to the queue, also by a resync
 	added    time.Time // when it was last added so that a call must follow
 	begun    time.Time // the last call
@@ -66,6 +67,9 @@ func newWork(p *process) *work {
 		Workers: 2, MaxAttempts: maxAttempts, CacheSyncTimeout: 24 * time.Hour,
 		WaitFor:     []controller.Synced{p.informer.HasSyncedChecker()},
 		RateLimiter: newLimiter(k),
+	}
+	if p.impl == clientGo {
+		options.NewQueue = newReferenceQueue
 	}
 	if p.elector != nil {
 		options.Lead = p.elector.Lead
@@ -118,7 +122,7 @@ func (k *work) begin(ctx context.Context, key string) {
 		k.p.violate(5, "%s works on %s too early: its delay ends in %v", k.p.name, key,
 			s.due.Sub(now))
 	}
-	if s.failures >= maxAttempts {
+	if s.failures >= maxAttempts && !s.changing {
 		k.p.violate(5, "%s works on %s again after %d failures", k.p.name, key, s.failures)
 	}
 	if _, dead := k.controller.DeadLetters().Get(key); dead && !queued {

@@ -26,6 +26,7 @@ const checkEvery = time.Second
 
 // world is everything in the bubble of one run.
 type world struct {
+	impl      string // of the script
 	server    *apitest.Server
 	truth     *truth
 	ctx       context.Context
@@ -57,6 +58,9 @@ type report struct {
 	violations []violation
 	notes      []note
 	coverage   map[string]int
+	histories  []*history
+	requests   int             // lists and watches of all processes
+	recoveries []time.Duration // from the end of all faults until a store is current
 }
 
 // violation is an invariant that does not hold.
@@ -126,6 +130,7 @@ func newWorld() *world {
 }
 
 func (w *world) play(s script) {
+	w.impl = s.impl
 	for _, setup := range s.setups {
 		w.processes = append(w.processes, w.start(setup, len(w.processes)))
 	}
@@ -141,6 +146,7 @@ func (w *world) play(s script) {
 	if n := len(s.steps); !w.violated() && (n == 0 || s.steps[n-1].kind != "quiet") {
 		w.quiet(0)
 	}
+	w.countRequests()
 	w.heal()
 	objects := w.objects()
 	for _, p := range append(w.killed, w.processes...) {
@@ -207,13 +213,17 @@ func (w *world) heal() {
 // connection that is silent ends by itself after n even, or is cut.
 func (w *world) quiet(n int) {
 	w.heal()
+	for _, p := range w.processes {
+		if !w.stalled {
+			p.healed = time.Now()
+		}
+	}
 	patience := 5 * time.Minute
 	if w.stalled && n%2 == 0 {
 		patience += 11 * time.Minute // the longest watch, and its watchdog
 	} else {
 		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
 	}
-	w.stalled = false
 	for ; patience > 0; patience -= 30 * time.Second {
 		w.advance(30 * time.Second)
 		w.writeElsewhere()
@@ -221,6 +231,10 @@ func (w *world) quiet(n int) {
 	if !w.violated() {
 		w.checkQuiet()
 	}
+	if w.stalled && w.impl != ours { // client-go does not notice a silent connection
+		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
+	}
+	w.stalled = false
 }
 
 // writeElsewhere changes another kind of object, as always happens in a cluster: a server sends
@@ -244,6 +258,7 @@ func (w *world) check() {
 	}
 	for _, p := range w.processes {
 		p.checkAlways()
+		p.noteRecovery()
 	}
 	w.checkElection()
 }
@@ -263,9 +278,12 @@ func (w *world) checkQuiet() {
 
 func (w *world) violate(invariant int, format string, args ...any) {
 	v := violation{invariant, fmt.Sprintf(format, args...)}
-	w.note("VIOLATION %v", v)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.isKnownLocked(v) {
+		return
+	}
+	w.report.notes = append(w.report.notes, note{time.Since(w.begun), "VIOLATION " + v.String()})
 	w.report.violations = append(w.report.violations, v)
 }
 

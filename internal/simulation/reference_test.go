@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// compared returns what client-go can run of a script, for an implementation.
+func compared(s script, impl string) script {
+	s.impl, s.setups = impl, slices.Clone(s.setups)
+	for i := range s.setups {
+		s.setups[i].election, s.setups[i].pages = "none", "whole"
+	}
+	s.steps = slices.DeleteFunc(slices.Clone(s.steps), func(st step) bool {
+		return st.kind == "badstore" || st.kind == "await"
+	})
+	return s
+}
+
+// recoverWithin is the longest time after all faults until a store must be current: the longest
+// wait of a backoff with its jitter.
+const recoverWithin = time.Minute
+
+// pair is what one script does on ours and on client-go.
+type pair struct{ ours, theirs report }
+
+func runPair(t *testing.T, s script) pair {
+	return pair{run(t, compared(s, comparable)), run(t, compared(s, clientGo))}
+}
+
+// differences returns what no rule explains. The first word of each is its kind.
+func (p pair) differences() (all []string) {
+	for _, v := range p.ours.violations {
+		all = append(all, fmt.Sprintf("ours: %v", v))
+	}
+	for _, v := range p.theirs.violations {
+		all = append(all, fmt.Sprintf("client-go: %v", v))
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for impl, r := range map[string]report{comparable: p.ours, clientGo: p.theirs} {
+		for _, took := range r.recoveries {
+			if took > recoverWithin {
+				all = append(all, fmt.Sprintf("recovery: a store on %s needed %v", impl, took))
+			}
+		}
+	}
+	for i, h := range p.ours.histories {
+		all = append(all, h.compare(p.theirs.histories[i])...)
+	}
+	return slices.DeleteFunc(all, p.theirs.isExplained)
+}
+
+// Histories and stores differ from those of client-go only as docs/differences.md describes.
+func TestReference(t *testing.T) {
+	all := &totals{coverage: coverage{counts: map[string]int{}}}
+	t.Run("seeds", func(t *testing.T) {
+		for n := *first; n < *first+*seeds; n++ {
+			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
+				t.Parallel()
+				s := compared(generate(n), ours)
+				p := runPair(t, s)
+				all.add(p)
+				if found := p.differences(); len(found) > 0 {
+					t.Errorf("seed %d: %s", n, explainPair(t, s, found[0]))
+				}
+			})
+		}
+	})
+	all.check(t)
+}
+
+// explainPair shortens a script whose runs differ, and describes the difference.
+func explainPair(t *testing.T, s script, difference string) string {
+	kind, _, _ := strings.Cut(difference, " ")
+	shown := difference
+	small := shorten(s, func(candidate script) bool {
+		for _, found := range runPair(t, candidate).differences() {
+			if strings.HasPrefix(found, kind) {
+				shown = found
+				return true
+			}
+		}
+		return false
+	})
+	return fmt.Sprintf("%s\n\n"+
+		"The shortest script with such a difference, %d of %d steps, with \"on %s\" or \"on %s\"\n"+
+		"before it for TestReplay -script:\n\n%s\nwhich ends in: %s",
+		difference, len(small.steps), len(s.steps), comparable, clientGo, small, shown)
+}
+
+// Each known difference has a short script that shows it.
+func TestReference_Known(t *testing.T) {
+	for _, d := range knownDifferences {
+		t.Run(d.name, func(t *testing.T) {
+			text, err := os.ReadFile("testdata/reference/" + d.name + ".txt")
+			require.NoError(t, err)
+			s, err := parse(string(text))
+			require.NoError(t, err)
+			p := runPair(t, s)
+			assert.Empty(t, p.differences())
+			assert.Positive(t, p.theirs.coverage["known "+d.name])
+		})
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"regexp"
+	"slices"
+)
+
+// knownDifference is a way in which client-go breaks an invariant. A rule is as narrow as its
+// conditions allow: what client-go breaks without them is a difference that the test reports.
+type knownDifference struct {
+	name  string            // of the reproduction in testdata/reference
+	text  *regexp.Regexp    // of the violation
+	met   []string          // faults, of which one must have happened; any if empty
+	when  func(*world) bool // what must hold at the time, if set
+	hides string            // what a run has covered if it may also hide changes from handlers
+}
+
+var (
+	isStale = regexp.MustCompile(`^invariant [12345]: `)
+	isStorm = regexp.MustCompile(`^invariant 7: .* sent \d+ lists and watches`)
+)
+
+var knownDifferences = []knownDifference{
+	{
+		name: "drain", text: regexp.MustCompile(`^invariant 5: a queue that drains `),
+	},
+	{
+		name: "panic-sync", met: []string{"met badhandler"},
+		text: regexp.MustCompile(`^invariant 4: .* is not up to date: .*HasSynced:false`),
+	},
+	{
+		name: "transform-twice", text: regexp.MustCompile(`^invariant 1: .* transforms .* twice`),
+	},
+	{
+		name: "silent-watch", text: isStale, met: []string{"met stall"},
+		when: func(w *world) bool { return w.stalled }, hides: "known silent-watch",
+	},
+	{
+		name: "false-tombstone", met: []string{"met badtransform"}, when: (*world).streams,
+		text: regexp.MustCompile(`^invariant 2: .*: the object was not deleted`),
+	},
+	{
+		name: "failed-transform", text: isStale, met: []string{"met badtransform"},
+		hides: "met badtransform",
+	},
+	{
+		name: "closed-stream", text: isStorm, when: (*world).streams,
+		met: []string{"met halfstream", "met shortwatch"},
+	},
+	{
+		name: "expired-stream", text: isStorm, when: (*world).streams,
+		met: []string{"met gone", "met shortwatch"},
+	},
+}
+
+// streams reports whether a process requests streaming lists.
+func (w *world) streams() bool {
+	return slices.ContainsFunc(w.processes, func(p *process) bool { return p.fetch == "watchlist" })
+}
+
+// isKnownLocked reports whether rules explain a violation of client-go, and counts them.
+func (w *world) isKnownLocked(v violation) (known bool) {
+	met := func(what string) bool { return w.report.coverage[what] > 0 }
+	for _, d := range knownDifferences {
+		if w.impl == clientGo && d.text.MatchString(v.String()) &&
+			(len(d.met) == 0 || slices.ContainsFunc(d.met, met)) && (d.when == nil || d.when(w)) {
+			w.report.coverage["known "+d.name]++
+			return true
+		}
+	}
+	return false
+}
+
+// isExplained reports whether a rule explains that a handler of client-go missed a change, got
+// a tombstone, or that a store was old.
+func (r report) isExplained(difference string) bool {
+	return slices.ContainsFunc(knownDifferences, func(d knownDifference) bool {
+		return d.hides != "" && r.coverage[d.hides] > 0 && isHidden.MatchString(difference)
+	})
+}
+
+var isHidden = regexp.MustCompile(`on client-go (did not get|got a tombstone for|needed) `)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// moreRequests is how many times as many requests as client-go ours may send: it waits less after a
+// fault, because its backoff starts again when a watch has brought a change.
+const moreRequests = 1.25
+
+// totals sums up what pairs of runs have shown.
+type totals struct {
+	coverage
+	requests   [2]int             // of ours and of client-go, without scripts with a storm
+	recoveries [2][]time.Duration // that took time
+}
+
+func (a *totals) add(p pair) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range knownDifferences {
+		if p.theirs.coverage["known "+d.name] > 0 {
+			a.counts[d.name]++
+		}
+	}
+	stormy := p.theirs.coverage["known closed-stream"]+p.theirs.coverage["known expired-stream"] > 0
+	for i, r := range []report{p.ours, p.theirs} {
+		if !stormy {
+			a.requests[i] += r.requests
+		}
+		a.recoveries[i] = append(a.recoveries[i], r.recoveries...)
+	}
+}
+
+func (a *totals) check(t *testing.T) {
+	if *seeds >= seedsForCoverage && float64(a.requests[0]) > moreRequests*float64(a.requests[1]) {
+		t.Errorf("%d requests, client-go sent %d", a.requests[0], a.requests[1])
+	}
+	for _, what := range slices.Sorted(maps.Keys(a.counts)) {
+		t.Logf("%8d %s", a.counts[what], what)
+	}
+	for i, impl := range []string{"ours", clientGo} {
+		all := a.recoveries[i]
+		slices.Sort(all)
+		t.Logf("%s: %d requests", impl, a.requests[i])
+		if n := len(all); n > 0 {
+			t.Logf("%s: %d recoveries, median %v, p90 %v, longest %v", impl, n, all[n/2],
+				all[n*9/10], all[n-1])
+		}
+	}
+}
