@@ -75,7 +75,9 @@ func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 		case gvk.Kind == "" || gvk.Version == "":
 			return nil, errNoKind
 		case gvk.Kind == d.kind:
-			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			if _, ok := obj.(runtime.Unstructured); !ok {
+				obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			}
 			return obj, nil
 		}
 	}
@@ -108,16 +110,23 @@ func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, 
 	switch gvk := of.GroupVersionKind(); {
 	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errNoKind
-	case gvk.Kind == d.kind:
-		return d.protobuf(raw)
 	case isStatus(gvk):
-		status := &metav1.Status{}
-		return status, status.Unmarshal(raw)
+		return protobufStatus(raw)
+	case gvk.Kind == d.kind || d.kind == "":
+		return d.protobuf(raw)
 	}
 	other := &unstructured.Unstructured{} // there is no saying what is in raw
 	other.SetAPIVersion(of.APIVersion)
 	other.SetKind(of.Kind)
 	return other, nil
+}
+
+func protobufStatus(raw []byte) (*metav1.Status, error) {
+	status := &metav1.Status{}
+	if err := status.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", status, err)
+	}
+	return status, nil
 }
 
 func isStatus(gvk schema.GroupVersionKind) bool {

@@ -24,13 +24,14 @@ import (
 //	W2  an object is handed over once those of all frames before it were
 //	W3  an error is returned once all objects before it were handed over
 type pipeline struct {
-	decode  func(f frame, raw []byte) (kruntime.Object, error)
-	current *batch      // only read uses it
-	batches chan *batch // closed once read has ended
-	readErr error       // set before batches is closed
-	err     error       // why objects ended, unless its caller stopped it
-	stopped chan struct{}
-	once    sync.Once
+	decode   func(f frame, raw []byte) (kruntime.Object, error)
+	current  *batch      // only read uses it
+	batches  chan *batch // closed once read has ended
+	readErr  error       // set before batches is closed, as is panicked
+	panicked any         // what read panicked with
+	err      error       // why objects ended, unless its caller stopped it
+	stopped  chan struct{}
+	once     sync.Once
 }
 
 // frame describes an object that is not decoded yet.
@@ -47,8 +48,7 @@ type batch struct {
 	objects  []kruntime.Object // those of frames[:len(objects)]
 	err      error             // of the frame after them
 	panicked any
-	inline   bool          // the caller of objects decodes it
-	decoded  chan struct{} // otherwise: receives when it is decoded
+	decoded  chan struct{} // closed once it is decoded; nil if the caller of objects decodes it
 }
 
 const (
@@ -56,7 +56,7 @@ const (
 	maxWindow  = 8 // more than that the store could not take
 )
 
-var batchPool = sync.Pool{New: func() any { return &batch{decoded: make(chan struct{}, 1)} }}
+var batchPool = sync.Pool{New: func() any { return &batch{} }}
 
 var errStopped = errors.New("stopped")
 
@@ -73,10 +73,13 @@ func startPipeline(
 	in.beforeRead = p.flush
 	go func() {
 		defer close(p.batches)
+		defer func() {
+			p.panicked = recover()
+			if err := p.flush(); err != nil {
+				p.readErr = err
+			}
+		}()
 		p.readErr = read(p.add)
-		if err := p.flush(); err != nil {
-			p.readErr = err
-		}
 	}()
 	return p
 }
@@ -107,11 +110,11 @@ func (p *pipeline) flush() error {
 		return nil
 	}
 	p.current = nil
-	b.inline = len(p.batches) == 0
-	if !b.inline {
+	if len(p.batches) > 0 {
+		b.decoded = make(chan struct{})
 		go func() {
+			defer close(b.decoded)
 			p.decodeBatch(b)
-			b.decoded <- struct{}{}
 		}()
 	}
 	select {
@@ -137,11 +140,11 @@ func (p *pipeline) decodeBatch(b *batch) {
 }
 
 // objects returns the objects with their frames, in order, and sets err at the end. A panic of a
-// decoder is the caller's. The caller must call stop afterwards.
+// decoder or of read is the caller's. The caller must call stop afterwards.
 func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 	return func(yield func(frame, kruntime.Object) bool) {
 		for b := range p.batches {
-			if b.inline {
+			if b.decoded == nil {
 				p.decodeBatch(b)
 			} else {
 				<-b.decoded
@@ -160,6 +163,9 @@ func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 			}
 			b.recycle()
 		}
+		if p.panicked != nil {
+			panic(p.panicked)
+		}
 		p.err = p.readErr
 	}
 }
@@ -168,8 +174,8 @@ func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 func (b *batch) recycle() {
 	clear(b.frames)
 	clear(b.objects)
-	b.bytes, b.frames, b.objects = b.bytes[:0], b.frames[:0], b.objects[:0]
 	if cap(b.bytes) <= 2*batchBytes {
+		*b = batch{bytes: b.bytes[:0], frames: b.frames[:0], objects: b.objects[:0]}
 		batchPool.Put(b)
 	}
 }

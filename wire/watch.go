@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,7 @@ type stream struct {
 	body   io.Closer
 	result chan watch.Event
 	events *pipeline
+	once   sync.Once
 }
 
 // ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
@@ -53,8 +55,10 @@ func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 
 // Stop ends the watch. It does not wait, and may be called again.
 func (w *stream) Stop() {
-	w.events.stop()
-	_ = w.body.Close()
+	w.once.Do(func() {
+		w.events.stop()
+		_ = w.body.Close()
+	})
 }
 
 func (w *stream) run() {
@@ -166,25 +170,17 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 func (e *events) readProtobuf(add func(frame, []byte) error) error {
 	var f frame
 	for {
-		e.endFrame()
 		if ended, err := e.atEnd(); ended || err != nil {
 			return err
 		}
-		length, err := e.need(4)
+		length, err := e.take(4)
 		if err != nil {
 			return err
 		}
-		n := binary.BigEndian.Uint32(length)
-		if uint64(n) > uint64(e.maxFrame) {
-			return fmt.Errorf("%w: an event of %d bytes, see Limits.ObjectBytes (%d)", ErrTooLarge,
-				n, e.maxFrame)
-		}
-		e.pos += len(length)
-		message, err := e.need(int(n))
+		message, err := e.take(int(binary.BigEndian.Uint32(length)))
 		if err != nil {
 			return err
 		}
-		e.pos += len(message)
 		raw, err := f.openEvent(message)
 		if err == nil {
 			err = add(f, raw)

@@ -168,7 +168,7 @@ func TestReadWatch_Bad(t *testing.T) {
 		"too long": {
 			`{"type":"ADDED","object":{"a":"` + strings.Repeat("a", 1<<20), "Limits.ObjectBytes",
 		},
-		"protobuf, too long":        {"\x00\x20\x00\x00", "an event of 2097152 bytes"},
+		"protobuf, too long":        {"\x00\x20\x00\x00", "an object of 2097152 bytes"},
 		"protobuf, no event":        {"\x00\x00\x00\x01\x08", "not protobuf: unexpected EOF"},
 		"protobuf, no type":         {"\x00\x00\x00\x00", "event has the type"},
 		"protobuf, no object":       {"\x00\x00\x00\x07\x0a\x05ADDED", "without its envelope"},
