@@ -159,7 +159,7 @@ func (r *recorder) keep(method, path, body string) {
 	r.keepExchange(r.open(method, path, "", body))
 }
 
-func (r *recorder) keepExchange(response *http.Response, exchange wire.Exchange) {
+func (r *recorder) keepExchange(response *http.Response, exchange recording.Exchange) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(r.t, err)
@@ -191,8 +191,8 @@ func (r *recorder) stream(path string, during func()) {
 	r.recording.Exchanges = append(r.recording.Exchanges, exchange)
 }
 
-func (r *recorder) open(method, path, accept, body string) (*http.Response, wire.Exchange) {
-	exchange := wire.Exchange{Method: method, Path: path, Accept: accept,
+func (r *recorder) open(method, path, accept, body string) (*http.Response, recording.Exchange) {
+	exchange := recording.Exchange{Method: method, Path: path, Accept: accept,
 		Header: map[string]string{}}
 	host := shared.Config("").Host
 	request, err := http.NewRequestWithContext(r.t.Context(), method, host+path,
