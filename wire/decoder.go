@@ -14,7 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// decoder decodes objects into those of newObject's.
+// decoder decodes JSON and protobuf into objects that newObject makes.
 type decoder struct {
 	newObject NewObject
 	kind      string // of events' objects; "" is any
@@ -105,7 +105,7 @@ func otherKind(raw []byte) (runtime.Object, error) {
 	return status, err
 }
 
-// protobufEvent decodes the object of an event, of whose envelope of was read.
+// protobufEvent decodes the object of an event. The envelope names its type.
 func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, error) {
 	switch gvk := of.GroupVersionKind(); {
 	case gvk.Kind == "" || gvk.Version == "":
@@ -115,7 +115,7 @@ func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, 
 	case gvk.Kind == d.kind || d.kind == "":
 		return d.protobuf(raw)
 	}
-	other := &unstructured.Unstructured{} // there is no saying what is in raw
+	other := &unstructured.Unstructured{} // its fields are unknown
 	other.SetAPIVersion(of.APIVersion)
 	other.SetKind(of.Kind)
 	return other, nil

@@ -175,7 +175,7 @@ func (l *list) decode(f frame, raw []byte) (runtime.Object, error) {
 	return l.json(raw)
 }
 
-// check returns an error if what was read was no list.
+// check returns an error if the answer was not a list.
 func (l *list) check() error {
 	switch {
 	case l.head.Kind == "Status":

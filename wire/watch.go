@@ -23,10 +23,10 @@ const watchBuffer = 16 << 10 // grows to the length of the longest event
 
 // stream is a watch.
 type stream struct {
-	body   io.Closer
-	result chan watch.Event
-	events *pipeline
-	once   sync.Once
+	body     io.Closer
+	result   chan watch.Event
+	pipeline *pipeline
+	once     sync.Once
 }
 
 // ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
@@ -44,7 +44,7 @@ func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	in := newInput(body, watchBuffer, limits.ObjectBytes)
 	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	w := &stream{
-		body: body, result: make(chan watch.Event), events: startPipeline(in, e.read, e.decode),
+		body: body, result: make(chan watch.Event), pipeline: startPipeline(in, e.read, e.decode),
 	}
 	go w.run()
 	return w
@@ -56,7 +56,7 @@ func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 // Stop ends the watch. It does not wait, and may be called again.
 func (w *stream) Stop() {
 	w.once.Do(func() {
-		w.events.stop()
+		w.pipeline.stop()
 		_ = w.body.Close()
 	})
 }
@@ -66,13 +66,13 @@ func (w *stream) run() {
 	defer close(w.result)
 	defer w.Stop()
 	count := 0
-	for f, obj := range w.events.objects() {
+	for f, obj := range w.pipeline.objects() {
 		if !w.send(watch.Event{Type: f.event, Object: obj}) {
 			return
 		}
 		count++
 	}
-	switch err := w.events.err; {
+	switch err := w.pipeline.err; {
 	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 	default:
 		err = fmt.Errorf("read watch after %d events: %w", count, err)
@@ -87,7 +87,7 @@ func (w *stream) send(e watch.Event) bool {
 	select {
 	case w.result <- e:
 		return true
-	case <-w.events.stopped:
+	case <-w.pipeline.stopped:
 		return false
 	}
 }
@@ -136,10 +136,16 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 		switch name {
 		case "type":
 			var text string
-			if text, err = decodeText(raw); err == nil {
-				f.event, err = eventType([]byte(text))
+			if text, err = decodeText(raw); string(raw) != "null" {
+				f.event = watch.EventType(text)
 			}
 		case "object":
+			if begin < end { // repeated: the last one that is not null counts
+				if string(raw) == "null" {
+					return nil
+				}
+				err = checkSyntax(name, e.buf[e.start+begin:e.start+end])
+			}
 			end = e.pos - e.start
 			begin = end - len(raw)
 		default:
@@ -158,6 +164,9 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 		}
 		if f.event == "" {
 			return errNoType
+		}
+		if _, err := eventType([]byte(f.event)); err != nil {
+			return err
 		}
 		if err := add(f, e.buf[e.start+begin:e.start+end]); err != nil {
 			return err

@@ -249,6 +249,12 @@ func FuzzReadWatch(f *testing.F) {
 		f.Add(append(body, "\n\n x"...), 1)
 	}
 	f.Add([]byte(`{"type":"ADDED","type":"DELETED","object":1,"object":{"kind":"Pod"}} null`), 3)
+	const pod = `"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}`
+	for _, repeated := range []string{
+		`"type":"X",` + pod, `"type":null,"object":00,` + pod, pod + `,"type":null,"object":null`,
+	} {
+		f.Add([]byte("{"+repeated+"}"), 5)
+	}
 	f.Fuzz(func(t *testing.T, body []byte, size int) {
 		contentType := jsonStream
 		if len(body) > 0 && body[0] < '\t' {
