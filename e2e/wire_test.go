@@ -100,6 +100,7 @@ func TestWire_ReadsAsClientGo(t *testing.T) {
 	metadataClient, err := metadata.NewForConfig(config)
 	require.NoError(t, err)
 	defineWidgets(t, dynamicClient)
+	all := metav1.ListOptions{}
 
 	for _, test := range []struct {
 		resource schema.GroupVersionResource
@@ -122,10 +123,11 @@ func TestWire_ReadsAsClientGo(t *testing.T) {
 		read := func(newObject wire.NewObject) (map[string]runtime.Object, map[string]watch.Event) {
 			lw := wire.NewListWatch(client, test.resource.Resource, "", newObject, wire.Options{})
 			items := map[string]runtime.Object{}
-			m, err := lw.ListStream(t.Context(), metav1.ListOptions{}, func(obj runtime.Object) error {
-				items[obj.(metav1.Object).GetName()] = obj
-				return nil
-			})
+			m, err := lw.ListStream(t.Context(), metav1.ListOptions{},
+				func(obj runtime.Object) error {
+					items[obj.(metav1.Object).GetName()] = obj
+					return nil
+				})
 			require.NoError(t, err)
 			require.NotEmpty(t, m.ResourceVersion)
 			return items, follow(t, lw.WatchWithContext)
@@ -148,13 +150,13 @@ func TestWire_ReadsAsClientGo(t *testing.T) {
 		})
 		t.Run(test.resource.Resource+" dynamic", func(t *testing.T) {
 			items, events := read(func() runtime.Object { return &unstructured.Unstructured{} })
-			list, err := dynamicClient.Resource(test.resource).List(t.Context(), metav1.ListOptions{})
+			list, err := dynamicClient.Resource(test.resource).List(t.Context(), all)
 			require.Equal(t, collect(t, list, err), items)
 			require.Equal(t, follow(t, dynamicClient.Resource(test.resource).Watch), events)
 		})
 		t.Run(test.resource.Resource+" metadata", func(t *testing.T) {
 			items, events := read(func() runtime.Object { return &metav1.PartialObjectMetadata{} })
-			list, err := metadataClient.Resource(test.resource).List(t.Context(), metav1.ListOptions{})
+			list, err := metadataClient.Resource(test.resource).List(t.Context(), all)
 			require.Equal(t, collect(t, list, err), items)
 			require.Equal(t, follow(t, metadataClient.Resource(test.resource).Watch), events)
 		})

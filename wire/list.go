@@ -24,8 +24,8 @@ const listBuffer = 64 << 10 // grows to the length of the longest item
 // goroutine. An unstructured item without apiVersion and kind gets those that the list implies. A
 // Status is returned as the error it means.
 //
-// The caller closes body after ReadList, which ends a Read that may still be going on. On an error,
-// each may have been called already.
+// The caller closes body after ReadList, which ends a Read that is still waiting. On an error, each
+// may have been called already.
 func ReadList(
 	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
