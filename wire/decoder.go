@@ -14,7 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// decoder decodes objects into those of newObject's.
+// decoder decodes JSON and protobuf into objects that newObject makes.
 type decoder struct {
 	newObject NewObject
 	kind      string // of events' objects; "" is any
@@ -75,7 +75,9 @@ func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 		case gvk.Kind == "" || gvk.Version == "":
 			return nil, errNoKind
 		case gvk.Kind == d.kind:
-			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			if _, ok := obj.(runtime.Unstructured); !ok {
+				obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			}
 			return obj, nil
 		}
 	}
@@ -103,21 +105,28 @@ func otherKind(raw []byte) (runtime.Object, error) {
 	return status, err
 }
 
-// protobufEvent decodes the object of an event, of whose envelope of was read.
+// protobufEvent decodes the object of an event. The envelope names its type.
 func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, error) {
 	switch gvk := of.GroupVersionKind(); {
 	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errNoKind
-	case gvk.Kind == d.kind:
-		return d.protobuf(raw)
 	case isStatus(gvk):
-		status := &metav1.Status{}
-		return status, status.Unmarshal(raw)
+		return protobufStatus(raw)
+	case gvk.Kind == d.kind || d.kind == "":
+		return d.protobuf(raw)
 	}
-	other := &unstructured.Unstructured{} // there is no saying what is in raw
+	other := &unstructured.Unstructured{} // its fields are unknown
 	other.SetAPIVersion(of.APIVersion)
 	other.SetKind(of.Kind)
 	return other, nil
+}
+
+func protobufStatus(raw []byte) (*metav1.Status, error) {
+	status := &metav1.Status{}
+	if err := status.Unmarshal(raw); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", status, err)
+	}
+	return status, nil
 }
 
 func isStatus(gvk schema.GroupVersionKind) bool {

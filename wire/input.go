@@ -13,6 +13,7 @@ import (
 //	B1  buf[pos:] was read and not yet consumed
 //	B2  buf[start:pos] is the consumed part of the present frame
 //	B3  a slice of buf is valid until the next fill; an offset from start is valid until endFrame
+//	B4  len(buf)-start <= maxFrame, so that a longer frame is never complete
 type input struct {
 	in         io.Reader
 	beforeRead func() error // called before each Read, which may block
@@ -53,6 +54,20 @@ func (in *input) atEnd() (bool, error) {
 	return false, err
 }
 
+// take consumes the next n bytes and the frame, which they end.
+func (in *input) take(n int) ([]byte, error) {
+	if n < 0 || n > in.maxFrame { // negative where int has 32 bits
+		return nil, fmt.Errorf("%w: an object of %d bytes, see Limits.ObjectBytes (%d)",
+			ErrTooLarge, uint(n), in.maxFrame)
+	}
+	raw, err := in.need(n)
+	if err == nil {
+		in.pos += n
+		in.endFrame()
+	}
+	return raw, err
+}
+
 // fill reads more, and makes room for it first. The end of the input is unexpected wherever this is
 // called.
 func (in *input) fill() error {
@@ -71,7 +86,7 @@ func (in *input) fill() error {
 		return err
 	}
 	for range 100 { // a reader that returns nothing and no error for ever is broken
-		n, err := in.in.Read(in.buf[len(in.buf):cap(in.buf)])
+		n, err := in.in.Read(in.buf[len(in.buf):min(cap(in.buf), in.start+in.maxFrame)])
 		in.buf = in.buf[:len(in.buf)+n]
 		switch {
 		case n > 0:

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ const listBuffer = 64 << 10 // grows to the length of the longest item
 // goroutine. An unstructured item without apiVersion and kind gets those that the list implies. A
 // Status is returned as the error it means.
 //
-// The caller closes body after ReadList. On an error, each may have been called already.
+// The caller closes body after ReadList, which ends a Read that is still waiting. On an error, each
+// may have been called already.
 func ReadList(
 	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
@@ -35,16 +37,19 @@ func readList(
 ) (metav1.ListMeta, error) {
 	limits = limits.orDefaults()
 	in := newInput(&boundedReader{body, limits.ListBytes}, listBuffer, limits.ObjectBytes)
-	l := &list{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
+	l := &list{
+		scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d,
+		inStatus: map[string]json.RawMessage{},
+	}
 	p := startPipeline(in, l.read, l.decode)
 	defer p.stop()
 
 	count := 0
-	var kindless []*unstructured.Unstructured // items that came before the list's kind
+	var waiting []*unstructured.Unstructured // for the list's kind, which the first one needs
 	for f, obj := range p.objects() {
 		count++
-		if u, ok := obj.(*unstructured.Unstructured); ok && !setKind(u, f.of) {
-			kindless = append(kindless, u)
+		if u, ok := obj.(*unstructured.Unstructured); ok && (!setKind(u, f.of) || waiting != nil) {
+			waiting = append(waiting, u)
 		} else if err := each(obj); err != nil {
 			return metav1.ListMeta{}, err
 		}
@@ -55,7 +60,7 @@ func readList(
 	if err := l.check(); err != nil {
 		return metav1.ListMeta{}, err
 	}
-	for _, item := range kindless {
+	for _, item := range waiting {
 		setKind(item, l.head)
 		if err := each(item); err != nil {
 			return metav1.ListMeta{}, err
@@ -85,7 +90,8 @@ type list struct {
 	head       metav1.TypeMeta
 	meta       metav1.ListMeta
 	sawItems   bool
-	other      map[string]json.RawMessage // fields that a list does not have; a Status does
+	sawList    bool                       // in protobuf: the bytes of the list, of any length
+	inStatus   map[string]json.RawMessage // the fields of a Status, in JSON
 	status     *metav1.Status             // in protobuf
 }
 
@@ -112,9 +118,12 @@ func (l *list) readJSON(add func(frame, []byte) error) error {
 			return errRepeated
 		}
 		l.sawItems = true
-		l.endFrame()
 		return l.array(func() error {
 			defer l.endFrame()
+			if _, err := l.peek(); err != nil {
+				return err
+			}
+			l.endFrame()
 			raw, err := l.value()
 			switch {
 			case err != nil:
@@ -151,10 +160,10 @@ func (l *list) field(name string) error {
 	if err := checkSyntax(name, raw); err != nil {
 		return err
 	}
-	if l.other == nil {
-		l.other = map[string]json.RawMessage{}
+	switch name {
+	case "status", "message", "reason", "details", "code":
+		l.inStatus[name] = bytes.Clone(raw)
 	}
-	l.other[name] = append(json.RawMessage(nil), raw...)
 	return nil
 }
 
@@ -166,11 +175,13 @@ func (l *list) decode(f frame, raw []byte) (runtime.Object, error) {
 	return l.json(raw)
 }
 
-// check returns an error if what was read was no list.
+// check returns an error if the answer was not a list.
 func (l *list) check() error {
 	switch {
 	case l.head.Kind == "Status":
 		return l.statusError()
+	case l.isProtobuf && !l.sawList: // cut off before it
+		return fmt.Errorf("read list: %w", io.ErrUnexpectedEOF)
 	case !l.sawItems && !strings.HasSuffix(l.head.Kind, "List"):
 		return fmt.Errorf("read list: got a %s %q instead", l.head.APIVersion, l.head.Kind)
 	}
@@ -180,7 +191,7 @@ func (l *list) check() error {
 // statusError is the error that a Status in the place of a list means.
 func (l *list) statusError() error {
 	if l.status == nil {
-		raw, err := json.Marshal(l.other)
+		raw, err := json.Marshal(l.inStatus)
 		if err != nil {
 			return fmt.Errorf("read Status: %w", err)
 		}

@@ -29,7 +29,7 @@ func newPod() runtime.Object { return &v1.Pod{} }
 
 func newUnstructured() runtime.Object { return &unstructured.Unstructured{} }
 
-// decodeAll collects what Decode hands over.
+// decodeAll returns all items of a list.
 func decodeAll(
 	body io.Reader,
 	newItem func() runtime.Object,
@@ -333,7 +333,7 @@ func TestReadList_StopsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, Decode and a decode of the whole agree on it, however it is cut into
+// Whatever a server sends, ReadList and a decode of the whole agree on it, however it is cut into
 // reads.
 func FuzzReadList(f *testing.F) {
 	for i, body := range []string{

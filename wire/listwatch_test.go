@@ -56,6 +56,7 @@ func TestListWatch_RequestsAreClientGos(t *testing.T) {
 	}
 	send(NewListWatch(client, "pods", "", newPod, Options{}))
 }
+
 func TestListWatch_Requests(t *testing.T) {
 	w := &roundTripper{answer: answerWith(http.StatusOK, podList(t, 3))}
 	lw := NewListWatch(

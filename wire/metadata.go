@@ -26,6 +26,7 @@ const (
 	maxSharedTexts  = 4096
 	maxSharedText   = 256 // bytes
 	maxSharedFields = 256
+	maxSharedField  = 16 << 10 // bytes
 )
 
 func newSharedMetadata() *sharedMetadata {
@@ -39,7 +40,7 @@ func (s *sharedMetadata) share(obj runtime.Object) {
 		return
 	}
 	m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
-	if !ok {
+	if !ok || m == nil {
 		return
 	}
 	s.mu.Lock()
@@ -84,6 +85,9 @@ func (s *sharedMetadata) text(t string) string {
 func (s *sharedMetadata) managed(f *metav1.FieldsV1) {
 	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
 	raw := &f.Raw
+	if len(*raw) > maxSharedField {
+		return
+	}
 	if shared, ok := s.fields[string(*raw)]; ok {
 		*raw = shared
 		return

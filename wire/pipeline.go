@@ -24,13 +24,14 @@ import (
 //	W2  an object is handed over once those of all frames before it were
 //	W3  an error is returned once all objects before it were handed over
 type pipeline struct {
-	decode  func(f frame, raw []byte) (kruntime.Object, error)
-	current *batch      // only read uses it
-	batches chan *batch // closed once read has ended
-	readErr error       // set before batches is closed
-	err     error       // why objects ended, unless its caller stopped it
-	stopped chan struct{}
-	once    sync.Once
+	decode   func(f frame, raw []byte) (kruntime.Object, error)
+	current  *batch      // only read uses it
+	batches  chan *batch // closed once read has ended
+	readErr  error       // set before batches is closed, as is panicked
+	panicked any         // what read panicked with
+	err      error       // why objects ended, unless its caller stopped it
+	stopped  chan struct{}
+	once     sync.Once
 }
 
 // frame describes an object that is not decoded yet.
@@ -47,7 +48,7 @@ type batch struct {
 	objects  []kruntime.Object // those of frames[:len(objects)]
 	err      error             // of the frame after them
 	panicked any
-	decoded  chan struct{} // closed when it is decoded; nil: the caller of objects decodes it
+	decoded  chan struct{} // closed once it is decoded; nil if the caller of objects decodes it
 }
 
 const (
@@ -72,10 +73,13 @@ func startPipeline(
 	in.beforeRead = p.flush
 	go func() {
 		defer close(p.batches)
+		defer func() {
+			p.panicked = recover()
+			if err := p.flush(); err != nil {
+				p.readErr = err
+			}
+		}()
 		p.readErr = read(p.add)
-		if err := p.flush(); err != nil {
-			p.readErr = err
-		}
 	}()
 	return p
 }
@@ -136,7 +140,7 @@ func (p *pipeline) decodeBatch(b *batch) {
 }
 
 // objects returns the objects with their frames, in order, and sets err at the end. A panic of a
-// decoder is the caller's. The caller must call stop afterwards.
+// decoder or of read is the caller's. The caller must call stop afterwards.
 func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 	return func(yield func(frame, kruntime.Object) bool) {
 		for b := range p.batches {
@@ -158,6 +162,9 @@ func (p *pipeline) objects() iter.Seq2[frame, kruntime.Object] {
 				return
 			}
 			b.recycle()
+		}
+		if p.panicked != nil {
+			panic(p.panicked)
 		}
 		p.err = p.readErr
 	}

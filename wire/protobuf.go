@@ -43,14 +43,13 @@ func (in *input) startsAsProtobuf() (bool, error) {
 
 // readProtobuf reads a list, and calls add with each item.
 func (l *list) readProtobuf(add func(frame, []byte) error) error {
-	begin, err := l.need(len(magic))
+	begin, err := l.take(len(magic))
 	if err != nil {
 		return err
 	}
 	if string(begin) != magic {
 		return fmt.Errorf("%w: the list begins with %q", errProtobuf, begin)
 	}
-	l.pos += len(magic)
 	for {
 		if ended, err := l.atEnd(); ended || err != nil {
 			return err
@@ -72,7 +71,7 @@ func (l *list) readProtobuf(add func(frame, []byte) error) error {
 
 // unknownField reads a field of a runtime.Unknown.
 func (l *list) unknownField(number protowire.Number, length int) error {
-	raw, err := l.need(length)
+	raw, err := l.take(length)
 	if err != nil {
 		return err
 	}
@@ -80,16 +79,14 @@ func (l *list) unknownField(number protowire.Number, length int) error {
 	case unknownTypeMeta:
 		l.head, err = typeMeta(raw, l.head)
 	case unknownRaw:
-		l.status = &metav1.Status{}
-		err = l.status.Unmarshal(raw)
+		l.status, err = protobufStatus(raw)
 	}
-	l.pos += length
-	l.endFrame()
 	return err
 }
 
 // listFields reads the fields of the list itself, which is length bytes long.
 func (l *list) listFields(length int, add func(frame, []byte) error) error {
+	l.sawList = true
 	for length > 0 {
 		number, fieldLength, tagLength, err := l.tag()
 		if err != nil {
@@ -98,7 +95,7 @@ func (l *list) listFields(length int, add func(frame, []byte) error) error {
 		if length -= tagLength + fieldLength; length < 0 {
 			return fmt.Errorf("%w: a field is longer than its list", errProtobuf)
 		}
-		raw, err := l.need(fieldLength)
+		raw, err := l.take(fieldLength)
 		if err != nil {
 			return err
 		}
@@ -112,29 +109,37 @@ func (l *list) listFields(length int, add func(frame, []byte) error) error {
 		if err != nil {
 			return err
 		}
-		l.pos += fieldLength
-		l.endFrame()
 	}
 	return nil
 }
 
-// tag reads what precedes a field: its number, and the length of its bytes. It also returns its own
-// length.
+// tag reads what precedes the bytes of a field: its number and their length. It also returns its
+// own length. A field that is a varint belongs to its tag. The known fields consist of bytes.
 func (l *list) tag() (number protowire.Number, length, tagLength int, err error) {
-	tag, n, err := l.varint()
+	tag, tagLength, err := l.varint()
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	number, wireType := protowire.DecodeTag(tag)
-	if wireType != protowire.BytesType {
-		return 0, 0, 0, fmt.Errorf("%w: field %d has type %d", errProtobuf, number, wireType)
+	var value uint64
+	var valueLength int
+	switch isKnown := number <= 2; {
+	case wireType == protowire.BytesType && number > 0:
+		value, valueLength, err = l.varint()
+		length = int(value)
+	case wireType == protowire.VarintType && !isKnown:
+		_, valueLength, err = l.varint()
+	case wireType == protowire.Fixed32Type && !isKnown:
+		length = 4
+	case wireType == protowire.Fixed64Type && !isKnown:
+		length = 8
+	default:
+		err = fmt.Errorf("%w: field %d has type %d", errProtobuf, number, wireType)
 	}
-	fieldLength, m, err := l.varint()
-	if err == nil && fieldLength > uint64(math.MaxInt) {
-		err = fmt.Errorf("%w: field %d has a length of %d", errProtobuf, number, fieldLength)
+	if err == nil && value > math.MaxInt {
+		err = fmt.Errorf("%w: field %d has a length of %d", errProtobuf, number, value)
 	}
-	l.endFrame()
-	return number, int(fieldLength), n + m, err
+	return number, length, tagLength + valueLength, err
 }
 
 func (l *list) varint() (v uint64, length int, err error) {
@@ -146,6 +151,7 @@ func (l *list) varint() (v uint64, length int, err error) {
 		if raw[length-1] < 0x80 || length == binary.MaxVarintLen64 {
 			v, n := protowire.ConsumeVarint(raw)
 			l.pos += length
+			l.endFrame()
 			return v, length, protowire.ParseError(min(n, 0))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // scanner cuts a stream of JSON into values without decoding them, so that a decoder sees one at a
-// time. It trusts what is inside a value to be JSON, since the decoder will not.
+// time. Inside a value it only counts brackets: the decoder checks that the value is JSON.
 type scanner struct {
 	*input
 	maxDepth int

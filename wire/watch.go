@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,9 +23,10 @@ const watchBuffer = 16 << 10 // grows to the length of the longest event
 
 // stream is a watch.
 type stream struct {
-	body   io.Closer
-	result chan watch.Event
-	events *pipeline
+	body     io.Closer
+	result   chan watch.Event
+	pipeline *pipeline
+	once     sync.Once
 }
 
 // ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
@@ -42,7 +44,7 @@ func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	in := newInput(body, watchBuffer, limits.ObjectBytes)
 	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	w := &stream{
-		body: body, result: make(chan watch.Event), events: startPipeline(in, e.read, e.decode),
+		body: body, result: make(chan watch.Event), pipeline: startPipeline(in, e.read, e.decode),
 	}
 	go w.run()
 	return w
@@ -53,8 +55,10 @@ func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 
 // Stop ends the watch. It does not wait, and may be called again.
 func (w *stream) Stop() {
-	w.events.stop()
-	_ = w.body.Close()
+	w.once.Do(func() {
+		w.pipeline.stop()
+		_ = w.body.Close()
+	})
 }
 
 func (w *stream) run() {
@@ -62,13 +66,13 @@ func (w *stream) run() {
 	defer close(w.result)
 	defer w.Stop()
 	count := 0
-	for f, obj := range w.events.objects() {
+	for f, obj := range w.pipeline.objects() {
 		if !w.send(watch.Event{Type: f.event, Object: obj}) {
 			return
 		}
 		count++
 	}
-	switch err := w.events.err; {
+	switch err := w.pipeline.err; {
 	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 	default:
 		err = fmt.Errorf("read watch after %d events: %w", count, err)
@@ -83,7 +87,7 @@ func (w *stream) send(e watch.Event) bool {
 	select {
 	case w.result <- e:
 		return true
-	case <-w.events.stopped:
+	case <-w.pipeline.stopped:
 		return false
 	}
 }
@@ -132,10 +136,16 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 		switch name {
 		case "type":
 			var text string
-			if text, err = decodeText(raw); err == nil {
-				f.event, err = eventType([]byte(text))
+			if text, err = decodeText(raw); string(raw) != "null" {
+				f.event = watch.EventType(text)
 			}
 		case "object":
+			if begin < end { // repeated: the last one that is not null counts
+				if string(raw) == "null" {
+					return nil
+				}
+				err = checkSyntax(name, e.buf[e.start+begin:e.start+end])
+			}
 			end = e.pos - e.start
 			begin = end - len(raw)
 		default:
@@ -155,6 +165,9 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 		if f.event == "" {
 			return errNoType
 		}
+		if _, err := eventType([]byte(f.event)); err != nil {
+			return err
+		}
 		if err := add(f, e.buf[e.start+begin:e.start+end]); err != nil {
 			return err
 		}
@@ -166,25 +179,17 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 func (e *events) readProtobuf(add func(frame, []byte) error) error {
 	var f frame
 	for {
-		e.endFrame()
 		if ended, err := e.atEnd(); ended || err != nil {
 			return err
 		}
-		length, err := e.need(4)
+		length, err := e.take(4)
 		if err != nil {
 			return err
 		}
-		n := binary.BigEndian.Uint32(length)
-		if uint64(n) > uint64(e.maxFrame) {
-			return fmt.Errorf("%w: an event of %d bytes, see Limits.ObjectBytes (%d)", ErrTooLarge,
-				n, e.maxFrame)
-		}
-		e.pos += len(length)
-		message, err := e.need(int(n))
+		message, err := e.take(int(binary.BigEndian.Uint32(length)))
 		if err != nil {
 			return err
 		}
-		e.pos += len(message)
 		raw, err := f.openEvent(message)
 		if err == nil {
 			err = add(f, raw)

@@ -168,7 +168,7 @@ func TestReadWatch_Bad(t *testing.T) {
 		"too long": {
 			`{"type":"ADDED","object":{"a":"` + strings.Repeat("a", 1<<20), "Limits.ObjectBytes",
 		},
-		"protobuf, too long":        {"\x00\x20\x00\x00", "an event of 2097152 bytes"},
+		"protobuf, too long":        {"\x00\x20\x00\x00", "an object of 2097152 bytes"},
 		"protobuf, no event":        {"\x00\x00\x00\x01\x08", "not protobuf: unexpected EOF"},
 		"protobuf, no type":         {"\x00\x00\x00\x00", "event has the type"},
 		"protobuf, no object":       {"\x00\x00\x00\x07\x0a\x05ADDED", "without its envelope"},
@@ -249,6 +249,12 @@ func FuzzReadWatch(f *testing.F) {
 		f.Add(append(body, "\n\n x"...), 1)
 	}
 	f.Add([]byte(`{"type":"ADDED","type":"DELETED","object":1,"object":{"kind":"Pod"}} null`), 3)
+	const pod = `"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}`
+	for _, repeated := range []string{
+		`"type":"X",` + pod, `"type":null,"object":00,` + pod, pod + `,"type":null,"object":null`,
+	} {
+		f.Add([]byte("{"+repeated+"}"), 5)
+	}
 	f.Fuzz(func(t *testing.T, body []byte, size int) {
 		contentType := jsonStream
 		if len(body) > 0 && body[0] < '\t' {

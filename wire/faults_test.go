@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// broken is a pod whose decoder panics at the name "panic".
+type broken struct{ v1.Pod }
+
+func (b *broken) UnmarshalJSON(raw []byte) error {
+	if bytes.Contains(raw, []byte(`"name":"panic"`)) {
+		panic("broken")
+	}
+	return nil
+}
+
+func newBroken() runtime.Object { return &broken{} }
+
+// brokenList is a list in JSON whose item at is one that broken panics at.
+func brokenList(count, at int) []byte {
+	body := []byte(`{"kind":"BrokenList","apiVersion":"v1","items":[`)
+	for i := range count {
+		name := "a"
+		if i == at {
+			name = "panic"
+		}
+		body = fmt.Appendf(body, `{"metadata":{"name":"%s"},"more":%q},`, name,
+			strings.Repeat("a", 100))
+	}
+	return append(body[:len(body)-1], "]}"...)
+}
+
+// A panic of a decoder or of a body is the caller's, after the objects before it, in whatever
+// goroutine it happened.
+func TestReadList_Panics(t *testing.T) {
+	for _, at := range []int{0, 1, 500, 4999} {
+		synctest.Test(t, func(t *testing.T) {
+			count := 0
+			require.PanicsWithValue(t, "broken", func() {
+				_, _ = ReadList(bytes.NewReader(brokenList(5000, at)), newBroken, Options{},
+					func(runtime.Object) error {
+						count++
+						return nil
+					})
+			})
+			require.Equal(t, at, count)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		count := 0
+		body := io.MultiReader(strings.NewReader(`{"items":[{},{}`), panicReader{})
+		require.PanicsWithValue(t, "broken", func() {
+			_, _ = ReadList(body, newPod, Options{}, func(runtime.Object) error {
+				count++
+				return nil
+			})
+		})
+		require.Equal(t, 2, count)
+	})
+}
+
+type panicReader struct{}
+
+func (panicReader) Read([]byte) (int, error) { panic("broken") }
+
+// A panic while a watch is read is handled as in client-go, and closes the watch and its body.
+func TestReadWatch_Panics(t *testing.T) {
+	handlers := utilruntime.PanicHandlers
+	utilruntime.ReallyCrash = false
+	defer func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = true, handlers }()
+	const event = `{"type":"ADDED","object":{"kind":"broken","apiVersion":"v1","name":"panic"}}`
+	for _, in := range []io.Reader{strings.NewReader(event), panicReader{}} {
+		synctest.Test(t, func(t *testing.T) {
+			var panics []any
+			utilruntime.PanicHandlers = []func(context.Context, any){
+				func(_ context.Context, panicked any) { panics = append(panics, panicked) },
+			}
+			body := &closeCounter{Reader: in}
+			require.Empty(t, receiveAll(ReadWatch(body, newBroken, Options{})))
+			synctest.Wait()
+			require.EqualValues(t, 1, body.count.Load())
+			require.Equal(t, []any{"broken"}, panics)
+		})
+	}
+}
+
+// closeCounter counts the calls of Close.
+type closeCounter struct {
+	io.Reader
+	count atomic.Int32
+}
+
+func (c *closeCounter) Close() error {
+	c.count.Add(1)
+	return nil
+}
+
+// The body is closed once, as by client-go.
+func TestReadWatch_ClosesOnce(t *testing.T) {
+	body := &closeCounter{Reader: strings.NewReader("")}
+	w := ReadWatch(body, newPod, Options{})
+	for range w.ResultChan() {
+	}
+	w.Stop()
+	w.Stop()
+	require.EqualValues(t, 1, body.count.Load())
+}
+
+// Unstructured objects keep their kind, also if it is set in Options.
+func TestReadWatch_UnstructuredOfAKind(t *testing.T) {
+	body := encodeEvents(t, jsonStream, contents()[0])
+	got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured,
+		Options{Kind: "Pod"}))
+	require.Len(t, got, 1)
+	u := got[0].Object.(*unstructured.Unstructured)
+	require.Equal(t, "v1 Pod", u.GetAPIVersion()+" "+u.GetKind())
+}
+
+// An event in protobuf is an ERROR event if the type cannot be decoded from protobuf, or its bytes
+// are wrong. It is neither an empty object nor a cut connection.
+func TestReadWatch_BadProtobuf(t *testing.T) {
+	status := apierrors.NewResourceExpired("too old").Status()
+	pod := encodeEvents(t, protobufStream, contents()[0])
+	failed := encodeEvents(t, protobufStream, watch.Event{Type: watch.Error, Object: &status})
+	i := bytes.LastIndex(failed, []byte("Failure"))
+	failed[i-1] = 100 // the length of the string
+	for name, test := range map[string]struct {
+		body      []byte
+		newObject NewObject
+		want      string
+	}{
+		"unstructured":         {pod, newUnstructured, "it has no protobuf"},
+		"Status of wrong size": {failed, newPod, "unexpected EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(test.body)), test.newObject,
+				Options{}))
+			require.Len(t, got, 1)
+			err := apierrors.FromObject(got[0].Object)
+			require.True(t, apierrors.HasStatusCause(err, "ClientWatchDecoding"))
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// Items without a kind keep their place among those that have one.
+func TestReadList_OrderOfKindlessItems(t *testing.T) {
+	items, _, err := decodeAll(iotest.OneByteReader(strings.NewReader(
+		`{"items":[{"metadata":{"name":"a"}},{"kind":"Foo","apiVersion":"v1",`+
+			`"metadata":{"name":"b"}}],"kind":"PodList","apiVersion":"v1"}`)), newUnstructured)
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	for i, want := range []string{"Pod a", "Foo b"} {
+		u := items[i].(*unstructured.Unstructured)
+		require.Equal(t, want, u.GetKind()+" "+u.GetName())
+	}
+}
