@@ -95,6 +95,6 @@ func (k *work) enqueues(obj any, isChange bool, add func()) {
 	defer k.mu.Unlock()
 	s.changing = false
 	if isChange {
-		s.changed, s.failures = true, 0
+		s.changed, s.changedAt, s.failures = true, time.Now(), 0
 	}
 }

@@ -31,6 +31,10 @@ var knownDifferences = []knownDifference{
 		text: regexp.MustCompile(`^invariant 4: .* is not up to date: .*HasSynced:false`),
 	},
 	{
+		name: "removed-handler", met: []string{"met badhandler"},
+		text: regexp.MustCompile(`^invariant 8: .* is called after it was removed`),
+	},
+	{
 		name: "transform-twice", text: regexp.MustCompile(`^invariant 1: .* transforms .* twice`),
 	},
 	{

@@ -43,16 +43,17 @@ type work struct {
 
 // keyState is what the calls of one key have shown.
 type keyState struct {
-	running  bool
-	changed  bool      // since the running call began
-	changing bool      // a change is being added to the queue
-	queued   time.Time // when it was last added to the queue, also by a resync
-	added    time.Time // when it was last added so that a call must follow
-	begun    time.Time // the last call
-	due      time.Time // when the first delay ends; zero if there is none
-	failures int       // since the last change
-	delays   int       // of the rate limiter since the last success, or since it forgot the key
-	wrote    uint64    // the newest version that a call wrote
+	running   bool
+	changed   bool // since the running call began
+	changedAt time.Time
+	changing  bool      // a change is being added to the queue
+	queued    time.Time // when it was last added to the queue, also by a resync
+	added     time.Time // when it was last added so that a call must follow
+	begun     time.Time // the last call
+	due       time.Time // when the first delay ends; zero if there is none
+	failures  int       // since the last change
+	delays    int       // of the rate limiter since the last success, or since it forgot the key
+	wrote     uint64    // the newest version that a call wrote
 }
 
 // seenWrite is a write that Writes.Seen reported to be in the store, and what the store had.
@@ -134,7 +135,8 @@ func (k *work) begin(ctx context.Context, key string) {
 	if !now.Before(s.due) {
 		s.due = time.Time{}
 	}
-	s.running, s.changed, s.begun = true, false, now
+	s.running, s.begun = true, now
+	s.changed = s.changed && s.changedAt.Equal(now) // the worker may have taken the key before
 	k.live[ctx] = key
 }
 
