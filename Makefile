@@ -80,7 +80,7 @@ bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so tha
 growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pictures/growth.svg; needs 16 GB
 	@rm -f bin/growth.txt && mkdir -p bin
 	@for pods in 10000 100000 1000000; do \
-		$(GO) test -run '^$$' -bench 'way=watchlist/.*/impl=(ours|client)' -benchtime 1x -timeout 2h ./internal/firstsync -pods $$pods \
+		$(GO) test -run '^$$' -bench 'FirstSync/way=watchlist/.*/impl=(ours|client)' -benchtime 1x -timeout 2h ./internal/firstsync -pods $$pods \
 			| sed -n "s/^Benchmark/$$pods &/p" >>bin/growth.txt; done
 	@cp bin/growth.txt docs/pictures/growth.txt && $(GO) run ./internal/pictures -lab=false
 

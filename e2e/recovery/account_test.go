@@ -51,11 +51,6 @@ func newAccount(w *world) *account {
 	return a
 }
 
-// user is the account's name as authorization knows it.
-func (a *account) user() string {
-	return "system:serviceaccount:" + a.namespace + ":" + informerAccount
-}
-
 func (a *account) config() *rest.Config {
 	config := a.world.cluster.Config("")
 	config.BearerTokenFile = a.tokenFile
