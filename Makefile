@@ -82,7 +82,7 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 	@for pods in 10000 100000 1000000; do \
 		$(GO) test -run '^$$' -bench 'FirstSync/way=watchlist/.*/impl=(ours|client)' -benchtime 1x -timeout 2h ./internal/firstsync -pods $$pods \
 			| sed -n "s/^Benchmark/$$pods &/p" >>bin/growth.txt; done
-	@cp bin/growth.txt docs/pictures/growth.txt && $(GO) run ./internal/pictures -lab=false
+	@cp bin/growth.txt internal/firstsync/testdata/growth.txt && $(GO) run ./internal/pictures -lab=false
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
 	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 40m .

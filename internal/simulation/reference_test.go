@@ -99,7 +99,8 @@ func explainPair(t *testing.T, s script, difference string) string {
 		difference, len(small.steps), len(s.steps), comparable, clientGo, small, shown)
 }
 
-// Each known difference has a short script that shows it.
+// Each known difference has a short script that shows it. One that depends on the order of
+// goroutines need not show it each time.
 func TestReference_Known(t *testing.T) {
 	for _, d := range knownDifferences {
 		t.Run(d.name, func(t *testing.T) {
@@ -107,9 +108,13 @@ func TestReference_Known(t *testing.T) {
 			require.NoError(t, err)
 			s, err := parse(string(text))
 			require.NoError(t, err)
-			p := runPair(t, s)
-			assert.Empty(t, p.differences())
-			assert.Positive(t, p.theirs.coverage["known "+d.name])
+			shown := 0
+			for run := 0; run < 20 && shown == 0; run++ {
+				p := runPair(t, s)
+				assert.Empty(t, p.differences())
+				shown = p.theirs.coverage["known "+d.name]
+			}
+			assert.Positive(t, shown)
 		})
 	}
 }
