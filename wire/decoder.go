@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,12 +20,38 @@ type decoder struct {
 	newObject NewObject
 	kind      string // of events' objects; "" is any
 	metadata  *sharedMetadata
+	protobufs bool // the objects can be read from protobuf
 }
 
 // protobufObject is a type with generated code for protobuf.
 type protobufObject interface {
 	Reset()
 	Unmarshal(data []byte) error
+}
+
+// readsProtobuf reports whether obj has generated code for protobuf, and is of a type that does not
+// contain itself: that code calls itself for each level, so a server could overflow the stack.
+func readsProtobuf(obj runtime.Object) bool {
+	_, ok := obj.(protobufObject)
+	return ok && !nests(reflect.TypeOf(obj), nil)
+}
+
+// nests reports whether t contains a struct that contains itself, or one of outer.
+func nests(t reflect.Type, outer []reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return nests(t.Elem(), outer)
+	case reflect.Struct:
+		if slices.Contains(outer, t) {
+			return true
+		}
+		for i := range t.NumField() {
+			if nests(t.Field(i).Type, append(outer, t)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var errNoKind = errors.New("the object has no apiVersion or no kind")
@@ -35,7 +62,7 @@ func newDecoder(newObject NewObject, kind string) decoder {
 	if kind == "" && !isUnstructured {
 		kind = reflect.TypeOf(obj).Elem().Name()
 	}
-	return decoder{newObject, kind, newSharedMetadata()}
+	return decoder{newObject, kind, newSharedMetadata(), readsProtobuf(obj)}
 }
 
 // json decodes an item of a list.
@@ -56,11 +83,10 @@ func (d decoder) json(raw []byte) (runtime.Object, error) {
 // protobuf decodes an object or item without its envelope.
 func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 	obj := d.newObject()
-	into, ok := obj.(protobufObject)
-	if !ok {
-		return nil, fmt.Errorf("decode %T: it has no protobuf", obj)
+	if !d.protobufs {
+		return nil, fmt.Errorf("decode %T: it is not read from protobuf", obj)
 	}
-	if err := into.Unmarshal(raw); err != nil {
+	if err := obj.(protobufObject).Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
 	d.metadata.share(obj)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -147,7 +148,7 @@ func TestReadWatch_BadProtobuf(t *testing.T) {
 		newObject NewObject
 		want      string
 	}{
-		"unstructured":         {pod, newUnstructured, "it has no protobuf"},
+		"unstructured":         {pod, newUnstructured, "it is not read from protobuf"},
 		"Status of wrong size": {failed, newPod, "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,4 +173,27 @@ func TestReadList_OrderOfKindlessItems(t *testing.T) {
 		u := items[i].(*unstructured.Unstructured)
 		require.Equal(t, want, u.GetKind()+" "+u.GetName())
 	}
+}
+
+// nested is a type that contains itself. Its Unmarshal could be made to call itself without end.
+type nested struct {
+	v1.Pod
+	Inner []*nested
+}
+
+func (n *nested) DeepCopyObject() runtime.Object { return n }
+func (n *nested) Reset()                         {}
+func (n *nested) Unmarshal([]byte) error         { panic("not called") }
+
+// A type that contains itself is requested in JSON, and not read from protobuf.
+func TestReadList_NestedTypesAreNotReadFromProtobuf(t *testing.T) {
+	newNested := func() runtime.Object { return &nested{} }
+	lw := NewListWatch(restClient(t, &roundTripper{}), "pods", "", newNested, Options{})
+	require.Equal(t, mediaJSON, lw.listAs)
+	require.Equal(t, mediaJSON, lw.watchAs)
+	body := encodeList(t, protobufStream, &v1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: make([]v1.Pod, 1),
+	})
+	_, err := ReadList(bytes.NewReader(body), newNested, Options{}, ignore)
+	require.ErrorContains(t, err, "it is not read from protobuf")
 }

@@ -91,6 +91,10 @@ func TestEveryKind(t *testing.T) {
 		list, items := c.fuzzed(t, int64(i))
 		newObject := func() runtime.Object { return newOf(c.of) }
 		for _, contentType := range []string{jsonStream, protobufStream} {
+			if contentType == protobufStream && !readsProtobuf(newObject()) {
+				require.Equal(t, "Workload", c.gvk.Kind) // which contains groups of groups
+				continue
+			}
 			body := encodeList(t, contentType, list)
 			got, m, err := decodeAll(bytes.NewReader(body), newObject)
 			require.NoError(t, err)

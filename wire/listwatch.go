@@ -33,9 +33,9 @@ type ListWatch struct {
 
 // NewListWatch returns the ListWatch of resource in namespace, or in all for "".
 //
-// It asks for protobuf if newObject's type has generated code for it, or else for JSON, and accepts
-// either. For *metav1.PartialObjectMetadata the server sends metadata alone. The client is used for
-// errors of the server, which have the format of the objects.
+// It asks for protobuf if newObject's type has generated code for it and does not contain itself,
+// and otherwise for JSON. For *metav1.PartialObjectMetadata the server sends metadata alone. The
+// client is used for errors of the server, which have the format of the objects.
 func NewListWatch(
 	client Getter, resource, namespace string, newObject NewObject, options Options,
 ) *ListWatch {
@@ -45,7 +45,7 @@ func NewListWatch(
 		listAs: mediaJSON, watchAs: mediaJSON,
 	}
 	obj := newObject()
-	if _, ok := obj.(protobufObject); ok {
+	if lw.decoder.protobufs {
 		lw.listAs, lw.watchAs = mediaProtobuf+","+mediaJSON, mediaProtobuf+","+mediaJSON
 	}
 	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
