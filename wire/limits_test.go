@@ -222,3 +222,13 @@ func TestReadList_NoMetadata(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []runtime.Object{&embedded{}}, items)
 }
+
+// Limits that make no sense are the defaults.
+func TestLimits_Defaults(t *testing.T) {
+	defaults := Limits{ObjectBytes: 16 << 20, ListBytes: 16 << 30, Depth: 10_000}
+	for _, l := range []Limits{
+		{}, {ObjectBytes: -1, ListBytes: -1, Depth: -1}, {Depth: 20_000},
+	} {
+		require.Equal(t, defaults, l.orDefaults())
+	}
+}

@@ -44,11 +44,10 @@ func NewListWatch(
 		decoder: newDecoder(newObject, options.Kind), options: options,
 		listAs: mediaJSON, watchAs: mediaJSON,
 	}
-	obj := newObject()
 	if lw.decoder.protobufs {
 		lw.listAs, lw.watchAs = mediaProtobuf+","+mediaJSON, mediaProtobuf+","+mediaJSON
 	}
-	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+	if lw.isMetadata() {
 		const list, object = ";as=PartialObjectMetadataList", ";as=PartialObjectMetadata"
 		const of = ";g=meta.k8s.io;v=v1"
 		lw.listAs = mediaProtobuf + list + of + "," + mediaJSON + list + of + "," + mediaJSON
@@ -62,19 +61,29 @@ const (
 	mediaProtobuf = runtime.ContentTypeProtobuf
 )
 
-func (lw *ListWatch) request(options metav1.ListOptions, accept string) *rest.Request {
+func (lw *ListWatch) isMetadata() bool {
+	_, is := lw.decoder.newObject().(*metav1.PartialObjectMetadata)
+	return is
+}
+
+func (lw *ListWatch) request(options metav1.ListOptions) *rest.Request {
 	if lw.options.Modify != nil {
 		lw.options.Modify(&options)
 	}
 	return lw.client.Get().Namespace(lw.namespace).Resource(lw.resource).
-		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", accept)
+		VersionedParams(&options, metav1.ParameterCodec)
 }
 
-// ListWithContext returns the whole list, which client decodes. A reflector calls ListStream.
+// ListWithContext returns the whole list, which the client requests in its own format and decodes.
+// A reflector calls ListStream.
 func (lw *ListWatch) ListWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (runtime.Object, error) {
-	return lw.request(options, lw.listAs).Do(ctx).Get()
+	request := lw.request(options)
+	if lw.isMetadata() {
+		request.SetHeader("Accept", lw.listAs)
+	}
+	return request.Do(ctx).Get()
 }
 
 // ListStream implements reflector.StreamLister. An error that the server sends is the
@@ -82,7 +91,7 @@ func (lw *ListWatch) ListWithContext(
 func (lw *ListWatch) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	body, err := lw.request(options, lw.listAs).Stream(ctx)
+	body, err := lw.request(options).SetHeader("Accept", lw.listAs).Stream(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -96,7 +105,7 @@ func (lw *ListWatch) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	options.Watch = true
-	body, err := lw.request(options, lw.watchAs).
+	body, err := lw.request(options).SetHeader("Accept", lw.watchAs).
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).Stream(ctx)
 	switch {
 	case utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):

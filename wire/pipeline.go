@@ -31,7 +31,6 @@ type pipeline struct {
 	panicked any         // what read panicked with
 	err      error       // why objects ended, unless its caller stopped it
 	stopped  chan struct{}
-	once     sync.Once
 }
 
 // frame describes an object that is not decoded yet.
@@ -84,8 +83,8 @@ func startPipeline(
 	return p
 }
 
-// stop ends read at its next batch. Closing the body ends it at once.
-func (p *pipeline) stop() { p.once.Do(func() { close(p.stopped) }) }
+// stop ends read at its next batch. Closing the body ends it at once. It may be called once.
+func (p *pipeline) stop() { close(p.stopped) }
 
 // add copies a frame to the current batch.
 func (p *pipeline) add(f frame, raw []byte) error {

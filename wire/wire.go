@@ -13,7 +13,8 @@
 //
 // Read listwatch.go (the requests), then the files above in their order; then go test -v ./wire.
 // Goroutines: one reads a body until its end, one hands over the events of a watch until it is
-// stopped, and each batch may have one that decodes it. Locking: none but channels.
+// stopped, and each batch may have one that decodes it. Locking: the objects of one ListWatch share
+// strings under a mutex, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire
@@ -38,7 +39,7 @@ type Options struct {
 }
 
 // Limits bound what a server can make a program hold in memory. An answer that exceeds one ends
-// with an error that wraps ErrTooLarge.
+// with an error that wraps ErrTooLarge. A limit of 0 or less is the default.
 type Limits struct {
 	// ObjectBytes bounds an item of a list, an event of a watch, and any other field of a list. The
 	// default is 16 MiB, as for the watch of client-go.
@@ -50,11 +51,13 @@ type Limits struct {
 	Depth int
 }
 
+const maxDepth = 10_000 // of the decoder of JSON
+
 func (l Limits) orDefaults() Limits {
 	return Limits{
-		ObjectBytes: cmp.Or(l.ObjectBytes, 16<<20),
-		ListBytes:   cmp.Or(l.ListBytes, 16<<30),
-		Depth:       cmp.Or(l.Depth, 10_000),
+		ObjectBytes: cmp.Or(max(l.ObjectBytes, 0), 16<<20),
+		ListBytes:   cmp.Or(max(l.ListBytes, 0), 16<<30),
+		Depth:       cmp.Or(min(max(l.Depth, 0), maxDepth), maxDepth),
 	}
 }
 
