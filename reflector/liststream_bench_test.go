@@ -5,23 +5,16 @@ package reflector
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	goruntime "runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -29,107 +22,13 @@ import (
 	"example.com/informerstack/wire"
 )
 
-// benchPod looks like a pod of a Deployment on a real cluster: about 3 kB of JSON.
-func benchPod(i int) v1.Pod {
-	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	managed := metav1.FieldsV1{
-		//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
-		Raw: []byte(
-			`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}}},` +
-				`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},` +
-				`"f:imagePullPolicy":{},"f:name":{},"f:resources":{},` +
-				`"f:terminationMessagePath":{}}}}}`,
-		),
-	}
-	return v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf(
-				"app-7c5ddbdf54-%05d",
-				i,
-			), Namespace: fmt.Sprintf("team-%d", i%50), UID: types.UID(
-				fmt.Sprintf("0d1e2f3a-%04d-4b5c-9d6e-%012d", i%1000, i),
-			),
-			ResourceVersion: fmt.Sprint(1000 + i), CreationTimestamp: now,
-			Labels: map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
-			Annotations: map[string]string{
-				"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2" +
-					"dc327aa4",
-			},
-			ManagedFields: []metav1.ManagedFieldsEntry{
-				{
-					Manager:    "kube-controller-manager",
-					Operation:  "Update",
-					APIVersion: "v1",
-					Time:       &now,
-					FieldsType: "FieldsV1",
-					FieldsV1:   &managed,
-				},
-			},
-		},
-		Spec: v1.PodSpec{
-			NodeName: fmt.Sprintf(
-				"node-%d",
-				i%500,
-			), ServiceAccountName: "default", RestartPolicy: v1.RestartPolicyAlways,
-			Containers: []v1.Container{{
-				Name: "app", Image: "registry.example.com/team/app:v1.2.3",
-				ImagePullPolicy: v1.PullIfNotPresent,
-				Env: []v1.EnvVar{
-					{Name: "A", Value: "1"},
-					{Name: "B", Value: "two \"quoted\" words"},
-				},
-				Ports: []v1.ContainerPort{
-					{Name: "http", ContainerPort: 8080, Protocol: v1.ProtocolTCP},
-				},
-				Resources: v1.ResourceRequirements{
-					Requests: v1.ResourceList{
-						v1.ResourceCPU:    resource.MustParse("100m"),
-						v1.ResourceMemory: resource.MustParse("128Mi"),
-					},
-				},
-				VolumeMounts: []v1.VolumeMount{
-					{
-						Name:      "kube-api-access-x7l2k",
-						ReadOnly:  true,
-						MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
-					},
-				},
-			}},
-		},
-		Status: v1.PodStatus{
-			Phase: v1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now,
-			QOSClass: v1.PodQOSBurstable,
-			Conditions: []v1.PodCondition{
-				{
-					Type:               v1.PodInitialized,
-					Status:             v1.ConditionTrue,
-					LastTransitionTime: now,
-				}, {Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: now},
-				{
-					Type:               v1.ContainersReady,
-					Status:             v1.ConditionTrue,
-					LastTransitionTime: now,
-				}, {Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now},
-			},
-			ContainerStatuses: []v1.ContainerStatus{
-				{
-					Name:        "app",
-					Ready:       true,
-					Image:       "registry.example.com/team/app:v1.2.3",
-					ContainerID: "containerd://7a1fd0c7f5fbb0ef",
-				},
-			},
-		},
-	}
-}
-
 func benchList(t testing.TB, n int) []byte {
 	list := v1.PodList{
 		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
 		ListMeta: metav1.ListMeta{ResourceVersion: "99999"},
 	}
 	for i := range n {
-		list.Items = append(list.Items, benchPod(i))
+		list.Items = append(list.Items, *measure.Pod(i))
 	}
 	body, err := json.Marshal(&list)
 	require.NoError(t, err)
@@ -203,56 +102,6 @@ func listClientGo(b testing.TB, lw *cache.ListWatch) []any {
 		items = append(items, item)
 	}
 	return items
-}
-
-// BenchmarkDecodeList is the decoding alone.
-func BenchmarkDecodeList(b *testing.B) {
-	body := benchList(b, 1000)
-	client := restClient(b, &roundTripper{answer: answerWith(http.StatusOK, body)})
-	kinds := map[string]func() runtime.Object{
-		"typed":        newPod,
-		"unstructured": func() runtime.Object { return &unstructured.Unstructured{} },
-		"metadata":     func() runtime.Object { return &metav1.PartialObjectMetadata{} },
-	}
-	for _, kind := range []string{"typed", "unstructured", "metadata"} {
-		lw := wire.NewListWatch(client, "pods", "", kinds[kind], wire.Options{})
-		b.Run("kind="+kind+"/impl=ours", func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := lw.ListStream(
-					context.Background(),
-					metav1.ListOptions{},
-					func(runtime.Object) error { return nil },
-				)
-				require.NoError(b, err)
-			}
-		})
-		b.Run("kind="+kind+"/impl=client-go", func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				require.NoError(b, decodeWhole(client, kind))
-			}
-		})
-	}
-}
-
-// decodeWhole does what client-go's typed, dynamic and metadata clients do with a JSON list.
-func decodeWhole(client rest.Interface, kind string) error {
-	if kind == "typed" {
-		_, err := client.Get().Resource("pods").Do(context.Background()).Get()
-		return err
-	}
-	raw, err := client.Get().Resource("pods").DoRaw(context.Background())
-	if err != nil {
-		return err
-	}
-	if kind == "metadata" {
-		return utiljson.Unmarshal(raw, &metav1.PartialObjectMetadataList{})
-	}
-	_, _, err = unstructured.UnstructuredJSONScheme.Decode(raw, nil, nil)
-	return err
 }
 
 func httpClient(b testing.TB, url string) *rest.RESTClient {

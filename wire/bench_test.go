@@ -4,7 +4,7 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
+	"context"
 	"io"
 	"net/http"
 	"syscall"
@@ -13,16 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/internal/measure"
 )
 
 // cpuTime is the time that the process has spent on processors.
@@ -48,7 +49,7 @@ func BenchmarkWatch(b *testing.B) {
 	} {
 		var events []watch.Event
 		for i := range count {
-			events = append(events, watch.Event{Type: watch.Added, Object: measurePod(i)})
+			events = append(events, watch.Event{Type: watch.Added, Object: measure.Pod(i)})
 		}
 		objects, body := encodeBench(b, test.kind, test.contentType, events)
 		answer := &roundTripper{
@@ -159,96 +160,53 @@ func countEvents(b *testing.B, open openWatch) (count int) {
 	return count
 }
 
-// measurePod resembles a pod of a Deployment on a real cluster: about 2 kB of JSON.
-func measurePod(i int) *v1.Pod {
-	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	managed := metav1.FieldsV1{
-		//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
-		Raw: []byte(
-			`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}}},` +
-				`"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:image":{},` +
-				`"f:imagePullPolicy":{},"f:name":{},"f:resources":{},` +
-				`"f:terminationMessagePath":{}}}}}`,
-		),
+// BenchmarkDecodeList reads a LIST of 1,000 pods from memory.
+func BenchmarkDecodeList(b *testing.B) {
+	list := &v1.PodList{
+		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "99999"},
 	}
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf(
-				"app-7c5ddbdf54-%05d",
-				i,
-			), Namespace: fmt.Sprintf("team-%d", i%50), UID: types.UID(
-				fmt.Sprintf("0d1e2f3a-%04d-4b5c-9d6e-%012d", i%1000, i),
-			),
-			ResourceVersion: fmt.Sprint(1000 + i), CreationTimestamp: now,
-			Labels: map[string]string{"app": "app", "pod-template-hash": "7c5ddbdf54"},
-			Annotations: map[string]string{
-				"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2" +
-					"dc327aa4",
-			},
-			ManagedFields: []metav1.ManagedFieldsEntry{
-				{
-					Manager:    "kube-controller-manager",
-					Operation:  "Update",
-					APIVersion: "v1",
-					Time:       &now,
-					FieldsType: "FieldsV1",
-					FieldsV1:   &managed,
-				},
-			},
-		},
-		Spec: v1.PodSpec{
-			NodeName: fmt.Sprintf(
-				"node-%d",
-				i%500,
-			), ServiceAccountName: "default", RestartPolicy: v1.RestartPolicyAlways,
-			Containers: []v1.Container{{
-				Name: "app", Image: "registry.example.com/team/app:v1.2.3",
-				ImagePullPolicy: v1.PullIfNotPresent,
-				Env: []v1.EnvVar{
-					{Name: "A", Value: "1"},
-					{Name: "B", Value: "two \"quoted\" words"},
-				},
-				Ports: []v1.ContainerPort{
-					{Name: "http", ContainerPort: 8080, Protocol: v1.ProtocolTCP},
-				},
-				Resources: v1.ResourceRequirements{
-					Requests: v1.ResourceList{
-						v1.ResourceCPU:    resource.MustParse("100m"),
-						v1.ResourceMemory: resource.MustParse("128Mi"),
-					},
-				},
-				VolumeMounts: []v1.VolumeMount{
-					{
-						Name:      "kube-api-access-x7l2k",
-						ReadOnly:  true,
-						MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
-					},
-				},
-			}},
-		},
-		Status: v1.PodStatus{
-			Phase: v1.PodRunning, PodIP: "10.1.2.3", HostIP: "192.168.1.2", StartTime: &now,
-			QOSClass: v1.PodQOSBurstable,
-			Conditions: []v1.PodCondition{
-				{
-					Type:               v1.PodInitialized,
-					Status:             v1.ConditionTrue,
-					LastTransitionTime: now,
-				}, {Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: now},
-				{
-					Type:               v1.ContainersReady,
-					Status:             v1.ConditionTrue,
-					LastTransitionTime: now,
-				}, {Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now},
-			},
-			ContainerStatuses: []v1.ContainerStatus{
-				{
-					Name:        "app",
-					Ready:       true,
-					Image:       "registry.example.com/team/app:v1.2.3",
-					ContainerID: "containerd://7a1fd0c7f5fbb0ef",
-				},
-			},
-		},
+	for i := range 1000 {
+		list.Items = append(list.Items, *measure.Pod(i))
 	}
+	body := encodeList(b, jsonStream, list)
+	client := restClient(b, &roundTripper{answer: answerWith(http.StatusOK, body)})
+	kinds := map[string]NewObject{
+		"typed": newPod, "unstructured": newUnstructured, "metadata": newMetadata,
+	}
+	for _, kind := range []string{"typed", "unstructured", "metadata"} {
+		lw := NewListWatch(client, "pods", "", kinds[kind], Options{})
+		b.Run("kind="+kind+"/impl=ours", func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := lw.ListStream(b.Context(), metav1.ListOptions{}, ignore)
+				require.NoError(b, err)
+			}
+		})
+		b.Run("kind="+kind+"/impl=client-go", func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				require.NoError(b, decodeWhole(client, kind))
+			}
+		})
+	}
+}
+
+// decodeWhole does what client-go's typed, dynamic and metadata clients do with a JSON list.
+func decodeWhole(client rest.Interface, kind string) error {
+	if kind == "typed" {
+		_, err := client.Get().Resource("pods").Do(context.Background()).Get()
+		return err
+	}
+	raw, err := client.Get().Resource("pods").DoRaw(context.Background())
+	if err != nil {
+		return err
+	}
+	if kind == "metadata" {
+		return utiljson.Unmarshal(raw, &metav1.PartialObjectMetadataList{})
+	}
+	_, _, err = unstructured.UnstructuredJSONScheme.Decode(raw, nil, nil)
+	return err
 }
