@@ -3,7 +3,6 @@
 package reflector
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,10 +54,6 @@ func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
 	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: w})
 	require.NoError(t, err)
 	return client
-}
-
-func answerWith(code int, body []byte) func(*http.Request) (int, io.Reader) {
-	return func(*http.Request) (int, io.Reader) { return code, bytes.NewReader(body) }
 }
 
 func newPod() runtime.Object { return &v1.Pod{} }
