@@ -23,7 +23,8 @@ A function is indented below its caller. "holds" names the mutexes that are lock
 called, "locks" those that it locks itself, and "via" the interface through which it is called. A
 function that runs again in the same goroutine is listed once. Two kinds of functions are missing:
 those of client-go, which decode the event before the first table, and those of the program, such as
-reconcile.
+reconcile. An informer of informer.New decodes with package wire instead: its way from the bytes to
+the event is in [wire.md](wire.md).
 
 ` + "`go test ./internal/path` derives this page from a run of instrumented source and compares\n" +
 	"the two; `make update` rewrites the page.\n"
