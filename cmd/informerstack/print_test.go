@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -53,7 +54,13 @@ func TestRun_PrintsChangesNotTheFirstList(t *testing.T) {
 	}
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--reconcile", "--workers", "1")
 	require.Eventually(t, func() bool {
-		return len(server.Requests(apitest.Match{Verb: "patch"})) == 3
+		answered := 0
+		for _, patch := range server.Requests(apitest.Match{Verb: "patch"}) {
+			if patch.Code == http.StatusOK {
+				answered++
+			}
+		}
+		return answered == 3
 	}, 20*time.Second, time.Millisecond)
 	p.prints(t, "streaming -> watching")
 	p.prints(t, "To see how one of them was loaded, add --key default/")
