@@ -87,7 +87,8 @@ func TestChaos(t *testing.T) {
 		medians = append(medians, median(our.took))
 		limit := max(10*time.Second, slices.Max(their.took)) // a busy machine delays both
 		assert.Less(t, slices.Max(our.took), limit+slack, r.fault)
-		assert.LessOrEqual(t, our.during, their.during*5/4+20, r.fault)
+		// Each of the twenty may have tried once more, with two requests, before the fault ended.
+		assert.LessOrEqual(t, our.during, their.during*5/4+40, r.fault)
 	}
 	assert.Less(t, median(medians), 3*time.Second+slack)
 }
