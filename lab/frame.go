@@ -13,14 +13,13 @@ const (
 
 // Hello is the first message to a page.
 type Hello struct {
-	Version    string    `json:"version"`
-	Started    time.Time `json:"started"`
-	Resource   string    `json:"resource"`
-	Writable   bool      `json:"writable"`
-	Replay     bool      `json:"replay"`
-	Repository string    `json:"repository"`
-	Lessons    []string  `json:"lessons"`
-	Token      string    `json:"token,omitempty"`
+	Version  string    `json:"version"`
+	Started  time.Time `json:"started"`
+	Resource string    `json:"resource"`
+	Writable bool      `json:"writable"`
+	Replay   bool      `json:"replay"`
+	Lessons  []string  `json:"lessons"`
+	Token    string    `json:"token,omitempty"`
 }
 
 // Frame is the state of the pipeline at one time, with the hops since the last frame. Its fields

@@ -16,9 +16,9 @@
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
 // (how it gets it), command.go, faults.go, election.go, fence.go and restart.go (what it can do),
-// lesson.go, player.go, performance.go and scene.go (the lessons), then recording.go and html.go.
-// The messages are described in protocol.md, the page in assets/README.md. Then run
-// go test -v ./lab.
+// lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the documents and the
+// code that they link to), then recording.go and html.go. The messages are described in
+// protocol.md, the page in assets/README.md. Then run go test -v ./lab.
 //
 // Goroutines: one per open page, that of its request; one that makes the frames while a page is
 // open or a recording runs; and one that plays a lesson's step. Locking: each type has a mutex of
@@ -48,8 +48,6 @@ type Options struct {
 	Version string
 	// Resource is the collection that the informer watches: "configmaps", "deployments.apps".
 	Resource string
-	// Repository is the address that paths such as docs/store.md are appended to, or "".
-	Repository string
 	// Server is the embedded server. Nil means another cluster: the commands that write are
 	// refused.
 	Server *apitest.Server
@@ -131,8 +129,7 @@ func New(options Options) *Lab {
 	}
 	l.hello = Hello{
 		Version: options.Version, Started: time.Now(), Resource: options.Resource,
-		Writable: options.Server != nil, Repository: options.Repository, Lessons: []string{},
-		Token: rand.Text(),
+		Writable: options.Server != nil, Lessons: []string{}, Token: rand.Text(),
 	}
 	if l.hello.Writable {
 		l.hello.Lessons = lessonIDs()

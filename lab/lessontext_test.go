@@ -4,8 +4,7 @@ package lab
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack"
 )
 
 // text is a text in both languages.
@@ -89,16 +90,17 @@ var testCommand = regexp.MustCompile(`^go test -v -run (Test\w+) \./(\w+)$`)
 // A lesson links to a test, code, a chapter and a post, and all of them exist.
 func TestLessons_LinkToWhatExists(t *testing.T) {
 	folders := map[string]string{"chapter": "docs", "post": "docs/posts"}
-	_, translated := os.Stat("../docs/zh")
 	for _, l := range shownLessons(t) {
 		var kinds []string
 		for _, link := range l.Links {
 			kinds = append(kinds, link.Kind)
-			content, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(link.Path)))
+			file, function, _ := strings.Cut(link.Path, "#")
+			content, err := informerstack.Files.ReadFile(file)
 			require.NoError(t, err, l.ID)
-			folder := filepath.ToSlash(filepath.Dir(link.Path))
-			if inDocs, ok := strings.CutPrefix(link.Path, "docs/"); ok && translated == nil {
-				assert.FileExists(t, filepath.Join("..", "docs", "zh", inDocs), l.ID)
+			folder := path.Dir(file)
+			if inDocs, ok := strings.CutPrefix(link.Path, "docs/"); ok {
+				_, err := informerstack.Files.ReadFile("docs/zh/" + inDocs)
+				assert.NoError(t, err, l.ID)
 			}
 			if want := folders[link.Kind]; want != "" {
 				assert.Equal(t, want, folder, l.ID)
@@ -107,6 +109,7 @@ func TestLessons_LinkToWhatExists(t *testing.T) {
 				command := testCommand.FindStringSubmatch(link.Text)
 				require.NotNil(t, command, "%s: %s", l.ID, link.Text)
 				assert.Equal(t, folder, command[2], l.ID)
+				assert.Equal(t, function, command[1], l.ID)
 				assert.Contains(t, string(content), "\nfunc "+command[1]+"(t *testing.T) {", l.ID)
 			}
 		}

@@ -59,7 +59,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveGuarded checks the request, sets the headers of every answer, and serves the page's files
-// besides what routes adds.
+// and the repository's besides what routes adds.
 func serveGuarded(w http.ResponseWriter, r *http.Request, routes func(*http.ServeMux)) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -85,6 +85,7 @@ func serveGuarded(w http.ResponseWriter, r *http.Request, routes func(*http.Serv
 	mux.HandleFunc("GET /lab/assets/{file...}", func(w http.ResponseWriter, r *http.Request) {
 		serveAsset(w, r.PathValue("file"))
 	})
+	mux.HandleFunc("GET /read/{file...}", serveRead)
 	routes(mux)
 	mux.ServeHTTP(w, r)
 }

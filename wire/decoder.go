@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // decoder decodes JSON and protobuf into objects that newObject makes.
@@ -20,6 +19,7 @@ type decoder struct {
 	newObject NewObject
 	kind      string // of events' objects; "" is any
 	metadata  *sharedMetadata
+	jsons     *jsonDecoder
 	protobufs bool // the objects can be read from protobuf
 }
 
@@ -58,22 +58,17 @@ var errNoKind = errors.New("the object has no apiVersion or no kind")
 
 func newDecoder(newObject NewObject, kind string) decoder {
 	obj := newObject()
-	_, isUnstructured := obj.(*unstructured.Unstructured)
-	if kind == "" && !isUnstructured {
+	if _, ok := obj.(*unstructured.Unstructured); !ok && kind == "" {
 		kind = reflect.TypeOf(obj).Elem().Name()
 	}
-	return decoder{newObject, kind, newSharedMetadata(), readsProtobuf(obj)}
+	return decoder{newObject, kind, newSharedMetadata(), newJSONDecoder(reflect.TypeOf(obj).Elem()),
+		readsProtobuf(obj)}
 }
 
 // json decodes an item of a list.
 func (d decoder) json(raw []byte) (runtime.Object, error) {
-	obj := d.newObject()
-	into := any(obj)
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		u.Object = nil
-		into = &u.Object
-	}
-	if err := utiljson.Unmarshal(raw, into); err != nil {
+	obj, err := d.jsons.decode(raw, d.newObject)
+	if err != nil {
 		return nil, fmt.Errorf("decode %T: %w", obj, err)
 	}
 	d.metadata.share(obj)
@@ -121,12 +116,12 @@ func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 // otherKind decodes an object of an unexpected kind.
 func otherKind(raw []byte) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
-	err := utiljson.Unmarshal(raw, &obj.Object)
+	err := unmarshal(raw, obj)
 	if err != nil || !isStatus(obj.GroupVersionKind()) {
 		return obj, err
 	}
 	status := &metav1.Status{}
-	err = utiljson.Unmarshal(raw, status)
+	err = unmarshal(raw, status)
 	status.TypeMeta = metav1.TypeMeta{}
 	return status, err
 }

@@ -34,7 +34,8 @@ var rules = map[string]rule{
 			"internal/objects", "internal/printable", "internal/shorterror"},
 	},
 	"wire": {
-		outside: []string{"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
+		outside: []string{"github.com/go-json-experiment/json",
+			"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/flowcontrol"},
 	},
 	"reflector/limits": {},
@@ -82,7 +83,7 @@ var rules = map[string]rule{
 			"leaderelection", "leaderelection/resourcelock", "trace", "internal/hostheader",
 			"internal/printable",
 		},
-		outside: []string{"k8s.io/client-go/rest"},
+		outside: []string{module, "k8s.io/client-go/rest", "github.com/yuin/goldmark"},
 	},
 
 	"compat/adapt": {

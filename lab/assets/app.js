@@ -229,6 +229,7 @@ function Page() {
 setLanguage(lab.ui.language);
 lab.showTheme(lab.ui.theme);
 const recording = embeddedRecording();
+lab.served = !recording;
 lab.source = recording ? new RecordedSource(on, recording) : new LiveSource(on);
 listen(lab);
 dark.addEventListener("change", () => {

@@ -4,7 +4,7 @@
 import { html, cx } from "./html.js";
 import { ActionButton, action, offered, perform } from "./actions.js";
 import { Chip, duration, number } from "./key.js";
-import { named, t } from "./text.js";
+import { named, t, translated } from "./text.js";
 
 /** DELAYS are the positions of the slow-motion slider: milliseconds per hop, 0 for full speed. */
 export const DELAYS = [0, 50, 100, 200, 400, 800, 1500, 3000];
@@ -21,6 +21,8 @@ export function Header({ lab }) {
         aria-label=${t("action.unfollow.name")}
         onClick=${() => lab.follow("")}>×</button></div>`}
     <nav class="tools" aria-label=${t("tools")}>
+      ${lab.served && html`<a class="btn" href=${"/read/" + translated("docs/README.md")}
+        target="_blank" rel="noreferrer">${t("docs")}</a>`}
       ${TOOLS.map((id) => html`<${Tool} key=${id} lab=${lab} id=${id} />`)}
     </nav>
   </header>`;

@@ -7,7 +7,7 @@
  * played when the reader has answered, so that the pipeline shows whether the guess was right.
  */
 import { html, cx } from "./html.js";
-import { Link, Path } from "./panel.js";
+import { Path } from "./panel.js";
 import { Prose, local, named, remember, remembered, t, translated } from "./text.js";
 
 export function Lessons({ lab }) {
@@ -136,10 +136,7 @@ function Links({ lab, links }) {
   return html`<h3>${t("readOn")}</h3>
     <ul class="links">${links.map((link, i) => html`<li key=${i}>
       ${named("link", link.kind)}${" "}
-      ${link.href
-        ? html`<${Link} href=${link.href} text=${local(link.text)} />`
-        : html`<${Path} lab=${lab} path=${translated(link.path ?? "")}
-            text=${local(link.text) || translated(link.path)} />`}
+      <${Path} lab=${lab} path=${translated(link.path)} text=${link.text ?? translated(link.path)} />
     </li>`)}</ul>`;
 }
 

@@ -3,7 +3,7 @@
 /** The texts of the page in English. messages.zh.js has the same keys. */
 export default {
   title: "informerstack laboratory", laboratory: "laboratory", otherLanguage: "zh-Hans",
-  skip: "Skip to the pipeline", waiting: "Waiting for the first frame…", tools: "Page settings", stateLine: "State of the program",
+  skip: "Skip to the pipeline", waiting: "Waiting for the first frame…", tools: "Page settings", docs: "docs", stateLine: "State of the program",
   time: "Time", run: "▶ Run", pause: "❚❚ Pause", play: "▶ Play", slow: "slow motion",
   perHop: "{delay} per hop", fullSpeed: "full speed", following: "following", paused: "paused",
   randomFaults: { on: "random faults", paused: "random faults pause during a lesson", help: "Requests and watches fail at random, as with --faults. The settings end that." },

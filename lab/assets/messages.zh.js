@@ -3,7 +3,7 @@
 /** The texts of the page in Chinese. messages.en.js has the same keys. */
 export default {
   title: "informerstack 实验室", laboratory: "实验室", otherLanguage: "en",
-  skip: "跳到流水线", waiting: "正在等待第一帧数据…", tools: "页面设置", stateLine: "程序状态",
+  skip: "跳到流水线", waiting: "正在等待第一帧数据…", tools: "页面设置", docs: "文档", stateLine: "程序状态",
   time: "时间控制", run: "▶ 运行", pause: "❚❚ 暂停", play: "▶ 播放", slow: "慢动作",
   perHop: "每一跳 {delay}", fullSpeed: "全速", following: "正在跟踪", paused: "已暂停",
   randomFaults: { on: "随机故障", paused: "课程进行时暂停随机故障", help: "请求和 watch 会随机失败，与 --faults 相同。可在设置中关闭。" },

@@ -59,16 +59,10 @@ function Piece({ lab }) {
   </article>`;
 }
 
-/** Path is a file of the repository: a link if the program says where the repository is. */
-export function Path({ lab, path, text }) {
-  const base = lab.model.hello?.repository;
-  return html`<${Link} href=${base && base.replace(/\/?$/, "/") + path} text=${text ?? path} />`;
-}
-
-/** Link is a link to a web address; any other address is shown as text. */
-export function Link({ href, text }) {
-  if (!/^https?:\/\//.test(href ?? "")) return html`<code>${text}</code>`;
-  return html`<a href=${href} target="_blank" rel="noreferrer">${text}</a>`;
+/** Path links to a file of the repository. The self-contained page has no program that serves it. */
+export function Path({ lab, path, text = path }) {
+  if (!lab.served) return html`<code>${text}</code>`;
+  return html`<a href=${"/read/" + path} target="_blank" rel="noreferrer"><code>${text}</code></a>`;
 }
 
 const EVENTS = 60;

@@ -39,11 +39,11 @@ const runAxe = `(async () => {
 })()`
 
 // accessible requires that axe-core has no serious and no critical finding in the present view.
-func (s *scene) accessible(view string) {
-	s.t.Helper()
-	for _, v := range evaluate[[]violation](s.tab, runAxe) {
+func (p *tab) accessible(view string) {
+	p.t.Helper()
+	for _, v := range evaluate[[]violation](p, runAxe) {
 		if v.Impact == "serious" || v.Impact == "critical" {
-			assert.Fail(s.t, v.Help, "%s: %s: %s\n%s", view, v.Impact, v.ID,
+			assert.Fail(p.t, v.Help, "%s: %s: %s\n%s", view, v.Impact, v.ID,
 				strings.Join(v.Nodes, "\n"))
 		}
 	}

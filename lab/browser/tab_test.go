@@ -68,6 +68,14 @@ const noteFrames = `window.EventSource = class extends EventSource {
 // open opens the page of a program, or a file.
 func open(t *testing.T, address string, l look) *tab {
 	t.Helper()
+	p := openDocument(t, address, l)
+	p.await("the page shows a frame", `document.querySelector("#flow .card") != null`)
+	return p
+}
+
+// openDocument opens any other address in a tab of its own.
+func openDocument(t *testing.T, address string, l look) *tab {
+	t.Helper()
 	parsed, err := url.Parse(address)
 	require.NoError(t, err)
 	p := &tab{t: t, host: parsed.Host}
@@ -84,7 +92,6 @@ func open(t *testing.T, address string, l look) *tab {
 		page.AddScriptToEvaluateOnNewDocumentParams{Source: noteFrames})
 	p.show(l)
 	p.run(chromedp.Navigate(address))
-	p.await("the page shows a frame", `document.querySelector("#flow .card") != null`)
 	return p
 }
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// jsonDecoder decodes JSON into a Go type, as the decoder of Kubernetes does, but in less time:
+// with encoding/json/v2, which is stricter.
+//
+//	J1  an object that v2 accepts has the result of the decoder of Kubernetes: TestJSON_EveryKind
+//	J2  any other object is decoded by that decoder, so its result or its error is the same
+//
+// J1 needs a type whose rules are the same in both: see isPlain.
+type jsonDecoder struct {
+	plain bool
+	// differs is set when v2 has refused an object that is valid. It is not asked again, because
+	// the type may be the reason.
+	differs atomic.Bool
+}
+
+func newJSONDecoder(t reflect.Type) *jsonDecoder {
+	return &jsonDecoder{plain: isPlain(t, map[reflect.Type]bool{})}
+}
+
+// decode decodes raw into an object that newObject makes.
+func (d *jsonDecoder) decode(raw []byte, newObject NewObject) (runtime.Object, error) {
+	fast := d.plain && !d.differs.Load()
+	if fast {
+		obj := newObject()
+		if jsonv2.Unmarshal(raw, obj) == nil {
+			return obj, nil
+		}
+	}
+	obj := newObject() // v2 may have changed the other one before its error
+	err := unmarshal(raw, obj)
+	if fast && err == nil {
+		d.differs.Store(true)
+	}
+	return obj, err
+}
+
+// unmarshal is the decoder of Kubernetes.
+func unmarshal(raw []byte, obj runtime.Object) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object = nil
+		return utiljson.Unmarshal(raw, &u.Object)
+	}
+	return utiljson.Unmarshal(raw, obj)
+}
+
+var (
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// isPlain reports whether each JSON text that v2 decodes into t has the same result as with the
+// decoder of Kubernetes. Both call UnmarshalJSON and UnmarshalText, so a type with one of them is
+// plain whatever it contains.
+func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return true
+	}
+	seen[t] = true
+	switch t {
+	case reflect.TypeFor[time.Time](), reflect.TypeFor[time.Duration](),
+		reflect.TypeFor[json.Number]():
+		return false // v2 has rules for these types
+	}
+	if hasUnmarshaler(t) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return true
+	case reflect.Pointer:
+		return isPlain(t.Elem(), seen)
+	case reflect.Slice:
+		// A slice of bytes is base64 in both, unless its elements have a type of their own.
+		return (t.Elem().Kind() != reflect.Uint8 || t.Elem() == reflect.TypeFor[byte]()) &&
+			isPlain(t.Elem(), seen)
+	case reflect.Map:
+		return t.Key().Kind() == reflect.String && !hasUnmarshaler(t.Key()) &&
+			isPlain(t.Elem(), seen)
+	case reflect.Struct:
+		return isPlainStruct(t, map[string]bool{}, seen)
+	default: // an interface, for example, in which numbers differ; or an array
+		return false
+	}
+}
+
+func hasUnmarshaler(t reflect.Type) bool {
+	pointer := reflect.PointerTo(t)
+	return pointer.Implements(unmarshaler) || pointer.Implements(textUnmarshaler)
+}
+
+// isPlainStruct reports whether the fields of t have the same names in both decoders, and plain
+// types. names has those of the structs that embed t.
+func isPlainStruct(t reflect.Type, names map[string]bool, seen map[reflect.Type]bool) bool {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tag, tagged := field.Tag.Lookup("json")
+		name, options, _ := strings.Cut(tag, ",")
+		switch {
+		case tag == "-":
+			continue
+		case !field.IsExported():
+			if tagged || field.Anonymous {
+				return false
+			}
+			continue
+		case field.Anonymous && name == "":
+			if options != "" && options != "inline" || hasUnmarshaler(field.Type) ||
+				field.Type.Kind() != reflect.Struct || !isPlainStruct(field.Type, names, seen) {
+				return false
+			}
+			continue
+		case !slices.Contains([]string{"", "omitempty", "omitzero", "omitempty,omitzero"}, options):
+			return false // ",string", for example
+		}
+		if name == "" {
+			name = field.Name
+		}
+		if names[name] || strings.ContainsFunc(name, isUnusualInNames) ||
+			!isPlain(field.Type, seen) {
+			return false
+		}
+		names[name] = true
+	}
+	return true
+}
+
+// isUnusualInNames reports whether c may have a meaning in the tags of one decoder.
+func isUnusualInNames(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+		!strings.ContainsRune("-_.$", c)
+}

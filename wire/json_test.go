@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"testing"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// sameAsKubernetes requires J1 and J2: raw has the same object, or the same error.
+func sameAsKubernetes(t require.TestingT, d *jsonDecoder, newObject NewObject, raw []byte) {
+	got, gotErr := d.decode(raw, newObject)
+	want := newObject()
+	wantErr := unmarshal(raw, want)
+	require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(gotErr), "%T: %s", want, raw)
+	if wantErr == nil && !reflect.DeepEqual(want, got) {
+		require.Equal(t, want, got, "%s", raw)
+		require.Fail(t, "the objects differ", "%T: %s", want, raw)
+	}
+}
+
+// replacements of a value in a JSON text.
+var replacements = []string{
+	"null", "true", `""`, `"x"`, `"1"`, `"2006-01-02T15:04:05Z"`, `"a\u0000\ud800b\n"`, "\"\xff\"",
+	"0", "-0", "1.5", "1.0", "1e2", "-1", "300", "2147483648", "9223372036854775808", "1e400",
+	"[]", "{}", "[null]", `{"x":null}`, `[1,2]`, `{"":{}}`, `{"a":1,"a":2}`, "[[[]]]", "\"QQ==\"",
+	"\"QR==\"", "\"QQ=\\n=\"",
+}
+
+// mutate replaces one value of a JSON text, or changes the name of one field, or doubles it. The
+// result may be invalid.
+func mutate(random *rand.Rand, raw []byte) []byte {
+	tokens := json.NewDecoder(bytes.NewReader(raw))
+	var ends []int64
+	for {
+		if _, err := tokens.Token(); err != nil {
+			break
+		}
+		ends = append(ends, tokens.InputOffset())
+	}
+	at := random.Intn(len(ends))
+	from := int64(0)
+	if at > 0 {
+		from = ends[at-1]
+	}
+	text := raw[from:ends[at]]
+	word := bytes.TrimLeft(text, " ,:\n")
+	lead := text[:len(text)-len(word)]
+	var with []byte
+	switch {
+	case word[0] != '"' || random.Intn(3) > 0:
+		with = []byte(replacements[random.Intn(len(replacements))])
+		for range random.Intn(20) { // often a value of the same type
+			if isString := with[0] == '"'; isString == (word[0] == '"') {
+				break
+			}
+			with = []byte(replacements[random.Intn(len(replacements))])
+		}
+	case random.Intn(2) == 0:
+		with = bytes.ToUpper(word)
+	default: // "a":"b" becomes "a":null,"a":"b"
+		with = append(append(bytes.Clone(word), ":null,"...), word...)
+	}
+	return append(append(append(bytes.Clone(raw[:from]), lead...), with...), raw[ends[at]:]...)
+}
+
+// Random objects of every kind, also with mutations, are decoded as by the decoder of Kubernetes,
+// and v2 decodes all objects without mutations, and many with them.
+func TestJSON_EveryKind(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	mutations, byV2 := 0, 0
+	for i, c := range collections() {
+		newObject := func() runtime.Object { return newOf(c.of) }
+		_, items := c.fuzzed(t, int64(i))
+		for _, item := range items {
+			d := newJSONDecoder(c.of)
+			require.True(t, d.plain, c.gvk)
+			raw, err := utiljson.Marshal(item)
+			require.NoError(t, err)
+			sameAsKubernetes(t, d, newObject, raw)
+			require.False(t, d.differs.Load(), "%v: v2 refuses %s", c.gvk, raw)
+			for range 40 {
+				mutated := raw
+				for range 1 + random.Intn(3) {
+					if mutated = mutate(random, mutated); !json.Valid(mutated) {
+						break
+					}
+				}
+				d.differs.Store(false)
+				sameAsKubernetes(t, d, newObject, mutated)
+				mutations++
+				if jsonv2.Unmarshal(mutated, newObject()) == nil {
+					byV2++
+				}
+			}
+		}
+	}
+	require.Greater(t, byV2, mutations/6, "of %d", mutations)
+}
+
+// After the first object that only the decoder of Kubernetes accepts, v2 is not asked again.
+func TestJSON_TypeThatV2Refuses(t *testing.T) {
+	d := newJSONDecoder(reflect.TypeFor[v1.Pod]())
+	sameAsKubernetes(t, d, newPod, []byte(`{"metadata":{"name":1}}`))
+	require.False(t, d.differs.Load(), "neither accepts this object")
+	sameAsKubernetes(t, d, newPod, []byte(`{"metadata":{"name":"a","name":"b"}}`))
+	require.True(t, d.differs.Load())
+	sameAsKubernetes(t, d, newPod, []byte(`{"metadata":{"name":"a"}}`))
+}
+
+// A type for which the decoders have different rules is left to that of Kubernetes.
+func TestJSON_IsPlain(t *testing.T) {
+	type bytesOfMyOwn []json.Delim
+	type myByte byte
+	type embedded struct{ B int }
+	for name, test := range map[string]struct {
+		t     reflect.Type
+		plain bool
+	}{
+		"pod":      {reflect.TypeFor[v1.Pod](), true},
+		"metadata": {reflect.TypeFor[metav1.PartialObjectMetadata](), true},
+		"unusual names": {reflect.TypeFor[struct {
+			A int `json:"x-a_b.$c,omitempty"`
+		}](), true},
+		"recursive":          {reflect.TypeFor[schedulingv1alpha3.Workload](), true},
+		"bytes":              {reflect.TypeFor[struct{ A []byte }](), true},
+		"any":                {reflect.TypeFor[struct{ A any }](), false},
+		"map of any":         {reflect.TypeFor[struct{ A map[string]any }](), false},
+		"slice of runes":     {reflect.TypeFor[bytesOfMyOwn](), true},
+		"slice of own bytes": {reflect.TypeFor[struct{ A []myByte }](), false},
+		"array":              {reflect.TypeFor[struct{ A [2]int }](), false},
+		"time":               {reflect.TypeFor[struct{ A time.Time }](), false},
+		"duration":           {reflect.TypeFor[struct{ A []time.Duration }](), false},
+		"number":             {reflect.TypeFor[struct{ A *json.Number }](), false},
+		"keys of numbers":    {reflect.TypeFor[map[int]string](), false},
+		"string option": {reflect.TypeFor[struct {
+			A int `json:"a,string"`
+		}](), false},
+		"inline": {reflect.TypeFor[struct {
+			A embedded `json:",inline"`
+		}](), false},
+		"quoted name": {reflect.TypeFor[struct {
+			A int `json:"'a'"`
+		}](), false},
+		"embedded pointer": {reflect.TypeFor[struct{ *metav1.ObjectMeta }](), false},
+		"hidden embedded":  {reflect.TypeFor[struct{ embedded }](), false},
+		"embedded time": {reflect.TypeFor[struct {
+			metav1.Time
+			A int
+		}](), true},
+		"own decoder": {reflect.TypeFor[struct{ A runtime.RawExtension }](), true},
+	} {
+		require.Equal(t, test.plain, newJSONDecoder(test.t).plain, name)
+	}
+}
+
+// FuzzJSON looks for a text that the two decoders read differently.
+func FuzzJSON(f *testing.F) {
+	for _, seed := range append(replacements, `{"metadata":{"name":"a"},"spec":{"x":1}}`) {
+		f.Add([]byte(`{"metadata":{"labels":{"a":"b"},"creationTimestamp":` + seed + `}}`))
+		f.Add([]byte(`{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":` + seed +
+			`}},"ports":[{"containerPort":` + seed + `}]}],"hostNetwork":true}}`))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		sameAsKubernetes(t, newJSONDecoder(reflect.TypeFor[v1.Pod]()), newPod, raw)
+	})
+}
