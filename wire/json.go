@@ -27,8 +27,8 @@ import (
 // the built-in types, and TestJSON_RandomTypes for others.
 type jsonDecoder struct {
 	plain bool
-	// differs is set when v2 has refused an object that is valid. It is not asked again, because
-	// the type may be the reason.
+	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
+	// because the type may be the reason.
 	differs atomic.Bool
 }
 

@@ -45,7 +45,7 @@ func readList(
 	defer p.stop()
 
 	count := 0
-	var waiting []*unstructured.Unstructured // for the list's kind, which the first one needs
+	var waiting []*unstructured.Unstructured // from the first one that needs the list's kind
 	for f, obj := range p.objects() {
 		count++
 		if u, ok := obj.(*unstructured.Unstructured); ok && (!setKind(u, f.of) || waiting != nil) {
@@ -90,7 +90,7 @@ type list struct {
 	head       metav1.TypeMeta
 	meta       metav1.ListMeta
 	sawItems   bool
-	sawList    bool                       // in protobuf: the bytes of the list, of any length
+	sawList    bool                       // in protobuf: the list itself, which may be empty
 	inStatus   map[string]json.RawMessage // the fields of a Status, in JSON
 	status     *metav1.Status             // in protobuf
 }
@@ -114,7 +114,7 @@ func (l *list) readJSON(add func(frame, []byte) error) error {
 		if name != "items" {
 			return l.field(name)
 		}
-		if l.sawItems { // each has the first ones already, where a decode of the whole drops them
+		if l.sawItems { // a decode of the whole list would drop the first ones, which each has
 			return errRepeated
 		}
 		l.sawItems = true

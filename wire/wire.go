@@ -9,7 +9,7 @@
 //
 // A body is cut into frames of one object each (input.go, scanner.go, protobuf.go, list.go,
 // watch.go). A batch of frames is decoded while the next one is read, on several processors, and
-// the objects are handed over in their order (pipeline.go, decoder.go, metadata.go).
+// the objects are handed over in their order (pipeline.go, decoder.go, json.go, metadata.go).
 //
 // Read listwatch.go (the requests), then the files above in their order; then go test -v ./wire.
 // Goroutines: one reads a body until its end, one hands over the events of a watch until it is
