@@ -19,13 +19,13 @@ import (
 
 const listBuffer = 64 << 10 // grows to the length of the longest item
 
-// ReadList reads a list, in JSON or protobuf, from body. It decodes each item into an object of
-// newObject's as soon as the item has arrived, and calls each with it, in order and in the caller's
-// goroutine. An unstructured item without apiVersion and kind gets those that the list implies. A
-// Status is returned as the error it means.
+// ReadList reads a list, in JSON or protobuf, from body. It decodes an item into an object that
+// newObject makes as soon as the item has arrived, and calls the function each with the object, in
+// order and in the caller's goroutine. An unstructured item without apiVersion and kind gets those
+// that the list implies. A Status is returned as the error it means.
 //
-// The caller closes body after ReadList, which ends a Read that is still waiting. On an error, each
-// may have been called already.
+// The caller closes body after ReadList, which ends a Read that is still waiting. If ReadList
+// returns an error, it may have called the function with the items before.
 func ReadList(
 	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
