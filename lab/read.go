@@ -40,6 +40,7 @@ var document = template.Must(template.New("").Parse(`<!doctype html>
 <nav><a href="/read/docs/README.md">informerstack</a>{{range .Folders}} /
 <a href="{{.Address}}">{{.Name}}</a>{{end}}</nav>
 <main>
+{{- with .Missing}}<p>{{.}}</p>{{end}}
 {{- with .Rendered}}<article>{{.}}</article>{{end}}
 {{- with .Lines}}<ol class="code">{{range .}}
 <li id="L{{.Number}}">{{with .Name}}<a id="{{.}}"></a>{{end -}}
@@ -54,6 +55,7 @@ var document = template.Must(template.New("").Parse(`<!doctype html>
 type page struct {
 	Path, Language   string
 	Folders, Entries []pageLink
+	Missing          string
 	Rendered         template.HTML
 	Lines            []codeLine
 }
@@ -77,8 +79,11 @@ func serveRead(w http.ResponseWriter, r *http.Request) {
 	}
 	info, err := fs.Stat(informerstack.Files, name)
 	if err != nil {
-		refuse(w, http.StatusNotFound, fmt.Errorf(
-			"%q is no file of this program; it may be in the repository", printable.Short(name)))
+		p := newPage(".")
+		p.Path = "not found"
+		p.Missing = fmt.Sprintf("%q is not a file of this program. It may be in the repository: "+
+			"e2e, compat/example and lab/browser are only there.", printable.Short(name))
+		p.send(w, http.StatusNotFound)
 		return
 	}
 	if info.IsDir() != strings.HasSuffix(r.URL.Path, "/") {
@@ -109,7 +114,7 @@ func showFolder(w http.ResponseWriter, name string) {
 		p.Entries = append(p.Entries, pageLink{
 			address(path.Join(name, entry.Name()), entry.IsDir()), entry.Name()})
 	}
-	p.send(w)
+	p.send(w, http.StatusOK)
 }
 
 func showFile(w http.ResponseWriter, name string, content []byte) {
@@ -144,7 +149,7 @@ func showFile(w http.ResponseWriter, name string, content []byte) {
 		refuse(w, http.StatusUnsupportedMediaType, errors.New("the file is no text"))
 		return
 	}
-	p.send(w)
+	p.send(w, http.StatusOK)
 }
 
 func newPage(name string) *page {
@@ -163,13 +168,14 @@ func newPage(name string) *page {
 	return p
 }
 
-func (p *page) send(w http.ResponseWriter) {
+func (p *page) send(w http.ResponseWriter, code int) {
 	var content bytes.Buffer
 	if err := document.Execute(&content, p); err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
 	w.Header().Set("Content-Type", contentTypes[".html"])
+	w.WriteHeader(code)
 	_, _ = w.Write(content.Bytes())
 }
 
@@ -183,8 +189,11 @@ func address(name string, folder bool) string {
 // render returns a document in Markdown as HTML. HTML inside the document is left out.
 func render(content []byte) (template.HTML, error) {
 	var out bytes.Buffer
-	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+	// The policy of the page forbids style attributes.
+	tables := extension.NewTable(
+		extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))
+	markdown := goldmark.New(goldmark.WithExtensions(tables, extension.Linkify,
+		extension.Strikethrough), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 	ids := parser.NewContext(parser.WithIDs(anchors{}))
 	if err := markdown.Convert(content, &out, parser.WithContext(ids)); err != nil {
 		return "", err

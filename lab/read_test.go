@@ -101,8 +101,9 @@ func TestRead_ServesEachTypeOfFile(t *testing.T) {
 		"/read/docs/pictures/lab.png":  {200, "PNG"},
 		"/read/docs/pictures/path.svg": {200, "<svg"},
 		"/read/go.mod":                 {404, "may be in the repository"},
-		"/read/..%2f..%2fetc/passwd":   {404, "no file of this program"},
-		"/read/docs%00":                {404, "no file of this program"},
+		"/read/e2e/<b>":                {404, "<p>&#34;e2e/&lt;b&gt;&#34; is not a file of this"},
+		"/read/..%2f..%2fetc/passwd":   {404, "not a file of this program"},
+		"/read/docs%00":                {404, "not a file of this program"},
 	} {
 		answer := ask(newTestLab(), "GET", address, "", unchanged)
 		assert.Equal(t, want.code, answer.Code, address)
@@ -116,11 +117,13 @@ func TestRead_ServesEachTypeOfFile(t *testing.T) {
 // A document cannot bring its own HTML or scripts, and its headings have GitHub's anchors.
 func TestRead_RendersMarkdown(t *testing.T) {
 	rendered, err := render([]byte("# A *b*, c\n\n## 队列 Done\n\n## A b c\n\n" +
-		"<script>x</script>\n\n[x](javascript:y)\n\n| a |\n|---|\n| b |\n"))
+		"<script>x</script>\n\n[x](javascript:y)\n\n| a | n |\n|---|--:|\n| b | 1 |\n"))
 	require.NoError(t, err)
-	for _, want := range []string{`id="a-b-c"`, `id="队列-done"`, `id="a-b-c-1"`, "<td>b</td>"} {
+	for _, want := range []string{`id="a-b-c"`, `id="队列-done"`, `id="a-b-c-1"`, "<td>b</td>",
+		`<td align="right">1</td>`} {
 		assert.Contains(t, string(rendered), want)
 	}
 	assert.NotContains(t, string(rendered), "<script")
 	assert.NotContains(t, string(rendered), "javascript:")
+	assert.NotContains(t, string(rendered), "style=", "the policy of the page forbids it")
 }

@@ -68,8 +68,8 @@ func (in *input) take(n int) ([]byte, error) {
 	return raw, err
 }
 
-// fill reads more, and makes room for it first. The end of the input is unexpected wherever this is
-// called.
+// fill makes room in the buffer and reads more. At the end of the input it returns
+// io.ErrUnexpectedEOF; atEnd and ended recognize an end that is between two frames.
 func (in *input) fill() error {
 	switch kept := in.buf[in.start:]; {
 	case len(kept) >= in.maxFrame:

@@ -20,19 +20,21 @@ import (
 // jsonDecoder decodes JSON into a Go type, as the decoder of Kubernetes does, but in less time:
 // with encoding/json/v2, which is stricter.
 //
-//	J1  an object that v2 accepts has the result of the decoder of Kubernetes: TestJSON_EveryKind
+//	J1  an object that v2 accepts has the result of the decoder of Kubernetes
 //	J2  any other object is decoded by that decoder, so its result or its error is the same
 //
-// J1 needs a type whose rules are the same in both: see isPlain.
+// J1 needs a type whose rules are the same in both: see isPlain. TestJSON_EveryKind shows it for
+// the built-in types, and TestJSON_RandomTypes for others.
 type jsonDecoder struct {
 	plain bool
-	// differs is set when v2 has refused an object that is valid. It is not asked again, because
-	// the type may be the reason.
+	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
+	// because the type may be the reason.
 	differs atomic.Bool
 }
 
 func newJSONDecoder(t reflect.Type) *jsonDecoder {
-	return &jsonDecoder{plain: isPlain(t, map[reflect.Type]bool{})}
+	// v2 would only scan an Unstructured before it calls UnmarshalJSON, which scans it again.
+	return &jsonDecoder{plain: !hasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})}
 }
 
 // decode decodes raw into an object that newObject makes.
@@ -79,23 +81,27 @@ func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
 		reflect.TypeFor[json.Number]():
 		return false // v2 has rules for these types
 	}
-	if hasUnmarshaler(t) {
-		return true
+	pointer := reflect.PointerTo(t)
+	switch {
+	case pointer.Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()):
+		return false // a method that only v2 calls
+	case hasUnmarshaler(t):
+		return t.Name() != "" // only v2 looks for methods of an unnamed struct
 	}
 	switch t.Kind() {
 	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return true
-	case reflect.Pointer:
-		return isPlain(t.Elem(), seen)
+	case reflect.Pointer: // only v2 looks for methods behind a named one
+		return t.Name() == "" && isPlain(t.Elem(), seen)
 	case reflect.Slice:
 		// A slice of bytes is base64 in both, unless its elements have a type of their own.
 		return (t.Elem().Kind() != reflect.Uint8 || t.Elem() == reflect.TypeFor[byte]()) &&
 			isPlain(t.Elem(), seen)
 	case reflect.Map:
 		return t.Key().Kind() == reflect.String && !hasUnmarshaler(t.Key()) &&
-			isPlain(t.Elem(), seen)
+			isPlain(t.Key(), seen) && isPlain(t.Elem(), seen)
 	case reflect.Struct:
 		return isPlainStruct(t, map[string]bool{}, seen)
 	default: // an interface, for example, in which numbers differ; or an array

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -126,6 +127,10 @@ func TestJSON_IsPlain(t *testing.T) {
 	type bytesOfMyOwn []json.Delim
 	type myByte byte
 	type embedded struct{ B int }
+	type embeddedTime struct {
+		metav1.Time
+		A int
+	}
 	for name, test := range map[string]struct {
 		t     reflect.Type
 		plain bool
@@ -155,13 +160,14 @@ func TestJSON_IsPlain(t *testing.T) {
 		"quoted name": {reflect.TypeFor[struct {
 			A int `json:"'a'"`
 		}](), false},
-		"embedded pointer": {reflect.TypeFor[struct{ *metav1.ObjectMeta }](), false},
-		"hidden embedded":  {reflect.TypeFor[struct{ embedded }](), false},
-		"embedded time": {reflect.TypeFor[struct {
-			metav1.Time
-			A int
-		}](), true},
-		"own decoder": {reflect.TypeFor[struct{ A runtime.RawExtension }](), true},
+		"embedded pointer":     {reflect.TypeFor[struct{ *metav1.ObjectMeta }](), false},
+		"hidden embedded":      {reflect.TypeFor[struct{ embedded }](), false},
+		"embedded time":        {reflect.TypeFor[struct{ A embeddedTime }](), true},
+		"time without a name":  {reflect.TypeFor[struct{ A struct{ metav1.Time } }](), false},
+		"named pointer":        {reflect.TypeFor[struct{ A timeRef }](), false},
+		"own decoder":          {reflect.TypeFor[struct{ A runtime.RawExtension }](), true},
+		"own decoder of v2":    {reflect.TypeFor[struct{ A onlyV2 }](), false},
+		"object's own decoder": {reflect.TypeFor[unstructured.Unstructured](), false},
 	} {
 		require.Equal(t, test.plain, newJSONDecoder(test.t).plain, name)
 	}

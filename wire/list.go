@@ -19,13 +19,13 @@ import (
 
 const listBuffer = 64 << 10 // grows to the length of the longest item
 
-// ReadList reads a list, in JSON or protobuf, from body. It decodes each item into an object of
-// newObject's as soon as the item has arrived, and calls each with it, in order and in the caller's
-// goroutine. An unstructured item without apiVersion and kind gets those that the list implies. A
-// Status is returned as the error it means.
+// ReadList reads a list, in JSON or protobuf, from body. It decodes an item into an object that
+// newObject makes as soon as the item has arrived, and calls the function each with the object, in
+// order and in the caller's goroutine. An unstructured item without apiVersion and kind gets those
+// that the list implies. A Status is returned as the error it means.
 //
-// The caller closes body after ReadList, which ends a Read that is still waiting. On an error, each
-// may have been called already.
+// The caller closes body after ReadList, which ends a Read that is still waiting. If ReadList
+// returns an error, it may have called the function with the items before.
 func ReadList(
 	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
@@ -45,7 +45,7 @@ func readList(
 	defer p.stop()
 
 	count := 0
-	var waiting []*unstructured.Unstructured // for the list's kind, which the first one needs
+	var waiting []*unstructured.Unstructured // from the first one that needs the list's kind
 	for f, obj := range p.objects() {
 		count++
 		if u, ok := obj.(*unstructured.Unstructured); ok && (!setKind(u, f.of) || waiting != nil) {
@@ -90,7 +90,7 @@ type list struct {
 	head       metav1.TypeMeta
 	meta       metav1.ListMeta
 	sawItems   bool
-	sawList    bool                       // in protobuf: the bytes of the list, of any length
+	sawList    bool                       // in protobuf: the list itself, which may be empty
 	inStatus   map[string]json.RawMessage // the fields of a Status, in JSON
 	status     *metav1.Status             // in protobuf
 }
@@ -114,7 +114,7 @@ func (l *list) readJSON(add func(frame, []byte) error) error {
 		if name != "items" {
 			return l.field(name)
 		}
-		if l.sawItems { // each has the first ones already, where a decode of the whole drops them
+		if l.sawItems { // a decode of the whole list would drop the first ones, which each has
 			return errRepeated
 		}
 		l.sawItems = true

@@ -21,8 +21,8 @@ type Getter interface {
 }
 
 // ListWatch lists and watches a collection. It is a reflector.ListerWatcher, and a
-// reflector.StreamLister: the bytes of a whole list, and objects as they were before a transform,
-// are never in memory together.
+// reflector.StreamLister, which hands over a list item by item: neither all bytes of a list nor all
+// its objects before a transform are in memory at one time.
 type ListWatch struct {
 	client              Getter
 	resource, namespace string
@@ -34,8 +34,8 @@ type ListWatch struct {
 // NewListWatch returns the ListWatch of resource in namespace, or in all for "".
 //
 // It asks for protobuf if newObject's type has generated code for it and does not contain itself,
-// and otherwise for JSON. For *metav1.PartialObjectMetadata the server sends metadata alone. The
-// client is used for errors of the server, which have the format of the objects.
+// and otherwise for JSON. For *metav1.PartialObjectMetadata the server sends metadata alone. An
+// error of the server has the requested format too, and client decodes it.
 func NewListWatch(
 	client Getter, resource, namespace string, newObject NewObject, options Options,
 ) *ListWatch {

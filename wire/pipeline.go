@@ -52,7 +52,7 @@ type batch struct {
 
 const (
 	batchBytes = 32 << 10
-	maxWindow  = 8 // more than that the store could not take
+	maxWindow  = 8 // the store could not take the objects of more
 )
 
 var batchPool = sync.Pool{New: func() any { return &batch{} }}

@@ -113,8 +113,9 @@ func (l *list) listFields(length int, add func(frame, []byte) error) error {
 	return nil
 }
 
-// tag reads what precedes the bytes of a field: its number and their length. It also returns its
-// own length. A field that is a varint belongs to its tag. The known fields consist of bytes.
+// tag reads the number of a field and the length of its bytes, and returns how long these two are.
+// It reads the value of a varint as well, so that no bytes follow. The known fields consist of
+// bytes.
 func (l *list) tag() (number protowire.Number, length, tagLength int, err error) {
 	tag, tagLength, err := l.varint()
 	if err != nil {

@@ -30,9 +30,9 @@ type stream struct {
 }
 
 // ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
-// an event is one of newObject's, a *metav1.Status, or, if it is of another kind than expected, an
-// *unstructured.Unstructured. An event that cannot be read ends the watch with an ERROR event, as
-// in client-go. The end of body, also inside an event, ends it without.
+// an event is one that newObject makes, a *metav1.Status, or, if it is of another kind than
+// expected, an *unstructured.Unstructured. An event that cannot be read ends the watch with an
+// ERROR event, as in client-go. The end of body ends it without one, also inside an event.
 //
 // Stop closes body.
 func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {

@@ -4,12 +4,12 @@
 //
 //	API server -> bytes - [wire] - objects -> reflector
 //
-// To use it, make a [ListWatch] with [NewListWatch] and give it to a reflector. [ReadList] and
-// [ReadWatch] read an answer that a program has requested itself.
+// To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
+// own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
 // A body is cut into frames of one object each (input.go, scanner.go, protobuf.go, list.go,
 // watch.go). A batch of frames is decoded while the next one is read, on several processors, and
-// the objects are handed over in their order (pipeline.go, decoder.go, metadata.go).
+// the objects are handed over in their order (pipeline.go, decoder.go, json.go, metadata.go).
 //
 // Read listwatch.go (the requests), then the files above in their order; then go test -v ./wire.
 // Goroutines: one reads a body until its end, one hands over the events of a watch until it is
@@ -38,8 +38,9 @@ type Options struct {
 	Limits Limits
 }
 
-// Limits bound what a server can make a program hold in memory. An answer that exceeds one ends
-// with an error that wraps ErrTooLarge. A limit of 0 or less is the default.
+// Limits bound what a server can make a program read into memory. A list that exceeds one ends with
+// an error that wraps ErrTooLarge, a watch with an ERROR event that has its text. A limit of 0 or
+// less is the default.
 type Limits struct {
 	// ObjectBytes bounds an item of a list, an event of a watch, and any other field of a list. The
 	// default is 16 MiB, as for the watch of client-go.
@@ -62,5 +63,6 @@ func (l Limits) orDefaults() Limits {
 }
 
 // NewObject makes an empty object of the type that a collection has: a pointer to a typed object,
-// *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
+// *unstructured.Unstructured, or *metav1.PartialObjectMetadata. It is called for each object, by
+// several goroutines at once.
 type NewObject func() runtime.Object

@@ -96,7 +96,8 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 	p.prints(t, "Loaded 3 objects")
 	for _, path := range []string{
 		"/", "/lab/command", "/lab/events", "/lab/lessons", "/lab/assets/app.js", "/lab/recording",
-		"/metrics", "/healthz", "/readyz", "/debug/informers", "/api/v1/configmaps",
+		"/read/README.md", "/metrics", "/healthz", "/readyz", "/debug/informers",
+		"/api/v1/configmaps",
 	} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			request, err := http.NewRequestWithContext(t.Context(), method, url+path,

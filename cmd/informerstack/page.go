@@ -66,9 +66,11 @@ func version() string {
 	return ""
 }
 
-// ServeHTTP serves the page at the root, and the endpoints of --listen at their paths.
+// ServeHTTP serves the page at the root, what it links to, and the endpoints of --listen at their
+// paths.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.lab != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/")) {
+	if p.lab != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/") ||
+		strings.HasPrefix(r.URL.Path, "/read/")) {
 		p.lab.ServeHTTP(w, r)
 		return
 	}

@@ -78,6 +78,9 @@ func TestRun_ServesThePage(t *testing.T) {
 	code, text := get(t, url+"/")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Contains(t, text, "/lab/assets/app.js")
+	code, text = get(t, url+"/read/docs/store.md")
+	assert.Equal(t, http.StatusOK, code)
+	assert.Contains(t, text, "<h1")
 	code, _ = get(t, url+"/metrics")
 	assert.Equal(t, http.StatusNotFound, code, "it needs --listen")
 

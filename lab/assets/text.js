@@ -49,7 +49,9 @@ export function local(text) {
 
 /** translated is the path of a document in the page's language. */
 export function translated(path) {
-  return language === "zh" ? path.replace(/^docs\//, "docs/zh/") : path;
+  if (language !== "zh") return path;
+  if (path === "docs/README.md") return "docs/zh/docs.md"; // zh/README.md is that of the repository
+  return path.replace(/^docs\//, "docs/zh/");
 }
 
 /**

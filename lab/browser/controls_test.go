@@ -377,9 +377,11 @@ func pageControls(s *scene) {
 		s.use("theme")
 		s.await(want, `document.documentElement.dataset.theme === `+quoted(want))
 	}
-	for _, want := range []string{"zh-Hans", "en"} {
+	for _, want := range [][2]string{{"zh-Hans", "docs/zh/docs.md"}, {"en", "docs/README.md"}} {
 		s.use("language")
-		s.await(want, `document.documentElement.lang === `+quoted(want))
+		s.await(want[0], `document.documentElement.lang === `+quoted(want[0]))
+		s.await(want[1], `document.querySelector("nav.tools a.btn").getAttribute("href") === `+
+			quoted("/read/"+want[1]))
 	}
 	s.use("help")
 	s.await("the help opens", `document.querySelector("dialog[open] .keys")`)
