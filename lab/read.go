@@ -42,7 +42,7 @@ var document = template.Must(template.New("").Parse(`<!doctype html>
 <main>
 {{- with .Missing}}<p>{{.}}</p>{{end}}
 {{- with .Rendered}}<article>{{.}}</article>{{end}}
-{{- with .Lines}}<ol class="code">{{range .}}
+{{- with .Lines}}<ol class="code" tabindex="0">{{range .}}
 <li id="L{{.Number}}">{{with .Name}}<a id="{{.}}"></a>{{end -}}
 <code>{{.Text}}</code></li>{{end}}
 </ol>{{end}}
@@ -186,6 +186,9 @@ func address(name string, folder bool) string {
 	return path.Join("/read", name)
 }
 
+// focusable lets a reader scroll with the keyboard what is wider than the screen.
+var focusable = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<table tabindex="0">`)
+
 // render returns a document in Markdown as HTML. HTML inside the document is left out.
 func render(content []byte) (template.HTML, error) {
 	var out bytes.Buffer
@@ -198,7 +201,7 @@ func render(content []byte) (template.HTML, error) {
 	if err := markdown.Convert(content, &out, parser.WithContext(ids)); err != nil {
 		return "", err
 	}
-	return template.HTML(out.String()), nil
+	return template.HTML(focusable.Replace(out.String())), nil
 }
 
 // anchors makes the ids of headings by GitHub's rules: lower case, hyphens for spaces, no
