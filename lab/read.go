@@ -187,7 +187,8 @@ func address(name string, folder bool) string {
 }
 
 // focusable lets a reader scroll with the keyboard what is wider than the screen.
-var focusable = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<table tabindex="0">`)
+var focusable = strings.NewReplacer("<pre>", `<pre tabindex="0">`,
+	"<table>", `<table tabindex="0">`)
 
 // render returns a document in Markdown as HTML. HTML inside the document is left out.
 func render(content []byte) (template.HTML, error) {

@@ -165,7 +165,7 @@ func (e *events) readJSON(add func(frame, []byte) error) error {
 		if f.event == "" {
 			return errNoType
 		}
-		if _, err := eventType([]byte(f.event)); err != nil {
+		if _, err := eventType(f.event); err != nil {
 			return err
 		}
 		if err := add(f, e.buf[e.start+begin:e.start+end]); err != nil {
@@ -245,7 +245,7 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 
 var errNoType = errors.New("event has no type")
 
-func eventType(name []byte) (watch.EventType, error) {
+func eventType[T ~string | ~[]byte](name T) (watch.EventType, error) {
 	for _, t := range eventTypes {
 		if string(name) == string(t) {
 			return t, nil
