@@ -22,7 +22,8 @@
 //	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
 //	   worked on.
 //	6  No reconcile acts, or has a live context, while another process may lead.
-//	7  Requests and retries keep to the backoff; one watch is open when all is well.
+//	7  Requests and retries keep to the backoff; one watch is open when all is well. A reflector
+//	   waits no longer than its backoff, and no longer than until its Group knows better.
 //	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
 //	   handler that was removed is not called.
 //

@@ -41,6 +41,7 @@ type gate struct {
 	refusals []time.Time   // of these
 	election []time.Time   // requests for the lease in the last minute
 	total    int           // lists and watches of the objects
+	fetches  func()        // called for each of them
 	listings []*listing
 }
 
@@ -180,6 +181,7 @@ func (g *gate) count(r *http.Request) int {
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
+		g.fetches()
 	}
 	return len(g.requests) + len(g.election)
 }

@@ -45,6 +45,7 @@ type process struct {
 	name   string // also the User-Agent of its requests
 	gate   *gate
 	seeing view // what its informer should see
+	waits  *waiting
 
 	informer informer.SharedIndexInformer
 	client   kubernetes.Interface
@@ -78,6 +79,8 @@ func (w *world) start(s setup, index int) *process {
 	if !w.lagEnd.IsZero() {
 		p.started = w.oldest
 	}
+	p.waits = w.newWaiting(s)
+	p.gate.fetches = p.waits.requests
 	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
 	config.ContentType = "application/json"
 	p.client = kubernetes.NewForConfigOrDie(config)
@@ -133,11 +136,16 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	options.Reflector = reflector.Options{
 		UseWatchList: &watchList, Transform: p.transform, Backoff: p.backoff(),
+		Metrics:           reflector.Metrics{Backoff: p.waits.begin},
 		WatchErrorHandler: func(context.Context, *reflector.Reflector, error) {},
 		Observe: func(t reflector.Transition) {
 			p.note("%s reflector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
 			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
+			p.waits.note(t)
 		},
+	}
+	if p.waits.group != nil {
+		options.Reflector.Outage = &p.waits.group.Group
 	}
 	if p.resync == "resync" {
 		options.ResyncPeriod = resyncPeriod

@@ -19,6 +19,7 @@ func compared(s script, impl string) script {
 	s.impl, s.setups = impl, slices.Clone(s.setups)
 	for i := range s.setups {
 		s.setups[i].election, s.setups[i].pages = "none", "whole"
+		s.setups[i].group = "alone"
 	}
 	s.steps = slices.DeleteFunc(slices.Clone(s.steps), func(st step) bool {
 		return st.kind == "badstore" || st.kind == "await"

@@ -31,6 +31,7 @@ type setup struct {
 	selects  string // all or red: objects with that label
 	pages    string // whole or pages: lists in pages of two
 	resync   string // resync or once: a resync hides a key that was lost
+	group    string // alone or shared: whether its reflector is in the Group of the script
 }
 
 // step is one event of a script. The meaning of n and d is that of the kind, see steps.
@@ -43,8 +44,8 @@ type step struct {
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("process %s %s %s %s %s %s",
-		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync)
+	return fmt.Sprintf("process %s %s %s %s %s %s %s",
+		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync, s.group)
 }
 
 func (s step) String() string {
@@ -78,8 +79,8 @@ func parse(text string) (script, error) {
 			s.impl = line[len("on "):]
 		case strings.HasPrefix(line, "process "):
 			var p setup
-			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s",
-				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync)
+			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s %s",
+				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync, &p.group)
 			s.setups = append(s.setups, p)
 		default:
 			var st step

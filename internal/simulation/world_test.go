@@ -38,6 +38,7 @@ type world struct {
 	endings   []ending
 	waiters   []*waiter
 	tokens    ledger
+	group     sharedGroup
 	refusing  bool
 	lagEnd    time.Time // of the replica that lags; zero if none does
 	caughtUp  time.Time // when a replica last did
@@ -155,6 +156,7 @@ func (w *world) play(s script) {
 	w.processes, w.killed, w.waiters, w.endings = nil, nil, nil, nil
 	w.server.Close()
 	synctest.Wait()
+	w.group.checkEmpty(w)
 	w.checkNothingRuns()
 	if len(s.steps)%8 == 0 { // a garbage collection takes as long as a hundred steps
 		w.checkCollected(objects)
