@@ -121,7 +121,9 @@ func (w *waiting) check(p *process) {
 
 // checkEarly checks that a request before the end of a wait had a reason.
 func (w *waiting) checkEarly(p *process, at time.Time) {
-	isRecent := func(wait time.Time) bool { return wait.After(at.Add(-minSilence)) && wait.Before(at) }
+	isRecent := func(wait time.Time) bool {
+		return wait.After(at.Add(-minSilence)) && wait.Before(at)
+	}
 	switch {
 	case p.refused: // a lost change ends a wait
 	case w.group != nil && slices.ContainsFunc(w.group.answers, at.Equal):

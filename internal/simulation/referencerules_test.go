@@ -54,6 +54,18 @@ var knownDifferences = []knownDifference{
 		met: []string{"met halfstream", "met shortwatch"},
 	},
 	{
+		name: "released-early", met: []string{"step busy"},
+		text: regexp.MustCompile(`^invariant 6: .* finishes its work while `),
+	},
+	{
+		name: "stopped-after-release", met: []string{"step isolate", "step slowlease"},
+		text: regexp.MustCompile(`^invariant 6: .* acts while `), when: (*world).releases,
+	},
+	{
+		name: "stopped-candidate",
+		text: regexp.MustCompile(`^invariant 6: .*: OnStoppedLeading without OnStartedLeading`),
+	},
+	{
 		name: "expired-stream", text: isStorm, when: (*world).streams,
 		met: []string{"met gone", "met shortwatch"},
 	},
@@ -63,6 +75,9 @@ var knownDifferences = []knownDifference{
 func (w *world) streams() bool {
 	return slices.ContainsFunc(w.processes, func(p *process) bool { return p.fetch == "watchlist" })
 }
+
+// releases reports whether the candidates of a contest release the lease.
+func (w *world) releases() bool { return w.candidates[0].election == "release" }
 
 // isKnownLocked reports whether rules explain a violation of client-go, and counts them.
 func (w *world) isKnownLocked(v violation) (known bool) {

@@ -18,6 +18,7 @@ type totals struct {
 	coverage
 	requests   [2]int             // of ours and of client-go, without scripts with a storm
 	recoveries [2][]time.Duration // that took time
+	contests   [2]contestReport
 }
 
 func (a *totals) add(p pair) {
@@ -34,6 +35,7 @@ func (a *totals) add(p pair) {
 			a.requests[i] += r.requests
 		}
 		a.recoveries[i] = append(a.recoveries[i], r.recoveries...)
+		a.contests[i].add(r.contest)
 	}
 }
 
@@ -52,5 +54,39 @@ func (a *totals) check(t *testing.T) {
 			t.Logf("%s: %d recoveries, median %v, p90 %v, longest %v", impl, n, all[n/2],
 				all[n*9/10], all[n-1])
 		}
+	}
+}
+
+func (r *contestReport) add(other contestReport) {
+	r.leaderless += other.leaderless
+	r.overlap += other.overlap
+	r.overlaps += other.overlaps
+	r.lasted += other.lasted
+	r.requests += other.requests
+}
+
+// checkElections requires that there is about as often a leader as with client-go, and no more
+// requests for the lease.
+func (a *totals) checkElections(t *testing.T) {
+	for _, what := range slices.Sorted(maps.Keys(a.counts)) {
+		t.Logf("%8d %s", a.counts[what], what)
+	}
+	for i, impl := range []string{"ours", clientGo} {
+		r := a.contests[i]
+		t.Logf("%s: %v, without a leader %v, %d overlaps of %v, %.3f requests a second", impl,
+			r.lasted, r.leaderless, r.overlaps, r.overlap,
+			float64(r.requests)/r.lasted.Seconds())
+	}
+	mine, theirs := a.contests[0], a.contests[1]
+	if *seeds < seedsForCoverage {
+		return
+	}
+	for kind := range contestKinds {
+		if a.counts["step "+kind] == 0 {
+			t.Errorf("no seed covers step %s", kind)
+		}
+	}
+	if mine.leaderless > theirs.leaderless*11/10 || mine.requests > theirs.requests*11/10 {
+		t.Errorf("more than a tenth more time without a leader, or requests")
 	}
 }

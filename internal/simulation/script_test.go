@@ -23,7 +23,8 @@ const (
 	clientGo   = "client-go"
 )
 
-// setup is the pipeline of a process.
+// setup is the pipeline of a process. One without fetch is a candidate of a contest, whose election
+// is release or keep: whether it releases the lease when it stops.
 type setup struct {
 	fetch    string // list, watchlist or stream
 	queue    string // delta or real
@@ -44,6 +45,9 @@ type step struct {
 }
 
 func (s setup) String() string {
+	if s.fetch == "" {
+		return "candidate " + s.election
+	}
 	return fmt.Sprintf("process %s %s %s %s %s %s %s",
 		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync, s.group)
 }
@@ -77,6 +81,8 @@ func parse(text string) (script, error) {
 		case line == "" || line[0] == '#':
 		case strings.HasPrefix(line, "on "):
 			s.impl = line[len("on "):]
+		case strings.HasPrefix(line, "candidate "):
+			s.setups = append(s.setups, setup{election: line[len("candidate "):]})
 		case strings.HasPrefix(line, "process "):
 			var p setup
 			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s %s",
@@ -92,7 +98,7 @@ func parse(text string) (script, error) {
 			if st.wait, err = time.ParseDuration(wait); err == nil {
 				st.d, err = time.ParseDuration(d)
 			}
-			if steps[st.kind].do == nil {
+			if steps[st.kind].do == nil && contestKinds[st.kind] == nil {
 				err = fmt.Errorf("unknown kind %q", st.kind)
 			}
 			s.steps = append(s.steps, st)

@@ -39,13 +39,14 @@ type world struct {
 	waiters   []*waiter
 	tokens    ledger
 	group     sharedGroup
-	refusing  bool
-	lagEnd    time.Time // of the replica that lags; zero if none does
-	caughtUp  time.Time // when a replica last did
-	oldest    uint64    // what a list may show: the present state, or an older one of a replica
-	stalled   bool      // a connection is silent without being closed
-	mu        sync.Mutex
-	report    report
+	contestants
+	refusing bool
+	lagEnd   time.Time // of the replica that lags; zero if none does
+	caughtUp time.Time // when a replica last did
+	oldest   uint64    // what a list may show: the present state, or an older one of a replica
+	stalled  bool      // a connection is silent without being closed
+	mu       sync.Mutex
+	report   report
 }
 
 // ending is what ends a fault.
@@ -62,6 +63,7 @@ type report struct {
 	histories  []*history
 	requests   int             // lists and watches of all processes
 	recoveries []time.Duration // from the end of all faults until a store is current
+	contest    contestReport
 }
 
 // violation is an invariant that does not hold.
@@ -131,7 +133,10 @@ func newWorld() *world {
 }
 
 func (w *world) play(s script) {
-	w.impl = s.impl
+	if w.impl = s.impl; s.isContest() {
+		w.playContest(s)
+		return
+	}
 	for _, setup := range s.setups {
 		w.processes = append(w.processes, w.start(setup, len(w.processes)))
 	}
@@ -208,6 +213,10 @@ func (w *world) heal() {
 	for _, p := range w.processes {
 		p.heal()
 	}
+	for _, c := range w.candidates {
+		c.gate.set(open)
+		c.busy.Store(0)
+	}
 	synctest.Wait()
 }
 
@@ -263,6 +272,7 @@ func (w *world) check() {
 		p.noteRecovery()
 	}
 	w.checkElection()
+	w.checkContest()
 }
 
 // checkQuiet checks what must hold when nothing happens any more.
