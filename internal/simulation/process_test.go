@@ -47,6 +47,8 @@ type process struct {
 	seeing view // what its informer should see
 	waits  *waiting
 
+	pageServer *pageServer // nil unless setup.pages is uncached
+
 	informer informer.SharedIndexInformer
 	client   kubernetes.Interface
 	elector  *leaderelection.LeaderElector
@@ -81,6 +83,10 @@ func (w *world) start(s setup, index int) *process {
 	}
 	p.waits = w.newWaiting(s)
 	p.gate.fetches = p.waits.requests
+	if s.pages == "uncached" {
+		p.pageServer = &pageServer{next: p.gate.next, w: w}
+		p.gate.next = p.pageServer
+	}
 	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
 	config.ContentType = "application/json"
 	p.client = kubernetes.NewForConfigOrDie(config)
@@ -150,8 +156,8 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	if p.resync == "resync" {
 		options.ResyncPeriod = resyncPeriod
 	}
-	if p.pages == "pages" {
-		options.Reflector.WatchListPageSize = 2
+	if p.pages != "whole" {
+		options.Reflector.WatchListPageSize = pageSize
 	}
 	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
 }
@@ -282,6 +288,9 @@ func (s *failingStore) Transaction(txns ...store.Transaction) *store.Transaction
 // heal ends the faults of the process.
 func (p *process) heal() {
 	p.gate.set(open)
+	if p.pageServer != nil {
+		p.pageServer.set("", 0)
+	}
 	p.transformFails.Store(0)
 	p.storeFails.Store(0)
 	p.hangs.Store(0)

@@ -21,8 +21,10 @@ func compared(s script, impl string) script {
 	}
 	s.setups = slices.Clone(s.setups)
 	for i := range s.setups {
-		s.setups[i].election, s.setups[i].pages = "none", "whole"
-		s.setups[i].group = "alone"
+		s.setups[i].election, s.setups[i].group = "none", "alone"
+		if s.setups[i].pages != "uncached" {
+			s.setups[i].pages = "whole"
+		}
 	}
 	s.steps = slices.DeleteFunc(slices.Clone(s.steps), func(st step) bool {
 		return st.kind == "badstore" || st.kind == "await"
@@ -66,7 +68,14 @@ func (p pair) differences() (all []string) {
 
 // Histories and stores differ from those of client-go only as docs/differences.md describes.
 func TestReference(t *testing.T) {
-	all := &totals{coverage: coverage{counts: map[string]int{}}}
+	all := newTotals()
+	comparePairs(t, all, generate)
+	all.check(t)
+	all.checkRecovery(t)
+}
+
+// comparePairs runs the script of each seed on both implementations, and compares the runs.
+func comparePairs(t *testing.T, all *totals, generate func(seed uint64) script) {
 	t.Run("seeds", func(t *testing.T) {
 		for n := *first; n < *first+*seeds; n++ {
 			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
@@ -80,7 +89,6 @@ func TestReference(t *testing.T) {
 			})
 		}
 	})
-	all.check(t)
 }
 
 // explainPair shortens a script whose runs differ, and describes the difference.

@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 )
 
@@ -20,20 +21,12 @@ func (r contestReport) compare(theirs contestReport) (differences []string) {
 
 // Elections differ from those of client-go only as docs/differences.md describes.
 func TestReferenceElections(t *testing.T) {
-	all := &totals{coverage: coverage{counts: map[string]int{}}}
-	t.Run("seeds", func(t *testing.T) {
-		for n := *first; n < *first+*seeds; n++ {
-			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
-				t.Parallel()
-				s := generateContest(n)
-				p := runPair(t, s)
-				all.add(p)
-				all.coverage.add(p.ours.coverage)
-				if found := p.differences(); len(found) > 0 {
-					t.Errorf("seed %d: %s", n, explainPair(t, s, found[0]))
-				}
-			})
-		}
-	})
+	all := newTotals()
+	comparePairs(t, all, generateContest)
+	var covered []string
+	for kind := range maps.Keys(contestKinds) {
+		covered = append(covered, "step "+kind)
+	}
+	all.check(t, covered...)
 	all.checkElections(t)
 }

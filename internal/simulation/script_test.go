@@ -30,7 +30,7 @@ type setup struct {
 	queue    string // delta or real
 	election string // none, plain, grace or drain
 	selects  string // all or red: objects with that label
-	pages    string // whole or pages: lists in pages of two
+	pages    string // whole, pages or uncached: lists in pages of two, or really all lists
 	resync   string // resync or once: a resync hides a key that was lost
 	group    string // alone or shared: whether its reflector is in the Group of the script
 }
