@@ -77,7 +77,7 @@ func TestProcess_Deleted(t *testing.T) {
 	assert.Empty(t, p.store.List())
 }
 
-// An object that a list contains twice, because pages overlap, is emitted once, as the store has it.
+// An object that a list contains twice, because pages overlap, is emitted once, as it is stored.
 func TestProcess_AnObjectTwiceInAList(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())
 	require.NoError(t, p.store.Add(podAt("old", "1")))

@@ -30,7 +30,7 @@
 // Read script_test.go and generate_test.go (what happens), world_test.go and process_test.go (to
 // what), truth_test.go and the check files (what must hold), shrink_test.go; then docs/testing.md.
 // The reference files run the same scripts on client-go and compare the histories. contest_test.go,
-// candidate_test.go and checkcontest_test.go do so with elections.
+// candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
 // Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/simulation -seeds 20

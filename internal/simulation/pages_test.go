@@ -30,11 +30,11 @@ type pageFault string
 
 const (
 	tokenExpired      pageFault = "expired"      // 410
-	tokenInconsistent pageFault = "inconsistent" // 410, with a token that continues at the newest state
+	tokenInconsistent pageFault = "inconsistent" // 410, with a token for the newest state
 	tokenRepeats      pageFault = "repeats"      // the token of the next page is that of this one
 	pageShrinks       pageFault = "shrinks"      // it has one object
 	pageIsNewer       pageFault = "newer"        // it claims to be of the newest version
-	pageOverlaps      pageFault = "overlaps"     // it begins with the last object of the page before
+	pageOverlaps      pageFault = "overlaps"     // it begins with the last object before it
 )
 
 var pageFaults = []pageFault{
