@@ -133,20 +133,24 @@ func (p *deltaProcessor) delete(obj any) ([]change, error) {
 }
 
 // replaceAll replaces the content of the store by a list. Deletes are emitted first, then the
-// objects in list order.
+// objects in list order. The last one counts if a list contains an object twice.
 func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, error) {
 	info, ok := obj.(deltafifo.ReplacedAllInfo)
 	if !ok {
 		return nil, fmt.Errorf("process ReplacedAll delta: object is a %T", obj)
 	}
-	listed := make(map[string]struct{}, len(info.Objects))
-	for _, obj := range info.Objects {
+	listed := make(map[string]int, len(info.Objects))
+	repeated := map[int]bool{}
+	for i, obj := range info.Objects {
 		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		if err != nil {
 			err = store.KeyError{Obj: obj, Err: err}
 			return nil, fmt.Errorf("process ReplacedAll delta: %w", err)
 		}
-		listed[key] = struct{}{}
+		if earlier, ok := listed[key]; ok {
+			repeated[earlier] = true
+		}
+		listed[key] = i
 	}
 	changes := make([]change, 0, len(info.Objects))
 	for _, key := range p.store.ListKeys() {
@@ -155,7 +159,10 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, er
 			changes = append(changes, remove(store.DeletedFinalStateUnknown{Key: key, Obj: oldObj}))
 		}
 	}
-	for _, obj := range info.Objects {
+	for i, obj := range info.Objects {
+		if repeated[i] {
+			continue
+		}
 		oldObj, exists, err := p.store.Get(obj)
 		d := deltafifo.Delta{Type: deltafifo.ReplacedAll, Object: obj}
 		changes = append(changes, putChange(&d, oldObj, err == nil && exists, isInInitialList))

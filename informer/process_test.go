@@ -77,6 +77,19 @@ func TestProcess_Deleted(t *testing.T) {
 	assert.Empty(t, p.store.List())
 }
 
+// An object that a list contains twice, because pages overlap, is emitted once, as it is stored.
+func TestProcess_AnObjectTwiceInAList(t *testing.T) {
+	p, r := newDeltaTest(t, newTestStore())
+	require.NoError(t, p.store.Add(podAt("old", "1")))
+	list := deltafifo.ReplacedAllInfo{ResourceVersion: "9", Objects: []any{
+		podAt("new", "2"), podAt("old", "3"), podAt("new", "4"), podAt("old", "5"),
+	}}
+	require.NoError(t, p.process(deltafifo.Deltas{
+		{Type: deltafifo.ReplacedAll, Object: list},
+	}, true))
+	assert.Equal(t, []string{"initial new", "update old"}, r.take())
+}
+
 // A whole list emits the deletes first, then the objects in list order.
 func TestProcess_ReplacedAll(t *testing.T) {
 	p, r := newDeltaTest(t, newTestStore())

@@ -220,6 +220,19 @@ func TestOutage_FallbackIsNone(t *testing.T) {
 	assert.Empty(t, wake)
 }
 
+// A stop is no sign that the server is back.
+func TestOutage_AStopWakesNone(t *testing.T) {
+	group := &outage.Group{}
+	r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+	peer := outage.Member{Group: group}
+	peer.Note(true)
+	wake, leave := peer.Wait(time.Minute)
+	defer leave()
+	r.note(t.Context(), Transition{From: Listing, To: Starting, Err: errDown})
+	r.note(t.Context(), Transition{From: Listing, To: Idle})
+	assert.Empty(t, wake)
+}
+
 // A reflector whose collection keeps failing is not asked for more often because others are well.
 func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 	requests := func(group *outage.Group) int {

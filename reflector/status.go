@@ -150,10 +150,11 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 
 // noteOutage notes whether a request failed. After a restart, a server refuses its clients for a
 // while, so every failure counts but these: a server that has forgotten a version is well, one that
-// is busy has enough to do, and after a streaming list that failed the LIST decides.
+// is busy has enough to do, and after a streaming list that failed the LIST decides. A stop ends a
+// request without a result.
 func (r *Reflector) noteOutage(t Transition) {
 	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming && t.To != Listing
-	if isRequest && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
+	if isRequest && t.To != Idle && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
 		r.member.Note(t.Err != nil && !isUnavailable(t.Err))
 	}
 }

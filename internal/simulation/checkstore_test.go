@@ -35,6 +35,7 @@ func (p *process) checkAlways() {
 		h.checkSynced()
 	}
 	p.checkVersion()
+	p.waits.check(p)
 	p.work.checkAlways()
 	requests, refusals, election := p.gate.lastMinute()
 	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||

@@ -22,13 +22,15 @@
 //	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
 //	   worked on.
 //	6  No reconcile acts, or has a live context, while another process may lead.
-//	7  Requests and retries keep to the backoff; one watch is open when all is well.
+//	7  Requests and retries keep to the backoff; one watch is open when all is well. A reflector
+//	   waits no longer than its backoff, and no longer than until its Group knows better.
 //	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
 //	   handler that was removed is not called.
 //
 // Read script_test.go and generate_test.go (what happens), world_test.go and process_test.go (to
 // what), truth_test.go and the check files (what must hold), shrink_test.go; then docs/testing.md.
-// The reference files run the same scripts on client-go and compare the histories.
+// The reference files run the same scripts on client-go and compare the histories. contest_test.go,
+// candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
 // Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/simulation -seeds 20

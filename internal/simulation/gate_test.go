@@ -23,6 +23,7 @@ const (
 	hanging gateMode = "hanging" // nothing passes, and nothing is closed
 	losing  gateMode = "losing"  // requests have their effect, the answers are lost
 	slow    gateMode = "slow"    // each read of an answer takes a second
+	late    gateMode = "late"    // each answer takes five seconds
 	dead    gateMode = "dead"    // requests fail at once, streams end; for ever
 )
 
@@ -41,6 +42,8 @@ type gate struct {
 	refusals []time.Time   // of these
 	election []time.Time   // requests for the lease in the last minute
 	total    int           // lists and watches of the objects
+	leases   int           // requests for the lease
+	fetches  func()        // called for each of them
 	listings []*listing
 }
 
@@ -110,6 +113,12 @@ func (g *gate) roundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if mode == late {
+		select {
+		case <-time.After(5 * time.Second):
+		case <-done:
+		}
+	}
 	if mode, err = g.pass(done, nil); err == nil && mode == losing {
 		err = errLost
 	}
@@ -177,9 +186,11 @@ func (g *gate) count(r *http.Request) int {
 	switch {
 	case strings.Contains(r.URL.Path, "/leases"):
 		g.election = append(g.election, time.Now())
+		g.leases++
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
+		g.fetches()
 	}
 	return len(g.requests) + len(g.election)
 }

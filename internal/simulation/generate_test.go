@@ -17,12 +17,14 @@ func generate(seed uint64) script {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(names ...string) string { return names[r.IntN(len(names))] }
 	var s script
+	groups := rand.New(rand.NewPCG(seed, 2)) // a script does not depend on them otherwise
 	elected := r.IntN(2) == 0
 	for range 1 + r.IntN(3) {
 		p := setup{
 			fetch: pick("list", "watchlist", "stream"), queue: pick("delta", "real"),
 			election: "none", selects: pick("all", "all", "red"),
 			pages: pick("whole", "whole", "pages"), resync: pick("once", "once", "resync"),
+			group: []string{"alone", "shared", "shared"}[groups.IntN(3)],
 		}
 		if elected {
 			p.election = pick("plain", "grace", "drain")

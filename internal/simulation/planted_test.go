@@ -152,7 +152,10 @@ func TestBreaks(t *testing.T) {
 	}
 	others := ""
 	for n := uint64(1); n <= *seeds; n++ {
-		for _, v := range run(t, generate(n)).violations {
+		all := run(t, generate(n)).violations
+		all = append(all, run(t, generateContest(n)).violations...)
+		all = append(all, run(t, compared(generatePages(n), comparable)).violations...)
+		for _, v := range all {
 			if v.invariant == *breaking {
 				t.Logf("seed %d: %v", n, v)
 				return

@@ -45,6 +45,9 @@ type process struct {
 	name   string // also the User-Agent of its requests
 	gate   *gate
 	seeing view // what its informer should see
+	waits  *waiting
+
+	pageServer *pageServer // nil unless setup.pages is uncached
 
 	informer informer.SharedIndexInformer
 	client   kubernetes.Interface
@@ -77,6 +80,12 @@ func (w *world) start(s setup, index int) *process {
 	}
 	if !w.lagEnd.IsZero() {
 		p.started = w.oldest
+	}
+	p.waits = w.newWaiting(s)
+	p.gate.fetches = p.waits.requests
+	if s.pages == "uncached" {
+		p.pageServer = &pageServer{next: p.gate.next, w: w}
+		p.gate.next = p.pageServer
 	}
 	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
 	config.ContentType = "application/json"
@@ -133,17 +142,22 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	options.Reflector = reflector.Options{
 		UseWatchList: &watchList, Transform: p.transform, Backoff: p.backoff(),
+		Metrics:           reflector.Metrics{Backoff: p.waits.begin},
 		WatchErrorHandler: func(context.Context, *reflector.Reflector, error) {},
 		Observe: func(t reflector.Transition) {
 			p.note("%s reflector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
 			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
+			p.waits.note(t)
 		},
+	}
+	if p.waits.group != nil {
+		options.Reflector.Outage = &p.waits.group.Group
 	}
 	if p.resync == "resync" {
 		options.ResyncPeriod = resyncPeriod
 	}
-	if p.pages == "pages" {
-		options.Reflector.WatchListPageSize = 2
+	if p.pages != "whole" {
+		options.Reflector.WatchListPageSize = pageSize
 	}
 	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
 }
@@ -274,6 +288,9 @@ func (s *failingStore) Transaction(txns ...store.Transaction) *store.Transaction
 // heal ends the faults of the process.
 func (p *process) heal() {
 	p.gate.set(open)
+	if p.pageServer != nil {
+		p.pageServer.set("", 0)
+	}
 	p.transformFails.Store(0)
 	p.storeFails.Store(0)
 	p.hangs.Store(0)

@@ -16,9 +16,15 @@ import (
 
 // compared returns what client-go can run of a script, for an implementation.
 func compared(s script, impl string) script {
-	s.impl, s.setups = impl, slices.Clone(s.setups)
+	if s.impl = impl; s.isContest() {
+		return s
+	}
+	s.setups = slices.Clone(s.setups)
 	for i := range s.setups {
-		s.setups[i].election, s.setups[i].pages = "none", "whole"
+		s.setups[i].election, s.setups[i].group = "none", "alone"
+		if s.setups[i].pages != "uncached" {
+			s.setups[i].pages = "whole"
+		}
 	}
 	s.steps = slices.DeleteFunc(slices.Clone(s.steps), func(st step) bool {
 		return st.kind == "badstore" || st.kind == "await"
@@ -53,6 +59,7 @@ func (p pair) differences() (all []string) {
 			all = append(all, fmt.Sprintf("recovery: a store needed %v", took))
 		}
 	}
+	all = append(all, p.ours.contest.compare(p.theirs.contest)...)
 	for i, h := range p.ours.histories {
 		all = append(all, h.compare(p.theirs.histories[i])...)
 	}
@@ -61,7 +68,14 @@ func (p pair) differences() (all []string) {
 
 // Histories and stores differ from those of client-go only as docs/differences.md describes.
 func TestReference(t *testing.T) {
-	all := &totals{coverage: coverage{counts: map[string]int{}}}
+	all := newTotals()
+	comparePairs(t, all, generate)
+	all.check(t)
+	all.checkRecovery(t)
+}
+
+// comparePairs runs the script of each seed on both implementations, and compares the runs.
+func comparePairs(t *testing.T, all *totals, generate func(seed uint64) script) {
 	t.Run("seeds", func(t *testing.T) {
 		for n := *first; n < *first+*seeds; n++ {
 			t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
@@ -75,7 +89,6 @@ func TestReference(t *testing.T) {
 			})
 		}
 	})
-	all.check(t)
 }
 
 // explainPair shortens a script whose runs differ, and describes the difference.

@@ -43,8 +43,11 @@ func (p *process) newReferenceInformer(
 		panic(err)
 	}
 	if err := theirs.SetWatchErrorHandlerWithContext(
-		func(_ context.Context, _ *cache.Reflector, err error) {
+		func(_ context.Context, r *cache.Reflector, err error) {
 			p.note("%s reflector: %v", p.name, err)
+			if p.pages != "whole" {
+				r.WatchListPageSize = pageSize // informers have no option for it
+			}
 		}); err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ type knownDifference struct {
 	met   []string          // faults, of which one must have happened; any if empty
 	when  func(*world) bool // what must hold at the time, if set
 	hides string            // what a run has covered if it may also hide changes from handlers
+	storm bool              // the run has many more requests than others
 }
 
 var (
@@ -50,11 +51,28 @@ var knownDifferences = []knownDifference{
 		hides: "met badtransform",
 	},
 	{
-		name: "closed-stream", text: isStorm, when: (*world).streams,
+		name: "closed-stream", text: isStorm, storm: true, when: (*world).streams,
 		met: []string{"met halfstream", "met shortwatch"},
 	},
 	{
-		name: "expired-stream", text: isStorm, when: (*world).streams,
+		name: "listed-twice", met: []string{"met page repeats", "met page overlaps"},
+		text: regexp.MustCompile(
+			`^invariant 2: .*: (an add of a known object|the old object is another) `),
+	},
+	{
+		name: "released-early", met: []string{"step busy"},
+		text: regexp.MustCompile(`^invariant 6: .* finishes its work while `),
+	},
+	{
+		name: "stopped-after-release", met: []string{"step isolate", "step slowlease"},
+		text: regexp.MustCompile(`^invariant 6: .* acts while `), when: (*world).releases,
+	},
+	{
+		name: "stopped-candidate",
+		text: regexp.MustCompile(`^invariant 6: .*: OnStoppedLeading without OnStartedLeading`),
+	},
+	{
+		name: "expired-stream", text: isStorm, storm: true, when: (*world).streams,
 		met: []string{"met gone", "met shortwatch"},
 	},
 }
@@ -63,6 +81,9 @@ var knownDifferences = []knownDifference{
 func (w *world) streams() bool {
 	return slices.ContainsFunc(w.processes, func(p *process) bool { return p.fetch == "watchlist" })
 }
+
+// releases reports whether the candidates of a contest release the lease.
+func (w *world) releases() bool { return w.candidates[0].election == "release" }
 
 // isKnownLocked reports whether rules explain a violation of client-go, and counts them.
 func (w *world) isKnownLocked(v violation) (known bool) {

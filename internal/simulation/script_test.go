@@ -23,14 +23,16 @@ const (
 	clientGo   = "client-go"
 )
 
-// setup is the pipeline of a process.
+// setup is the pipeline of a process. One without fetch is a candidate of a contest, whose election
+// is release or keep: whether it releases the lease when it stops.
 type setup struct {
 	fetch    string // list, watchlist or stream
 	queue    string // delta or real
 	election string // none, plain, grace or drain
 	selects  string // all or red: objects with that label
-	pages    string // whole or pages: lists in pages of two
+	pages    string // whole, pages or uncached: lists in pages of two, or really all lists
 	resync   string // resync or once: a resync hides a key that was lost
+	group    string // alone or shared: whether its reflector is in the Group of the script
 }
 
 // step is one event of a script. The meaning of n and d is that of the kind, see steps.
@@ -43,8 +45,11 @@ type step struct {
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("process %s %s %s %s %s %s",
-		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync)
+	if s.fetch == "" {
+		return "candidate " + s.election
+	}
+	return fmt.Sprintf("process %s %s %s %s %s %s %s",
+		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync, s.group)
 }
 
 func (s step) String() string {
@@ -76,10 +81,12 @@ func parse(text string) (script, error) {
 		case line == "" || line[0] == '#':
 		case strings.HasPrefix(line, "on "):
 			s.impl = line[len("on "):]
+		case strings.HasPrefix(line, "candidate "):
+			s.setups = append(s.setups, setup{election: line[len("candidate "):]})
 		case strings.HasPrefix(line, "process "):
 			var p setup
-			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s",
-				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync)
+			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s %s",
+				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync, &p.group)
 			s.setups = append(s.setups, p)
 		default:
 			var st step
@@ -91,7 +98,7 @@ func parse(text string) (script, error) {
 			if st.wait, err = time.ParseDuration(wait); err == nil {
 				st.d, err = time.ParseDuration(d)
 			}
-			if steps[st.kind].do == nil {
+			if steps[st.kind].do == nil && contestKinds[st.kind] == nil {
 				err = fmt.Errorf("unknown kind %q", st.kind)
 			}
 			s.steps = append(s.steps, st)

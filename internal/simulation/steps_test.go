@@ -42,6 +42,7 @@ func init() {
 		steps[kind] = stepKind{6, true, do}
 	}
 	steps["quiet"] = stepKind{0, true, func(w *world, _ *process, s step) { w.quiet(s.n) }}
+	steps["badpage"] = stepKind{0, true, (*world).breakPages}
 	addKinds(2, serverKinds)
 	addKinds(2, processKinds)
 }

@@ -38,13 +38,15 @@ type world struct {
 	endings   []ending
 	waiters   []*waiter
 	tokens    ledger
-	refusing  bool
-	lagEnd    time.Time // of the replica that lags; zero if none does
-	caughtUp  time.Time // when a replica last did
-	oldest    uint64    // what a list may show: the present state, or an older one of a replica
-	stalled   bool      // a connection is silent without being closed
-	mu        sync.Mutex
-	report    report
+	group     sharedGroup
+	contestants
+	refusing bool
+	lagEnd   time.Time // of the replica that lags; zero if none does
+	caughtUp time.Time // when a replica last did
+	oldest   uint64    // what a list may show: the present state, or an older one of a replica
+	stalled  bool      // a connection is silent without being closed
+	mu       sync.Mutex
+	report   report
 }
 
 // ending is what ends a fault.
@@ -61,6 +63,7 @@ type report struct {
 	histories  []*history
 	requests   int             // lists and watches of all processes
 	recoveries []time.Duration // from the end of all faults until a store is current
+	contest    contestReport
 }
 
 // violation is an invariant that does not hold.
@@ -130,7 +133,10 @@ func newWorld() *world {
 }
 
 func (w *world) play(s script) {
-	w.impl = s.impl
+	if w.impl = s.impl; s.isContest() {
+		w.playContest(s)
+		return
+	}
 	for _, setup := range s.setups {
 		w.processes = append(w.processes, w.start(setup, len(w.processes)))
 	}
@@ -155,6 +161,7 @@ func (w *world) play(s script) {
 	w.processes, w.killed, w.waiters, w.endings = nil, nil, nil, nil
 	w.server.Close()
 	synctest.Wait()
+	w.group.checkEmpty(w)
 	w.checkNothingRuns()
 	if len(s.steps)%8 == 0 { // a garbage collection takes as long as a hundred steps
 		w.checkCollected(objects)
@@ -205,6 +212,10 @@ func (w *world) heal() {
 	w.server.Faults().Clear()
 	for _, p := range w.processes {
 		p.heal()
+	}
+	for _, c := range w.candidates {
+		c.gate.set(open)
+		c.busy.Store(0)
 	}
 	synctest.Wait()
 }
@@ -261,6 +272,7 @@ func (w *world) check() {
 		p.noteRecovery()
 	}
 	w.checkElection()
+	w.checkContest()
 }
 
 // checkQuiet checks what must hold when nothing happens any more.

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// contestants are the candidates of a contest.
+type contestants struct {
+	candidates []*candidate // those that run
+	everyone   []*candidate
+	episode    episode
+}
+
+// episode is what follows one step of a calm contest.
+type episode struct {
+	step   string
+	since  time.Time
+	leader *candidate
+}
+
+// contestReport is the result of a contest.
+type contestReport struct {
+	outcomes   []string      // of the steps of a calm contest
+	leaderless time.Duration // after the first leader
+	overlap    time.Duration // in which more than one candidate acted
+	overlaps   int
+	lasted     time.Duration
+	requests   int
+}
+
+// checkContest checks what must hold at any time, and replaces the candidates that have exited.
+func (w *world) checkContest() {
+	for i, c := range w.candidates {
+		if c.isOver() {
+			w.candidates[i] = w.newCandidate(c.setup, i)
+		}
+	}
+	for _, a := range w.everyone {
+		if _, _, election := a.gate.lastMinute(); election > electionPerMinute {
+			w.violate(7, "%s sent %d requests for the lease in a minute", a.name, election)
+		}
+		a.checkCalls()
+		for _, b := range w.everyone {
+			a.checkAlone(b)
+		}
+	}
+}
+
+// checkAlone checks that no other candidate led before the work had returned.
+func (c *candidate) checkAlone(other *candidate) {
+	begun, until := c.working()
+	from, to := other.acting()
+	if c == other || !from.After(begun) || !overlaps(begun, until, from, to) {
+		return
+	}
+	if c.overlaps[other.name] {
+		return
+	}
+	c.overlaps[other.name] = true
+	what := "finishes its work"
+	if a, b := c.acting(); overlaps(a, b, from, to) {
+		what = "acts"
+	}
+	c.violate(6, "%s %s while %s leads", c.name, what, other.name)
+}
+
+func overlaps(a, b, from, to time.Time) bool { return later(a, from).Before(earlier(b, to)) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// checkCalls checks the order of the callbacks.
+func (c *candidate) checkCalls() {
+	started, stopped, leaders := c.counts()
+	switch {
+	case stopped > started:
+		c.violate(6, "%s: OnStoppedLeading without OnStartedLeading", c.name)
+	case started > 1 || stopped > 1:
+		c.violate(6, "%s: started %d times, stopped %d times", c.name, started, stopped)
+	}
+	if len(slices.Compact(slices.Clone(leaders))) < len(leaders) {
+		c.violate(6, "%s: OnNewLeader repeats a leader: %v", c.name, leaders)
+	}
+}
+
+// counts returns how often a term began and ended, and the leaders that were reported.
+func (c *candidate) counts() (started, stopped int, leaders []string) {
+	for _, made := range c.since(time.Time{}) {
+		switch made.what {
+		case "started":
+			started++
+		case "stopped":
+			stopped++
+		case "leader":
+			leaders = append(leaders, made.name)
+		}
+	}
+	return started, stopped, leaders
+}
+
+// checkContestQuiet checks that one candidate leads when all is well, and that all know it.
+func (w *world) checkContestQuiet() {
+	if w.violated() {
+		return
+	}
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
+	}
+	if err := w.server.Get(lease); err != nil {
+		w.violate(6, "no candidate leads: %v", err)
+		return
+	}
+	holder := ""
+	if lease.Spec.HolderIdentity != nil {
+		holder = *lease.Spec.HolderIdentity
+	}
+	for _, c := range w.candidates {
+		if c.acts() != (c.name == holder) {
+			w.violate(6, "the holder is %q, and %s acts: %v", holder, c.name, c.acts())
+		}
+		if _, _, leaders := c.counts(); len(leaders) == 0 || leaders[len(leaders)-1] != holder {
+			w.violate(6, "%s: OnNewLeader reported %v, the holder is %s", c.name, leaders, holder)
+		}
+	}
+}
+
+// endEpisode adds the outcome of the last step: what each candidate was called, by its role.
+func (w *world) endEpisode() {
+	e, next := w.episode, w.inRole(0)
+	if e.step == "" {
+		return
+	}
+	var roles []string
+	for _, c := range w.everyone {
+		role := "3 other: "
+		switch c {
+		case e.leader:
+			role = "1 leader: "
+		case next:
+			role = "2 next: "
+		}
+		if text := e.describe(c, next); text != "" {
+			roles = append(roles, role+text)
+		}
+	}
+	slices.Sort(roles)
+	w.report.contest.outcomes = append(w.report.contest.outcomes,
+		e.step+": "+strings.Join(slices.Compact(roles), "; "))
+}
+
+// describe returns the calls of a candidate since the step. It leaves out that there is no leader,
+// or the old one: a candidate may ask before or after the change.
+func (e episode) describe(c, next *candidate) string {
+	var words []string
+	started := e.leader == c
+	for _, made := range c.since(e.since) {
+		switch {
+		case made.what == "stopped" && !started: // checkCalls reports it
+		case made.what != "leader":
+			started = true
+			words = append(words, made.what)
+		case made.name == "" || made.name == e.leader.name:
+		case made.name == c.name:
+			words = append(words, "leads")
+		case made.name == next.name:
+			words = append(words, "follows")
+		default:
+			words = append(words, fmt.Sprint("follows ", made.name))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// sumUp completes the report.
+func (w *world) sumUp() {
+	r := &w.report.contest
+	r.lasted = time.Since(w.begun)
+	var until time.Time
+	byStart := slices.Clone(w.everyone)
+	slices.SortFunc(byStart, func(a, b *candidate) int { return a.started.Compare(b.started) })
+	for _, c := range byStart {
+		r.requests += c.gate.leases
+		from, to := c.acting()
+		switch {
+		case c.started.IsZero():
+			continue
+		case from.Before(until):
+			r.overlap += earlier(to, until).Sub(from)
+			r.overlaps++
+		case !until.IsZero():
+			r.leaderless += from.Sub(until)
+		}
+		until = later(until, to)
+	}
+}
