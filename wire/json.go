@@ -32,6 +32,10 @@ type jsonDecoder struct {
 	differs atomic.Bool
 }
 
+// maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API
+// servers accept objects of little more.
+const maxFastBytes = 1 << 20
+
 func newJSONDecoder(t reflect.Type) *jsonDecoder {
 	// v2 would only scan an Unstructured before it calls UnmarshalJSON, which scans it again.
 	return &jsonDecoder{plain: !hasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})}
@@ -39,7 +43,7 @@ func newJSONDecoder(t reflect.Type) *jsonDecoder {
 
 // decode decodes raw into an object that newObject makes.
 func (d *jsonDecoder) decode(raw []byte, newObject NewObject) (runtime.Object, error) {
-	fast := d.plain && !d.differs.Load()
+	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
 	if fast {
 		obj := newObject()
 		if jsonv2.Unmarshal(raw, obj) == nil {

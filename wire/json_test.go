@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,4 +184,13 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		sameAsKubernetes(t, newJSONDecoder(reflect.TypeFor[v1.Pod]()), newPod, raw)
 	})
+}
+
+// A large object goes to the decoder of Kubernetes, and has the same result.
+func TestJSON_LargeObject(t *testing.T) {
+	raw := []byte(`{"metadata":{"annotations":{"a":"` + strings.Repeat("x", maxFastBytes) +
+		`"},"name":"a","name":"b"}}`)
+	d := newJSONDecoder(reflect.TypeFor[v1.Pod]())
+	sameAsKubernetes(t, d, newPod, raw)
+	require.False(t, d.differs.Load(), "v2 was not asked")
 }

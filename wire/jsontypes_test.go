@@ -32,7 +32,10 @@ type (
 	promoted   struct{ metav1.MicroTime }
 	plainPart  struct{ P, Q []int32 }
 	recursive  struct{ Children map[string]recursive }
-	pairOfText struct{ upper, word string }
+	pairOfText struct {
+		Upper upper
+		Word  *word
+	}
 )
 
 func (u *upper) UnmarshalText(text []byte) error {
