@@ -3,7 +3,7 @@
 GO          ?= go
 COUNT       ?= 6
 # Each run has other seeds; FIRST=0 repeats the first ones.
-SEEDS       ?= 3000
+SEEDS       ?= 2000
 FIRST       ?= $(shell date +%s)
 BENCHTIME   ?= 200ms
 SOAK        ?= 30m
