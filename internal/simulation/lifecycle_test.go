@@ -252,7 +252,12 @@ var bubble = regexp.MustCompile(`synctest bubble \d+`)
 // bubbleGoroutines returns the stacks of the other goroutines of the caller's bubble.
 func bubbleGoroutines() (stacks []string) {
 	buf := make([]byte, 1<<20)
-	all := bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n"))
+	n := runtime.Stack(buf, true)
+	for n == len(buf) { // it is cut
+		buf = make([]byte, 2*len(buf))
+		n = runtime.Stack(buf, true)
+	}
+	all := bytes.Split(buf[:n], []byte("\n\n"))
 	mine := string(bubble.Find(all[0]))
 	for _, stack := range all[1:] {
 		label := bubble.Find(stack)
