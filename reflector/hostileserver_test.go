@@ -61,21 +61,23 @@ func onHostileAs(t *testing.T, impl string, f func(t *testing.T, impl string, s 
 // run lets a reflector work for d. It fails unless everything ends when the reflector stops.
 func (s *hostile) run(impl string, d time.Duration) {
 	s.t.Helper()
-	var wg sync.WaitGroup
+	var reflector, servers sync.WaitGroup
 	transport := &http.Transport{DialContext: func(
 		_ context.Context, _, address string,
 	) (net.Conn, error) {
 		client, server := net.Pipe()
-		wg.Go(func() { s.serve(address, server) })
+		servers.Go(func() { s.serve(address, server) })
 		return client, nil
 	}}
 	client := restClient(s.t, s.limits.Wrap(transport))
 	ctx, cancel := context.WithCancel(s.t.Context())
-	wg.Go(func() { s.reflect(ctx, impl, client) })
+	reflector.Go(func() { s.reflect(ctx, impl, client) })
 	time.Sleep(d)
 	cancel()
+	reflector.Wait()
+	synctest.Wait() // the transport may still dial for a request that was cancelled
 	transport.CloseIdleConnections()
-	wg.Wait()
+	servers.Wait()
 }
 
 // reflect runs a reflector until ctx is done.
