@@ -7,6 +7,9 @@ SEEDS       ?= 3000
 FIRST       ?= $(shell date +%s)
 SIMULATIONS ?= TestSimulate|TestReference
 BENCHTIME   ?= 200ms
+# Where a replay's random numbers begin, and how many such beginnings to try.
+SCHEDULE    ?= 0
+TRIES       ?= 1
 SOAK        ?= 30m
 # A number of runs: with a time limit, the fuzzer itself can fail (golang/go#75804).
 FUZZTIME    ?= 20000x
@@ -16,9 +19,9 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
-MODULES     := . e2e compat/example lab/browser
+MODULES     := . e2e compat/example lab/browser internal/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate planted soak bench growth browser e2e chaos older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted soak bench growth browser e2e chaos older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,6 +63,13 @@ simulate: ## whole programs on a server that fails, with SEEDS new seeds, and th
 	@$(GO) test -count=1 -timeout 6h -v -run '$(SIMULATIONS)' ./internal/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
 		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
 	@grep -E '^ *(simulation|referencetotals)_test.go' bin/simulate.txt
+
+replay: ## one seed of the simulation, byte for byte (SEED=n or SCRIPT=file; SCHEDULE=n; TRIES=n schedules until one fails)
+	$(if $(SEED)$(SCRIPT),,$(error make replay needs SEED=n or SCRIPT=file))
+	@$(GO) -C internal/simulation/sandbox build -o '$(CURDIR)/bin/sandbox' .
+	@GOOS=wasip1 GOARCH=wasm $(GO) test -vet=off -count=1 -timeout 0 -v -run 'TestReplay$$' \
+		-exec '"$(CURDIR)/bin/sandbox" -schedule $(SCHEDULE) -tries $(TRIES)' \
+		./internal/simulation -seed $(or $(SEED),-1) -script '$(abspath $(SCRIPT))'
 
 # One bug for each invariant; all bugs take eight times as long.
 PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop
@@ -106,5 +116,6 @@ swap-proof: ## build other programs on this stack, and require that their tests 
 check: lint test browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) simulate SIMULATIONS=TestSimulate
 	$(MAKE) simulate SIMULATIONS=TestReference SEEDS=300 FIRST=0 # rare new seeds differ in time only: docs/testing.md
+	$(GO) -C internal/simulation/sandbox test -count=1 .
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo

@@ -100,12 +100,12 @@ func TestSimulate(t *testing.T) {
 // explain shrinks a script that failed, and describes the failure.
 func explain(t *testing.T, n uint64, s script, r report) string {
 	small, shown := shrink(t, s, r)
-	replays := "go test ./internal/simulation -v -run TestReplay -"
 	return fmt.Sprintf("seed %d: %v\n\n"+
 		"The shortest script that was found to fail so, with %d of %d steps:\n\n%s\n"+
 		"which ends in\n\n%s\n"+
-		"Replay the seed:   %sseed %d\nReplay the script: %sscript FILE", n, r.violations[0],
-		len(small.steps), len(s.steps), small, shown.end(20), replays, n, replays)
+		"Replay the seed:   make replay TRIES=20 SEED=%d\n"+
+		"Replay the script: make replay TRIES=20 SCRIPT=FILE", n, r.violations[0],
+		len(small.steps), len(s.steps), small, shown.end(20), n)
 }
 
 // Scripts that once failed stay as tests.
