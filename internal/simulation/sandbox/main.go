@@ -48,7 +48,7 @@ func replay(
 	ctx context.Context, out io.Writer, schedule, tries uint64, args []string,
 ) (code int, err error) {
 	if len(args) == 0 || tries == 0 {
-		return 2, errors.New("usage: sandbox [-schedule N] [-tries N] BINARY [ARGUMENT]...")
+		return 2, errors.New("want a binary to run, and at least one try")
 	}
 	s, err := open(ctx, args[0])
 	if err != nil {

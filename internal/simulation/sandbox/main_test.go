@@ -97,9 +97,9 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"usage":        nil,
-		"no such file": {"missing.wasm"},
-		"magic number": {broken},
+		"want a binary": nil,
+		"no such file":  {"missing.wasm"},
+		"magic number":  {broken},
 	} {
 		code, err := replay(t.Context(), os.Stdout, 0, 1, args)
 		if code != 2 || err == nil || !strings.Contains(err.Error(), want) {
