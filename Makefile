@@ -115,7 +115,7 @@ swap-proof: ## build other programs on this stack, and require that their tests 
 
 check: lint test browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) simulate SIMULATIONS=TestSimulate
-	$(MAKE) simulate SIMULATIONS=TestReference SEEDS=300 FIRST=0 # rare new seeds differ in time only: docs/testing.md
+	$(MAKE) simulate SIMULATIONS=TestReference SEEDS=300
 	$(GO) -C internal/simulation/sandbox test -count=1 .
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo

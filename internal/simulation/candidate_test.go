@@ -98,7 +98,7 @@ func (c *candidate) newReferenceElector(config *rest.Config) func(context.Contex
 		panic(err)
 	}
 	elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
+		Lock: timedLock{lock, c}, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
 		RetryPeriod: retryPeriod, ReleaseOnCancel: c.election == "release",
 		Callbacks: clientgo.LeaderCallbacks{
 			OnStartedLeading: c.work, OnStoppedLeading: c.onStopped, OnNewLeader: c.onNewLeader,
@@ -108,6 +108,22 @@ func (c *candidate) newReferenceElector(config *rest.Config) func(context.Contex
 		panic(err)
 	}
 	return elector.Run
+}
+
+// timedLock is a lock of client-go that covers renewals whose answer is so late that the elector
+// leads for longer than its lease: it counts from the answer.
+type timedLock struct {
+	clientgolock.Interface
+	c *candidate
+}
+
+func (l timedLock) Update(ctx context.Context, r clientgolock.LeaderElectionRecord) error {
+	sent := time.Now()
+	err := l.Interface.Update(ctx, r)
+	if err == nil && time.Since(sent) > leaseDuration-retryPeriod-renewDeadline {
+		l.c.cover("met late renewal")
+	}
+	return err
 }
 
 // nameHeader names the candidate of a request: client-go's electors have one User-Agent.

@@ -143,8 +143,10 @@ func (w *world) checkContestQuiet() {
 	}
 }
 
-// endEpisode adds the outcome of the last step: what each candidate was called, by its role.
+// endEpisode adds the outcome of the last step: what each candidate was called, by its role. It
+// ends the faults of requests that were not sent: they would be part of the next episode.
 func (w *world) endEpisode() {
+	w.server.Faults().Clear()
 	e, next := w.episode, w.inRole(0)
 	if e.step == "" {
 		return

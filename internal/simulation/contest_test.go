@@ -39,7 +39,7 @@ var contestKinds = map[string]func(*world, *candidate, step){
 		w.failsLease(c, s, conflict)
 	},
 	"slowlease": func(w *world, c *candidate, s step) {
-		delay := time.Duration(1+s.n%6) * time.Second
+		delay := time.Duration(1+s.n%6)*time.Second + time.Second/2 // not exactly its timeout
 		w.during(s.d, w.server.Faults().Add(apitest.Fault{Match: c.lease(""), Delay: delay}))
 	},
 	"touch":    func(w *world, _ *candidate, _ step) { w.touchLease() },

@@ -22,7 +22,7 @@ const (
 	refused gateMode = "refused" // requests fail at once, open streams continue
 	hanging gateMode = "hanging" // nothing passes, and nothing is closed
 	losing  gateMode = "losing"  // requests have their effect, the answers are lost
-	slow    gateMode = "slow"    // each read of an answer takes a second
+	slow    gateMode = "slow"    // each read of an answer takes a second, up to its timeout
 	late    gateMode = "late"    // each answer takes five seconds
 	dead    gateMode = "dead"    // requests fail at once, streams end; for ever
 )
@@ -117,6 +117,8 @@ func (g *gate) roundTrip(r *http.Request) (*http.Response, error) {
 		select {
 		case <-time.After(5 * time.Second):
 		case <-done:
+			_ = answer.Body.Close()
+			return nil, r.Context().Err()
 		}
 	}
 	if mode, err = g.pass(done, nil); err == nil && mode == losing {
@@ -167,6 +169,8 @@ func (b *gatedBody) Read(p []byte) (int, error) {
 	if mode == slow {
 		select {
 		case <-time.After(time.Second):
+		case <-b.done:
+			return 0, net.ErrClosed
 		case <-b.closed:
 		}
 	}

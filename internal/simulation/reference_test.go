@@ -4,7 +4,7 @@ package simulation
 
 import (
 	"fmt"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -115,10 +115,7 @@ func explainPair(t *testing.T, s script, difference string) string {
 func TestReference_Known(t *testing.T) {
 	for _, d := range knownDifferences {
 		t.Run(d.name, func(t *testing.T) {
-			text, err := os.ReadFile("testdata/reference/" + d.name + ".txt")
-			require.NoError(t, err)
-			s, err := parse(string(text))
-			require.NoError(t, err)
+			s := readScript(t, "testdata/reference/"+d.name+".txt")
 			shown := 0
 			for run := 0; run < 20 && shown == 0; run++ {
 				p := runPair(t, s)
@@ -126,6 +123,18 @@ func TestReference_Known(t *testing.T) {
 				shown = p.theirs.coverage["known "+d.name]
 			}
 			assert.Positive(t, shown)
+		})
+	}
+}
+
+// Scripts whose runs once differed in time only stay as tests.
+func TestReference_FoundBefore(t *testing.T) {
+	files, err := filepath.Glob("testdata/same/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			assert.Empty(t, runPair(t, readScript(t, file)).differences())
 		})
 	}
 }

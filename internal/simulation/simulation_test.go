@@ -115,15 +115,19 @@ func TestSimulate_FoundBefore(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			s, err := parse(string(text))
-			require.NoError(t, err)
-			for _, v := range run(t, s).violations {
+			for _, v := range run(t, readScript(t, file)).violations {
 				t.Error(v)
 			}
 		})
 	}
+}
+
+func readScript(t *testing.T, file string) script {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	s, err := parse(string(text))
+	require.NoError(t, err)
+	return s
 }
 
 // coverage sums up what runs have covered.
@@ -166,10 +170,7 @@ func TestReplay(t *testing.T) {
 	var s script
 	switch {
 	case *replay != "":
-		text, err := os.ReadFile(*replay)
-		require.NoError(t, err)
-		s, err = parse(string(text))
-		require.NoError(t, err)
+		s = readScript(t, *replay)
 	case *seed >= 0:
 		s = generate(uint64(*seed))
 	default:

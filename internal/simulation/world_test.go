@@ -233,8 +233,24 @@ func (w *world) quiet(n int) {
 	if w.stalled && n%2 == 0 {
 		patience += 11 * time.Minute // the longest watch, and its watchdog
 	} else {
-		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
+		w.closeStreams()
 	}
+	w.settle(patience)
+	if w.stalled && w.impl != ours { // client-go does not notice a silent connection
+		w.closeStreams()
+		w.settle(5 * time.Minute)
+	}
+	w.stalled = false
+}
+
+// closeStreams ends all watches, also those that are silent.
+func (w *world) closeStreams() {
+	w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
+	w.stalled = false
+}
+
+// settle waits, and checks that all is well.
+func (w *world) settle(patience time.Duration) {
 	for ; patience > 0; patience -= 30 * time.Second {
 		w.advance(30 * time.Second)
 		w.writeElsewhere()
@@ -242,10 +258,6 @@ func (w *world) quiet(n int) {
 	if !w.violated() {
 		w.checkQuiet()
 	}
-	if w.stalled && w.impl != ours { // client-go does not notice a silent connection
-		w.server.Faults().Break(apitest.Match{}, apitest.CloseStream)
-	}
-	w.stalled = false
 }
 
 // writeElsewhere changes another kind of object, as always happens in a cluster: a server sends
