@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,9 @@ func TestRun_StepEnds(t *testing.T) {
 	p.prints(t, "Loaded 20 objects")
 	_, err := enter.WriteString("\n")
 	require.NoError(t, err)
-	p.prints(t, "server          MODIFIED default/settings-") // the next hop is held
+	change := regexp.MustCompile(`server +(ADDED|MODIFIED|DELETED) default/`)
+	require.Eventually(t, func() bool { return change.MatchString(p.stdout.String()) }, patience,
+		time.Millisecond) // the next hop is held
 	p.interrupt()
 	p.exits(t, exitOK)
 }
