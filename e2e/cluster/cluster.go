@@ -179,8 +179,8 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// freeAddress returns a loopback address without a listener. Its port is below those that the kernel
-// gives to connections, so that it stays free until a server listens there, and while it restarts.
+// freeAddress returns a loopback address without a listener. Its port is below those that the
+// kernel gives to connections, so it stays free until a server listens there, and in a restart.
 func freeAddress() (address string, err error) {
 	for range 100 {
 		address = fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
