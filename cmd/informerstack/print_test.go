@@ -124,7 +124,7 @@ func TestRun_PrintsWhatARelistChanged(t *testing.T) {
 }
 
 func TestRun_KeyFollowsOneObject(t *testing.T) {
-	p := start(t, "run", "--key", "settings-1", "--rate", "200", "--no-page")
+	p := start(t, "run", "--key", "settings-1", "--rate", "0", "--no-page")
 	for _, hop := range []string{"ADDED", "Pop", "OnAdd", "Get", "reconciled"} {
 		p.prints(t, hop+" default/settings-1")
 	}

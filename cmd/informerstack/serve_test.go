@@ -94,7 +94,7 @@ func TestRun_AnswersTheRoot(t *testing.T) {
 	for page, want := range map[string]string{
 		"--no-page": `<a href="/debug/informers">`, "--no-page=false": "/lab/assets/app.js",
 	} {
-		p := start(t, "run", "--listen", "127.0.0.1:0", page)
+		p := start(t, "run", "--listen", "127.0.0.1:0", "--rate", "0", page)
 		url := p.served(t)
 		p.prints(t, "Loaded 20 objects")
 		code, text := get(t, url+"/")
