@@ -31,8 +31,8 @@ run: ## the stack on an embedded API server: print every hop of every change (Ct
 	@bin/informerstack run
 
 test: ## all tests, with the race detector and in random order
-	$(GO) test -race -shuffle=on ./...
-	$(GO) -C compat/example test -race ./...
+	$(GO) test -race -shuffle=on -timeout 40m ./...
+	$(GO) -C compat/example test -race -timeout 40m ./...
 
 tour: ## the stories in teaching order, one at a time on a terminal (ONLY=name or piece selects)
 	$(GO) run ./internal/tour $(ONLY)
@@ -99,7 +99,7 @@ browser: ## the tests of the laboratory's page in Chromium, which must be instal
 	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 40m .
 
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
-	$(GO) -C e2e test -count=1 -timeout 20m $$($(GO) -C e2e list ./... | grep -v /swapped)
+	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
 chaos: ## every fault on real servers, many informers beside client-go's: a quarter of an hour
 	@mkdir -p bin

@@ -76,7 +76,7 @@ func TestFault_Observe(t *testing.T) {
 	watch := openWatch(t, s, mapsPath+"?watch=true")
 	require.Eventually(t, func() bool {
 		return s.Faults().Break(apitest.Match{}, apitest.CutStream) == 1
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	_, _ = io.Copy(io.Discard, watch)
 	for _, want := range []string{
 		"list: the answer is an error: no", "get: the connection is closed",

@@ -55,7 +55,7 @@ func takeTurns(t *testing.T, kubeconfig string) {
 			"--reconcile", "--output", "json",
 			"--leader-elect", "--leader-elect-identity", identity,
 			"--leader-elect-resource-namespace", objects.namespace,
-			"--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s",
+			"--leader-elect-lease-duration", "15s", "--leader-elect-renew-deadline", "10s",
 			"--leader-elect-retry-period", "200ms")
 	}
 	labelled := map[string]string{checksumName: "true"}
@@ -166,12 +166,12 @@ func newProcess(t *testing.T, name, namespace string, drain bool, other *process
 	config := p.link.config(shared.Config(cluster.AdminToken))
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace,
 		leaseName,
-		resourcelock.ResourceLockConfig{Identity: name}, config, 2*time.Second)
+		resourcelock.ResourceLockConfig{Identity: name}, config, 10*time.Second)
 	require.NoError(t, err)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            lock,
-		LeaseDuration:   3 * time.Second,
-		RenewDeadline:   2 * time.Second,
+		LeaseDuration:   15 * time.Second, // a busy machine renews it in time
+		RenewDeadline:   10 * time.Second,
 		RetryPeriod:     200 * time.Millisecond,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -190,7 +190,7 @@ func newProcess(t *testing.T, name, namespace string, drain bool, other *process
 			return controller.Result{}, nil
 		},
 		controller.Options[string]{
-			GracePeriod: 15 * time.Second,
+			GracePeriod: 30 * time.Second,
 			Drain:       drain,
 			Lead: func(ctx context.Context, work func(context.Context)) error {
 				return elector.Lead(ctx, func(term context.Context) {

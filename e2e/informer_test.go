@@ -35,7 +35,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // forms are the three forms in which an informer can receive objects.
 var forms = []struct {

@@ -66,7 +66,7 @@ func startProgram(t *testing.T, args ...string) *program {
 func (p *program) prints(text string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { return strings.Contains(p.out.String(), text) },
-		20*time.Second, time.Millisecond, "%q in\n%.9000s", text, &p.out)
+		patience, time.Millisecond, "%q in\n%.9000s", text, &p.out)
 }
 
 // stop interrupts the program and waits for its end.
@@ -232,12 +232,12 @@ func TestRun_WritesNoSecrets(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, text := get(t, url+"/debug/informers")
 				return said(text)
-			}, 30*time.Second, 10*time.Millisecond)
+			}, patience, 10*time.Millisecond)
 			require.Eventually(t, func() bool {
 				text, err := os.ReadFile(recording)
 				return err == nil && strings.Contains(string(text), "default/a") &&
 					said(string(text))
-			}, 20*time.Second, 10*time.Millisecond)
+			}, patience, 10*time.Millisecond)
 			searchPages(t, url)
 			p.stop()
 			requireNoCanary(t, "the output", p.out.String())

@@ -33,7 +33,7 @@ func TestRun_ServesKubectl(t *testing.T) {
 		_, err = client.CoreV1().ConfigMaps("default").Patch(t.Context(), "settings-1",
 			types.MergePatchType, patch, metav1.PatchOptions{})
 		return err != nil || strings.Contains(p.stdout.String(), "MODIFIED default/settings-1")
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.NoError(t, err)
 	p.prints(t, "OnUpdate default/settings-1")
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -64,10 +65,12 @@ func TestRun_StepWaitsForEnter(t *testing.T) {
 func TestRun_StepEnds(t *testing.T) {
 	enter := stdin(t)
 	p := start(t, "run", "--step", "--rate", "100", "--no-page")
-	p.prints(t, "Loaded 20 objects")
+	p.prints(t, "Loaded ")
 	_, err := enter.WriteString("\n")
 	require.NoError(t, err)
-	p.prints(t, "server          MODIFIED default/settings-") // the next hop is held
+	change := regexp.MustCompile(`server +(ADDED|MODIFIED|DELETED) default/`)
+	require.Eventually(t, func() bool { return change.MatchString(p.stdout.String()) }, patience,
+		time.Millisecond) // the next hop is held
 	p.interrupt()
 	p.exits(t, exitOK)
 }

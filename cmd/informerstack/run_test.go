@@ -50,6 +50,9 @@ func (c *console) String() string {
 	return c.text.String()
 }
 
+// patience is how long a test waits for what must happen. Only a test that fails waits that long.
+const patience = 3 * time.Minute
+
 // process is the program, running in this process.
 type process struct {
 	stdout, stderr console
@@ -71,7 +74,7 @@ func (p *process) prints(t *testing.T, text string) {
 	t.Helper()
 	require.Eventually(t,
 		func() bool { return strings.Contains(p.stdout.String()+p.stderr.String(), text) },
-		20*time.Second, time.Millisecond, "%q in\n%s%s", text, &p.stdout, &p.stderr)
+		patience, time.Millisecond, "%q in\n%s%s", text, &p.stdout, &p.stderr)
 }
 
 // exits waits for the end of the program.
@@ -80,9 +83,22 @@ func (p *process) exits(t *testing.T, code int) {
 	select {
 	case got := <-p.code:
 		assert.Equal(t, code, got, "exit code; it wrote\n%s", &p.stderr)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("still running; it wrote\n%s%s", &p.stdout, &p.stderr)
 	}
+}
+
+// reconcilesChanges waits until a program that prints JSON has reconciled a change.
+func (p *process) reconcilesChanges(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		events, _ := p.events(t)
+		seen := newSummary()
+		for _, event := range events {
+			seen.record(event, func(trace.Event) {})
+		}
+		return seen.travelCount > 0
+	}, patience, 100*time.Millisecond)
 }
 
 // foreign is a server that the program does not start, and a kubeconfig for it.
@@ -125,7 +141,11 @@ func TestRun_EmbeddedShowsEveryHopAndASummary(t *testing.T) {
 
 // The summary at the end agrees with the content of the server.
 func TestRun_FaultsLoseNothing(t *testing.T) {
-	p := start(t, "run", "--faults", "--rate", "200", "--duration", "3s", "--output", "json")
+	p := start(t, "run", "--faults", "--rate", "200", "--output", "json")
+	p.prints(t, `"what":"FAULT"`)
+	p.prints(t, `"what":"backing off"`)
+	p.reconcilesChanges(t)
+	p.interrupt()
 	p.exits(t, exitOK)
 	last := ""
 	objects := map[string]bool{}
@@ -168,7 +188,7 @@ func TestRun_ReconcileKeepsChecksums(t *testing.T) {
 		require.NoError(t, server.Get(m))
 		return m.Annotations[checksumName]
 	}
-	require.Eventually(t, func() bool { return annotation("a") != "" }, 20*time.Second,
+	require.Eventually(t, func() bool { return annotation("a") != "" }, patience,
 		time.Millisecond)
 	first := annotation("a")
 
@@ -176,13 +196,13 @@ func TestRun_ReconcileKeepsChecksums(t *testing.T) {
 	changed.Data["color"] = "blue"
 	changed.Annotations = map[string]string{checksumName: first}
 	require.NoError(t, server.Update(changed))
-	require.Eventually(t, func() bool { return annotation("a") != first }, 20*time.Second,
+	require.Eventually(t, func() bool { return annotation("a") != first }, patience,
 		time.Millisecond)
 
 	changed.Labels = nil
 	changed.ResourceVersion = ""
 	require.NoError(t, server.Update(changed))
-	require.Eventually(t, func() bool { return annotation("a") == "" }, 20*time.Second,
+	require.Eventually(t, func() bool { return annotation("a") == "" }, patience,
 		time.Millisecond)
 
 	p.interrupt()

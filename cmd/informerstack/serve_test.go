@@ -29,7 +29,7 @@ func (p *process) served(t *testing.T) string {
 
 func get(t *testing.T, url string) (code int, text string) {
 	t.Helper()
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: patience}
 	answer, err := client.Get(url)
 	require.NoError(t, err)
 	defer answer.Body.Close()
@@ -45,7 +45,7 @@ func TestRun_ServesItsState(t *testing.T) {
 	require.Eventually(t, func() bool {
 		code, _ := get(t, url+"/readyz")
 		return code == http.StatusOK
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 
 	code, text := get(t, url+"/readyz?verbose")
 	assert.Equal(t, http.StatusOK, code)
@@ -77,7 +77,11 @@ func TestRun_ServesItsState(t *testing.T) {
 	require.Len(t, page.Informers, 1)
 	assert.NotZero(t, page.Informers[0].Objects)
 	require.Len(t, page.Controllers, 1)
-	assert.NotZero(t, page.Controllers[0].Outcomes["success"])
+	require.Eventually(t, func() bool { // a reconcile is printed before it is counted
+		_, text = get(t, url+"/debug/informers?format=json")
+		return json.Unmarshal([]byte(text), &page) == nil &&
+			page.Controllers[0].Outcomes["success"] > 0
+	}, patience, 10*time.Millisecond)
 
 	p.interrupt()
 	p.exits(t, exitOK)
@@ -90,7 +94,7 @@ func TestRun_AnswersTheRoot(t *testing.T) {
 	for page, want := range map[string]string{
 		"--no-page": `<a href="/debug/informers">`, "--no-page=false": "/lab/assets/app.js",
 	} {
-		p := start(t, "run", "--listen", "127.0.0.1:0", page)
+		p := start(t, "run", "--listen", "127.0.0.1:0", "--rate", "0", page)
 		url := p.served(t)
 		p.prints(t, "Loaded 20 objects")
 		code, text := get(t, url+"/")
@@ -115,7 +119,7 @@ func TestRun_ServesWhyTheCacheIsOld(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, text := get(t, url+"/debug/informers")
 		return strings.Contains(text, "connection refused")
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	p.interrupt()
 	p.exits(t, exitOK)
 }

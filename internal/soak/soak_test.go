@@ -31,7 +31,7 @@ func TestSoak(t *testing.T) {
 	assert.Zero(t, r.after.Breaches)
 	assert.Greater(t, r.after.Reconciles, r.synced.Reconciles)
 
-	const connections = 4 // goroutines or files of connections to the server that come and go
+	const connections = 8 // goroutines or files of connections to the server that come and go
 	assert.LessOrEqual(t, r.after.Goroutines, r.synced.Goroutines+connections, "after the load")
 	assert.LessOrEqual(t, r.after.Files, r.synced.Files+connections, "after the load")
 	assert.LessOrEqual(t, r.stopped.Goroutines, r.before.Goroutines+connections, "after Stop")

@@ -23,7 +23,7 @@ import (
 
 const (
 	// patience is the deadline of every condition. It is long because tests share the machine.
-	patience = 40 * time.Second
+	patience = 2 * time.Minute
 	// maxFrameBytes bounds a frame.
 	maxFrameBytes = 4 << 20
 )

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
+
+package measure
+
+import "time"
+
+var begin = time.Now()
+
+// processorTime is the time that has passed.
+func processorTime() time.Duration { return time.Since(begin) }
