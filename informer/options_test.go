@@ -98,12 +98,10 @@ func TestCoalesce_Merges(t *testing.T) {
 	}
 }
 
-// An object that stops to pass a filter and is then deleted leaves the handler behind the filter,
-// also if it does both while the handler is busy. The filter does not pass its last state.
+// An object changes so that it no longer passes a filter, and is then deleted, both while the
+// handler is busy. The handler behind the filter gets its delete.
 func TestCoalesce_FilterMissesNoDelete(t *testing.T) {
 	story(t, func(w *world) {
-		w.handler.block = make(chan struct{})
-		close(w.handler.block)
 		filtered := FilteringResourceEventHandler{
 			FilterFunc: func(obj any) bool { _, rv := describe(obj); return rv <= "2" },
 			Handler:    w.handler,
