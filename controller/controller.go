@@ -226,7 +226,7 @@ func (c *Controller[K]) work(run, led context.Context) {
 	case <-led.Done():
 	case <-s.term.Done():
 	}
-	if run.Err() != nil {
+	if s.stopped() {
 		c.phase.Store(PhaseStopping)
 		c.queue.ShutDown()
 		grace := time.AfterFunc(c.opts.GracePeriod, s.end)

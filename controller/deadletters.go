@@ -90,7 +90,8 @@ func (d *DeadLetters[K]) ReplayAll() int {
 }
 
 // Discard takes key's letter out, and lets the rate limiter forget the key. The key is not
-// reconciled until it changes. It returns false, and does nothing, if there is no such letter.
+// reconciled until it changes, or until a delay ends that was asked for earlier. It returns false,
+// and does nothing, if there is no such letter.
 func (d *DeadLetters[K]) Discard(key K) bool {
 	d.keys.mu.Lock()
 	dead := d.keys.removeLetterLocked(key)

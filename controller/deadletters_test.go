@@ -100,6 +100,20 @@ func TestStory_OldDelayDoesNotWakeDeadLetter(t *testing.T) {
 	})
 }
 
+// After Discard, a delay that was asked for before works as usual.
+func TestStory_OldDelayAfterDiscard(t *testing.T) {
+	story(t, Options[string]{}, func(w *world) {
+		w.answers("a", "after 1m", "terminal")
+		w.run()
+		w.change("a")
+		w.change("a")
+		w.workerSaw("a: after 1m", "a: terminal")
+		assert.True(t, w.c.DeadLetters().Discard("a"))
+		w.after(time.Hour)
+		w.workerSaw("a: ok")
+	})
+}
+
 // A terminal error is not tried again, and the rate limiter keeps what it knew.
 func TestStory_TerminalErrorIsGivenUpAtOnce(t *testing.T) {
 	story(t, Options[string]{}, func(w *world) {

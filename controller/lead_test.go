@@ -178,6 +178,37 @@ func TestLead_TheTermAroundRunGrantsNoGrace(t *testing.T) {
 	})
 }
 
+// A Run that is the work of a term ends with the term, also if it looks at its context before that
+// is done: of a context made from that of the work, each end is a step of its own.
+func TestRun_EndsWithTheTermBeforeItsContext(t *testing.T) {
+	for name, keys := range map[string][]string{"idle": nil, "busy": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				term, endTerm := context.WithCancel(t.Context())
+				calls := 0
+				reconcile := func(ctx context.Context, _ string) (Result, error) {
+					calls++
+					<-ctx.Done()
+					return Result{}, nil
+				}
+				c := New("c", reconcile, Options[string]{GracePeriod: time.Minute})
+				for _, key := range keys {
+					c.Enqueue(key)
+				}
+				returned := make(chan error, 1)
+				go func() { returned <- c.Run(termcontext.With(quiet(t.Context()), term)) }()
+				synctest.Wait()
+				endTerm()
+				synctest.Wait()
+				assert.Len(t, returned, 1)
+				assert.Equal(t, min(len(keys), 1), calls)
+				assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
+				c.Queue().ShutDown()
+			})
+		})
+	}
+}
+
 // An election that is given up ends the controller, which says why.
 func TestLead_ErrorEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

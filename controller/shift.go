@@ -25,6 +25,7 @@ import (
 //	    ended and the contexts of reconciles ask the term, which reads the clocks
 type shift struct {
 	run  context.Context // of Run
+	only bool            // no other shift follows: there is no Options.Lead
 	term context.Context // done when the leader's term is over; without a term it never is
 	ctx  context.Context // of the reconciles
 	end  context.CancelFunc
@@ -47,7 +48,7 @@ type shift struct {
 // no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s := &shift{
-		run: run, term: termcontext.Lasting(led), stop: led,
+		run: run, only: c.opts.Lead == nil, term: termcontext.Lasting(led), stop: led,
 		began: time.Now(), logger: klog.FromContext(led),
 	}
 	parent := led
@@ -62,6 +63,10 @@ func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s.taking, s.leave = context.WithCancel(context.Background())
 	return s
 }
+
+// stopped reports whether Run ends with the shift. The context of a Run that is itself the work of
+// a term ends with the term, but perhaps a moment later.
+func (s *shift) stopped() bool { return s.run.Err() != nil || s.only && s.term.Err() != nil }
 
 // ended reports whether the reconciles have lost their context.
 func (s *shift) ended() bool { return s.term.Err() != nil || s.ctx.Err() != nil }

@@ -39,7 +39,7 @@ func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) bool {
 	}
 	defer c.queue.Done(key)
 	if s.stop.Err() != nil || s.term.Err() != nil {
-		if s.run.Err() != nil {
+		if s.stopped() {
 			return true // empty the queue: it ends the worker then
 		}
 		c.queue.Add(key) // for the next term

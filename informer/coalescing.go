@@ -13,17 +13,20 @@ import (
 // the handler was last notified of it. So the memory of a slow handler is bounded by the number of
 // objects, not by the number of changes.
 //
-// An entry is one call, or two: OnDelete of the object that the handler knows, then OnAdd of its
-// successor. A new change is merged into a pending entry as follows:
+// An entry is up to three calls. A delete does not replace the update before it, because a handler
+// may act on its old object, as a FilteringResourceEventHandler does. A new change is merged into
+// the last calls of a pending entry as follows:
 //
 //	OnAdd(a)               + update to b   OnAdd(b)
 //	OnUpdate(a, b)         + update to c   OnUpdate(a, c)
-//	OnAdd / OnUpdate       + delete of d   OnDelete(d)
+//	OnAdd(a)               + delete of d   OnDelete(d)
+//	OnUpdate(a, b)         + delete of d   OnUpdate(a, b), OnDelete(d)
 //	OnDelete(d)            + add of e      OnDelete(d), OnAdd(e)
 //	OnDelete(d), OnAdd(e)  + delete of e   OnDelete(d)
 //
 //	C1  entries[k] is in order exactly once  <=>  a change of k is pending
-//	C2  an entry has one change, or two of which the first is a delete and the second is not
+//	C2  an entry has at most an update, a delete and an add, in this order, and not the update and
+//	    the add alone
 //	C3  a key keeps the position of its oldest pending change, however often it changes
 //	C4  if the object's last change was a delete, the entry ends with OnDelete
 //	C5  the end of the initial list has its own position, after the objects of the list
@@ -82,15 +85,16 @@ func (b *coalescingBacklog) pushLocked(c change, at time.Time) {
 
 // merge adds c to the entry, by the table at coalescingBacklog.
 func (e *entry) merge(c change) {
-	last := &e.changes[len(e.changes)-1]
+	n := len(e.changes) - 1
+	last := &e.changes[n]
 	switch {
-	case c.kind == deleted:
-		if e.changes[0].kind == deleted {
-			c = e.changes[0] // the object that the handler knows
-		}
-		clear(e.changes)
-		e.changes = append(e.changes[:0], c)
-	case last.kind == deleted:
+	case c.kind == deleted && last.kind == deleted: // the handler knows the object of the first
+	case c.kind == deleted && last.kind == added && n == 0:
+		*last = c
+	case c.kind == deleted && last.kind == added: // the handler does not know the successor
+		*last = change{}
+		e.changes = e.changes[:n]
+	case c.kind == deleted, last.kind == deleted:
 		e.changes = append(e.changes, c)
 	default:
 		last.newObj = c.newObj

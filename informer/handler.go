@@ -200,8 +200,8 @@ type HandlerOptions struct {
 	// Coalesce bounds the memory of a slow handler: the pending changes of an object are merged
 	// into one. The handler gets the last state of every object and every delete, but not each
 	// state in between. An object that was added and changed is one add. An object that was deleted
-	// and created again is OnDelete and then OnAdd. An object that was added and deleted is
-	// OnDelete alone.
+	// and created again is OnDelete and then OnAdd. An object that was changed and deleted is
+	// OnUpdate and then OnDelete. An object that was added and deleted is OnDelete alone.
 	Coalesce bool
 	// SkipPanics makes a panic of the handler cost the one notification: it is counted and logged,
 	// and delivery continues. Without it a panic ends the process, as utilruntime.HandleCrash does.

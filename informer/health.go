@@ -23,7 +23,8 @@ type Health struct {
 	ResourceVersion string
 	// CurrentAsOf is a time: the store holds every change of the collection up to it. It is the
 	// zero time before the first list, and while the store is known to be old: after an expired
-	// watch or a lost change, until the next list.
+	// watch or a lost change, until the next list. It is too late for a moment if a watch that is
+	// opened after an outage stalls before it has sent all changes since: see reflector.Status.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status

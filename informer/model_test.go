@@ -5,6 +5,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -120,13 +121,22 @@ func randomOptions(r *rand.Rand) HandlerOptions {
 }
 
 // A reader of a coalescing backlog ends in the same state as a reader of all changes, at any
-// reading pace.
+// reading pace. So does a reader behind a filter, which half of the versions pass.
 func TestModel_CoalescingAgainstFull(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		f := newChangeLog()
 		full, coalescing := f.newCursor(nil, false), newCoalescingBacklog(everything)
-		fullView, coalescedView := newRecorder(), newRecorder()
+		fullView, coalescedView, filteredView := newRecorder(), newRecorder(), newRecorder()
+		passes := func(obj any) bool {
+			_, rv := describe(obj)
+			return strings.ContainsAny(rv[len(rv)-1:], "02468")
+		}
+		filtered := FilteringResourceEventHandler{FilterFunc: passes, Handler: filteredView}
+		deliverBoth := func(b *batch) {
+			deliverAll(b, coalescedView)
+			deliverAll(b, filtered)
+		}
 		stored, version := map[string]string{}, 0
 		for range 100 {
 			version++
@@ -137,7 +147,7 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 				c = add(podAt(name, rv), r.IntN(2) == 0)
 				stored[name] = rv
 			case r.IntN(3) == 0:
-				c = remove(podAt(name, rv))
+				c = remove(podAt(name, oldRV))
 				delete(stored, name)
 			default:
 				c = update(podAt(name, oldRV), podAt(name, rv))
@@ -145,7 +155,7 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 			}
 			coalescing.push(f.append([]change{c}, false, nil))
 			if r.IntN(5) == 0 {
-				deliverAll(coalescing.next(), coalescedView)
+				deliverBoth(coalescing.next())
 			}
 		}
 		for p := full.next(); p != nil; p = full.next() {
@@ -154,13 +164,16 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 		waiting := 0
 		for p := coalescing.next(); p != nil; p = coalescing.next() {
 			waiting++
-			deliverAll(p, coalescedView)
+			deliverBoth(p)
 		}
 		assert.LessOrEqual(t, waiting, 4, "an entry a key")
 		assert.Equal(t, stored, fullView.view)
 		assert.Equal(t, stored, coalescedView.view)
 		assert.Empty(t, fullView.wrong)
 		assert.Empty(t, coalescedView.wrong)
+		maps.DeleteFunc(stored, func(name, rv string) bool { return !passes(podAt(name, rv)) })
+		assert.Equal(t, stored, filteredView.view)
+		assert.Empty(t, filteredView.wrong)
 	}
 }
 

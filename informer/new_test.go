@@ -4,6 +4,7 @@ package informer_test
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,20 @@ func TestNew_Forms(t *testing.T) {
 			return clientFor(metadata.ConfigFor(config))
 		}, func(m *metav1.PartialObjectMetadata) bool { return m.UID != "" })
 	})
+	t.Run("metadata, from a server that sends whole objects", func(t *testing.T) {
+		testNew[*metav1.PartialObjectMetadata](t, func(config *rest.Config) rest.Interface {
+			config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return plainJSON{rt} })
+			return clientFor(metadata.ConfigFor(config))
+		}, func(m *metav1.PartialObjectMetadata) bool { return m.UID != "" })
+	})
+}
+
+// plainJSON requests whole objects in JSON, whatever a client prefers.
+type plainJSON struct{ http.RoundTripper }
+
+func (p plainJSON) RoundTrip(request *http.Request) (*http.Response, error) {
+	request.Header.Set("Accept", "application/json")
+	return p.RoundTripper.RoundTrip(request)
 }
 
 func clientFor(config *rest.Config) rest.Interface {

@@ -51,8 +51,19 @@ func TestCoalesce_Merges(t *testing.T) {
 			func(w *world) { w.create("a"); w.update("a"); w.update("a") }, []string{"add a"}},
 		{"add then delete is delete",
 			func(w *world) { w.create("a"); w.delete("a") }, []string{"delete a"}},
-		{"update then delete is delete",
-			func(w *world) { w.update("old"); w.delete("old") }, []string{"delete old"}},
+		{"updates then delete is both",
+			func(w *world) { w.update("old"); w.update("old"); w.delete("old") },
+			[]string{"update old", "delete old"}},
+		{"updated, re-created and gone", func(w *world) {
+			w.update("old")
+			w.delete("old")
+			w.create("old")
+			w.update("old")
+			w.delete("old")
+		}, []string{"update old", "delete old"}},
+		{"updated and re-created is all three",
+			func(w *world) { w.update("old"); w.delete("old"); w.create("old") },
+			[]string{"update old", "delete old", "add old"}},
 		{"re-created is both",
 			func(w *world) { w.delete("old"); w.create("old"); w.update("old") },
 			[]string{"delete old", "add old"}},
@@ -85,6 +96,30 @@ func TestCoalesce_Merges(t *testing.T) {
 			}, bothQueues, withHandler(HandlerOptions{Coalesce: true}))
 		})
 	}
+}
+
+// An object changes so that it no longer passes a filter, and is then deleted, both while the
+// handler is busy. The handler behind the filter gets its delete.
+func TestCoalesce_FilterMissesNoDelete(t *testing.T) {
+	story(t, func(w *world) {
+		filtered := FilteringResourceEventHandler{
+			FilterFunc: func(obj any) bool { _, rv := describe(obj); return rv <= "2" },
+			Handler:    w.handler,
+		}
+		_, err := w.informer.addHandler(filtered, HandlerOptions{Coalesce: true})
+		require.NoError(t, err)
+		require.NoError(t, w.informer.removeHandler(w.handler.registration))
+		w.create("a")
+		w.create("b")
+		w.start()
+		w.handlerSaw("initial a", "initial b")
+		w.handler.block = make(chan struct{})
+		w.update("a") // is being delivered
+		w.update("b")
+		w.delete("b")
+		close(w.handler.block)
+		w.handlerSaw("delete a", "delete b")
+	}, bothQueues)
 }
 
 // With Coalesce, the handler syncs even if an initial add was merged away.

@@ -365,8 +365,11 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 				keyed++
 				law("C1", b.entries[e.key] == e)
 			}
-			law("C2", e.synced || len(e.changes) == 1 ||
-				len(e.changes) == 2 && e.changes[0].kind == deleted && e.changes[1].kind != deleted)
+			kinds := ""
+			for _, c := range e.changes {
+				kinds += string("aud"[c.kind])
+			}
+			law("C2", e.synced || slices.Contains(strings.Fields("a u d ud da uda"), kinds))
 		}
 		law("C1", keyed == len(b.entries))
 		idle = idle && b.taken == nil

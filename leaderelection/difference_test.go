@@ -61,6 +61,27 @@ func TestDifference_ReleaseLooksAgainAfterAConflict(t *testing.T) {
 	})
 }
 
+// Another client changes the lease before each write of the release. client-go reads and writes it
+// again without a pause, for RenewDeadline.
+func TestDifference_ReleaseWaitsBetweenConflicts(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing).runs()
+		w.after(time.Second)
+		before := w.shelf.count("update")
+		a.lock.before = func(op string) {
+			if op == "update" {
+				record := w.shelf.get()
+				w.shelf.set(&record)
+			}
+		}
+		a.stop()
+		w.after(usual().RenewDeadline)
+		assert.True(t, a.returned())
+		w.holder("a")
+		assert.LessOrEqual(t, w.shelf.count("update")-before, 11)
+	})
+}
+
 // client-go's Run returns, and the lease is free, while the work still runs
 // (kubernetes/kubernetes#139991).
 func TestDifference_RunReturnsAfterTheWork(t *testing.T) {

@@ -25,7 +25,8 @@ var ErrRunning = errors.New("leader elector is running already")
 // errEnded is why a term ended that was not lost.
 var errEnded = errors.New("leader elector has stopped leading")
 
-// conflictPause is the time between two attempts to release a lease that another client writes.
+// conflictPause is the first wait between two attempts to release a lease that another client
+// writes. Each wait is twice as long as the one before.
 const conflictPause = 10 * time.Millisecond
 
 // LeaderElector is one candidate.
@@ -247,7 +248,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.RenewDeadline)
 	defer cancel()
-	for {
+	for pause := conflictPause; ; pause *= 2 {
 		record, raw, err := e.config.Lock.Get(ctx)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -271,7 +272,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 			e.observe(&free, nil)
 			return nil
 		}
-		if !apierrors.IsConflict(err) || !sleep(ctx, conflictPause) {
+		if !apierrors.IsConflict(err) || !sleep(ctx, pause) {
 			return fmt.Errorf("release lease %s: %w", e.config.Lock.Describe(), err)
 		}
 	}

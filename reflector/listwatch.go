@@ -24,7 +24,8 @@ type ListerWatcher interface {
 	// the server has, and what is deleted between the two is not noticed.
 	ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	// WatchWithContext starts a watch at options.ResourceVersion. The caller stops it, then cancels
-	// ctx.
+	// ctx. A watch of watch.NewEmptyWatch means that the server cannot be reached, as with package
+	// rest; what wraps watches should pass it on as it is.
 	WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 

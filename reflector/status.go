@@ -28,9 +28,12 @@ type Status struct {
 	// arrived. A list in pages that shows the state of the last resourceVersion sets it to the time
 	// at which that was reached. Opening a watch, its end, and a list that is still being received
 	// do not move it.
-	// A watch that is opened later than this time first sends its backlog, the events since; until
-	// a bookmark or a pause between two events shows that the backlog is over, each event counts as
-	// older than its arrival by that delay.
+	//
+	// A watch that is opened later than this time first sends its backlog, the events since. Each
+	// of them counts as older than its arrival by that delay, until a bookmark or a pause between
+	// two events ends the backlog. Only a bookmark is proof: if the server or the network stalls in
+	// the middle of the backlog (for 100 ms, or for a second before the first event), CurrentAsOf
+	// is too late until the rest has arrived.
 	//
 	// It is the zero time before the first list, and from the moment at which the store is known to
 	// be old until the next list has replaced its content. A store is known to be old after a 410

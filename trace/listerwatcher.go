@@ -5,6 +5,7 @@ package trace
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync"
 
@@ -57,13 +58,15 @@ func (lw listerWatcher) answered(
 	}
 }
 
-// WatchWithContext traces the start of the watch, and each of its events.
+// WatchWithContext traces the start of the watch, and each of its events. A watch that package rest
+// made because it could not reach the server is returned as it is: a reflector recognizes it.
 func (lw listerWatcher) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	w, err := lw.ListerWatcher.WatchWithContext(ctx, options)
 	lw.answered(ctx, "WATCH", options.ResourceVersion, request(options), err)
-	if err != nil {
+	unreachable := reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
+	if err != nil || w == nil || unreachable {
 		return w, err
 	}
 	return newTracedWatch(w, func(event watch.Event) { lw.event(ctx, event) }), nil

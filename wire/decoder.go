@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,7 +18,7 @@ import (
 // decoder decodes JSON and protobuf into objects that newObject makes.
 type decoder struct {
 	newObject NewObject
-	kind      string // of events' objects; "" is any
+	kind      string // of the objects; "" is any
 	metadata  *sharedMetadata
 	jsons     *jsonDecoder
 	protobufs bool // the objects can be read from protobuf
@@ -58,11 +59,26 @@ var errNoKind = errors.New("the object has no apiVersion or no kind")
 
 func newDecoder(newObject NewObject, kind string) decoder {
 	obj := newObject()
-	if _, ok := obj.(*unstructured.Unstructured); !ok && kind == "" {
-		kind = reflect.TypeOf(obj).Elem().Name()
+	switch obj.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+	default:
+		kind = cmp.Or(kind, reflect.TypeOf(obj).Elem().Name())
 	}
 	return decoder{newObject, kind, newSharedMetadata(), newJSONDecoder(reflect.TypeOf(obj).Elem()),
 		readsProtobuf(obj)}
+}
+
+// accepts reports whether an object of a watch event is meant for the collection.
+func (d decoder) accepts(gvk schema.GroupVersionKind) bool {
+	return gvk.Kind == d.kind || d.kind == "" && !isStatus(gvk)
+}
+
+// checkKind returns an error if an item of a list is of another kind. kind may be unknown.
+func (d decoder) checkKind(kind string) error {
+	if kind == "" || d.kind == "" || kind == d.kind {
+		return nil
+	}
+	return fmt.Errorf("expected items of kind %q, got %q", d.kind, kind)
 }
 
 // json decodes an item of a list.
@@ -95,22 +111,19 @@ func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
 		switch gvk := obj.GetObjectKind().GroupVersionKind(); {
 		case gvk.Kind == "" || gvk.Version == "":
 			return nil, errNoKind
-		case gvk.Kind == d.kind:
+		case d.accepts(gvk):
 			if _, ok := obj.(runtime.Unstructured); !ok {
 				obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 			}
 			return obj, nil
 		}
 	}
-	if d.kind == "" {
-		return obj, err
-	}
 	// Another kind may be the reason of err.
-	if other, otherErr := otherKind(raw); otherErr == nil && other.GetObjectKind().
-		GroupVersionKind().Kind != d.kind {
+	other, otherErr := otherKind(raw)
+	if otherErr == nil && (err == nil || !d.accepts(other.GetObjectKind().GroupVersionKind())) {
 		return other, nil
 	}
-	return nil, err
+	return nil, cmp.Or(err, otherErr)
 }
 
 // otherKind decodes an object of an unexpected kind.
@@ -133,7 +146,7 @@ func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, 
 		return nil, errNoKind
 	case isStatus(gvk):
 		return protobufStatus(raw)
-	case gvk.Kind == d.kind || d.kind == "":
+	case d.accepts(gvk):
 		return d.protobuf(raw)
 	}
 	other := &unstructured.Unstructured{} // its fields are unknown

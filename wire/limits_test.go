@@ -217,7 +217,7 @@ func (e *embedded) DeepCopyObject() runtime.Object { return e }
 func (e *embedded) GetObjectKind() schema.ObjectKind { return &e.TypeMeta }
 
 func TestReadList_NoMetadata(t *testing.T) {
-	items, _, err := decodeAll(strings.NewReader(`{"kind":"EmbeddedList","items":[{}]}`),
+	items, _, err := decodeAll(strings.NewReader(`{"kind":"embeddedList","items":[{}]}`),
 		func() runtime.Object { return &embedded{} })
 	require.NoError(t, err)
 	require.Equal(t, []runtime.Object{&embedded{}}, items)

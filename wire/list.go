@@ -44,10 +44,15 @@ func readList(
 	p := startPipeline(in, l.read, l.decode)
 	defer p.stop()
 
-	count := 0
+	count, bare := 0, false                  // bare: an item has no kind
 	var waiting []*unstructured.Unstructured // from the first one that needs the list's kind
 	for f, obj := range p.objects() {
 		count++
+		kind := obj.GetObjectKind().GroupVersionKind().Kind
+		bare = bare || kind == ""
+		if err := d.checkKind(kind); err != nil {
+			return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count-1, err)
+		}
 		if u, ok := obj.(*unstructured.Unstructured); ok && (!setKind(u, f.of) || waiting != nil) {
 			waiting = append(waiting, u)
 		} else if err := each(obj); err != nil {
@@ -57,7 +62,7 @@ func readList(
 	if p.err != nil {
 		return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count, p.err)
 	}
-	if err := l.check(); err != nil {
+	if err := l.check(bare); err != nil {
 		return metav1.ListMeta{}, err
 	}
 	for _, item := range waiting {
@@ -175,8 +180,10 @@ func (l *list) decode(f frame, raw []byte) (runtime.Object, error) {
 	return l.json(raw)
 }
 
-// check returns an error if the answer was not a list.
-func (l *list) check() error {
+// check returns an error if the answer was not a list, or if it has items without a kind and they
+// are of another kind than expected. (A custom resource may have a list of any kind, but its items
+// have a kind.)
+func (l *list) check(bare bool) error {
 	switch {
 	case l.head.Kind == "Status":
 		return l.statusError()
@@ -184,6 +191,10 @@ func (l *list) check() error {
 		return fmt.Errorf("read list: %w", io.ErrUnexpectedEOF)
 	case !l.sawItems && !strings.HasSuffix(l.head.Kind, "List"):
 		return fmt.Errorf("read list: got a %s %q instead", l.head.APIVersion, l.head.Kind)
+	case bare:
+		if err := l.checkKind(strings.TrimSuffix(l.head.Kind, "List")); err != nil {
+			return fmt.Errorf("read list: %w", err)
+		}
 	}
 	return nil
 }

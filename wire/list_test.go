@@ -250,6 +250,14 @@ func TestReadList_Bad(t *testing.T) {
 			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`,
 			`read list: got a v1 "Pod" instead`,
 		},
+		"items of another kind": {
+			`{"kind":"PodList","items":[{"kind":"Pod"},{"kind":"Node"}]}`,
+			`read list after 1 items: expected items of kind "Pod", got "Node"`,
+		},
+		"another kind after the items": {
+			`{"items":[{}],"kind":"NodeList"}`,
+			`read list: expected items of kind "Pod", got "Node"`,
+		},
 		"success": {
 			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 			`read list: got a Status "Success" instead`,
@@ -259,6 +267,19 @@ func TestReadList_Bad(t *testing.T) {
 			_, _, err := decodeAll(strings.NewReader(test.body), newPod)
 			require.EqualError(t, err, test.want)
 		})
+	}
+}
+
+// A custom resource names the kind of its list. Its items have their own.
+func TestReadList_KindOfTheList(t *testing.T) {
+	for _, body := range []string{
+		`{"kind":"Herd","items":[{"kind":"Pod","metadata":{"name":"a"}}]}`,
+		`{"items":[{"kind":"Pod","metadata":{"name":"a"}}],"kind":"Herd"}`,
+		`{"items":[{"metadata":{"name":"a"}}]}`,
+	} {
+		items, _, err := decodeAll(strings.NewReader(body), newPod)
+		require.NoError(t, err, body)
+		require.Equal(t, "a", items[0].(*v1.Pod).Name)
 	}
 }
 

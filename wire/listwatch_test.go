@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -127,6 +130,57 @@ func TestListWatch_MetadataOnly(t *testing.T) {
 		w.requests[1].Header.Get("Accept"),
 	)
 	require.Equal(t, "resourceVersion=5&watch=true", w.requests[1].URL.RawQuery)
+}
+
+// A server answers with a list of another kind. A clientset of client-go takes it for an empty
+// list, so an informer would delete all its objects.
+func TestDifference_ListOfAnotherKind(t *testing.T) {
+	ctx := context.Background()
+	namespaces := &v1.NamespaceList{Items: []v1.Namespace{
+		{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+	}}
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		body := encodeList(t, contentType, namespaces)
+		contentType, _, _ := strings.Cut(contentType, ";")
+		client := restClient(t, &roundTripper{
+			answer: answerWith(http.StatusOK, body), contentType: contentType,
+		})
+		var theirs v1.PodList
+		require.NoError(t, client.Get().Resource("pods").Do(ctx).Into(&theirs))
+		require.Empty(t, theirs.Items)
+
+		lw := NewListWatch(client, "pods", "", newPod, Options{})
+		_, err := lw.ListStream(ctx, metav1.ListOptions{}, ignore)
+		require.EqualError(t, err, `read list: expected items of kind "Pod", got "Namespace"`)
+	}
+}
+
+// A server that does not know of PartialObjectMetadata sends whole objects. client-go's metadata
+// client reads the list, and none of the events.
+func TestDifference_MetadataOfWholeObjects(t *testing.T) {
+	body := encodeEvents(t, jsonStream, contents()[:4]...)
+	w := &roundTripper{answer: answerWith(http.StatusOK, body)}
+	theirs, err := metadata.NewForConfigAndClient(&rest.Config{Host: "http://server", QPS: -1},
+		&http.Client{Transport: w})
+	require.NoError(t, err)
+	watching, err := theirs.Resource(v1.SchemeGroupVersion.WithResource("pods")).
+		Watch(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	events := receiveAll(watching)
+	require.Len(t, events, 1)
+	require.Equal(t, watch.Error, events[0].Type)
+
+	ours := NewListWatch(restClient(t, w), "pods", "", newMetadata, Options{})
+	watching, err = ours.Watch(metav1.ListOptions{})
+	require.NoError(t, err)
+	events = receiveAll(watching)
+	require.Len(t, events, 4)
+	for i, e := range events {
+		want := contents()[i]
+		require.Equal(t, want.Type, e.Type)
+		m := want.Object.(*v1.Pod).ObjectMeta
+		require.Equal(t, &metav1.PartialObjectMetadata{ObjectMeta: m}, e.Object)
+	}
 }
 
 // An error that the server answers is the same whether the list was to be streamed or not.

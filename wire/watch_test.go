@@ -209,6 +209,12 @@ func TestReadWatch_OtherKinds(t *testing.T) {
 		require.IsType(t, &unstructured.Unstructured{}, got[0].Object)
 		require.IsType(t, &v1.Pod{}, got[1].Object)
 	}
+	// A Status is never an object of a collection, not even of one of any kind.
+	for _, newObject := range []NewObject{newPod, newMetadata, newUnstructured} {
+		body := `{"type":"ADDED","object":{"kind":"Status","apiVersion":"v1","code":404}}`
+		got := receiveAll(ReadWatch(io.NopCloser(strings.NewReader(body)), newObject, Options{}))
+		require.Equal(t, []watch.Event{{Type: watch.Added, Object: &metav1.Status{Code: 404}}}, got)
+	}
 }
 
 // An event is delivered before the next one arrives, and Stop ends every goroutine, whatever they

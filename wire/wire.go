@@ -29,8 +29,10 @@ import (
 // Options say what an answer contains and how much of it may be read. The zero value of each field
 // is its default.
 type Options struct {
-	// Kind is the kind of the objects. The default is the name of their Go type. A watch event with
-	// an object of another kind has an *unstructured.Unstructured.
+	// Kind is the kind of the objects. The default is the name of their Go type, and any kind for
+	// *unstructured.Unstructured and *metav1.PartialObjectMetadata. A list with items of another
+	// kind is an error. A watch event with an object of another kind has an
+	// *unstructured.Unstructured.
 	Kind string
 	// Modify may change the options of each request, mostly to set selectors.
 	Modify func(options *metav1.ListOptions)

@@ -3,9 +3,11 @@
 package cache_test
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -83,5 +85,30 @@ func TestInformer_WithMutationDetector(t *testing.T) {
 			seen.take(),
 		)
 		require.Equal(t, []string{"ns/b"}, i.GetIndexer().ListKeys())
+	})
+}
+
+// Two factories run the same informer: the second run changes nothing, and the detector still
+// watches the objects. It holds an object that is deleted for at least two minutes.
+func TestInformer_SecondRunLeavesTheMutationDetectorOn(t *testing.T) {
+	t.Setenv(detectorSwitch, "true")
+	synctest.Test(t, func(t *testing.T) {
+		source := framework.NewFakeControllerSource()
+		defer source.Shutdown()
+		source.Add(pod("a", 0))
+		i := cache.NewSharedIndexInformer(source, &v1.Pod{}, 0, nil)
+		defer run(i)()
+		synctest.Wait()
+		stored, _, err := i.GetStore().GetByKey("ns/a")
+		require.NoError(t, err)
+		watched := weak.Make(stored.(*v1.Pod))
+		i.RunWithContext(t.Context())
+		source.Delete(pod("a", 0))
+		source.Add(pod("b", 0))
+		synctest.Wait()
+		for range 3 {
+			runtime.GC()
+		}
+		require.NotNil(t, watched.Value())
 	})
 }

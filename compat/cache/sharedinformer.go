@@ -5,6 +5,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -158,10 +159,15 @@ type sharedInformer struct {
 	core
 	setters  setters.Setters
 	detector MutationDetector
+	ran      atomic.Bool
 }
 
 // RunWithContext implements SharedInformer.
 func (s *sharedInformer) RunWithContext(ctx context.Context) {
+	if s.ran.Swap(true) {
+		s.core.Run(ctx) // logs that the informer runs only once
+		return
+	}
 	detecting, stop := context.WithCancel(ctx)
 	var group wait.Group
 	group.StartWithChannel(detecting.Done(), s.detector.Run)

@@ -67,7 +67,7 @@ func (h *handler) illegal(n notification) string {
 		return "the update hides a delete"
 	case n.what == "delete" && !exists && !unseen:
 		return "a delete of an unknown object"
-	case n.tombstone && exists && n.rv != known && !h.options.Coalesce:
+	case n.tombstone && exists && n.rv != known:
 		return "the tombstone has another object"
 	case n.tombstone && !h.p.seeing.leftAfter(n.key, n.rv):
 		return "the object was not deleted"
