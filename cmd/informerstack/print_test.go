@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +94,49 @@ server          DELETED default/plain @12
   deltafifo     Pop default/plain @12 (Deleted)
    store        Delete default/plain @12
     handler     OnDelete default/plain @12`, lines)
+}
+
+// printHops returns what a printer writes for hops, each "HOP WHAT KEY VERSION (DETAIL)".
+func printHops(hops ...string) []string {
+	var lines []string
+	p := newPrinter(io.Discard, func(e trace.Event) {
+		lines = append(lines, strings.TrimSpace(fmt.Sprint(e.Hop, " ", e.What, " ", e.Key)))
+	}, "")
+	for _, hop := range hops {
+		hop, detail, _ := strings.Cut(hop, " (")
+		words := append(strings.Fields(hop), "", "")
+		p.print(trace.Event{Hop: trace.Hop(words[0]), What: strings.ReplaceAll(words[1], "_", " "), Key: words[2],
+			ResourceVersion: words[3], Detail: strings.TrimSuffix(detail, ")")})
+	}
+	return lines
+}
+
+// A change during the first reconcile of a listed object is the user's if the worker has not
+// written, or if there is a second one. Its hops are then printed at the end of the reconcile.
+func TestPrinter_ChangeDuringTheFirstReconcile(t *testing.T) {
+	first := []string{"deltafifo Replace", "deltafifo Pop a 1 (Replaced)",
+		"handler OnAdd a 1 (initial list)", "workqueue Get a", "worker reconcile a"}
+	change, patch := []string{"server MODIFIED a 2", "deltafifo Update a 2"}, "server PATCH a"
+	later := []string{"worker reconciled a", "workqueue Done a", "handler OnUpdate a 2"}
+	all := []string{"deltafifo Replace", "server MODIFIED a", "deltafifo Update a"}
+	end := []string{"worker reconciled a", "workqueue Done a", "handler OnUpdate a"}
+
+	user := printHops(slices.Concat(first, change, later)...)
+	assert.Equal(t, slices.Concat(all, end), user)
+	worker := printHops(slices.Concat(first, change, []string{patch + " (200 OK)"}, later)...)
+	assert.Equal(t, all[:1], worker)
+	both := printHops(slices.Concat(first, change, []string{patch + " (200 OK)"}, change, later)...)
+	assert.Equal(t, slices.Concat(all, []string{patch}, all[1:], end), both)
+	refused := printHops(slices.Concat(first, change, []string{patch + " (409 Conflict)"}, later)...)
+	assert.Equal(t, slices.Concat(all, []string{patch}, end), refused)
+	next := printHops(slices.Concat(first, change, []string{patch + " (200 OK)"}, later, change)...)
+	assert.Equal(t, all, next)
+}
+
+// The objects of a streaming list that is tried again are not printed.
+func TestPrinter_SecondStreamingList(t *testing.T) {
+	assert.Equal(t, []string{"reflector starting -> streaming", "reflector waits"}, printHops(
+		"reflector starting_->_streaming", "server ADDED a 1", "reflector waits", "server ADDED a 1"))
 }
 
 // After a relist, the hops of the changed object are printed, and not those of the others.
