@@ -86,7 +86,7 @@ func (p *printer) print(event trace.Event) {
 }
 
 func (p *printer) writeLocked(event trace.Event) {
-	if p.key == "" && isList(event) {
+	if p.key == "" && isList(event) && !strings.HasPrefix(event.Detail, "0 ") {
 		which := "unchanged objects"
 		if p.lists == 1 {
 			which = "this first list"

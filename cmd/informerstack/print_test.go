@@ -227,7 +227,7 @@ func TestRun_FailuresAndRetries(t *testing.T) {
 func TestRun_LeftKeysAreOneLine(t *testing.T) {
 	p := start(t, "run", "--objects", "2000", "--workers", "1", "--rate", "0", "--no-page",
 		"--output", "json")
-	p.prints(t, "Loaded 2000 objects")
+	p.prints(t, "Loaded 2,000 objects")
 	p.prints(t, `"what":"reconciled"`)
 	p.interrupt()
 	p.exits(t, exitOK)

@@ -85,7 +85,7 @@ export function QueueCard({ lab }) {
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
     summary=${t(real ? "queue.deltas" : "queue.size", {
-      keys: number(queue.keys), deltas: number(queue.deltas),
+      keys: number(queue.keys), n: number(queue.deltas),
     })} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
