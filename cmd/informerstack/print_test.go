@@ -96,16 +96,16 @@ server          DELETED default/plain @12
     handler     OnDelete default/plain @12`, lines)
 }
 
-// printHops returns what a printer writes for hops, each "HOP WHAT KEY VERSION (DETAIL)".
-func printHops(hops ...string) []string {
+// printHops returns the hops, each "HOP WHAT KEY VERSION (DETAIL)", that a printer writes.
+func printHops(hops ...[]string) []string {
 	var lines []string
 	p := newPrinter(io.Discard, func(e trace.Event) {
 		lines = append(lines, strings.TrimSpace(fmt.Sprint(e.Hop, " ", e.What, " ", e.Key)))
 	}, "")
-	for _, hop := range hops {
+	for _, hop := range slices.Concat(hops...) {
 		hop, detail, _ := strings.Cut(hop, " (")
 		words := append(strings.Fields(hop), "", "")
-		p.print(trace.Event{Hop: trace.Hop(words[0]), What: strings.ReplaceAll(words[1], "_", " "), Key: words[2],
+		p.print(trace.Event{Hop: trace.Hop(words[0]), What: words[1], Key: words[2],
 			ResourceVersion: words[3], Detail: strings.TrimSuffix(detail, ")")})
 	}
 	return lines
@@ -116,27 +116,37 @@ func printHops(hops ...string) []string {
 func TestPrinter_ChangeDuringTheFirstReconcile(t *testing.T) {
 	first := []string{"deltafifo Replace", "deltafifo Pop a 1 (Replaced)",
 		"handler OnAdd a 1 (initial list)", "workqueue Get a", "worker reconcile a"}
-	change, patch := []string{"server MODIFIED a 2", "deltafifo Update a 2"}, "server PATCH a"
-	later := []string{"worker reconciled a", "workqueue Done a", "handler OnUpdate a 2"}
-	all := []string{"deltafifo Replace", "server MODIFIED a", "deltafifo Update a"}
-	end := []string{"worker reconciled a", "workqueue Done a", "handler OnUpdate a"}
+	change := []string{"server MODIFIED a 2", "deltafifo Update a 2"}
+	patch := []string{"server PATCH a (200 OK)"}
+	conflict := []string{"server PATCH a (409 Conflict)"}
+	end := []string{"worker reconciled a", "workqueue Done a", "handler OnUpdate a 2"}
 
-	user := printHops(slices.Concat(first, change, later)...)
-	assert.Equal(t, slices.Concat(all, end), user)
-	worker := printHops(slices.Concat(first, change, []string{patch + " (200 OK)"}, later)...)
-	assert.Equal(t, all[:1], worker)
-	both := printHops(slices.Concat(first, change, []string{patch + " (200 OK)"}, change, later)...)
-	assert.Equal(t, slices.Concat(all, []string{patch}, all[1:], end), both)
-	refused := printHops(slices.Concat(first, change, []string{patch + " (409 Conflict)"}, later)...)
-	assert.Equal(t, slices.Concat(all, []string{patch}, end), refused)
-	next := printHops(slices.Concat(first, change, []string{patch + " (200 OK)"}, later, change)...)
-	assert.Equal(t, all, next)
+	list, patched := []string{"deltafifo Replace"}, []string{"server PATCH a"}
+	changed := []string{"server MODIFIED a", "deltafifo Update a"}
+	ended := []string{"worker reconciled a", "workqueue Done a", "handler OnUpdate a"}
+
+	assert.Equal(t, slices.Concat(list, changed, ended), printHops(first, change, end), "a user's")
+	assert.Equal(t, list, printHops(first, change, patch, end), "the worker's")
+	assert.Equal(t, slices.Concat(list, changed), printHops(first, change, patch, end, change),
+		"a user's after the end")
+	assert.Equal(t, slices.Concat(list, changed, patched, changed, ended),
+		printHops(first, change, patch, change, end), "one of each")
+	assert.Equal(t, slices.Concat(list, changed, patched, ended),
+		printHops(first, change, conflict, end), "a user's, and a write that the server refused")
 }
 
 // The objects of a streaming list that is tried again are not printed.
 func TestPrinter_SecondStreamingList(t *testing.T) {
-	assert.Equal(t, []string{"reflector starting -> streaming", "reflector waits"}, printHops(
-		"reflector starting_->_streaming", "server ADDED a 1", "reflector waits", "server ADDED a 1"))
+	var lines []string
+	p := newPrinter(io.Discard, func(e trace.Event) { lines = append(lines, e.What) }, "")
+	object := trace.Event{Hop: trace.Server, What: "ADDED", Key: "a", ResourceVersion: "1"}
+	for range 2 {
+		p.print(trace.Event{Hop: trace.Reflector, What: "starting -> streaming"})
+		p.print(object)
+		p.print(trace.Event{Hop: trace.Reflector, What: "backing off"})
+		p.print(object)
+	}
+	assert.NotContains(t, lines, "ADDED")
 }
 
 // After a relist, the hops of the changed object are printed, and not those of the others.

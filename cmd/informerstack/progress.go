@@ -55,8 +55,9 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 		case <-ctx.Done():
 			return
 		case <-loading.HasSyncedChecker().Done():
-			fmt.Fprintf(p.out, "Loaded %s in %v.\n",
-				count(len(loading.GetStore().ListKeys()), "object"), time.Since(start).Round(time.Millisecond))
+			loaded := count(len(loading.GetStore().ListKeys()), "object")
+			took := time.Since(start).Round(time.Millisecond)
+			fmt.Fprintf(p.out, "Loaded %s in %v.\n", loaded, took)
 			if hint := p.hint(ctx, loading.GetStore()); hint != "" {
 				fmt.Fprintln(p.out, printable.Text(hint))
 			}
