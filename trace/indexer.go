@@ -3,7 +3,6 @@
 package trace
 
 import (
-	"fmt"
 	"slices"
 
 	"example.com/informerstack/store"
@@ -56,7 +55,7 @@ func (x indexer) Delete(obj any) error {
 // Replace traces the new content as a whole.
 func (x indexer) Replace(list []any, resourceVersion string) error {
 	err := x.Indexer.Replace(list, resourceVersion)
-	x.sink.collection(Store, "Replace", resourceVersion, fmt.Sprintf("%d items", len(list)), err)
+	x.sink.collection(Store, "Replace", resourceVersion, items(len(list)), err)
 	return err
 }
 

@@ -40,7 +40,7 @@ func (lw listerWatcher) ListWithContext(
 	detail := request(options)
 	resourceVersion := ""
 	if err == nil {
-		detail += fmt.Sprintf(", %d items", meta.LenList(list))
+		detail += ", " + items(meta.LenList(list))
 		if m, metaErr := meta.ListAccessor(list); metaErr == nil {
 			resourceVersion = m.GetResourceVersion()
 		}
@@ -149,14 +149,22 @@ type streamLister struct {
 func (lw streamLister) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	items := 0
+	n := 0
 	list, err := lw.streamer.ListStream(ctx, options, func(obj runtime.Object) error {
-		items++
+		n++
 		return each(obj)
 	})
-	detail := fmt.Sprintf("%s, %d items as they arrived", request(options), items)
+	detail := request(options) + ", " + items(n) + " as they arrived"
 	lw.answered(ctx, "LIST", list.ResourceVersion, detail, err)
 	return list, err
+}
+
+// items describes the length of a list.
+func items(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return strconv.Itoa(n) + " items"
 }
 
 // request describes the options of a LIST or WATCH.

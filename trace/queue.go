@@ -3,7 +3,6 @@
 package trace
 
 import (
-	"fmt"
 	"strings"
 
 	"example.com/informerstack/deltafifo"
@@ -57,7 +56,7 @@ func (q deltaQueue) Delete(obj any) error {
 
 // Replace traces a list as a whole.
 func (q deltaQueue) Replace(list []any, resourceVersion string) error {
-	q.sink.collection(Queue, "Replace", resourceVersion, fmt.Sprintf("%d items", len(list)), nil)
+	q.sink.collection(Queue, "Replace", resourceVersion, items(len(list)), nil)
 	return q.failed("Replace", q.Queue.Replace(list, resourceVersion))
 }
 
@@ -89,7 +88,7 @@ func (q deltaQueue) popped(deltas deltafifo.Deltas) {
 	detail := strings.Join(types, ", ")
 	switch newest := deltas.Newest(); info := newest.Object.(type) {
 	case deltafifo.ReplacedAllInfo:
-		detail = fmt.Sprintf("%s, %d items", detail, len(info.Objects))
+		detail = detail + ", " + items(len(info.Objects))
 		q.sink.collection(Queue, "Pop", info.ResourceVersion, detail, nil)
 	case deltafifo.BookmarkInfo:
 		q.sink.collection(Queue, "Pop", info.ResourceVersion, detail, nil)

@@ -3,6 +3,7 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,11 +59,13 @@ func JSON(w io.Writer) Sink {
 		event.ResourceVersion = printable.Short(event.ResourceVersion)
 		event.Detail = printable.Short(event.Detail)
 		event.Error = printable.Short(event.Error)
-		line, err := json.Marshal(event)
-		if err != nil {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false) // the phases have arrows
+		if err := encoder.Encode(event); err != nil {
 			return nil // strings and times always encode
 		}
-		return printable.JSON(line)
+		return printable.JSON(bytes.TrimSuffix(line.Bytes(), []byte("\n")))
 	})
 }
 

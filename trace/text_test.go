@@ -59,6 +59,13 @@ func TestJSON_HostileTexts(t *testing.T) {
 	assert.True(t, strings.HasPrefix(event.Error, "evil\x1b"))
 }
 
+// The arrow of a phase can be searched for.
+func TestJSON_KeepsArrows(t *testing.T) {
+	var out bytes.Buffer
+	trace.JSON(&out)(trace.Event{Hop: trace.Reflector, What: "opening -> watching"})
+	assert.Contains(t, out.String(), `"what":"opening -> watching"`)
+}
+
 func requireLines(t *testing.T, text string, count, maxBytes int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")

@@ -218,7 +218,7 @@ func TestRun_WritesNoSecrets(t *testing.T) {
 			p := startProgram(t, append([]string{"run", "--kubeconfig", f.kubeconfig(t),
 				"--resource", "secrets", "--listen", "127.0.0.1:0", "--verbose",
 				"--record", recording, "--html", html}, args...)...)
-			p.prints("Loaded 1 objects")
+			p.prints("Loaded 1 object ")
 			url := servedOn.FindStringSubmatch(p.out.String())[1]
 			changed := canary("a")
 			require.NoError(t, f.api.Get(changed))

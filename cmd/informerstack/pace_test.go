@@ -39,7 +39,7 @@ func TestRun_StepWaitsForEnter(t *testing.T) {
 			enter := stdin(t)
 			p := start(t, "run", "--kubeconfig", kubeconfig, "--reconcile", "--step", page)
 			p.prints(t, "Enter lets the next hop pass.")
-			p.prints(t, "Loaded 1 objects")
+			p.prints(t, "Loaded 1 object ")
 			require.NoError(t, server.Update(labelled("a")))
 			hops := []string{"MODIFIED default/a", "Update default/a", "Pop default/a",
 				"Update default/a @6 (was @5)", "OnUpdate default/a", "Add default/a"}

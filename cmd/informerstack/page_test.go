@@ -180,7 +180,7 @@ func TestRun_RecordsForReplay(t *testing.T) {
 	for _, wrong := range [][]string{
 		{"replay"}, {"replay", html}, {"replay", filepath.Join(folder, "none")},
 		{"replay", recording, "--listen", "0.0.0.0:0"}, {"run", "--no-page", "--html", html},
-		{"run", "--record", folder},
+		{"run", "--record", folder}, {"run", "--html", folder},
 	} {
 		start(t, wrong...).exits(t, exitUsage)
 	}

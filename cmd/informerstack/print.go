@@ -29,11 +29,13 @@ A line is one hop of a change: time, piece, operation, key, @resourceVersion.
 // line, and with a key it writes the hops of that key only.
 //
 // A listed object whose version is known, or that is in the first list, is quiet: its hops are not
-// written. If a worker writes to it, the hops of that write are not written either. It is loud from
-// the next change on, or from its first error.
+// written, nor those of a write by a worker. It is loud from its next change on, or from its first
+// error. A change during a reconcile may be the worker's own: its hops are held until the end.
 //
 //	P1  a key is in quiet from its hop after a list to its next change or error
 //	P2  with a key of the reader, quiet is empty
+//	P3  at the end of a reconcile of a quiet key, its held hops are written if there were more
+//	    changes than writes; otherwise they are dropped
 type printer struct {
 	out  io.Writer
 	line trace.Sink
@@ -49,8 +51,9 @@ type printer struct {
 
 // quietKey is what happens to a quiet key.
 type quietKey struct {
-	running bool // a worker reconciles it
-	writes  int  // of workers, which have not returned as changes
+	running bool          // a worker reconciles it
+	writes  int           // of workers, less the changes since
+	held    []trace.Event // the hops since the first change while running
 }
 
 // newPrinter returns a printer that writes each hop with line, and blank lines to out.
@@ -68,16 +71,22 @@ func (p *printer) restart() {
 	p.versions, p.quiet = map[string]string{}, map[string]*quietKey{}
 }
 
-// print writes a hop if it is shown.
+// print writes a hop if it is shown, after the held hops that it releases.
 func (p *printer) print(event trace.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shown := p.showsLocked(event)
-	p.followLocked(event)
-	if !shown {
-		return
+	released := p.followLocked(event)
+	for _, held := range released {
+		p.writeLocked(held)
 	}
-	if p.key == "" && isList(event) {
+	if shown || len(released) > 0 {
+		p.writeLocked(event)
+	}
+}
+
+func (p *printer) writeLocked(event trace.Event) {
+	if p.key == "" && isList(event) && !strings.HasPrefix(event.Detail, "0 ") {
 		which := "unchanged objects"
 		if p.lists == 1 {
 			which = "this first list"
@@ -131,42 +140,53 @@ func (p *printer) listedLocked(event trace.Event) bool {
 	return false
 }
 
-// followLocked keeps the invariants.
-func (p *printer) followLocked(event trace.Event) {
+// followLocked keeps the invariants. It returns the held hops that are to be written.
+func (p *printer) followLocked(event trace.Event) (released []trace.Event) {
 	switch {
 	case p.key != "" || event.What == faultWhat:
-		return
+		return nil
 	case event.Key == "":
-		if event.Hop == trace.Reflector {
+		if event.Hop == trace.Reflector && strings.Contains(event.What, " -> ") {
 			p.streaming = strings.HasSuffix(event.What, "-> streaming")
 		}
 		if isList(event) && event.What == "Replace" {
 			p.lists++
 		}
-		return
+		return nil
 	case event.Hop == trace.Handler && event.What == "OnDelete":
 		delete(p.versions, event.Key)
 	case event.Hop == trace.Handler:
 		p.versions[event.Key] = event.ResourceVersion
 	}
-	k := p.quiet[event.Key]
-	switch {
-	case event.Error != "":
-		delete(p.quiet, event.Key)
-	case p.listedLocked(event):
-		if k == nil {
+	k, listed := p.quiet[event.Key], p.listedLocked(event)
+	if k == nil {
+		if listed && event.Error == "" {
 			p.quiet[event.Key] = &quietKey{}
 		}
-	case k == nil:
-	case isChange(event) && (k.running || k.writes > 0):
-		k.writes--
-	case isChange(event):
-		delete(p.quiet, event.Key)
-	case event.Hop == trace.Server && !isChange(event):
-		k.writes++
-	case event.Hop == trace.Worker:
-		k.running = event.What == "reconcile"
+		return nil
 	}
+	switch {
+	case listed && event.Error == "":
+		return nil
+	case event.Error != "" || isChange(event) && !k.running && k.writes == 0:
+		delete(p.quiet, event.Key)
+		return k.held
+	case isChange(event):
+		k.writes--
+	case event.Hop == trace.Server && written(event):
+		k.writes++
+	case event.Hop == trace.Worker && event.What == "reconcile":
+		k.running = true
+	case event.Hop == trace.Worker && k.writes < 0:
+		delete(p.quiet, event.Key)
+		return k.held
+	case event.Hop == trace.Worker:
+		k.running, k.held = false, nil
+	}
+	if k.running && (isChange(event) || len(k.held) > 0) {
+		k.held = append(k.held, event)
+	}
+	return nil
 }
 
 // isList reports whether a hop hands all objects to the queue.
@@ -179,4 +199,10 @@ func isList(event trace.Event) bool {
 func isChange(event trace.Event) bool {
 	return event.Hop == trace.Server && event.Key != "" &&
 		(event.What == "ADDED" || event.What == "MODIFIED" || event.What == "DELETED")
+}
+
+// written reports whether a hop is that of a worker's write with which the server has changed the
+// object.
+func written(event trace.Event) bool {
+	return !isChange(event) && strings.Contains(", "+event.Detail, ", 2")
 }

@@ -55,14 +55,15 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 		case <-ctx.Done():
 			return
 		case <-loading.HasSyncedChecker().Done():
-			fmt.Fprintf(p.out, "Loaded %d objects in %v.\n",
-				len(loading.GetStore().ListKeys()), time.Since(start).Round(time.Millisecond))
+			loaded := count(len(loading.GetStore().ListKeys()), "object")
+			took := time.Since(start).Round(time.Millisecond)
+			fmt.Fprintf(p.out, "Loaded %s in %v.\n", loaded, took)
 			if hint := p.hint(ctx, loading.GetStore()); hint != "" {
 				fmt.Fprintln(p.out, printable.Text(hint))
 			}
 			return
 		case <-ticker.C:
-			line := fmt.Sprintf("Loading: %d objects so far.", p.arrived.Load())
+			line := fmt.Sprintf("Loading: %s so far.", count(int(p.arrived.Load()), "object"))
 			if err := loading.Err(); err != nil {
 				line += " The last attempt failed: " + printable.Text(err.Error())
 			}

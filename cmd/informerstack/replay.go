@@ -30,7 +30,13 @@ func newReplayCommand() *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Show a recorded run in the browser",
 		Long:  strings.TrimSpace(replayHelp),
-		Args:  cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fail(exitUsage,
+					"replay: want one recording (see informerstack replay --help)")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if html != "" && listen != "" {
 				return fail(exitUsage, "--listen has no effect with --html")
@@ -103,6 +109,16 @@ func writeHTML(clip *lab.Clip, path string, stderr io.Writer) error {
 	return nil
 }
 
+// checkWritable opens a file that is written at the end of a run, so that a wrong path is reported
+// at its start.
+func checkWritable(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
 // record records the run as --record and --html ask for, until stop is called.
 func (p *page) record(o *options, stderr io.Writer) (stop func() error, err error) {
 	if o.record == "" && o.html == "" {
@@ -120,6 +136,9 @@ func (p *page) record(o *options, stderr io.Writer) (stop func() error, err erro
 	}
 	to := file
 	if o.html != "" {
+		if err := checkWritable(o.html); err != nil {
+			return nil, fail(exitUsage, "--html: %w", err)
+		}
 		to = io.MultiWriter(file, &clip)
 	}
 	stopRecording := p.lab.Record(to)

@@ -234,7 +234,7 @@ func TestRun_SelectorRestrictsTheCache(t *testing.T) {
 	require.NoError(t, server.Create(labelled("a")))
 	require.NoError(t, server.Create(configMap("b")))
 	p := start(t, "run", "--kubeconfig", kubeconfig, "--selector", checksumName)
-	p.prints(t, "Loaded 1 objects")
+	p.prints(t, "Loaded 1 object ")
 	p.interrupt()
 	p.exits(t, exitOK)
 	assert.NotContains(t, p.stdout.String(), "default/b")

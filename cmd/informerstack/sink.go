@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -155,12 +154,16 @@ func (l *leftKeys) end() {
 	if l.count == 0 {
 		return
 	}
-	keys := "1 key"
-	if l.count > 1 {
-		keys = thousands(l.count) + " keys"
-	}
 	l.next(trace.Event{Time: time.Now(), Hop: trace.Workqueue, What: "ShutDown",
-		Detail: fmt.Sprintf("%s left in the queue", keys)})
+		Detail: count(l.count, "key") + " left in the queue"})
+}
+
+// count returns a number and a noun in the plural, unless there is one.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return thousands(n) + " " + noun
 }
 
 // thousands returns a number with a comma before each group of three digits.

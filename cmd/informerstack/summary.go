@@ -161,7 +161,8 @@ func (s *summary) print(out io.Writer, format string, stack *stack) {
 		_ = json.NewEncoder(out).Encode(map[string]report{"summary": r})
 		return
 	}
-	fmt.Fprintf(out, "\nStopped after %.1f s with %d objects in the store.\n", r.Seconds, r.Objects)
+	fmt.Fprintf(out, "\nStopped after %.1f s with %s in the store.\n", r.Seconds,
+		count(r.Objects, "object"))
 	for _, hop := range hops {
 		printCounts(out, hop, r.Counts[hop])
 	}

@@ -127,8 +127,8 @@ func swapProgram(
 	fmt.Fprintf(stdout, "swapped in %s of %s: %s\n",
 		result.ClientGo, result.Program, strings.Join(result.Packages, ", "))
 	if n := len(result.Pinned); n > 0 {
-		fmt.Fprintf(stdout, "%d other modules keep the program's versions, listed in %s\n",
-			n, result.GoWork)
+		fmt.Fprintf(stdout, "%s at the program's versions, listed in %s\n",
+			count(n, "other module"), result.GoWork)
 	}
 	fmt.Fprintf(stdout,
 		"\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n",

@@ -129,6 +129,25 @@ func photograph(root string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// labels is the expression of the titles and controls of the page, one per line.
+const labels = `[...document.querySelectorAll("h2, .btn, .tab, .lessons li span")]` +
+	`.map((label) => label.textContent.trim() + "\n").join("")`
+
+// listLabels returns what lab.png shows in words, so that a test can find that it is outdated.
+func listLabels(root string) ([]byte, error) {
+	l, err := openLaboratory(root, 1440, 1000)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	if err := l.until(`document.querySelector(".lessons li")`); err != nil {
+		return nil, err
+	}
+	var text string
+	err = l.run(labels, &text)
+	return []byte(text), err
+}
+
 // speedUp is how much faster the animation is than the recorded page, so that it has many frames
 // per second also from a slow machine.
 const speedUp = 4

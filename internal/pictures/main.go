@@ -8,7 +8,8 @@
 // drawings show what the pieces do in a short run, path.svg shows docs/path.md, speed.svg plots
 // docs/pictures/bench.txt, and soak.svg the samples in internal/soak/testdata. A test compares the
 // committed files with the code. The picture and the animation of the laboratory are made by
-// Chromium, if it is installed, and differ from run to run.
+// Chromium, if it is installed, and differ from run to run; a test in lab/browser compares the
+// labels of the page, in lab.txt, with those of the present one.
 //
 // Read canvas.go and machine.go, then any of the drawings, such as workqueue.go.
 package main
@@ -50,6 +51,7 @@ var drawings = map[string]func(root string) ([]byte, error){
 var photographs = map[string]func(root string) ([]byte, error){
 	"lab.png": photograph,
 	"lab.gif": animate,
+	"lab.txt": listLabels,
 }
 
 func main() {

@@ -87,7 +87,7 @@ func TestPictures_AreShownWithAText(t *testing.T) {
 	require.NoError(t, err)
 	for _, file := range files {
 		name := file.Name()
-		if name == "bench.txt" {
+		if filepath.Ext(name) == ".txt" { // what the pictures are made of, or show
 			continue
 		}
 		assert.True(t, drawings[name] != nil || photographs[name] != nil, "%s is not drawn", name)

@@ -71,7 +71,7 @@ export function ReflectorCard({ lab }) {
     </svg>
     <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
-      ${r.reason && html`: ${named("reason", local(r.reason))}`}</p>
+      ${r.reason && t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
     ${r.error && html`<p class="note hot">${r.error}</p>`}
@@ -85,7 +85,7 @@ export function QueueCard({ lab }) {
   const real = queue.kind === "RealFIFO";
   return html`<${Card} lab=${lab} piece="queue" title=${queue.kind ?? "DeltaFIFO"}
     summary=${t(real ? "queue.deltas" : "queue.size", {
-      keys: number(queue.keys), deltas: number(queue.deltas),
+      keys: number(queue.keys), n: number(queue.deltas),
     })} bad=${queue.hold}>
     <ol class="rows">
       ${items.map((item, i) => html`<li key=${real ? i : item.key}>
@@ -117,8 +117,8 @@ export function StoreCard({ lab }) {
   const behind = log.filter((entry) => Number(entry.rv) > Number(store.rv)).length;
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
     summary=${html`${t("objects", { n: number(store.objects) })}
-      ${behind > 0 && html` <span class="hot" title=${t("store.behind")}>
-        −${number(behind)}${behind >= LOG_ROWS ? "+" : ""}</span>`}`}>
+      ${behind > 0 && html` · <span class="hot" title=${t("store.behindHelp")}>
+        ${t("store.behind", { n: number(behind) + (behind >= LOG_ROWS ? "+" : "") })}</span>`}`}>
     <ul class="rows tiles">
       ${items.map((item, i) => html`<li key=${item.key}>
         <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />

@@ -110,7 +110,7 @@ function DeadLetters({ lab }) {
     <ul class="rows">${shown.map((letter, i) => html`<li key=${letter.key}>
       <${Chip} id=${letter.key} follow=${lab.ui.follow} first=${i === 0} />
       <span class="dim" title=${letter.error}>
-        ${letter.reason} · ${t("workers.attempts", { n: letter.attempts })}</span></li>`)}
+        ${t("workers.attempts", { n: letter.attempts })} · ${letter.reason}</span></li>`)}
       <${More} shown=${shown.length} total=${deadLettersTotal} />
     </ul></div>`;
 }

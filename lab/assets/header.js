@@ -4,6 +4,7 @@
 import { html, cx } from "./html.js";
 import { ActionButton, action, offered, perform } from "./actions.js";
 import { Chip, duration, number } from "./key.js";
+import { whatOf } from "./model.js";
 import { named, t, translated } from "./text.js";
 
 /** DELAYS are the positions of the slow-motion slider: milliseconds per hop, 0 for full speed. */
@@ -124,6 +125,6 @@ function Held({ held, follow }) {
   return html`<span class="badge warn">
       ${held.length ? t("held", { n: held.length }) : t("paused")}</span>
     ${held.slice(0, HELD).map((hop, i) => html`<span key=${i} class="heldHop">
-      ${named("hop", hop.hop)} ${hop.what}${" "}
+      ${named("hop", hop.hop)} ${whatOf(hop)}${" "}
       ${hop.key && html`<${Chip} id=${hop.key} follow=${follow} first />`}</span>`)}`;
 }

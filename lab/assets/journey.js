@@ -3,7 +3,7 @@
 /** The journey of one change as a swimlane, with the time of each hop. */
 import { html, cx } from "./html.js";
 import { Chip, colourOf, duration } from "./key.js";
-import { journeysOf, lanesOf } from "./model.js";
+import { journeysOf, lanesOf, whatOf } from "./model.js";
 import { t } from "./text.js";
 
 const LANES = ["server", "deltafifo", "store", "handler", "workqueue", "worker"];
@@ -55,9 +55,9 @@ function Swimlane({ journey, colour }) {
         <b>${t("hop." + name)}</b>
         <span class="track">
           ${spans.map((ends, i) => html`<i key=${"span" + i} class="span" style=${span(ends)}></i>`)}
-          ${shown.map(({ n, what, ms, detail = "", error = "" }) => html`
+          ${shown.map(({ n, ms, detail = "", error = "" }, i) => html`
             <i key=${n} class=${cx("dot", error && "failed")} style=${{ left: share(ms) + "%" }}
-              title=${`${what} +${duration(ms)} ${detail} ${error}`}></i>`)}
+              title=${`${whatOf(shown[i])} +${duration(ms)} ${detail} ${error}`}></i>`)}
         </span>
         <span class="what">${last
           ? html`<span class="rv">+${duration(last.ms)}</span> ${summary(named.length ? named : moments)}`
@@ -70,7 +70,7 @@ function Swimlane({ journey, colour }) {
 /** summary names the events of a lane in order; repeated ones are counted. */
 function summary(moments) {
   const parts = [];
-  for (const { what } of moments) {
+  for (const what of moments.map(whatOf)) {
     if (parts.at(-1)?.what === what) parts.at(-1).n++;
     else parts.push({ what, n: 1 });
   }

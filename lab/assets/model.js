@@ -133,6 +133,10 @@ export function journeysOf(hops, key) {
   return journeys;
 }
 
+/** whatOf names what happened at a hop: a reconcile with an error has failed. */
+export const whatOf = ({ hop, what, error }) =>
+  hop === "worker" && error && what === "reconciled" ? "failed" : what;
+
 /** The hops that end the stay of a change in a lane. */
 const LEAVES = { deltafifo: "Pop", workqueue: "Get", worker: "reconciled" };
 

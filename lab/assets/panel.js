@@ -4,6 +4,7 @@
 import { html, cx } from "./html.js";
 import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
+import { whatOf } from "./model.js";
 import { Prose, named, t, translated } from "./text.js";
 
 export function Panel({ lab }) {
@@ -76,7 +77,7 @@ function Events({ lab }) {
     <p class="dim">${t("eventsNote", { n: EVENTS })}</p>
     <ol>${hops.map((hop) => html`<li key=${hop.n}>
       <time>${hop.t.slice(11, 23)}</time>
-      <span class="hop">${named("hop", hop.hop)}</span> <b>${hop.what}</b>
+      <span class="hop">${named("hop", hop.hop)}</span> <b>${whatOf(hop)}</b>
       ${hop.key && html` <${Chip} id=${hop.key} follow=${follow} />`}
       ${hop.rv && html` <span class="rv">@${hop.rv}</span>`}
       ${hop.detail && html` <span class="dim">${hop.detail}</span>`}

@@ -25,11 +25,13 @@ export function setLanguage(choice) {
 
 /**
  * t returns the message at a path such as "card.store.name", with {name} replaced by the
- * argument of that name. A message that a language lacks is shown in English.
+ * argument of that name, and {+s} by the plural's "s" unless {n} is 1. A message that a language
+ * lacks is shown in English.
  */
 export function t(path, args) {
   let text = lookup(messages[language], path) ?? lookup(en, path) ?? path;
   if (typeof text !== "string") return text;
+  if (args?.n !== undefined) text = text.replaceAll("{+s}", String(args.n) === "1" ? "" : "s");
   for (const name in args) text = text.replaceAll(`{${name}}`, () => String(args[name]));
   return text;
 }

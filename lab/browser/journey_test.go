@@ -42,6 +42,15 @@ func TestPage_FollowsAKeyOnItsJourney(t *testing.T) {
 	s.click(".pager button:last-child")
 	s.await("the newest journey", `(([at, of]) => at === of)(`+count+`.split("/").map(Number))`)
 
+	s.press("f")
+	s.frames.forget()
+	s.use("change")
+	s.frames.untilHop("workqueue", "AddRateLimited", key)
+	s.await("a failed reconcile is not called reconciled", `[...document.querySelectorAll(
+		".events b")].some((what) => what.textContent === "failed") &&
+		!document.querySelector(".lane:last-child .what").textContent.includes("reconciled")`)
+	s.press("f")
+
 	s.click(".following .btn")
 	s.click(".changelog .cell:last-child")
 	s.await("a cell of the change log is a key too", element(".following .chip"))

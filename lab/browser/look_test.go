@@ -114,3 +114,17 @@ func TestPhone_HasOneColumn(t *testing.T) {
 		.map((e) => e.outerHTML.slice(0, 120))`)
 	assert.Empty(t, small, "too small for a finger")
 }
+
+// One is singular, in the messages that contain a number.
+func TestTexts_CountOne(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	assert.Equal(t, []string{"1 object", "1,001 objects", "0 objects.", "1 key with failures",
+		"+1 more", "1 个对象"}, evaluate[[]string](s.tab, `import("/lab/assets/text.js").then(
+		({ t, setLanguage }) => {
+			const english = [t("objects", { n: "1" }), t("objects", { n: "1,001" }),
+				t("server.count", { n: 0 }), t("workqueue.limited", { n: 1 }), t("more", { n: 1 })];
+			setLanguage("zh");
+			return [...english, t("objects", { n: 1 })];
+		})`))
+}

@@ -61,9 +61,11 @@ func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
 	s := newScene(t, desktop)
 	s.control = pressKey
 	s.watching()
+	s.frames.forget()
+	s.use("create") // the page has not seen the changes before it was open
+	key := s.frames.untilHop("handler", "OnAdd", "").Key
 	const cell = ".changelog .cell:last-child"
-	s.await("a change is drawn", element(cell)+".dataset.key")
-	key := evaluate[string](s.tab, element(cell)+".dataset.key")
+	s.await("the change is drawn", element(cell)+"?.dataset.key === "+quoted(key))
 	at := s.find(cell)
 	mouse := input.DispatchMouseEventParams{
 		Type: chromedp.MousePressed, X: at.X, Y: at.Y, Button: input.MouseButtonLeft, ClickCount: 1,
