@@ -21,7 +21,7 @@ type Health struct {
 	// ResourceVersion is the version up to which the store holds every change; "" before the first
 	// list.
 	ResourceVersion string
-	// CurrentAsOf is a time: the store holds every change of the collection up to it. It is the
+	// CurrentAsOf is a time up to which the store holds every change of the collection. It is the
 	// zero time before the first list, and while the store is known to be old: after an expired
 	// watch or a lost change, until the next list. It is too late for a moment if a watch that is
 	// opened after an outage stalls before it has sent all changes since: see reflector.Status.

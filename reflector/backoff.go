@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// backoffReset is how long waits may grow before they start again whatever happened: as in
-// client-go, so that a long outage does not end with the longest wait more often than there.
+// backoffReset is the time after which the waits start again from the first one, whatever happened,
+// as in client-go. Without it, more outages would end during the longest wait than in client-go.
 const backoffReset = 2 * time.Minute
 
 func defaultBackoff() wait.Backoff {
@@ -30,8 +30,8 @@ func defaultBackoff() wait.Backoff {
 //	B3  after a change that could not be applied, changes prove nothing, nor does a watch that
 //	    lived less than two minutes: the consumer may lose the same change of each list, some
 //	    time after it arrived
-//	B4  they start again at the first 410 since health was proven, for the server that sends it
-//	    is well; not at the next
+//	B4  they start again at the first 410 since health was proven, because a server that sends
+//	    it is healthy; later ones change nothing
 type backoff struct {
 	initial wait.Backoff
 	clock   clock.Clock

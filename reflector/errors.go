@@ -43,7 +43,7 @@ type VeryShortWatchError struct {
 	Name string // of the reflector
 }
 
-// Error says so in client-go's words.
+// Error returns client-go's text.
 func (e *VeryShortWatchError) Error() string {
 	const text = "very short watch: %s: Unexpected watch close - " +
 		"watch lasted less than a second and no items received"
@@ -120,8 +120,8 @@ func isTooLarge(err error) bool {
 // isUnavailable reports that a request cannot be served at its resourceVersion, but can at another.
 func isUnavailable(err error) bool { return isExpired(err) || isTooLarge(err) }
 
-// isBusy reports that the server cannot answer for now, so that what was asked should be asked
-// again later.
+// isBusy reports that the server cannot answer at the moment, so the same request should be
+// repeated later.
 func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }

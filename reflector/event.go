@@ -247,7 +247,7 @@ func (e expected) describe() string {
 	return e.goType.String()
 }
 
-// errTable explains an object that is there for people to read.
+// errTable rejects a Table, which is a rendering of objects for people, not an object.
 var errTable = errors.New("a Table cannot be cached: do not ask the server for that format")
 
 // check reports an object of a watch event that cannot be meant for the store.

@@ -50,7 +50,7 @@ type Options struct {
 	ShouldResync func() bool
 
 	// MinWatchTimeout is the least time for which a watch is requested: each request asks for a
-	// random time between it and twice as much. Less than 5 minutes, the default, is not honoured.
+	// random time between it and twice as much. Default, and minimum: 5 minutes.
 	MinWatchTimeout time.Duration
 	// WatchdogSlack is how long after that time a silent watch is given up. Default: 30 seconds;
 	// negative: never.
@@ -172,8 +172,8 @@ func (o Options) withDefaults(e expected) Options {
 // Source: tools/cache/reflector.go WatchErrorHandlerWithContext
 type WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
 
-// DefaultWatchErrorHandler logs err: an expired resourceVersion and a connection that was cut at a
-// low level, for they happen every day; anything else as an error.
+// DefaultWatchErrorHandler logs err as an error. The usual ends of a watch are logged at a verbose
+// level, or not at all: an expired resourceVersion, and a connection that was cut.
 //
 // Source: tools/cache/reflector.go DefaultWatchErrorHandler
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {

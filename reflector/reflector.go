@@ -47,16 +47,16 @@ type Store interface {
 	Resync() error
 }
 
-// BookmarkStore is a Store that wants to know when time passed on the server although no object
-// changed.
+// BookmarkStore is a Store that also gets the bookmarks of a watch: resourceVersions that the
+// server has reached without a change of the collection.
 //
 // Source: tools/cache/reflector.go ReflectorBookmarkStore
 type BookmarkStore interface {
 	Bookmark(resourceVersion string) error
 }
 
-// ResourceVersionUpdater is a Store that wants to know each resourceVersion the watch moves on to.
-// It is called after the change itself.
+// ResourceVersionUpdater is a Store that is also called with each resourceVersion that the watch
+// has reached, after the change itself.
 //
 // Source: tools/cache/reflector.go ResourceVersionUpdater
 type ResourceVersionUpdater interface {

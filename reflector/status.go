@@ -151,10 +151,10 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 }
 
-// noteOutage notes whether a request failed. After a restart, a server refuses its clients for a
-// while, so every failure counts but these: a server that has forgotten a version is well, one that
-// is busy has enough to do, and after a streaming list that failed the LIST decides. A stop ends a
-// request without a result.
+// noteOutage notes whether a request failed. A server that restarts refuses its clients for a
+// while, so every failure counts, with these exceptions: a 410 and a resourceVersion that is too
+// large are answers of a healthy server; a busy server (429) should get no further requests; after
+// a streaming list that failed, the LIST decides; a request that a stop ended has no result.
 func (r *Reflector) noteOutage(t Transition) {
 	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming && t.To != Listing
 	if isRequest && t.To != Idle && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {

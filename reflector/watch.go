@@ -29,9 +29,9 @@ type liveWatch struct {
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
 
-	// behind is how old the store was when the watch was opened, until its backlog has arrived: the
-	// events that happened before. Until then, an event is taken to be so much older than its
-	// arrival.
+	// behind is how old the store was when the watch was opened. It is 0 once the watch's backlog
+	// has arrived, which is the events that happened before the watch was opened. Each of them
+	// counts as older than its arrival by behind.
 	behind time.Duration
 }
 

@@ -14,7 +14,7 @@ import (
 //
 //	I1  plain is in use until makeEntries, indexed from then on
 //	I2  indexed[k].obj = indexed[k].entry.obj, and indexed[k].entry.key = k
-//	I3  list holds each entry of indexed once, and no more removed entries than that
+//	I3  list holds each entry of indexed once, and at most as many removed entries
 type items struct {
 	plain   map[string]any
 	indexed map[string]item
@@ -70,7 +70,7 @@ func (m *items) put(key string, obj any) *entry {
 		e = &entry{}
 		m.list = append(m.list, e)
 	}
-	*e = entry{key, obj} // the key too: an assignment to a map replaces the map's string
+	*e = entry{key, obj} // also the key: the map keeps this string too, and frees the old one
 	m.indexed[key] = item{obj, e}
 	return e
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // ListAll calls appendFn for each object whose labels match; a nil selector matches all. Only a
-// selector that looks at labels needs objects with metadata: the first object without is an error,
-// after appendFn was called for the objects before it.
+// selector that looks at labels needs objects with metadata. Then the first object without metadata
+// is an error; appendFn has been called for the objects before it.
 //
 // Source: tools/cache/listers.go ListAll
 func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) error {

@@ -153,9 +153,9 @@ func (q *TypedDelayingQueue[T]) setTimerLocked() {
 	q.timers.Add(1)
 }
 
-// addDue is what the timer starts. It adds the due items to the queue and sets the next timer. If
-// an owner's queue panics, the panic goes to the crash handlers. If those let the process live,
-// that item is lost and the others are not.
+// addDue runs when the timer fires. It adds the due items to the queue and sets the next timer. If
+// Config.Queue panics, the crash handlers get the panic. If the process survives, that item is lost
+// and the others are not.
 func (q *TypedDelayingQueue[T]) addDue() {
 	defer q.timers.Done()
 	defer utilruntime.HandleCrashWithLogger(q.logger)
@@ -214,8 +214,8 @@ func (q *TypedDelayingQueue[T]) drop(drains int) int {
 	return q.draining
 }
 
-// afterFunc runs f in a goroutine after d. The function that it returns stops that, and reports
-// whether it did; if not, f has been started. It is called at most once.
+// afterFunc runs f in a goroutine after d. stop prevents that, and reports whether it did; if not,
+// f has been started. stop is called at most once.
 //
 // A fake clock may call back under its own lock, so f never runs in its caller. Its timer may not
 // be reset after it fired, so every call makes a new one. It fires only when the clock is stepped,

@@ -87,7 +87,7 @@ func (r *TypedErrorTypeRateLimiter[T]) delay(before failure, delay time.Duration
 	return delay
 }
 
-// delayFor unwraps err.
+// delayFor returns the delay after err, or doubling. It also recognizes a wrapped error.
 func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
 		if time.Duration(seconds) > r.delays.MaxDelay/time.Second {

@@ -15,15 +15,15 @@ const (
 	maxRemembered = 1 << 20
 )
 
-// failures maps items to their recent failures, and drops items that failed long ago,
-// so that items which are never forgotten, such as deleted ones, do not stay for ever.
+// failures maps items to their recent failures, and drops items that failed long ago. So items that
+// are never forgotten, such as deleted ones, do not stay for ever.
 //
 // It has two generations. A failure moves the item to the young one. When the young generation has
 // become old or large, it replaces the old one, whose items are dropped.
 //
 //	R1  an item that failed within the last keep is in a generation, unless maxLen/2 other items
 //	    have failed since
-//	R2  an item whose last failure was 2*keep before another item's is in none
+//	R2  an item whose last failure was 2*keep before another item's is in no generation
 //	R3  the generations contain at most maxLen items
 //	R4  no item is in both generations
 //

@@ -15,7 +15,7 @@ type Queue[T comparable] interface {
 	Pop() (item T)
 }
 
-// DefaultQueue returns the order first in, first out, for an order of one's own to build on.
+// DefaultQueue returns the order first in, first out. Other orders can be built around it.
 func DefaultQueue[T comparable]() Queue[T] {
 	return &fifo[T]{}
 }

@@ -19,8 +19,8 @@
 // runs one goroutine until ShutDown. A TypedDelayingQueue runs one for as long as due items are
 // being added, and with a Clock that has no AfterFunc one for as long as items wait. Locking:
 // Typed, TypedDelayingQueue and each limiter have one mutex. None is held while another is locked,
-// and none is held while Metrics are called. Only an owner's Queue, the order of a Typed, runs
-// under a lock.
+// and none is held while Metrics are called. Config.Order is the only caller's code that runs under
+// a lock.
 //
 // Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
 // util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
@@ -41,8 +41,8 @@ type TypedInterface[T comparable] interface {
 	// item that a worker has is queued again when that worker calls Done. Add is ignored after
 	// ShutDown.
 	Add(item T)
-	// Len is the number of queued items. It may be out of date when it returns: report it, but
-	// decide nothing by it.
+	// Len is the number of queued items. It may be out of date when it returns: use it for reports,
+	// not for decisions.
 	Len() int
 	// Get blocks until it can return an item, which is the caller's until Done. It returns shutdown
 	// = true, and no item, once the queue is shut down and empty.
@@ -101,7 +101,7 @@ type ExtendedInterface[T comparable] interface {
 
 // Config configures the queues of this package. Its zero value makes a FIFO queue without metrics.
 type Config[T comparable] struct {
-	// Metrics are called by the queue, and by no other one.
+	// Metrics are those of this queue: each queue needs its own.
 	Metrics Metrics
 	// Clock decides when an item is due, and measures for the metrics. Nil means the real clock.
 	Clock clock.WithTicker

@@ -152,7 +152,7 @@ func (q *Typed[T]) get(
 	defer q.mu.Unlock()
 	if q.queue.Len() == 0 && !q.shuttingDown {
 		defer func() {
-			if !ok { // ctx ended, or an owner's Queue panics: the wake-up is for the next caller
+			if !ok { // ctx ended, or Config.Order panics: the wake-up is for the next caller
 				q.added.Signal()
 			}
 		}()
@@ -216,7 +216,7 @@ func (q *Typed[T]) done(
 	} else {
 		delete(q.items, item)
 		if len(q.items) == 0 && q.mostItems > keptItems {
-			q.items, q.mostItems = map[T]state{}, 0 // a map of Go's does not shrink
+			q.items, q.mostItems = map[T]state{}, 0 // a built-in map does not shrink
 		}
 	}
 	q.processing--
@@ -263,7 +263,7 @@ func (q *Typed[T]) ShutDownWithDrain() {
 }
 
 func (q *Typed[T]) isDrainedLocked() bool {
-	// An item that an owner's Queue hands out twice is counted twice.
+	// An item that Config.Order hands out twice is counted twice.
 	return len(q.items) == 0 ||
 		q.processing == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
 }

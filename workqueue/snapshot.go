@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Snapshot is the content of a queue at one moment, for people to look at.
+// Snapshot is the content of a queue at one moment, for messages and debug pages.
 type Snapshot[T comparable] struct {
-	// Ready are the queued items, the next one first. With an owner's Queue their order is
-	// undefined.
+	// Ready are the queued items, the next one first. With a Config.Order their order is undefined.
 	Ready []T
 	// Processing are the items that workers have, the one that was taken first in front.
 	Processing []T
