@@ -20,7 +20,7 @@ import (
 
 const (
 	candidateRenewal  = 5 * time.Minute // between two renewals if the coordinator does not ask
-	candidateMinPause = time.Second     // after a failure; doubles up to
+	candidateMinPause = time.Second     // between two renewals; after a failure it doubles up to
 	candidateMaxPause = time.Minute
 )
 
@@ -84,11 +84,13 @@ func NewLeaseCandidate(config LeaseCandidateConfig) (*LeaseCandidate, error) {
 func (c *LeaseCandidate) Run(ctx context.Context) {
 	pause := candidateMinPause
 	for ctx.Err() == nil {
+		begun := time.Now()
 		renewed, err := c.renewOnce(ctx)
 		if renewed {
 			pause = candidateMinPause
 		}
 		if err == nil || ctx.Err() != nil {
+			sleep(ctx, candidateMinPause-time.Since(begun)) // it may be deleted again and again
 			continue
 		}
 		klog.FromContext(ctx).Error(err, "Lease candidate failed, trying again", "pause", pause)

@@ -178,6 +178,24 @@ func TestDifference_ADeletedLeaseCandidateComesBack(t *testing.T) {
 	})
 }
 
+// Another client deletes the object whenever it sees it.
+func TestLeaseCandidate_DeletedAgainAndAgain(t *testing.T) {
+	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
+		deletes := 0
+		for range 1000 {
+			c := &coordinationv1beta1.LeaseCandidate{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "a"},
+			}
+			if s.Get(c) == nil {
+				require.NoError(t, s.Delete(c))
+				deletes++
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.InDelta(t, 10, deletes, 2, "one a second")
+	})
+}
+
 // The objects of other candidates are not touched, even by a client that returns all of them.
 func TestLeaseCandidate_LeavesOthersAlone(t *testing.T) {
 	client := fake.NewClientset(
