@@ -82,7 +82,8 @@ func serveRead(w http.ResponseWriter, r *http.Request) {
 		p := newPage(".")
 		p.Path = "not found"
 		p.Missing = fmt.Sprintf("%q is not a file of this program. It may be in the repository: "+
-			"e2e, compat/example and lab/browser are only there.", printable.Short(name))
+			"e2e, compat/example, lab/browser and internal/simulation/sandbox are only there.",
+			printable.Short(name))
 		p.send(w, http.StatusNotFound)
 		return
 	}

@@ -21,7 +21,8 @@ import (
 var (
 	target = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
 	// A nested module cannot be embedded.
-	nested = regexp.MustCompile(`^/read/(e2e|compat/example|lab/browser)(/|$)`)
+	nested = regexp.MustCompile(
+		`^/read/(e2e|compat/example|lab/browser|internal/simulation/sandbox)(/|$)`)
 )
 
 // Each link of each document leads to a file of the program, and to a heading or function there.

@@ -33,17 +33,17 @@ var errNotFree = errors.New("lease is not free")
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 func (e *LeaderElector) attempt(ctx context.Context) error {
-	var known resourcelock.LeaderElectionRecord // this term's
+	var known resourcelock.LeaderElectionRecord // zero for a candidate
 	if e.term != nil {
 		known = e.observed
-	}
-	if e.term != nil && !e.config.Coordinated {
-		err := e.write(ctx, e.config.Lock.Update, known.AcquireTime, known)
-		if err == nil || errors.Is(err, ErrLost) {
-			return err
+		if !e.config.Coordinated {
+			err := e.write(ctx, e.config.Lock.Update, known.AcquireTime, known)
+			if err == nil || errors.Is(err, ErrLost) {
+				return err
+			}
+			klog.FromContext(ctx).V(2).Info("Renewal failed, reading the lease",
+				"lock", e.config.Lock.Describe(), "err", err)
 		}
-		klog.FromContext(ctx).V(2).Info("Renewal failed, reading the lease",
-			"lock", e.config.Lock.Describe(), "err", err)
 	}
 
 	now := time.Now()

@@ -11,7 +11,8 @@ type clockReading struct {
 	mono time.Time
 	// suspended is the time that the machine has been suspended since it was started.
 	suspended time.Duration
-	// wall is the time of day. People and time servers set it, so it is for the record only.
+	// wall is the time of day, which people and time servers set. It is only written into the
+	// lease's record.
 	wall time.Time
 }
 

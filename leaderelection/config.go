@@ -11,11 +11,12 @@
 // A candidate takes the lease if its record has not changed for the lease's duration, by the
 // candidate's own clock. Several may try, but the server refuses writes of an old version, so one
 // of them wins. The holder writes the record again every RetryPeriod, and stops working before
-// others may take the lease. Clocks are never compared, so they may differ. But they must run about
-// equally fast: one may gain on another by the ratio of LeaseDuration to RenewDeadline+RetryPeriod.
+// others may take the lease. Clocks are never compared, so they may differ. But they must run at
+// about the same speed: that of a candidate may be faster than that of the leader by the ratio of
+// LeaseDuration to RenewDeadline+RetryPeriod.
 //
-// No election can prevent that a process is paused between a look at the clock and its next action.
-// The context of the work, IsLeader and FencingTokenFromContext are right after a pause, as soon as
+// No election can prevent a pause of a process between a look at the clock and its next action. The
+// context of the work, IsLeader and FencingTokenFromContext are right after a pause, as soon as
 // they are asked. A write of work that does not ask can be refused only by its receiver, by the
 // fencing token. A virtual machine whose clocks were stopped with it cannot notice the pause at
 // all.
@@ -65,7 +66,7 @@ type LeaderElectionConfig struct {
 
 	Callbacks LeaderCallbacks
 
-	// WatchDog, if not nil, is tied to the elector by RunOrDie.
+	// WatchDog, if not nil, checks the elector that RunOrDie makes.
 	WatchDog *HealthzAdaptor
 
 	// ReleaseOnCancel releases the lease when Run ends, so that the next leader need not wait until
@@ -162,7 +163,7 @@ func (c *LeaderElectionConfig) validate() error {
 	return nil
 }
 
-// leaseSeconds is the duration in the record. 0 would mean no lease at all.
+// leaseSeconds is LeaseDuration in the record, rounded up: 0 would mean no lease at all.
 func (c *LeaderElectionConfig) leaseSeconds() int {
 	return int((c.LeaseDuration + time.Second - 1) / time.Second)
 }

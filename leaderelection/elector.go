@@ -22,7 +22,7 @@ import (
 // ErrRunning is what Lead returns, and Run logs, while the elector runs already.
 var ErrRunning = errors.New("leader elector is running already")
 
-// errEnded is why a term ended that was not lost.
+// errEnded ends a term that was not lost.
 var errEnded = errors.New("leader elector has stopped leading")
 
 // conflictPause is the first wait between two attempts to release a lease that another client
@@ -58,7 +58,7 @@ type LeaderElector struct {
 	won     win                   // the write that won the lease, before there is a term
 	raw     []byte                // the bytes of the record that was last read; nil if not known
 	inDoubt bool                  // a candidate's write failed, but the server may have done it
-	left    bool                  // leave has been called in this term
+	ended   bool                  // leave has been called in this term
 	due     time.Time             // when the next renewal is
 
 	mu         sync.Mutex
@@ -128,8 +128,8 @@ func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) err
 	}()
 	defer e.drop() // if a callback or the lock panics
 
-	// People search their logs for client-go's messages. The same ones are here, in begin and in
-	// note.
+	// People search their logs for client-go's texts. This one is client-go's, and so are those in
+	// begin and in note.
 	klog.FromContext(ctx).Info(
 		"Attempting to acquire leader lease...", "lock", e.config.Lock.Describe(),
 	)
@@ -200,7 +200,7 @@ func (e *LeaderElector) begin(ctx context.Context) {
 	e.term, e.checked = t, true
 	e.status.Terms++
 	e.mu.Unlock()
-	e.left = false
+	e.ended = false
 	e.due = e.won.sent.mono.Add(e.config.RetryPeriod)
 	e.config.Lock.RecordEvent("became leader")
 	e.metricOn()
@@ -211,10 +211,10 @@ func (e *LeaderElector) begin(ctx context.Context) {
 
 // leave ends the term if it is not over, and reports its end, once.
 func (e *LeaderElector) leave() {
-	if e.term == nil || e.left {
+	if e.term == nil || e.ended {
 		return
 	}
-	e.left = true
+	e.ended = true
 	e.term.end(errEnded)
 	e.config.Lock.RecordEvent("stopped leading")
 	e.metricOff()

@@ -44,7 +44,7 @@ func (e *LeaderElector) renewUntil(until context.Context) error {
 			}
 		case errors.Is(err, ErrLost):
 			return t.end(err)
-		case requests.Err() != nil:
+		case requests.Err() != nil: // cancelled: if the term lasts, try again at once
 			e.due = time.Now()
 		default:
 			e.noteFailure(until, err)

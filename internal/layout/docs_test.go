@@ -22,11 +22,12 @@ var (
 	inlineCode = regexp.MustCompile("`([^`\n]+)`")
 	reference  = regexp.MustCompile(
 		`^([a-z]+(?:/[a-z]+)*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)(?:\[[^\]]*\])?(?:\(\))?$`)
-	testName = regexp.MustCompile(`\b(?:Test|Example|Benchmark|Fuzz)[A-Z]?\w*\b`)
-	link     = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
-	goFence  = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z_.]+) -->\n```go\n(.*?)```")
-	fenced   = regexp.MustCompile("(?s)```.*?```")
-	command  = regexp.MustCompile(`^go (?:-C (\S+) )?test .*?((?: \./?[a-z/]*)+)$`)
+	testName   = regexp.MustCompile(`\b(?:Test|Example|Benchmark|Fuzz)[A-Z]?\w*\b`)
+	link       = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	symbolLink = regexp.MustCompile("\\[`([^`\n]+)`\\]\\(([^)\\s]+\\.go)\\)")
+	goFence    = regexp.MustCompile("(?s)<!-- ([a-z/]+)\\.([A-Za-z_.]+) -->\n```go\n(.*?)```")
+	fenced     = regexp.MustCompile("(?s)```.*?```")
+	command    = regexp.MustCompile(`^go (?:-C (\S+) )?test .*?((?: \./?[a-z/]*)+)$`)
 )
 
 // documents are the Markdown files by path relative to the root.
@@ -114,6 +115,25 @@ func TestDocs_LinksLeadSomewhere(t *testing.T) {
 			}
 			_, err := os.Stat(filepath.Join(root, path.Dir(file), target[1]))
 			assert.NoError(t, err, "%s links to %s", file, target[1])
+		}
+	}
+}
+
+// A link whose text is a `package.Symbol` leads to the file that declares it.
+func TestDocs_SymbolsLeadToTheirFiles(t *testing.T) {
+	declares := map[string]bool{}
+	for _, f := range tree(t) {
+		for _, name := range declaredNames(f.ast) {
+			declares[filepath.ToSlash(f.path)+" "+name] = true
+		}
+	}
+	for file, text := range documents(t) {
+		for _, found := range symbolLink.FindAllStringSubmatch(text, -1) {
+			if ref := reference.FindStringSubmatch(found[1]); ref != nil {
+				target := path.Join(path.Dir(file), found[2])
+				assert.True(t, declares[target+" "+ref[2]], "%s: `%s` is not in %s", file, found[1],
+					target)
+			}
 		}
 	}
 }

@@ -8,9 +8,9 @@
 //	                       '--------> truth <--- checks ------'
 //
 // A seed makes a script, a list of steps with the time between them. A script runs in one
-// testing/synctest bubble, so a simulated hour takes milliseconds. Each step names what it needs by
-// numbers, so that a script from which steps were removed is a script too: that is how a failure
-// is shrunk to the few steps that cause it.
+// testing/synctest bubble, so a simulated hour takes milliseconds. A step refers to its object,
+// process or watch by a number, not to an earlier step. So a script from which steps were removed
+// is a script too: a failure is shrunk to the few steps that cause it.
 //
 // The invariants have the numbers that the failures print:
 //
