@@ -30,7 +30,7 @@ func (o *options) offerKubectl(host string, stderr io.Writer) error {
 		return fail(exitFailed, "--serve: write kubeconfig: %w", err)
 	}
 	fmt.Fprintf(stderr, "Wrote %s. In another terminal:\n"+
-		"  kubectl --kubeconfig %s annotate configmap settings-1 seen=true\n",
-		kubeconfigName, kubeconfigName)
+		"  kubectl --kubeconfig %s annotate configmap %s seen=true\n",
+		kubeconfigName, kubeconfigName, keptName)
 	return nil
 }

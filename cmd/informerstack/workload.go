@@ -29,6 +29,9 @@ var faultRates = apitest.Rates{
 	MaxDelay:        50 * time.Millisecond,
 }
 
+// keptName is the object that is never deleted by chance: the examples use it.
+const keptName = "settings-1"
+
 // teams are the values of the label team, by which the page can index the objects.
 var teams = []string{"red", "green", "blue"}
 
@@ -119,7 +122,7 @@ func (w *workload) change() {
 	switch dice := w.random.IntN(100); {
 	case dice < 15:
 		w.create()
-	case dice < 25:
+	case dice < 25 && w.names[i] != keptName:
 		_ = w.server.Delete(configMap(w.names[i]))
 		w.forget(i)
 	default:

@@ -39,6 +39,18 @@ func TestWorkload_ToleratesAnotherClient(t *testing.T) {
 	require.NoError(t, server.Get(configMap("settings-1")))
 }
 
+// The examples of the help and of --serve use the first object, which the workload keeps.
+func TestWorkload_KeepsTheFirstObject(t *testing.T) {
+	server := apitest.NewServer(apitest.Options{})
+	w := &workload{server: server, random: rand.New(rand.NewPCG(1, 0)), objects: 20}
+	w.fill()
+	for range 2000 {
+		w.change()
+	}
+	assert.NoError(t, server.Get(configMap("settings-1")))
+	assert.Error(t, server.Get(configMap("settings-2")), "others are deleted")
+}
+
 // The controller writes the object at the same time. A change from the page is not refused.
 func TestWorkload_ChangeSurvivesAnotherWriter(t *testing.T) {
 	server := apitest.NewServer(apitest.Options{})
