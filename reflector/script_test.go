@@ -102,7 +102,10 @@ func newScript(t *testing.T, impl string) *script {
 			Factor:   2,
 		},
 	}
-	t.Cleanup(s.end)
+	t.Cleanup(func() { // the next test may run several reflectors at once
+		s.end()
+		reported = func(error, string) {}
+	})
 	reported = func(err error, msg string) {
 		if errors.Is(err, context.Canceled) {
 			return
