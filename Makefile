@@ -4,7 +4,7 @@ GO          ?= go
 COUNT       ?= 6
 # Each run has other seeds; FIRST=0 repeats the first ones.
 SEEDS       ?= 3000
-FIRST       ?= $(shell date +%s)
+FIRST       ?= $(shell date +%s)000
 SIMULATIONS ?= TestSimulate|TestReference
 BENCHTIME   ?= 200ms
 # Where a replay's random numbers begin, and how many such beginnings to try.
