@@ -116,6 +116,6 @@ swap-proof: ## build other programs on this stack, and require that their tests 
 check: lint test browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
 	$(MAKE) simulate SIMULATIONS=TestSimulate
 	$(MAKE) simulate SIMULATIONS=TestReference SEEDS=300
-	$(GO) -C internal/simulation/sandbox test -count=1 .
+	$(GO) -C internal/simulation/sandbox test -count=1 -timeout 40m .
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo
