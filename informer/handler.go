@@ -197,9 +197,9 @@ type HandlerOptions struct {
 	// SplitRecreated replaces an update of two objects with different UIDs, which hides an unseen
 	// delete, by OnDelete with a tombstone of the old object and OnAdd of the new one.
 	SplitRecreated bool
-	// Coalesce bounds the memory of a slow handler: the pending changes of an object are merged
-	// into one. The handler gets the last state of every object and every delete, but not each
-	// state in between. An object that was added and changed is one add. An object that was deleted
+	// Coalesce bounds the memory of a slow handler: the pending changes of an object are merged.
+	// The handler gets the last state of every object and every delete, but not each state in
+	// between. An object that was added and changed is one add. An object that was deleted
 	// and created again is OnDelete and then OnAdd. An object that was changed and deleted is
 	// OnUpdate and then OnDelete. An object that was added and deleted is OnDelete alone.
 	Coalesce bool
