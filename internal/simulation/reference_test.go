@@ -4,14 +4,12 @@ package simulation
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // compared returns what client-go can run of a script, for an implementation.
@@ -129,12 +127,7 @@ func TestReference_Known(t *testing.T) {
 
 // Scripts whose runs once differed in time only stay as tests.
 func TestReference_FoundBefore(t *testing.T) {
-	files, err := filepath.Glob("testdata/same/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			assert.Empty(t, runPair(t, readScript(t, file)).differences())
-		})
-	}
+	eachScript(t, "testdata/same/*.txt", func(t *testing.T, s script) {
+		assert.Empty(t, runPair(t, s).differences())
+	})
 }

@@ -110,15 +110,20 @@ func explain(t *testing.T, n uint64, s script, r report) string {
 
 // Scripts that once failed stay as tests.
 func TestSimulate_FoundBefore(t *testing.T) {
-	files, err := filepath.Glob("testdata/found/*.txt")
+	eachScript(t, "testdata/found/*.txt", func(t *testing.T, s script) {
+		for _, v := range run(t, s).violations {
+			t.Error(v)
+		}
+	})
+}
+
+// eachScript runs a test for each file with a script.
+func eachScript(t *testing.T, pattern string, test func(t *testing.T, s script)) {
+	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			for _, v := range run(t, readScript(t, file)).violations {
-				t.Error(v)
-			}
-		})
+		t.Run(filepath.Base(file), func(t *testing.T) { test(t, readScript(t, file)) })
 	}
 }
 
