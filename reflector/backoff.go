@@ -25,13 +25,14 @@ func defaultBackoff() wait.Backoff {
 //	B1  a wait is at least as long as the one before it (before jitter), unless the waits
 //	    started again in between
 //	B2  they start again two minutes after they last did, and when health is proven: a watch
-//	    that was followed lived longer than the last wait, or brought a change. A LIST, or the
-//	    initial events of a stream, prove nothing
+//	    that was followed lived longer than the last wait, or brought changes and ended
+//	    without an error. A LIST, or the initial events of a stream, prove nothing
 //	B3  after a change that could not be applied, changes prove nothing, nor does a watch that
 //	    lived less than two minutes: the consumer may lose the same change of each list, some
 //	    time after it arrived
 //	B4  they start again at the first 410 since health was proven, because a server that sends
-//	    it is healthy; later ones change nothing
+//	    it is healthy; later ones change nothing, and changes prove nothing: a server that
+//	    forgets what it has just sent would be asked for a LIST at each change
 type backoff struct {
 	initial wait.Backoff
 	clock   clock.Clock
@@ -53,17 +54,14 @@ func (b *backoff) next() time.Duration {
 	return b.last
 }
 
-// changeArrived notes that a watch that is followed brought a change, which was applied.
-func (b *backoff) changeArrived() {
-	if b.last > 0 && !b.failed {
-		b.healthy()
-	}
-}
-
-// watchEnded notes how long a watch was followed.
-func (b *backoff) watchEnded(lived time.Duration) {
-	if lived > b.last && (!b.failed || lived >= backoffReset) {
-		b.healthy()
+// watchEnded notes how long a watch was followed, and whether it served: it brought changes and
+// ended without an error.
+func (b *backoff) watchEnded(lived time.Duration, served bool) {
+	switch {
+	case b.failed && lived < backoffReset:
+	case lived > b.last, served && !b.failed && !b.forgot:
+		b.failed, b.forgot = false, false
+		b.startAgain()
 	}
 }
 
@@ -76,11 +74,6 @@ func (b *backoff) serverForgot() {
 		b.startAgain()
 	}
 	b.forgot = true
-}
-
-func (b *backoff) healthy() {
-	b.failed, b.forgot = false, false
-	b.startAgain()
 }
 
 func (b *backoff) startAgain() {

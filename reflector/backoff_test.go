@@ -47,11 +47,11 @@ func TestBackoff_Laws(t *testing.T) {
 	type steps = []func(b *backoff)
 	var (
 		wait    = func(b *backoff) { b.next() }
-		change  = func(b *backoff) { b.changeArrived() }
+		changes = func(b *backoff) { b.watchEnded(0, true) }
 		failed  = func(b *backoff) { b.changeFailed() }
 		expired = func(b *backoff) { b.serverForgot() }
 		lived   = func(d time.Duration) func(*backoff) {
-			return func(b *backoff) { b.watchEnded(d) }
+			return func(b *backoff) { b.watchEnded(d, false) }
 		}
 	)
 	for name, test := range map[string]struct {
@@ -59,17 +59,18 @@ func TestBackoff_Laws(t *testing.T) {
 		want    time.Duration // after waits of first and second
 	}{
 		"nothing":                       {steps{}, third},
-		"a change":                      {steps{change}, first},
+		"changes":                       {steps{changes}, first},
+		"a short watch with an error":   {steps{lived(0)}, third},
 		"a watch as long as the wait":   {steps{lived(second)}, third},
 		"a watch longer than the wait":  {steps{lived(second + 1)}, first},
-		"a change after a failed one":   {steps{failed, change}, third},
+		"changes after a failed one":    {steps{failed, changes}, third},
 		"a watch after a failure":       {steps{failed, lived(third)}, third},
 		"a long watch after a failure":  {steps{failed, lived(backoffReset)}, first},
 		"a 410":                         {steps{expired}, first},
 		"a 410 after a 410":             {steps{expired, wait, expired}, second},
-		"a 410 after a 410 and health":  {steps{expired, wait, change, expired}, first},
-		"a change after a 410":          {steps{expired, wait, change}, first},
-		"a failure, a 410, and changes": {steps{failed, expired, wait, change}, second},
+		"a 410 after a 410 and health":  {steps{expired, wait, lived(first + 1), expired}, first},
+		"changes after a 410":           {steps{expired, wait, changes}, second},
+		"a failure, a 410, and changes": {steps{failed, expired, wait, changes}, second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBackoff(testWaits(first, 2), clock.RealClock{})

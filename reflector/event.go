@@ -201,13 +201,11 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 		return false, &ApplyError{Verb: verb, Object: name, Err: err}
 	}
 	w.eventCount++
-	r.round.lost = false
 	if !e.pastInitial {
 		return false, nil
 	}
 	if e.obj != nil {
 		w.changed = true
-		r.backoff.changeArrived()
 	}
 	if e.resourceVersion == "" { // the store may have more, but the next watch must not start anew
 		return false, nil

@@ -77,14 +77,23 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 	fails := func(name string) func(w *watch.FakeWatcher) {
 		return func(w *watch.FakeWatcher) { w.Error(statusOf(apiErrors[name])) }
 	}
+	changesAndFails := func(name string) func(w *watch.FakeWatcher) {
+		return func(w *watch.FakeWatcher) {
+			w.Modify(pod("a@6"))
+			fails(name)(w)
+		}
+	}
 	for name, f := range map[string]func(w *watch.FakeWatcher){
 		"410 at once": fails("expired"),
 		"410 after a bookmark": func(w *watch.FakeWatcher) {
 			w.Action(watch.Bookmark, pod("@6"))
 			w.Error(statusOf(apiErrors["expired"]))
 		},
-		"an event that cannot be decoded": fails("lost"),
-		"nothing":                         func(w *watch.FakeWatcher) {},
+		"410 after a change":                              changesAndFails("expired"),
+		"500 after a change":                              changesAndFails("500"),
+		"an event that cannot be decoded":                 fails("lost"),
+		"an event that cannot be decoded, after a change": changesAndFails("lost"),
+		"nothing": func(w *watch.FakeWatcher) {},
 		"500 after half a second": func(w *watch.FakeWatcher) {
 			time.Sleep(time.Second / 2)
 			w.Error(statusOf(apiErrors["500"]))
@@ -118,12 +127,20 @@ type brokenUpdate struct{ *mapStore }
 
 func (brokenUpdate) Update(any) error { return errors.New("store failed") }
 
-// Watches that bring one bookmark and end are opened again with a wait, and nothing is listed.
+// Watches that bring nothing new and end are opened again with a wait, and nothing is listed.
 func TestStorm_ShortWatches(t *testing.T) {
-	s := &watchesThat{f: func(w *watch.FakeWatcher) { w.Action(watch.Bookmark, pod("@6")) }}
-	s.hour(t, "ours", &mapStore{})
-	require.Equal(t, 1, s.lists)
-	require.Less(t, s.watches, 250)
+	for name, event := range map[string]watch.Event{
+		"a bookmark":                 bookmark("6", ""),
+		"a change":                   {Type: watch.Modified, Object: pod("a@6")},
+		"a change without a version": {Type: watch.Modified, Object: pod("a@")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &watchesThat{f: func(w *watch.FakeWatcher) { w.Action(event.Type, event.Object) }}
+			s.hour(t, "ours", &mapStore{})
+			require.Equal(t, 1, s.lists)
+			require.Less(t, s.watches, 250)
+		})
+	}
 }
 
 // A lost connection resumes, also the second time, if something arrived in between.

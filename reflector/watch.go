@@ -148,16 +148,17 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	w := storeWriter{from: r.LastSyncResourceVersion()}
 	err := r.consume(ctx, &w)
 	lived := r.opts.Clock.Since(r.round.followedFrom)
-	r.backoff.watchEnded(lived)
+	advanced := r.LastSyncResourceVersion() != w.from
+	r.round.lost = r.round.lost && !advanced
+	news := advanced && w.changed
+	r.backoff.watchEnded(lived, err == nil && news)
 	switch {
-	case err != nil, lived >= veryShortWatch:
+	case err != nil, news, lived >= veryShortWatch:
 		return err
 	case w.eventCount == 0:
 		return &VeryShortWatchError{Name: r.Name()}
-	case !w.changed, r.LastSyncResourceVersion() == w.from:
-		return errNothingNew
 	}
-	return nil
+	return errNothingNew
 }
 
 // watchdog gives up a watch that the server should have ended, and that has been silent for some
