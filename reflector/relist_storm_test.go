@@ -21,7 +21,7 @@ func TestStorm_LostSomeSecondsAfterEachList(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var r *Reflector
-		s := &watchesThat{f: func(w *watch.FakeWatcher) {
+		s := &watchesThat{f: func(w *watch.RaceFreeFakeWatcher) {
 			time.Sleep(3 * time.Second)
 			r.Relist(errors.New("refused"))
 		}}

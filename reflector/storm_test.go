@@ -20,7 +20,7 @@ import (
 // watchesThat returns a server whose LISTs work and whose watches each play f. It counts the
 // requests.
 type watchesThat struct {
-	f              func(w *watch.FakeWatcher)
+	f              func(w *watch.RaceFreeFakeWatcher)
 	lists, watches int
 }
 
@@ -31,7 +31,7 @@ func (s *watchesThat) List(metav1.ListOptions) (runtime.Object, error) {
 
 func (s *watchesThat) Watch(metav1.ListOptions) (watch.Interface, error) {
 	s.watches++
-	w := watch.NewFakeWithChanSize(10, false)
+	w := watch.NewRaceFreeFake()
 	go func() {
 		s.f(w)
 		w.Stop()
@@ -74,18 +74,18 @@ func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
 // makes a single failure cheap: the short wait after a 410, and the resumption of a lost
 // connection.
 func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
-	fails := func(name string) func(w *watch.FakeWatcher) {
-		return func(w *watch.FakeWatcher) { w.Error(statusOf(apiErrors[name])) }
+	fails := func(name string) func(w *watch.RaceFreeFakeWatcher) {
+		return func(w *watch.RaceFreeFakeWatcher) { w.Error(statusOf(apiErrors[name])) }
 	}
-	changesAndFails := func(name string) func(w *watch.FakeWatcher) {
-		return func(w *watch.FakeWatcher) {
+	changesAndFails := func(name string) func(w *watch.RaceFreeFakeWatcher) {
+		return func(w *watch.RaceFreeFakeWatcher) {
 			w.Modify(pod("a@6"))
 			fails(name)(w)
 		}
 	}
-	for name, f := range map[string]func(w *watch.FakeWatcher){
+	for name, f := range map[string]func(w *watch.RaceFreeFakeWatcher){
 		"410 at once": fails("expired"),
-		"410 after a bookmark": func(w *watch.FakeWatcher) {
+		"410 after a bookmark": func(w *watch.RaceFreeFakeWatcher) {
 			w.Action(watch.Bookmark, pod("@6"))
 			w.Error(statusOf(apiErrors["expired"]))
 		},
@@ -93,8 +93,8 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 		"500 after a change":                              changesAndFails("500"),
 		"an event that cannot be decoded":                 fails("lost"),
 		"an event that cannot be decoded, after a change": changesAndFails("lost"),
-		"nothing": func(w *watch.FakeWatcher) {},
-		"500 after half a second": func(w *watch.FakeWatcher) {
+		"nothing": func(w *watch.RaceFreeFakeWatcher) {},
+		"500 after half a second": func(w *watch.RaceFreeFakeWatcher) {
 			time.Sleep(time.Second / 2)
 			w.Error(statusOf(apiErrors["500"]))
 		},
@@ -114,7 +114,7 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 // A store that fails on a change is not filled again and again, although changes it takes arrive in
 // between.
 func TestStorm_FailedChanges(t *testing.T) {
-	s := &watchesThat{f: func(w *watch.FakeWatcher) {
+	s := &watchesThat{f: func(w *watch.RaceFreeFakeWatcher) {
 		w.Add(pod("good@6"))
 		w.Modify(pod("bad@7"))
 	}}
@@ -135,7 +135,9 @@ func TestStorm_ShortWatches(t *testing.T) {
 		"a change without a version": {Type: watch.Modified, Object: pod("a@")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &watchesThat{f: func(w *watch.FakeWatcher) { w.Action(event.Type, event.Object) }}
+			s := &watchesThat{f: func(w *watch.RaceFreeFakeWatcher) {
+				w.Action(event.Type, event.Object)
+			}}
 			s.hour(t, "ours", &mapStore{})
 			require.Equal(t, 1, s.lists)
 			require.Less(t, s.watches, 250)
