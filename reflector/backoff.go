@@ -14,8 +14,8 @@ import (
 // as in client-go. Without it, more outages would end during the longest wait than in client-go.
 const backoffReset = 2 * time.Minute
 
-// healthyWatch is how long a watch lives that proves that the server is well. If shorter ones did, a
-// server that ends them with an error would get several times as many LISTs as from client-go.
+// healthyWatch is how long a watch lives that proves that the server is well. If shorter ones did,
+// a server that ends them with an error would get several times as many LISTs as from client-go.
 const healthyWatch = time.Minute
 
 func defaultBackoff() wait.Backoff {

@@ -276,7 +276,8 @@ func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
 			var running sync.WaitGroup
 			for i := range servers {
 				s := &servers[i]
-				s.lists, s.watches, s.giveUp = []string{""}, []sickWatch{{refusal: "forbidden"}}, cancel
+				s.lists, s.watches = []string{""}, []sickWatch{{refusal: "forbidden"}}
+				s.giveUp = cancel
 				running.Go(func() {
 					New(s, &v1.Pod{}, &mapStore{}, Options{Outage: group}).Run(ctx)
 				})

@@ -29,9 +29,9 @@ const (
 	fanOut = 2
 	// minSilence is the shortest silence after which a Group lets a member try.
 	minSilence = 3 * time.Second
-	// wakePause is the shortest time between two successes that wake the same member. Without it, members
-	// whose requests succeed and fail in turn (LISTs are allowed, say, and WATCHes are not) would
-	// wake each other without end.
+	// wakePause is the shortest time between two successes that wake the same member. Without it,
+	// members whose requests succeed and fail in turn (LISTs are allowed, say, and WATCHes are not)
+	// would wake each other without end.
 	wakePause = 30 * time.Second
 )
 
