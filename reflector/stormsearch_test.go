@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,39 +94,31 @@ func (s *sickServer) WatchWithContext(
 	if answer.refusal != "" || ctx.Err() != nil {
 		return nil, cmp.Or(ctx.Err(), apiErrors[answer.refusal])
 	}
-	w := watch.NewFakeWithChanSize(10, false)
+	events := make(chan watch.Event, 3)
 	if o.SendInitialEvents != nil {
-		end := bookmark(strconv.Itoa(s.version), "true")
-		w.Action(end.Type, end.Object)
+		events <- bookmark(strconv.Itoa(s.version), "true")
 	}
-	go s.play(ctx, answer, w)
-	return w, nil
-}
-
-func (s *sickServer) play(ctx context.Context, answer sickWatch, w *watch.FakeWatcher) {
-	defer w.Stop()
-	if answer.event[:min(3, len(answer.event))] == "new" {
+	if strings.HasPrefix(answer.event, "new") {
 		s.version++
 	}
 	version := strconv.Itoa(s.version)
 	switch answer.event {
 	case "new", "same":
-		w.Modify(pod("a@" + version))
+		events <- watch.Event{Type: watch.Modified, Object: pod("a@" + version)}
 	case "lower":
-		w.Add(pod("a@3"))
+		events <- watch.Event{Type: watch.Added, Object: pod("a@3")}
 	case "new bookmark":
-		w.Action(watch.Bookmark, pod("@"+version))
+		events <- bookmark(version, "")
 	case "lower bookmark":
-		w.Action(watch.Bookmark, pod("@3"))
+		events <- bookmark("3", "")
 	}
-	select {
-	case <-time.After(answer.lives):
-	case <-ctx.Done():
-		return
-	}
-	if answer.end != "" && !w.IsStopped() {
-		w.Error(statusOf(apiErrors[answer.end]))
-	}
+	time.AfterFunc(answer.lives, func() {
+		if answer.end != "" {
+			events <- errorEvent(answer.end)
+		}
+		close(events)
+	})
+	return watch.NewProxyWatcher(events), nil
 }
 
 func (s *sickServer) List(o metav1.ListOptions) (runtime.Object, error) {
