@@ -22,6 +22,7 @@ const (
 	candidateRenewal  = 5 * time.Minute // between two renewals if the coordinator does not ask
 	candidateMinPause = time.Second     // between two renewals; after a failure it doubles up to
 	candidateMaxPause = time.Minute
+	candidateHealthy  = 30 * time.Second // a watch that lives as long ends the doubling
 )
 
 // LeaseCandidateConfig configures a LeaseCandidate.
@@ -85,8 +86,8 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 	pause := candidateMinPause
 	for ctx.Err() == nil {
 		begun := time.Now()
-		renewed, err := c.renewOnce(ctx)
-		if renewed {
+		err := c.renewOnce(ctx)
+		if err == nil || time.Since(begun) >= candidateHealthy {
 			pause = candidateMinPause
 		}
 		if err == nil || ctx.Err() != nil {
@@ -102,31 +103,31 @@ func (c *LeaseCandidate) Run(ctx context.Context) {
 // renewOnce renews the object, and returns when the next renewal is due: after candidateRenewal,
 // when the coordinator has asked, or when the object was deleted. The watch starts before the
 // renewal, so that no change is missed in between.
-func (c *LeaseCandidate) renewOnce(ctx context.Context) (renewed bool, err error) {
+func (c *LeaseCandidate) renewOnce(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, candidateRenewal)
 	defer cancel()
 	stream, err := c.config.Client.Watch(limited, c.onlyMine())
 	if err != nil {
-		return false, fmt.Errorf("watch %s: %w", c, err)
+		return fmt.Errorf("watch %s: %w", c, err)
 	}
 	defer stream.Stop()
 	written, err := c.renew(limited)
 	if err != nil {
-		return false, fmt.Errorf("renew %s: %w", c, err)
+		return fmt.Errorf("renew %s: %w", c, err)
 	}
 	for {
 		select {
 		case <-limited.Done():
-			return true, nil
+			return nil
 		case event, open := <-stream.ResultChan():
 			candidate, _ := event.Object.(*coordinationv1beta1.LeaseCandidate)
 			switch {
 			case !open && limited.Err() == nil:
-				return true, fmt.Errorf("watch %s: server closed it", c)
+				return fmt.Errorf("watch %s: server closed it", c)
 			case event.Type == watch.Error:
-				return true, fmt.Errorf("watch %s: %w", c, apierrors.FromObject(event.Object))
+				return fmt.Errorf("watch %s: %w", c, apierrors.FromObject(event.Object))
 			case !open, event.Type == watch.Deleted, candidate != nil && asks(candidate, written):
-				return true, nil
+				return nil
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -250,6 +251,46 @@ func TestLeaseCandidate_Failures(t *testing.T) {
 		stop()
 		assert.NoError(t, s.Get(candidateOn(t, s)), "it stays")
 	})
+}
+
+// endedWatches is a client whose watches end after a time. It counts the renewals.
+type endedWatches struct {
+	CandidateClient
+	after    time.Duration
+	renewals int
+}
+
+func (c *endedWatches) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	w := watch.NewFake()
+	time.AfterFunc(c.after, w.Stop)
+	return w, nil
+}
+
+func (c *endedWatches) Update(ctx context.Context, o *coordinationv1beta1.LeaseCandidate,
+	opts metav1.UpdateOptions) (*coordinationv1beta1.LeaseCandidate, error) {
+	c.renewals++
+	return c.CandidateClient.Update(ctx, o, opts)
+}
+
+// A server that ends watches early is not written to each second.
+func TestLeaseCandidate_WatchesThatEnd(t *testing.T) {
+	for after, most := range map[time.Duration]int{0: 70, 10 * time.Second: 70, time.Minute: 60} {
+		synctest.Test(t, func(t *testing.T) {
+			client := &endedWatches{after: after, CandidateClient: fake.NewClientset().
+				CoordinationV1beta1().LeaseCandidates("kube-system")}
+			c, err := NewLeaseCandidate(LeaseCandidateConfig{
+				Client: client, Namespace: "kube-system", Name: "a", LeaseName: "lease",
+				BinaryVersion: "1.37.0",
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(quiet(), time.Hour)
+			defer cancel()
+			c.Run(ctx)
+			assert.LessOrEqual(t, client.renewals, most, after)
+			assert.Greater(t, client.renewals, 50, after)
+			time.Sleep(time.Minute) // the last watch ends
+		})
+	}
 }
 
 func TestNewLeaseCandidate_BadInput(t *testing.T) {

@@ -170,11 +170,12 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 }
 
 // untilNextAttempt is how long a candidate waits after an attempt that failed with err: a random
-// time, but not beyond the moment at which the lease that was read expires.
+// time, but not beyond the moment at which the lease that was read expires. A lease that was just
+// renewed is left alone for RetryPeriod, even if it is shorter.
 func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
 	wait := e.config.RetryPeriod
 	wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
-	left := time.Until(e.expiry())
+	left := max(time.Until(e.expiry()), e.config.RetryPeriod-time.Since(e.observedAt))
 	if errors.Is(err, errNotFree) && !e.config.Coordinated && left > 0 {
 		wait = min(wait, left)
 	}

@@ -3,14 +3,18 @@
 package leaderelection
 
 import (
+	"context"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/leaderelection/resourcelock"
 )
 
 // After the leader is cut off, the next one leads sooner than with client-go, because a candidate
@@ -54,6 +58,40 @@ func meanGap(t *testing.T, impl string) (mean time.Duration) {
 		})
 	}
 	return sum / trials
+}
+
+// renewedLock is a lock that another holder, whose lease is short, renews all the time.
+type renewedLock struct {
+	resourcelock.Interface
+	reads int
+}
+
+func (l *renewedLock) Identity() string { return "a" }
+func (l *renewedLock) Describe() string { return "lease" }
+
+func (l *renewedLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.reads++
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 1},
+		[]byte(strconv.Itoa(l.reads)), nil
+}
+
+// A candidate tries once in RetryPeriod at most, also if the holder's lease is shorter than that.
+func TestCandidate_AHolderWithAShortLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock := &renewedLock{}
+		e, err := NewLeaderElector(LeaderElectionConfig{
+			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+			RetryPeriod: 2 * time.Second, Callbacks: LeaderCallbacks{
+				OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+			},
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(quiet(), time.Hour)
+		defer cancel()
+		e.Run(ctx)
+		assert.LessOrEqual(t, lock.reads, 1801)
+		assert.Greater(t, lock.reads, 1000)
+	})
 }
 
 // leads returns the candidate between its OnStartedLeading and its OnStoppedLeading, or nil.

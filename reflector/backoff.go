@@ -14,6 +14,10 @@ import (
 // as in client-go. Without it, more outages would end during the longest wait than in client-go.
 const backoffReset = 2 * time.Minute
 
+// healthyWatch is how long a watch lives that proves that the server is well. If shorter ones did,
+// a server that ends them with an error would get several times as many LISTs as from client-go.
+const healthyWatch = time.Minute
+
 func defaultBackoff() wait.Backoff {
 	return wait.Backoff{
 		Duration: 800 * time.Millisecond, Cap: 30 * time.Second, Steps: 38, Factor: 2, Jitter: 1,
@@ -25,21 +29,18 @@ func defaultBackoff() wait.Backoff {
 //	B1  a wait is at least as long as the one before it (before jitter), unless the waits
 //	    started again in between
 //	B2  they start again two minutes after they last did, and when health is proven: a watch
-//	    that was followed lived longer than the last wait, or brought changes and ended
-//	    without an error. A LIST, or the initial events of a stream, prove nothing
-//	B3  after a change that could not be applied, changes prove nothing, nor does a watch that
-//	    lived less than two minutes: the consumer may lose the same change of each list, some
-//	    time after it arrived
+//	    that was followed lived for healthyWatch. A LIST, a change, or the initial events of a
+//	    stream prove nothing: the next request may fail again
+//	B3  if there were only watches that brought nothing new since they last started again, they
+//	    also do so when one brings changes
 //	B4  they start again at the first 410 since health was proven, because a server that sends
-//	    it is healthy; later ones change nothing, and changes prove nothing: a server that
-//	    forgets what it has just sent would be asked for a LIST at each change
+//	    it is healthy; later ones change nothing
 type backoff struct {
 	initial wait.Backoff
 	clock   clock.Clock
 	delay   wait.DelayFunc
-	last    time.Duration // the last wait; 0 if there was none since the waits started again
-	failed  bool          // B3: a change could not be applied since health was proven
-	forgot  bool          // B4: a 410 arrived since health was proven
+	failed  bool // B3: something else has failed
+	forgot  bool // B4: a 410 arrived since health was proven
 }
 
 func newBackoff(initial wait.Backoff, c clock.Clock) *backoff {
@@ -49,24 +50,18 @@ func newBackoff(initial wait.Backoff, c clock.Clock) *backoff {
 }
 
 // next returns the wait that begins now.
-func (b *backoff) next() time.Duration {
-	b.last = b.delay()
-	return b.last
-}
+func (b *backoff) next() time.Duration { return b.delay() }
 
-// watchEnded notes how long a watch was followed, and whether it served: it brought changes and
-// ended without an error.
-func (b *backoff) watchEnded(lived time.Duration, served bool) {
-	switch {
-	case b.failed && lived < backoffReset:
-	case lived > b.last, served && !b.failed && !b.forgot:
+// watchEnded notes how long a watch was followed, and whether it brought changes.
+func (b *backoff) watchEnded(lived time.Duration, changed bool) {
+	if lived >= healthyWatch || changed && !b.failed {
 		b.failed, b.forgot = false, false
 		b.startAgain()
 	}
 }
 
-// changeFailed notes that a change could not be applied.
-func (b *backoff) changeFailed() { b.failed = true }
+// note notes the error that ended a phase.
+func (b *backoff) note(err error) { b.failed = b.failed || err != nil && err != errNothingNew }
 
 // serverForgot notes a 410 to a watch.
 func (b *backoff) serverForgot() {
@@ -77,7 +72,7 @@ func (b *backoff) serverForgot() {
 }
 
 func (b *backoff) startAgain() {
-	b.delay, b.last = b.initial.DelayWithReset(b.clock, backoffReset), 0
+	b.delay = b.initial.DelayWithReset(b.clock, backoffReset)
 }
 
 // internalErrors is a series of watches that ended in InternalError.

@@ -3,6 +3,7 @@
 package reflector
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,29 +49,35 @@ func TestBackoff_Laws(t *testing.T) {
 	var (
 		wait    = func(b *backoff) { b.next() }
 		changes = func(b *backoff) { b.watchEnded(0, true) }
-		failed  = func(b *backoff) { b.changeFailed() }
-		expired = func(b *backoff) { b.serverForgot() }
-		lived   = func(d time.Duration) func(*backoff) {
+		failed  = func(b *backoff) { b.note(errors.New("failed")) }
+		nothing = func(b *backoff) { b.note(errNothingNew) }
+		expired = func(b *backoff) {
+			b.serverForgot()
+			b.note(apiErrors["expired"])
+		}
+		lived = func(d time.Duration) func(*backoff) {
 			return func(b *backoff) { b.watchEnded(d, false) }
 		}
+		healthy = lived(healthyWatch)
 	)
 	for name, test := range map[string]struct {
 		between steps
 		want    time.Duration // after waits of first and second
 	}{
-		"nothing":                       {steps{}, third},
-		"changes":                       {steps{changes}, first},
-		"a short watch with an error":   {steps{lived(0)}, third},
-		"a watch as long as the wait":   {steps{lived(second)}, third},
-		"a watch longer than the wait":  {steps{lived(second + 1)}, first},
-		"changes after a failed one":    {steps{failed, changes}, third},
-		"a watch after a failure":       {steps{failed, lived(third)}, third},
-		"a long watch after a failure":  {steps{failed, lived(backoffReset)}, first},
-		"a 410":                         {steps{expired}, first},
-		"a 410 after a 410":             {steps{expired, wait, expired}, second},
-		"a 410 after a 410 and health":  {steps{expired, wait, lived(first + 1), expired}, first},
-		"changes after a 410":           {steps{expired, wait, changes}, second},
-		"a failure, a 410, and changes": {steps{failed, expired, wait, changes}, second},
+		"nothing":                         {steps{}, third},
+		"a short watch":                   {steps{lived(healthyWatch - 1)}, third},
+		"a watch that lived":              {steps{healthy}, first},
+		"a failure and a watch":           {steps{failed, healthy}, first},
+		"nothing new":                     {steps{nothing}, third},
+		"nothing new, and changes":        {steps{nothing, changes}, first},
+		"changes after a failure":         {steps{failed, changes}, third},
+		"changes, a failure, changes":     {steps{changes, failed, wait, changes}, second},
+		"a failure, a watch, and changes": {steps{failed, healthy, wait, changes}, first},
+		"a 410":                           {steps{expired}, first},
+		"a 410 after a 410":               {steps{expired, wait, expired}, second},
+		"a 410 after a 410 and health":    {steps{expired, wait, healthy, expired}, first},
+		"changes after a 410":             {steps{expired, wait, changes}, second},
+		"a failure, a 410, and changes":   {steps{failed, expired, wait, changes}, second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBackoff(testWaits(first, 2), clock.RealClock{})

@@ -59,8 +59,8 @@ type Options struct {
 	// Clock is the source of time. Default: package time.
 	Clock clock.Clock
 	// Backoff makes the waits between failures. They start again two minutes after they last did,
-	// and sooner once a watch proves that the server is well, by a change or by outliving the last
-	// wait. Default: 800 ms, doubled each time to at most 30 s, plus up to as much again at random.
+	// and when a watch ends that lived for a minute. Default: 800 ms, doubled each time to at most
+	// 30 s, plus up to as much again at random.
 	Backoff *wait.Backoff
 	// Outage, if not nil, ends a wait after an outage of the server when another reflector with the
 	// same Group has reached it. Default: none; informer.New sets the Group of its client, see

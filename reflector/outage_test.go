@@ -265,3 +265,31 @@ func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 	alone, together := requests(nil), requests(&outage.Group{})
 	assert.InDelta(t, alone, together, float64(alone)/5)
 }
+
+// Reflectors whose LISTs succeed and whose WATCHes do not are no reason to wake each other at once.
+func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
+	requests := func(group *outage.Group) (all int) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			servers := make([]sickServer, 5)
+			var running sync.WaitGroup
+			for i := range servers {
+				s := &servers[i]
+				s.lists, s.watches = []string{""}, []sickWatch{{refusal: "forbidden"}}
+				s.giveUp = cancel
+				running.Go(func() {
+					New(s, &v1.Pod{}, &mapStore{}, Options{Outage: group}).Run(ctx)
+				})
+			}
+			running.Wait()
+			time.Sleep(time.Minute) // requests that were given up return
+			for i := range servers {
+				all += servers[i].listCount
+			}
+		})
+		return all
+	}
+	alone, together := requests(nil), requests(&outage.Group{})
+	require.Less(t, together, 2*alone)
+}

@@ -72,8 +72,8 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 //
 // From each a failure may lead back to Starting, after a wait.
 func (r *Reflector) decide(now Phase, err error) (next Phase, pause bool) {
+	r.backoff.note(err)
 	if isApplyError(err) { // its cause may look like an answer of the server, and is not
-		r.backoff.changeFailed()
 		return Starting, true
 	}
 	switch now {
@@ -136,13 +136,13 @@ func (r *Reflector) decideStreaming(err error) (next Phase, pause bool) {
 }
 
 func (r *Reflector) decideWatching(err error) (next Phase, pause bool) {
-	lostBefore := r.round.lost
-	r.round.lost = isDecodingError(err)
+	lost, lostBefore := isDecodingError(err), r.round.lost
+	r.round.lost = lost || lostBefore
 	retryLimit := r.opts.MaxInternalErrorRetryDuration
 	switch {
 	case err == nil, errors.Is(err, ErrWatchSilent): // servers end watches; the next one resumes
 		return Opening, false
-	case r.round.lost && !lostBefore: // an event that cannot be decoded would be sent again
+	case lost && !lostBefore: // an event that cannot be decoded would be sent again
 		return Opening, false
 	case r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit):
 		return Opening, false

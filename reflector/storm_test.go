@@ -98,6 +98,10 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 			time.Sleep(time.Second / 2)
 			w.Error(statusOf(apiErrors["500"]))
 		},
+		"500 after a second": func(w *watch.FakeWatcher) {
+			time.Sleep(time.Second)
+			w.Error(statusOf(apiErrors["500"]))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ours, theirs := &watchesThat{f: f}, &watchesThat{f: f}
@@ -145,15 +149,20 @@ func TestStorm_ShortWatches(t *testing.T) {
 	}
 }
 
-// A lost connection resumes, also the second time, if something arrived in between.
-func TestLostConnection_OnceWithoutProgress(t *testing.T) {
+// A lost connection resumes, also the second time, if a watch lived for a minute in between.
+func TestLostConnection_ResumesOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		between func(s *script)
 		want    string
 	}{
-		"nothing":    {func(s *script) {}, "800ms later: LIST rv=5"},
-		"a change":   {func(s *script) { s.added("a@6") }, "WATCH rv=6 bookmarks"},
-		"a bookmark": {func(s *script) { s.event(bookmark("6", "")) }, "WATCH rv=6 bookmarks"},
+		"nothing":  {func(s *script) {}, "800ms later: LIST rv=5"},
+		"a change": {func(s *script) { s.added("a@6") }, "800ms later: LIST rv=6"},
+		"a watch that ended soon": {func(s *script) {
+			s.added("a@6")
+			close(s.open.events)
+			s.answerWatch(nil)
+		}, "800ms later: LIST rv=6"},
+		"a minute": {func(s *script) { s.after(time.Minute) }, "WATCH rv=5 bookmarks"},
 		"a watch that ended": {func(s *script) {
 			s.after(time.Minute)
 			close(s.open.events)

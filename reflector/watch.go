@@ -148,10 +148,9 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	w := storeWriter{from: r.LastSyncResourceVersion()}
 	err := r.consume(ctx, &w)
 	lived := r.opts.Clock.Since(r.round.followedFrom)
-	advanced := r.LastSyncResourceVersion() != w.from
-	r.round.lost = r.round.lost && !advanced
-	news := advanced && w.changed
-	r.backoff.watchEnded(lived, err == nil && news)
+	news := w.changed && r.LastSyncResourceVersion() != w.from
+	r.round.lost = r.round.lost && lived < healthyWatch
+	r.backoff.watchEnded(lived, news)
 	switch {
 	case err != nil, news, lived >= veryShortWatch:
 		return err

@@ -90,7 +90,7 @@ var reflectorWatches = []route{
 		words: map[string]string{
 			"err == nil || errors.Is(err, ErrWatchSilent)": "the server ends it,\n" +
 				"it is silent too long,",
-			"r.round.lost && !lostBefore": "the connection or\n" +
+			"lost && !lostBefore": "the connection or\n" +
 				"an event is lost,",
 			"r.round.internalErrors.retry(err, r.opts.Clock.Now(), retryLimit)": "" +
 				"internal error",

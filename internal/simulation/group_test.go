@@ -16,8 +16,12 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// minSilence is the shortest silence after which a Group lets a member try.
-const minSilence = 3 * time.Second
+const (
+	// minSilence is the shortest silence after which a Group lets a member try.
+	minSilence = 3 * time.Second
+	// wakePause is the shortest time between two successes that wake the same member.
+	wakePause = 30 * time.Second
+)
 
 // sharedGroup is the Group of all processes of a script that say "shared": their informers are
 // those of one program, with a network of their own each.
@@ -39,6 +43,7 @@ type waiting struct {
 	early      []time.Time // requests before the end of a wait, which were not checked yet
 	failed     bool        // the last request was not answered with success
 	outage     bool        // certainly because the server was not available
+	woken      time.Time   // when a wait last ended because another member reached the server
 }
 
 func (w *world) newWaiting(s setup) *waiting {
@@ -101,22 +106,27 @@ func (w *waiting) note(t reflector.Transition) {
 func (w *waiting) check(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	waits := p.informer.Health().Reflector.Phase == reflector.BackingOff && !w.ended
-	if waits && time.Now().After(w.due) {
-		p.violate(7, "%s waits longer than its backoff", p.name)
-	}
+	var successes []time.Time
 	if w.group != nil {
 		w.group.mu.Lock()
 		defer w.group.mu.Unlock()
-		isLater := func(at time.Time) bool { return at.After(w.begun) }
-		if waits && w.outage && slices.ContainsFunc(w.group.successes, isLater) {
-			p.violate(7, "%s waits, and another member of its Group has reached the server", p.name)
-		}
+		successes = w.group.successes
 	}
 	for _, at := range w.early {
 		w.checkEarly(p, at)
 	}
 	w.early = nil
+	if w.ended || p.informer.Health().Reflector.Phase != reflector.BackingOff {
+		return
+	}
+	if time.Now().After(w.due) {
+		p.violate(7, "%s waits longer than its backoff", p.name)
+	}
+	isLater := func(at time.Time) bool { return at.After(w.begun) }
+	canWake := w.outage && w.begun.Sub(w.woken) >= wakePause
+	if canWake && slices.ContainsFunc(successes, isLater) {
+		p.violate(7, "%s waits, and another member of its Group has reached the server", p.name)
+	}
 }
 
 // checkEarly checks that a request before the end of a wait had a reason.
@@ -127,6 +137,7 @@ func (w *waiting) checkEarly(p *process, at time.Time) {
 	switch {
 	case p.refused: // a lost change ends a wait
 	case w.group != nil && slices.ContainsFunc(w.group.answers, at.Equal):
+		w.woken = at
 		p.cover("group wakes after an answer")
 	case w.group != nil && !slices.ContainsFunc(w.group.waits, isRecent):
 		p.cover("group lets one try")

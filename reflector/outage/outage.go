@@ -12,7 +12,7 @@
 // During the outage each reflector tries at its own times, so the server gets hardly more requests
 // than without a Group. If no member has tried for a while, the Group lets one of them try. The
 // first reflector that reaches the server wakes two others, each of which wakes two more when it
-// succeeds. A reflector that fails again wakes none.
+// succeeds. A reflector that fails again wakes none, and is not woken again for half a minute.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: none but that of a timer. Locking: Group has a mutex of its own.
@@ -29,12 +29,17 @@ const (
 	fanOut = 2
 	// minSilence is the shortest silence after which a Group lets a member try.
 	minSilence = 3 * time.Second
+	// wakePause is the shortest time between two successes that wake the same member. Without it,
+	// members whose requests succeed and fail in turn (LISTs are allowed, say, and WATCHes are not)
+	// would wake each other without end.
+	wakePause = 30 * time.Second
 )
 
 // Member is a reflector in a Group. It is used by one goroutine.
 type Member struct {
-	Group  *Group // nil: it waits on its own
-	outage bool   // its last request failed
+	Group  *Group    // nil: it waits on its own
+	outage bool      // its last request failed
+	woken  time.Time // when a success of another last woke it; guarded by Group.mu
 }
 
 // Note notes whether a request failed. The first success after failures wakes two members.
@@ -52,7 +57,7 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	if m.Group == nil || !m.outage {
 		return nil, func() {}
 	}
-	return m.Group.wait(d)
+	return m.Group.wait(m, d)
 }
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
@@ -69,12 +74,13 @@ type Group struct {
 }
 
 type wait struct {
-	wake chan time.Time // with a capacity of one
-	d    time.Duration  // 0 after its end
+	member *Member
+	wake   chan time.Time // with a capacity of one
+	d      time.Duration  // 0 after its end
 }
 
-func (g *Group) wait(d time.Duration) (wake <-chan time.Time, leave func()) {
-	w := &wait{make(chan time.Time, 1), d}
+func (g *Group) wait(m *Member, d time.Duration) (wake <-chan time.Time, leave func()) {
+	w := &wait{m, make(chan time.Time, 1), d}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	element := g.waiting.PushBack(w)
@@ -91,25 +97,30 @@ func (g *Group) wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 	}
 }
 
-// recovered wakes the two members that have waited longest.
+// recovered wakes the two members that have waited longest, of those that may be woken.
 func (g *Group) recovered() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wakeLocked(fanOut)
+	now, count := time.Now(), 0
+	for e := g.waiting.Front(); e != nil && count < fanOut; {
+		next := e.Next()
+		if m := e.Value.(*wait).member; now.Sub(m.woken) >= wakePause {
+			m.woken = now
+			g.removeLocked(e).wake <- now
+			count++
+		}
+		e = next
+	}
 }
 
 // probe wakes the member that has waited longest, because none has tried for a while.
 func (g *Group) probe() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wakeLocked(1)
-	g.restartLocked()
-}
-
-func (g *Group) wakeLocked(n int) {
-	for range min(n, g.waiting.Len()) {
-		g.removeLocked(g.waiting.Front()).wake <- time.Now()
+	if first := g.waiting.Front(); first != nil {
+		g.removeLocked(first).wake <- time.Now()
 	}
+	g.restartLocked()
 }
 
 // removeLocked ends a wait. It is a no-op if the wait has ended.

@@ -14,10 +14,10 @@ import (
 func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	g := &Group{}
 	g.recovered() // without members
-	first, leaveFirst := g.wait(time.Minute)
-	second, leaveSecond := g.wait(time.Minute)
-	third, leaveThird := g.wait(time.Minute)
-	fourth, leaveFourth := g.wait(time.Minute)
+	first, leaveFirst := g.wait(&Member{}, time.Minute)
+	second, leaveSecond := g.wait(&Member{}, time.Minute)
+	third, leaveThird := g.wait(&Member{}, time.Minute)
+	fourth, leaveFourth := g.wait(&Member{}, time.Minute)
 	leaveSecond()
 	g.recovered()
 	assert.Len(t, first, 1)
@@ -37,6 +37,26 @@ func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	assert.Nil(t, g.timer, "O3")
 }
 
+// A success does not wake a member that one has woken less than half a minute before.
+func TestGroup_WakesNoMemberTwiceInHalfAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &Group{}
+		first, second := &Member{Group: g}, &Member{Group: g}
+		wakes := func(m *Member) bool {
+			wake, leave := g.wait(m, time.Minute)
+			defer leave()
+			g.recovered()
+			return len(wake) == 1
+		}
+		assert.True(t, wakes(first))
+		time.Sleep(wakePause - 1)
+		assert.False(t, wakes(first))
+		assert.True(t, wakes(second))
+		time.Sleep(1)
+		assert.True(t, wakes(first))
+	})
+}
+
 // If no member tries for a while, one of them is woken; a try begins a new silence.
 func TestGroup_ProbesAfterASilence(t *testing.T) {
 	const d = 75 * time.Second // a twentieth, and a third more: 5 s
@@ -44,7 +64,7 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 		g := &Group{}
 		var members []<-chan time.Time
 		for range 20 {
-			member, leave := g.wait(d)
+			member, leave := g.wait(&Member{}, d)
 			defer leave()
 			members = append(members, member)
 		}
@@ -57,7 +77,7 @@ func TestGroup_ProbesAfterASilence(t *testing.T) {
 		}
 		time.Sleep(5*time.Second - 1)
 		assert.Zero(t, woken())
-		_, leave := g.wait(d) // another one has tried
+		_, leave := g.wait(&Member{}, d) // another one has tried
 		time.Sleep(4 * time.Second)
 		assert.Zero(t, woken())
 		leave()
@@ -73,7 +93,7 @@ func TestGroup_OneMemberIsNotWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Group{}
 		for _, d := range []time.Duration{time.Second, time.Minute, time.Hour} {
-			wake, leave := g.wait(d)
+			wake, leave := g.wait(&Member{}, d)
 			time.Sleep(d)
 			synctest.Wait()
 			assert.Empty(t, wake)
@@ -113,7 +133,7 @@ func TestGroup_ConcurrentUse(t *testing.T) {
 	for range 8 {
 		running.Go(func() {
 			for range 1000 {
-				recovered, leave := g.wait(time.Minute)
+				recovered, leave := g.wait(&Member{}, time.Minute)
 				g.recovered()
 				select {
 				case <-recovered:
