@@ -98,7 +98,7 @@ func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {
 			time.Sleep(time.Second / 2)
 			w.Error(statusOf(apiErrors["500"]))
 		},
-		"500 after a second": func(w *watch.FakeWatcher) {
+		"500 after a second": func(w *watch.RaceFreeFakeWatcher) {
 			time.Sleep(time.Second)
 			w.Error(statusOf(apiErrors["500"]))
 		},

@@ -19,7 +19,7 @@ import (
 const (
 	// minSilence is the shortest silence after which a Group lets a member try.
 	minSilence = 3 * time.Second
-	// wakePause is the shortest time between two successes that wake the same member.
+	// wakePause is the longest time for which no success wakes a member that one has woken.
 	wakePause = 30 * time.Second
 )
 

@@ -12,7 +12,8 @@
 // During the outage each reflector tries at its own times, so the server gets hardly more requests
 // than without a Group. If no member has tried for a while, the Group lets one of them try. The
 // first reflector that reaches the server wakes two others, each of which wakes two more when it
-// succeeds. A reflector that fails again wakes none, and is not woken again for half a minute.
+// succeeds. A reflector that fails again wakes none, and is not woken again for 3 s, then 6 s, up
+// to half a minute.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: none but that of a timer. Locking: Group has a mutex of its own.
@@ -22,6 +23,9 @@ import (
 	"container/list"
 	"sync"
 	"time"
+
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -29,17 +33,22 @@ const (
 	fanOut = 2
 	// minSilence is the shortest silence after which a Group lets a member try.
 	minSilence = 3 * time.Second
-	// wakePause is the shortest time between two successes that wake the same member. Without it,
-	// members whose requests succeed and fail in turn (LISTs are allowed, say, and WATCHes are not)
-	// would wake each other without end.
-	wakePause = 30 * time.Second
 )
+
+// wakePauses are the times for which no success wakes a member after one has. They start again
+// every two minutes. Without them, members whose requests succeed and fail in turn (LISTs are
+// allowed, say, and WATCHes are not) would wake each other without end.
+var wakePauses = utilwait.Backoff{
+	Duration: 3 * time.Second, Factor: 2, Steps: 10, Cap: 30 * time.Second,
+}
 
 // Member is a reflector in a Group. It is used by one goroutine.
 type Member struct {
-	Group  *Group    // nil: it waits on its own
-	outage bool      // its last request failed
-	woken  time.Time // when a success of another last woke it; guarded by Group.mu
+	Group  *Group // nil: it waits on its own
+	outage bool   // its last request failed
+
+	nextPause   utilwait.DelayFunc // of wakePauses; guarded by Group.mu, like asleepUntil
+	asleepUntil time.Time          // no success wakes it before
 }
 
 // Note notes whether a request failed. The first success after failures wakes two members.
@@ -58,6 +67,13 @@ func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
 		return nil, func() {}
 	}
 	return m.Group.wait(m, d)
+}
+
+func (m *Member) nextPauseLocked() time.Duration {
+	if m.nextPause == nil {
+		m.nextPause = wakePauses.DelayWithReset(clock.RealClock{}, 2*time.Minute)
+	}
+	return m.nextPause()
 }
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
@@ -104,8 +120,8 @@ func (g *Group) recovered() {
 	now, count := time.Now(), 0
 	for e := g.waiting.Front(); e != nil && count < fanOut; {
 		next := e.Next()
-		if m := e.Value.(*wait).member; now.Sub(m.woken) >= wakePause {
-			m.woken = now
+		if m := e.Value.(*wait).member; !now.Before(m.asleepUntil) {
+			m.asleepUntil = now.Add(m.nextPauseLocked())
 			g.removeLocked(e).wake <- now
 			count++
 		}

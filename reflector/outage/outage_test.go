@@ -37,8 +37,8 @@ func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	assert.Nil(t, g.timer, "O3")
 }
 
-// A success does not wake a member that one has woken less than half a minute before.
-func TestGroup_WakesNoMemberTwiceInHalfAMinute(t *testing.T) {
+// A success does not wake a member that one has just woken, for longer each time.
+func TestGroup_PausesBetweenWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Group{}
 		first, second := &Member{Group: g}, &Member{Group: g}
@@ -48,12 +48,15 @@ func TestGroup_WakesNoMemberTwiceInHalfAMinute(t *testing.T) {
 			g.recovered()
 			return len(wake) == 1
 		}
-		assert.True(t, wakes(first))
-		time.Sleep(wakePause - 1)
-		assert.False(t, wakes(first))
+		for _, seconds := range []time.Duration{3, 6, 12, 24, 30, 30} {
+			assert.True(t, wakes(first))
+			time.Sleep(seconds*time.Second - 1)
+			assert.False(t, wakes(first))
+			time.Sleep(1)
+		}
 		assert.True(t, wakes(second))
-		time.Sleep(1)
-		assert.True(t, wakes(first))
+		time.Sleep(3 * time.Second)
+		assert.True(t, wakes(second))
 	})
 }
 
