@@ -52,7 +52,7 @@ func TestGroup_PausesBetweenWakes(t *testing.T) {
 			assert.True(t, wakes(first))
 			time.Sleep(seconds*time.Second - 1)
 			assert.False(t, wakes(first))
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 		}
 		assert.True(t, wakes(second))
 		time.Sleep(3 * time.Second)
