@@ -31,15 +31,15 @@ func defaultBackoff() wait.Backoff {
 //	B2  they start again two minutes after they last did, and when health is proven: a watch
 //	    that was followed lived for healthyWatch. A LIST, a change, or the initial events of a
 //	    stream prove nothing: the next request may fail again
-//	B3  if there were only watches that brought nothing new since they last started again, they
-//	    also do so when one brings changes
+//	B3  if nothing has failed since health was proven, except watches that brought nothing new,
+//	    they also start again when a watch brings changes
 //	B4  they start again at the first 410 since health was proven, because a server that sends
 //	    it is healthy; later ones change nothing
 type backoff struct {
 	initial wait.Backoff
 	clock   clock.Clock
 	delay   wait.DelayFunc
-	failed  bool // B3: something else has failed
+	failed  bool // B3: something else has failed since health was proven
 	forgot  bool // B4: a 410 arrived since health was proven
 }
 
