@@ -53,9 +53,10 @@ type Informer[T Object] struct {
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
 // and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type of the
-// objects: a Go type with the name of their kind, such as *corev1.Pod, *unstructured.Unstructured,
-// or *metav1.PartialObjectMetadata, for which the server sends metadata only. The store has an
-// index by namespace, for the lister.
+// objects: a Go type such as *corev1.Pod, *unstructured.Unstructured, or
+// *metav1.PartialObjectMetadata, for which the server sends metadata only. A Go type must have the
+// name of the kind; for another name, make a wire.ListWatch with wire.Options.Kind and use
+// NewSharedIndexInformer. The store has an index by namespace, for the lister.
 //
 // The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
 // never holds a whole list in memory beside the store. After an outage of the server, the informers

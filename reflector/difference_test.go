@@ -168,8 +168,8 @@ func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
 	}, 1, 0)
 }
 
-// The waits of one outage do not make the next one longer, once a watch has brought a change in
-// between. client-go's do, for two minutes.
+// The waits of one outage do not make the next one longer, once a watch has lived for a minute
+// in between. client-go's do, for two minutes.
 func TestDifference_AWatchStartsTheWaitsAgain(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) string {
 		s.start()

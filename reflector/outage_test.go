@@ -174,6 +174,27 @@ func TestOutage_PeersAreBackSoon(t *testing.T) {
 	assert.InEpsilon(t, failedAlone, failedTogether, 0.1)
 }
 
+// Reflectors are also back soon if the server is there for some seconds only, again and again.
+func TestOutage_ThatReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failingServer{}
+		var took []time.Duration
+		clients(t, s, 20, &outage.Group{}, func(reflectors []*Reflector) {
+			for range 8 {
+				s.fail(errDown)
+				time.Sleep(20 * time.Second)
+				s.fail(nil)
+				took = append(took, backAfter(reflectors)...)
+				time.Sleep(5 * time.Second)
+			}
+		})
+		slices.Sort(took)
+		t.Logf("median %v, maximum %v", took[len(took)/2], took[len(took)-1])
+		require.Less(t, took[len(took)/2], 4*time.Second)
+		require.Less(t, took[len(took)-1], 15*time.Second)
+	})
+}
+
 // An outage lasts until a request succeeds. A server that starts refuses its clients for a while,
 // before it knows their rights. 410 is a success, for it is due to the request. 429 is not: that
 // server has enough to do.

@@ -115,7 +115,7 @@ type round struct {
 	open           *liveWatch  // see R2
 	followedFrom   time.Time   // when the open watch began, or the initial events of a stream ended
 	waitingSince   time.Time   // when the reflector last began to wait
-	lost           bool        // a watch lost its connection, and none has lived since
+	lost           bool        // a watch was lost, and none has lived for healthyWatch since
 	internalErrors internalErrors
 }
 

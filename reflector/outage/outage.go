@@ -82,6 +82,7 @@ func (m *Member) nextPauseLocked() time.Duration {
 //	    their begin; total is the sum of their durations
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
 //	O3  timer runs if waiting is not empty, and is nil if every wait has been left
+//	O4  between two successes that wake a member is the pause that the first one began
 type Group struct {
 	mu      sync.Mutex
 	waiting list.List // of *wait

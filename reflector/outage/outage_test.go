@@ -37,7 +37,7 @@ func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
 	assert.Nil(t, g.timer, "O3")
 }
 
-// A success does not wake a member that one has just woken, for longer each time.
+// O4: a success does not wake a member that one has just woken, for longer each time.
 func TestGroup_PausesBetweenWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Group{}
