@@ -2,7 +2,7 @@
 
 GO          ?= go
 COUNT       ?= 6
-# Each run has other seeds; FIRST=0 repeats the first ones.
+# Each run has other seeds. check repeats the first ones, with FIRST=0.
 SEEDS       ?= 3000
 FIRST       ?= $(shell date +%s)000
 SIMULATIONS ?= TestSimulate|TestReference
@@ -17,11 +17,12 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
+GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
 MODULES     := . e2e compat/example lab/browser internal/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted soak bench growth browser e2e chaos older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants soak bench growth browser e2e chaos older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -77,6 +78,9 @@ PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notif
 planted: ## plant bugs, and require that the simulation finds each (BUG=regexp selects by name)
 	$(GO) test -count=1 -timeout 3h -v -run 'TestPlanted$$/($(BUG))' ./internal/simulation -planted
 
+mutants: ## change one token at a time, and print the changes that the package's tests do not find (PIECE=./store)
+	$(GO) run $(GREMLINS) unleash --timeout-coefficient 20 -S lt $(or $(PIECE),./store)
+
 soak: ## load and faults for the time SOAK on this stack, then on client-go; the samples are in bin/soak
 	$(GO) build -o bin/soakprogram ./internal/soak
 	@bin/soakprogram -duration $(SOAK)
@@ -101,7 +105,7 @@ browser: ## the tests of the laboratory's page in Chromium, which must be instal
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
-chaos: ## every fault on real servers, many informers beside client-go's: a quarter of an hour
+chaos: ## every fault on real servers, many informers beside client-go's: twenty minutes
 	@mkdir -p bin
 	@$(GO) -C e2e test -count=1 -timeout 40m -parallel 3 -v -run TestChaos ./recovery -chaos >bin/chaos.txt \
 		|| { grep -vE '^ *(===|--- PASS) ' bin/chaos.txt; exit 1; }
@@ -114,8 +118,8 @@ swap-proof: ## build other programs on this stack, and require that their tests 
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
 check: lint test browser older fuzz e2e ## all checks of CI, including client-go's own tests on this stack
-	$(MAKE) simulate SIMULATIONS=TestSimulate
-	$(MAKE) simulate SIMULATIONS=TestReference SEEDS=300
+	$(MAKE) simulate SIMULATIONS=TestSimulate FIRST=0 SEEDS=2000
+	$(MAKE) simulate SIMULATIONS=TestReference FIRST=0 SEEDS=200
 	$(GO) -C internal/simulation/sandbox test -count=1 -timeout 40m .
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo

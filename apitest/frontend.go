@@ -127,19 +127,24 @@ func (f *frontend) transport() *http.Transport {
 	return f.client
 }
 
-// safeHosts serves requests whose Host cannot come from DNS rebinding, and refuses the others.
-func safeHosts(next http.Handler) http.Handler {
+// forPrograms serves requests that no web page has sent, and refuses the others: those of pages of
+// another origin, and those with a Host that may come from DNS rebinding.
+func forPrograms(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if hostheader.IsSafe(hostheader.Name(r.Host)) {
+		refusal := hostheader.CrossSite(r)
+		if !hostheader.IsSafe(hostheader.Name(r.Host)) {
+			refusal = fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost",
+				r.Host)
+		}
+		if refusal == "" {
 			next.ServeHTTP(w, r)
 			return
 		}
 		writeError(w, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure,
-			Code:   http.StatusForbidden,
-			Reason: metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("host %.200q is not allowed: use an IP address or localhost",
-				r.Host),
+			Status:  metav1.StatusFailure,
+			Code:    http.StatusForbidden,
+			Reason:  metav1.StatusReasonForbidden,
+			Message: refusal,
 		}})
 	})
 }

@@ -179,12 +179,13 @@ func (s *Server) Register(r Resource) error {
 func (s *Server) Faults() *Faults { return s.faults }
 
 // Start serves on a free port of the loopback interface until Close. It answers a request with 403
-// unless its Host is an IP address, localhost or a name under .localhost: without this check, a web
-// page could reach the server by DNS rebinding.
+// unless its Host is an IP address, localhost or a name under .localhost, and if its Origin or its
+// Sec-Fetch-Site is that of a web page elsewhere: without these checks, any page that is open in a
+// browser on this machine could read or write objects.
 func (s *Server) Start() error {
 	address := cmp.Or(s.options.Address, "127.0.0.1:0")
 	listen := func() (net.Listener, error) { return net.Listen("tcp", address) }
-	return s.start(safeHosts(s), listen, (&net.Dialer{}).DialContext)
+	return s.start(forPrograms(s), listen, (&net.Dialer{}).DialContext)
 }
 
 // StartPipe serves on connections that never leave the process, so that client, transport and

@@ -168,7 +168,7 @@ func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
 // Run waits for the caches, then reconciles until ctx ends and the running reconciles have
 // returned. It blocks.
 //
-// It returns nil after a stop, also if it was still waiting for the caches; a *CacheSyncError if a
+// It returns nil after a stop, even if it was still waiting for the caches; a *CacheSyncError if a
 // cache did not sync in time; ErrStarted if it was called before; an error that lists what is wrong
 // with the arguments of New.
 func (c *Controller[K]) Run(ctx context.Context) error {
@@ -196,11 +196,35 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 		return nil
 	}
 	c.phase.Store(PhaseStandby)
-	err := c.opts.Lead(ctx, func(led context.Context) { c.work(ctx, led) })
-	if err != nil {
+	if err := c.lead(ctx); err != nil {
 		return fmt.Errorf("run controller %q: lead: %w", c.name, err)
 	}
 	return nil
+}
+
+// lead runs one shift at a time, each when Options.Lead asks for it. When Options.Lead has
+// returned, the shift that it may have left behind ends, and no other begins: C5.
+func (c *Controller[K]) lead(ctx context.Context) error {
+	leading, stop := context.WithCancel(ctx)
+	turn := make(chan struct{}, 1) // full while there is a shift, and after the last
+	defer func() {
+		stop()
+		turn <- struct{}{}
+	}()
+	return c.opts.Lead(leading, func(led context.Context) {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-leading.Done():
+		}
+		if leading.Err() != nil {
+			return
+		}
+		led, end := context.WithCancel(led)
+		defer end()
+		defer context.AfterFunc(leading, end)()
+		c.work(ctx, led)
+	})
 }
 
 // work runs the workers until led ends: the context of Run or, under Options.Lead, that of a term.

@@ -95,7 +95,7 @@ func (d *DeadLetters[K]) ReplayAll() int {
 func (d *DeadLetters[K]) Discard(key K) bool {
 	d.keys.mu.Lock()
 	dead := d.keys.removeLetterLocked(key)
-	d.keys.unlock()
+	d.keys.mu.Unlock()
 	if dead {
 		d.queue.Forget(key)
 	}

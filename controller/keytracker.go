@@ -5,7 +5,6 @@ package controller
 import (
 	"container/list"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -16,80 +15,71 @@ import (
 //	G2  No key of calls is in letters.
 //	G3  failing[k].Attempts >= 1, and < maxAttempts if there is a maximum.
 //	G4  len(letters) = order.Len() <= capacity; order is by the time at which each was given up.
-//	G5  failed = len(failing) + len(letters) while mu is unlocked.
 //
 // A retry does not bring back a key that was given up, only a change does. A change during a call
 // counts as later than the state that the call saw.
-//
-// Most keys never fail, so the lock is taken only for keys that did. For its own key a worker reads
-// what the worker before it wrote (C1). A change finds a failure that is being noted: fail
-// publishes failed before it removes the call, and changed looks for the call first.
 type keyTracker[K comparable] struct {
 	maxAttempts int // 0: no maximum
 	capacity    int
 
-	calls    []atomic.Pointer[reconcileContext[K]] // by worker: the call that it makes, or nil
-	failed   atomic.Int64
-	outcomes map[Outcome]*atomic.Uint64 // of finished calls; the map itself does not change
-
-	mu      sync.Mutex
-	failing map[K]*FailedKey[K]
-	letters map[K]*list.Element // of *FailedKey[K]
-	order   list.List
-	evicted uint64
+	mu       sync.Mutex
+	calls    []*reconcileContext[K] // by worker: the call that it makes, or nil
+	outcomes map[Outcome]uint64     // of finished calls
+	failing  map[K]*FailedKey[K]
+	letters  map[K]*list.Element // of *FailedKey[K]
+	order    list.List
+	evicted  uint64
 }
 
 func newKeyTracker[K comparable](workers, maxAttempts, capacity int) *keyTracker[K] {
 	return &keyTracker[K]{
 		maxAttempts: maxAttempts,
 		capacity:    capacity,
-		calls:       make([]atomic.Pointer[reconcileContext[K]], workers),
-		outcomes: map[Outcome]*atomic.Uint64{
-			OutcomeSuccess: {}, OutcomeRequeueAfter: {}, OutcomeError: {},
-		},
-		failing: map[K]*FailedKey[K]{},
-		letters: map[K]*list.Element{},
+		calls:       make([]*reconcileContext[K], workers),
+		outcomes:    map[Outcome]uint64{},
+		failing:     map[K]*FailedKey[K]{},
+		letters:     map[K]*list.Element{},
 	}
-}
-
-// publishLocked keeps G5.
-func (k *keyTracker[K]) publishLocked() { k.failed.Store(int64(len(k.failing) + len(k.letters))) }
-
-func (k *keyTracker[K]) unlock() {
-	k.publishLocked()
-	k.mu.Unlock()
 }
 
 // changed notes a change of key: its failures no longer count.
 func (k *keyTracker[K]) changed(key K) {
-	for i := range k.calls {
-		if call := k.calls[i].Load(); call != nil && call.key == key {
-			k.mu.Lock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, call := range k.calls {
+		if call != nil && call.key == key {
 			call.changed = true
-			k.mu.Unlock()
 		}
 	}
-	k.forget(key)
+	k.forgetLocked(key)
 }
 
 // begin notes that a worker begins a call, unless the key is a dead letter.
 func (k *keyTracker[K]) begin(call *reconcileContext[K]) bool {
-	if k.isDead(call.key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.letters[call.key] != nil {
 		return false
 	}
-	k.calls[call.worker].Store(call)
+	k.calls[call.worker] = call
 	return true
+}
+
+// cut ends a call that does not count: the failures before it do.
+func (k *keyTracker[K]) cut(call *reconcileContext[K]) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.outcomes[OutcomeError]++
+	k.calls[call.worker] = nil
 }
 
 // finish ends a call after which the failures of its key no longer count.
 func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
-	k.outcomes[outcome].Add(1)
-	k.calls[call.worker].Store(nil)
-	if k.failed.Load() > 0 {
-		k.mu.Lock()
-		defer k.unlock()
-		delete(k.failing, call.key)
-	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.outcomes[outcome]++
+	k.calls[call.worker] = nil
+	delete(k.failing, call.key)
 }
 
 // fail ends a call that returned err. If the key is given up, fail returns its dead letter and the
@@ -100,11 +90,10 @@ func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
 func (k *keyTracker[K]) fail(
 	call *reconcileContext[K], err error, giveUp Reason, now time.Time,
 ) (letter, evicted *FailedKey[K]) {
-	k.outcomes[OutcomeError].Add(1)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	defer k.calls[call.worker].Store(nil)
-	defer k.publishLocked() // first: see above
+	k.outcomes[OutcomeError]++
+	k.calls[call.worker] = nil
 	if call.changed {
 		return nil, nil
 	}
@@ -128,23 +117,20 @@ func (k *keyTracker[K]) fail(
 
 // forget drops everything about key except a call.
 func (k *keyTracker[K]) forget(key K) {
-	if k.failed.Load() == 0 {
-		return
-	}
 	k.mu.Lock()
-	defer k.unlock()
+	defer k.mu.Unlock()
+	k.forgetLocked(key)
+}
+
+func (k *keyTracker[K]) forgetLocked(key K) {
 	delete(k.failing, key)
 	k.removeLetterLocked(key)
 }
 
 func (k *keyTracker[K]) isDead(key K) bool {
-	if k.failed.Load() == 0 {
-		return false
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, dead := k.letters[key]
-	return dead
+	return k.letters[key] != nil
 }
 
 // addLetterLocked adds the letter of a key that has none, and returns the one that was evicted for

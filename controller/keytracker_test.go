@@ -3,44 +3,46 @@
 package controller
 
 import (
-	"sync"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A key changes while its call fails: whichever is first, the failure does not count afterwards.
-func TestChangeMeetsFailure(t *testing.T) {
-	for _, giveUp := range []Reason{"", Terminal} {
-		k := newKeyTracker[string](1, 0, 10)
-		for range 5000 {
-			call := &reconcileContext[string]{key: "a"}
-			require.True(t, k.begin(call), "a dead letter was left")
-			var both sync.WaitGroup
-			both.Go(func() { k.fail(call, errBoom, giveUp, time.Time{}) })
-			both.Go(func() { k.changed("a") })
-			both.Wait()
-			require.Empty(t, k.failing)
-			require.Zero(t, k.failed.Load())
+// A key changes while its call ends: whichever is first, failures before the change do not count
+// afterwards.
+func TestChangeMeetsTheEndOfACall(t *testing.T) {
+	for name, end := range map[string]func(*keyTracker[string], *reconcileContext[string]){
+		"success": func(k *keyTracker[string], call *reconcileContext[string]) {
+			k.finish(call, OutcomeSuccess)
+		},
+		"failure": func(k *keyTracker[string], call *reconcileContext[string]) {
+			k.fail(call, errBoom, "", time.Time{})
+		},
+		"given up": func(k *keyTracker[string], call *reconcileContext[string]) {
+			k.fail(call, errBoom, Terminal, time.Time{})
+		},
+	} {
+		for _, changesFirst := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, change first: %t", name, changesFirst), func(t *testing.T) {
+				k := newKeyTracker[string](1, 0, 10)
+				call := &reconcileContext[string]{key: "a"}
+				require.True(t, k.begin(call))
+				k.fail(call, errBoom, "", time.Time{})
+				call = &reconcileContext[string]{key: "a"}
+				require.True(t, k.begin(call))
+				if changesFirst {
+					k.changed("a")
+				}
+				end(k, call)
+				if !changesFirst {
+					k.changed("a")
+				}
+				require.Empty(t, k.failing)
+				require.Empty(t, k.letters)
+				require.True(t, k.begin(call))
+			})
 		}
-	}
-}
-
-// A change that meets the success of the call before it leaves nothing behind either.
-func TestChangeMeetsSuccess(t *testing.T) {
-	k := newKeyTracker[string](1, 0, 10)
-	for range 2000 {
-		first := &reconcileContext[string]{key: "a"}
-		k.begin(first)
-		k.fail(first, errBoom, "", time.Time{})
-		second := &reconcileContext[string]{key: "a"}
-		k.begin(second)
-		var both sync.WaitGroup
-		both.Go(func() { k.finish(second, OutcomeSuccess) })
-		both.Go(func() { k.changed("a") })
-		both.Wait()
-		require.Empty(t, k.failing)
-		require.Zero(t, k.failed.Load())
 	}
 }

@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -178,7 +179,7 @@ func TestLead_TheTermAroundRunGrantsNoGrace(t *testing.T) {
 	})
 }
 
-// A Run that is the work of a term ends with the term, also if it looks at its context before that
+// A Run that is the work of a term ends with the term, even if it looks at its context before that
 // is done: of a context made from that of the work, each end is a step of its own.
 func TestRun_EndsWithTheTermBeforeItsContext(t *testing.T) {
 	for name, keys := range map[string][]string{"idle": nil, "busy": {"a", "b"}} {
@@ -239,4 +240,85 @@ func TestLead_NeedsAQueueThatCanBeLeft(t *testing.T) {
 	})
 	err := c.Run(quiet(t.Context()))
 	assert.ErrorContains(t, err, "option Lead needs a queue with GetWithContext")
+}
+
+// Lead functions that return while the work runs, as the electors of client-go do, or that begin it
+// when they have returned: C5.
+func TestLead_AbandonedWork(t *testing.T) {
+	lost := errors.New("lost")
+	for _, late := range []bool{false, true} {
+		for _, fails := range []error{nil, lost} {
+			t.Run(fmt.Sprintf("late=%v %v", late, fails), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					run, stop := context.WithCancel(quiet(t.Context()))
+					began, ended := 0, 0
+					reconcile := func(context.Context, string) (Result, error) {
+						began++
+						time.Sleep(time.Minute) // it ignores its context
+						ended++
+						return Result{}, nil
+					}
+					lead := func(ctx context.Context, work func(context.Context)) error {
+						led := context.WithoutCancel(ctx) // it never ends by itself
+						go func() {
+							if late {
+								time.Sleep(time.Hour)
+							}
+							work(led)
+						}()
+						time.Sleep(time.Second)
+						if fails == nil {
+							stop()
+						}
+						return fails
+					}
+					c := New("c", reconcile, Options[string]{Lead: lead, GracePeriod: time.Hour})
+					c.Enqueue("a")
+					c.Enqueue("b")
+					assert.ErrorIs(t, c.Run(run), fails)
+					assert.Equal(t, began, ended, "C5")
+					assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
+					time.Sleep(2 * time.Hour)
+					assert.Equal(t, PhaseStopped, c.Snapshot().Phase)
+					assert.Equal(t, began, ended)
+					assert.Equal(t, late, began == 0)
+					stop()
+				})
+			})
+		}
+	}
+}
+
+// A call that a lost term cuts short does not count, but the failures before it do.
+func TestLead_ALostTermKeepsTheAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run, stop := context.WithCancel(quiet(t.Context()))
+		var depose context.CancelFunc
+		calls := 0
+		reconcile := func(ctx context.Context, _ string) (Result, error) {
+			if calls++; calls == 3 {
+				depose()
+				<-ctx.Done()
+			}
+			return Result{}, errors.New("poison")
+		}
+		lead := func(ctx context.Context, work func(context.Context)) error {
+			for ctx.Err() == nil {
+				var led context.Context
+				led, depose = context.WithCancel(ctx)
+				work(led)
+			}
+			return nil
+		}
+		c := New("c", reconcile, Options[string]{Lead: lead, MaxAttempts: 4})
+		c.Enqueue("a")
+		ended := make(chan error)
+		go func() { ended <- c.Run(run) }()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, 5, calls)
+		assert.Equal(t, 4, c.DeadLetters().List()[0].Attempts)
+		stop()
+		assert.NoError(t, <-ended)
+	})
 }

@@ -34,7 +34,8 @@ type Options[K comparable] struct {
 	// leaderelection.LeaderElector. Run calls it once the caches are synced, so that those of a new
 	// leader are warm. Lead calls work whenever this process leads, with a context that must end
 	// with the term or before; work returns when no reconcile runs any more. Keys are kept between
-	// terms. Run ends when Lead returns, and returns its error.
+	// terms. When Lead returns, the right to act is over: Run waits until no reconcile runs any
+	// more, and returns Lead's error.
 	//
 	// An elector's context says how long the term lasts after the process was asked to stop. For a
 	// Lead of another kind, the right to act ends with the context that it gives to work: see
@@ -81,8 +82,8 @@ type Options[K comparable] struct {
 	//
 	// Under a lease the period is part of the term: it is over as soon as the lease is lost. That
 	// holds for Options.Lead and for a Run whose context is that of leaderelection's
-	// OnStartedLeading. If Lead is a function whose context carries no term, and with the elector's
-	// option AbandonWork, there is no grace period.
+	// OnStartedLeading. If Lead is a function whose context carries no term, or if the elector
+	// abandons OnStartedLeading, there is no grace period.
 	GracePeriod time.Duration
 	// Drain makes the workers also handle, within the GracePeriod, the keys that are queued when
 	// the context of Run ends. Delayed keys are not waited for.

@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -79,8 +80,8 @@ func (c *Controller[K]) Snapshot() Snapshot[K] {
 func (k *keyTracker[K]) countLocked(s *Status) {
 	s.Failing, s.DeadLetters, s.Evicted = len(k.failing), len(k.letters), k.evicted
 	s.Running = 0
-	for i := range k.calls {
-		if k.calls[i].Load() != nil {
+	for _, call := range k.calls {
+		if call != nil {
 			s.Running++
 		}
 	}
@@ -90,18 +91,13 @@ func (k *keyTracker[K]) snapshot(s *Snapshot[K]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.countLocked(&s.Status)
-	for i := range k.calls {
-		if call := k.calls[i].Load(); call != nil {
+	for _, call := range k.calls {
+		if call != nil {
 			s.Running = append(s.Running, Running[K]{call.key, call.reconcileID(), call.since()})
 		}
 	}
 	for _, f := range k.failing {
 		s.Failing = append(s.Failing, *f)
 	}
-	s.Outcomes = map[Outcome]uint64{}
-	for outcome, counter := range k.outcomes {
-		if count := counter.Load(); count > 0 {
-			s.Outcomes[outcome] = count
-		}
-	}
+	s.Outcomes = maps.Clone(k.outcomes)
 }

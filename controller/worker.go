@@ -61,7 +61,7 @@ func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) bool {
 	return true
 }
 
-// handle calls reconcile and acts on the result, also if the call panics or ends its goroutine.
+// handle calls reconcile and acts on the result, even if the call panics or ends its goroutine.
 func (c *Controller[K]) handle(r *reconcileContext[K]) {
 	if c.opts.Metrics.Begin != nil {
 		c.opts.Metrics.Begin()
@@ -132,7 +132,7 @@ func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report 
 	}
 	switch {
 	case r.shift.ended():
-		c.keys.finish(r, OutcomeError)
+		c.keys.cut(r)
 		c.queue.Add(r.key) // for the next term, if there is one
 		logger.Error(err, "Reconcile was cut short by the stop")
 		return

@@ -351,8 +351,8 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 	for key := range k.letters {
 		assert.NotContains(t, k.failing, key, "G1")
 	}
-	for i := range k.calls {
-		if call := k.calls[i].Load(); call != nil {
+	for _, call := range k.calls {
+		if call != nil {
 			assert.NotContains(t, k.letters, call.key, "G2")
 		}
 	}
@@ -366,7 +366,6 @@ func checkLaws[K comparable](t *testing.T, c *Controller[K]) {
 			s.Attempts,
 		)
 	}
-	assert.EqualValues(t, len(k.failing)+len(k.letters), k.failed.Load(), "G5")
 	assert.Equal(t, len(k.letters), k.order.Len(), "G4")
 	assert.LessOrEqual(t, len(k.letters), k.capacity, "G4")
 	last := time.Time{}

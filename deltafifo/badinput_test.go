@@ -170,7 +170,7 @@ func TestBadInput_KeyFunctionOrTransformerPanics(t *testing.T) {
 			f.checkLaws(t)
 			fails = false
 			require.NoError(t, f.Add(object("ns/a", "1")))
-			require.Equal(t, 1, f.counter.len())
+			require.Equal(t, 1, len(f.items))
 		})
 	}
 }
@@ -191,19 +191,6 @@ func TestBadInput_TransformToAnotherType(t *testing.T) {
 		}
 		d.checkLaws(t)
 		r.checkLaws(t)
-	}
-}
-
-func TestBadInput_ContradictoryOptions(t *testing.T) {
-	for name, opts := range map[string]Options{
-		"neither known nor atomic": {},
-		"both":                     {AtomicEvents: true, KnownObjects: &knownObjects{}},
-		"unlock without atomic":    {KnownObjects: &knownObjects{}, UnlockWhileProcessing: true},
-		"bookmark without atomic":  {KnownObjects: &knownObjects{}, EmitDeltaTypeBookmark: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Panics(t, func() { NewRealFIFO(opts) })
-		})
 	}
 }
 

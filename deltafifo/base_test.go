@@ -4,10 +4,8 @@ package deltafifo
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -200,7 +198,7 @@ func TestLongQueueIsReleased(t *testing.T) {
 		d.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 		r.Add(object(fmt.Sprintf("ns/%d", i), "1"))
 	}
-	longMap := reflect.ValueOf(d.numbers).Pointer()
+	longMap := reflect.ValueOf(d.items).Pointer()
 	d.Close()
 	r.Close()
 	for _, q := range []Queue{d, r} {
@@ -210,10 +208,10 @@ func TestLongQueueIsReleased(t *testing.T) {
 			}
 		}
 	}
-	require.Nil(t, d.queue.slots)
-	require.NotEqual(t, longMap, reflect.ValueOf(d.numbers).Pointer(),
+	require.Nil(t, d.queue)
+	require.NotEqual(t, longMap, reflect.ValueOf(d.items).Pointer(),
 		"the map is still the one that has grown")
-	require.Nil(t, r.items.slots)
+	require.Nil(t, r.items)
 	d.Add(object("ns/a", "1"))
 	r.Add(object("ns/a", "1"))
 	d.checkLaws(t)
@@ -261,25 +259,4 @@ func TestMethodSets(t *testing.T) {
 	}
 	require.Implements(t, (*cache.ReflectorBookmarkStore)(nil), &RealFIFO{})
 	require.Implements(t, (*cache.DoneChecker)(nil), &DeltaFIFO{})
-}
-
-// A fifo behaves like a slice for random pushes and pops.
-func TestFIFO_LikeASlice(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	var q fifo[int]
-	var want []int
-	for i := 1; i < 10000; i++ {
-		if rnd.IntN(100) < 40+20*(i/2000%3) { // grows for a while, then shrinks
-			n := rnd.IntN(min(3, len(want)) + 1)
-			released := q.pop(n)
-			want = want[n:]
-			require.Equal(t, released, q.slots == nil && n > 0)
-		} else {
-			q.push(i)
-			want = append(want, i)
-		}
-		require.Equal(t, len(want), len(q.items()))
-		require.True(t, slices.Equal(want, q.items()))
-		q.checkLaws(t, func(v int) bool { return v == 0 })
-	}
 }

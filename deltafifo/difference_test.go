@@ -67,13 +67,14 @@ func TestDifference_DoneClosesAfterProcess(t *testing.T) {
 	})
 }
 
-// HasSynced never waits, not even for a process function. In client-go it takes the queue's lock:
-// this would deadlock.
+// HasSynced and IsClosed never wait, not even for a process function. In client-go they take the
+// queue's lock: this would deadlock.
 func TestDifference_HasSyncedDoesNotWait(t *testing.T) {
 	w := newWorld(t, ours, kind{replaced: true})
 	w.do(op("replace", "ns/a@1"))
 	_, err := w.queue.Pop(func(any, bool) error {
 		require.False(t, w.queue.HasSynced())
+		require.False(t, w.queue.(interface{ IsClosed() bool }).IsClosed())
 		return nil
 	})
 	require.NoError(t, err)
@@ -189,4 +190,45 @@ func TestDifference_TransformErrorIsWrapped(t *testing.T) {
 	require.ErrorIs(t, f.Add(object("ns/a", "1")), failure)
 	require.ErrorIs(t, f.Replace(objects("ns/a@1"), ""), failure)
 	require.ErrorContains(t, f.Replace(objects("ns/a@1"), ""), `"ns/a"`)
+}
+
+// Options that contradict each other panic on both, with different texts.
+func TestDifference_ContradictingOptionsPanic(t *testing.T) {
+	known := &knownObjects{}
+	for _, tc := range []struct {
+		opts         Options
+		ours, theirs string
+	}{
+		{
+			Options{}, "Options.KnownObjects is required without AtomicEvents",
+			"knownObjects must be provided when AtomicEvents is false",
+		},
+		{
+			Options{AtomicEvents: true, KnownObjects: known},
+			"Options.KnownObjects must be nil with AtomicEvents",
+			"knownObjects must not be provided when AtomicEvents is true",
+		},
+		{
+			Options{KnownObjects: known, UnlockWhileProcessing: true},
+			"Options.UnlockWhileProcessing needs AtomicEvents",
+			"UnlockWhileProcessing must be false when AtomicEvents is false",
+		},
+		{
+			Options{KnownObjects: known, EmitDeltaTypeBookmark: true},
+			"Options.EmitDeltaTypeBookmark needs AtomicEvents",
+			"EmitDeltaTypeBookmark must be false when AtomicEvents is false",
+		},
+	} {
+		require.PanicsWithValue(t, "deltafifo: "+tc.ours, func() { NewRealFIFO(tc.opts) })
+		theirs := cache.RealFIFOOptions{
+			AtomicEvents:          tc.opts.AtomicEvents,
+			UnlockWhileProcessing: tc.opts.UnlockWhileProcessing,
+			EmitDeltaTypeBookmark: tc.opts.EmitDeltaTypeBookmark,
+		}
+		if tc.opts.KnownObjects != nil {
+			theirs.KnownObjects = known
+		}
+		require.PanicsWithValue(t, "coding error: "+tc.theirs,
+			func() { cache.NewRealFIFOWithOptions(theirs) })
+	}
 }

@@ -2,6 +2,18 @@
 
 package deltafifo
 
+import (
+	"cmp"
+	"time"
+)
+
+const (
+	maxBatchLen = 1000
+	// While backlogLen deltas wait, UnlockWhileProcessing is suspended: producers must not outrun
+	// the consumer.
+	backlogLen = 2 * maxBatchLen
+)
+
 // RealFIFO is a queue of deltas in the order of arrival, over all keys. It merges no deltas and
 // drops none: the consumer sees every change, including the delete of an object that it never saw.
 // The consumer pops deltas one by one, or in batches of different keys.
@@ -24,14 +36,14 @@ type RealFIFO struct {
 	bookmarks bool
 
 	// base.mu guards the fields below.
-	items fifo[item]
-	seen  map[string]struct{} // used by batchLenLocked alone; empty otherwise
+	items []item
 }
 
 type item struct {
 	delta   Delta
 	key     string
-	keyLost bool // the transformed object has no key; key is that of the received object
+	keyLost bool     // the transformed object has no key; key is that of the received object
+	mark    *version // see progress
 }
 
 var (
@@ -55,7 +67,6 @@ func NewRealFIFO(opts Options) *RealFIFO {
 		atomic:    opts.AtomicEvents,
 		unlock:    opts.UnlockWhileProcessing,
 		bookmarks: opts.EmitDeltaTypeBookmark,
-		seen:      map[string]struct{}{},
 	}
 	f.init(opts, "RealFIFO")
 	return f
@@ -73,16 +84,16 @@ func (f *RealFIFO) Update(obj any) error { return f.receive(Updated, obj) }
 func (f *RealFIFO) Delete(obj any) error { return f.receive(Deleted, obj) }
 
 func (f *RealFIFO) receive(t DeltaType, obj any) error {
-	received, err := f.preparer.prepare(obj)
+	received, err := f.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counter.begin(0)
+	f.progress.begin(0)
 	if err != nil {
 		return err
 	}
 	f.putLocked(f.itemOf(t, received))
-	f.counter.changed(received.obj)
-	f.reportDepthLocked()
+	f.markLocked(f.progress.changed(received.obj))
+	f.reportDepthLocked(len(f.items))
 	return nil
 }
 
@@ -90,8 +101,8 @@ func (f *RealFIFO) receive(t DeltaType, obj any) error {
 // consumer computes it.
 func (f *RealFIFO) itemOf(t DeltaType, received prepared) item {
 	it := item{delta: Delta{t, received.obj}, key: received.key}
-	if f.preparer.transformer != nil {
-		if key, err := f.preparer.keyOf(received.obj); err == nil {
+	if f.transformer != nil {
+		if key, err := f.keyOf(received.obj); err == nil {
 			it.key = key
 		} else {
 			it.keyLost = true
@@ -128,22 +139,27 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	if !f.atomic {
 		return f.replaceEach(list, resourceVersion)
 	}
-	list, err := f.preparer.prepareList(list)
+	list, err := f.prepareList(list)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counter.replace()
+	if f.progress.repaired() {
+		for i := range f.items {
+			f.items[i].mark = nil
+		}
+	}
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
 	f.putLocked(item{delta: Delta{ReplacedAll, info}})
-	f.reportDepthLocked()
-	f.counter.listed(resourceVersion)
+	f.reportDepthLocked(len(f.items))
+	f.progress.begin(len(f.items))
+	f.markLocked(f.progress.received(resourceVersion, time.Time{}))
 	return nil
 }
 
 func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
-	received, err := f.preparer.prepareAll(list)
+	received, err := f.prepareAll(list)
 	if err != nil {
 		return err
 	}
@@ -153,7 +169,11 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counter.replace()
+	if f.progress.repaired() {
+		for i := range f.items {
+			f.items[i].mark = nil
+		}
+	}
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
@@ -167,16 +187,17 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 	for _, r := range received {
 		f.putLocked(f.itemOf(Replaced, r))
 	}
-	f.reportDepthLocked()
-	f.counter.listed(resourceVersion)
+	f.reportDepthLocked(len(f.items))
+	f.progress.begin(len(f.items))
+	f.markLocked(f.progress.received(resourceVersion, time.Time{}))
 	return nil
 }
 
 // newestQueuedLocked returns the newest delta of each queued key, and the keys in order of their
 // first deltas.
 func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string) {
-	newest = make(map[string]Delta, f.counter.len())
-	for _, it := range f.items.items() {
+	newest = make(map[string]Delta, len(f.items))
+	for _, it := range f.items {
 		if _, seen := newest[it.key]; !seen {
 			keys = append(keys, it.key)
 		}
@@ -191,7 +212,7 @@ func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string)
 func (f *RealFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.reportDepthLocked()
+	defer func() { f.reportDepthLocked(len(f.items)) }()
 	if f.atomic {
 		f.putLocked(item{delta: Delta{SyncAll, SyncAllInfo{}}})
 		return nil
@@ -204,9 +225,125 @@ func (f *RealFIFO) Resync() error {
 }
 
 func (f *RealFIFO) putLocked(it item) {
-	f.items.push(it)
-	f.counter.queued++
+	f.items = append(f.items, it)
 	f.cond.Signal()
 }
 
 func (f *RealFIFO) putKeyLocked(key string, d Delta) { f.putLocked(item{delta: d, key: key}) }
+
+func (f *RealFIFO) isEmptyLocked() bool { return len(f.items) == 0 }
+
+// markLocked has v, unless it is nil, reported once all that is queued has been processed.
+func (f *RealFIFO) markLocked(v *version) {
+	switch newest := len(f.items) - 1; {
+	case v == nil:
+	case newest >= 0:
+		f.items[newest].mark = v
+	default:
+		f.progress.await(v)
+	}
+}
+
+// Received notes that every change up to resourceVersion, which was current at asOf, has been
+// queued. The queue calls Reached with both when all of them are processed, at once if nothing is
+// queued. The resourceVersion of a server without resourceVersions is "".
+//
+// The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
+// does not call Reached for a change whose processing failed, or for later changes, until a Replace
+// has come after the failure. Reached may run under the queue's lock and must not call the queue.
+func (f *RealFIFO) Received(resourceVersion string, asOf time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.markLocked(f.progress.received(resourceVersion, asOf))
+}
+
+// Pop blocks until a delta is queued, removes the oldest one, and runs process on it, as Deltas of
+// length 1. It returns those Deltas and process's error. An error does not put the delta back.
+// HasSynced changes after process has returned.
+//
+// process runs with the queue locked, except with UnlockWhileProcessing. So it must not call a
+// method that takes the lock: Pop, PopBatch, Close, or any method that changes the queue.
+func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.waitLocked(f.isEmptyLocked); err != nil {
+		return nil, err
+	}
+	isInInitialList := !f.progress.isSynced()
+	oldest := f.items[0]
+	var deltas any = Deltas{oldest.delta}
+	err := f.popLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
+		return process(deltas, isInInitialList)
+	})
+	return deltas, err
+}
+
+// PopBatch blocks until a delta is queued, removes the oldest deltas, at most 1000, and runs
+// processBatch on them. A single delta goes to processSingle, as Deltas of length 1. PopBatch
+// returns the function's error. An error does not put the deltas back. The rules of Pop apply to
+// both functions.
+//
+// A batch has at most one delta for a key. A ReplacedAll, SyncAll or Bookmark is never part of a
+// batch. A batch ends at the end of the first list, and after an object whose key cannot be
+// computed after its transformation.
+func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.waitLocked(f.isEmptyLocked); err != nil {
+		return err
+	}
+	isInInitialList := !f.progress.isSynced()
+	items := f.items[:f.batchLenLocked()]
+	key := items[0].key
+	batch := make([]Delta, len(items))
+	for i := range items {
+		batch[i] = items[i].delta
+	}
+	return f.popLocked("RealFIFO PopBatch Process", key, len(batch), func() error {
+		if len(batch) == 1 {
+			return processSingle(Deltas(batch), isInInitialList)
+		}
+		return processBatch(batch, isInInitialList)
+	})
+}
+
+// batchLenLocked returns the number of the oldest items that form a batch. The queue is not empty.
+func (f *RealFIFO) batchLenLocked() int {
+	limit := min(len(f.items), maxBatchLen)
+	if first := f.progress.firstQueued; first > 0 {
+		limit = min(limit, first)
+	}
+	seen := make(map[string]struct{}, limit)
+	for i, it := range f.items[:limit] {
+		switch it.delta.Type {
+		case ReplacedAll, SyncAll, Bookmark: // these do not concern one object
+			return max(i, 1)
+		}
+		if it.keyLost {
+			return i + 1
+		}
+		if _, dup := seen[it.key]; dup {
+			return i
+		}
+		seen[it.key] = struct{}{}
+	}
+	return limit
+}
+
+// popLocked removes the n oldest items and runs process for them, without the lock if the options
+// allow it and fewer than backlogLen deltas wait.
+func (f *RealFIFO) popLocked(what, key string, n int, process func() error) error {
+	var mark *version
+	for _, it := range f.items[:n] {
+		mark = cmp.Or(it.mark, mark)
+	}
+	clear(f.items[:n]) // so that popped objects can be collected
+	f.items = f.items[n:]
+	if len(f.items) == 0 {
+		f.items = nil
+	}
+	return f.processLocked(processing{
+		what: what, key: key, n: n, left: len(f.items), mark: mark,
+		unlock: f.unlock && len(f.items) < backlogLen,
+	}, process)
+}

@@ -27,6 +27,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"example.com/informerstack/internal/hostheader"
 )
 
 // Handler serves the endpoints. Make it with New. All methods are safe for concurrent use, also
@@ -55,13 +57,18 @@ func New() *Handler {
 	return h
 }
 
-// ServeHTTP implements http.Handler. The headers keep web pages from embedding an answer, or taking
-// it for another type, also those of handlers that Handle added.
+// ServeHTTP implements http.Handler. It refuses requests of web pages of another origin, by Origin
+// and Sec-Fetch-Site. The headers keep web pages from embedding an answer, or taking it for another
+// type. Both also hold for handlers that Handle added.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", "frame-ancestors 'none'")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("X-Content-Type-Options", "nosniff")
+	if refusal := hostheader.CrossSitePage(r); refusal != "" {
+		answer(w, http.StatusForbidden, refusal+"\n")
+		return
+	}
 	h.mux.ServeHTTP(w, r)
 }
 

@@ -125,6 +125,32 @@ func TestFactory_AcquireRelease(t *testing.T) {
 	})
 }
 
+// A lease of an informer that ended with its context says nothing about the informer that a later
+// Start runs for the same key.
+func TestFactory_OldLease(t *testing.T) {
+	inFactory(t, func(t *testing.T, w *factoryWorld) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w.Start(ctx)
+		old, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		cancel()
+		<-old.Stopped()
+		w.Start(t.Context())
+		first, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		old.Release()
+		second, err := w.Acquire(secrets)
+		require.NoError(t, err)
+		assert.Same(t, first.SharedIndexInformer, second.SharedIndexInformer)
+		first.Release()
+		synctest.Wait()
+		assert.False(t, second.IsStopped())
+		second.Release()
+		<-second.Stopped()
+		w.Shutdown()
+	})
+}
+
 // A handler may release its own informer.
 func TestFactory_ReleaseFromHandler(t *testing.T) {
 	inFactory(t, func(t *testing.T, w *factoryWorld) {

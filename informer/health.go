@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"example.com/informerstack/reflector"
-	"example.com/informerstack/store"
 )
 
 // Health reports how recent an informer's store is, and the reason if it is old.
@@ -23,8 +22,8 @@ type Health struct {
 	ResourceVersion string
 	// CurrentAsOf is a time up to which the store holds every change of the collection. It is the
 	// zero time before the first list, and while the store is known to be old: after an expired
-	// watch or a lost change, until the next list. It is too late for a moment if a watch that is
-	// opened after an outage stalls before it has sent all changes since: see reflector.Status.
+	// watch or a lost change, until the next list. See reflector.Status for what moves it, and for
+	// the request that is sent to find it out while events never pause.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
@@ -40,9 +39,6 @@ type Status struct {
 }
 
 func (s *sharedIndexInformer) Health() Health {
-	s.mu.Lock()
-	state := s.lifecycle
-	s.mu.Unlock()
 	received := s.reflectorStatus()
 	version, currentAsOf := s.stored.get()
 	if version == received.ResourceVersion || received.CurrentAsOf.IsZero() {
@@ -50,8 +46,8 @@ func (s *sharedIndexInformer) Health() Health {
 	}
 	return Health{
 		Name:            s.name,
-		Started:         state >= started,
-		Stopped:         state == stopped,
+		Started:         s.reflector.Load() != nil,
+		Stopped:         s.IsStopped(),
 		HasSynced:       s.HasSynced(),
 		ResourceVersion: version,
 		CurrentAsOf:     currentAsOf,
@@ -60,7 +56,7 @@ func (s *sharedIndexInformer) Health() Health {
 }
 
 func (s *sharedIndexInformer) Status() Status {
-	return Status{Health: s.Health(), Objects: store.Len(s.indexer), Handlers: s.processor.status()}
+	return Status{Health: s.Health(), Objects: s.size.Len(), Handlers: s.processor.status()}
 }
 
 // Fresh returns nil if the informer runs and has synced, and CurrentAsOf is at most d before now.
@@ -149,11 +145,8 @@ func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 func (s *sharedIndexInformer) Err() error { return currentError(s.reflectorStatus()) }
 
 func (s *sharedIndexInformer) reflectorStatus() reflector.Status {
-	s.mu.Lock()
-	r := s.reflector
-	s.mu.Unlock()
-	if r == nil {
-		return reflector.Status{}
+	if r := s.reflector.Load(); r != nil {
+		return r.Status()
 	}
-	return r.Status()
+	return reflector.Status{}
 }

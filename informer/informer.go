@@ -17,7 +17,8 @@
 // each handler has one. Run starts them, and returns when they have ended.
 // Locking: the informer's mu guards its lifecycle, the processor's mu the store with the change
 // log; they are locked in this order. No handler runs under either. Index functions and wrappers of
-// the store run under the processor's mu, and must not call the informer.
+// the store run under the processor's mu, and must not call the informer, except for its Status,
+// Health and HasSynced, which take neither.
 //
 // Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
 package informer
@@ -54,14 +55,13 @@ type Informer[T Object] struct {
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
 // and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type of the
 // objects: a Go type such as *corev1.Pod, *unstructured.Unstructured, or
-// *metav1.PartialObjectMetadata, for which the server sends metadata only. A Go type must have the
-// name of the kind; for another name, make a wire.ListWatch with wire.Options.Kind and use
-// NewSharedIndexInformer. The store has an index by namespace, for the lister.
+// *metav1.PartialObjectMetadata, for which the server sends metadata only. If a Go type has another
+// name than the kind, set Options.Kind. The store has an index by namespace, for the lister.
 //
 // The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and
-// never holds a whole list in memory beside the store. After an outage of the server, the informers
-// of one client share the knowledge that it answers again (see package outage), unless
-// Reflector.Outage is set: with a Group of its own, an informer waits on its own.
+// never holds a whole list of objects in memory beside the store. After an outage of the server,
+// the informers of one client share the knowledge that it answers again (see package outage),
+// unless Reflector.Outage is set: with a Group of its own, an informer waits on its own.
 func New[T interface {
 	Object
 	runtime.Object
@@ -72,8 +72,9 @@ func New[T interface {
 	labels, fields := options.LabelSelector, options.FieldSelector
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
-		wire.Options{Modify: selecting})
+		wire.Options{Kind: options.Kind, ListKind: options.ListKind, Modify: selecting})
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
+	options.Kind, options.ListKind = schema.GroupVersionKind{}, ""
 	options.Reflector.Outage = cmp.Or(options.Reflector.Outage, outage.Of(client))
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
@@ -118,6 +119,10 @@ type Options struct {
 	// Namespace, LabelSelector and FieldSelector select the objects of New; "" selects all. A
 	// ListerWatcher has made its selection: NewSharedIndexInformer panics if one of them is set.
 	Namespace, LabelSelector, FieldSelector string
+	// Kind and ListKind say what a server sends to New, see wire.Options. Kind is needed if T is a
+	// Go type with another name, ListKind for a custom resource that names its list in its own way.
+	Kind     schema.GroupVersionKind
+	ListKind string
 
 	// ResyncPeriod is the default resync period of handlers, and the initial time between two
 	// resync checks. With 0 no handler gets a resync.

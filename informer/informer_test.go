@@ -93,6 +93,25 @@ func TestResync_PerHandler(t *testing.T) {
 	}, resyncEvery(time.Hour))
 }
 
+// Resyncs that were due during a long relist are not made up for.
+func TestResync_DoesNotCatchUp(t *testing.T) {
+	often, seldom := 2*time.Second, 10*time.Second
+	story(t, func(w *world) {
+		w.addHandler(HandlerOptions{ResyncPeriod: &often})
+		h := w.addHandler(HandlerOptions{ResyncPeriod: &seldom})
+		w.create("a")
+		w.start()
+		w.after(20 * time.Second)
+		w.transform = func(obj any) (any, error) { time.Sleep(time.Minute); return obj, nil }
+		w.expireWatch()
+		w.after(65 * time.Second)
+		w.transform = nil
+		h.take()
+		w.after(20 * time.Second)
+		assert.Equal(t, []string{"resync a", "resync a"}, h.take())
+	}, resyncEvery(time.Hour))
+}
+
 // AddEventHandler rejects a nil handler. client-go accepts it and crashes at the first event.
 func TestDifference_NilHandlerIsRefused(t *testing.T) {
 	informer := NewSharedIndexInformer(newServer(), nil, Options{})
@@ -110,8 +129,16 @@ func TestBadInput_Handlers(t *testing.T) {
 	typed := NewTyped[*corev1.ConfigMap](informer, configMaps)
 	_, err := typed.AddTypedEventHandler(nil, HandlerOptions{})
 	require.EqualError(t, err, "handler is nil")
-	require.ErrorContains(t, informer.RemoveEventHandler(nil), "invalid key type")
-	require.ErrorContains(t, informer.RemoveEventHandler(foreignHandle{}), "invalid key type")
+}
+
+// The error for a handle of another kind names its type. client-go prints it by the wrong verb.
+func TestDifference_ForeignHandleIsNamed(t *testing.T) {
+	informer := NewSharedIndexInformer(newServer(), nil, Options{})
+	require.EqualError(t, informer.RemoveEventHandler(nil), "invalid key type <nil>")
+	require.EqualError(t, informer.RemoveEventHandler(foreignHandle{}),
+		"invalid key type informer.foreignHandle")
+	theirs := cache.NewSharedIndexInformer(newServer(), nil, 0, nil)
+	require.EqualError(t, theirs.RemoveEventHandler(nil), "invalid key type %!t(<nil>)")
 }
 
 type foreignHandle struct {
@@ -142,6 +169,45 @@ func TestRun_DoneContext(t *testing.T) {
 		assert.EqualError(t, informer.AddIndexers(store.Indexers{}),
 			"indexer was not added because it has stopped already")
 	})
+}
+
+// A late handler gets the content of the store and each change after it: no change fits in between.
+func TestLateHandler_MissesNoChange(t *testing.T) {
+	var late *changingIndexer
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		p := &w.informer.(ourSubject).SharedIndexInformer.(*sharedIndexInformer).processor
+		late.listed = func() {
+			if p.mu.TryLock() { // a change may be stored now
+				p.mu.Unlock()
+				w.server.create("b")
+				synctest.Wait()
+			}
+		}
+		h := w.addHandler(HandlerOptions{})
+		late.listed = func() {}
+		w.create("c")
+		for _, name := range w.onServer() {
+			assert.Contains(t, h.view, name[:1])
+		}
+	}, bothQueues, withOptions(func(o *Options) {
+		o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+			late = &changingIndexer{inner, func() {}}
+			return late
+		}
+	}))
+}
+
+// changingIndexer is a store that calls listed after its content was read.
+type changingIndexer struct {
+	store.Indexer
+	listed func()
+}
+
+func (c *changingIndexer) List() []any {
+	defer c.listed()
+	return c.Indexer.List()
 }
 
 // AddIndexers works while the informer runs, and indexes the stored objects.
@@ -251,6 +317,47 @@ func TestController_ProcessDeltas(t *testing.T) {
 	}
 }
 
+// Changes that arrive while the store is busy are one batch, if there is a function for batches.
+func TestController_Batches(t *testing.T) {
+	for _, batches := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var lens []int
+			server := newServer()
+			queue := deltafifo.NewRealFIFO(deltafifo.Options{
+				AtomicEvents: true, UnlockWhileProcessing: true,
+			})
+			controller := Controller{
+				Reflector: reflector.New(server, nil, queue, reflector.Options{}),
+				Queue:     queue,
+				Process: func(any, bool) error {
+					lens = append(lens, 1)
+					time.Sleep(time.Second)
+					return nil
+				},
+			}
+			want := []int{1, 1, 1, 1}
+			if batches {
+				want = []int{1, 3}
+				controller.ProcessBatch = func(deltas []deltafifo.Delta, _ bool) error {
+					lens = append(lens, len(deltas))
+					return nil
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var run sync.WaitGroup
+			run.Go(func() { controller.Run(ctx) })
+			synctest.Wait() // it processes the list
+			for _, name := range []string{"a", "b", "c"} {
+				server.create(name)
+			}
+			time.Sleep(time.Minute)
+			cancel()
+			run.Wait()
+			assert.Equal(t, want, lens)
+		})
+	}
+}
+
 // A Controller works with any queue and any process function.
 func TestController_OwnProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -348,21 +455,26 @@ func TestHandlerPanic_EndsTheProcess(t *testing.T) {
 	assert.Contains(t, string(out), "panic: handler panics at add a")
 }
 
-// A slow handler with many pending changes is logged.
+// A slow handler with many pending changes is logged. With few of them it may take its time.
 func TestSlowHandlerIsLogged(t *testing.T) {
 	var config = ktesting.NewConfig(ktesting.BufferLogs(true))
 	logger := ktesting.NewLogger(ktesting.NopTL{}, config)
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer()
 	story(t, func(w *world) {
 		w.start()
 		w.handler.slow = time.Second
-		for range slowBacklogLen {
-			w.server.create("a")
-			w.server.delete("a", false)
+		burst := func(changes int) {
+			for range changes / 2 {
+				w.server.create("a")
+				w.server.delete("a", false)
+			}
+			w.after(time.Hour)
 		}
-		w.after(time.Hour)
+		burst(slowBacklogLen)
+		assert.Empty(t, log.String())
+		burst(2 * slowBacklogLen)
 	}, only(ours), withHandler(HandlerOptions{Logger: &logger}))
-	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
-	assert.Contains(t, log, `Slow event handler handler="*informer.recorder" took="1s"`)
+	assert.Contains(t, log.String(), `Slow event handler handler="*informer.recorder" took="1s"`)
 }
 
 // Removed handlers and stopped informers leave no goroutine behind.

@@ -3,11 +3,13 @@
 package informer
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
@@ -237,6 +239,40 @@ func TestDrainTimeout_Delivers(t *testing.T) {
 	}, bothQueues, withHandler(HandlerOptions{DrainTimeout: time.Minute}))
 }
 
+// A change that arrives just before the handler is removed is delivered, even if the handler's
+// goroutine notices the end first.
+func TestDrainTimeout_DeliversTheLastChange(t *testing.T) {
+	for range 64 { // a select takes either of two channels
+		p := processor{log: newChangeLog()}
+		r := newRecorder()
+		l := newListener(&sharedIndexInformer{}, r, HandlerOptions{DrainTimeout: time.Hour})
+		p.addLocked(l, nil)
+		l.backlog = &emptyBacklog{l.backlog, sync.OnceFunc(func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.distributeLocked([]change{add(podAt("a", "1"), false)})
+			p.removeLocked(l)
+		})}
+		p.start()
+		<-l.done
+		require.Equal(t, []string{"add a"}, r.take())
+	}
+}
+
+// emptyBacklog calls a function when the listener has found nothing to deliver.
+type emptyBacklog struct {
+	backlog
+	empty func()
+}
+
+func (b *emptyBacklog) next() *batch {
+	found := b.backlog.next()
+	if found == nil {
+		b.empty()
+	}
+	return found
+}
+
 // After DrainTimeout the remaining changes are dropped.
 func TestDrainTimeout_Ends(t *testing.T) {
 	story(t, func(w *world) {
@@ -372,9 +408,12 @@ func TestOptions_NewQueueAndReflector(t *testing.T) {
 	}))
 }
 
-// Only New can select objects.
+// Only New can select objects, and say what a server calls them.
 func TestBadInput_SelectionOfAListerWatcher(t *testing.T) {
-	for _, o := range []Options{{Namespace: "a"}, {LabelSelector: "a"}, {FieldSelector: "a"}} {
+	for _, o := range []Options{
+		{Namespace: "a"}, {LabelSelector: "a"}, {FieldSelector: "a"}, {ListKind: "a"},
+		{Kind: schema.GroupVersionKind{Kind: "a"}},
+	} {
 		assert.Panics(t, func() { NewSharedIndexInformer(newServer(), nil, o) })
 	}
 }

@@ -17,6 +17,8 @@ import (
 //	D2  a change is emitted after the store has changed, so that a handler never reads an older
 //	    object; the last change of a call is emitted after stored was called
 //	D3  a delta that fails changes nothing and emits nothing; lost is called
+//	D4  a bookmark does not move the store's version while incomplete, from the failure of a delta
+//	    until a whole list is stored
 //
 // The deltas of one object are stored and emitted one after the other. A batch, and a whole list,
 // are stored before the first change is emitted. One goroutine at a time may process.
@@ -31,7 +33,8 @@ type deltaProcessor struct {
 	// lost is called when a delta could not be applied, before HasSynced of the queue can change.
 	lost func()
 
-	scratch []change // reused by each call
+	incomplete bool     // see D4
+	scratch    []change // reused by each call
 }
 
 // ProcessDeltas returns the process functions of a queue whose deltas change objects. Each function
@@ -59,13 +62,12 @@ func ProcessDeltas(
 // fails does not affect others.
 func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 	deltas, ok := obj.(deltafifo.Deltas)
+	complete := false
+	defer func() { p.finish(complete) }()
 	if !ok {
-		p.lost()
 		return fmt.Errorf("process %T: want Deltas", obj)
 	}
 	var errs []error
-	complete := false
-	defer func() { p.finish(complete) }()
 	for i := range deltas {
 		changes, err := p.apply(&deltas[i], isInInitialList)
 		if err != nil {
@@ -86,6 +88,7 @@ func (p *deltaProcessor) finish(complete bool) {
 	clear(p.scratch)
 	p.scratch = p.scratch[:0]
 	if !complete {
+		p.incomplete = true
 		p.lost()
 	}
 }
@@ -170,6 +173,7 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, er
 	if err := p.store.Replace(info.Objects, info.ResourceVersion); err != nil {
 		return nil, fmt.Errorf("process ReplacedAll delta: %w", err)
 	}
+	p.incomplete = false
 	return changes, nil
 }
 
@@ -188,7 +192,9 @@ func (p *deltaProcessor) bookmark(obj any) error {
 	if !ok {
 		return fmt.Errorf("process Bookmark delta: object is a %T", obj)
 	}
-	p.store.Bookmark(info.ResourceVersion)
+	if !p.incomplete {
+		p.store.Bookmark(info.ResourceVersion)
+	}
 	return nil
 }
 

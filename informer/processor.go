@@ -5,6 +5,7 @@ package informer
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -24,13 +25,14 @@ import (
 type processor struct {
 	goroutines sync.WaitGroup
 
-	mu        sync.Mutex
-	log       *changeLog
-	listeners []*listener
-	added     int         // number of listeners ever added, and the id of the newest
-	round     resyncRound // the newest
-	running   bool
-	synced    bool
+	listeners atomic.Pointer[[]*listener] // see all; mu guards only its changes
+
+	mu      sync.Mutex
+	log     *changeLog
+	added   int         // number of listeners ever added, and the id of the newest
+	round   resyncRound // the newest
+	running bool
+	synced  bool
 }
 
 // addLocked adds a listener. It is first notified of the objects in replay, as of an initial list.
@@ -49,7 +51,7 @@ func (p *processor) addLocked(l *listener, replay []any) {
 	}
 	p.added++
 	l.id = p.added
-	p.listeners = append(p.listeners, l)
+	p.setListenersLocked(append(slices.Clip(p.all()), l))
 	if p.running {
 		p.goroutines.Go(l.run)
 	}
@@ -57,17 +59,28 @@ func (p *processor) addLocked(l *listener, replay []any) {
 
 // removeLocked removes a listener. Removing an unknown one is a no-op.
 func (p *processor) removeLocked(l *listener) {
-	i := slices.Index(p.listeners, l)
+	i := slices.Index(p.all(), l)
 	if i < 0 {
 		return
 	}
-	p.listeners = slices.Delete(p.listeners, i, i+1)
+	p.setListenersLocked(slices.Delete(slices.Clone(p.all()), i, i+1))
 	l.close(p.running)
 }
 
+// all returns the listeners. It does not wait for mu, which is held while a change is stored.
+func (p *processor) all() []*listener {
+	if listeners := p.listeners.Load(); listeners != nil {
+		return *listeners
+	}
+	return nil
+}
+
+// setListenersLocked replaces the listeners by others, which do not change any more.
+func (p *processor) setListenersLocked(listeners []*listener) { p.listeners.Store(&listeners) }
+
 // distributeLocked appends changes for every listener.
 func (p *processor) distributeLocked(changes []change) {
-	if len(p.listeners) == 0 {
+	if len(p.all()) == 0 {
 		return
 	}
 	for some := range slices.Chunk(changes, batchLen) {
@@ -77,7 +90,7 @@ func (p *processor) distributeLocked(changes []change) {
 
 func (p *processor) appendLocked(changes []change, synced bool) {
 	appended := p.log.append(changes, synced, p.round)
-	for _, l := range p.listeners {
+	for _, l := range p.all() {
 		l.backlog.push(appended)
 		select {
 		case l.wake <- struct{}{}:
@@ -91,7 +104,7 @@ func (p *processor) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = true
-	for _, l := range p.listeners {
+	for _, l := range p.all() {
 		p.goroutines.Go(l.run)
 	}
 }
@@ -99,10 +112,10 @@ func (p *processor) start() {
 // stop removes every listener and waits until the last call has returned.
 func (p *processor) stop() {
 	p.mu.Lock()
-	for _, l := range p.listeners {
+	for _, l := range p.all() {
 		l.close(p.running)
 	}
-	p.listeners = nil
+	p.setListenersLocked(nil)
 	p.running = false
 	p.mu.Unlock()
 	p.goroutines.Wait()
@@ -121,9 +134,10 @@ func (p *processor) shouldResync() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	p.round = make(resyncRound, len(p.listeners))
+	listeners := p.all()
+	p.round = make(resyncRound, len(listeners))
 	anyDue := false
-	for _, l := range p.listeners {
+	for _, l := range listeners {
 		due := l.resync.check(now)
 		p.round[l.id] = due
 		anyDue = anyDue || due
@@ -131,16 +145,14 @@ func (p *processor) shouldResync() bool {
 	return anyDue
 }
 
-// status returns the status of every listener.
+// status returns the status of every listener. It does not block.
 func (p *processor) status() []HandlerStatus {
-	p.mu.Lock()
-	listeners := slices.Clone(p.listeners)
-	p.mu.Unlock()
-	all := make([]HandlerStatus, 0, len(listeners))
+	listeners := p.all()
+	statuses := make([]HandlerStatus, 0, len(listeners))
 	for _, l := range listeners {
-		all = append(all, l.Status())
+		statuses = append(statuses, l.Status())
 	}
-	return all
+	return statuses
 }
 
 // minimumResyncPeriod is the shortest resync period of a handler.

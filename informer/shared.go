@@ -63,9 +63,10 @@ type SharedInformer interface {
 	// Err returns the error that keeps the informer from listing or watching: that of the newest
 	// attempt. It is nil if no attempt has failed, and once a watch is open again.
 	Err() error
-	// Status returns a snapshot of the informer and its handlers, for messages and debug pages.
+	// Status returns a snapshot of the informer and its handlers, for messages and debug pages. It
+	// does not wait, not even while a handler, a transform, an index function or the store hangs.
 	Status() Status
-	// Health reports how recent the store is, for health checks.
+	// Health reports how recent the store is, for health checks. It does not wait either.
 	Health() Health
 	// WaitForResourceVersion blocks until the store holds every change up to resourceVersion. With
 	// the resourceVersion of an object that the caller has just written, the caller then reads its

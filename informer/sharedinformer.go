@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,21 +23,16 @@ import (
 
 var errNilHandler = errors.New("handler is nil")
 
-// lifecycle is the state of an informer. It never goes back.
-type lifecycle int
-
-const (
-	ready lifecycle = iota
-	started
-	stopped
-)
-
 // sharedIndexInformer implements SharedIndexInformer. Its controller writes to the store, and its
 // processor notifies the handlers.
 //
 //	S1  the store and the change log change only under processor.mu
 //	S2  synced is closed  =>  the store has held a complete list, and all of it is in the log
-//	S3  reflector != nil  <=>  lifecycle > ready
+//	S3  the informer was started  <=>  reflector != nil
+//	S4  stopped  =>  no handler and no indexer is added any more
+//
+// No status takes a lock that is held while foreign code runs: mu is held during index functions
+// and Options, the processor's mu during every call of the store.
 //
 // Source: tools/cache/shared_informer.go sharedIndexInformer
 type sharedIndexInformer struct {
@@ -49,11 +45,13 @@ type sharedIndexInformer struct {
 	deltas        deltaProcessor // guarded by processor.mu
 	synced        chan struct{}
 	stored        storedVersion
+	size          store.Counter // the indexer without its wrapper
 
-	mu        sync.Mutex
-	lifecycle lifecycle
-	reflector *reflector.Reflector
-	resync    resyncPlan
+	reflector atomic.Pointer[reflector.Reflector] // set under mu, as stopped is
+	stopped   atomic.Bool
+
+	mu     sync.Mutex
+	resync resyncPlan
 }
 
 // NewSharedIndexInformer returns an informer of the collection that lw lists and watches. lw must
@@ -64,8 +62,9 @@ type sharedIndexInformer struct {
 func NewSharedIndexInformer(
 	lw reflector.ListerWatcher, exampleObject runtime.Object, options Options,
 ) SharedIndexInformer {
-	if options.Namespace+options.LabelSelector+options.FieldSelector != "" {
-		panic("informer: Namespace and selectors are options of New; a ListerWatcher has its own")
+	if options.Namespace+options.LabelSelector+options.FieldSelector+options.ListKind != "" ||
+		!options.Kind.Empty() {
+		panic("informer: Namespace, selectors and kinds are options of New, not of a ListerWatcher")
 	}
 	indexer := options.newIndexer()
 	s := &sharedIndexInformer{
@@ -76,6 +75,7 @@ func NewSharedIndexInformer(
 		indexer:       indexer,
 		synced:        make(chan struct{}),
 		stored:        storedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
+		size:          indexer.(store.Counter),
 		resync:        resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
 	}
 	if description := options.Reflector.TypeDescription; description != "" {
@@ -117,10 +117,9 @@ func (s *sharedIndexInformer) Run(ctx context.Context) {
 func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lifecycle != ready {
+	if s.reflector.Load() != nil {
 		return nil
 	}
-	s.lifecycle = started
 	s.resync.fixed = true
 	versioned := s.options.newQueue(
 		klog.FromContext(ctx), s.exampleObject, s.indexer, s.stored.set)
@@ -138,9 +137,10 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	if newReflector == nil {
 		newReflector = reflector.New
 	}
-	s.reflector = newReflector(s.listerWatcher, s.exampleObject, queue, options)
+	r := newReflector(s.listerWatcher, s.exampleObject, queue, options)
+	s.reflector.Store(r)
 	return &Controller{
-		Reflector:    s.reflector,
+		Reflector:    r,
 		Queue:        queue,
 		Process:      s.process,
 		ProcessBatch: s.processBatch,
@@ -178,7 +178,7 @@ func (s *sharedIndexInformer) closeSynced(ctx context.Context, queue deltafifo.Q
 func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lifecycle = stopped // AddEventHandler holds mu, so it ends before the processor stops
+	s.stopped.Store(true) // AddEventHandler holds mu, so it ends before the processor stops
 	close(s.stored.stopped)
 }
 
@@ -196,7 +196,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lifecycle == stopped {
+	if s.IsStopped() {
 		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped"+
 			" already", handlerName(handler))
 	}
@@ -211,7 +211,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 	s.processor.mu.Lock()
 	defer s.processor.mu.Unlock()
 	var replay []any
-	if s.lifecycle == started {
+	if s.reflector.Load() != nil {
 		replay = s.indexer.List()
 	}
 	s.processor.addLocked(l, replay)
@@ -232,7 +232,7 @@ func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegi
 func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lifecycle == stopped {
+	if s.IsStopped() {
 		return errors.New("indexer was not added because it has stopped already")
 	}
 	return s.indexer.AddIndexers(indexers)
@@ -244,9 +244,4 @@ func (s *sharedIndexInformer) HasSynced() bool               { return done.Is(s)
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
 func (s *sharedIndexInformer) Name() string                  { return s.name }
 func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }
-
-func (s *sharedIndexInformer) IsStopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lifecycle == stopped
-}
+func (s *sharedIndexInformer) IsStopped() bool               { return s.stopped.Load() }

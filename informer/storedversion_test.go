@@ -394,6 +394,102 @@ func TestStory_RefusedChangeIsListedAgain(t *testing.T) {
 	}
 }
 
+// slowRefusal is a store that refuses a change if refuse says so, after a second.
+type slowRefusal struct {
+	store.Indexer
+	refuse *bool
+}
+
+func (x slowRefusal) try(f func() error) error {
+	if !*x.refuse {
+		return f()
+	}
+	*x.refuse = false
+	time.Sleep(time.Second)
+	return errors.New("refused")
+}
+
+func (x slowRefusal) Add(obj any) error { return x.try(func() error { return x.Indexer.Add(obj) }) }
+
+func (x slowRefusal) Update(obj any) error {
+	return x.try(func() error { return x.Indexer.Update(obj) })
+}
+
+func (x slowRefusal) Delete(obj any) error {
+	return x.try(func() error { return x.Indexer.Delete(obj) })
+}
+
+// batchRefusal is a slowRefusal that takes batches.
+type batchRefusal struct{ slowRefusal }
+
+func (x batchRefusal) Transaction(txns ...store.Transaction) *store.TransactionError {
+	var failed *store.TransactionError
+	err := x.try(func() error {
+		failed = x.Indexer.(store.TransactionStore).Transaction(txns...)
+		return nil
+	})
+	if err != nil {
+		return &store.TransactionError{TotalTransactions: len(txns), Errors: []error{err}}
+	}
+	return failed
+}
+
+// Changes and bookmarks that are queued behind a change that the store refuses do not move the
+// store's version past it, whatever kind of change it is; a list that follows does.
+func TestStory_VersionStaysBeforeARefusedChange(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"update":            func(w *world) { w.server.update("a") },
+		"add":               func(w *world) { w.server.create("c") },
+		"delete":            func(w *world) { w.server.delete("a", false) },
+		"batch":             func(w *world) { w.server.update("a"); w.server.update("b") },
+		"two of one object": func(w *world) { w.server.update("a"); w.server.update("a") },
+	} {
+		for wrapper, wrap := range map[string]func(x slowRefusal) store.Indexer{
+			"one by one": func(x slowRefusal) store.Indexer { return x },
+			"batches":    func(x slowRefusal) store.Indexer { return batchRefusal{x} },
+		} {
+			t.Run(name+", "+wrapper, func(t *testing.T) {
+				refuse := false
+				story(t, func(w *world) {
+					version := func() string {
+						return w.informer.(ourSubject).GetStore().LastStoreSyncResourceVersion()
+					}
+					w.create("a")
+					w.create("b")
+					w.start()
+					w.after(time.Minute)
+					require.Equal(w.t, "2", version())
+					refuse = true
+					change(w)
+					time.Sleep(10 * time.Millisecond) // the store is busy with it
+					w.server.elsewhere()
+					w.server.bookmark()
+					w.server.update("b")
+					w.server.elsewhere()
+					w.server.bookmark()
+					w.server.fail(errors.New("down")) // no list follows
+					for range 100 {
+						time.Sleep(200 * time.Millisecond)
+						require.Equal(w.t, "2", version())
+						require.Equal(w.t, "2", w.health().ResourceVersion)
+					}
+					w.server.fail(nil)
+					w.after(2 * time.Minute)
+					require.Equal(w.t, w.informer.LastSyncResourceVersion(), version())
+					w.server.elsewhere()
+					w.server.bookmark()
+					w.after(10 * time.Second)
+					require.Equal(w.t, w.informer.LastSyncResourceVersion(), version())
+				}, only(oursRealFIFO), withOptions(func(o *Options) {
+					o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+						return wrap(slowRefusal{inner, &refuse})
+					}
+				}))
+			})
+		}
+	}
+}
+
 // If the store refuses a part of the first list, the informer syncs with the next list.
 func TestStory_NotSyncedBeforeAllIsStored(t *testing.T) {
 	refuse := true

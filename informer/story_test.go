@@ -223,6 +223,9 @@ func TestStory_RemovedHandlerHearsNothing(t *testing.T) {
 		w.update("a")
 		w.update("a")
 		require.NoError(t, w.informer.removeHandler(w.handler.registration))
+		if l, ok := w.handler.registration.(*listener); ok {
+			require.Zero(t, l.Status().Pending, "dropped at once")
+		}
 		w.update("a")
 		close(w.handler.block)
 		w.handlerSaw("update a") // the running call

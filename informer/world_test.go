@@ -325,7 +325,6 @@ func (s *sharedIndexInformer) checkLaws() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	law("S3", (s.reflector != nil) == (s.lifecycle > ready))
 	p := &s.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -333,7 +332,7 @@ func (s *sharedIndexInformer) checkLaws() error {
 	law("W1", p.log.last.next.Load() == nil && len(p.log.last.changes) == 0)
 	law("D scratch",
 		len(slices.DeleteFunc(slices.Clone(s.deltas.scratch[:cap(s.deltas.scratch)]), isZero)) == 0)
-	for _, l := range p.listeners {
+	for _, l := range p.all() {
 		l.checkLaws(p.running, law)
 	}
 	return errors.Join(errs...)

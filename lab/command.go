@@ -47,7 +47,8 @@ const (
 var (
 	errReadOnly  = errors.New("the laboratory does not write to this cluster")
 	errNoServer  = errors.New("the pipeline has not started")
-	errNoHeldHop = errors.New("no hop is held: pause first")
+	errNotPaused = errors.New("no hop is held: pause first")
+	errNoHeldHop = errors.New("no hop is held yet: wait for a change, or make one")
 )
 
 // reads are the commands that change only what the reader sees.
@@ -62,10 +63,7 @@ func (l *Lab) run(c command) error {
 	case "mode":
 		return l.setMode(c)
 	case "step":
-		if !l.gate.step() {
-			return errNoHeldHop
-		}
-		return nil
+		return l.step()
 	case "follow":
 		l.recorder.follow(c.Key)
 		return nil
@@ -102,6 +100,17 @@ func (l *Lab) run(c command) error {
 		return l.lesson(c.ID, c.Step)
 	}
 	return fmt.Errorf("unknown command %q", printable.Short(c.Do))
+}
+
+// step lets the next held hop pass.
+func (l *Lab) step() error {
+	if l.gate.step() {
+		return nil
+	}
+	if mode, _, _ := l.gate.state(0); mode == Pause {
+		return errNoHeldHop
+	}
+	return errNotPaused
 }
 
 func (l *Lab) setMode(c command) error {

@@ -31,6 +31,25 @@ func TestCommand_WritesChangeTheServer(t *testing.T) {
 	})
 }
 
+// Numbers that no duration can hold are refused, as are all beyond the limits.
+func TestCommand_HostileNumbers(t *testing.T) {
+	story(t, func(w *world) {
+		for _, command := range []string{
+			`{"do":"mode","mode":"slow","delayMs":1e300}`,
+			`{"do":"mode","mode":"slow","delayMs":-1e300}`,
+			`{"do":"handler","name":"controller","delayMs":1e300}`,
+			`{"do":"settings","workMs":1e300}`,
+			`{"do":"settings","workMs":-1e300}`,
+			`{"do":"settings","workers":1000000000}`,
+			`{"do":"workload","rate":1e300}`,
+			`{"do":"workload","rate":-1e-300}`,
+			`{"do":"workload","objects":1000000000}`,
+		} {
+			assert.Contains(t, w.do("%s", command), "want", command)
+		}
+	})
+}
+
 // The hops of one change, in pause: each step lets one pass, and the next one waits.
 func TestCommand_StepsThroughOneChange(t *testing.T) {
 	story(t, func(w *world) {
@@ -48,7 +67,9 @@ func TestCommand_StepsThroughOneChange(t *testing.T) {
 			"handler OnUpdate", "workqueue Add", "workqueue Get", "worker reconcile",
 			"worker reconciled", "workqueue Forget", "workqueue Done",
 		}, hops)
-		assert.Contains(t, w.do(`{"do":"step"}`), "no hop is held")
+		assert.Contains(t, w.do(`{"do":"step"}`), "no hop is held yet")
+		w.mustDo(`{"do":"mode","mode":"run"}`)
+		assert.Contains(t, w.do(`{"do":"step"}`), "no hop is held: pause first")
 	})
 }
 

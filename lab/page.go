@@ -49,7 +49,8 @@ var contentTypes = map[string]string{
 // ServeHTTP serves the page, its stream and its commands. It must listen on loopback only.
 //
 // A request is refused unless its Host is an IP address or localhost, because of DNS rebinding, and
-// a command unless it has the token, which only pages of the same origin can read.
+// if a page of another origin sends it. A command needs the token too, which only pages of the same
+// origin can read.
 func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serveGuarded(w, r, func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /lab/events", l.serveEvents)
@@ -73,9 +74,8 @@ func serveGuarded(w http.ResponseWriter, r *http.Request, routes func(*http.Serv
 			"host %q is not allowed: use an IP address or localhost", printable.Short(r.Host)))
 		return
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
-		refuse(w, http.StatusForbidden, fmt.Errorf(
-			"origin %q is not allowed", printable.Short(origin)))
+	if refusal := hostheader.CrossSitePage(r); refusal != "" {
+		refuse(w, http.StatusForbidden, errors.New(refusal))
 		return
 	}
 	mux := http.NewServeMux()

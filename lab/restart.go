@@ -131,5 +131,8 @@ func (l *Lab) runOnce(
 	return errRestart
 }
 
-// duration converts milliseconds of a message.
-func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+// duration converts milliseconds of a message. More than a Duration can hold is the longest one.
+func duration(ms float64) time.Duration {
+	const longest = 1 << 62
+	return time.Duration(max(-longest, min(ms*float64(time.Millisecond), longest)))
+}

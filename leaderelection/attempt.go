@@ -22,7 +22,7 @@ var errNotFree = errors.New("lease is not free")
 
 // attempt tries once to get the lease or, in a term, to renew it. An ErrLost ends the term.
 //
-//	renew the known version ──▶ done                    (in a term; usually nothing else)
+//	write in the known version, if that is allowed ──▶ done    (usually nothing else)
 //	      │ refused
 //	      ▼
 //	     read ──▶ not found: create it ──▶ done
@@ -31,45 +31,69 @@ var errNotFree = errors.New("lease is not free")
 //	      ▼
 //	    replace what was read ──▶ done
 //
+// The server accepts a write only in the version that is replaced, so the record has not changed
+// before the write was sent: E1. Each request has a time of its own. On a slow link all of them
+// together may take longer than RenewDeadline.
+//
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 func (e *LeaderElector) attempt(ctx context.Context) error {
-	var known resourcelock.LeaderElectionRecord // zero for a candidate
-	if e.term != nil {
-		known = e.observed
-		if !e.config.Coordinated {
-			err := e.write(ctx, e.config.Lock.Update, known.AcquireTime, known)
-			if err == nil || errors.Is(err, ErrLost) {
-				return err
-			}
-			klog.FromContext(ctx).V(2).Info("Renewal failed, reading the lease",
-				"lock", e.config.Lock.Describe(), "err", err)
+	if e.known && !e.config.Coordinated && e.mayWrite(&e.observed) == nil {
+		err := e.replace(ctx, e.observed)
+		if err == nil || errors.Is(err, ErrLost) || errors.Is(err, errNotFree) {
+			return err
 		}
+		klog.FromContext(ctx).V(2).Info("Write in the known version failed, reading the lease",
+			"lock", e.config.Lock.Describe(), "err", err)
 	}
 
-	now := time.Now()
-	record, raw, err := e.config.Lock.Get(ctx)
+	record, raw, err := e.read(ctx)
 	switch {
 	case apierrors.IsNotFound(err) && !e.config.Coordinated:
-		return e.write(ctx, e.config.Lock.Create, known.AcquireTime, known)
+		var last resourcelock.LeaderElectionRecord // zero for a candidate
+		if e.term != nil {
+			last = e.observed
+		}
+		return e.write(ctx, e.config.Lock.Create, last.AcquireTime, last)
 	case err != nil:
 		return fmt.Errorf("read lease %s: %w", e.config.Lock.Describe(), err)
 	}
 	e.inDoubt = false
 	e.observe(record, raw)
-	if err := e.mayWrite(record, now); err != nil {
+	if err := e.mayWrite(record); err != nil {
 		return err
 	}
 	if record.HolderIdentity == e.config.Lock.Identity() {
 		e.metricSlowpath()
-		return e.write(ctx, e.config.Lock.Update, record.AcquireTime, *record)
 	}
-	record.LeaderTransitions++
-	return e.write(ctx, e.config.Lock.Update, metav1.Time{}, *record)
+	return e.replace(ctx, *record)
 }
 
-// mayWrite decides whether the record that was read may be replaced: E1.
-func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord, now time.Time) error {
-	expired := !e.expiry().After(now)
+// read reads the record. If it fails, the lock may know a version that e.observed is not of.
+func (e *LeaderElector) read(ctx context.Context) (
+	record *resourcelock.LeaderElectionRecord, raw []byte, err error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, e.config.RenewDeadline)
+	defer cancel()
+	record, raw, err = e.config.Lock.Get(ctx)
+	e.known = err == nil
+	return record, raw, err
+}
+
+// replace replaces old, which may be this candidate's, by a record of this candidate.
+func (e *LeaderElector) replace(
+	ctx context.Context, old resourcelock.LeaderElectionRecord,
+) error {
+	acquired := old.AcquireTime
+	if old.HolderIdentity != e.config.Lock.Identity() {
+		old.LeaderTransitions++
+		acquired = metav1.Time{}
+	}
+	return e.write(ctx, e.config.Lock.Update, acquired, old)
+}
+
+// mayWrite decides whether the record that was observed may be replaced: E1.
+func (e *LeaderElector) mayWrite(record *resourcelock.LeaderElectionRecord) error {
+	expired := !e.expiry().After(time.Now())
 	mine := record.HolderIdentity == e.config.Lock.Identity()
 	switch {
 	case mine && !e.config.Coordinated:
@@ -114,11 +138,13 @@ func (e *LeaderElector) write(ctx context.Context,
 	if e.config.Coordinated {
 		record.Strategy = old.Strategy
 	}
+	ctx, cancel := context.WithTimeout(ctx, e.config.hold()) // a later answer is worth nothing
+	defer cancel()
 	if err := put(ctx, record); err != nil {
 		e.inDoubt = e.term == nil && !isRefusal(err)
 		return fmt.Errorf("write lease %s: %w", e.config.Lock.Describe(), err)
 	}
-	e.inDoubt = false
+	e.inDoubt, e.known = false, true
 	e.observe(&record, nil)
 	return e.wrote(win{sent: sent, token: e.token(record.LeaderTransitions)})
 }
@@ -150,11 +176,11 @@ func (e *LeaderElector) observe(record *resourcelock.LeaderElectionRecord, raw [
 		return
 	}
 	e.raw = raw
+	mine := record.HolderIdentity == e.config.Lock.Identity() // before mu: a status waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.observed, e.observedAt = *record, time.Now()
-	mine := record.HolderIdentity == e.config.Lock.Identity()
-	if !mine && (e.term == nil || e.config.AbandonWork) {
+	if !mine && (e.term == nil || e.abandons) {
 		e.checked = false
 	}
 }

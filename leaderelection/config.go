@@ -15,11 +15,11 @@
 // about the same speed: that of a candidate may be faster than that of the leader by the ratio of
 // LeaseDuration to RenewDeadline+RetryPeriod.
 //
-// No election can prevent a pause of a process between a look at the clock and its next action. The
-// context of the work, IsLeader and FencingTokenFromContext are right after a pause, as soon as
-// they are asked. A write of work that does not ask can be refused only by its receiver, by the
-// fencing token. A virtual machine whose clocks were stopped with it cannot notice the pause at
-// all.
+// No election can prevent a pause of a process between a look at the clock and its next action.
+// After a pause, the context of the work, IsLeader and FencingTokenFromContext return the correct
+// answer at the first call. If the work writes without such a call, only the receiver can refuse
+// the write, by the fencing token. A virtual machine that is suspended together with its clocks
+// cannot notice the pause at all.
 //
 // Read config.go, phase.go (the state machine), elector.go, attempt.go (one attempt to get or keep
 // the lease), renew.go, term.go (how a leader knows that it still leads), clock.go, fencing.go;
@@ -57,8 +57,7 @@ type LeaderElectionConfig struct {
 	LeaseDuration time.Duration
 	// RenewDeadline is how long a leader tries to renew the lease, from when the renewal is due,
 	// before it stops leading. It must be less than LeaseDuration. A renewal counts from when it
-	// was sent: a server that always takes more than half of RenewDeadline to answer costs the
-	// lease.
+	// was sent: the lease is lost if each answer takes half of RetryPeriod+RenewDeadline.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts, of candidates (see JitterFactor) and of the
 	// leader.
@@ -89,8 +88,8 @@ type LeaderElectionConfig struct {
 	Rejoin bool
 
 	// AbandonWork makes Run return, and release the lease, while OnStartedLeading still runs, as
-	// client-go does. Otherwise the lease is renewed until the work has returned, and released
-	// then. It excludes Rejoin.
+	// client-go does. Otherwise, and in Lead, the lease is renewed until the work has returned, and
+	// released then. It excludes Rejoin.
 	AbandonWork bool
 
 	// AlwaysStopped calls OnStoppedLeading also when Run returns without having led, as client-go

@@ -26,6 +26,7 @@ import (
 //	L-C  a reconcile begins, asks its context and is not stopped, or waits with a context that is
 //	     not done, only while the lease's record names its process and is younger than a lease
 //	L-D  once all is well, keys are reconciled again within a lease and a few tries
+//	L-E  when a controller's Run with an elector's Lead has returned, no reconcile runs
 func TestSimulation_Controllers(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -53,9 +54,13 @@ type controllerSimulation struct {
 func (s *controllerSimulation) run() {
 	for range 150 {
 		for i, o := range s.offices {
-			if o == nil || !o.paused() && o.returned() {
-				s.offices[i] = s.enter()
+			if o != nil && (o.paused() || !o.returned()) {
+				continue
 			}
+			if o != nil && o.waits {
+				assert.Empty(s.t, o.calls(), "L-E")
+			}
+			s.offices[i] = s.enter()
 		}
 		s.passTime(time.Duration(s.random.IntN(6000)) * time.Millisecond)
 		s.trouble(s.offices[s.random.IntN(2)])

@@ -21,7 +21,8 @@ import (
 // they are released or, unless they are stubborn, until their context is done.
 type office struct {
 	*candidate
-	ctrl *controller.Controller[string]
+	ctrl  *controller.Controller[string]
+	waits bool // its Run returns after all reconciles, even with AbandonWork
 	// if set, what a reconcile does instead of holding its key
 	does controller.ReconcileFunc[string]
 
@@ -44,6 +45,7 @@ func (w *world) office(
 	change ...func(*LeaderElectionConfig),
 ) *office {
 	o := w.newOffice(name, change...)
+	o.waits = true
 	opts.Lead = func(
 		ctx context.Context, work func(context.Context),
 	) error {

@@ -34,9 +34,9 @@ const conflictPause = 10 * time.Millisecond
 //	E1  the lease is written only if the replaced record names this candidate or no holder, or has
 //	    not changed for its duration by this candidate's clock
 //	E2  work begins in a valid term, and not before the work of the last term has returned, unless
-//	    AbandonWork is set
+//	    Run abandons it
 //	E3  OnStoppedLeading is called once after each OnStartedLeading
-//	E4  the lease is released after the work has returned, unless AbandonWork is set, and always
+//	E4  the lease is released after the work has returned, unless Run abandons it, and always
 //	    after the term's context is done
 //	E5  there is a term iff the phase is Leading, Finishing or Stopping, or Releasing after one of
 //	    these
@@ -54,12 +54,14 @@ type LeaderElector struct {
 
 	// The fields up to mu belong to Run's goroutine.
 
-	work    func(context.Context) // OnStartedLeading, or Lead's
-	won     win                   // the write that won the lease, before there is a term
-	raw     []byte                // the bytes of the record that was last read; nil if not known
-	inDoubt bool                  // a candidate's write failed, but the server may have done it
-	ended   bool                  // leave has been called in this term
-	due     time.Time             // when the next renewal is
+	work     func(context.Context) // OnStartedLeading, or Lead's
+	abandons bool                  // AbandonWork, in Run
+	won      win                   // the write that won the lease, before there is a term
+	raw      []byte                // the bytes of the record that was last read; nil if not known
+	known    bool                  // the lock knows the version of observed, and no other
+	inDoubt  bool                  // a candidate's write failed, but the server may have done it
+	ended    bool                  // leave has been called in this term
+	due      time.Time             // when the next renewal is
 
 	mu         sync.Mutex
 	term       *term                             // see E5; only Run's goroutine changes it
@@ -99,7 +101,8 @@ func NewLeaderElector(config LeaderElectionConfig) (*LeaderElector, error) {
 //
 // Unless AbandonWork is set, Run returns after the work has returned.
 func (e *LeaderElector) Run(ctx context.Context) {
-	if err := e.run(ctx, e.config.Callbacks.OnStartedLeading); errors.Is(err, ErrRunning) {
+	err := e.run(ctx, e.config.Callbacks.OnStartedLeading, e.config.AbandonWork)
+	if errors.Is(err, ErrRunning) {
 		klog.FromContext(ctx).Error(
 			err, "Leader election not started", "lock", e.config.Lock.Describe(),
 		)
@@ -107,19 +110,22 @@ func (e *LeaderElector) Run(ctx context.Context) {
 }
 
 // Lead is Run with work in place of OnStartedLeading, and with the same context for it. A
-// controller's Options.Lead takes this method. Lead returns nil once ctx is done, ErrLost if the
-// lease was lost before that and Rejoin is not set, and ErrRunning if the elector runs already.
+// controller's Options.Lead takes this method. Lead returns after the work has returned, whether or
+// not AbandonWork is set: nil once ctx is done, ErrLost if the lease was lost before that and
+// Rejoin is not set, and ErrRunning if the elector runs already.
 func (e *LeaderElector) Lead(ctx context.Context, work func(ctx context.Context)) error {
-	return e.run(ctx, work)
+	return e.run(ctx, work, false)
 }
 
-func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) error {
+func (e *LeaderElector) run(
+	ctx context.Context, work func(context.Context), abandons bool,
+) error {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if !e.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
 	defer e.running.Store(false)
-	e.work = work
+	e.work, e.abandons = work, abandons
 	led := false
 	defer func() {
 		if !led && e.config.AlwaysStopped {
@@ -154,9 +160,7 @@ func (e *LeaderElector) run(ctx context.Context, work func(context.Context)) err
 func (e *LeaderElector) acquire(ctx context.Context) error {
 	e.inDoubt = false
 	for ctx.Err() == nil {
-		limited, cancel := context.WithTimeout(ctx, e.config.RenewDeadline)
-		err := e.attempt(limited)
-		cancel()
+		err := e.attempt(ctx)
 		e.notifier.seen(e.observed.HolderIdentity)
 		if err == nil {
 			return nil
@@ -229,7 +233,7 @@ func (e *LeaderElector) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.term = nil
-	e.checked = e.checked && e.config.AbandonWork
+	e.checked = e.checked && e.abandons
 }
 
 // drop cleans up when Run returns. It has something to do only if a callback or the lock panicked.
@@ -250,7 +254,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.RenewDeadline)
 	defer cancel()
 	for pause := conflictPause; ; pause *= 2 {
-		record, raw, err := e.config.Lock.Get(ctx)
+		record, raw, err := e.read(ctx)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -270,6 +274,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 		}
 		err = e.config.Lock.Update(ctx, free)
 		if err == nil {
+			e.known = true
 			e.observe(&free, nil)
 			return nil
 		}

@@ -4,6 +4,7 @@ package leaderelection
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/informerstack/internal/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
@@ -75,7 +77,12 @@ func (l *renewedLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, 
 		[]byte(strconv.Itoa(l.reads)), nil
 }
 
-// A candidate tries once in RetryPeriod at most, also if the holder's lease is shorter than that.
+// Update is refused: the holder has renewed since.
+func (l *renewedLock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	return apierrors.NewConflict(leases, "lease", errors.New("changed"))
+}
+
+// A candidate tries once in RetryPeriod at most, even if the holder's lease is shorter than that.
 func TestCandidate_AHolderWithAShortLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := &renewedLock{}

@@ -285,11 +285,13 @@ func TestRunOrDie_TiesTheWatchDog(t *testing.T) {
 }
 
 func TestFencingToken(t *testing.T) {
-	token := FencingToken{UID: "3c7c.1", Transitions: 7}
+	first, token := FencingToken{UID: "3c7c.1"}, FencingToken{UID: "3c7c.1", Transitions: 7}
 	assert.Equal(t, "7.3c7c.1", token.String())
-	parsed, err := ParseFencingToken(token.String())
-	require.NoError(t, err)
-	assert.Equal(t, token, parsed)
+	for _, token := range []FencingToken{first, token} {
+		parsed, err := ParseFencingToken(token.String())
+		require.NoError(t, err)
+		assert.Equal(t, token, parsed)
+	}
 	assert.True(t, token.Before(FencingToken{UID: "3c7c.1", Transitions: 8}))
 	assert.False(t, token.Before(token))
 	assert.False(t, token.Before(FencingToken{UID: "other", Transitions: 8}))

@@ -47,3 +47,23 @@ func TestLead_Lost(t *testing.T) {
 		assert.ErrorIs(t, <-ended, ErrLost)
 	})
 }
+
+// AbandonWork is for Run, and for programs that were written for client-go. Lead returns, and
+// releases the lease, when the work has returned: a controller has its grace period then.
+func TestLead_WaitsForAbandonedWork(t *testing.T) {
+	story(t, func(w *world) {
+		a := w.candidate("a", releasing, abandoning).works(5 * time.Second)
+		a.run = func(ctx context.Context) {
+			assert.NoError(w.t, a.Lead(ctx, a.config.Callbacks.OnStartedLeading))
+		}
+		a.runs()
+		w.after(time.Second)
+		a.stop()
+		assert.False(t, a.returned())
+		w.after(4 * time.Second)
+		w.holder("a")
+		w.after(time.Second)
+		w.holder("")
+		w.saw("0s a started", "6s a finished its work", "6s a stopped")
+	})
+}

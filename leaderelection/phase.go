@@ -54,7 +54,7 @@ func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 		switch {
 		case err != nil:
 			return Transition{To: Stopping, Err: err}
-		case e.config.AbandonWork:
+		case e.abandons:
 			return Transition{To: Releasing}
 		}
 		return Transition{To: Finishing}
@@ -67,7 +67,7 @@ func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 
 	case Stopping:
 		e.leave()
-		if !e.config.AbandonWork {
+		if !e.abandons {
 			<-e.term.working.Done()
 		}
 		if e.config.Rejoin && ctx.Err() == nil {

@@ -170,6 +170,7 @@ func TestPost_MultiLockWritesThePrimaryFirst(t *testing.T) {
 			t,
 			[]string{
 				"get endpoints",
+				"get leases",
 				"create endpoints",
 				"create leases",
 				"update endpoints",

@@ -38,7 +38,7 @@ func (e *LeaderElector) renewUntil(until context.Context) error {
 		e.notifier.seen(e.observed.HolderIdentity)
 		switch {
 		case err == nil:
-			e.due = time.Now().Add(e.config.RetryPeriod)
+			e.due = begun.Add(e.config.RetryPeriod) // so a slow answer does not delay the next
 			if logger := klog.FromContext(until).V(5); logger.Enabled() {
 				logger.Info("Renewed the leader lease", "lock", e.config.Lock.Describe())
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -104,18 +105,22 @@ type weather struct {
 	fails bool   // they do not arrive
 	hangs bool   // they are answered never
 	loses bool   // they arrive, the answer is lost
+	code  int    // not 0: that of the error that comes instead of a lost answer
 	there time.Duration
 	back  time.Duration
 }
 
-// parseWeather reads ok, fails, hangs, loses, there=5s or back=5s, for one operation alone with
-// update: in front.
+// parseWeather reads ok, fails, hangs, loses, loses=500, there=5s or back=5s, for one operation
+// alone with update: in front.
 func parseWeather(t testing.TB, s string) (w weather) {
 	if op, rest, ok := strings.Cut(s, ":"); ok {
 		w.op, s = op, rest
 	}
 	name, value, _ := strings.Cut(s, "=")
 	delay, err := time.ParseDuration(value)
+	if name == "loses" && value != "" {
+		w.code, err = strconv.Atoi(value)
+	}
 	require.True(t, value == "" || err == nil, s)
 	switch name {
 	case "ok":
@@ -140,8 +145,9 @@ type shelfLock struct {
 	shelf    *shelf
 	identity string
 	events   func(string)
-	before   func(op string) // called before each request
-	after    func(op string) // called after each request that has reached the server
+	link     func() time.Duration // of a slow link, each way
+	before   func(op string)      // called before each request
+	after    func(op string)      // called after each request that has reached the server
 
 	mu      sync.Mutex
 	weather weather
@@ -166,6 +172,9 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	if w.op != "" && w.op != op {
 		w = weather{}
 	}
+	if l.link != nil {
+		w.there, w.back = w.there+l.link(), w.back+l.link()
+	}
 	if w.hangs {
 		<-ctx.Done()
 	}
@@ -182,7 +191,10 @@ func (l *shelfLock) do(ctx context.Context, op string, work func() error) error 
 	if l.after != nil {
 		l.after(op)
 	}
-	if w.loses {
+	switch {
+	case w.code != 0:
+		return apierrors.NewGenericServerResponse(w.code, op, leases, "lease", "lost", 0, true)
+	case w.loses:
 		return fmt.Errorf("%s: connection reset", op)
 	}
 	if w.back > 0 && !sleep(ctx, w.back) {

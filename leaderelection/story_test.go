@@ -556,10 +556,10 @@ func TestStory_SlackIsMeasured(t *testing.T) {
 		a.api("ok")
 		w.after(10 * time.Second)
 		assert.Equal(t, 10*time.Second, a.Status().Slack)
-		assert.Equal(t, 7*time.Second, a.Status().LeastSlack)
+		assert.Equal(t, 6*time.Second, a.Status().LeastSlack)
 		assert.Equal(
 			t,
-			[]float64{10, 7, 7},
+			[]float64{10, 7, 6},
 			m.taken()[:3],
 			"a renewal counts from when it was sent, so that the next has less time",
 		)

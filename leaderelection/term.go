@@ -174,7 +174,7 @@ func termOf(ctx context.Context) *term {
 // released. Work that was asked to stop uses it for what it must still do, such as a last write:
 // the context that it was started with is done by then.
 //
-// With AbandonWork the term is over as soon as Run's context is done. If ctx belongs to no term,
+// If Run abandons the work, the term is over as soon as its context is done. If ctx has no term,
 // TermContext returns ctx.
 func TermContext(ctx context.Context) context.Context {
 	if termOf(ctx) == nil {

@@ -81,16 +81,19 @@ func (j *Journey[K]) Handler(inner informer.ResourceEventHandler) informer.Resou
 
 // Reconcile measures the journeys that end with a success of next.
 func (j *Journey[K]) Reconcile(next controller.ReconcileFunc[K]) controller.ReconcileFunc[K] {
-	return func(ctx context.Context, key K) (controller.Result, error) {
+	return func(ctx context.Context, key K) (result controller.Result, err error) {
 		since, known := j.take(key)
-		result, err := next(ctx, key)
-		switch {
-		case !known:
-		case err == nil:
+		goesOn := known // even if next panics or ends its goroutine
+		defer func() {
+			if goesOn {
+				j.begin(key, since)
+			}
+		}()
+		result, err = next(ctx, key)
+		if known && err == nil {
 			j.observe(time.Since(since).Seconds())
-		case !errors.Is(err, controller.TerminalError(nil)):
-			j.begin(key, since)
 		}
+		goesOn = known && err != nil && !errors.Is(err, controller.TerminalError(nil))
 		return result, err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,4 +214,37 @@ func TestJourney_TransformKeepsTheResult(t *testing.T) {
 	got, err := h.Transform(func(any) (any, error) { return nil, refused })(object("a", "1"))
 	assert.Nil(t, got)
 	assert.ErrorIs(t, err, refused)
+}
+
+// A reconcile that panics or ends its goroutine is tried again: its journey has not ended.
+func TestJourney_APanicIsNotItsEnd(t *testing.T) {
+	for name, fails := range map[string]func(){
+		"panic": func() { panic("boom") }, "Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t)
+				calls := 0
+				reconcile := h.Reconcile(
+					func(context.Context, string) (controller.Result, error) {
+						if calls++; calls == 1 {
+							fails()
+						}
+						return controller.Result{}, nil
+					})
+				h.begin("ns/a", time.Now())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					defer func() { _ = recover() }()
+					_, _ = reconcile(t.Context(), "ns/a")
+				}()
+				<-ended
+				time.Sleep(2 * time.Second)
+				_, _ = reconcile(t.Context(), "ns/a")
+				assert.Equal(t, 2, calls)
+				assert.Equal(t, "1 in 2", h.measured(t))
+			})
+		})
+	}
 }

@@ -3,6 +3,7 @@
 package reflector
 
 import (
+	"context"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// backoffReset is the time after which the waits start again from the first one, whatever happened,
-// as in client-go. Without it, more outages would end during the longest wait than in client-go.
+// backoffReset is the time after which client-go's waits start again from the first one, whatever
+// happened.
 const backoffReset = 2 * time.Minute
 
 // healthyWatch is how long a watch lives that proves that the server is well. If shorter ones did,
@@ -24,55 +25,70 @@ func defaultBackoff() wait.Backoff {
 	}
 }
 
-// backoff makes the waits of one reflector, before LISTs and before WATCHes.
+// backoff makes the waits of one reflector, before LISTs and before WATCHes. They are client-go's,
+// which start again from the first one with the first wait that begins two minutes after they last
+// did, whatever happened; but after a 410 a wait may be shorter, because a server that sends it is
+// well.
 //
-//	B1  a wait is at least as long as the one before it (before jitter), unless the waits
-//	    started again in between
-//	B2  they start again two minutes after they last did, and when health is proven: a watch
-//	    that was followed lived for healthyWatch. A LIST, a change, or the initial events of a
-//	    stream prove nothing: the next request may fail again
-//	B3  if nothing has failed since health was proven, except watches that brought nothing new,
-//	    they also start again when a watch brings changes
-//	B4  they start again at the first 410 since health was proven, because a server that sends
-//	    it is healthy; later ones change nothing
+//	B1  a wait is the shorter one of two (before jitter), each of which grows from wait to wait:
+//	    client-go's, and the one since the last restart
+//	B2  a 410 restarts, if it is the first one since a watch has lived for healthyWatch. Nothing
+//	    else does: a LIST, a change and a short watch prove nothing
 type backoff struct {
-	initial wait.Backoff
-	clock   clock.Clock
-	delay   wait.DelayFunc
-	failed  bool // B3: something else has failed since health was proven
-	forgot  bool // B4: a 410 arrived since health was proven
+	initial      wait.Backoff // without jitter
+	jitter       float64
+	clientGo     wait.DelayFunc // without jitter
+	sinceRestart wait.Backoff
+	forgot       bool // B2: a 410 arrived since a watch has lived for healthyWatch
 }
 
-func newBackoff(initial wait.Backoff, c clock.Clock) *backoff {
-	b := &backoff{initial: initial, clock: c}
-	b.startAgain()
+func newBackoff(waits wait.Backoff, c clock.Clock) *backoff {
+	b := &backoff{jitter: waits.Jitter}
+	waits.Jitter = 0
+	b.initial, b.sinceRestart = waits, waits
+	b.clientGo = waits.DelayWithReset(c, backoffReset)
 	return b
 }
 
 // next returns the wait that begins now.
-func (b *backoff) next() time.Duration { return b.delay() }
-
-// watchEnded notes how long a watch was followed, and whether it brought changes.
-func (b *backoff) watchEnded(lived time.Duration, changed bool) {
-	if lived >= healthyWatch || changed && !b.failed {
-		b.failed, b.forgot = false, false
-		b.startAgain()
+func (b *backoff) next() time.Duration {
+	d := min(b.clientGo(), b.sinceRestart.Step())
+	if b.jitter > 0 {
+		d = wait.Jitter(d, b.jitter)
 	}
+	return d
 }
 
-// note notes the error that ended a phase.
-func (b *backoff) note(err error) { b.failed = b.failed || err != nil && err != errNothingNew }
+// healthy notes that a watch has lived for healthyWatch.
+func (b *backoff) healthy() { b.forgot = false }
 
 // serverForgot notes a 410 to a watch.
 func (b *backoff) serverForgot() {
 	if !b.forgot {
-		b.startAgain()
+		b.sinceRestart = b.initial
 	}
 	b.forgot = true
 }
 
-func (b *backoff) startAgain() {
-	b.delay = b.initial.DelayWithReset(b.clock, backoffReset)
+// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile. During an
+// outage the turn of this member of Options.Outage ends it.
+func (r *Reflector) pause(ctx context.Context) error {
+	wait := r.backoff.next()
+	r.setPhase(BackingOff)
+	if ctx.Err() == nil {
+		report(r.opts.Metrics.Backoff, wait)
+	}
+	end, leave := r.member.Wait(wait)
+	defer leave()
+	if end == nil {
+		timer := r.opts.Clock.NewTimer(wait)
+		defer timer.Stop()
+		end = timer.C()
+	}
+	if _, _, err := receive(ctx, r, end, nil); err != nil {
+		return err
+	}
+	return ctx.Err() // of two channels that are ready, select takes any
 }
 
 // internalErrors is a series of watches that ended in InternalError.

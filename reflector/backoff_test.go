@@ -3,7 +3,6 @@
 package reflector
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,42 +41,24 @@ func testWaits(first time.Duration, factor float64) wait.Backoff {
 	return wait.Backoff{Duration: first, Factor: factor, Steps: 10, Cap: time.Minute}
 }
 
-// B2 to B4: what makes the waits start again, and what does not.
+// B1 and B2: what makes the waits start again, and what does not.
 func TestBackoff_Laws(t *testing.T) {
 	const first, second, third = time.Second, 2 * time.Second, 4 * time.Second
 	type steps = []func(b *backoff)
 	var (
 		wait    = func(b *backoff) { b.next() }
-		changes = func(b *backoff) { b.watchEnded(0, true) }
-		failed  = func(b *backoff) { b.note(errors.New("failed")) }
-		nothing = func(b *backoff) { b.note(errNothingNew) }
-		expired = func(b *backoff) {
-			b.serverForgot()
-			b.note(apiErrors["expired"])
-		}
-		lived = func(d time.Duration) func(*backoff) {
-			return func(b *backoff) { b.watchEnded(d, false) }
-		}
-		healthy = lived(healthyWatch)
+		healthy = func(b *backoff) { b.healthy() }
+		expired = func(b *backoff) { b.serverForgot() }
 	)
 	for name, test := range map[string]struct {
 		between steps
 		want    time.Duration // after waits of first and second
 	}{
-		"nothing":                         {steps{}, third},
-		"a short watch":                   {steps{lived(healthyWatch - 1)}, third},
-		"a watch that lived":              {steps{healthy}, first},
-		"a failure and a watch":           {steps{failed, healthy}, first},
-		"nothing new":                     {steps{nothing}, third},
-		"nothing new, and changes":        {steps{nothing, changes}, first},
-		"changes after a failure":         {steps{failed, changes}, third},
-		"changes, a failure, changes":     {steps{changes, failed, wait, changes}, second},
-		"a failure, a watch, and changes": {steps{failed, healthy, wait, changes}, first},
-		"a 410":                           {steps{expired}, first},
-		"a 410 after a 410":               {steps{expired, wait, expired}, second},
-		"a 410 after a 410 and health":    {steps{expired, wait, healthy, expired}, first},
-		"changes after a 410":             {steps{expired, wait, changes}, second},
-		"a failure, a 410, and changes":   {steps{failed, expired, wait, changes}, second},
+		"nothing":                      {steps{}, third},
+		"a watch that lived":           {steps{healthy}, third},
+		"a 410":                        {steps{expired}, first},
+		"a 410 after a 410":            {steps{expired, wait, expired}, second},
+		"a 410 after a 410 and health": {steps{expired, wait, healthy, expired}, first},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBackoff(testWaits(first, 2), clock.RealClock{})
@@ -89,6 +70,22 @@ func TestBackoff_Laws(t *testing.T) {
 			require.Equal(t, test.want, b.next())
 		})
 	}
+}
+
+// A restart does not move client-go's own, two minutes after the last one.
+func TestBackoff_RestartMovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBackoff(testWaits(time.Second, 2), clock.RealClock{})
+		time.Sleep(100 * time.Second)
+		b.serverForgot()
+		for _, seconds := range []time.Duration{1, 2, 4, 8} {
+			require.Equal(t, seconds*time.Second, b.next())
+		}
+		time.Sleep(20 * time.Second)
+		require.Equal(t, 16*time.Second, b.next())
+		time.Sleep(time.Nanosecond)
+		require.Equal(t, time.Second, b.next())
+	})
 }
 
 // Internal errors form a series while less than a minute passes between two of them. Only a series

@@ -168,26 +168,6 @@ func TestDifference_UnansweredWatchIsAbandoned(t *testing.T) {
 	}, 1, 0)
 }
 
-// The waits of one outage do not make the next one longer, once a watch has lived for a minute
-// in between. client-go's do, for two minutes.
-func TestDifference_AWatchStartsTheWaitsAgain(t *testing.T) {
-	differ(t, func(t *testing.T, s *script) string {
-		s.start()
-		s.answerList(podList("5", ""), nil)
-		for range 3 {
-			s.answerWatchErrorEventually("refused")
-		}
-		s.answerWatchEventually()
-		s.after(time.Minute)
-		close(s.open.events)
-		s.answerWatch(apiErrors["refused"])
-		return s.lastAfter(time.Minute)
-	},
-		"800ms later: WATCH rv=5 bookmarks",
-		"6.4s later: WATCH rv=5 bookmarks",
-	)
-}
-
 // A server that forgot the past while it was away is there: the LIST that must follow does not wait
 // for long.
 func TestDifference_ExpiredAfterAnOutageListsSoon(t *testing.T) {
@@ -276,20 +256,40 @@ func TestDifference_StopIsNoFailure(t *testing.T) {
 }
 
 // Whether a server pages a LIST at "0" is learned from a LIST at "0" alone. client-go learns it
-// also from the LIST for the newest state that follows if the one at "0" has expired.
+// also from the LIST for the newest state that follows if the one at "0" has expired or is too
+// large.
 func TestDifference_ExpiredListAtZeroTeachesNothing(t *testing.T) {
-	differ(t, func(t *testing.T, s *script) string {
-		s.start()
-		s.answerList(nil, apiErrors["expired"])
-		s.answerList(podList("5", "next", "a@1"), nil)
-		s.answerList(podList("5", "", "b@2"), nil)
-		s.answerWatch(nil)
-		s.event(errorEvent("expired"))
-		return s.lastAfter(time.Second)
-	},
-		"800ms later: LIST rv=5",
-		"800ms later: LIST rv=5 limit=500",
-	)
+	for _, name := range []string{"expired", "toolarge"} {
+		differ(t, func(t *testing.T, s *script) string {
+			s.start()
+			s.answerList(nil, apiErrors[name])
+			s.answerList(podList("5", "next", "a@1"), nil)
+			s.answerList(podList("5", "", "b@2"), nil)
+			s.answerWatch(nil)
+			s.event(errorEvent("expired"))
+			return s.lastAfter(time.Second)
+		},
+			"800ms later: LIST rv=5",
+			"800ms later: LIST rv=5 limit=500",
+		)
+	}
+}
+
+// A LIST for the newest state that the server cannot serve either is not repeated at once.
+func TestDifference_ListForTheNewestWaits(t *testing.T) {
+	for _, name := range []string{"expired", "toolarge"} {
+		differ(t, func(t *testing.T, s *script) string {
+			s.start()
+			s.answerList(nil, apiErrors[name])
+			s.answerList(nil, apiErrors[name])
+			s.after(800 * time.Millisecond)
+			s.answerList(nil, apiErrors[name])
+			return s.lastAfter(2 * time.Second)
+		},
+			"1.6s later: LIST rv= limit=500",
+			"LIST rv= limit=500",
+		)
+	}
 }
 
 // A LIST of another type than was asked for fails. client-go stores it, and handlers meet it.
@@ -300,7 +300,7 @@ func TestDifference_ListOfAnotherTypeFails(t *testing.T) {
 		s.answerList(nodeList("5", "n@1"), nil)
 		return s.take()[0]
 	},
-		"reported: failed to list *v1.Pod: understand list item: expected *v1.Pod, got *v1.Node",
+		"reported: failed to list *v1.Pod: expected a list of *v1.Pod, got one of *v1.Node",
 		"replace n@1 rv=5",
 	)
 }

@@ -118,6 +118,19 @@ func TestLog_SaysWhatFollows(t *testing.T) {
 	}
 }
 
+// A LIST that takes long is logged, whatever its answer is; others are not.
+func TestLog_SlowList(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		logged := s.bufferLogs(4)
+		s.start()
+		s.answerList(nil, apiErrors["broken"])
+		s.after(time.Minute)
+		s.answerList(podList("5", "", "a@1"), nil)
+		require.Equal(t, 1, strings.Count(logged(), "LIST was slow"))
+		require.Contains(t, logged(), "count=1")
+	})
+}
+
 func (s *script) streamFails(name string) {
 	on := true
 	s.opts.UseWatchList = &on

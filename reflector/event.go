@@ -4,17 +4,13 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -38,8 +34,8 @@ type eventHandler interface {
 	// handle takes a change, a bookmark, or an event of an unknown type, of which only the
 	// resourceVersion counts. done means that the handler needs no further event.
 	handle(r *Reflector, e event) (done bool, err error)
-	// check is called at first and then whenever the time it returned has passed. An error ends the
-	// watch.
+	// check is called at first and then whenever nothing has arrived for the time that it returned,
+	// or for less. An error ends the watch.
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
 }
 
@@ -49,14 +45,18 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	if err != nil {
 		return err
 	}
-	timer := r.opts.Clock.NewTimer(next)
+	timer := r.opts.Clock.NewTimer(min(next, r.recency.pause()))
 	defer timer.Stop()
 	for {
 		e, open, err := receive(ctx, r, r.round.open.ResultChan(), timer.C())
 		switch {
 		case err == errTimeout:
-			if next, err = h.check(ctx, r, r.opts.Clock.Now()); err != nil {
+			now := r.opts.Clock.Now()
+			if next, err = h.check(ctx, r, now); err != nil {
 				return err
+			}
+			if !r.notePause(now) {
+				next = min(next, r.recency.pause())
 			}
 			timer.Reset(next)
 		case err != nil || !open:
@@ -65,6 +65,8 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 			if done, err := r.drain(ctx, e, h); done || err != nil {
 				return err
 			}
+			r.ask(ctx)
+			timer.Reset(r.recency.pause())
 		}
 	}
 }
@@ -78,14 +80,8 @@ func (r *Reflector) drain(
 	ctx context.Context, first watch.Event, h eventHandler,
 ) (done bool, err error) {
 	now, w := r.opts.Clock.Now(), r.round.open
-	pause := backlogPause
-	if w.lastEvent.IsZero() {
-		pause = firstPause
-	}
-	if now.Sub(r.round.waitingSince) >= pause {
-		w.behind = 0
-	}
 	w.lastEvent = now
+	r.recency.took(now)
 	if first.Type != watch.Error {
 		r.noteContact(now)
 	}
@@ -100,6 +96,8 @@ func (r *Reflector) drain(
 			if !open {
 				return true, nil
 			}
+			now = r.opts.Clock.Now()
+			w.lastEvent = now
 		default:
 			return false, nil
 		}
@@ -107,8 +105,8 @@ func (r *Reflector) drain(
 }
 
 // handleEvent checks and transforms one event and passes it on. An event that cannot be meant for
-// this reflector is reported and otherwise ignored. If the handler fails, the resourceVersion does
-// not move.
+// this reflector is reported and skipped, or ends the stream of initial events. If the handler
+// fails, the resourceVersion does not move.
 func (r *Reflector) handleEvent(
 	ctx context.Context, received watch.Event, now time.Time, h eventHandler,
 ) (done bool, err error) {
@@ -127,6 +125,11 @@ func (r *Reflector) handleEvent(
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unexpected watch event",
 			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
+		err = fmt.Errorf("unexpected watch event %v: %w", e.Type, err)
+		if !r.round.fetched { // a LIST decides whether the collection is of this type
+			return false, err
+		}
+		r.noteFailure(err, now)
 		return false, nil
 	}
 	e.resourceVersion = e.meta.GetResourceVersion()
@@ -138,7 +141,7 @@ func (r *Reflector) handleEvent(
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added
 	case watch.Bookmark:
-		w.pastInitial, w.behind = true, 0
+		w.pastInitial, r.recency.backlog = true, false
 	default:
 		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event",
 			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
@@ -177,9 +180,8 @@ func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, e
 
 // storeWriter writes the events of a watch to the reflector's store.
 type storeWriter struct {
-	from       string // the resourceVersion at which the watch began
-	eventCount int
-	changed    bool // a change has arrived; initial events do not count
+	from    string // the resourceVersion at which the watch began
+	changed bool   // a change has arrived; initial events do not count
 }
 
 func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
@@ -200,7 +202,6 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 		name := store.MetaObjectToName(e.meta).String()
 		return false, &ApplyError{Verb: verb, Object: name, Err: err}
 	}
-	w.eventCount++
 	if !e.pastInitial {
 		return false, nil
 	}
@@ -210,7 +211,8 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	if e.resourceVersion == "" { // the store may have more, but the next watch must not start anew
 		return false, nil
 	}
-	r.advance(e.resourceVersion, e.received.Add(-r.round.open.behind), e)
+	r.recency.reached(e.resourceVersion, e.received)
+	r.advance(e.resourceVersion, r.recency.current(), e)
 	if s, ok := r.store.(ResourceVersionUpdater); ok {
 		s.UpdateResourceVersion(e.resourceVersion)
 	}
@@ -219,62 +221,4 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 
 func (w *storeWriter) check(_ context.Context, r *Reflector, now time.Time) (time.Duration, error) {
 	return r.watchdog(now)
-}
-
-// expected is the type of objects that a reflector accepts. Its zero value accepts all.
-type expected struct {
-	goType reflect.Type
-	gvk    schema.GroupVersionKind // of an unstructured type
-}
-
-func newExpected(example any) expected {
-	e := expected{goType: reflect.TypeOf(example)}
-	if u, ok := example.(*unstructured.Unstructured); ok && u != nil {
-		e.gvk = u.GroupVersionKind()
-	}
-	return e
-}
-
-func (e expected) describe() string {
-	switch {
-	case e.goType == nil:
-		return "<unspecified>"
-	case !e.gvk.Empty():
-		return e.gvk.String()
-	}
-	return e.goType.String()
-}
-
-// errTable rejects a Table, which is a rendering of objects for people, not an object.
-var errTable = errors.New("a Table cannot be cached: do not ask the server for that format")
-
-// check reports an object of a watch event that cannot be meant for the store.
-func (e expected) check(obj runtime.Object) error {
-	if got := reflect.TypeOf(obj); e.goType != nil && got != e.goType {
-		return fmt.Errorf("expected %v, got %v", e.goType, got)
-	}
-	if objects.IsNil(obj) {
-		return errNilResult
-	}
-	if !e.gvk.Empty() {
-		if got := obj.GetObjectKind().GroupVersionKind(); got != e.gvk {
-			return fmt.Errorf("expected %v, got %v", e.gvk, got)
-		}
-	}
-	if isTable(obj) {
-		return errTable
-	}
-	return nil
-}
-
-// isTable recognizes a Table, or a list of them, decoded or not.
-func isTable(obj runtime.Object) bool {
-	switch obj.(type) {
-	case *metav1.Table:
-		return true
-	case *unstructured.Unstructured, *unstructured.UnstructuredList:
-		gvk := obj.GetObjectKind().GroupVersionKind()
-		return gvk.Group == metav1.GroupName && (gvk.Kind == "Table" || gvk.Kind == "TableList")
-	}
-	return false
 }

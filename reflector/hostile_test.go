@@ -204,6 +204,23 @@ func TestListDeadline_Progress(t *testing.T) {
 	})
 }
 
+// A LIST that brought objects and then falls silent is given up, too.
+func TestListDeadline_SilentAfterProgress(t *testing.T) {
+	onHostileAs(t, "ours streaming", func(t *testing.T, impl string, s *hostile) {
+		s.opts.ListDeadline = time.Minute
+		s.answer = func(_ string, out *connection) {
+			out.write(aList + `"items":[{}`)
+			for range 5 {
+				time.Sleep(50 * time.Second)
+				out.write(",{}")
+			}
+			<-out.gone
+		}
+		s.run(impl, 8*time.Minute)
+		s.failed("failed to list *v1.Pod: LIST brings nothing new for 1m0s")
+	})
+}
+
 // A watch that is no watch is opened again after waits; the store keeps what it has.
 func TestHostile_Watches(t *testing.T) {
 	const added = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"`

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,7 +59,7 @@ func (r *Reflector) list(ctx context.Context) error {
 		r.paginated = true
 	}
 	if limit > 0 && requested != "" && requested != "0" && got.resourceVersion == requested {
-		got.asOf = r.asOf // pages at a version hold exactly that state, which may be old
+		got.asOf = r.recency.asOf // pages at a version hold exactly that state, which may be old
 	}
 	return r.replace(got)
 }
@@ -158,8 +157,8 @@ func (r *Reflector) fetchPages(
 		if err := ctx.Err(); err != nil {
 			return err // the list was given up
 		}
-		if got, want := reflect.TypeOf(item), r.expected.goType; want != nil && got != want {
-			return fmt.Errorf("understand list item: expected %v, got %v", want, got)
+		if err := r.expected.checkItem(item); err != nil {
+			return err
 		}
 		obj, err := r.transformed(ctx, item)
 		if err == nil {
@@ -202,10 +201,10 @@ type continueTokens struct {
 }
 
 func (t *continueTokens) repeat(token string) bool {
-	if token == "" {
+	switch token {
+	case "": // the last page
 		return false
-	}
-	if t.count > 0 && token == t.remembered {
+	case t.remembered:
 		return true
 	}
 	t.count++
@@ -229,18 +228,18 @@ func (r *Reflector) fetchPage(
 	}
 	list, err := r.listerWatcher.ListWithContext(ctx, options)
 	r.noteAnswer(err)
-	switch {
-	case err != nil:
+	if err == nil && objects.IsNil(list) {
+		err = fmt.Errorf("ListerWatcher returned no list: %w", errNilResult)
+	}
+	if err != nil {
 		return metav1.ListMeta{}, err
-	case objects.IsNil(list):
-		return metav1.ListMeta{}, fmt.Errorf("ListerWatcher returned no list: %w", errNilResult)
-	case isTable(list):
-		gvk := list.GetObjectKind().GroupVersionKind()
-		return metav1.ListMeta{}, fmt.Errorf("unsupported list %v: %w", gvk, errTable)
 	}
 	m, err := meta.ListAccessor(list)
 	if err != nil {
 		return metav1.ListMeta{}, fmt.Errorf("understand list %T: %w", list, err)
+	}
+	if err := r.expected.checkList(list); err != nil {
+		return metav1.ListMeta{}, err
 	}
 	got := metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue()}
 	// WithAlloc, so that one object that lives on does not keep the whole list in memory.

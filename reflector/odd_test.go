@@ -38,7 +38,11 @@ func TestWatch_HalfEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			on(t, "ours", func(t *testing.T, s *script) {
 				go New(s, test.expected, scriptStore{s}, s.opts).Run(s.hearing)
-				s.answerList(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil)
+				var list runtime.Object = podList("5", "")
+				if _, ok := test.expected.(*unstructured.Unstructured); ok {
+					list = unstructuredList("", "5")
+				}
+				s.answerList(list, nil)
 				s.answerWatch(nil)
 				s.take()
 				s.event(watch.Event{Type: watch.Modified, Object: test.object})

@@ -59,12 +59,12 @@ type Options struct {
 	// Clock is the source of time. Default: package time.
 	Clock clock.Clock
 	// Backoff makes the waits between failures. They start again two minutes after they last did,
-	// and when a watch ends that lived for a minute. Default: 800 ms, doubled each time to at most
-	// 30 s, plus up to as much again at random.
+	// and after a 410. Default: 800 ms, doubled each time to at most 30 s, plus up to as much again
+	// at random.
 	Backoff *wait.Backoff
-	// Outage, if not nil, ends a wait after an outage of the server when another reflector with the
-	// same Group has reached it. Default: none; informer.New sets the Group of its client, see
-	// outage.Of.
+	// Outage, if not nil, is the Group of reflectors that try in turn while several of them wait
+	// after a failure, whatever their Backoff. Default: none; informer.New sets the Group of its
+	// client, see outage.Of.
 	Outage *outage.Group
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.

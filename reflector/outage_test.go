@@ -171,7 +171,7 @@ func TestOutage_PeersAreBackSoon(t *testing.T) {
 	require.Less(t, together[len(together)/2], 2*time.Second)
 	require.Less(t, together[len(together)-1], 5*time.Second)
 	require.Greater(t, alone[len(alone)/2], 10*time.Second, "otherwise the test shows nothing")
-	assert.InEpsilon(t, failedAlone, failedTogether, 0.1)
+	assert.LessOrEqual(t, failedTogether, failedAlone*21/20) // the waits are random
 }
 
 // Reflectors are also back soon if the server is there for some seconds only, again and again.
@@ -190,15 +190,24 @@ func TestOutage_ThatReturns(t *testing.T) {
 		})
 		slices.Sort(took)
 		t.Logf("median %v, maximum %v", took[len(took)/2], took[len(took)-1])
-		require.Less(t, took[len(took)/2], 4*time.Second)
-		require.Less(t, took[len(took)-1], 15*time.Second)
+		require.Less(t, took[len(took)/2], 3*time.Second)
+		require.Less(t, took[len(took)-1], 10*time.Second)
 	})
 }
 
-// An outage lasts until a request succeeds. A server that starts refuses its clients for a while,
-// before it knows their rights. 410 is a success, for it is due to the request. 429 is not: that
-// server has enough to do.
-func TestOutage_EndsWithASuccess(t *testing.T) {
+// failingPeer lets another member of group fail, and returns the channel that ends its long wait.
+func failingPeer(t *testing.T, group *outage.Group) <-chan time.Time {
+	peer := outage.Member{Group: group}
+	peer.Failed(0)
+	wake, leave := peer.Wait(time.Hour)
+	t.Cleanup(leave)
+	return wake
+}
+
+// The first answer after a failure wakes the others soon. A server that starts refuses its clients
+// for a while, before it knows their rights. 410 is an answer of a healthy server, for it is due to
+// the request. A watch that package rest made without the server is no answer.
+func TestOutage_EndsWithAnAnswer(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
 		answer error
@@ -212,46 +221,56 @@ func TestOutage_EndsWithASuccess(t *testing.T) {
 		"429": {apierrors.NewTooManyRequests("busy", 0), false},
 		"503": {apierrors.NewServiceUnavailable("down"), false},
 	} {
-		group := &outage.Group{}
-		r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
-		peer := outage.Member{Group: group}
-		r.note(t.Context(), Transition{From: Opening, To: Starting, Err: errDown})
-		peer.Note(true)
-		wake, leave := peer.Wait(time.Minute)
-		r.note(t.Context(), Transition{From: Opening, To: Starting, Err: test.answer})
-		assert.Equal(t, test.wakes, len(wake) == 1, name)
-		if !test.wakes {
-			r.note(t.Context(), Transition{From: Listing, To: Opening})
-			assert.Len(t, wake, 1, "%s, then 200", name)
-		}
-		leave()
+		synctest.Test(t, func(t *testing.T) {
+			group := &outage.Group{}
+			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+			r.note(t.Context(), Transition{From: Opening, To: Starting, Pause: true, Err: errDown})
+			wake := failingPeer(t, group)
+			r.note(t.Context(), Transition{
+				From: Opening, To: Starting, Pause: true, Err: test.answer,
+			})
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, test.wakes, len(wake) == 1, name)
+			if !test.wakes {
+				r.note(t.Context(), Transition{From: Listing, To: Opening})
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				assert.Len(t, wake, 1, "%s, then 200", name)
+			}
+		})
 	}
 }
 
-// A server without streaming lists is well.
-func TestOutage_FallbackIsNone(t *testing.T) {
-	group := &outage.Group{}
-	r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
-	peer := outage.Member{Group: group}
-	peer.Note(true)
-	wake, leave := peer.Wait(time.Minute)
-	defer leave()
-	r.note(t.Context(), Transition{From: Streaming, To: Listing, Err: apierrors.NewBadRequest("?")})
-	r.note(t.Context(), Transition{From: Listing, To: Opening})
-	assert.Empty(t, wake)
-}
-
-// A stop is no sign that the server is back.
-func TestOutage_AStopWakesNone(t *testing.T) {
-	group := &outage.Group{}
-	r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
-	peer := outage.Member{Group: group}
-	peer.Note(true)
-	wake, leave := peer.Wait(time.Minute)
-	defer leave()
-	r.note(t.Context(), Transition{From: Listing, To: Starting, Err: errDown})
-	r.note(t.Context(), Transition{From: Listing, To: Idle})
-	assert.Empty(t, wake)
+// The fallback to a LIST, a stop, and a watch that package rest made because it could not reach the
+// server, are no answers: they do not wake the other members.
+func TestOutage_NoAnswer(t *testing.T) {
+	unreachable := &liveWatch{Interface: watch.NewEmptyWatch()}
+	for name, test := range map[string]struct {
+		open *liveWatch
+		t    Transition
+	}{
+		"fallback": {nil, Transition{
+			From: Streaming, To: Listing, Err: apierrors.NewBadRequest("?"),
+		}},
+		"stop":        {nil, Transition{From: Listing, To: Idle}},
+		"unreachable": {unreachable, Transition{From: Opening, To: Watching}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			group := &outage.Group{}
+			r := New(&failingServer{}, &v1.Pod{}, &mapStore{}, Options{Outage: group})
+			r.note(t.Context(), Transition{From: Listing, To: Starting, Pause: true, Err: errDown})
+			wake := failingPeer(t, group)
+			r.round.open = test.open
+			r.note(t.Context(), test.t)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			assert.Empty(t, wake, name)
+			if test.open != nil {
+				assert.Equal(t, 1, r.Status().ConsecutiveFailures)
+			}
+		})
+	}
 }
 
 // A reflector whose collection keeps failing is not asked for more often because others are well.

@@ -72,7 +72,6 @@ func (r *Reflector) step(ctx context.Context, now Phase, pause bool) Transition 
 //
 // From each a failure may lead back to Starting, after a wait.
 func (r *Reflector) decide(now Phase, err error) (next Phase, pause bool) {
-	r.backoff.note(err)
 	if isApplyError(err) { // its cause may look like an answer of the server, and is not
 		return Starting, true
 	}

@@ -9,10 +9,11 @@
 // failure. Most programs use an informer, which has a reflector inside, and set its
 // Options.Reflector.
 //
-// Read reflector.go, phase.go (the state machine), list.go, watch.go and event.go; watchlist.go is
-// the streaming list, and listwatch.go sends the requests. Then go test -v ./reflector. Goroutines:
-// Run's own does everything but wait for the server: each LIST and each opening of a watch has one
-// that ends with the request. Locking: mu guards what Status shows; no foreign code runs under it.
+// Read reflector.go, phase.go (the state machine), list.go, watch.go, event.go and backoff.go;
+// watchlist.go is the streaming list, recency.go the age of the store. Then go test -v ./reflector.
+// Goroutines: Run's own does everything but wait for the server: each LIST and each opening of a
+// watch has one that ends with the request. Locking: mu guards what Status shows; no foreign code
+// runs under it.
 //
 // Source: tools/cache/reflector.go Reflector, tools/cache/listwatch.go ListWatch
 package reflector
@@ -93,7 +94,7 @@ type Reflector struct {
 	backoff *backoff
 	member  outage.Member
 	round   round
-	asOf    time.Time // of the last resourceVersion; Status.CurrentAsOf may be zero
+	recency recency
 
 	// Facts about the server.
 
@@ -105,6 +106,7 @@ type Reflector struct {
 
 	mu     sync.Mutex
 	status Status
+	readAt time.Time // when Status was last called
 }
 
 // round is what a reflector remembers between the phases of one round.
@@ -114,7 +116,6 @@ type round struct {
 	resync         clock.Timer // fires when the next Resync is due; nil before it is fetched
 	open           *liveWatch  // see R2
 	followedFrom   time.Time   // when the open watch began, or the initial events of a stream ended
-	waitingSince   time.Time   // when the reflector last began to wait
 	lost           bool        // a watch was lost, and none has lived for healthyWatch since
 	internalErrors internalErrors
 }
@@ -254,24 +255,6 @@ func (r *Reflector) endRound() {
 	r.round = round{}
 }
 
-// pause backs off. It returns an error if ctx ends first, or a change is lost meanwhile. After an
-// outage it also ends when Options.Outage says so.
-func (r *Reflector) pause(ctx context.Context) error {
-	wait := r.backoff.next()
-	timer := r.opts.Clock.NewTimer(wait)
-	defer timer.Stop()
-	r.setPhase(BackingOff)
-	if ctx.Err() == nil {
-		report(r.opts.Metrics.Backoff, wait)
-	}
-	wake, leave := r.member.Wait(wait)
-	defer leave()
-	if _, _, err := receive(ctx, r, timer.C(), wake); err != nil && err != errTimeout {
-		return err
-	}
-	return ctx.Err() // of two channels that are ready, select takes any
-}
-
 // receive returns the next value of ch, or false if ch is closed. All waits of the goroutine that
 // runs r are here: from the end of a list to the end of its round, a wait resyncs when that is due,
 // and ends with an ApplyError when a Relist asks for it.
@@ -287,7 +270,7 @@ func receive[T any](
 		if r.round.fetched { // before, the request that is under way must end first
 			relists = r.relists
 		}
-		r.round.waitingSince = r.opts.Clock.Now()
+		r.recency.waitingSince = r.opts.Clock.Now()
 		select {
 		case value, ok = <-ch:
 			return value, ok, nil

@@ -48,7 +48,10 @@ func TestCurrentAsOf_SlowStoreIsNoPause(t *testing.T) {
 				events <- watch.Event{Type: watch.Modified, Object: pod("a@7")}
 			}
 		}(s.open.events)
-		time.Sleep(16 * time.Second)
-		require.Less(t, s.ours.Status().CurrentAsOf.Sub(current), 20*time.Second)
+		time.Sleep(15 * time.Second)
+		require.Equal(t, current, s.ours.Status().CurrentAsOf)
+		opened := time.Now().Add(-15 * time.Second)
+		time.Sleep(2 * time.Second)
+		require.WithinDuration(t, opened, s.ours.Status().CurrentAsOf, time.Second)
 	})
 }

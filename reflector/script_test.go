@@ -55,6 +55,8 @@ type script struct {
 	opts Options
 	stop func()
 
+	cancel context.CancelFunc // asks the reflector to stop, which stop waits for
+
 	logger klog.Logger // of the reflector
 
 	mu        sync.Mutex
@@ -151,6 +153,7 @@ func (s *script) start() {
 		run(ctx)
 		s.print("returned")
 	}()
+	s.cancel = cancel
 	s.stop = func() {
 		cancel()
 		<-ended
@@ -341,19 +344,29 @@ func send[T any](t *testing.T, to chan T, v T) {
 	synctest.Wait()
 }
 
-// answerWatchEventually is answerWatch(nil) once a WATCH waits, however long that takes.
-func (s *script) answerWatchEventually() {
-	s.open = newScriptWatch(s)
-	s.opened = append(s.opened, s.open)
-	s.watches <- watchAnswer{w: s.open}
+// sendEventually is send once a request waits. It fails the test if none does within ten minutes.
+func sendEventually[T any](t *testing.T, to chan T, v T) {
+	t.Helper()
+	select {
+	case to <- v:
+	case <-time.After(10 * time.Minute):
+		t.Fatalf("no request waits for %T", v)
+	}
 	synctest.Wait()
 }
 
-// answerWatchErrorEventually is answerWatch with an error once a WATCH waits, however long that
-// takes.
+// answerWatchEventually is answerWatch(nil) once a WATCH waits.
+func (s *script) answerWatchEventually() {
+	s.t.Helper()
+	s.open = newScriptWatch(s)
+	s.opened = append(s.opened, s.open)
+	sendEventually(s.t, s.watches, watchAnswer{w: s.open})
+}
+
+// answerWatchErrorEventually is answerWatch with an error once a WATCH waits.
 func (s *script) answerWatchErrorEventually(name string) {
-	s.watches <- watchAnswer{err: apiErrors[name]}
-	synctest.Wait()
+	s.t.Helper()
+	sendEventually(s.t, s.watches, watchAnswer{err: apiErrors[name]})
 }
 
 // lastAfter returns the last thing that has happened after d.
@@ -363,10 +376,10 @@ func (s *script) lastAfter(d time.Duration) string {
 	return log[len(log)-1]
 }
 
-// answerListEventually is answerList once a LIST waits, however long that takes.
+// answerListEventually is answerList once a LIST waits.
 func (s *script) answerListEventually(list runtime.Object, err error) {
-	s.lists <- listAnswer{list, err}
-	synctest.Wait()
+	s.t.Helper()
+	sendEventually(s.t, s.lists, listAnswer{list, err})
 }
 
 func (s *script) event(e watch.Event) { send(s.t, s.open.events, e) }

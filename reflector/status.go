@@ -5,11 +5,12 @@ package reflector
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/internal/objects"
 )
 
 // Status is the state of a reflector at one moment.
@@ -17,34 +18,41 @@ type Status struct {
 	Phase           Phase
 	ResourceVersion string // that the store has reached; "" before the first list
 
-	// LastContact is when the server last sent something: the answer to a LIST or WATCH request,
-	// also an API error such as 403 or 429, or an event, a bookmark or an error in a watch. A
-	// connection that fails or ends is not contact.
+	// LastContact is when the reflector last took something that the server sent: the answer to a
+	// LIST or WATCH request, also an API error such as 403 or 429, or an event, a bookmark or an
+	// error in a watch. A connection that fails or ends is not contact.
 	LastContact time.Time
 	// CurrentAsOf is a time up to which the store is complete: it has been given everything that
-	// the collection held then, as the server that answered knew it. A list sets it to the time at
-	// which its request was sent, a streaming list to the time at which its last initial event
-	// arrived, and each change or bookmark of the watch that follows to the time at which that
-	// arrived. A list in pages that shows the state of the last resourceVersion sets it to the time
-	// at which that was reached. Opening a watch, its end, and a list that is still being received
-	// do not move it.
+	// the collection held then, as the server that answered knew it. A list, also a streaming one,
+	// sets it to the time at which its request was sent. A list in pages that shows the state of
+	// the last resourceVersion sets it to the time at which that was reached. Opening a watch, its
+	// end, and a list that is still being received do not move it.
 	//
-	// A watch that is opened later than this time first sends its backlog, the events since. Each
-	// of them counts as older than its arrival by that delay, until a bookmark or a pause between
-	// two events ends the backlog. Only a bookmark is proof: if the server or the network stalls in
-	// the middle of the backlog (for 100 ms, or for a second before the first event), CurrentAsOf
-	// is too late until the rest has arrived.
+	// A change or a bookmark of a watch moves it to the time at which that arrived, or an earlier
+	// one: it may have waited in the client, for a slow transform or Store, or while the process
+	// was stopped, and this time does not count. A pause of 100 ms shows that it did not wait,
+	// unless the events before the pause have kept the reflector busy for a second.
+	//
+	// A watch that is opened more than a second after this time first sends its backlog, the events
+	// since. They do not move it, until a bookmark or a pause of a second ends the backlog. Only a
+	// bookmark is proof: if the server or the network stalls in the backlog for a second,
+	// CurrentAsOf is too late until the rest has arrived.
+	//
+	// If it is five seconds old while events do not pause, the reflector asks the server for the
+	// newest resourceVersion, with a LIST of one object, and waits for the watch to reach that. It
+	// asks once in ten seconds at most, and only if Status was called within the last minute.
 	//
 	// It is the zero time before the first list, and from the moment at which the store is known to
 	// be old until the next list has replaced its content. A store is known to be old after a 410
 	// (Gone, Expired) to a watch, an ApplyError, or a Relist.
 	CurrentAsOf time.Time
 
-	LastEvent    time.Time // when the last change arrived by a watch; initial events do not count
-	LastBookmark time.Time // when the last bookmark arrived: the server says that nothing changed
+	LastEvent    time.Time // when the last change was taken; initial events do not count
+	LastBookmark time.Time // when the last bookmark was: the server says that nothing changed
 
-	// LastError is the newest failure, kept when it is over. If its text is longer than 1 KiB, it
-	// is a short copy.
+	// LastError is the newest failure, which is kept when it is over. An event of another type or
+	// kind, which is skipped, is a failure too. If its text is longer than 1 KiB, this is a short
+	// copy.
 	LastError           error
 	LastErrorTime       time.Time
 	ConsecutiveFailures int // since a watch was last open
@@ -54,15 +62,28 @@ type Status struct {
 
 // Status returns a snapshot. It is cheap, and safe to call at any time from any goroutine.
 func (r *Reflector) Status() Status {
+	now := r.opts.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.readAt = now
 	return r.status
+}
+
+// isRead reports whether Status was called within the last minute.
+func (r *Reflector) isRead(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return now.Sub(r.readAt) < questionReader
 }
 
 // LastSyncResourceVersion returns the resourceVersion up to which the Store has everything, or ""
 // before the first list. It is safe to call from any goroutine; the Store may be ahead of it by the
 // change that is being applied.
-func (r *Reflector) LastSyncResourceVersion() string { return r.Status().ResourceVersion }
+func (r *Reflector) LastSyncResourceVersion() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status.ResourceVersion
+}
 
 func (r *Reflector) setPhase(p Phase) {
 	r.mu.Lock()
@@ -77,6 +98,20 @@ func (r *Reflector) noteContact(now time.Time) {
 	r.status.LastContact = now
 }
 
+// noteFailure notes that an event was skipped. It counts as a failure until another watch opens.
+func (r *Reflector) noteFailure(err error, now time.Time) {
+	short := bounded(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noteFailureLocked(short, now)
+}
+
+func (r *Reflector) noteFailureLocked(short error, now time.Time) {
+	r.status.LastError, r.status.LastErrorTime = short, now
+	r.status.ConsecutiveFailures++
+	r.status.Failures++
+}
+
 // noteAnswer notes contact if err, the result of a request, is nil or an error that the server
 // sent.
 func (r *Reflector) noteAnswer(err error) {
@@ -89,20 +124,13 @@ func (r *Reflector) noteAnswer(err error) {
 // at asOf. e is the event that moved it, or the zero event for a list.
 func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
 	if metric := r.opts.Metrics.LastResourceVersion; metric != nil {
-		digits := resourceVersion[max(0, len(resourceVersion)-15):]
-		if number, err := strconv.ParseFloat(digits, 64); err == nil {
+		if number, ok := objects.VersionNumber(resourceVersion); ok {
 			metric(number)
 		}
 	}
 	r.mu.Lock()
 	r.status.ResourceVersion = resourceVersion
-	if len(r.relists) == 0 { // otherwise the store is known to be old
-		if asOf.Before(r.status.CurrentAsOf) {
-			asOf = r.status.CurrentAsOf
-		}
-		r.status.CurrentAsOf = asOf
-	}
-	r.asOf = asOf
+	asOf = r.moveCurrentAsOfLocked(asOf)
 	switch e.Type {
 	case "":
 	case watch.Bookmark:
@@ -116,6 +144,19 @@ func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
 	}
 }
 
+// moveCurrentAsOfLocked moves the time as of which the store is current, unless the store is known
+// to be old, and returns it.
+func (r *Reflector) moveCurrentAsOfLocked(asOf time.Time) time.Time {
+	if len(r.relists) == 0 { // otherwise the store is known to be old
+		if asOf.Before(r.status.CurrentAsOf) {
+			asOf = r.status.CurrentAsOf
+		}
+		r.status.CurrentAsOf = asOf
+	}
+	r.recency.asOf = asOf
+	return asOf
+}
+
 // note makes a transition visible: in Status, in the log, to the observer.
 func (r *Reflector) note(ctx context.Context, t Transition) {
 	now, short := r.opts.Clock.Now(), bounded(t.Err)
@@ -123,10 +164,8 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	r.mu.Lock()
 	switch {
 	case t.Err != nil:
-		r.status.LastError, r.status.LastErrorTime = short, now
-		r.status.ConsecutiveFailures++
-		r.status.Failures++
-	case t.To == Watching:
+		r.noteFailureLocked(short, now)
+	case t.To == Watching && !r.isUnreachable():
 		r.status.ConsecutiveFailures = 0
 	}
 	if old {
@@ -151,15 +190,30 @@ func (r *Reflector) note(ctx context.Context, t Transition) {
 	}
 }
 
-// noteOutage notes whether a request failed. A server that restarts refuses its clients for a
-// while, so every failure counts, with these exceptions: a 410 and a resourceVersion that is too
-// large are answers of a healthy server; a busy server (429) should get no further requests; after
-// a streaming list that failed, the LIST decides; a request that a stop ended has no result.
+// noteOutage notes what a transition says about the server. Every error that is followed by a wait
+// is a failure, except one of the consumer. A 410 and a resourceVersion that is too large are also
+// answers of a healthy server, for they are due to the request. After a streaming list that failed,
+// the LIST decides. A request that a stop ended has no result.
 func (r *Reflector) noteOutage(t Transition) {
-	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming && t.To != Listing
-	if isRequest && t.To != Idle && !isApplyError(t.Err) && !apierrors.IsTooManyRequests(t.Err) {
-		r.member.Note(t.Err != nil && !isUnavailable(t.Err))
+	if t.To == Idle || isApplyError(t.Err) {
+		return
 	}
+	isRequest := t.From == Listing || t.From == Opening || t.From == Streaming
+	if t.Err != nil && t.Pause {
+		seconds, _ := apierrors.SuggestsClientDelay(t.Err)
+		r.member.Failed(time.Duration(seconds) * time.Second)
+	}
+	if isRequest && (t.Err == nil || isUnavailable(t.Err)) && !r.isUnreachable() {
+		r.member.Answered()
+	}
+	if t.From == Watching && !t.Pause {
+		r.member.Recovered()
+	}
+}
+
+// isUnreachable reports that the open watch is one that rest made without the server.
+func (r *Reflector) isUnreachable() bool {
+	return r.round.open != nil && isEmptyWatch(r.round.open.Interface)
 }
 
 // logFailure logs what happened and what follows.

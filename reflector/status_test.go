@@ -153,6 +153,7 @@ func TestMetrics(t *testing.T) {
 		s.after(3 * time.Second)
 		s.answerList(podList("5", "", "a@1", "b@2"), nil)
 		s.answerWatch(nil)
+		s.event(bookmark("1e5", "")) // not a number
 		s.event(bookmark("1234567890123456789", ""))
 		s.after(2 * time.Second)
 		close(s.open.events)
@@ -162,7 +163,7 @@ func TestMetrics(t *testing.T) {
 		require.Equal(t, map[string][]any{
 			"lists": {1}, "list duration": {3 * time.Second}, "items in list": {2},
 			"watches": {1, 1}, "short watches": {1},
-			"watch duration": {2 * time.Second, time.Duration(0)}, "items in watch": {1, 0},
+			"watch duration": {2 * time.Second, time.Duration(0)}, "items in watch": {2, 0},
 			"last resource version": {5.0, 567890123456789.0},
 		}, got)
 	})

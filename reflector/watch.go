@@ -28,20 +28,7 @@ type liveWatch struct {
 	lastEvent   time.Time // or the zero time
 	eventCount  int
 	pastInitial bool // what the server sends now is in resourceVersion order
-
-	// behind is how old the store was when the watch was opened. It is 0 once the watch's backlog
-	// has arrived, which is the events that happened before the watch was opened. Each of them
-	// counts as older than its arrival by behind.
-	behind time.Duration
 }
-
-// A pause of backlogPause between two events, or of firstPause before the first one, shows that the
-// backlog of a watch has arrived: a server sends it in one go. Only the time in which the reflector
-// waited counts: while the store takes an event, the next one may be there already.
-const (
-	backlogPause = 100 * time.Millisecond
-	firstPause   = time.Second
-)
 
 // openWatch opens a watch at the last resourceVersion.
 func (r *Reflector) openWatch(ctx context.Context) error {
@@ -55,9 +42,6 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	}
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
-	if current := r.Status().CurrentAsOf; !current.IsZero() {
-		w.behind = r.opts.Clock.Since(current)
-	}
 	r.round.open, r.round.followedFrom = w, w.started
 	return nil
 }
@@ -109,6 +93,7 @@ func (r *Reflector) startWatch(
 		return nil, err
 	}
 	count(r.opts.Metrics.Watches)
+	r.recency.opened(started)
 	return &liveWatch{
 		Interface: w, cancel: cancel,
 		started: started, deadline: started.Add(timeout),
@@ -150,11 +135,14 @@ func (r *Reflector) followWatch(ctx context.Context) error {
 	lived := r.opts.Clock.Since(r.round.followedFrom)
 	news := w.changed && r.LastSyncResourceVersion() != w.from
 	r.round.lost = r.round.lost && lived < healthyWatch
-	r.backoff.watchEnded(lived, news)
+	if lived >= healthyWatch {
+		r.backoff.healthy()
+		r.member.Recovered()
+	}
 	switch {
 	case err != nil, news, lived >= veryShortWatch:
 		return err
-	case w.eventCount == 0:
+	case r.round.open.eventCount == 0: // a stream has brought the initial events
 		return &VeryShortWatchError{Name: r.Name()}
 	}
 	return errNothingNew

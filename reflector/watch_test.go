@@ -44,6 +44,23 @@ func TestResync_AmongManyEvents(t *testing.T) {
 	})
 }
 
+// A stop does not wait for the store to take all events that have arrived.
+func TestStop_AmongManyEvents(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		w := newScriptWatch(s)
+		w.events = make(chan watch.Event, maxInARow)
+		for range maxInARow {
+			w.events <- watch.Event{Type: watch.Added, Object: pod("a@6")}
+		}
+		s.onCall = s.cancel
+		send(t, s.watches, watchAnswer{w: w})
+		// A select takes either the stop or the next event.
+		require.Less(t, strings.Count(strings.Join(s.take(), "\n"), "add a"), maxInARow/2)
+	})
+}
+
 // A list is handed to the store in an array of its own, in the server's order.
 func TestSnapshot_Laws(t *testing.T) {
 	on(t, "ours", func(t *testing.T, s *script) {
@@ -313,6 +330,20 @@ func TestWatchdog_Off(t *testing.T) {
 		s.take()
 		s.after(24 * time.Hour)
 		s.saw()
+	})
+}
+
+// A stream that brings nothing new for WatchListDeadline is given up then, and not later.
+func TestStreaming_DeadlineIsExact(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.WatchListDeadline = 15 * time.Second
+		s.streaming()
+		s.after(8 * time.Second)
+		s.added("a@1")
+		s.after(15*time.Second - 1)
+		require.Zero(t, s.open.stopCount.Load())
+		s.after(1)
+		require.Positive(t, s.open.stopCount.Load())
 	})
 }
 

@@ -69,7 +69,7 @@ func (r *Reflector) streamList(ctx context.Context) (err error) {
 		return errClosedEarly
 	}
 	got := listed{
-		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: initial.ended,
+		items: initial.list(), resourceVersion: initial.resourceVersion, asOf: r.recency.upTo,
 	}
 	if err := r.replace(got); err != nil {
 		return err
@@ -89,7 +89,6 @@ type snapshot struct {
 	index           map[store.ObjectName]int
 	resourceVersion string
 	complete        bool      // the bookmark that ends the initial events was received
-	ended           time.Time // when it was
 	progress        time.Time // when the stream began, or last brought an object that was new to it
 	warned          time.Time // when a slow stream was last logged
 }
@@ -105,7 +104,6 @@ func (s *snapshot) handle(_ *Reflector, e event) (done bool, err error) {
 	case e.Type == watch.Bookmark:
 		s.resourceVersion = e.resourceVersion
 		s.complete = e.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
-		s.ended = e.received
 	case e.obj == nil: // of an unknown type
 	case e.Type == watch.Deleted && known:
 		s.items[i] = nil

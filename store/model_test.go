@@ -81,7 +81,9 @@ func (m *machine) next(n int) int {
 
 func (m *machine) pod() *corev1.Pod {
 	m.rv++
-	tags := []string{"", "a", "b", "c", "a,b", "b,c", "a,b,c", "b,a", "a,a", "c,b,c"}[m.next(10)]
+	tags := []string{
+		"", "a", "b", "c", "a,b", "b,c", "a,b,c", "b,a", "a,a", "c,b,c", "b,b,a",
+	}[m.next(11)]
 	node := []string{"", "n1", "n2", "n3"}[m.next(4)]
 	return pod(
 		fmt.Sprintf("ns%d/p%d node=%s tags=%s rv=%d", m.next(3), m.next(8), node, tags, m.rv),

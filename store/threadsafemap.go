@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -25,6 +25,7 @@ type threadSafeMap struct {
 	ignoreObjectVersions bool
 
 	mu              sync.RWMutex
+	count           atomic.Int64 // the number of objects; mu guards only its changes
 	table           *table
 	resourceVersion string
 }
@@ -41,6 +42,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.table.apply(writes)
+	m.countLocked()
 	if known {
 		m.setResourceVersionLocked(resourceVersion)
 	}
@@ -57,6 +59,7 @@ func (m *threadSafeMap) replace(list items, resourceVersion string) {
 	}
 	fresh.addIndexers(late)
 	m.table = fresh
+	m.countLocked()
 	m.setResourceVersionLocked(resourceVersion)
 }
 
@@ -81,11 +84,15 @@ func (m *threadSafeMap) ListKeys() []string {
 	return m.table.items.keys()
 }
 
-// Len is the number of objects.
+// Len is the number of objects. It does not wait for an index function.
 func (m *threadSafeMap) Len() int {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.table.items.len()
+	return int(m.count.Load())
+}
+
+func (m *threadSafeMap) countLocked() {
+	if n := int64(m.table.items.len()); n != m.count.Load() { // not for an update
+		m.count.Store(n)
+	}
 }
 
 // GetIndexers returns a copy of the index functions.
@@ -193,7 +200,7 @@ func (m *threadSafeMap) setResourceVersionLocked(resourceVersion string) {
 	if m.metrics.ResourceVersion == nil {
 		return
 	}
-	if number, ok := versionNumber(resourceVersion); ok {
+	if number, ok := objects.VersionNumber(resourceVersion); ok || resourceVersion == "" {
 		m.metrics.ResourceVersion(number)
 	}
 }
@@ -208,17 +215,4 @@ func resourceVersionOf(obj any) (resourceVersion string, known bool) {
 		return "", false
 	}
 	return m.GetResourceVersion(), true
-}
-
-// A float64 holds every integer below 2^53 exactly, so any integer of 15 digits.
-const exactDigits = 15
-
-// versionNumber is the number in the last digits of resourceVersion, or 0 if it is empty.
-func versionNumber(resourceVersion string) (number float64, ok bool) {
-	if resourceVersion == "" {
-		return 0, true
-	}
-	last := resourceVersion[max(0, len(resourceVersion)-exactDigits):]
-	n, err := strconv.ParseInt(last, 10, 64)
-	return float64(n), err == nil
 }

@@ -25,6 +25,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, s.Delete(pod("ns/a rv=8")))
 	s.Bookmark("9123456789012345678") // 15 digits: 456789012345678
 	s.Bookmark("not-a-number")
+	s.Bookmark("-5")
 	s.Bookmark("")
 	require.NoError(t, s.Replace(nil, "10"))
 	require.NoError(t, s.Delete(ExplicitKey("ns/a"))) // has no version

@@ -175,9 +175,9 @@ func TestStory_TheReflectorIsVisible(t *testing.T) {
 			"reflector starting -> streaming", "reflector streaming -> watching"})
 		w.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.CloseStream)
 		assert.Subset(t, w.traced(), []string{
-			"reflector watching -> starting  error", "reflector backing off"})
+			"reflector watching -> opening  error", "reflector backing off"})
 		w.after(time.Minute)
-		assert.Contains(t, w.traced(), "reflector streaming -> watching")
+		assert.Contains(t, w.traced(), "reflector opening -> watching")
 		w.server.Faults().Break(apitest.Match{Verb: "watch"}, apitest.CloseStream)
 		assert.Equal(t, []string{"reflector watching -> opening", "server WATCH",
 			"reflector opening -> watching"}, w.traced())

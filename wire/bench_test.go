@@ -59,7 +59,7 @@ func BenchmarkWatch(b *testing.B) {
 			},
 		}
 		ours := NewListWatch(restClient(b, answer), "pods", "", test.newObject, Options{})
-		d := newDecoder(test.newObject, "")
+		d := newDecoder(test.newObject, Options{})
 		format := "json"
 		if test.contentType == protobufStream {
 			format = "protobuf"

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,8 +16,8 @@ import (
 
 // decoder decodes JSON and protobuf into objects that newObject makes.
 type decoder struct {
+	expected
 	newObject NewObject
-	kind      string // of the objects; "" is any
 	metadata  *sharedMetadata
 	jsons     *jsonDecoder
 	protobufs bool // the objects can be read from protobuf
@@ -55,30 +54,12 @@ func nests(t reflect.Type, outer []reflect.Type) bool {
 	return false
 }
 
-var errNoKind = errors.New("the object has no apiVersion or no kind")
-
-func newDecoder(newObject NewObject, kind string) decoder {
+func newDecoder(newObject NewObject, options Options) decoder {
 	obj := newObject()
-	switch obj.(type) {
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
-	default:
-		kind = cmp.Or(kind, reflect.TypeOf(obj).Elem().Name())
+	return decoder{
+		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
+		jsons: newJSONDecoder(reflect.TypeOf(obj).Elem()), protobufs: readsProtobuf(obj),
 	}
-	return decoder{newObject, kind, newSharedMetadata(), newJSONDecoder(reflect.TypeOf(obj).Elem()),
-		readsProtobuf(obj)}
-}
-
-// accepts reports whether an object of a watch event is meant for the collection.
-func (d decoder) accepts(gvk schema.GroupVersionKind) bool {
-	return gvk.Kind == d.kind || d.kind == "" && !isStatus(gvk)
-}
-
-// checkKind returns an error if an item of a list is of another kind. kind may be unknown.
-func (d decoder) checkKind(kind string) error {
-	if kind == "" || d.kind == "" || kind == d.kind {
-		return nil
-	}
-	return fmt.Errorf("expected items of kind %q, got %q", d.kind, kind)
 }
 
 // json decodes an item of a list.
@@ -161,8 +142,4 @@ func protobufStatus(raw []byte) (*metav1.Status, error) {
 		return nil, fmt.Errorf("decode %T: %w", status, err)
 	}
 	return status, nil
-}
-
-func isStatus(gvk schema.GroupVersionKind) bool {
-	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 }

@@ -37,7 +37,7 @@ func newBroken() runtime.Object { return &broken{} }
 
 // brokenList is a list in JSON whose item at is one that broken panics at.
 func brokenList(count, at int) []byte {
-	body := []byte(`{"kind":"BrokenList","apiVersion":"v1","items":[`)
+	body := []byte(`{"kind":"brokenList","apiVersion":"v1","items":[`)
 	for i := range count {
 		name := "a"
 		if i == at {
@@ -67,7 +67,7 @@ func TestReadList_Panics(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		count := 0
-		body := io.MultiReader(strings.NewReader(`{"items":[{},{}`), panicReader{})
+		body := io.MultiReader(strings.NewReader(`{"kind":"PodList","items":[{},{}`), panicReader{})
 		require.PanicsWithValue(t, "broken", func() {
 			_, _ = ReadList(body, newPod, Options{}, func(runtime.Object) error {
 				count++
@@ -125,11 +125,24 @@ func TestReadWatch_ClosesOnce(t *testing.T) {
 	require.EqualValues(t, 1, body.count.Load())
 }
 
-// Unstructured objects keep their kind, also if it is set in Options.
+// Stop closes the body, so that a Read fails. That is no error of the server.
+func TestReadWatch_StopIsNoError(t *testing.T) {
+	for range 50 { // an ERROR event would be sent or not, at random
+		synctest.Test(t, func(t *testing.T) {
+			body, _ := io.Pipe()
+			w := ReadWatch(body, newPod, Options{})
+			synctest.Wait()
+			go w.Stop()
+			require.Empty(t, receiveAll(w))
+		})
+	}
+}
+
+// Unstructured objects keep their kind, even if it is set in Options.
 func TestReadWatch_UnstructuredOfAKind(t *testing.T) {
 	body := encodeEvents(t, jsonStream, contents()[0])
 	got := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newUnstructured,
-		Options{Kind: "Pod"}))
+		Options{Kind: v1.SchemeGroupVersion.WithKind("Pod")}))
 	require.Len(t, got, 1)
 	u := got[0].Object.(*unstructured.Unstructured)
 	require.Equal(t, "v1 Pod", u.GetAPIVersion()+" "+u.GetKind())

@@ -114,7 +114,7 @@ func TestEveryKind(t *testing.T) {
 			require.NoError(t, err)
 			wantEvents := receiveAll(w)
 			gotEvents := receiveAll(ReadWatch(io.NopCloser(bytes.NewReader(body)), newObject,
-				Options{Kind: c.gvk.Kind}))
+				Options{Kind: c.gvk}))
 			require.True(t, reflect.DeepEqual(wantEvents, gotEvents), "%v %s", c.gvk, contentType)
 			require.Len(t, gotEvents, len(items))
 		}

@@ -110,7 +110,7 @@ func TestReadList_UnknownFieldsAreNotKept(t *testing.T) {
 			input:    newInput(strings.NewReader(body.String()+"}"), listBuffer, 1<<20),
 			maxDepth: 100,
 		},
-		decoder: newDecoder(newPod, ""), inStatus: map[string]json.RawMessage{},
+		decoder: newDecoder(newPod, Options{}), inStatus: map[string]json.RawMessage{},
 	}
 	require.NoError(t, l.read(nil))
 	require.Empty(t, l.inStatus)
@@ -225,9 +225,11 @@ func TestReadList_NoMetadata(t *testing.T) {
 
 // Limits that make no sense are the defaults.
 func TestLimits_Defaults(t *testing.T) {
-	defaults := Limits{ObjectBytes: 16 << 20, ListBytes: 16 << 30, Depth: 10_000}
+	defaults := Limits{
+		ObjectBytes: 16 << 20, ListBytes: 16 << 30, WatchBytes: 256 << 20, Depth: 10_000,
+	}
 	for _, l := range []Limits{
-		{}, {ObjectBytes: -1, ListBytes: -1, Depth: -1}, {Depth: 20_000},
+		{}, {ObjectBytes: -1, ListBytes: -1, WatchBytes: -1, Depth: -1}, {Depth: 20_000},
 	} {
 		require.Equal(t, defaults, l.orDefaults())
 	}

@@ -29,7 +29,7 @@ const listBuffer = 64 << 10 // grows to the length of the longest item
 func ReadList(
 	body io.Reader, newObject NewObject, options Options, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	return readList(body, newDecoder(newObject, options.Kind), options.Limits, each)
+	return readList(body, newDecoder(newObject, options), options.Limits, each)
 }
 
 func readList(
@@ -41,28 +41,34 @@ func readList(
 		scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d,
 		inStatus: map[string]json.RawMessage{},
 	}
-	p := startPipeline(in, l.read, l.decode)
+	p := startPipeline(in, limits.ListBytes, l.read, l.decode)
 	defer p.stop()
 
-	count, bare := 0, false                  // bare: an item has no kind
-	var waiting []*unstructured.Unstructured // from the first one that needs the list's kind
+	count, judged := 0, true     // judged: every item says its own kind
+	var waiting []runtime.Object // from the first one that needs a kind which is not read yet
 	for f, obj := range p.objects() {
-		count++
-		kind := obj.GetObjectKind().GroupVersionKind().Kind
-		bare = bare || kind == ""
-		if err := d.checkKind(kind); err != nil {
-			return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count-1, err)
+		bare, err := d.checkItem(obj)
+		judged = judged && !bare
+		if err == nil && bare && d.isKnown(f.of) {
+			err = d.checkList(f.of)
 		}
-		if u, ok := obj.(*unstructured.Unstructured); ok && (!setKind(u, f.of) || waiting != nil) {
-			waiting = append(waiting, u)
-		} else if err := each(obj); err != nil {
+		if err != nil {
+			return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count, err)
+		}
+		count++
+		if waiting != nil || bare && !d.isKnown(f.of) {
+			waiting = append(waiting, obj)
+			continue
+		}
+		setKind(obj, f.of)
+		if err := each(obj); err != nil {
 			return metav1.ListMeta{}, err
 		}
 	}
 	if p.err != nil {
 		return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count, p.err)
 	}
-	if err := l.check(bare); err != nil {
+	if err := l.check(judged && count > 0); err != nil {
 		return metav1.ListMeta{}, err
 	}
 	for _, item := range waiting {
@@ -74,17 +80,13 @@ func readList(
 	return l.meta, nil
 }
 
-// setKind gives an item without a kind that of its list, and reports whether it has one now.
-func setKind(item *unstructured.Unstructured, list metav1.TypeMeta) bool {
-	switch {
-	case item.GetKind() != "" || item.GetAPIVersion() != "":
-		return true
-	case list.Kind == "" || list.APIVersion == "":
-		return false
+// setKind gives an unstructured item without a kind that of its list.
+func setKind(obj runtime.Object, list metav1.TypeMeta) {
+	item, ok := obj.(*unstructured.Unstructured)
+	if ok && item.GetKind() == "" && item.GetAPIVersion() == "" {
+		item.SetKind(strings.TrimSuffix(list.Kind, "List"))
+		item.SetAPIVersion(list.APIVersion)
 	}
-	item.SetKind(strings.TrimSuffix(list.Kind, "List"))
-	item.SetAPIVersion(list.APIVersion)
-	return true
 }
 
 // list is one ReadList. Its frames are items; frame.of is the part of head that was read before it.
@@ -94,7 +96,7 @@ type list struct {
 	isProtobuf bool
 	head       metav1.TypeMeta
 	meta       metav1.ListMeta
-	sawItems   bool
+	sawItems   bool                       // in JSON
 	sawList    bool                       // in protobuf: the list itself, which may be empty
 	inStatus   map[string]json.RawMessage // the fields of a Status, in JSON
 	status     *metav1.Status             // in protobuf
@@ -172,29 +174,39 @@ func (l *list) field(name string) error {
 	return nil
 }
 
-// decode decodes an item.
-func (l *list) decode(f frame, raw []byte) (runtime.Object, error) {
+// decode decodes an item. If it cannot, another kind of the list may be the reason.
+func (l *list) decode(f frame, raw []byte) (obj runtime.Object, err error) {
 	if l.isProtobuf {
-		return l.protobuf(raw)
+		obj, err = l.protobuf(raw)
+	} else {
+		obj, err = l.json(raw)
 	}
-	return l.json(raw)
+	if err == nil || !l.isKnown(f.of) {
+		return obj, err
+	}
+	if kindErr := l.checkList(f.of); kindErr != nil {
+		err = fmt.Errorf("%w: %w", kindErr, err)
+	}
+	return nil, err
 }
 
-// check returns an error if the answer was not a list, or if it has items without a kind and they
-// are of another kind than expected. (A custom resource may have a list of any kind, but its items
-// have a kind.)
-func (l *list) check(bare bool) error {
+// check returns an error if the answer was not the list that was requested. judged means that it
+// has items, each of which says its own kind; then the list may have any, as that of a custom
+// resource may.
+func (l *list) check(judged bool) error {
+	var err error
+	if !judged {
+		err = l.checkList(l.head)
+	}
 	switch {
 	case l.head.Kind == "Status":
 		return l.statusError()
 	case l.isProtobuf && !l.sawList: // cut off before it
 		return fmt.Errorf("read list: %w", io.ErrUnexpectedEOF)
-	case !l.sawItems && !strings.HasSuffix(l.head.Kind, "List"):
-		return fmt.Errorf("read list: got a %s %q instead", l.head.APIVersion, l.head.Kind)
-	case bare:
-		if err := l.checkKind(strings.TrimSuffix(l.head.Kind, "List")); err != nil {
-			return fmt.Errorf("read list: %w", err)
-		}
+	case err != nil:
+		return fmt.Errorf("read list: %w", err)
+	case !l.isProtobuf && !l.sawItems:
+		return fmt.Errorf("read list: %w", errNoItems)
 	}
 	return nil
 }

@@ -105,10 +105,6 @@ func TestReadList_Forms(t *testing.T) {
 		"null items": {
 			`{"kind":"PodList","apiVersion":"v1","items":null}`, "", metav1.ListMeta{},
 		},
-		"items left out": {
-			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`, "",
-			metav1.ListMeta{ResourceVersion: "5"},
-		},
 		"blanks everywhere": {
 			" { \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { " +
 				"\"metadata\" : { \"name\" : \"a\" } } ] } \n",
@@ -248,15 +244,15 @@ func TestReadList_Bad(t *testing.T) {
 		},
 		"one object": {
 			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`,
-			`read list: got a v1 "Pod" instead`,
+			`read list: expected a list of kind "PodList", got "Pod" of "v1"`,
 		},
 		"items of another kind": {
 			`{"kind":"PodList","items":[{"kind":"Pod"},{"kind":"Node"}]}`,
-			`read list after 1 items: expected items of kind "Pod", got "Node"`,
+			`read list after 1 items: expected an item of kind "Pod", got "Node"`,
 		},
 		"another kind after the items": {
 			`{"items":[{}],"kind":"NodeList"}`,
-			`read list: expected items of kind "Pod", got "Node"`,
+			`read list: expected a list of kind "PodList", got "NodeList"`,
 		},
 		"success": {
 			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
@@ -275,7 +271,7 @@ func TestReadList_KindOfTheList(t *testing.T) {
 	for _, body := range []string{
 		`{"kind":"Herd","items":[{"kind":"Pod","metadata":{"name":"a"}}]}`,
 		`{"items":[{"kind":"Pod","metadata":{"name":"a"}}],"kind":"Herd"}`,
-		`{"items":[{"metadata":{"name":"a"}}]}`,
+		`{"items":[{"kind":"Pod","metadata":{"name":"a"}}]}`,
 	} {
 		items, _, err := decodeAll(strings.NewReader(body), newPod)
 		require.NoError(t, err, body)

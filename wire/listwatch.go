@@ -7,10 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Getter starts a GET request. rest.Interface is one.
@@ -20,9 +19,14 @@ type Getter interface {
 	Get() *rest.Request
 }
 
+// versioned is a client that requests one group and version. rest.Interface is one.
+type versioned interface {
+	APIVersion() schema.GroupVersion
+}
+
 // ListWatch lists and watches a collection. It is a reflector.ListerWatcher, and a
-// reflector.StreamLister, which hands over a list item by item: neither all bytes of a list nor all
-// its objects before a transform are in memory at one time.
+// reflector.StreamLister, which hands over a list item by item: a list's objects before a transform
+// are never all in memory at one time.
 type ListWatch struct {
 	client              Getter
 	resource, namespace string
@@ -39,9 +43,12 @@ type ListWatch struct {
 func NewListWatch(
 	client Getter, resource, namespace string, newObject NewObject, options Options,
 ) *ListWatch {
+	if c, ok := client.(versioned); ok && options.Kind.Version == "" {
+		options.Kind.Group, options.Kind.Version = c.APIVersion().Group, c.APIVersion().Version
+	}
 	lw := &ListWatch{
 		client: client, resource: resource, namespace: namespace,
-		decoder: newDecoder(newObject, options.Kind), options: options,
+		decoder: newDecoder(newObject, options), options: options,
 		listAs: mediaJSON, watchAs: mediaJSON,
 	}
 	if lw.decoder.protobufs {
@@ -91,7 +98,7 @@ func (lw *ListWatch) ListWithContext(
 func (lw *ListWatch) ListStream(
 	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
-	body, err := lw.request(options).SetHeader("Accept", lw.listAs).Stream(ctx)
+	body, err := send(ctx, lw.request(options).SetHeader("Accept", lw.listAs), isListLost)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -99,16 +106,18 @@ func (lw *ListWatch) ListStream(
 	return readList(body, lw.decoder, lw.options.Limits, each)
 }
 
-// WatchWithContext starts a watch. Like client-go's, it is not delayed by the client's rate limit,
-// and if the connection is lost before the answer, it is a watch that has ended already.
+// WatchWithContext starts a watch. Like client-go's, its first request is not delayed by the
+// client's rate limit. If the connection is lost before the answer, the request is repeated; after
+// ten repetitions the result is a watch that has ended already.
 func (lw *ListWatch) WatchWithContext(
 	ctx context.Context, options metav1.ListOptions,
 ) (watch.Interface, error) {
 	options.Watch = true
-	body, err := lw.request(options).SetHeader("Accept", lw.watchAs).
-		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).Stream(ctx)
+	request := lw.request(options).SetHeader("Accept", lw.watchAs).
+		Throttle(limitRepetitions(lw.client))
+	body, err := send(ctx, request, isWatchLost)
 	switch {
-	case utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+	case ctx.Err() == nil && isWatchLost(err):
 		return watch.NewEmptyWatch(), nil
 	case err != nil:
 		return nil, err

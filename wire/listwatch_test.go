@@ -151,7 +151,8 @@ func TestDifference_ListOfAnotherKind(t *testing.T) {
 
 		lw := NewListWatch(client, "pods", "", newPod, Options{})
 		_, err := lw.ListStream(ctx, metav1.ListOptions{}, ignore)
-		require.EqualError(t, err, `read list: expected items of kind "Pod", got "Namespace"`)
+		require.EqualError(t, err, `read list after 0 items: expected a list of kind "PodList" of `+
+			`"v1", got "NamespaceList" of "v1"`)
 	}
 }
 
@@ -245,9 +246,15 @@ func (w *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // restClient returns a client of core/v1 on w.
 func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
+	client, err := rest.RESTClientForConfigAndClient(restConfig(t), &http.Client{Transport: w})
+	require.NoError(t, err)
+	return client
+}
+
+func restConfig(t testing.TB) *rest.Config {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1.AddToScheme(scheme))
-	config := &rest.Config{
+	return &rest.Config{
 		Host:    "http://server",
 		APIPath: "/api",
 		QPS:     -1,
@@ -257,9 +264,6 @@ func restClient(t testing.TB, w http.RoundTripper) *rest.RESTClient {
 			ContentType:          "application/json",
 		},
 	}
-	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: w})
-	require.NoError(t, err)
-	return client
 }
 
 func answerWith(code int, body []byte) func(*http.Request) (int, io.Reader) {

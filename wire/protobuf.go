@@ -103,7 +103,6 @@ func (l *list) listFields(length int, add func(frame, []byte) error) error {
 		case listMetadata:
 			err = l.meta.Unmarshal(raw)
 		case listItems:
-			l.sawItems = true
 			err = add(frame{of: l.head}, raw)
 		}
 		if err != nil {

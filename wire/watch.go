@@ -36,7 +36,7 @@ type stream struct {
 //
 // Stop closes body.
 func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.Interface {
-	return readWatch(body, newDecoder(newObject, options.Kind), options.Limits)
+	return readWatch(body, newDecoder(newObject, options), options.Limits)
 }
 
 func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
@@ -44,7 +44,8 @@ func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	in := newInput(body, watchBuffer, limits.ObjectBytes)
 	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	w := &stream{
-		body: body, result: make(chan watch.Event), pipeline: startPipeline(in, e.read, e.decode),
+		body: body, result: make(chan watch.Event),
+		pipeline: startPipeline(in, limits.WatchBytes, e.read, e.decode),
 	}
 	go w.run()
 	return w
@@ -73,6 +74,7 @@ func (w *stream) run() {
 		count++
 	}
 	switch err := w.pipeline.err; {
+	case w.pipeline.isStopped(): // then Read fails, because body is closed
 	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 	default:
 		err = fmt.Errorf("read watch after %d events: %w", count, err)

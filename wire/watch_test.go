@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -243,6 +244,30 @@ func TestReadWatch_DoesNotWait(t *testing.T) {
 			_, open := <-w.ResultChan()
 			require.False(t, open)
 		})
+	}
+}
+
+// An event is delivered even if the bytes behind it are the first half of another event.
+func TestReadWatch_DoesNotWaitForTheRest(t *testing.T) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		event := encodeEvents(t, contentType, contents()[0])
+		for _, half := range []int{1, len(event) / 2, len(event) - 2} { // the last is a newline
+			synctest.Test(t, func(t *testing.T) {
+				reader, writer := io.Pipe()
+				w := ReadWatch(reader, newPod, Options{})
+				defer w.Stop()
+				begin := time.Now()
+				go func() {
+					_, _ = writer.Write(slices.Concat(event, event, event[:half]))
+					time.Sleep(time.Minute)
+					_, _ = writer.Write(event[half:])
+				}()
+				for _, want := range []time.Duration{0, 0, time.Minute} {
+					<-w.ResultChan()
+					require.Equal(t, want, time.Since(begin))
+				}
+			})
+		}
 	}
 }
 

@@ -9,12 +9,14 @@
 //
 // A body is cut into frames of one object each (input.go, scanner.go, protobuf.go, list.go,
 // watch.go). A batch of frames is decoded while the next one is read, on several processors, and
-// the objects are handed over in their order (pipeline.go, decoder.go, json.go, metadata.go).
+// the objects are handed over in their order (pipeline.go, decoder.go, json.go, metadata.go). They
+// must be of the kind that was requested (kind.go).
 //
-// Read listwatch.go (the requests), then the files above in their order; then go test -v ./wire.
-// Goroutines: one reads a body until its end, one hands over the events of a watch until it is
-// stopped, and each batch may have one that decodes it. Locking: the objects of one ListWatch share
-// strings under a mutex, which is held for one object at a time.
+// Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
+// -v ./wire. Goroutines: one reads a body until its end, one hands over the events of a watch until
+// it is stopped, and each batch may have one that decodes it. Locking: a mutex of each body guards
+// the batches that wait, not their decoding. The objects of one ListWatch share strings under
+// another, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire
@@ -24,16 +26,21 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Options say what an answer contains and how much of it may be read. The zero value of each field
 // is its default.
 type Options struct {
-	// Kind is the kind of the objects. The default is the name of their Go type, and any kind for
-	// *unstructured.Unstructured and *metav1.PartialObjectMetadata. A list with items of another
-	// kind is an error. A watch event with an object of another kind has an
+	// Kind is the group, version and kind of the objects. The default kind is the name of their Go
+	// type, and any kind for *unstructured.Unstructured and *metav1.PartialObjectMetadata. If
+	// Version is "", group and version are those of the client, or any without a client. A list of
+	// something else is an error, even if it is empty; a watch event of something else has an
 	// *unstructured.Unstructured.
-	Kind string
+	Kind schema.GroupVersionKind
+	// ListKind is the kind of a list of them. The default is the kind of the objects and "List". It
+	// matters only for lists that are empty or have items without a kind.
+	ListKind string
 	// Modify may change the options of each request, mostly to set selectors.
 	Modify func(options *metav1.ListOptions)
 	// Limits bound the memory that an answer takes.
@@ -49,6 +56,9 @@ type Limits struct {
 	ObjectBytes int
 	// ListBytes bounds one LIST, or one page of it. The default is 16 GiB.
 	ListBytes int64
+	// WatchBytes bounds the events of a watch that were read and not yet received. The reading
+	// pauses there, and in time the server ends such a watch. The default is 256 MiB.
+	WatchBytes int64
 	// Depth bounds how deep arrays and objects are nested in JSON. The default, and the maximum, is
 	// 10,000.
 	Depth int
@@ -60,6 +70,7 @@ func (l Limits) orDefaults() Limits {
 	return Limits{
 		ObjectBytes: cmp.Or(max(l.ObjectBytes, 0), 16<<20),
 		ListBytes:   cmp.Or(max(l.ListBytes, 0), 16<<30),
+		WatchBytes:  cmp.Or(max(l.WatchBytes, 0), 256<<20),
 		Depth:       cmp.Or(min(max(l.Depth, 0), maxDepth), maxDepth),
 	}
 }

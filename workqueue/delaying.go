@@ -42,7 +42,7 @@ type TypedDelayingQueue[T comparable] struct {
 	shutDown      sync.Once      // ContextInterface.ShutDown
 
 	mu       sync.Mutex
-	waiting  itemMap[T]
+	waiting  map[T]*waitingItem[T]
 	heap     waitHeap[T]
 	seq      uint64
 	stop     func() bool   // stops the timer, and reports whether it did; nil: no timer, no addDue
@@ -71,7 +71,7 @@ func NewTypedDelayingQueue[T comparable](config Config[T]) *TypedDelayingQueue[T
 		start:            c.Now(),
 		logger:           logger,
 		addSupersedes:    config.AddSupersedesDelayed,
-		waiting:          newItemMap[T](),
+		waiting:          map[T]*waitingItem[T]{},
 	}
 }
 
@@ -126,11 +126,11 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.waiting.get(item)
-	if w != nil {
+	w, waits := q.waiting[item]
+	if waits {
 		q.removeLocked(w)
 	}
-	return w != nil
+	return waits
 }
 
 func (q *TypedDelayingQueue[T]) now() time.Duration { return q.clock.Since(q.start) }
@@ -205,7 +205,7 @@ func (q *TypedDelayingQueue[T]) drop(drains int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stopped = true
-	q.waiting, q.heap = newItemMap[T](), nil
+	q.waiting, q.heap = map[T]*waitingItem[T]{}, nil
 	if q.stop != nil && q.stop() {
 		q.timers.Done()
 		q.stop = nil

@@ -243,6 +243,20 @@ func TestLimiter_RemembersLongerThanTheDelay(t *testing.T) {
 	})
 }
 
+// Forget resets an item whenever it failed: also one that failed long ago.
+func TestLimiter_ForgetsOldFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := workqueue.DefaultTypedItemBasedRateLimiter[string]()
+		limiter.When("a")
+		time.Sleep(workqueue.Remembered)
+		limiter.When("b")
+		assert.Equal(t, 1, limiter.NumRequeues("a"))
+		limiter.Forget("a")
+		assert.Zero(t, limiter.NumRequeues("a"))
+		assert.Equal(t, 1, limiter.(workqueue.Tracker).Tracked())
+	})
+}
+
 // There is a cap as well: those that failed least recently go first.
 func TestLimiter_RemembersAtMost(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Minute)
@@ -331,6 +345,93 @@ func TestLimiters_AnswerLikeClientGo(t *testing.T) {
 						assert.Equal(t, theirs.NumRequeues(item), ours.NumRequeues(item))
 					}
 				}
+			})
+		})
+	}
+}
+
+// A Done of client-go wakes one of two drains, and the other waits until ShutDown is called.
+func TestDifference_EveryDrainEnds(t *testing.T) {
+	for impl, construct := range map[string]func() workqueue.TypedInterface[string]{
+		transcript.Ours: func() workqueue.TypedInterface[string] {
+			return workqueue.NewTyped(workqueue.Config[string]{})
+		},
+		clientGo: func() workqueue.TypedInterface[string] { return reference.NewTyped[string]() },
+	} {
+		t.Run(impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := construct()
+				q.Add("a")
+				_, _ = q.Get()
+				var drained atomic.Int32
+				for range 2 {
+					go func() {
+						q.ShutDownWithDrain()
+						drained.Add(1)
+					}()
+				}
+				synctest.Wait()
+				q.Done("a")
+				synctest.Wait()
+				assert.EqualValues(t, map[string]int{transcript.Ours: 2, clientGo: 1}[impl],
+					drained.Load())
+				q.ShutDown()
+			})
+		})
+	}
+}
+
+// pickyOrder panics when an item is pushed while it is picky.
+type pickyOrder struct {
+	workqueue.Queue[string]
+	picky bool
+}
+
+func (o *pickyOrder) Push(item string) {
+	if o.picky {
+		panic("no " + item)
+	}
+	o.Queue.Push(item)
+}
+
+// If an owner's order panics in Done, the worker no longer has the item, so that a drain ends. The
+// next Add queues the item again. In a queue of client-go it stays dirty and is never handed out.
+func TestDifference_AnOrderThatPanicsInDone(t *testing.T) {
+	for _, impl := range []string{transcript.Ours, clientGo} {
+		t.Run(impl, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				order := &pickyOrder{Queue: workqueue.DefaultQueue[string]()}
+				var q workqueue.TypedInterface[string]
+				q = workqueue.NewTyped(workqueue.Config[string]{Order: order})
+				if impl == clientGo {
+					q = reference.NewTypedWithConfig(
+						reference.TypedQueueConfig[string]{Queue: order})
+				}
+				q.Add("a")
+				_, _ = q.Get()
+				q.Add("a")
+				order.picky = true
+				assert.PanicsWithValue(t, "no a", func() { q.Done("a") })
+				order.picky = false
+				q.Add("a")
+				assert.Equal(t, map[string]int{transcript.Ours: 1, clientGo: 0}[impl], q.Len())
+				if q.Len() > 0 {
+					_, _ = q.Get()
+					q.Add("a")
+					order.picky = true
+				}
+				var drained atomic.Bool
+				go func() {
+					q.ShutDownWithDrain()
+					drained.Store(true)
+				}()
+				synctest.Wait()
+				assert.Equal(t, impl == clientGo, drained.Load())
+				if impl != clientGo {
+					assert.Panics(t, func() { q.Done("a") })
+				}
+				synctest.Wait()
+				assert.True(t, drained.Load())
 			})
 		})
 	}

@@ -54,6 +54,13 @@ func (f *fifo[T]) checkLaws(t testing.TB) {
 func (q *Typed[T]) MostItems() int { return q.mostItems }
 func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
 
+// Slots is the size of the heap.
+func (q *TypedDelayingQueue[T]) Slots() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return cap(q.heap)
+}
+
 // CheckLaws fails t where D1 to D3 do not hold, or the heap's order or a law of the Typed does not.
 func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	t.Helper()
@@ -62,10 +69,9 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting.checkLaws(t)
-	require.Len(t, q.heap, q.waiting.len, "D1")
+	require.Len(t, q.heap, len(q.waiting), "D1")
 	for i, w := range q.heap {
-		require.Same(t, w, q.waiting.get(w.item), "D1")
+		require.Same(t, w, q.waiting[w.item], "D1")
 		require.Equal(t, i, w.index, "the heap's index")
 		require.False(t, i > 0 && q.heap.Less(i, (i-1)/2), "the heap's order")
 	}

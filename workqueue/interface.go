@@ -11,16 +11,16 @@
 // To use it, see the Example of TypedRateLimitingQueue. Items are the same if they are ==: queue
 // values, such as "namespace/name" or a struct of strings. Pointers to equal structs are two items.
 //
-// To read it, start with queue.go, which is the textbook; then delaying.go and ratelimiting.go,
-// limiter.go and the other limiters, metrics.go and snapshot.go. Then run go test -v -run Story
-// ./workqueue.
+// To read it, start with queue.go, which is the textbook; then delaying.go with waitheap.go,
+// ratelimiting.go, limiter.go, metrics.go and snapshot.go; fifo.go is the usual order. Then run
+// go test -v -run Story ./workqueue.
 //
 // Goroutines: any number of adders and workers may call a queue. A Typed with Metrics.Unfinished
 // runs one goroutine until ShutDown. A TypedDelayingQueue runs one for as long as due items are
 // being added, and with a Clock that has no AfterFunc one for as long as items wait. Locking:
-// Typed, TypedDelayingQueue and each limiter have one mutex. None is held while another is locked,
-// and none is held while Metrics are called. Config.Order is the only caller's code that runs under
-// a lock.
+// Typed, TypedDelayingQueue and each limiter have one mutex. None is held while another is locked.
+// Config.Order and most Metrics are the only code of the caller that runs under a lock, as in
+// client-go.
 //
 // Source: util/workqueue/queue.go Typed, util/workqueue/delaying_queue.go TypedDelayingInterface,
 // util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface

@@ -3,10 +3,14 @@
 package workqueue
 
 import (
+	"cmp"
+	"errors"
 	"math"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // TypedRateLimiter decides how long an item that failed has to wait. Every method is safe for
@@ -257,4 +261,217 @@ func (r *TypedItemFastSlowRateLimiter[T]) When(item T) time.Duration {
 		return r.fastDelay
 	}
 	return r.slowDelay
+}
+
+// ErrorDelays are the delays of a TypedErrorTypeRateLimiter. A zero field means the default, which
+// is in brackets.
+type ErrorDelays struct {
+	// Timeout follows a request that was not answered in time [100ms].
+	Timeout time.Duration
+	// Conflict follows a write with a stale resourceVersion [1s].
+	Conflict time.Duration
+	// TooManyRequests follows a 429 without Retry-After [30s].
+	TooManyRequests time.Duration
+	// BaseDelay follows any other error, doubled for each failure before it [100ms].
+	BaseDelay time.Duration
+	// MaxDelay is where the doubling ends, and the longest Retry-After that is obeyed [1000s].
+	MaxDelay time.Duration
+}
+
+// TypedErrorTypeRateLimiter chooses the delay by the error that an item failed with.
+//
+// Pass the error to WhenError, as TypedRateLimitingQueue.AddFailed does. Or pass it to Failed, and
+// then call When, as AddRateLimited of any queue does.
+//
+// It drops items that are not forgotten as TypedItemExponentialFailureRateLimiter does, with the
+// longest of its delays as maxDelay.
+type TypedErrorTypeRateLimiter[T comparable] struct {
+	failures[T]
+	delays ErrorDelays
+}
+
+// Values of failure.next that are not a delay.
+const (
+	unset    time.Duration = 0
+	doubling time.Duration = -1
+)
+
+// NewTypedErrorTypeRateLimiter returns a limiter that chooses the delay by the error. Delays may be
+// the zero value.
+func NewTypedErrorTypeRateLimiter[T comparable](delays ErrorDelays) *TypedErrorTypeRateLimiter[T] {
+	delays = ErrorDelays{
+		Timeout:         cmp.Or(delays.Timeout, 100*time.Millisecond),
+		Conflict:        cmp.Or(delays.Conflict, time.Second),
+		TooManyRequests: cmp.Or(delays.TooManyRequests, 30*time.Second),
+		BaseDelay:       cmp.Or(delays.BaseDelay, 100*time.Millisecond),
+		MaxDelay:        cmp.Or(delays.MaxDelay, 1000*time.Second),
+	}
+	r := &TypedErrorTypeRateLimiter[T]{delays: delays}
+	r.init(max(delays.Timeout, delays.Conflict, delays.TooManyRequests, delays.MaxDelay))
+	return r
+}
+
+// WhenError counts a failure of item. A Retry-After that the server sent, up to MaxDelay, decides;
+// without one the kind of error does.
+func (r *TypedErrorTypeRateLimiter[T]) WhenError(item T, err error) time.Duration {
+	return r.delay(r.fail(item), r.delayFor(err))
+}
+
+// Failed sets the error by which the next When of item decides. A nil err means an error of no
+// known kind, as if Failed had not been called.
+func (r *TypedErrorTypeRateLimiter[T]) Failed(item T, err error) {
+	next := r.delayFor(err) // calls methods of err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.getLocked(item)
+	known.next = next
+	r.putLocked(item, known, time.Now())
+}
+
+// When counts a failure of item, with the error of the last Failed.
+func (r *TypedErrorTypeRateLimiter[T]) When(item T) time.Duration {
+	before := r.fail(item)
+	return r.delay(before, cmp.Or(before.next, doubling))
+}
+
+func (r *TypedErrorTypeRateLimiter[T]) delay(before failure, delay time.Duration) time.Duration {
+	if delay == doubling {
+		return double(r.delays.BaseDelay, before.count, r.delays.MaxDelay)
+	}
+	return delay
+}
+
+// delayFor returns the delay after err, or doubling. It also recognizes a wrapped error.
+func (r *TypedErrorTypeRateLimiter[T]) delayFor(err error) time.Duration {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && seconds > 0 {
+		if time.Duration(seconds) > r.delays.MaxDelay/time.Second {
+			return r.delays.MaxDelay // a server may ask for any time
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	var network interface{ Timeout() bool } // such as context.DeadlineExceeded
+	timedOut := errors.As(err, &network) && network.Timeout()
+	switch {
+	case timedOut, apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return r.delays.Timeout
+	case apierrors.IsConflict(err):
+		return r.delays.Conflict
+	case apierrors.IsTooManyRequests(err):
+		return r.delays.TooManyRequests
+	}
+	return doubling
+}
+
+const (
+	// minRemembered is longer than the time between two failures of an item in a controller that
+	// reconciles everything every ten hours, as many do.
+	minRemembered = 12 * time.Hour
+	// maxRemembered is the number of items that a limiter remembers at most.
+	maxRemembered = 1 << 20
+)
+
+// failures maps items to their recent failures, and drops items that failed long ago. So items that
+// are never forgotten, such as deleted ones, do not stay for ever.
+//
+// It has two generations. A failure moves the item to the young one. When the young generation has
+// become old or large, it replaces the old one, whose items are dropped.
+//
+//	R1  an item that failed within the last keep is in a generation, unless maxLen/2 other items
+//	    have failed since
+//	R2  an item whose last failure was 2*keep before another item's is in no generation
+//	R3  the generations contain at most maxLen items
+//	R4  no item is in both generations
+//
+// Limiters embed it for its methods.
+type failures[T comparable] struct {
+	keep   time.Duration
+	maxLen int
+
+	mu         sync.Mutex
+	young, old map[T]failure
+	since      time.Time // no item in young failed before
+}
+
+// failure records the failures of an item.
+type failure struct {
+	count int
+	next  time.Duration // of a TypedErrorTypeRateLimiter: the delay that Failed chose, or unset
+}
+
+// init keeps an item for at least twice the longest delay: it must not be dropped while it waits.
+func (f *failures[T]) init(longestDelay time.Duration) {
+	f.keep, f.maxLen = minRemembered, maxRemembered
+	if longestDelay > minRemembered/2 {
+		f.keep = longestDelay + min(longestDelay, 1<<63-1-longestDelay)
+	}
+}
+
+// fail counts a failure of item and returns what was known before.
+func (f *failures[T]) fail(item T) (before failure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before = f.getLocked(item)
+	f.putLocked(item, failure{count: before.count + 1}, time.Now())
+	return before
+}
+
+// Forget resets item's count.
+func (f *failures[T]) Forget(item T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.young, item)
+	delete(f.old, item)
+}
+
+// NumRequeues is the number of item's failures since it was last forgotten.
+func (f *failures[T]) NumRequeues(item T) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.getLocked(item).count
+}
+
+// Tracked is the number of items that the limiter remembers.
+func (f *failures[T]) Tracked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lenLocked()
+}
+
+func (f *failures[T]) getLocked(item T) failure {
+	if known, ok := f.young[item]; ok {
+		return known
+	}
+	return f.old[item]
+}
+
+// putLocked records the failures of item, which failed at now.
+func (f *failures[T]) putLocked(item T, known failure, now time.Time) {
+	if f.lenLocked() == 0 {
+		f.since = now
+	}
+	f.ageLocked(now)
+	if f.young == nil {
+		f.young = map[T]failure{}
+	}
+	delete(f.old, item)
+	f.young[item] = known
+}
+
+func (f *failures[T]) ageLocked(now time.Time) {
+	age := now.Sub(f.since)
+	switch {
+	case age-f.keep >= f.keep: // both are too old
+		f.old, f.young = nil, nil
+		f.since = now
+	case age >= f.keep:
+		f.old, f.young = f.young, nil
+		f.since = f.since.Add(f.keep)
+	case len(f.young) >= f.maxLen/2:
+		f.old, f.young = f.young, nil
+		f.since = now
+	}
+}
+
+func (f *failures[T]) lenLocked() int {
+	return len(f.young) + len(f.old)
 }

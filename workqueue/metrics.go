@@ -12,8 +12,8 @@ import (
 
 // Metrics are called by the queue that they belong to. A field that is nil is not measured.
 //
-// They are called from any goroutine and under no lock, so the sum of all changes of Depth may
-// briefly be a number that the queue never had.
+// Adds, Depth, Latency and WorkDuration are called under the queue's lock: they must not call the
+// queue, and a slow one delays it.
 type Metrics struct {
 	// Adds is called at each Add that was not ignored.
 	Adds func()
@@ -37,12 +37,14 @@ type Metrics struct {
 // unfinishedPeriod is the time between two calls of Metrics.Unfinished.
 const unfinishedPeriod = 500 * time.Millisecond
 
-// queueMetrics measures one Typed for its Metrics. A queue without Metrics has none: now, added,
-// finished, stop and released may be called on nil.
-type queueMetrics struct {
+// queueMetrics measures one Typed for its Metrics. The Typed calls added, taken, finished and
+// shrink under its lock; start, stop, shrink and released may be called on nil, which is a Typed
+// without Metrics.
+type queueMetrics[T comparable] struct {
 	Metrics
 	clock       clock.WithTicker
-	epoch       time.Time // other times are durations since epoch
+	addedAt     map[T]time.Time // of dirty items
+	startedAt   map[T]time.Time // of processing items
 	releaseOnce sync.Once
 	quit        chan struct{}
 	quitOnce    sync.Once
@@ -50,16 +52,19 @@ type queueMetrics struct {
 }
 
 // newQueueMetrics returns nil for the zero Metrics.
-func newQueueMetrics(metrics Metrics, c clock.WithTicker) *queueMetrics {
+func newQueueMetrics[T comparable](metrics Metrics, c clock.WithTicker) *queueMetrics[T] {
 	if reflect.ValueOf(metrics).IsZero() {
 		return nil
 	}
-	return &queueMetrics{Metrics: metrics, clock: c, epoch: c.Now(), quit: make(chan struct{})}
+	return &queueMetrics[T]{
+		Metrics: metrics, clock: c, quit: make(chan struct{}),
+		addedAt: map[T]time.Time{}, startedAt: map[T]time.Time{},
+	}
 }
 
-// start starts a goroutine that calls Unfinished with ages, until stop.
-func (m *queueMetrics) start(ages func(now time.Duration) (total, longest time.Duration)) {
-	if m.Unfinished == nil {
+// start starts a goroutine that calls Unfinished until stop. mu is the lock of the Typed.
+func (m *queueMetrics[T]) start(mu *sync.Mutex) {
+	if m == nil || m.Unfinished == nil {
 		return
 	}
 	m.running.Go(func() {
@@ -68,7 +73,7 @@ func (m *queueMetrics) start(ages func(now time.Duration) (total, longest time.D
 		for {
 			select {
 			case <-ticker.C():
-				m.Unfinished(ages(m.now()))
+				m.Unfinished(m.ages(mu))
 			case <-m.quit:
 				return
 			}
@@ -76,20 +81,21 @@ func (m *queueMetrics) start(ages func(now time.Duration) (total, longest time.D
 	})
 }
 
-// now is the time since epoch.
-func (m *queueMetrics) now() time.Duration {
-	if m == nil {
-		return 0
+// ages returns the sum and the maximum of the times for which workers have had their items.
+func (m *queueMetrics[T]) ages(mu *sync.Mutex) (total, longest time.Duration) {
+	mu.Lock()
+	defer mu.Unlock()
+	for _, startedAt := range m.startedAt {
+		age := m.clock.Since(startedAt)
+		total += age
+		longest = max(longest, age)
 	}
-	return m.clock.Since(m.epoch)
+	return total, longest
 }
 
-// added, taken and finished report an Add that was not ignored, a Get and a Done. The caller does
-// not hold mu.
-func (m *queueMetrics) added() {
-	if m == nil {
-		return
-	}
+// added reports an Add that was not ignored.
+func (m *queueMetrics[T]) added(item T) {
+	m.addedAt[item] = m.clock.Now()
 	if m.Adds != nil {
 		m.Adds()
 	}
@@ -98,7 +104,12 @@ func (m *queueMetrics) added() {
 	}
 }
 
-func (m *queueMetrics) taken(waited time.Duration) {
+// taken reports a Get.
+func (m *queueMetrics[T]) taken(item T) {
+	now := m.clock.Now()
+	waited := now.Sub(m.addedAt[item])
+	delete(m.addedAt, item)
+	m.startedAt[item] = now
 	if m.Depth != nil {
 		m.Depth(-1)
 	}
@@ -107,14 +118,24 @@ func (m *queueMetrics) taken(waited time.Duration) {
 	}
 }
 
-func (m *queueMetrics) finished(worked time.Duration) {
-	if m != nil && m.WorkDuration != nil {
+// finished reports a Done.
+func (m *queueMetrics[T]) finished(item T) {
+	worked := m.clock.Since(m.startedAt[item])
+	delete(m.startedAt, item)
+	if m.WorkDuration != nil {
 		m.WorkDuration(worked)
 	}
 }
 
+// shrink is called when no item is dirty. A built-in map does not shrink.
+func (m *queueMetrics[T]) shrink() {
+	if m != nil {
+		m.addedAt = map[T]time.Time{}
+	}
+}
+
 // stop returns when the goroutine of start has ended. It may be called again.
-func (m *queueMetrics) stop() {
+func (m *queueMetrics[T]) stop() {
 	if m != nil {
 		m.quitOnce.Do(func() { close(m.quit) })
 		m.running.Wait()
@@ -122,7 +143,7 @@ func (m *queueMetrics) stop() {
 }
 
 // released calls Released, once.
-func (m *queueMetrics) released() {
+func (m *queueMetrics[T]) released() {
 	if m != nil && m.Released != nil {
 		m.releaseOnce.Do(m.Released)
 	}

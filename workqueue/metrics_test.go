@@ -202,20 +202,6 @@ func TestMetrics_EachFieldIsOptional(t *testing.T) {
 	}
 }
 
-// A metric may call the queue: no lock is held.
-func TestDifference_MetricsMayCallTheQueue(t *testing.T) {
-	var q *workqueue.Typed[string]
-	var lens []int
-	q = workqueue.NewTyped(workqueue.Config[string]{Metrics: workqueue.Metrics{
-		Depth: func(int) { lens = append(lens, q.Len()) },
-	}})
-	q.Add("a")
-	q.Get()
-	q.Done("a")
-	q.ShutDown()
-	assert.Equal(t, []int{1, 0}, lens)
-}
-
 // faulty are metrics of which the one called name panics when it is called while armed.
 func faulty(name string, armed *atomic.Bool) workqueue.Metrics {
 	m := newRecorder().metrics("q")
@@ -225,24 +211,8 @@ func faulty(name string, armed *atomic.Bool) workqueue.Metrics {
 		}
 	}
 	m.Adds = func() { fail("adds") }
-	m.Latency = func(time.Duration) { fail("latency") }
 	m.WorkDuration = func(time.Duration) { fail("work") }
 	return m
-}
-
-// A metric that panics in Get, in a program that survives it, loses no item: no worker got it.
-func TestMetrics_APanicInGetLosesNoItem(t *testing.T) {
-	var armed atomic.Bool
-	q := workqueue.NewTyped(workqueue.Config[string]{Metrics: faulty("latency", &armed)})
-	defer q.ShutDown()
-	q.Add("a")
-	armed.Store(true)
-	assert.Panics(t, func() { q.Get() })
-	assert.Equal(t, []string{"a"}, q.Snapshot().Ready)
-	assert.Empty(t, q.Snapshot().Processing)
-	item, _ := q.Get()
-	assert.Equal(t, "a", item)
-	q.CheckLaws(t)
 }
 
 // A metric that panics in Add or in Done, in a program that survives it, leaves no worker waiting
@@ -323,5 +293,28 @@ func TestMetrics_AreReleasedAfterTheDrain(t *testing.T) {
 		q.Done(item)
 		synctest.Wait()
 		assert.EqualValues(t, 1, r.value("released", "q"))
+	})
+}
+
+// A worker whose Done panics no longer has its item: Unfinished does not count it.
+func TestMetrics_ADoneThatPanicsEndsTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := &pickyOrder{Queue: workqueue.DefaultQueue[string]()}
+		var reported []time.Duration
+		q := workqueue.NewTyped(workqueue.Config[string]{
+			Order: order,
+			Metrics: workqueue.Metrics{Unfinished: func(total, _ time.Duration) {
+				reported = append(reported, total)
+			}},
+		})
+		defer q.ShutDown()
+		q.Add("a")
+		_, _ = q.Get()
+		q.Add("a")
+		order.picky = true
+		assert.Panics(t, func() { q.Done("a") })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{0, 0}, reported)
 	})
 }

@@ -26,17 +26,10 @@ func (q brokenQueue) Add(item string) {
 	q.Typed.Add(item)
 }
 
-// brokenClock is a clock that panics while it is broken: when it is read, or when a timer is made.
+// brokenClock is a clock that panics when a timer is made while it is broken.
 type brokenClock struct {
 	*testingclock.FakeClock
-	sinceBroken, timersBroken bool
-}
-
-func (c *brokenClock) Since(t time.Time) time.Duration {
-	if c.sinceBroken {
-		panic("broken")
-	}
-	return c.FakeClock.Since(t)
+	timersBroken bool
 }
 
 func (c *brokenClock) AfterFunc(d time.Duration, f func()) clock.Timer {
@@ -44,29 +37,6 @@ func (c *brokenClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 		panic("broken")
 	}
 	return c.FakeClock.AfterFunc(d, f)
-}
-
-// A clock that panics does not keep the lock, and the queue is as it was before the call.
-func TestTyped_ClockThatPanics(t *testing.T) {
-	c := &brokenClock{FakeClock: testingclock.NewFakeClock(time.Now())}
-	q := workqueue.NewTyped(workqueue.Config[string]{
-		Metrics: newRecorder().metrics("q"), Clock: c})
-	defer q.ShutDown()
-	broken := func(call func()) {
-		t.Helper()
-		c.sinceBroken = true
-		assert.PanicsWithValue(t, "broken", call)
-		c.sinceBroken = false
-		q.CheckLaws(t)
-	}
-	broken(func() { q.Add("a") })
-	q.Add("a")
-	broken(func() { q.Get() })
-	item, _ := q.Get()
-	assert.Equal(t, "a", item)
-	broken(func() { q.Done("a") })
-	q.Done("a")
-	assert.Equal(t, workqueue.Snapshot[string]{}, q.Snapshot())
 }
 
 // If the clock panics when a timer is to be set, the next AddAfter sets it.

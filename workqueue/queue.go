@@ -5,7 +5,6 @@ package workqueue
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // Typed is the queue of items to work on now.
@@ -25,22 +24,18 @@ import (
 //	Q1  the queue contains exactly the items that are dirty and not processing, each once
 //	Q2  an item is processing exactly if a worker has it; items contains no unknown item
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
-//	    Signal, and a caller that was woken and leaves without an item wakes the next
-//
-// The Signal follows once mu is unlocked: waking a goroutine costs more than the rest of Add.
+//	    Signal, and a caller that leaves without an item wakes the next
 type Typed[T comparable] struct {
-	metrics             *queueMetrics // nil: none
+	metrics             *queueMetrics[T] // nil: none
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
 	items        map[T]state
 	mostItems    int // since items was allocated
 	queue        Queue[T]
-	processing   int                 // number of items that are processing
-	gets         uint32              // number of calls of Get that returned an item
-	addedAt      map[T]time.Duration // of dirty items, for metrics; nil without
-	startedAt    map[T]time.Duration // of processing items, for metrics; nil without
-	added        sync.Cond           // wakes callers of Get
+	processing   int       // number of items that are processing
+	gets         uint32    // number of calls of Get that returned an item
+	added        sync.Cond // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
@@ -68,50 +63,36 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 		queue:               config.Order,
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
-	q.metrics = newQueueMetrics(config.Metrics, orRealClock(config.Clock))
-	if q.metrics != nil {
-		q.addedAt, q.startedAt = map[T]time.Duration{}, map[T]time.Duration{}
-		q.metrics.start(q.ages)
-	}
+	q.metrics = newQueueMetrics[T](config.Metrics, orRealClock(config.Clock))
+	q.metrics.start(&q.mu)
 	return q
 }
 
 // Add makes item dirty and queues it, unless it is dirty already or the queue shuts down. While a
 // worker has the item, it is dirty without being queued, and the worker's Done queues it.
 func (q *Typed[T]) Add(item T) {
-	added, queued := q.add(item, q.metrics.now())
-	if queued {
-		q.added.Signal()
-	}
-	if added {
-		q.metrics.added()
-	}
-}
-
-func (q *Typed[T]) add(item T, now time.Duration) (added, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.shuttingDown {
-		return false, false
+		return
 	}
 	s := q.items[item]
 	if s.dirty {
 		if !s.processing {
 			q.queue.Touch(item)
 		}
-		return false, false
+		return
 	}
 	if !s.processing {
 		q.queue.Push(item)
-		queued = true
+		q.added.Signal()
 	}
 	s.dirty = true
 	q.items[item] = s
 	q.mostItems = max(q.mostItems, len(q.items))
-	if q.addedAt != nil {
-		q.addedAt[item] = now
+	if q.metrics != nil {
+		q.metrics.added(item)
 	}
-	return true, queued
 }
 
 // Get moves the next item from the queue to the caller, and blocks until there is one. The caller
@@ -124,54 +105,23 @@ func (q *Typed[T]) Get() (item T, shutdown bool) {
 // GetWithContext is Get for a worker that also stops when ctx ends: it then returns shutdown =
 // true, and the queue keeps its items. If ctx has ended and an item is queued, the item stays.
 func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
-	item, waited, ok := q.get(ctx, q.metrics.now())
-	if ok && q.metrics != nil {
-		q.reportGet(item, waited)
-	}
-	return item, !ok
-}
-
-// reportGet queues item again if a metric panics, because the caller does not get it then.
-func (q *Typed[T]) reportGet(item T, waited time.Duration) {
-	reported := false
-	defer func() {
-		if !reported {
-			q.add(item, q.metrics.now())
-			q.done(item, 0)
-			q.added.Signal()
-		}
-	}()
-	q.metrics.taken(waited)
-	reported = true
-}
-
-func (q *Typed[T]) get(
-	ctx context.Context, now time.Duration,
-) (item T, waited time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.queue.Len() == 0 && !q.shuttingDown {
-		defer func() {
-			if !ok { // ctx ended, or Config.Order panics: the wake-up is for the next caller
-				q.added.Signal()
-			}
-		}()
 		q.waitLocked(ctx)
-		now = q.metrics.now()
 	}
 	if ctx.Err() != nil || q.queue.Len() == 0 {
-		return item, 0, false
+		q.added.Signal() // the item for which this caller was woken is for the next one
+		return item, true
 	}
 	item = q.queue.Pop()
 	q.gets++
 	q.items[item] = state{processing: true, get: q.gets}
 	q.processing++
-	if q.addedAt != nil {
-		waited = max(now-q.addedAt[item], 0) // Add may have read the clock later
-		delete(q.addedAt, item)
-		q.startedAt[item] = now
+	if q.metrics != nil {
+		q.metrics.taken(item)
 	}
-	return item, waited, true
+	return item, false
 }
 
 // waitLocked waits until the queue has an item, shuts down, or ctx ends. It unlocks mu meanwhile.
@@ -192,42 +142,28 @@ func (q *Typed[T]) waitLocked(ctx context.Context) {
 // Done ends the caller's work on item. If the item was added meanwhile, and so is dirty, Done
 // queues it again. Done is a no-op for an item that no worker has.
 func (q *Typed[T]) Done(item T) {
-	worked, ended, queued := q.done(item, q.metrics.now())
-	if queued {
-		q.added.Signal()
-	}
-	if ended {
-		q.metrics.finished(worked)
-	}
-}
-
-func (q *Typed[T]) done(
-	item T, now time.Duration,
-) (worked time.Duration, ended, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.items[item]
 	if !s.processing {
-		return 0, false, false
+		return
+	}
+	delete(q.items, item) // if Config.Order panics, the item is unknown
+	q.processing--
+	if q.metrics != nil {
+		defer q.metrics.finished(item) // even then
+	}
+	if q.shuttingDown && q.isDrainedLocked() {
+		q.drained.Broadcast() // a drain looks again once mu is unlocked
 	}
 	if s.dirty {
 		q.queue.Push(item)
 		q.items[item] = state{dirty: true}
-	} else {
-		delete(q.items, item)
-		if len(q.items) == 0 && q.mostItems > keptItems {
-			q.items, q.mostItems = map[T]state{}, 0 // a built-in map does not shrink
-		}
+		q.added.Signal()
+	} else if len(q.items) == 0 && q.mostItems > keptItems {
+		q.items, q.mostItems = map[T]state{}, 0 // a built-in map does not shrink
+		q.metrics.shrink()
 	}
-	q.processing--
-	if q.startedAt != nil {
-		worked = now - q.startedAt[item]
-		delete(q.startedAt, item)
-	}
-	if q.shuttingDown && q.isDrainedLocked() {
-		q.drained.Broadcast()
-	}
-	return worked, true, s.dirty
 }
 
 // Len is the number of queued items. Items that workers have, and items that wait for their time,
@@ -287,16 +223,4 @@ func (q *Typed[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.shuttingDown
-}
-
-// ages returns the sum and the maximum of the times for which workers have had their items.
-func (q *Typed[T]) ages(now time.Duration) (total, longest time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, startedAt := range q.startedAt {
-		age := max(now-startedAt, 0)
-		total += age
-		longest = max(longest, age)
-	}
-	return total, longest
 }

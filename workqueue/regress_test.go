@@ -102,6 +102,49 @@ func TestTyped_ShrinksAfterABurst(t *testing.T) {
 	assert.LessOrEqual(t, q.Slots(), 4096)
 }
 
+// Nor do its metrics: they have a map of their own.
+func TestTyped_MetricsShrinkAfterABurst(t *testing.T) {
+	live := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	q := workqueue.NewTyped(workqueue.Config[int]{Metrics: workqueue.Metrics{Adds: func() {}}})
+	before := live()
+	const n = 200_000
+	for i := range n {
+		q.Add(i)
+	}
+	assert.Greater(t, live()-before, int64(n*24))
+	for range n {
+		item, _ := q.Get()
+		q.Done(item)
+	}
+	assert.Less(t, live()-before, int64(1<<20))
+	runtime.KeepAlive(q)
+}
+
+// The same for items that wait, when the last one is due and not before.
+func TestDelaying_ShrinksAfterABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 100_000
+		q := workqueue.NewTypedDelayingQueue(workqueue.Config[int]{})
+		defer q.ShutDown()
+		for i := range n {
+			q.AddAfter(i, time.Duration(1+i%2)*time.Second)
+		}
+		for half := range 2 {
+			assert.GreaterOrEqual(t, q.Slots(), n)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			assert.Equal(t, (half+1)*n/2, q.Len())
+			q.CheckLaws(t)
+		}
+		assert.Zero(t, q.Slots())
+	})
+}
+
 // kubernetes/kubernetes#83945: AddAfter leaves one timer behind, not one for each call.
 func TestRegress83945_OneTimer(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())

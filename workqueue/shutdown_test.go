@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,4 +83,45 @@ func work(ctx context.Context, q *workqueue.TypedRateLimitingQueue[string], watc
 		time.Sleep(time.Microsecond)
 		q.Done(item)
 	}
+}
+
+// ending is a context at the moment in which Err has an error and Done is not yet closed.
+type ending struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *ending) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (c *ending) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Q3: a worker that was woken for an item leaves because its context ends: the item wakes the next
+// worker.
+func TestGetWithContext_TheNextWorkerGetsTheItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.NewTyped(workqueue.Config[string]{})
+		ctx := &ending{Context: t.Context()}
+		left, got := make(chan bool, 1), make(chan string, 1)
+		go func() {
+			_, shutdown := q.GetWithContext(ctx)
+			left <- shutdown
+		}()
+		synctest.Wait()
+		go func() {
+			item, _ := q.Get()
+			got <- item
+		}()
+		synctest.Wait()
+		ctx.ended.Store(true)
+		q.Add("a")
+		synctest.Wait()
+		assert.True(t, <-left)
+		assert.Len(t, got, 1)
+		q.ShutDown()
+	})
 }

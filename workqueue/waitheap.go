@@ -11,11 +11,9 @@ import (
 // waitingItem is an item whose time has not come.
 type waitingItem[T comparable] struct {
 	item  T
-	due   time.Duration   // since TypedDelayingQueue.start
-	seq   uint64          // orders items with equal times: the first AddAfter first
-	index int             // in the waitHeap
-	hash  uint64          // in the itemMap
-	next  *waitingItem[T] // in a list of the itemMap
+	due   time.Duration // since TypedDelayingQueue.start
+	seq   uint64        // orders items with equal times: the first AddAfter first
+	index int           // in the waitHeap
 }
 
 func (w *waitingItem[T]) compare(other *waitingItem[T]) int {
@@ -55,11 +53,12 @@ func (h *waitHeap[T]) Pop() any {
 
 // waitLocked makes item wait until due. An item that waits already keeps the earlier time.
 func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Duration) {
-	w, found := q.waiting.getOrAdd(item)
+	w, waits := q.waiting[item]
 	switch {
-	case !found:
+	case !waits:
 		q.seq++
-		w.due, w.seq = due, q.seq
+		w = &waitingItem[T]{item: item, due: due, seq: q.seq}
+		q.waiting[item] = w
 		heap.Push(&q.heap, w)
 	case due < w.due:
 		w.due = due
@@ -68,10 +67,10 @@ func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Duration) {
 }
 
 func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {
-	q.waiting.remove(w)
+	delete(q.waiting, w.item)
 	heap.Remove(&q.heap, w.index)
 	if len(q.heap) == 0 && cap(q.heap) > keptItems {
-		q.waiting, q.heap = newItemMap[T](), nil
+		q.waiting, q.heap = map[T]*waitingItem[T]{}, nil
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -313,4 +315,29 @@ func TestOverwriter_HoldsNothingBack(t *testing.T) {
 		n += more
 	}
 	require.Equal(t, "abcabc{event}", string(read))
+}
+
+// A password is overwritten as a server may write it: Go's encoder escapes &, < and > in JSON.
+func TestDiscreet_EveryForm(t *testing.T) {
+	const password = `se&cr<et>"with\odd%characters`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, given, _ := r.BasicAuth()
+		w.Header().Set("Warning", "299 - "+url.QueryEscape(given))
+		_ = json.NewEncoder(w).Encode(given)
+		plain := json.NewEncoder(w)
+		plain.SetEscapeHTML(false)
+		_ = plain.Encode(given)
+		_, _ = fmt.Fprintln(w, given, html.EscapeString(given), url.PathEscape(given))
+	}))
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	require.NoError(t, err)
+	request.SetBasicAuth("admin", password)
+	answer, err := discreet(http.DefaultTransport).RoundTrip(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Regexp(t, `^"\*+"\n"\*+"\n\*+ \*+ \*+\n$`, string(text))
+	require.Regexp(t, `^299 - \*+$`, answer.Header.Get("Warning"))
 }

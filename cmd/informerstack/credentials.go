@@ -5,9 +5,13 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -32,9 +36,6 @@ func (t discreetTransport) RoundTrip(request *http.Request) (*http.Response, err
 		return response, err
 	}
 	for _, secret := range credentials(request.Header.Get("Authorization")) {
-		if len(secret) < minCredentialLen {
-			continue
-		}
 		hidden := strings.Repeat("*", len(secret))
 		for _, values := range response.Header {
 			for i := range values {
@@ -46,7 +47,8 @@ func (t discreetTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// credentials returns what is secret in an Authorization header.
+// credentials returns the secrets in an Authorization header that are long enough to be recognized,
+// each as it is and as it is written in JSON, in HTML and in an address.
 func credentials(header string) []string {
 	scheme, secret, _ := strings.Cut(header, " ")
 	secrets := []string{strings.TrimSpace(secret)}
@@ -56,7 +58,26 @@ func credentials(header string) []string {
 			secrets = append(secrets, password)
 		}
 	}
-	return secrets
+	var forms []string
+	for _, secret := range secrets {
+		if len(secret) < minCredentialLen {
+			continue
+		}
+		forms = append(forms, secret, inJSON(secret, true), inJSON(secret, false),
+			html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret))
+	}
+	slices.Sort(forms)
+	return slices.Compact(forms)
+}
+
+// inJSON returns a text as it is in a JSON string, with &, < and > escaped if ofHTML is set, which
+// Go's encoder does unless it is asked not to.
+func inJSON(text string, ofHTML bool) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(ofHTML)
+	_ = encoder.Encode(text) // a string can be encoded, and a Builder written
+	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
 // overwriter reads a stream in which secret is overwritten with asterisks.

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// maxWorkers bounds --workers.
+const maxWorkers = 10_000
+
 // options are the flags of run.
 type options struct {
 	kubeconfig string
@@ -181,9 +184,9 @@ func (o *options) check() error {
 		wrong bool
 		want  string
 	}{
-		{"workers", o.workers < 1, "at least 1"},
+		{"workers", o.workers < 1 || o.workers > maxWorkers, fmt.Sprintf("1 to %d", maxWorkers)},
 		{"objects", o.objects < 0, "0 or more"},
-		{"rate", o.rate < 0 || o.rate > maxRate, fmt.Sprintf("0 to %d", maxRate)},
+		{"rate", !(o.rate >= 0 && o.rate <= maxRate), fmt.Sprintf("0 to %d", maxRate)},
 		{"duration", o.duration < 0, "0 or more"},
 		{"slow", o.slow < 0 || o.slow > maxSlow, "0 to " + maxSlow.String()},
 	} {

@@ -124,6 +124,53 @@ func TestRun_RefusesForeignPages(t *testing.T) {
 	}
 	_, text := get(t, url+"/debug/informers")
 	assert.Contains(t, text, "informer configmaps: synced, 3 objects")
+	for _, path := range []string{"/", "/lab/command", "/lab/events", "/lab/assets/app.js",
+		"/read/README.md", "/metrics", "/healthz", "/livez", "/readyz", "/debug/informers"} {
+		refusesCrossSite(t, url+path)
+	}
 	p.interrupt()
 	p.exits(t, exitOK)
+}
+
+// refusesCrossSite sends requests as a browser does for a page of another site that reads or writes
+// url. A Blob without a type has no Content-Type, so no request before it asks for permission.
+func refusesCrossSite(t *testing.T, url string) {
+	t.Helper()
+	for _, foreign := range []map[string]string{
+		{"Origin": "http://evil.example.org"},
+		{"Origin": "null"},
+		{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+		{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+	} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			request, err := http.NewRequestWithContext(t.Context(), method, url,
+				strings.NewReader(`{"metadata":{"name":"foreign"}}`))
+			require.NoError(t, err)
+			for name, value := range foreign {
+				request.Header.Set(name, value)
+			}
+			answer, err := http.DefaultClient.Do(request)
+			require.NoError(t, err)
+			answer.Body.Close()
+			assert.Equal(t, http.StatusForbidden, answer.StatusCode, "%s %s %v", method, url,
+				foreign)
+		}
+	}
+}
+
+// A page of another site can neither write to the embedded API server nor read from it.
+func TestEmbedded_RefusesOtherSites(t *testing.T) {
+	cluster, err := new(options).connect()
+	require.NoError(t, err)
+	defer cluster.close()
+	require.NoError(t, cluster.server.Create(configMap("kept")))
+	const objects = "/api/v1/namespaces/default/configmaps"
+	for _, path := range []string{
+		objects, objects + "/kept", objects + "?watch=1", "/api", "/openapi/v3", "/healthz",
+	} {
+		refusesCrossSite(t, cluster.server.URL+path)
+	}
+	list, err := cluster.server.List("configmaps", "default")
+	require.NoError(t, err)
+	require.Len(t, list, 1)
 }

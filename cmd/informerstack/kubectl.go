@@ -3,8 +3,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -26,11 +29,33 @@ func (o *options) offerKubectl(host string, stderr io.Writer) error {
 		Cluster: programName, AuthInfo: programName,
 	}
 	config.CurrentContext = programName
-	if err := clientcmd.WriteToFile(*config, kubeconfigName); err != nil {
+	content, err := clientcmd.Write(*config)
+	if err == nil {
+		err = replaceFile(kubeconfigName, content)
+	}
+	if err != nil {
 		return fail(exitFailed, "--serve: write kubeconfig: %w", err)
 	}
 	fmt.Fprintf(stderr, "Wrote %s. In another terminal:\n"+
 		"  kubectl --kubeconfig %s annotate configmap %s seen=true\n",
 		kubeconfigName, kubeconfigName, keptName)
 	return nil
+}
+
+// replaceFile writes a file that only the user can read. A file or a link that has the name is
+// replaced: nothing is written through a link.
+func replaceFile(name string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
 }

@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,4 +46,26 @@ func TestRun_ServesKubectl(t *testing.T) {
 	assert.Contains(t, second.stderr.String(), "choose another port")
 	p.interrupt()
 	p.exits(t, exitOK)
+}
+
+// The file that a link leads to is not overwritten, and the file is for the user alone.
+func TestRun_ServeReplacesALink(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	other := filepath.Join(t.TempDir(), "other")
+	require.NoError(t, os.WriteFile(other, []byte("kept"), 0o644))
+	require.NoError(t, os.Symlink(other, kubeconfigName))
+	p := start(t, "run", "--serve", "127.0.0.1:0", "--rate", "0", "--no-page")
+	p.prints(t, "Loaded 20 objects")
+	p.interrupt()
+	p.exits(t, exitOK)
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	assert.Equal(t, "kept", string(text))
+	info, err := os.Lstat(kubeconfigName)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, files, 1, "no temporary file is left")
 }

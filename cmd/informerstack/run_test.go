@@ -282,7 +282,7 @@ func TestRun_BadInput(t *testing.T) {
 			exitUsage, "the server refuses"},
 		{"bad output", []string{"--output", "yaml"}, exitUsage,
 			`--output "yaml": want text or json`},
-		{"bad workers", []string{"--workers", "0"}, exitUsage, "--workers: want at least 1"},
+		{"bad workers", []string{"--workers", "0"}, exitUsage, "--workers: want 1 to 10000"},
 		{"bad rate", []string{"--rate", "-1"}, exitUsage, "--rate: want 0 to"},
 		{"bad number", []string{"--workers", "many"}, exitUsage, "many"},
 		{"unknown flag", []string{"--unicorns"}, exitUsage,

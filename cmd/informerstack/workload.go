@@ -19,6 +19,10 @@ import (
 // maxRate bounds the changes per second of the embedded server.
 const maxRate = 10_000
 
+// maxPeriod bounds the time between two changes, in nanoseconds: a rate may be as small as a float
+// can be.
+const maxPeriod = 1 << 62
+
 // faultRates are the faults of --faults.
 var faultRates = apitest.Rates{
 	TooManyRequests: 0.02,
@@ -79,7 +83,7 @@ func (w *workload) run(ctx context.Context) {
 			w.tick(ctx, nil)
 			continue
 		}
-		ticker := time.NewTicker(time.Duration(float64(time.Second) / rate))
+		ticker := time.NewTicker(time.Duration(min(float64(time.Second)/rate, maxPeriod)))
 		w.tick(ctx, ticker.C)
 		ticker.Stop()
 	}

@@ -77,3 +77,23 @@ func TestWorkload_ChangeSurvivesAnotherWriter(t *testing.T) {
 	}
 	assert.Error(t, w.Change("default/none"))
 }
+
+// A rate may be as small as a float can be: then nothing changes. It is not a number of changes if
+// it is not a number.
+func TestRun_HostileRates(t *testing.T) {
+	for _, rate := range []string{"1e-10", "5e-324", "-0"} {
+		p := start(t, "run", "--objects", "1", "--rate", rate, "--no-page")
+		p.prints(t, "Loaded 1 object")
+		p.interrupt()
+		p.exits(t, exitOK)
+	}
+	for _, wrong := range [][]string{
+		{"--rate", "NaN"}, {"--rate", "Inf"}, {"--rate", "-1e-300"}, {"--rate", "1e300"},
+		{"--workers", "2147483647"}, {"--slow", "2562047h"}, {"--slow", "-1ns"},
+		{"--objects", "-1"}, {"--duration", "-1ns"},
+	} {
+		p := start(t, append([]string{"run"}, wrong...)...)
+		p.exits(t, exitUsage)
+		assert.Contains(t, p.stderr.String(), wrong[0]+": want ", wrong)
+	}
+}

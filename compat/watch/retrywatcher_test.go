@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/watch"
 
 	compat "example.com/informerstack/compat/watch"
 	"example.com/informerstack/internal/narrate"
@@ -142,6 +143,39 @@ func TestRetryWatcher_Ends(t *testing.T) {
 			require.Len(t, starts, 1)
 		})
 	}
+}
+
+// The last event of a watcher that ends names the type of an object without a resourceVersion, and
+// has the Status of an error that is wrapped. client-go's has the whole object, which may be a
+// Secret, and nothing.
+func TestDifference_RetryWatcherErrors(t *testing.T) {
+	type newWatcher func(context.Context, *script) (watch.Interface, error)
+	var ours newWatcher = func(ctx context.Context, s *script) (watch.Interface, error) {
+		return compat.NewRetryWatcherWithContext(ctx, "1", s)
+	}
+	var theirs newWatcher = func(ctx context.Context, s *script) (watch.Interface, error) {
+		return clientgo.NewRetryWatcherWithContext(ctx, "1", s)
+	}
+	last := func(line any, start newWatcher) (text string) {
+		synctest.Test(t, func(t *testing.T) {
+			w, err := start(t.Context(), &script{lines: []any{line}, begun: time.Now()})
+			require.NoError(t, err)
+			for event := range w.ResultChan() {
+				text = apierrors.FromObject(event.Object).Error()
+			}
+		})
+		return text
+	}
+	secret := []watch.Event{{
+		Type: watch.Added, Object: &v1.Secret{Data: map[string][]byte{"a": {1}}},
+	}}
+	require.Equal(t, "Internal error occurred: "+
+		"retryWatcher: object *v1.Secret doesn't support resourceVersion", last(secret, ours))
+	require.Contains(t, last(secret, theirs), "[]uint8{0x1}")
+
+	forbidden := fmt.Errorf("wrapped: %w", apierrors.NewForbidden(v1.Resource("pods"), "", nil))
+	require.Equal(t, `pods is forbidden: <nil>`, last(forbidden, ours))
+	require.Empty(t, last(forbidden, theirs))
 }
 
 // Every other failure is retried: callers have deadlines.

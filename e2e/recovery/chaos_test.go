@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-var chaos = flag.Bool("chaos", false, "run TestChaos, which takes a quarter of an hour")
+var chaos = flag.Bool("chaos", false, "run TestChaos, which takes twenty minutes")
 
 // many is a process with twenty informers of each implementation, which share a client, and 3,000
 // objects that change all the time.
@@ -30,6 +30,20 @@ var many = setup{
 func (s setup) watchesOfEtcd() setup {
 	s.kind, s.apiServerArgs = widget, []string{"--watch-cache=false"}
 	return s
+}
+
+// hurried is a process with five informers of each implementation that follow the same objects, of
+// which one changes every five milliseconds, without a pause.
+var hurried = setup{
+	kind:            configMap,
+	implementations: many.implementations,
+	namespaces:      1,
+	informers:       5,
+	objects:         150,
+	beatEvery:       5 * time.Millisecond,
+	hurry:           true,
+	tolerance:       many.tolerance,
+	sharedClient:    true,
 }
 
 // chaosSequences run at the same time, each with servers and informers of its own.
@@ -51,6 +65,17 @@ var chaosSequences = []struct {
 		{name: "connections stalled for 60 s", strike: stallFor(60 * time.Second)},
 		{name: "connections slow for 60 s", strike: slowFor(60 * time.Second), blind: true},
 		{name: "connections lost, new ones work after 50 s", strike: loseFor(50 * time.Second)},
+	}},
+	{"hurry", hurried, []fault{
+		{name: "hurry: API server killed for 10 s", strike: killFor(10 * time.Second)},
+		{name: "hurry: connections reset for 15 s", strike: resetFor(15 * time.Second)},
+		{name: "hurry: 429 for 20 s", strike: throttleFor(20 * time.Second)},
+		{name: "hurry: RBAC revoked for 20 s", strike: revokeFor(20 * time.Second)},
+		{name: "hurry: connections reset for 30 s", strike: resetFor(30 * time.Second)},
+		{name: "hurry: 429 for 10 s", strike: throttleFor(10 * time.Second)},
+		{name: "hurry: API server killed for 20 s", strike: killFor(20 * time.Second)},
+		{name: "hurry: RBAC revoked for 10 s", strike: revokeFor(10 * time.Second)},
+		{name: "hurry: connections stalled for 20 s", strike: stallFor(20 * time.Second)},
 	}},
 	{"rights", many.watchesOfEtcd(), []fault{
 		{name: "RBAC revoked for 30 s", strike: revokeFor(30 * time.Second)},

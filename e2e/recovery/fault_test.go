@@ -97,6 +97,16 @@ func reset(w *world) time.Time {
 	return answered
 }
 
+// resetFor resets every connection, the open ones and those that are opened within d.
+func resetFor(d time.Duration) func(*world) time.Time {
+	return func(w *world) time.Time {
+		w.eachLink((*link).breakAll)
+		w.wait(d)
+		w.eachLink((*link).release)
+		return time.Now()
+	}
+}
+
 // stallFor holds back all bytes. After 45 s of silence an HTTP/2 client closes the connection.
 func stallFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {

@@ -24,6 +24,7 @@ type link struct {
 	changed sync.Cond
 	held    bool   // no bytes pass
 	rate    int    // bytes per second in each direction of a connection; 0: no limit
+	broken  bool   // new connections are reset as soon as they carry bytes
 	address string // the destination of new connections, in place of the server's unless ""
 	flows   map[*flow]bool
 }
@@ -148,6 +149,9 @@ func (l *link) pass(f *flow, n int) bool {
 	for !f.ended && (l.held || f.lost) {
 		l.changed.Wait()
 	}
+	if l.broken {
+		l.endLocked(f, true)
+	}
 	return !f.ended
 }
 
@@ -186,6 +190,14 @@ func (l *link) resetLocked() {
 	}
 }
 
+// breakAll ends every connection with a RST, open ones and new ones, until release.
+func (l *link) breakAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = true
+	l.resetLocked()
+}
+
 // redirect resets every open connection, and sends new ones to address, or to the server for "".
 func (l *link) redirect(address string) {
 	l.mu.Lock()
@@ -222,6 +234,6 @@ func (l *link) lose() {
 func (l *link) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held = false
+	l.held, l.broken = false, false
 	l.changed.Broadcast()
 }

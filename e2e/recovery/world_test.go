@@ -4,6 +4,7 @@ package recovery
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -18,12 +19,8 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-const (
-	// pause is the time between the recovery from one fault and the next fault.
-	pause = time.Minute
-	// patience bounds the wait for recovery. client-go may back off twice, for a minute each.
-	patience = 4 * time.Minute
-)
+// patience bounds the wait for recovery. client-go may back off twice, for a minute each.
+const patience = 4 * time.Minute
 
 // setup is the size of a world.
 type setup struct {
@@ -33,6 +30,7 @@ type setup struct {
 	informers       int           // of each implementation in each namespace
 	objects         int           // names that the writer of a namespace uses
 	beatEvery       time.Duration // the time between two changes by a writer
+	hurry           bool          // the next fault follows after 5 to 20 s, not after a minute
 	tolerance       time.Duration // for which a law of the monitor may be broken
 	sharedClient    bool          // the informers of one implementation have one client
 	apiServerArgs   []string
@@ -108,13 +106,21 @@ func (w *world) startInformers(implementation string) {
 	w.subjects = append(w.subjects, started...)
 }
 
-// endure runs the faults, each a minute after the recovery from the previous one, and returns how
+// pause is the time between the recovery from one fault and the next fault.
+func (s setup) pause() time.Duration {
+	if s.hurry {
+		return 5*time.Second + rand.N(15*time.Second)
+	}
+	return time.Minute
+}
+
+// endure runs the faults, each some time after the recovery from the previous one, and returns how
 // long the informers took to recover from each, and what they requested.
 func (w *world) endure(faults []fault) []row {
 	var rows []row
 	for i, f := range faults {
 		if i > 0 {
-			w.wait(pause)
+			w.wait(w.pause())
 		}
 		w.monitor.begin(f)
 		begun := time.Now()

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostheader checks the Host of requests against DNS rebinding.
+// Package hostheader checks the headers of a request that show which web page has sent it.
 //
 // In DNS rebinding, a web page makes its own name resolve to the address of a server that the
 // user's browser can reach, and sends requests there. The page cannot choose another Host than its
-// own name. So a Host that is an IP address or a name of localhost is safe.
+// own name. So a Host that is an IP address or a name of localhost is safe. A page that sends
+// requests to the true address is of another origin, which Origin and Sec-Fetch-Site show: see
+// CrossSite.
 package hostheader
 
 import (

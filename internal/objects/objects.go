@@ -8,6 +8,7 @@ package objects
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,17 @@ func Meta(obj any) (metav1.Object, error) {
 		return nil, fmt.Errorf("object has no meta: %w", err)
 	}
 	return m, nil
+}
+
+// A float64 holds every integer below 2^53 exactly, so any integer of 15 digits.
+const exactDigits = 15
+
+// VersionNumber is the number in the last 15 characters of resourceVersion, for a metric, or false
+// if they are not all digits.
+func VersionNumber(resourceVersion string) (number float64, ok bool) {
+	last := resourceVersion[max(0, len(resourceVersion)-exactDigits):]
+	n, err := strconv.ParseUint(last, 10, 64)
+	return float64(n), err == nil
 }
 
 // SameVersion reports whether two objects that have the same key are one version of one object:

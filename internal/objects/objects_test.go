@@ -59,3 +59,19 @@ func TestSameVersion(t *testing.T) {
 		require.Equal(t, c.want, SameVersion(c.older, c.newer), name)
 	}
 }
+
+// A text that only some parsers read as a number is not a version.
+func TestVersionNumber(t *testing.T) {
+	for text, want := range map[string]float64{
+		"7": 7, "0": 0, "9123456789012345678": 456_789_012_345_678,
+		"999999999999999999999": 999_999_999_999_999,
+	} {
+		got, ok := VersionNumber(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "1e5", "0x10", "1_000", "-5", "+5", " 5", "1.5", "NaN"} {
+		_, ok := VersionNumber(text)
+		require.False(t, ok, "%q", text)
+	}
+}

@@ -41,7 +41,7 @@ var electorMachine = machine{
 			points: []point{{470, 96}, {470, 62}, {930, 62}, {930, 350}, {910, 350}},
 			label:  point{700, 78}, anchor: "middle",
 			words: map[string]string{
-				"e.config.AbandonWork": "stopped, with AbandonWork",
+				"e.abandons": "stopped, with AbandonWork",
 			},
 		},
 		{

@@ -10,14 +10,16 @@ import (
 // checkCalls checks the new calls of the handler: invariants 2 and 3.
 func (h *handler) checkCalls() {
 	calls := h.takeCalls()
+	h.mu.Lock()
+	removed, until := h.removed, h.until
+	h.mu.Unlock()
 	if h.shutDown && len(calls) > 0 {
 		h.p.violate(8, "%s is called after its ShutdownChan closed: %v", h.name, calls[0])
 	}
-	if h.removed && len(calls) > 0 && !h.checked.Before(h.until) {
-		h.p.violate(8, "%s is called after it was removed: %v", h.name, calls[0])
-	}
-	h.checked = time.Now()
 	for _, n := range calls {
+		if removed && (h.over || n.at.After(until)) { // it may begin at the same instant
+			h.p.violate(8, "%s is called after it was removed: %v", h.name, n)
+		}
 		if why := h.illegal(n); why != "" {
 			h.p.violate(2, "%s got %v: %s (it knows version %d; history %v)",
 				h.name, n, why, h.known[n.key], h.p.seeing.byKey[n.key])
@@ -28,7 +30,9 @@ func (h *handler) checkCalls() {
 		h.checkLookup(n)
 		h.apply(n)
 	}
+	h.over = removed && !time.Now().Before(until)
 	h.shutDown = h.shutDown || isClosed(h.handle.ShutdownChan())
+	h.checkDrained()
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -67,7 +71,7 @@ func (h *handler) illegal(n notification) string {
 		return "the update hides a delete"
 	case n.what == "delete" && !exists && !unseen:
 		return "a delete of an unknown object"
-	case n.tombstone && exists && n.rv != known:
+	case n.tombstone && exists && n.rv != known && !h.p.refused: // it has the newest queued object
 		return "the tombstone has another object"
 	case n.tombstone && !h.p.seeing.leftAfter(n.key, n.rv):
 		return "the object was not deleted"
@@ -80,7 +84,7 @@ func (h *handler) illegal(n notification) string {
 }
 
 func (h *handler) neverResyncs() bool {
-	return h.p.resync == "once" || h.options.ResyncPeriod != nil
+	return h.period() == 0
 }
 
 // checkLookup checks what the store held during the call.
@@ -96,6 +100,11 @@ func (h *handler) checkLookup(n notification) {
 
 func (h *handler) apply(n notification) {
 	h.history.calls = append(h.history.calls, n)
+	if n.what == "update" && n.rv == n.oldRV {
+		h.repeats[n.key] = append(h.repeats[n.key], n.at)
+	} else {
+		h.changed[n.key], h.repeats[n.key] = n.at, nil
+	}
 	h.last[n.key] = n.rv
 	if n.what == "delete" {
 		delete(h.known, n.key)
@@ -125,7 +134,7 @@ func (h *handler) checkSynced() {
 
 // checkQuiet checks that the handler has got the final state.
 func (h *handler) checkQuiet() {
-	if h.removed {
+	if h.isRemoved() {
 		if !h.shutDown {
 			h.p.violate(8, "%s was removed, and its ShutdownChan is open", h.name)
 		}
@@ -133,6 +142,9 @@ func (h *handler) checkQuiet() {
 	}
 	if want := h.p.seeing.latest(); !maps.Equal(want, h.known) {
 		h.p.violate(2, "%s knows %v, want %v", h.name, h.known, want)
+	}
+	if h.p.impl != clientGo {
+		h.checkResyncs()
 	}
 	status := h.handle.Status()
 	if !status.HasSynced || status.Pending > 0 && h.p.resync == "once" { // not in a resync

@@ -30,12 +30,16 @@ func (p *process) checkAlways() {
 	if isClosed(p.ended) {
 		return
 	}
-	for _, h := range p.handlers {
+	for _, h := range p.allHandlers() {
 		h.checkCalls()
 		h.checkSynced()
 	}
 	p.checkVersion()
 	p.waits.check(p)
+	if p.impl != clientGo {
+		p.checkDuties(p.informer.Health())
+		p.checkArrived()
+	}
 	p.work.checkAlways()
 	requests, refusals, election := p.gate.lastMinute()
 	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
@@ -129,7 +133,7 @@ func (p *process) checkQuiet() {
 	if err := health.Fresh(time.Now(), 3*time.Minute); err != nil && p.impl != clientGo {
 		p.violate(4, "%s: %v", p.name, err)
 	}
-	for _, h := range p.handlers {
+	for _, h := range p.allHandlers() {
 		h.checkQuiet()
 	}
 	p.work.checkQuiet()
@@ -138,23 +142,7 @@ func (p *process) checkQuiet() {
 // checkObjects compares each stored object with the server's, and the indexes with the objects.
 func (p *process) checkObjects() {
 	indexer := p.informer.GetIndexer()
-	for name, index := range indexer.GetIndexers() {
-		want, got := map[string][]string{}, map[string][]string{}
-		for _, obj := range indexer.List() {
-			cm := obj.(*corev1.ConfigMap)
-			values, _ := index(obj)
-			for _, value := range values {
-				want[value] = append(want[value], cm.Namespace+"/"+cm.Name)
-			}
-		}
-		for _, value := range indexer.ListIndexFuncValues(name) {
-			got[value], _ = indexer.IndexKeys(name, value)
-			slices.Sort(want[value])
-		}
-		if fmt.Sprint(want) != fmt.Sprint(got) {
-			p.violate(1, "%s: index %s holds %v, want %v", p.name, name, got, want)
-		}
-	}
+	p.checkIndexes(indexer)
 	for _, obj := range indexer.List() {
 		cm := obj.(*corev1.ConfigMap)
 		want := &corev1.ConfigMap{ObjectMeta: *cm.ObjectMeta.DeepCopy()}
@@ -162,7 +150,7 @@ func (p *process) checkObjects() {
 			p.violate(1, "%s stores %s: %v", p.name, cm.Name, err)
 			continue
 		}
-		_, _ = p.transform(want)
+		marked(want)
 		if a, b := content(want), content(cm); a != b {
 			p.violate(1, "%s stores %s, want %s", p.name, b, a)
 		}

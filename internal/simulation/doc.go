@@ -15,20 +15,25 @@
 // The invariants have the numbers that the failures print:
 //
 //	1  A store equals the server's collection, as selected and transformed, and so do its indexes.
-//	2  A handler's history of an object is a legal subsequence of the server's.
+//	2  A handler's history of an object is a legal subsequence of the server's. A handler that is
+//	   drained has got all of it.
 //	3  Handlers agree with the store; a lookup in a handler is not older than the notification.
+//	   Each object is resynced once in a period.
 //	4  HasSynced, WaitForResourceVersion, Writes.Seen, CurrentAsOf and the store's version are
-//	   never ahead of the store, and become true.
+//	   never ahead of the store, and become true. CurrentAsOf is zero while a change is lost.
 //	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
 //	   worked on.
 //	6  No reconcile acts, or has a live context, while another process may lead.
 //	7  Requests and retries keep to the backoff; one watch is open when all is well. A reflector
-//	   waits no longer than its backoff, and no longer than until its Group knows better.
+//	   waits no longer than its backoff, and no longer than until its Group knows better. It is
+//	   not silent for longer than its deadlines.
 //	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
-//	   handler that was removed is not called.
+//	   handler that was removed is not called. Objects that were replaced are garbage.
 //
-// Read script_test.go and generate_test.go (what happens), world_test.go and process_test.go (to
-// what), truth_test.go and the check files (what must hold), shrink_test.go; then docs/testing.md.
+// Read script_test.go and generate_test.go (what happens), world_test.go, process_test.go and
+// callbacks_test.go (to what), beside_test.go (at the same time), truth_test.go, duties_test.go and
+// the check files (what must hold), shrink_test.go; then docs/testing.md. queues_test.go and
+// factory_test.go simulate pieces that the processes do not use.
 // The reference files run the same scripts on client-go and compare the histories. contest_test.go,
 // candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
 // Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.

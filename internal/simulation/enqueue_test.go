@@ -59,42 +59,70 @@ func (k *work) delayed(key string, d time.Duration) {
 	}
 }
 
+// teamPrefix begins the keys of teams.
+const teamPrefix = "team/"
+
+// keysOf returns the keys that an object concerns: its own, and perhaps that of its team.
+func (k *work) keysOf(obj any) ([]string, error) {
+	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil || !k.p.has(mapped) {
+		return []string{key}, err
+	}
+	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	return []string{key, teamPrefix + obj.(metav1.Object).GetLabels()["team"]}, nil
+}
+
 // enqueuer notes what the controller's handler adds to the queue.
 type enqueuer struct {
 	k     *work
 	inner informer.ResourceEventHandler
 }
 
+func (e enqueuer) keys(obj any) []string {
+	keys, err := e.k.keysOf(obj)
+	if err != nil {
+		e.k.p.violate(5, "%s: %v", e.k.p.name, err)
+	}
+	return keys
+}
+
 func (e enqueuer) OnAdd(obj any, initial bool) {
-	e.k.enqueues(obj, true, func() { e.inner.OnAdd(obj, initial) })
+	e.k.enqueues(e.keys(obj), true, func() { e.inner.OnAdd(obj, initial) })
 }
 
 func (e enqueuer) OnUpdate(oldObj, newObj any) {
 	before, after := oldObj.(metav1.Object), newObj.(metav1.Object)
 	isChange := before.GetResourceVersion() != after.GetResourceVersion()
-	e.k.enqueues(newObj, isChange, func() { e.inner.OnUpdate(oldObj, newObj) })
+	keys := append(e.keys(oldObj), e.keys(newObj)...)
+	e.k.enqueues(keys, isChange, func() { e.inner.OnUpdate(oldObj, newObj) })
 }
 
-func (e enqueuer) OnDelete(obj any) { e.k.enqueues(obj, true, func() { e.inner.OnDelete(obj) }) }
+func (e enqueuer) OnDelete(obj any) {
+	e.k.enqueues(e.keys(obj), true, func() { e.inner.OnDelete(obj) })
+}
 
-// enqueues calls add, which adds the object's key to the queue.
-func (k *work) enqueues(obj any, isChange bool, add func()) {
-	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		k.p.violate(5, "%s: %v", k.p.name, err)
-	}
+// enqueues calls add, which adds keys to the queue.
+func (k *work) enqueues(keys []string, isChange bool, add func()) {
+	now := time.Now()
 	k.mu.Lock()
-	s := k.keyLocked(key)
-	s.queued, s.changing = time.Now(), isChange
-	if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
-		s.added = s.queued
+	for _, key := range keys {
+		s := k.keyLocked(key)
+		s.queued, s.changing = now, isChange
+		if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
+			s.added = now
+		}
 	}
 	k.mu.Unlock()
 	add()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s.changing = false
-	if isChange {
-		s.changed, s.changedAt, s.failures = true, time.Now(), 0
+	for _, key := range keys {
+		s := k.keyLocked(key)
+		s.changing = false
+		if isChange {
+			s.changed, s.changedAt, s.failures, s.uncertain = true, time.Now(), 0, 0
+		}
 	}
 }

@@ -3,8 +3,10 @@
 package simulation
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -23,6 +25,7 @@ const (
 	hanging gateMode = "hanging" // nothing passes, and nothing is closed
 	losing  gateMode = "losing"  // requests have their effect, the answers are lost
 	slow    gateMode = "slow"    // each read of an answer takes a second, up to its timeout
+	halting gateMode = "halting" // an answer stops in the middle of what it sends
 	late    gateMode = "late"    // each answer takes five seconds
 	dead    gateMode = "dead"    // requests fail at once, streams end; for ever
 )
@@ -44,7 +47,10 @@ type gate struct {
 	total    int           // lists and watches of the objects
 	leases   int           // requests for the lease
 	fetches  func()        // called for each of them
+	lists    func()        // called for each list
 	listings []*listing
+	watched  *gatedBody // the last watch
+	chunks   *rand.Rand // how much each read returns; nil: everything
 }
 
 func newGate(next http.RoundTripper) *gate {
@@ -68,11 +74,27 @@ func (g *gate) state() (gateMode, <-chan struct{}) {
 	return g.mode, g.changed
 }
 
+// chunk returns how many of n bytes a read may return: few ones, so that what is received ends
+// anywhere, or all of them.
+func (g *gate) chunk(n int) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.chunks == nil || n == 0 || g.chunks.IntN(4) > 0 {
+		return n
+	}
+	return 1 + g.chunks.IntN(min(n, 1<<g.chunks.IntN(12)))
+}
+
 // pass waits while the gate hangs, and returns its mode then.
 func (g *gate) pass(done, closed <-chan struct{}) (gateMode, error) {
+	return g.leave(hanging, done, closed)
+}
+
+// leave waits while the gate has a mode, and returns the next one.
+func (g *gate) leave(stuck gateMode, done, closed <-chan struct{}) (gateMode, error) {
 	for {
 		mode, changed := g.state()
-		if mode != hanging {
+		if mode != stuck {
 			return mode, nil
 		}
 		select {
@@ -86,13 +108,22 @@ func (g *gate) pass(done, closed <-chan struct{}) (gateMode, error) {
 }
 
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
-	listing := g.lists(r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err // a Retry-After that was cancelled ends so
+	}
+	listing := g.listing(r)
 	answer, err := g.roundTrip(r)
 	if err != nil {
 		listing.end()
 		return nil, err
 	}
-	answer.Body.(*gatedBody).listing = listing
+	body := answer.Body.(*gatedBody)
+	body.listing = listing
+	if listing == nil && isFetch(r) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.watched = body
+	}
 	return answer, nil
 }
 
@@ -154,15 +185,31 @@ type gatedBody struct {
 	once   sync.Once
 	closed chan struct{}
 	*listing
+	held    []byte // was received, and has not passed
+	arrived arrivals
 }
 
 func (b *gatedBody) Read(p []byte) (int, error) {
+	p = p[:b.gate.chunk(len(p))]
+	if len(b.held) > 0 {
+		if _, err := b.gate.leave(halting, b.done, b.closed); err != nil {
+			return 0, err
+		}
+		n := copy(p, b.held)
+		b.held = b.held[n:]
+		b.arrived.read(p[:n])
+		return n, nil
+	}
 	n, err := b.ReadCloser.Read(p)
-	b.listing.read(p[:n])
 	mode, closed := b.gate.pass(b.done, b.closed)
 	if closed != nil {
 		return 0, closed
 	}
+	if mode == halting && n > 1 {
+		b.held = bytes.Clone(p[n/2 : n])
+		n, err = n/2, nil
+	}
+	b.listing.read(p[:n])
 	if mode == dead {
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -174,6 +221,7 @@ func (b *gatedBody) Read(p []byte) (int, error) {
 		case <-b.closed:
 		}
 	}
+	b.arrived.read(p[:n])
 	return n, err
 }
 

@@ -5,6 +5,7 @@ package simulation
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,13 @@ func generate(seed uint64) script {
 		if elected {
 			p.election = pick("plain", "grace", "drain")
 		}
+		var traits []string
+		for _, trait := range []string{bare, deadline, mapped} {
+			if groups.IntN(4) == 0 {
+				traits = append(traits, trait)
+			}
+		}
+		p.traits = strings.Join(traits, "+")
 		s.setups = append(s.setups, p)
 	}
 	var bag []string
@@ -47,6 +55,15 @@ func generate(seed uint64) script {
 			})
 		}
 		s.steps = append(s.steps, step{wait: time.Second, kind: "quiet", n: r.IntN(64)})
+	}
+	for _, rare := range []struct {
+		kind string
+		in   int // one of so many scripts
+	}{{"crowd", 20}, {"hours", 10}} { // an election of many hours would take too long
+		if groups.IntN(rare.in) == 0 && !elected {
+			at := r.IntN(len(s.steps))
+			s.steps = slices.Insert(s.steps, at, step{kind: rare.kind, n: r.IntN(64)})
+		}
 	}
 	return s
 }

@@ -3,10 +3,9 @@
 package simulation
 
 import (
-	"errors"
 	"slices"
 	"sync"
-	"syscall"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,21 +15,16 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-const (
-	// minSilence is the shortest silence after which a Group lets a member try.
-	minSilence = 3 * time.Second
-	// wakePause is the longest time for which no success wakes a member that one has woken.
-	wakePause = 30 * time.Second
-)
+// groupRound is the longest time in which each waiting member of a Group has its turn.
+const groupRound = 20 * time.Second
 
 // sharedGroup is the Group of all processes of a script that say "shared": their informers are
 // those of one program, with a network of their own each.
 type sharedGroup struct {
 	outage.Group
-	mu        sync.Mutex
-	waits     []time.Time // when members began to wait
-	answers   []time.Time // when the server answered members after a failure
-	successes []time.Time // of these, when it was certainly not available before
+	mu      sync.Mutex
+	waits   []*waiting  // the members that have waited
+	answers []time.Time // when the server answered members after a failure
 }
 
 // waiting is what the waits of a process's reflector have shown.
@@ -41,9 +35,7 @@ type waiting struct {
 	begun, due time.Time   // of the last wait; due is the end of its backoff
 	ended      bool        // a request followed it
 	early      []time.Time // requests before the end of a wait, which were not checked yet
-	failed     bool        // the last request was not answered with success
-	outage     bool        // certainly because the server was not available
-	woken      time.Time   // when a wait last ended because another member reached the server
+	failed     bool        // since the last watch that was opened again at once
 }
 
 func (w *world) newWaiting(s setup) *waiting {
@@ -61,7 +53,9 @@ func (w *waiting) begin(d time.Duration) {
 	if w.group != nil {
 		w.group.mu.Lock()
 		defer w.group.mu.Unlock()
-		w.group.waits = append(w.group.waits, w.begun)
+		if !slices.Contains(w.group.waits, w) {
+			w.group.waits = append(w.group.waits, w)
+		}
 	}
 }
 
@@ -69,49 +63,45 @@ func (w *waiting) begin(d time.Duration) {
 func (w *waiting) requests() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := time.Now(); !w.ended && now.Before(w.due) {
+	now := time.Now()
+	if !now.After(w.begun) {
+		return // a request that was given up at the instant at which the wait began
+	}
+	if !w.ended && now.Before(w.due) {
 		w.early = append(w.early, now)
 	}
 	w.ended = true
 }
 
-// note notes the result of a request.
+// note notes what a transition says about the server, as a member of a Group does: every error that
+// is followed by a wait is a failure.
 func (w *waiting) note(t reflector.Transition) {
-	isRequest := t.From == reflector.Listing || t.From == reflector.Opening ||
-		t.From == reflector.Streaming && t.To != reflector.Listing
-	if !isRequest || t.To == reflector.Idle {
+	if t.To == reflector.Idle {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	failed, wasOutage := w.failed, w.outage
-	isTooOld := apierrors.IsResourceExpired(t.Err) || apierrors.IsGone(t.Err)
-	w.failed = t.Err != nil && !isTooOld && !apierrors.HasStatusCause(t.Err,
+	isRequest := t.From == reflector.Listing || t.From == reflector.Opening ||
+		t.From == reflector.Streaming
+	isAnswer := t.Err == nil || apierrors.HasStatusCause(t.Err,
 		metav1.CauseTypeResourceVersionTooLarge)
-	w.outage = errors.Is(t.Err, syscall.ECONNREFUSED) || apierrors.IsInternalError(t.Err) ||
-		apierrors.IsServiceUnavailable(t.Err)
-	if w.group == nil || !failed || w.failed {
-		return
+	if w.group != nil && w.failed && isRequest && isAnswer {
+		w.group.mu.Lock()
+		w.group.answers = append(w.group.answers, time.Now())
+		w.group.mu.Unlock()
 	}
-	w.group.mu.Lock()
-	defer w.group.mu.Unlock()
-	w.group.answers = append(w.group.answers, time.Now())
-	if wasOutage {
-		w.group.successes = append(w.group.successes, time.Now())
+	if t.From == reflector.Watching && !t.Pause {
+		w.failed = false
 	}
+	w.failed = w.failed || t.Err != nil && t.Pause
 }
 
-// check checks that the reflector waits no longer than its backoff, nor than until another member
-// of its Group has reached the server, and shorter only for a reason.
+// check checks that the reflector waits no longer than its backoff, and shorter only for a reason.
+// In a Group it waits for its turn, which comes after a round, or after its backoff if that is
+// longer and other members go first.
 func (w *waiting) check(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var successes []time.Time
-	if w.group != nil {
-		w.group.mu.Lock()
-		defer w.group.mu.Unlock()
-		successes = w.group.successes
-	}
 	for _, at := range w.early {
 		w.checkEarly(p, at)
 	}
@@ -119,46 +109,48 @@ func (w *waiting) check(p *process) {
 	if w.ended || p.informer.Health().Reflector.Phase != reflector.BackingOff {
 		return
 	}
-	if time.Now().After(w.due) {
-		p.violate(7, "%s waits longer than its backoff", p.name)
+	due := w.due
+	if w.group != nil {
+		if turn := w.begun.Add(groupRound); due.Before(turn) {
+			due = turn
+		}
+		due = due.Add(groupRound)
 	}
-	isLater := func(at time.Time) bool { return at.After(w.begun) }
-	canWake := w.outage && w.begun.Sub(w.woken) >= wakePause
-	if canWake && slices.ContainsFunc(successes, isLater) {
-		p.violate(7, "%s waits, and another member of its Group has reached the server", p.name)
+	if time.Now().After(due) {
+		p.violate(7, "%s waits longer than its backoff", p.name)
 	}
 }
 
 // checkEarly checks that a request before the end of a wait had a reason.
 func (w *waiting) checkEarly(p *process, at time.Time) {
-	isRecent := func(wait time.Time) bool {
-		return wait.After(at.Add(-minSilence)) && wait.Before(at)
-	}
 	switch {
 	case p.refused: // a lost change ends a wait
-	case w.group != nil && slices.ContainsFunc(w.group.answers, at.Equal):
-		w.woken = at
-		p.cover("group wakes after an answer")
-	case w.group != nil && !slices.ContainsFunc(w.group.waits, isRecent):
-		p.cover("group lets one try")
+	case w.group != nil && w.group.hasTurns(w, at):
+		p.cover("group lets members try in turn")
 	default:
-		p.violate(7, "%s ends its wait early", p.name)
+		p.violate(7, "%s ends its wait early, at %v", p.name, at.Sub(p.begun))
 	}
 }
 
-// checkEmpty checks that no wait is left in the Group: the two that one success wakes are new ones.
+// hasTurns reports that another member has waited, or that the server has answered one, so that the
+// members do not wait on their own.
+func (g *sharedGroup) hasTurns(w *waiting, at time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isOther := func(other *waiting) bool { return other != w }
+	isBefore := func(answer time.Time) bool { return !answer.After(at) }
+	return slices.ContainsFunc(g.waits, isOther) || slices.ContainsFunc(g.answers, isBefore)
+}
+
+// checkEmpty checks that no wait is left in the Group: a new member waits on its own.
 func (g *sharedGroup) checkEmpty(w *world) {
-	members := make([]outage.Member, 3)
-	for i := range members {
-		members[i].Group = &g.Group
-		members[i].Note(true)
-	}
-	first, leaveFirst := members[0].Wait(time.Hour)
-	second, leaveSecond := members[1].Wait(time.Hour)
-	members[2].Note(false)
-	if len(first)+len(second) != 2 {
+	m := outage.Member{Group: &g.Group}
+	m.Failed(0)
+	wake, leave := m.Wait(time.Hour)
+	defer leave()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	if len(wake) > 0 {
 		w.violate(8, "all processes have ended, and one waits in the Group")
 	}
-	leaveFirst()
-	leaveSecond()
 }

@@ -4,9 +4,12 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+	"weak"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/informer"
@@ -32,40 +35,47 @@ func (n notification) String() string {
 	return fmt.Sprintf("%s %s %d->%d, the store has %d", what, n.key, n.oldRV, n.rv, n.lookup)
 }
 
+// longPeriod is a resync period that is no multiple of the informer's.
+var longPeriod = 100 * time.Second
+
 // handler records its calls, and the script's goroutine checks them.
 type handler struct {
-	p        *process
-	name     string
-	options  informer.HandlerOptions
-	slow     time.Duration // how long each call takes
-	handle   informer.ResourceEventHandlerRegistration
-	from     uint64 // what the informer's store held when the handler was added
-	synced   bool   // HasSynced was seen
-	removed  bool
-	until    time.Time // removed: when its last call may begin
-	checked  time.Time // when its calls were last checked
-	shutDown bool      // ShutdownChan was seen closed
-	history  *history
+	p       *process
+	name    string
+	options informer.HandlerOptions
+	slow    time.Duration // how long each call takes
+	handle  informer.ResourceEventHandlerRegistration
+	from    uint64 // what the informer's store held when the handler was added
+	added   time.Time
+	history *history
 
-	mu     sync.Mutex
-	calls  []notification // that were not checked yet
-	panics int            // how many of the next calls panic
+	mu      sync.Mutex
+	calls   []notification // that were not checked yet
+	panics  int            // how many of the next calls panic
+	removed bool
+	until   time.Time         // removed: when its last call may begin
+	owed    map[string]uint64 // removed with a DrainTimeout: what it should still get
 
 	// Only the script's goroutine uses these.
-	known map[string]uint64 // what the handler should believe: versions by key
-	uids  map[string]string // of these
-	last  map[string]uint64 // the newest version that it got of each key, also of deleted ones
+	synced   bool                   // HasSynced was seen
+	shutDown bool                   // ShutdownChan was seen closed
+	over     bool                   // its calls were checked after until
+	known    map[string]uint64      // what the handler should believe: versions by key
+	last     map[string]uint64      // the newest version of each key, also of deleted ones
+	changed  map[string]time.Time   // when it last got a change of each key
+	repeats  map[string][]time.Time // when it got the same version again
 }
 
-// addHandler adds a handler whose options are the bits of n, and whose calls take some time.
+// addHandler adds a handler whose options are the bits of n, and whose calls take some time. Any
+// goroutine may call it.
 func (p *process) addHandler(n int, slow time.Duration) {
 	if p.impl != ours {
-		n &= 16 // client-go has no other option
+		n &= 16 // client-go has no other option, and not each of its resyncs is exact
 	}
 	h := &handler{
-		p: p, name: fmt.Sprintf("%s.h%d", p.name, len(p.handlers)), from: p.started,
-		slow:  slow,
-		known: map[string]uint64{}, uids: map[string]string{}, last: map[string]uint64{},
+		p: p, name: fmt.Sprintf("%s.h%d", p.name, p.added.Add(1)-1), from: p.started,
+		slow: slow, added: time.Now(), known: map[string]uint64{}, last: map[string]uint64{},
+		changed: map[string]time.Time{}, repeats: map[string][]time.Time{},
 		options: informer.HandlerOptions{
 			Coalesce: n&1 != 0, SplitRecreated: n&2 != 0, SkipUnchanged: n&4 != 0,
 			SkipPanics: n&8 != 0,
@@ -75,6 +85,9 @@ func (p *process) addHandler(n int, slow time.Duration) {
 		never := time.Duration(0)
 		h.options.ResyncPeriod = &never
 	}
+	if n&48 == 48 {
+		h.options.ResyncPeriod = &longPeriod
+	}
 	if n&32 != 0 {
 		h.options.DrainTimeout = 5 * time.Second
 	}
@@ -82,27 +95,59 @@ func (p *process) addHandler(n int, slow time.Duration) {
 		h.from = number(p.informer.Health().ResourceVersion)
 	}
 	handle, err := p.informer.AddEventHandlerWithOptions(h, h.options)
-	if err != nil {
+	switch {
+	case err != nil && p.informer.IsStopped(): // beside this step
+		return
+	case err != nil:
 		p.violate(3, "%s: add a handler: %v", h.name, err)
 		return
 	}
 	h.handle = handle
 	h.history = &history{
-		handler: h.name, impl: p.impl, gate: p.gate, seeing: p.seeing, added: time.Now(),
+		handler: h.name, impl: p.impl, gate: p.gate, seeing: p.seeing, added: h.added,
 	}
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
 	p.report.histories = append(p.report.histories, h.history)
 	p.handlers = append(p.handlers, h)
 }
 
-// remove removes the handler.
+// allHandlers returns the handlers, also those that were removed.
+func (p *process) allHandlers() []*handler {
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	return slices.Clone(p.handlers)
+}
+
+// handlerAt returns one of the handlers.
+func (p *process) handlerAt(n int) *handler {
+	all := p.allHandlers()
+	return all[n%len(all)]
+}
+
+// remove removes the handler. Any goroutine may call it. The handler's backlog has each object that
+// the store holds before.
 func (h *handler) remove() {
+	owed := h.p.stored()
 	if err := h.p.informer.RemoveEventHandler(h.handle); err != nil {
 		h.p.violate(3, "%s: remove the handler: %v", h.name, err)
 	}
-	if !h.removed {
-		h.removed, h.until = true, time.Now().Add(h.options.DrainTimeout)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.removed {
+		return
 	}
+	h.removed, h.until = true, time.Now().Add(h.options.DrainTimeout)
 	h.history.cut = true
+	if h.options.DrainTimeout > 0 {
+		h.owed = owed
+	}
+}
+
+func (h *handler) isRemoved() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.removed
 }
 
 func (h *handler) heal() {
@@ -132,7 +177,11 @@ func (h *handler) called(what string, oldObj, obj any) {
 	if stored, ok, _ := h.p.informer.GetStore().GetByKey(n.key); ok {
 		n.lookup = number(stored.(metav1.Object).GetResourceVersion())
 	}
+	if old, ok := oldObj.(*corev1.ConfigMap); ok && n.oldRV != n.rv {
+		h.p.replaces(old)
+	}
 	h.p.note("%s: %v", h.name, n)
+	h.p.inHandler.run()
 	h.p.cover("handler " + what)
 	if n.tombstone {
 		h.p.cover("handler tombstone")
@@ -142,11 +191,20 @@ func (h *handler) called(what string, oldObj, obj any) {
 	panics := h.panics > 0
 	h.panics--
 	h.mu.Unlock()
-	time.Sleep(h.slow + time.Duration(h.p.hangs.Load()))
+	if !isOfCrowd(n.key) {
+		time.Sleep(h.slow + time.Duration(h.p.hangs.Load()))
+	}
 	if panics {
 		h.p.cover("met badhandler")
 		panic(errFault)
 	}
+}
+
+// replaces notes that an object is no longer in the store.
+func (p *process) replaces(old *corev1.ConfigMap) {
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	p.replaced = append(p.replaced, weak.Make(old))
 }
 
 // takeCalls returns the calls since the last time.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"regexp"
 	"runtime"
-	"sync"
 	"testing/synctest"
 	"time"
 	"weak"
@@ -24,10 +23,12 @@ const stopWithin = gracePeriod + 2*40*time.Second + 2*renewDeadline
 // processKinds are the steps in the life of a process, and the faults of its callbacks.
 var processKinds = map[string]func(*world, *process, step){
 	"addhandler": func(_ *world, p *process, s step) { p.addHandler(s.n, s.d/100) },
-	"removehandler": func(_ *world, p *process, s step) {
-		h := p.handlers[s.n%len(p.handlers)]
-		h.remove()
+	"removehandler": func(w *world, p *process, s step) {
+		w.burst(s.n % 8)
+		p.handlerAt(s.n).remove()
 	},
+	"addindex": func(_ *world, p *process, _ step) { p.addIndex() },
+	"inside":   (*world).doInside,
 	"restart": func(w *world, p *process, _ step) {
 		p.cut()
 		w.stop(p)
@@ -35,9 +36,9 @@ var processKinds = map[string]func(*world, *process, step){
 	},
 	"kill": func(w *world, p *process, _ step) { w.kill(p) },
 	"partition": func(w *world, p *process, s step) {
-		mode := []gateMode{refused, hanging, losing, slow}[s.n%4]
+		mode := []gateMode{refused, hanging, losing, slow, halting}[s.n%5]
 		w.cover("met partition " + string(mode))
-		p.late = p.late || mode == hanging || mode == slow
+		p.late = p.late || mode == hanging || mode == slow || mode == halting
 		p.gate.set(mode)
 		w.during(3*s.d, func() { p.gate.set(open) }) // a lease ends within it
 	},
@@ -51,13 +52,18 @@ var processKinds = map[string]func(*world, *process, step){
 		p.hangs.Store(int64(s.d))
 		w.during(s.d, func() { p.hangs.Store(0) })
 	},
+	"slowtransform": func(w *world, p *process, s step) {
+		p.transformTakes.Store(int64(s.d / 5)) // longer than the first waits of a backoff
+		w.during(3*s.d, func() { p.transformTakes.Store(0) })
+	},
+	"slowpop":      (*world).slowPop,
 	"badtransform": func(_ *world, p *process, s step) { p.transformFails.Store(int64(1 + s.n%3)) },
 	"badstore": func(_ *world, p *process, s step) {
 		p.refused = true
 		p.storeFails.Store(int64(1 + s.n%3))
 	},
 	"badhandler": func(_ *world, p *process, s step) {
-		h := p.handlers[s.n%len(p.handlers)]
+		h := p.handlerAt(s.n)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.panics = 1 + s.n%3
@@ -69,8 +75,10 @@ var processKinds = map[string]func(*world, *process, step){
 			p.work.faults = append(p.work.faults, fault(s.n/8)%faultCount)
 		}
 	},
-	"await": func(_ *world, p *process, _ step) { p.awaitVersion() },
-	"drain": func(w *world, _ *process, s step) { w.drainQueue(s.n) },
+	"await":  func(_ *world, p *process, _ step) { p.awaitVersion() },
+	"drain":  func(w *world, _ *process, s step) { w.drainQueue(s.n) },
+	"takers": func(w *world, _ *process, s step) { w.takeFromQueue(s.n) },
+	"lease":  func(w *world, _ *process, s step) { w.leases.step(w, s.n) },
 }
 
 // stop stops a process, and checks that it has ended in time and leaves nothing.
@@ -90,7 +98,7 @@ func (w *world) stop(p *process) {
 	}
 	synctest.Wait()
 	w.truth.refresh()
-	for _, h := range p.handlers {
+	for _, h := range p.allHandlers() {
 		if !isClosed(h.handle.ShutdownChan()) {
 			w.violate(8, "%s: Run has returned, and the ShutdownChan is open", h.name)
 		}
@@ -115,8 +123,10 @@ func (w *world) kill(p *process) {
 
 // cut notes that the handlers may miss the last changes.
 func (p *process) cut() {
-	for _, h := range p.handlers {
+	for _, h := range p.allHandlers() {
+		h.mu.Lock()
 		h.history.cut = true
+		h.mu.Unlock()
 	}
 }
 
@@ -185,47 +195,6 @@ func (v *waiter) checkDone() {
 	}
 }
 
-// drainQueue checks that a queue which drains hands out everything that was added.
-func (w *world) drainQueue(n int) {
-	q := newQueue(w.impl)
-	var mu sync.Mutex
-	worked := map[int]int{}
-	var workers sync.WaitGroup
-	for range 1 + n%3 {
-		workers.Go(func() {
-			for {
-				i, shutdown := q.Get()
-				if shutdown {
-					return
-				}
-				time.Sleep(time.Duration(n) * time.Millisecond)
-				mu.Lock()
-				worked[i]++
-				mu.Unlock()
-				q.Done(i)
-			}
-		})
-	}
-	for i := range n {
-		q.Add(i % 40)
-	}
-	drained := make(chan struct{})
-	go func() { defer close(drained); q.ShutDownWithDrain() }()
-	select {
-	case <-drained:
-	case <-time.After(time.Minute):
-		w.violate(5, "a queue does not drain")
-		q.ShutDown()
-	}
-	mu.Lock()
-	got := len(worked)
-	mu.Unlock()
-	workers.Wait()
-	if want := min(n, 40); got != want {
-		w.violate(5, "a queue that drains hands out %d keys, want %d", got, want)
-	}
-}
-
 // objects returns the objects in all stores, without keeping them in memory.
 func (w *world) objects() (all []weak.Pointer[corev1.ConfigMap]) {
 	for _, p := range w.processes {
@@ -234,6 +203,32 @@ func (w *world) objects() (all []weak.Pointer[corev1.ConfigMap]) {
 		}
 	}
 	return all
+}
+
+// mostKept is how many objects may be kept by variables of goroutines that wait.
+const mostKept = 4
+
+// checkReleased checks that the objects which were replaced are garbage, although the registrations
+// of handlers that were removed are kept.
+func (w *world) checkReleased() {
+	runtime.GC()
+	for _, p := range w.processes {
+		stored := map[*corev1.ConfigMap]bool{}
+		for _, obj := range p.informer.GetStore().List() {
+			stored[obj.(*corev1.ConfigMap)] = true
+		}
+		kept := 0
+		for _, object := range p.replaced {
+			if cm := object.Value(); cm != nil && !stored[cm] {
+				kept++
+			}
+		}
+		w.cover("replaced objects released")
+		if kept > mostKept {
+			w.violate(8, "%s keeps %d of %d objects that were replaced", p.name, kept,
+				len(p.replaced))
+		}
+	}
 }
 
 // checkCollected checks that nothing keeps the objects of processes that have ended.

@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	goruntime "runtime"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
@@ -33,6 +35,7 @@ const (
 	retryPeriod   = 3 * time.Second
 	gracePeriod   = 20 * time.Second
 	resyncPeriod  = 70 * time.Second
+	listDeadline  = 8 * time.Second
 )
 
 var errFault = errors.New("made to fail by the simulation")
@@ -53,7 +56,12 @@ type process struct {
 	client   kubernetes.Interface
 	elector  *leaderelection.LeaderElector
 	work     *work
-	handlers []*handler
+	handlers []*handler                       // guarded by world.mu, as are the next two
+	replaced []weak.Pointer[corev1.ConfigMap] // the old objects of updates
+	indexes  []string                         // that were added after the start
+	added    atomic.Int64                     // how many handlers and indexes were
+	callbacks
+	duties *duties
 
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when every Run has returned
@@ -62,9 +70,7 @@ type process struct {
 	healed  time.Time     // when all faults ended, until the store is current
 	late    bool          // what it receives may arrive long after it was sent
 	refused bool          // its store has refused writes, so adds may be missing
-
-	transformFails, storeFails atomic.Int64 // how many of the next calls fail
-	hangs                      atomic.Int64 // of handlers and reconciles: how long each call takes
+	stopped atomic.Bool   // something but the script has stopped it
 
 	token atomic.Pointer[leaderelection.FencingToken] // of its last term in which it worked
 }
@@ -75,14 +81,16 @@ func (w *world) start(s setup, index int) *process {
 	w.truth.refresh()
 	p := &process{
 		world: w, setup: s, index: index, name: fmt.Sprintf("p%d.%d", index, w.starts),
-		gate: newGate(w.server.Transport()), ended: make(chan struct{}), started: w.truth.upTo,
-		seeing: view{w.truth, s.selects == "red"},
+		gate:  newGate(w.server.Transport()),
+		ended: make(chan struct{}), started: w.truth.upTo,
+		seeing: view{w.truth, s.selects == "red"}, duties: &duties{},
 	}
 	if !w.lagEnd.IsZero() {
 		p.started = w.oldest
 	}
 	p.waits = w.newWaiting(s)
-	p.gate.fetches = p.waits.requests
+	p.gate.fetches, p.gate.chunks = p.waits.requests, rand.New(rand.NewPCG(uint64(w.starts), 7))
+	p.gate.lists = p.duties.lists
 	if s.pages == "uncached" {
 		p.pageServer = &pageServer{next: p.gate.next, w: w}
 		p.gate.next = p.pageServer
@@ -95,7 +103,7 @@ func (w *world) start(s setup, index int) *process {
 		p.elector = p.newElector(config)
 	}
 	p.work = newWork(p)
-	p.addHandler(w.starts, 0)
+	p.addHandler(13*w.starts, 0)
 	ctx, cancel := context.WithCancel(w.ctx)
 	p.cancel = cancel
 	var running sync.WaitGroup
@@ -134,11 +142,16 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	watchList := p.fetch == "watchlist"
 	options := informer.Options{
-		InOrder: p.queue == "real",
-		Indexers: store.Indexers{
-			store.NamespaceIndex: store.MetaNamespaceIndexFunc, "team": byTeam, "write": byWrite,
-		},
+		InOrder:     p.queue == "real",
+		Metrics:     deltafifo.Metrics{Depth: func(n int) { p.depth.Store(int64(n)) }},
 		WrapIndexer: func(i store.Indexer) store.Indexer { return &failingStore{i, p} },
+		WrapQueue:   p.wrapQueue,
+	}
+	if !p.has(bare) {
+		options.Indexers = store.Indexers{
+			store.NamespaceIndex: store.MetaNamespaceIndexFunc, "team": byTeam, "write": byWrite,
+			"parts": byParts,
+		}
 	}
 	options.Reflector = reflector.Options{
 		UseWatchList: &watchList, Transform: p.transform, Backoff: p.backoff(),
@@ -148,6 +161,7 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 			p.note("%s reflector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
 			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
 			p.waits.note(t)
+			p.duties.note(t)
 		},
 	}
 	if p.waits.group != nil {
@@ -158,6 +172,9 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	}
 	if p.pages != "whole" {
 		options.Reflector.WatchListPageSize = pageSize
+	}
+	if p.has(deadline) {
+		options.Reflector.ListDeadline = listDeadline
 	}
 	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
 }
@@ -199,103 +216,15 @@ func (p *process) newElector(config *rest.Config) *leaderelection.LeaderElector 
 	return elector
 }
 
-// transform marks each object.
-func (p *process) transform(obj any) (any, error) {
-	if p.transformFails.Add(-1) >= 0 {
-		p.cover("met badtransform")
-		return nil, errFault
-	}
-	if cm, ok := obj.(*corev1.ConfigMap); ok {
-		if cm.Annotations["transformed"] != "" {
-			p.violate(1, "%s transforms %s twice", p.name, cm.Name)
-		}
-		if cm.Annotations == nil {
-			cm.Annotations = map[string]string{}
-		}
-		cm.Annotations["transformed"] = "yes"
-	}
-	return obj, nil
-}
-
-func byTeam(obj any) ([]string, error) {
-	return []string{obj.(*corev1.ConfigMap).Labels["team"]}, nil
-}
-
-// byWrite has another value after each write.
-func byWrite(obj any) ([]string, error) {
-	return []string{obj.(*corev1.ConfigMap).Data["write"]}, nil
-}
-
-// failingStore is a store that refuses writes.
-type failingStore struct {
-	store.Indexer
-	p *process
-}
-
-// fails also lets other goroutines run: they may see what should not have happened before a write.
-func (s *failingStore) fails() error {
-	goruntime.Gosched()
-	if s.p.storeFails.Add(-1) < 0 {
-		return nil
-	}
-	s.p.cover("met badstore")
-	return errFault
-}
-
-func (s *failingStore) Add(obj any) error {
-	if err := s.fails(); err != nil {
-		return err
-	}
-	return s.Indexer.Add(obj)
-}
-
-func (s *failingStore) Update(obj any) error {
-	if err := s.fails(); err != nil {
-		return err
-	}
-	return s.Indexer.Update(obj)
-}
-
-func (s *failingStore) Delete(obj any) error {
-	if err := s.fails(); err != nil {
-		return err
-	}
-	return s.Indexer.Delete(obj)
-}
-
-func (s *failingStore) Replace(list []any, resourceVersion string) error {
-	goruntime.Gosched()
-	return s.Indexer.Replace(list, resourceVersion)
-}
-
-// Transaction leaves out the first change if it fails.
-func (s *failingStore) Transaction(txns ...store.Transaction) *store.TransactionError {
-	inner := s.Indexer.(store.TransactionStore)
-	err := s.fails()
-	if err == nil || len(txns) == 0 {
-		return inner.Transaction(txns...)
-	}
-	if inner.Transaction(txns[1:]...) != nil {
-		panic("the store refuses a transaction")
-	}
-	failed := &store.TransactionError{TotalTransactions: len(txns), Errors: []error{err}}
-	for i := range txns[1:] {
-		failed.SuccessfulIndices = append(failed.SuccessfulIndices, i+1)
-	}
-	return failed
-}
-
 // heal ends the faults of the process.
 func (p *process) heal() {
 	p.gate.set(open)
 	if p.pageServer != nil {
 		p.pageServer.set("", 0)
 	}
-	p.transformFails.Store(0)
-	p.storeFails.Store(0)
-	p.hangs.Store(0)
+	p.callbacks.heal()
 	p.work.heal()
-	for _, h := range p.handlers {
+	for _, h := range p.allHandlers() {
 		h.heal()
 	}
 }

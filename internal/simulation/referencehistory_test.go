@@ -34,8 +34,8 @@ type listing struct {
 // endOfList is what ends the initial events of a streaming list.
 var endOfList = []byte("initial-events-end")
 
-// lists returns a listing if r is a list.
-func (g *gate) lists(r *http.Request) *listing {
+// listing returns a listing if r is a list.
+func (g *gate) listing(r *http.Request) *listing {
 	query := r.URL.Query()
 	isList := query.Get("watch") == "" || query.Get("sendInitialEvents") == "true"
 	if !isList || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/configmaps") {
@@ -45,6 +45,9 @@ func (g *gate) lists(r *http.Request) *listing {
 	defer g.mu.Unlock()
 	l := &listing{sent: time.Now()}
 	g.listings = append(g.listings, l)
+	if g.lists != nil {
+		g.lists()
+	}
 	return l
 }
 

@@ -51,6 +51,10 @@ var knownDifferences = []knownDifference{
 		hides: "met badtransform",
 	},
 	{
+		name: "other-kind", text: isStale, met: []string{"met otherkind"},
+		hides: "met otherkind",
+	},
+	{
 		name: "closed-stream", text: isStorm, storm: true, when: (*world).streams,
 		met: []string{"met halfstream", "met shortwatch"},
 	},

@@ -9,7 +9,7 @@ import (
 )
 
 // moreRequests is how many times as many requests as client-go ours may send: it waits less after a
-// fault, because its backoff starts again after a watch that lived for a minute.
+// fault, because its backoff starts again after a 410.
 const moreRequests = 1.25
 
 // totals sums up what pairs of runs have shown.

@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,6 +34,18 @@ type setup struct {
 	pages    string // whole, pages or uncached: lists in pages of two, or really all lists
 	resync   string // resync or once: a resync hides a key that was lost
 	group    string // alone or shared: whether its reflector is in the Group of the script
+	traits   string // some of these, joined by +
+}
+
+// The traits of a process.
+const (
+	bare     = "bare"     // its store has no indexes at first
+	deadline = "deadline" // a list may be silent for listDeadline
+	mapped   = "mapped"   // its controller also has a key for each team
+)
+
+func (s setup) has(trait string) bool {
+	return slices.Contains(strings.Split(s.traits, "+"), trait)
 }
 
 // step is one event of a script. The meaning of n and d is that of the kind, see steps.
@@ -48,8 +61,8 @@ func (s setup) String() string {
 	if s.fetch == "" {
 		return "candidate " + s.election
 	}
-	return fmt.Sprintf("process %s %s %s %s %s %s %s",
-		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync, s.group)
+	return strings.TrimSpace(fmt.Sprintf("process %s %s %s %s %s %s %s %s",
+		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync, s.group, s.traits))
 }
 
 func (s step) String() string {
@@ -85,8 +98,11 @@ func parse(text string) (script, error) {
 			s.setups = append(s.setups, setup{election: line[len("candidate "):]})
 		case strings.HasPrefix(line, "process "):
 			var p setup
-			_, err = fmt.Sscanf(line, "process %s %s %s %s %s %s %s",
-				&p.fetch, &p.queue, &p.election, &p.selects, &p.pages, &p.resync, &p.group)
+			n, _ := fmt.Sscanf(line, "process %s %s %s %s %s %s %s %s", &p.fetch, &p.queue,
+				&p.election, &p.selects, &p.pages, &p.resync, &p.group, &p.traits)
+			if n < 7 { // most processes have no traits
+				err = fmt.Errorf("%d of 7 words", n)
+			}
 			s.setups = append(s.setups, p)
 		default:
 			var st step

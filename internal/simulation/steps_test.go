@@ -5,6 +5,7 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -32,19 +33,18 @@ func init() {
 		"relabel":  func(w *world, _ *process, s step) { w.update(s.n, true) },
 		"delete":   func(w *world, _ *process, s step) { w.delete(s.n) },
 		"recreate": func(w *world, _ *process, s step) { w.delete(s.n); w.create(s.n) },
-		"burst": func(w *world, _ *process, s step) {
-			for i := range s.n {
-				w.create(i)
-				w.update(i*s.n, i%5 == 0)
-			}
-		},
+		"burst":    func(w *world, _ *process, s step) { w.burst(s.n) },
 	} {
 		steps[kind] = stepKind{6, true, do}
 	}
 	steps["quiet"] = stepKind{0, true, func(w *world, _ *process, s step) { w.quiet(s.n) }}
+	steps["crowd"] = stepKind{0, true, func(w *world, _ *process, _ step) { w.crowd() }}
+	steps["hours"] = stepKind{0, true, func(w *world, _ *process, s step) { w.passHours(s.n) }}
 	steps["badpage"] = stepKind{0, true, (*world).breakPages}
 	addKinds(2, serverKinds)
 	addKinds(2, processKinds)
+	steps["inside"] = stepKind{6, true, processKinds["inside"]}
+	steps["slowpop"] = stepKind{4, false, processKinds["slowpop"]}
 }
 
 func addKinds(weight int, kinds map[string]func(*world, *process, step)) {
@@ -63,6 +63,7 @@ func (w *world) object(n int) *corev1.ConfigMap {
 		Name:      fmt.Sprint("o", n%objectCount),
 		Labels:    map[string]string{"team": []string{"red", "blue"}[n/objectCount%2]},
 	}
+	meta.Annotations = map[string]string{"text": text(n)}
 	data := map[string]string{"write": fmt.Sprint(w.writes)}
 	return &corev1.ConfigMap{ObjectMeta: meta, Data: data}
 }
@@ -74,20 +75,39 @@ func (w *world) create(n int) {
 	}
 }
 
-// update changes the data of an object, and its label if relabel is set.
+// update changes the data of an object, and its label if relabel is set. A controller may write at
+// the same instant.
 func (w *world) update(n int, relabel bool) {
 	obj := w.object(n)
-	stored := obj.DeepCopy()
-	if w.server.Get(stored) != nil {
-		return
+	for {
+		stored := obj.DeepCopy()
+		if w.server.Get(stored) != nil {
+			return
+		}
+		stored.Data = obj.Data
+		stored.Annotations["text"] = obj.Annotations["text"]
+		if relabel {
+			other := map[string]string{"red": "blue", "blue": "red"}
+			stored.Labels["team"] = other[stored.Labels["team"]]
+		}
+		err := w.server.Update(stored)
+		if err == nil {
+			w.wrote(stored)
+		}
+		if !apierrors.IsConflict(err) {
+			return
+		}
 	}
-	stored.Data = obj.Data
-	if relabel {
-		other := map[string]string{"red": "blue", "blue": "red"}
-		stored.Labels["team"] = other[stored.Labels["team"]]
-	}
-	if w.server.Update(stored) == nil {
-		w.wrote(stored)
+}
+
+// burst makes many writes at one instant, beside what they cause.
+func (w *world) burst(n int) {
+	for i := range n {
+		w.create(i)
+		w.update(i*n, i%5 == 0)
+		if w.impl == ours {
+			yield()
+		}
 	}
 }
 
@@ -157,6 +177,23 @@ func adds(name, verb string, also func(apitest.Request) bool, fault func(step) a
 	}
 }
 
+// otherKind answers lists of a process with something else, as a proxy may.
+func (w *world) otherKind(p *process, s step) {
+	others := []string{
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"%s"},"items":[]}`,
+		`{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"%s"},"items":null}`,
+		`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v%s","resources":[]}`,
+		`{"kind":"APIGroupList","apiVersion":"v1","groups":[],"name":"%s"}`,
+	}
+	match := w.and(onlyOf(p, "list"), "otherkind", nil)
+	answer := func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(rw, others[s.n%len(others)], w.server.ResourceVersion())
+	}
+	fault := apitest.Fault{Match: match, Times: 1 + s.n/8, Handler: http.HandlerFunc(answer)}
+	w.during(s.d, w.server.Faults().Add(fault))
+}
+
 func tooLargeVersion() error {
 	err := apierrors.NewTimeoutError("Too large resource version: 9999, current: 1", 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{
@@ -206,6 +243,7 @@ var serverKinds = map[string]func(*world, *process, step){
 	"latebookmarks": adds("latebookmarks", "watch", nil, func(s step) apitest.Fault {
 		return apitest.Fault{DelayBookmarks: time.Duration(s.n) * 100 * time.Millisecond}
 	}),
+	"otherkind": (*world).otherKind,
 	"compact": func(w *world, _ *process, _ step) {
 		w.truth.refresh()
 		w.server.Faults().Compact()

@@ -3,11 +3,11 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
+	goruntime "runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -39,6 +39,7 @@ type world struct {
 	waiters   []*waiter
 	tokens    ledger
 	group     sharedGroup
+	leases    leases
 	contestants
 	refusing bool
 	lagEnd   time.Time // of the replica that lags; zero if none does
@@ -53,54 +54,6 @@ type world struct {
 type ending struct {
 	at time.Time
 	do func()
-}
-
-// report is the result of a run.
-type report struct {
-	violations []violation
-	notes      []note
-	coverage   map[string]int
-	histories  []*history
-	requests   int             // lists and watches of all processes
-	recoveries []time.Duration // from the end of all faults until a store is current
-	contest    contestReport
-}
-
-// violation is an invariant that does not hold.
-type violation struct {
-	invariant int
-	text      string
-}
-
-func (v violation) String() string { return fmt.Sprintf("invariant %d: %s", v.invariant, v.text) }
-
-type note struct {
-	at   time.Duration
-	text string
-}
-
-// story returns the notes. Those of one instant are sorted by their subject, because goroutines
-// that run at the same instant have no order.
-func (r report) story() string {
-	subject := func(n note) string { return n.text[:strings.IndexAny(n.text+" ", ": ")] }
-	slices.SortStableFunc(r.notes, func(a, b note) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
-		}
-		return cmp.Compare(subject(a), subject(b))
-	})
-	var lines strings.Builder
-	for _, n := range r.notes {
-		fmt.Fprintf(&lines, "%10.3fs %s\n", n.at.Seconds(), n.text)
-	}
-	return lines.String()
-}
-
-// end returns the last lines of the story before the first violation, and the violation.
-func (r report) end(lines int) string {
-	all := strings.SplitAfter(r.story(), "\n")
-	last := slices.IndexFunc(all, func(l string) bool { return strings.Contains(l, " VIOLATION ") })
-	return strings.Join(all[max(0, last+1-lines):last+1], "")
 }
 
 // run runs a script and returns what happened, up to the first violation.
@@ -141,7 +94,12 @@ func (w *world) play(s script) {
 		w.processes = append(w.processes, w.start(setup, len(w.processes)))
 	}
 	for _, st := range s.steps {
-		w.advance(st.wait)
+		if st.wait > 0 || w.impl != ours {
+			w.advance(st.wait)
+		} else {
+			yield() // the step runs beside what the one before it has begun
+		}
+		w.revive()
 		if w.violated() {
 			break
 		}
@@ -154,17 +112,40 @@ func (w *world) play(s script) {
 	}
 	w.countRequests()
 	w.heal()
+	if len(s.steps)%8 == 0 && !w.violated() {
+		w.checkReleased()
+	}
 	objects := w.objects()
 	for _, p := range append(w.killed, w.processes...) {
 		w.stop(p)
 	}
+	w.leases.stop()
 	w.processes, w.killed, w.waiters, w.endings = nil, nil, nil, nil
 	w.server.Close()
 	synctest.Wait()
+	time.Sleep(maxTakes) // a callback that outlives its process
 	w.group.checkEmpty(w)
 	w.checkNothingRuns()
 	if len(s.steps)%8 == 0 { // a garbage collection takes as long as a hundred steps
 		w.checkCollected(objects)
+	}
+}
+
+// yield lets other goroutines run, for a while that the schedule decides.
+func yield() {
+	for range rand.IntN(8) {
+		goruntime.Gosched()
+	}
+}
+
+// revive starts the processes that were stopped from within.
+func (w *world) revive() {
+	for i, p := range w.processes {
+		if p.stopped.Load() {
+			p.cut()
+			w.stop(p)
+			w.processes[i] = w.start(p.setup, i)
+		}
 	}
 }
 
@@ -297,36 +278,6 @@ func (w *world) checkQuiet() {
 		waiter.checkDone()
 	}
 	w.waiters = nil
+	w.leases.check(w)
 	w.checkOneLeader()
-}
-
-func (w *world) violate(invariant int, format string, args ...any) {
-	v := violation{invariant, fmt.Sprintf(format, args...)}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.isKnownLocked(v) {
-		return
-	}
-	w.report.notes = append(w.report.notes, note{time.Since(w.begun), "VIOLATION " + v.String()})
-	w.report.violations = append(w.report.violations, v)
-}
-
-func (w *world) violated() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.report.violations) > 0
-}
-
-func (w *world) note(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report.notes = append(w.report.notes,
-		note{time.Since(w.begun), fmt.Sprintf(format, args...)})
-}
-
-// cover counts that something happened.
-func (w *world) cover(what string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report.coverage[what]++
 }

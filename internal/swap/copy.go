@@ -8,15 +8,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 )
 
 // copyClientGo copies client-go's files; the files of the swapped packages are replaced by files
-// that re-export ours, and their tests are left out.
-func (f *folder) copyClientGo(from string, exports []export) error {
-	from, err := filepath.EvalSymlinks(from)
+// that re-export ours, and their tests are left out. A link may lead to other files of client-go or
+// of the program, and nowhere else: a fork is code of others.
+func (f *folder) copyClientGo(p *program, exports []export) error {
+	from, err := filepath.EvalSymlinks(p.clientGo.Dir)
 	if err != nil {
 		return fmt.Errorf("copy client-go: %w", err)
 	}
@@ -24,8 +26,19 @@ func (f *folder) copyClientGo(from string, exports []export) error {
 	for _, e := range exports {
 		swapped[filepath.Join(from, filepath.FromSlash(e.clientGo))] = true
 	}
+	roots := []string{from}
+	for _, dir := range p.folders() {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			roots = append(roots, real)
+		}
+	}
 	to := filepath.Join(f.new, copyName)
 	err = copyTree(from, to, func(path string, isDir bool) bool {
+		real, err := filepath.EvalSymlinks(path)
+		inside := func(root string) bool { return within(root, real) }
+		if err != nil || !slices.ContainsFunc(roots, inside) {
+			return true
+		}
 		if isDir {
 			return filepath.Base(path) == ".git" || path == f.new || isSwapFolder(path)
 		}
@@ -66,7 +79,7 @@ func copyTree(from, to string, skip func(path string, isDir bool) bool) error {
 		case info.IsDir() && !(isLink && leadsBack(path)):
 			err = copyTree(path, target, skip)
 		case info.Mode().IsRegular():
-			err = copyFile(path, target)
+			err = copyFile(path, target, info.Mode())
 		}
 		if err != nil {
 			return err
@@ -154,11 +167,11 @@ func (f *folder) editMod(edit func(*modfile.File) error) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// copyFile copies the file that a path leads to. The copy is writable.
-func copyFile(from, to string) error {
+// copyFile copies the file that a path leads to, with its mode. The copy is writable.
+func copyFile(from, to string, mode fs.FileMode) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o644)
+	return os.WriteFile(to, text, mode.Perm()|0o200)
 }

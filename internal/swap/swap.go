@@ -82,7 +82,7 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 
 	fmt.Fprintf(options.Log, "copying %s to %s\n", program.clientGo,
 		filepath.Join(f.path, copyName))
-	if err := f.copyClientGo(program.clientGo.Dir, exports); err != nil {
+	if err := f.copyClientGo(program, exports); err != nil {
 		return nil, err
 	}
 	space, err := newWorkspace(program, stack, f)

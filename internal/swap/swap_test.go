@@ -119,6 +119,24 @@ func TestSwap_FollowsLinks(t *testing.T) {
 	}
 }
 
+// A fork is code of others: its links lead nowhere else, and its private files stay private.
+func TestSwap_CopiesNothingElse(t *testing.T) {
+	dir, outside := program.write(t), t.TempDir()
+	fork := filepath.Join(dir, "fork")
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret.txt"), []byte("key"), 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(outside, "secret.txt"),
+		filepath.Join(fork, "file.txt")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(fork, "folder")))
+	require.NoError(t, os.WriteFile(filepath.Join(fork, "private.txt"), []byte("own"), 0o600))
+	out := filepath.Join(swapQueue(t, dir).Out, "client-go")
+	copied := read(t, out)
+	assert.NotContains(t, copied, "file.txt")
+	assert.NotContains(t, copied, "folder/secret.txt")
+	private, err := os.Stat(filepath.Join(out, "private.txt"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), private.Mode())
+}
+
 // All users with read access to the program can build it.
 func TestSwap_WritesAFolderThatOthersCanRead(t *testing.T) {
 	out, err := os.Stat(swapQueue(t, program.write(t)).Out)

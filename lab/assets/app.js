@@ -202,6 +202,7 @@ function draw() {
   flow?.launch(fresh, { follow: ui.follow, delayMs: lab.frame?.mode === "slow" ? lab.frame.delayMs : 0 });
 }
 
+/** Page has a key where an element must stay: the desk has the focus and folds, the overlay the flow. */
 function Page() {
   const { frame, ui } = lab;
   return html`
@@ -210,14 +211,14 @@ function Page() {
     <${StateLine} lab=${lab} />
     <div class="hidden" role="status" aria-live="polite">${ui.announcement}</div>
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
-    <div class=${ui.follow ? "desk has-follow" : "desk"}>
+    <div key="desk" class=${ui.follow ? "desk has-follow" : "desk"}>
       <main>
         <div id="flow" class="flow" tabindex="-1">${frame && html`
           <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
           <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />
           <${HandlersCard} lab=${lab} /><${WorkqueueCard} lab=${lab} />
-          <div class="stack"><${WorkersCard} lab=${lab} /><${ElectionCard} lab=${lab} /></div>
-          <div id="overlay" class="overlay" aria-hidden="true"></div>`}</div>
+          <div class="stack"><${WorkersCard} lab=${lab} /><${ElectionCard} lab=${lab} /></div>`}
+          <div key="overlay" id="overlay" class="overlay" aria-hidden="true"></div></div>
         ${!frame && html`<p class="waiting">${t("waiting")}</p>`}
         ${frame && html`<div class="lower"><${Journey} lab=${lab} /><${Plots} lab=${lab} /></div>`}
       </main>

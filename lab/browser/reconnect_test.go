@@ -54,6 +54,35 @@ func TestPage_SurvivesAReload(t *testing.T) {
 		document.documentElement.dataset.theme === "dark"`)
 }
 
+// A message changes nothing else on the page: the arrows between the pieces, and the elements that
+// have the focus and the scrolled positions, stay. A restart of the program does not either.
+func TestPage_KeepsItsFlow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.excuse("/lab/")
+	s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 7`)
+	evaluate[bool](s.tab, `window.desk = document.querySelector(".desk"), true`)
+	s.press(".")
+	s.await("the reason", `document.querySelector(".problem[role=alert]")?.textContent ===
+		"no hop is held: pause first"`)
+	kept := `document.querySelector(".desk") === window.desk &&
+		document.querySelectorAll(".rails .head").length === 7`
+	s.await("the flow is the same", kept)
+	s.press(" ", ".")
+	s.await("the reason while it is paused",
+		`document.querySelector(".problem[role=alert]")?.textContent.startsWith("no hop is held yet")`)
+	s.press(" ")
+	s.await("the message is gone", `!document.querySelector(".problem")`)
+	s.await("the flow is the same", kept)
+
+	s.program.stop()
+	s.await("the page has no connection", `document.querySelector(".state.disconnected")`)
+	start(t, "run", "--objects", "3", "--rate", "0", "--listen", s.program.port())
+	s.await("the page shows the other program", `document.querySelector(".state.connected") &&
+		document.querySelectorAll(".card-store .tiles .chip").length === 3`)
+	s.await("the flow is the same", kept)
+}
+
 // A refused command is shown, and the program's text is no HTML.
 func TestPage_ShowsWhyACommandFailed(t *testing.T) {
 	t.Parallel()

@@ -109,11 +109,10 @@ func TestLocks(t *testing.T) {
 
 				_, _, err := a.Get(ctx)
 				assert.True(t, apierrors.IsNotFound(err), "%v", err)
-				assert.ErrorContains(
-					t,
-					a.Update(ctx, heldBy("a", 0)),
-					"not initialized, call get or create first",
-				)
+				if len(resources) == 1 {
+					assert.ErrorContains(t, a.Update(ctx, heldBy("a", 0)),
+						"not initialized, call get or create first")
+				}
 				require.NoError(t, a.Create(ctx, heldBy("a", 0)))
 				assert.True(t, apierrors.IsAlreadyExists(b.Create(ctx, heldBy("b", 0))))
 				for _, resource := range resources {

@@ -5,9 +5,7 @@ package resourcelock
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,12 +24,18 @@ const UnknownLeader = "leaderelection.k8s.io/unknown"
 //	new          the secondary
 //
 // Every write goes to the primary first, and to the secondary only if that succeeded. A candidate
-// leads only if it holds both:
+// leads only if it has written both:
 //
-//	M1  a record whose two halves name different holders is held by UnknownLeader, which is no
+//	M1  a half without a holder, or without an object, says nothing: the other half's holder holds
+//	    the record. If both have holders and they differ, the holder is UnknownLeader, which is no
 //	    candidate's identity
-//	M2  a half that names another holder is never written, except in the version in which it was
-//	    seen to expire
+//	M2  a half that names another holder is never written, except in the version in which the
+//	    record was seen to expire
+//	M3  the record lasts as long as the half that lasts longer, and counts as many transitions as
+//	    the half that counts more
+//
+// The tokens of the MultiLock have the primary's UID: they have no order with those of candidates
+// that use the new lock alone.
 //
 // Primary and Secondary must have the same identity.
 //
@@ -41,55 +45,64 @@ type MultiLock struct {
 	Secondary Interface
 }
 
-// Get reads both records, and returns the primary's if they name the same holder. If there is no
-// secondary yet, the primary's holder is a candidate that does not know of it, unless it is this
-// candidate: then Get returns the secondary's error, and Create completes the pair.
+// Get reads both records, and returns the one that M1 and M3 make of them.
 func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
-	primary, primaryRaw, err := l.Primary.Get(ctx)
+	primary, primaryRaw, missing, err := getHalf(ctx, l.Primary)
 	if err != nil {
 		return nil, nil, err
 	}
-	secondary, secondaryRaw, err := l.Secondary.Get(ctx)
-	if apierrors.IsNotFound(err) && primary.HolderIdentity != l.Identity() {
-		return primary, primaryRaw, nil
+	secondary, secondaryRaw, alsoMissing, err := getHalf(ctx, l.Secondary)
+	if err == nil && alsoMissing != nil {
+		err = missing // nil if there is a primary
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if primary.HolderIdentity != secondary.HolderIdentity {
-		primary.HolderIdentity = UnknownLeader
-		if primaryRaw, err = json.Marshal(primary); err != nil {
-			return nil, nil, fmt.Errorf("encode record of %s: %w", l.Describe(), err)
-		}
+	record := *primary
+	switch {
+	case primary.HolderIdentity == "":
+		record = *secondary
+	case secondary.HolderIdentity != "" && secondary.HolderIdentity != primary.HolderIdentity:
+		record.HolderIdentity = UnknownLeader
 	}
-	return primary, ConcatRawRecord(primaryRaw, secondaryRaw), nil
+	record.LeaseDurationSeconds = max(
+		primary.LeaseDurationSeconds, secondary.LeaseDurationSeconds)
+	record.LeaderTransitions = max(primary.LeaderTransitions, secondary.LeaderTransitions)
+	return &record, ConcatRawRecord(primaryRaw, secondaryRaw), nil
 }
 
-// Create creates the objects that are missing. An existing primary must be held by this candidate.
+// getHalf reads one record. That of a missing object is empty.
+func getHalf(ctx context.Context, half Interface) (
+	record *LeaderElectionRecord, raw []byte, missing, err error,
+) {
+	record, raw, err = half.Get(ctx)
+	if apierrors.IsNotFound(err) {
+		return &LeaderElectionRecord{}, nil, err, nil
+	}
+	return record, raw, nil, err
+}
+
+// Create creates both objects. If one of them exists, Get and Update complete the pair.
 func (l *MultiLock) Create(ctx context.Context, record LeaderElectionRecord) error {
 	if err := l.Primary.Create(ctx, record); err != nil {
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		primary, _, getErr := l.Primary.Get(ctx)
-		if getErr != nil || primary.HolderIdentity != l.Identity() {
-			return err // another candidate has created it first
-		}
+		return err
 	}
 	return l.Secondary.Create(ctx, record)
 }
 
-// Update replaces both records, each in the version that was last read or written, or makes the
-// secondary if there was none.
+// Update replaces both records, each in the version that was last read or written, or makes an
+// object that was never read or is missing.
 func (l *MultiLock) Update(ctx context.Context, record LeaderElectionRecord) error {
-	if err := l.Primary.Update(ctx, record); err != nil {
-		return err
+	for _, half := range []Interface{l.Primary, l.Secondary} {
+		err := half.Update(ctx, record)
+		if errors.Is(err, errNotRead) || apierrors.IsNotFound(err) {
+			err = half.Create(ctx, record)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	err := l.Secondary.Update(ctx, record)
-	if errors.Is(err, errNotRead) || apierrors.IsNotFound(err) {
-		return l.Secondary.Create(ctx, record)
-	}
-	return err
+	return nil
 }
 
 // RecordEvent records an event of both objects.

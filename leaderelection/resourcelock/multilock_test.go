@@ -6,6 +6,7 @@ package resourcelock
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,9 +62,10 @@ func TestMultiLock_TheOldOnesLease(t *testing.T) {
 		record, raw, err := both.Get(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, "old", record.HolderIdentity)
-		_, oldRaw, err := old.Get(ctx)
+		require.NoError(t, old.Update(ctx, heldBy("old", 0)))
+		_, renewed, err := both.Get(ctx)
 		require.NoError(t, err)
-		assert.Equal(t, oldRaw, raw)
+		assert.NotEqual(t, raw, renewed, "it is alive")
 		require.NoError(t, both.Update(ctx, heldBy("a", 1)))
 		record, _, err = young.Get(ctx)
 		require.NoError(t, err)
@@ -71,7 +73,7 @@ func TestMultiLock_TheOldOnesLease(t *testing.T) {
 	})
 }
 
-// M1: two halves that differ have no holder. Both count: the bytes change with either.
+// M1: two halves that differ have no known holder. Both count: the bytes change with either.
 func TestMultiLock_UnknownLeader(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()
@@ -93,22 +95,62 @@ func TestMultiLock_UnknownLeader(t *testing.T) {
 	})
 }
 
-// The secondary's loss is repaired by the holder.
-func TestMultiLock_TheSecondaryIsMadeAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
-		ctx := t.Context()
-		both, _, young := pair(t, config, "a")
-		require.NoError(t, both.Create(ctx, heldBy("a", 0)))
-		objects, err := s.List("leases.coordination.k8s.io", "kube-system")
-		require.NoError(t, err)
-		require.NoError(t, s.Delete(&objects[0]))
-		_, _, err = both.Get(ctx)
-		assert.True(t, apierrors.IsNotFound(err))
-		require.NoError(t, both.Create(ctx, heldBy("a", 0)), "the primary exists, but is ours")
-		_, _, err = young.Get(ctx)
-		require.NoError(t, err)
-		require.NoError(t, both.Update(ctx, heldBy("a", 0)))
-	})
+// The holder makes a half again that was deleted, whether or not it has seen that. The other half
+// still names the holder.
+func TestMultiLock_AHalfIsMadeAgain(t *testing.T) {
+	for _, resource := range []string{"endpoints", "leases.coordination.k8s.io"} {
+		for _, seen := range []bool{false, true} {
+			t.Run(fmt.Sprint(resource, seen), func(t *testing.T) {
+				bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+					ctx := t.Context()
+					both, old, young := pair(t, config, "a")
+					require.NoError(t, both.Create(ctx, heldBy("a", 7)))
+					objects, err := s.List(resource, "kube-system")
+					require.NoError(t, err)
+					require.NoError(t, s.Delete(&objects[0]))
+					if seen {
+						record, _, err := both.Get(ctx)
+						require.NoError(t, err)
+						assert.Equal(t, "a", record.HolderIdentity)
+						assert.Equal(t, 7, record.LeaderTransitions)
+					}
+					require.NoError(t, both.Update(ctx, heldBy("a", 7)))
+					for _, half := range []Interface{old, young} {
+						record, _, err := half.Get(ctx)
+						require.NoError(t, err)
+						assert.Equal(t, "a", record.HolderIdentity)
+					}
+				})
+			})
+		}
+	}
+}
+
+// M1, M3: what two halves say together.
+func TestMultiLock_TwoHalves(t *testing.T) {
+	half := func(holder string, seconds, transitions int) LeaderElectionRecord {
+		return LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: seconds,
+			LeaderTransitions: transitions}
+	}
+	for _, row := range []struct{ old, young, want LeaderElectionRecord }{
+		{half("a", 15, 3), half("a", 15, 3), half("a", 15, 3)},
+		{half("a", 15, 3), half("b", 60, 5), half(UnknownLeader, 60, 5)},
+		{half("a", 60, 5), half("b", 15, 3), half(UnknownLeader, 60, 5)},
+		{half("", 1, 3), half("b", 15, 3), half("b", 15, 3)},
+		{half("a", 15, 3), half("", 1, 4), half("a", 15, 4)},
+		{half("", 1, 3), half("", 1, 4), half("", 1, 4)},
+	} {
+		bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+			ctx := t.Context()
+			both, old, young := pair(t, config, "x")
+			require.NoError(t, old.Create(ctx, row.old))
+			require.NoError(t, young.Create(ctx, row.young))
+			got, _, err := both.Get(ctx)
+			require.NoError(t, err)
+			got.AcquireTime, got.RenewTime = row.want.AcquireTime, row.want.RenewTime
+			assert.Equal(t, row.want, *got)
+		})
+	}
 }
 
 // clientGos is one of our locks for client-go's MultiLock.
@@ -176,5 +218,33 @@ func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
 			theirs.Create(ctx, clientgo.LeaderElectionRecord(heldBy("a", 0))),
 			"client-go",
 		)
+	})
+}
+
+// M1, M3: client-go reads the primary alone: its duration and its transitions, and no lock at all
+// if there is no primary.
+func TestDifference_MultiLockReadsBothHalves(t *testing.T) {
+	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
+		ctx := t.Context()
+		both, primary, young := pair(t, config, "a")
+		theirs := &clientgo.MultiLock{Primary: clientGos{primary}, Secondary: clientGos{young}}
+		record := heldBy("new", 5)
+		record.LeaseDurationSeconds = 60
+		require.NoError(t, young.Create(ctx, record))
+		mine, _, err := both.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "new", mine.HolderIdentity)
+		_, _, err = theirs.Get(ctx)
+		assert.True(t, apierrors.IsNotFound(err), "client-go")
+
+		require.NoError(t, primary.Create(ctx, heldBy("old", 0)))
+		mine, _, err = both.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, 60, mine.LeaseDurationSeconds)
+		assert.Equal(t, 5, mine.LeaderTransitions)
+		other, _, err := theirs.Get(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, 15, other.LeaseDurationSeconds, "client-go")
+		assert.Equal(t, 0, other.LeaderTransitions, "client-go")
 	})
 }

@@ -2,164 +2,195 @@
 
 // Package outage shortens the waits of reflectors after an outage of their server.
 //
-//	reflector A ── Note ──▶ [outage] ── wake ──▶ reflectors B, C
+//	reflector A ── Answered ──▶ [outage] ── wake ──▶ reflectors B, C
 //
 // After an outage each reflector waits out its own backoff, which may last a minute, although
 // another one has already reached the server. Reflectors with the same Group share this knowledge.
 // informer.New uses the Group of its client, see [Of]; reflector.Options.Outage selects another.
 // A Group with one member changes nothing.
 //
-// During the outage each reflector tries at its own times, so the server gets hardly more requests
-// than without a Group. If no member has tried for a while, the Group lets one of them try. The
-// first reflector that reaches the server wakes two others, each of which wakes two more when it
-// succeeds. A reflector that fails again wakes none, and is not woken again for 3 s, then 6 s, up
-// to half a minute.
+// While several members wait, they try in turn, at even intervals:
+//
+//	interval = round / number of waiting members
+//	round    = twice the time since the outage began, at least 1 s, at most 20 s
+//
+// So in a long outage each member tries every 20 s, and five members try every four seconds. That
+// is as often as without a Group, where the waits of a reflector grow to 45 s on average, and start
+// again every two minutes. The first answer counts like the beginning of an outage, so that the
+// others try within a few seconds. The next turn is that of the member with the shortest rest of
+// its own wait: a member that has just begun to fail goes before one that has failed for long.
 //
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
-// Goroutines: none but that of a timer. Locking: Group has a mutex of its own.
+// Goroutines: only that of a timer. Locking: Group has a mutex of its own.
 package outage
 
 import (
 	"container/list"
 	"sync"
 	"time"
-
-	utilwait "k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/clock"
 )
 
 const (
-	// fanOut is the number of reflectors that one success wakes.
-	fanOut = 2
-	// minSilence is the shortest silence after which a Group lets a member try.
-	minSilence = 3 * time.Second
-)
+	firstRound, lastRound = time.Second, 20 * time.Second
 
-// wakePauses are the times for which no success wakes a member after one has. They start again
-// every two minutes. Without them, members whose requests succeed and fail in turn (LISTs are
-// allowed, say, and WATCHes are not) would wake each other without end.
-var wakePauses = utilwait.Backoff{
-	Duration: 3 * time.Second, Factor: 2, Steps: 10, Cap: 30 * time.Second,
-}
+	// maxAnswers are a 410 and the list that follows.
+	maxAnswers = 2
+)
 
 // Member is a reflector in a Group. It is used by one goroutine.
 type Member struct {
-	Group  *Group // nil: it waits on its own
-	outage bool   // its last request failed
+	Group *Group // nil: it waits on its own
 
-	nextPause   utilwait.DelayFunc // of wakePauses; guarded by Group.mu, like asleepUntil
-	asleepUntil time.Time          // no success wakes it before
+	outage    bool      // a request failed since Recovered
+	answers   int       // that the server gave since then, up to maxAnswers
+	notBefore time.Time // the server asked not to be asked again before
 }
 
-// Note notes whether a request failed. The first success after failures wakes two members.
-func (m *Member) Note(outage bool) {
-	ended := m.outage && !outage
-	m.outage = outage
-	if ended && m.Group != nil {
-		m.Group.recovered()
+// Failed notes that a request failed. The server may have asked the member to wait for retryAfter.
+func (m *Member) Failed(retryAfter time.Duration) {
+	if m.Group == nil {
+		return
+	}
+	m.notBefore = time.Now().Add(retryAfter)
+	if !m.outage {
+		m.outage = true
+		m.Group.begin()
 	}
 }
 
-// Wait begins a wait of at most d, at whose end leave must be called. If the wait is due to an
-// outage, the channel delivers the present time, once, when the member should try now.
+// Answered notes that the server answered. If requests of this member failed before, the other
+// members try soon. Only the first maxAnswers answers until Recovered have this effect, because a
+// server that answers and fails in turn is not well.
+func (m *Member) Answered() {
+	if m.outage && m.answers < maxAnswers {
+		m.answers++
+		m.Group.answer()
+	}
+}
+
+// Recovered notes that a watch has shown that the server is well.
+func (m *Member) Recovered() { m.outage, m.answers = false, 0 }
+
+// Wait begins a wait of about d. The caller must call leave when the wait ends. If the wait is due
+// to an outage, the channel delivers the present time, once, when the member should try again.
+// Otherwise the channel is nil.
 func (m *Member) Wait(d time.Duration) (wake <-chan time.Time, leave func()) {
-	if m.Group == nil || !m.outage {
+	if !m.outage {
 		return nil, func() {}
 	}
-	return m.Group.wait(m, d)
-}
-
-func (m *Member) nextPauseLocked() time.Duration {
-	if m.nextPause == nil {
-		m.nextPause = wakePauses.DelayWithReset(clock.RealClock{}, 2*time.Minute)
-	}
-	return m.nextPause()
+	return m.Group.wait(m.notBefore, d)
 }
 
 // Group is a number of reflectors that use one server. The zero value is an empty group.
 //
-//	O1  waiting contains the waits whose leave was not called and that were not woken, in order of
-//	    their begin; total is the sum of their durations
+//	O1  waiting contains the waits whose leave was not called and that were not woken
 //	O2  a channel is sent to at most once, when it leaves waiting: the send never blocks
-//	O3  timer runs if waiting is not empty, and is nil if every wait has been left
-//	O4  between two successes that wake a member is the pause that the first one began
+//	O3  timer runs until the next turn if waiting is not empty, and is nil otherwise
+//	O4  if inTurn, an interval lies between two turns; if not, at most one member waits, and its
+//	    turn is the end of its own wait
 type Group struct {
 	mu      sync.Mutex
 	waiting list.List // of *wait
-	total   time.Duration
-	timer   *time.Timer // wakes a member after a silence
+	timer   *time.Timer
+	inTurn  bool
+	began   time.Time // of the outage, for the length of the interval
+	last    time.Time // the last turn, or the beginning
 }
 
 type wait struct {
-	member *Member
-	wake   chan time.Time // with a capacity of one
-	d      time.Duration  // 0 after its end
+	wake           chan time.Time // with a capacity of one
+	notBefore, due time.Time      // due is the end of the member's own wait, not before notBefore
 }
 
-func (g *Group) wait(m *Member, d time.Duration) (wake <-chan time.Time, leave func()) {
-	w := &wait{m, make(chan time.Time, 1), d}
+// begin notes that an outage begins for a member. If no other one waits, it may be the member's
+// own, and its waits are its own too.
+func (g *Group) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inTurn = g.waiting.Len() > 0
+	g.restartLocked()
+}
+
+// answer notes that the server answered a member.
+func (g *Group) answer() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting.Len() > 0 {
+		g.inTurn = true
+	}
+	g.restartLocked()
+}
+
+// restartLocked makes the intervals short again.
+func (g *Group) restartLocked() {
+	g.began = time.Now()
+	g.last = g.began
+	g.scheduleLocked()
+}
+
+func (g *Group) wait(notBefore time.Time, d time.Duration) (wake <-chan time.Time, leave func()) {
+	due := time.Now().Add(d)
+	if due.Before(notBefore) {
+		due = notBefore
+	}
+	w := &wait{make(chan time.Time, 1), notBefore, due}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	element := g.waiting.PushBack(w)
-	g.total += d
-	g.restartLocked()
+	if g.waiting.Len() > 1 && !g.inTurn {
+		g.inTurn = true
+		g.began, g.last = time.Now(), time.Now()
+	}
+	g.scheduleLocked()
 	return w.wake, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.removeLocked(element)
-		if g.waiting.Len() == 0 && g.timer != nil {
-			g.timer.Stop()
-			g.timer = nil // a Group outlives its reflectors' synctest bubble, a timer does not
-		}
+		g.waiting.Remove(element) // a no-op if it was woken
+		g.scheduleLocked()
 	}
 }
 
-// recovered wakes the two members that have waited longest, of those that may be woken.
-func (g *Group) recovered() {
+// turn wakes the member that would be the first to try on its own.
+func (g *Group) turn() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now, count := time.Now(), 0
-	for e := g.waiting.Front(); e != nil && count < fanOut; {
-		next := e.Next()
-		if m := e.Value.(*wait).member; !now.Before(m.asleepUntil) {
-			m.asleepUntil = now.Add(m.nextPauseLocked())
-			g.removeLocked(e).wake <- now
-			count++
+	now := time.Now()
+	if g.timer == nil || now.Before(g.nextLocked()) {
+		return // it was scheduled anew while the timer fired
+	}
+	var first *list.Element
+	for e := g.waiting.Front(); e != nil; e = e.Next() {
+		w := e.Value.(*wait)
+		if now.Before(w.notBefore) {
+			continue
 		}
-		e = next
+		if first == nil || w.due.Before(first.Value.(*wait).due) {
+			first = e
+		}
 	}
+	if first != nil {
+		g.waiting.Remove(first).(*wait).wake <- now
+	}
+	g.last = now
+	g.scheduleLocked()
 }
 
-// probe wakes the member that has waited longest, because none has tried for a while.
-func (g *Group) probe() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if first := g.waiting.Front(); first != nil {
-		g.removeLocked(first).wake <- time.Now()
+// nextLocked returns the time of the next turn.
+func (g *Group) nextLocked() time.Time {
+	if !g.inTurn {
+		return g.waiting.Front().Value.(*wait).due
 	}
-	g.restartLocked()
+	round := min(max(2*g.last.Sub(g.began), firstRound), lastRound)
+	return g.last.Add(round / time.Duration(g.waiting.Len()))
 }
 
-// removeLocked ends a wait. It is a no-op if the wait has ended.
-func (g *Group) removeLocked(element *list.Element) *wait {
-	w := g.waiting.Remove(element).(*wait)
-	g.total -= w.d
-	w.d = 0
-	return w
-}
-
-// restartLocked begins a new silence. It is a third longer than the average time between two tries
-// of n members, which is the average wait divided by n. So most tries come from the members' own
-// waits, and one member alone is never woken.
-func (g *Group) restartLocked() {
-	n := time.Duration(g.waiting.Len())
-	if n == 0 {
-		return
+// scheduleLocked keeps O3.
+func (g *Group) scheduleLocked() {
+	if g.timer != nil {
+		g.timer.Stop()
+		g.timer = nil // a Group outlives its reflectors' synctest bubble, a timer does not
 	}
-	silence := max(minSilence, g.total/n/n*4/3)
-	if g.timer == nil {
-		g.timer = time.AfterFunc(silence, g.probe)
-		return
+	if g.waiting.Len() > 0 {
+		g.timer = time.AfterFunc(time.Until(g.nextLocked()), g.turn)
 	}
-	g.timer.Reset(silence)
 }

@@ -11,142 +11,202 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestGroup_WakesTheTwoThatHaveWaitedLongest(t *testing.T) {
-	g := &Group{}
-	g.recovered() // without members
-	first, leaveFirst := g.wait(&Member{}, time.Minute)
-	second, leaveSecond := g.wait(&Member{}, time.Minute)
-	third, leaveThird := g.wait(&Member{}, time.Minute)
-	fourth, leaveFourth := g.wait(&Member{}, time.Minute)
-	leaveSecond()
-	g.recovered()
-	assert.Len(t, first, 1)
-	assert.Empty(t, second)
-	assert.Len(t, third, 1)
-	assert.Empty(t, fourth)
-
-	leaveFirst() // woken already
-	g.recovered()
-	g.recovered()
-	assert.Len(t, fourth, 1)
-	leaveThird()
-	leaveFourth()
-	assert.Zero(t, g.waiting.Len(), "O1")
-	assert.Zero(t, g.total, "O1")
-	assert.Len(t, fourth, 1, "O2")
-	assert.Nil(t, g.timer, "O3")
+// waits are members of a Group that wait.
+type waits struct {
+	t       *testing.T
+	group   *Group
+	members []*Member
+	wakes   []<-chan time.Time
 }
 
-// O4: a success does not wake a member that one has just woken, for longer each time.
-func TestGroup_PausesBetweenWakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &Group{}
-		first, second := &Member{Group: g}, &Member{Group: g}
-		wakes := func(m *Member) bool {
-			wake, leave := g.wait(m, time.Minute)
-			defer leave()
-			g.recovered()
-			return len(wake) == 1
-		}
-		for _, seconds := range []time.Duration{3, 6, 12, 24, 30, 30} {
-			assert.True(t, wakes(first))
-			time.Sleep(seconds*time.Second - 1)
-			assert.False(t, wakes(first))
-			time.Sleep(time.Nanosecond)
-		}
-		assert.True(t, wakes(second))
-		time.Sleep(3 * time.Second)
-		assert.True(t, wakes(second))
-	})
+// fail lets a new member fail and wait for d.
+func (w *waits) fail(d, retryAfter time.Duration) *Member {
+	m := &Member{Group: w.group}
+	w.members = append(w.members, m)
+	w.wakes = append(w.wakes, nil)
+	m.Failed(retryAfter)
+	w.wait(len(w.members)-1, d)
+	return m
 }
 
-// If no member tries for a while, one of them is woken; a try begins a new silence.
-func TestGroup_ProbesAfterASilence(t *testing.T) {
-	const d = 75 * time.Second // a twentieth, and a third more: 5 s
-	synctest.Test(t, func(t *testing.T) {
-		g := &Group{}
-		var members []<-chan time.Time
-		for range 20 {
-			member, leave := g.wait(&Member{}, d)
-			defer leave()
-			members = append(members, member)
+func (w *waits) wait(i int, d time.Duration) {
+	wake, leave := w.members[i].Wait(d)
+	w.wakes[i] = wake
+	w.t.Cleanup(leave)
+}
+
+// woken sleeps for d and returns the members that were woken since the last time.
+func (w *waits) woken(d time.Duration) (which []int) {
+	time.Sleep(d)
+	synctest.Wait()
+	for i, wake := range w.wakes {
+		if len(wake) == 1 {
+			<-wake
+			which = append(which, i)
 		}
-		woken := func() (n int) {
-			synctest.Wait()
-			for _, member := range members {
-				n += len(member)
+	}
+	return which
+}
+
+func bubble(t *testing.T, body func(w *waits)) {
+	synctest.Test(t, func(t *testing.T) { body(&waits{t: t, group: &Group{}}) })
+}
+
+// A member that waits alone waits as long as without a Group, but not shorter than the server
+// wants.
+func TestGroup_OneMember(t *testing.T) {
+	bubble(t, func(w *waits) {
+		m := w.fail(time.Minute, 0)
+		for _, d := range []time.Duration{time.Minute, time.Second, time.Hour} {
+			assert.Empty(t, w.woken(d-1))
+			assert.Equal(t, []int{0}, w.woken(1))
+			w.wait(0, time.Second)
+			assert.Equal(t, []int{0}, w.woken(time.Second))
+			m.Failed(10 * time.Second)
+			w.wait(0, time.Second)
+			assert.Empty(t, w.woken(10*time.Second-1))
+			assert.Equal(t, []int{0}, w.woken(1))
+			if d == time.Minute {
+				w.wait(0, time.Second)
+			} else {
+				w.wait(0, time.Hour)
 			}
-			return n
-		}
-		time.Sleep(5*time.Second - 1)
-		assert.Zero(t, woken())
-		_, leave := g.wait(&Member{}, d) // another one has tried
-		time.Sleep(4 * time.Second)
-		assert.Zero(t, woken())
-		leave()
-		time.Sleep(time.Second)
-		assert.Equal(t, 1, woken())
-		time.Sleep(time.Hour)
-		assert.Equal(t, 20, woken())
-	})
-}
-
-// A member that is alone in its outage waits as long as without a Group.
-func TestGroup_OneMemberIsNotWoken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &Group{}
-		for _, d := range []time.Duration{time.Second, time.Minute, time.Hour} {
-			wake, leave := g.wait(&Member{}, d)
-			time.Sleep(d)
-			synctest.Wait()
-			assert.Empty(t, wake)
-			leave()
 		}
 	})
 }
 
-// A member wakes others when its outage ends, and waits for them only during one.
-func TestMember_TakesPartDuringAnOutage(t *testing.T) {
-	g := &Group{}
-	a, b := Member{Group: g}, Member{Group: g}
-	wake, leave := a.Wait(time.Minute)
+// Members that wait try in turn: within a second at the beginning, every 20 s later.
+func TestGroup_Turns(t *testing.T) {
+	bubble(t, func(w *waits) {
+		for range 5 {
+			w.fail(time.Minute, 0)
+		}
+		assert.Empty(t, w.woken(200*time.Millisecond-1))
+		var turns []time.Duration
+		began, last := time.Now(), time.Now()
+		for time.Since(began) < 2*time.Minute {
+			for _, i := range w.woken(100 * time.Millisecond) {
+				turns = append(turns, time.Since(last))
+				last = time.Now()
+				w.wait(i, time.Minute)
+			}
+		}
+		assert.LessOrEqual(t, turns[1], 300*time.Millisecond)
+		for _, turn := range turns[len(turns)-10:] {
+			assert.InDelta(t, 4*time.Second, turn, float64(200*time.Millisecond))
+		}
+		assert.InDelta(t, 30, len(turns), 8, "in two minutes")
+	})
+}
+
+// The member with the shortest rest of its own wait is the next in turn.
+func TestGroup_ShortestRestFirst(t *testing.T) {
+	bubble(t, func(w *waits) {
+		w.fail(50*time.Second, 0)
+		w.fail(40*time.Second, 0)
+		w.fail(time.Second, 5*time.Second) // the server wants 5 s
+		w.fail(30*time.Second, 0)
+		var order []int
+		for len(order) < 4 {
+			order = append(order, w.woken(10*time.Millisecond)...)
+		}
+		assert.Equal(t, []int{3, 1, 0, 2}, order)
+	})
+}
+
+// An answer brings all others their turn soon, twice until the member's watch was well.
+func TestMember_Answered(t *testing.T) {
+	bubble(t, func(w *waits) {
+		for range 10 {
+			w.fail(time.Minute, 0)
+		}
+		var well Member
+		well.Group = w.group
+		woken := func() int { return len(w.woken(time.Second)) }
+		for range 10 {
+			for _, i := range w.woken(20 * time.Second) {
+				w.wait(i, time.Minute)
+			}
+		}
+		first := w.members[0]
+		for range 3 {
+			well.Answered() // it has not failed
+			assert.Less(t, woken(), 2)
+		}
+		first.Answered()
+		assert.Greater(t, woken(), 4)
+	})
+	began := func(g *Group) time.Time {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.began
+	}
+	answers := func(m *Member) (count int) {
+		for range 5 {
+			before := began(m.Group)
+			time.Sleep(time.Second)
+			if m.Answered(); began(m.Group).After(before) {
+				count++
+			}
+		}
+		return count
+	}
+	bubble(t, func(w *waits) {
+		m := w.fail(time.Hour, 0)
+		assert.Equal(t, 2, answers(m))
+		m.Failed(0)
+		assert.Zero(t, answers(m))
+		m.Recovered()
+		assert.Zero(t, answers(m))
+		m.Failed(0)
+		assert.Equal(t, 2, answers(m))
+	})
+}
+
+// A member waits in the Group only after a failure, and without a Group never.
+func TestMember_Wait(t *testing.T) {
+	m := Member{Group: &Group{}}
+	wake, leave := m.Wait(time.Minute)
 	assert.Nil(t, wake)
 	leave()
-	a.Note(true)
-	a.Note(true)
-	wake, leave = a.Wait(time.Minute)
-	b.Note(false)
-	assert.Empty(t, wake, "b is well, and was before")
-	b.Note(true)
-	b.Note(false)
-	assert.Len(t, wake, 1)
+	m.Failed(0)
+	wake, leave = m.Wait(time.Minute)
+	assert.NotNil(t, wake)
+	leave()
+	m.Recovered()
+	wake, leave = m.Wait(time.Minute)
+	assert.Nil(t, wake)
 	leave()
 
 	var alone Member
-	alone.Note(true)
+	alone.Failed(0)
 	wake, leave = alone.Wait(time.Minute)
-	alone.Note(false)
+	alone.Answered()
 	assert.Nil(t, wake)
 	leave()
 }
 
+// O1 to O3: whatever members do at the same time, nothing remains of waits that have ended.
 func TestGroup_ConcurrentUse(t *testing.T) {
 	g := &Group{}
 	var running sync.WaitGroup
 	for range 8 {
 		running.Go(func() {
+			m := Member{Group: g}
 			for range 1000 {
-				recovered, leave := g.wait(&Member{}, time.Minute)
-				g.recovered()
+				m.Failed(0)
+				wake, leave := m.Wait(time.Minute)
+				m.Answered()
 				select {
-				case <-recovered:
+				case <-wake:
 				default:
 				}
 				leave()
+				m.Recovered()
 			}
 		})
 	}
 	running.Wait()
-	assert.Zero(t, g.waiting.Len(), "O1")
-	assert.Zero(t, g.total, "O1")
+	assert.Zero(t, g.waiting.Len())
+	assert.Nil(t, g.timer)
 }

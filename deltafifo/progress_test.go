@@ -81,6 +81,23 @@ func TestReached_ListAfterItsLastObject(t *testing.T) {
 	})
 }
 
+// When HasSynced is true, the version of the first list is reached, even if the next list has come
+// before the first one was processed.
+func TestReached_FirstListBehindWhichAnotherWaits(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		require.NoError(t, q.Replace([]any{named("a", "60"), named("b", "20")}, "100"))
+		q.Received("100", time.Now())
+		require.NoError(t, q.Replace([]any{named("a", "60"), named("c", "120")}, "200"))
+		q.Received("200", time.Now())
+		for !q.HasSynced() {
+			popOne(t, q, nil)
+		}
+		assert.Equal(t, "100", reached())
+		popAll(t, q, nil)
+		assert.Equal(t, "200", reached())
+	})
+}
+
 // A change is reached when it and all changes before it are processed. A DeltaFIFO pops a@3 before
 // b@2; then 3 is not reached.
 func TestReached_EveryChangeUpToIt(t *testing.T) {
@@ -129,6 +146,9 @@ func TestReached_ByTheChangeItself(t *testing.T) {
 		popAll(t, q, nil)
 		assert.Equal(t, "9", reached())
 		require.NoError(t, q.Add(named("b", "10")))
+		popAll(t, q, nil)
+		assert.Equal(t, "10", reached())
+		require.NoError(t, q.Add(named("c", ""))) // no version is known to be reached
 		popAll(t, q, nil)
 		assert.Equal(t, "10", reached())
 	})
@@ -229,9 +249,9 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 		}
 		waiting := func() int { // popping an empty queue would block
 			if d, ok := q.(*DeltaFIFO); ok {
-				return d.counter.len()
+				return len(d.queue)
 			}
-			return q.(*RealFIFO).counter.len()
+			return len(q.(*RealFIFO).items)
 		}
 		for range 200 {
 			switch op := random.IntN(10); {

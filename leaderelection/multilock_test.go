@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+const (
+	oldKind  = resourcelock.EndpointsResourceLock
+	bothKind = resourcelock.EndpointsLeasesResourceLock
+	newKind  = resourcelock.LeasesResourceLock
+)
+
+// migration is a number of processes that move from one kind of lock to another. At every moment
+// at most one of them leads.
+type migration struct {
+	*program
+	mu      sync.Mutex
+	leading map[string]FencingToken // by identity, of those that work
+	running sync.WaitGroup
+	stops   []func()
+}
+
+// migrate plays with processes that elect over an API server.
+func migrate(t *testing.T, play func(m *migration)) {
+	onServer(t, func(p *program) {
+		m := &migration{program: p, leading: map[string]FencingToken{}}
+		play(m)
+		for _, stop := range m.stops {
+			stop()
+		}
+		m.running.Wait()
+	})
+}
+
+// member is one process of a migration.
+type member struct {
+	*LeaderElector
+	stop   context.CancelFunc
+	dead   atomic.Bool                // nothing that it sends arrives
+	before func(request string) error // called before each request, such as "PUT leases"
+}
+
+// start starts a process, which works as long as it leads. Its lease lasts for seconds.
+func (m *migration) start(id, kind string, seconds int, change ...func(p *member)) *member {
+	p := &member{before: func(string) error { return nil }}
+	for _, f := range change {
+		f(p)
+	}
+	config := m.config()
+	next := config.Transport
+	config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		parts := strings.Split(strings.TrimSuffix(r.URL.Path, "/lock"), "/")
+		if err := p.before(r.Method + " " + parts[len(parts)-1]); err != nil {
+			return nil, err
+		}
+		if p.dead.Load() {
+			return nil, errors.New("the process is dead")
+		}
+		return next.RoundTrip(r)
+	})
+	lock, err := resourcelock.NewFromKubeconfig(kind, "kube-system", "lock",
+		resourcelock.ResourceLockConfig{Identity: id}, config, 10*time.Second)
+	require.NoError(m.t, err)
+	c := usual()
+	c.Lock, c.Rejoin = lock, true
+	c.LeaseDuration = time.Duration(seconds) * time.Second
+	if seconds > 15 { // and it renews seldom
+		c.RetryPeriod, c.RenewDeadline = c.LeaseDuration/3, c.LeaseDuration/2
+	}
+	c.Callbacks = LeaderCallbacks{
+		OnStoppedLeading: func() {},
+		OnStartedLeading: func(ctx context.Context) { m.work(ctx, p, id) },
+	}
+	p.LeaderElector, err = NewLeaderElector(c)
+	require.NoError(m.t, err)
+	p.jitter = func() float64 { return 0 }
+	ctx, cancel := context.WithCancel(quiet())
+	p.stop = cancel
+	m.stops = append(m.stops, cancel)
+	m.running.Go(func() { p.Run(ctx) })
+	synctest.Wait()
+	return p
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// work is OnStartedLeading. A process that was killed does not work.
+func (m *migration) work(ctx context.Context, p *member, id string) {
+	token, ok := FencingTokenFromContext(ctx)
+	m.mu.Lock()
+	if ok && !p.dead.Load() {
+		at := time.Since(m.program.start)
+		assert.Empty(m.t, m.leading, "%v: %s leads too", at, id)
+		m.leading[id] = token
+	}
+	m.mu.Unlock()
+	<-ctx.Done()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !p.dead.Load() {
+		delete(m.leading, id)
+	}
+}
+
+// kill ends a process as SIGKILL does.
+func (m *migration) kill(p *member) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.dead.Store(true)
+	p.stop()
+	delete(m.leading, p.config.Lock.Identity())
+}
+
+// leads checks which process leads, any for "*", and returns its token.
+func (m *migration) leads(want string) (token FencingToken) {
+	m.t.Helper()
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	assert.Len(m.t, m.leading, 1)
+	for id, token := range m.leading {
+		if want != "*" {
+			assert.Equal(m.t, want, id)
+		}
+		return token
+	}
+	return token
+}
+
+// A process with a fixed identity is killed and comes back with the MultiLock about when its lease
+// ends. It leads only once it has renewed the primary, which is all that an old candidate sees. The
+// new leader's token is not older than the last one's.
+func TestMultiLock_AFixedIdentityComesBack(t *testing.T) {
+	for after := 12 * time.Second; after < 15*time.Second; after += time.Second / 2 {
+		t.Run(after.String(), func(t *testing.T) {
+			migrate(t, func(m *migration) {
+				first := m.start("first", oldKind, 15)
+				time.Sleep(500 * time.Millisecond)
+				a := m.start("a", oldKind, 15)
+				time.Sleep(500 * time.Millisecond)
+				m.start("old", oldKind, 15)
+				m.kill(first)
+				time.Sleep(16 * time.Second)
+				token := m.leads("a")
+				m.kill(a)
+				time.Sleep(after)
+				m.start("a", bothKind, 15)
+				time.Sleep(time.Minute)
+				newest := m.leads("*")
+				assert.False(t, newest.Before(token), "%v is before %v", newest, token)
+			})
+		})
+	}
+}
+
+// A process crashes between the two writes with which it takes the lease, and comes back.
+func TestMultiLock_ACrashBetweenTwoWrites(t *testing.T) {
+	for _, write := range []string{"POST leases", "PUT leases"} {
+		for after := 12 * time.Second; after < 15*time.Second; after += time.Second / 2 {
+			t.Run(write+" "+after.String(), func(t *testing.T) {
+				migrate(t, func(m *migration) {
+					if write == "PUT leases" {
+						m.kill(m.start("before", bothKind, 15))
+					}
+					a := m.start("a", bothKind, 15, func(p *member) {
+						p.before = func(request string) error {
+							if request == write && !p.dead.Load() {
+								m.kill(p)
+							}
+							return nil
+						}
+					})
+					for !a.dead.Load() {
+						time.Sleep(time.Second)
+					}
+					m.start("old", oldKind, 15)
+					time.Sleep(after)
+					m.start("a", bothKind, 15)
+					time.Sleep(2 * time.Minute)
+					m.leads("*")
+				})
+			})
+		}
+	}
+}
+
+// The secondary's holder has a longer lease than the primary says. It is not taken while it leads.
+func TestMultiLock_TheLongerLeaseCounts(t *testing.T) {
+	migrate(t, func(m *migration) {
+		a := m.start("a", bothKind, 15)
+		time.Sleep(time.Second)
+		young := m.start("young", newKind, 60)
+		m.leads("a")
+		m.kill(a)
+		time.Sleep(40 * time.Second)
+		m.leads("young")
+		m.start("b", bothKind, 15)
+		time.Sleep(5 * time.Minute)
+		m.leads("young")
+		m.kill(young)
+		time.Sleep(2 * time.Minute)
+		m.leads("b")
+	})
+}
+
+// The primary of a leader is deleted, or was never made. Another candidate does not take the place
+// of the secondary's holder, and the tokens do not go back.
+func TestMultiLock_WithoutAPrimary(t *testing.T) {
+	migrate(t, func(m *migration) {
+		first := m.start("first", newKind, 15)
+		time.Sleep(time.Second)
+		young := m.start("young", newKind, 15)
+		m.kill(first)
+		time.Sleep(20 * time.Second)
+		m.leads("young")
+		m.start("b", bothKind, 15)
+		time.Sleep(time.Minute)
+		m.leads("young")
+		objects, err := m.s.List("endpoints", "kube-system")
+		require.NoError(t, err)
+		assert.Empty(t, objects, "nothing is written for a lease that is another's")
+		m.kill(young)
+		time.Sleep(20 * time.Second)
+		assert.Equal(t, 2, m.leads("b").Transitions)
+	})
+}
+
+// E1: a read that fails at the secondary has learned the primary's version. The leader does not
+// write in that version before it has seen both records.
+func TestMultiLock_HalfAReadAllowsNoWrite(t *testing.T) {
+	migrate(t, func(m *migration) {
+		var down atomic.Bool
+		a := m.start("a", bothKind, 15, func(p *member) {
+			p.before = func(request string) error {
+				if request == "GET leases" && down.CompareAndSwap(true, false) {
+					return errors.New("the request fails")
+				}
+				return nil
+			}
+		})
+		time.Sleep(time.Second)
+		lock, err := resourcelock.NewFromKubeconfig(oldKind, "kube-system", "lock",
+			resourcelock.ResourceLockConfig{Identity: "old"}, m.config(), 10*time.Second)
+		require.NoError(t, err)
+		record, _, err := lock.Get(quiet())
+		require.NoError(t, err)
+		record.HolderIdentity = "old"
+		require.NoError(t, lock.Update(quiet(), *record))
+		down.Store(true)
+		time.Sleep(1500 * time.Millisecond) // a tries to renew, and to read
+		assert.False(t, down.Load())
+		assert.True(t, a.IsLeader())
+		time.Sleep(2 * time.Second)
+		record, _, err = lock.Get(quiet())
+		require.NoError(t, err)
+		assert.Equal(t, "old", record.HolderIdentity)
+		assert.False(t, a.IsLeader())
+	})
+}

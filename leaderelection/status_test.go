@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// callingLock calls back in each of its methods.
+type callingLock struct {
+	memoryLock
+	called func(method string)
+}
+
+func (l *callingLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.called("Get")
+	return l.memoryLock.Get(ctx)
+}
+
+func (l *callingLock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.called("Create")
+	return l.memoryLock.Create(ctx, r)
+}
+
+func (l *callingLock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.called("Update")
+	return l.memoryLock.Update(ctx, r)
+}
+
+func (l *callingLock) RecordEvent(string) { l.called("RecordEvent") }
+func (l *callingLock) Identity() string   { l.called("Identity"); return "a" }
+func (l *callingLock) Describe() string   { l.called("Describe"); return "ns/lease" }
+
+// A status and a probe are read without a lock that is held while a method of the lease's lock or a
+// callback runs.
+func TestStatus_WaitsForNoForeignCode(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var elector atomic.Pointer[LeaderElector]
+	var called sync.Map
+	read := func(method string) {
+		e := elector.Load()
+		if e == nil {
+			return
+		}
+		returned := make(chan struct{})
+		go func() {
+			defer close(returned)
+			_, _, _ = e.Status(), e.IsLeader(), e.GetLeader()
+			assert.NoError(t, e.Check(0))
+		}()
+		select {
+		case <-returned:
+			called.Store(method, true)
+		case <-time.After(10 * time.Second): // the time after which the test fails
+			t.Errorf("the status waits for %s", method)
+		}
+		if method == "Update" { // of a renewal: it has led
+			cancel()
+		}
+	}
+	var renewed atomic.Int64
+	e, err := NewLeaderElector(LeaderElectionConfig{
+		Lock:          &callingLock{memoryLock{renewed: &renewed}, read},
+		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second,
+		RetryPeriod: 10 * time.Millisecond, ReleaseOnCancel: true,
+		Callbacks: LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				read("OnStartedLeading")
+				<-ctx.Done()
+			},
+			OnStoppedLeading: func() { read("OnStoppedLeading") },
+			OnNewLeader:      func(string) { read("OnNewLeader") },
+		},
+		Observe: func(Transition) { read("Observe") },
+	})
+	require.NoError(t, err)
+	elector.Store(e)
+	e.Run(ctx)
+	for _, method := range []string{
+		"Get", "Create", "Update", "RecordEvent", "Identity", "Describe",
+		"OnStartedLeading", "OnStoppedLeading", "OnNewLeader", "Observe",
+	} {
+		_, ok := called.Load(method)
+		assert.True(t, ok, "%s was called", method)
+	}
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+)
+
+// feed is a server that changes one object, and knows when each version came into being. Nothing
+// that it sends is lost on the way: what the client does not take, waits. The client may be
+// stopped: then its timers are late, too.
+type feed struct {
+	clock.RealClock
+	t *testing.T
+	r *Reflector
+
+	mu        sync.Mutex
+	times     []time.Time // of version i+1
+	questions int         // LISTs with a limit of 1
+	ignores   bool        // LISTs have no limit
+	err       error       // of questions
+	down      bool
+	cut       chan struct{} // ends the open watch
+	running   chan struct{} // closed while the client is not stopped
+}
+
+// feeding runs a reflector on a feed. It checks all the time that the store is not said to be more
+// current than it is.
+func feeding(t *testing.T, opts Options, test func(t *testing.T, f *feed)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := &feed{t: t, cut: make(chan struct{}), running: make(chan struct{})}
+		close(f.running)
+		opts.Clock, opts.UseWatchList = f, new(bool)
+		f.change(1)
+		f.r = New(f, &v1.Pod{}, &mapStore{}, opts)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.r.Run(ctx)
+		}()
+		defer func() {
+			cancel()
+			<-ended
+			time.Sleep(time.Second) // the watch ends
+		}()
+		time.Sleep(time.Second)
+		test(t, f)
+	})
+}
+
+// change makes count versions at once.
+func (f *feed) change(count int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for range count {
+		f.times = append(f.times, time.Now())
+	}
+}
+
+// changing makes 200 versions a second for d. each is called after each.
+func (f *feed) changing(d time.Duration, each func()) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		f.change(1)
+		each()
+	}
+}
+
+// check checks what Status says now. It returns how old the store is said to be.
+func (f *feed) check() time.Duration {
+	status := f.r.Status()
+	version, _ := strconv.Atoi(status.ResourceVersion)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if version < len(f.times) && status.CurrentAsOf.After(f.times[version]) {
+		f.t.Errorf("the store is at %d of %d, and current as of %v after the next version", version,
+			len(f.times), status.CurrentAsOf.Sub(f.times[version]))
+	}
+	return time.Since(status.CurrentAsOf)
+}
+
+func (f *feed) newest() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.times)
+}
+
+// outage ends the watch, and refuses requests for d.
+func (f *feed) outage(d time.Duration, during func(time.Duration)) {
+	f.mu.Lock()
+	f.down = true
+	close(f.cut)
+	f.cut = make(chan struct{})
+	f.mu.Unlock()
+	during(d)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = false
+}
+
+// stop stops the client while during runs.
+func (f *feed) stop(d time.Duration, during func(time.Duration)) {
+	f.mu.Lock()
+	running := make(chan struct{})
+	f.running = running
+	f.mu.Unlock()
+	during(d)
+	close(running)
+}
+
+func (f *feed) awaitRunning() {
+	f.mu.Lock()
+	running := f.running
+	f.mu.Unlock()
+	<-running
+}
+
+func (f *feed) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := podList(strconv.Itoa(len(f.times)), "", "a@1")
+	if o.Limit == 1 {
+		f.questions++
+		if f.ignores {
+			list.Items = append(list.Items, *pod("b@1"))
+		}
+		return list, f.err
+	}
+	if f.down {
+		return nil, apiErrors["refused"]
+	}
+	return list, nil
+}
+
+func (f *feed) WatchWithContext(
+	_ context.Context, o metav1.ListOptions,
+) (watch.Interface, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		return nil, apiErrors["refused"]
+	}
+	next, err := strconv.Atoi(o.ResourceVersion)
+	events, cut, stopped := make(chan watch.Event), f.cut, make(chan struct{})
+	go func() {
+		defer close(events)
+		for ; ; next++ {
+			for f.newest() <= next {
+				time.Sleep(time.Millisecond)
+				if isClosed(cut) || isClosed(stopped) {
+					return
+				}
+			}
+			f.awaitRunning()
+			e := watch.Event{Type: watch.Modified, Object: pod("a@" + strconv.Itoa(next+1))}
+			select {
+			case events <- e:
+			case <-cut:
+				return
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return &feedWatch{events: events, stopped: stopped}, err
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+type feedWatch struct {
+	events  chan watch.Event
+	stopped chan struct{}
+}
+
+func (w *feedWatch) ResultChan() <-chan watch.Event { return w.events }
+func (w *feedWatch) Stop()                          { close(w.stopped) }
+
+// NewTimer returns a timer that is late while the client is stopped.
+func (f *feed) NewTimer(d time.Duration) clock.Timer {
+	late := lateTimer{c: make(chan time.Time, 1)}
+	late.Timer = time.AfterFunc(d, func() {
+		f.awaitRunning()
+		select {
+		case late.c <- time.Now():
+		default:
+		}
+	})
+	return late
+}
+
+type lateTimer struct {
+	*time.Timer
+	c chan time.Time
+}
+
+func (t lateTimer) C() <-chan time.Time { return t.c }
+
+func slowly(d time.Duration) Options {
+	return Options{Transform: func(obj any) (any, error) {
+		time.Sleep(d)
+		return obj, nil
+	}}
+}
+
+// Events that wait for a slow transform are older than the time at which they are taken.
+func TestCurrentAsOf_SlowTransform(t *testing.T) {
+	feeding(t, slowly(95*time.Millisecond), func(t *testing.T, f *feed) {
+		f.change(600)
+		for range 60 {
+			time.Sleep(time.Second)
+			f.check()
+		}
+		f.change(1)
+		time.Sleep(time.Second)
+		require.Less(t, f.check(), 5*time.Second)
+		require.LessOrEqual(t, f.questions, 2)
+	})
+}
+
+// The time that a streaming list needs for its transforms does not count: what has changed
+// meanwhile waits behind its last event.
+func TestCurrentAsOf_SlowTransformOfAStreamingList(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.Transform = slowly(100 * time.Millisecond).Transform
+		s.streaming()
+		opened := time.Now()
+		go func() {
+			for range 300 {
+				s.open.events <- watch.Event{Type: watch.Added, Object: pod("a@6")}
+			}
+			s.open.events <- bookmark("6", "true")
+			s.open.events <- watch.Event{Type: watch.Modified, Object: pod("a@7")}
+		}()
+		for s.ours.LastSyncResourceVersion() != "6" {
+			s.after(time.Millisecond)
+		}
+		require.Greater(t, time.Since(opened), 29*time.Second)
+		require.WithinDuration(t, opened, s.ours.Status().CurrentAsOf, time.Second)
+		s.after(time.Second)
+		require.WithinDuration(t, opened, s.ours.Status().CurrentAsOf, time.Second)
+		s.open.events <- bookmark("8", "")
+		s.after(time.Second)
+		require.WithinDuration(t, time.Now(), s.ours.Status().CurrentAsOf, 2*time.Second)
+	})
+}
+
+// A store that keeps up with a collection that never pauses is current all the time, without a
+// question.
+func TestCurrentAsOf_NeverPauses(t *testing.T) {
+	feeding(t, slowly(500*time.Microsecond), func(t *testing.T, f *feed) {
+		oldest := time.Duration(0)
+		f.changing(time.Minute, func() { oldest = max(oldest, f.check()) })
+		require.Less(t, oldest, 10*time.Second)
+		require.LessOrEqual(t, f.questions, 1)
+	})
+}
+
+// After an outage, or after the process was stopped, the backlog of such a collection does not
+// count as current, and a question shows when it is over.
+func TestCurrentAsOf_OneQuestionAfterAnInterruption(t *testing.T) {
+	type interruption = func(f *feed, d time.Duration, during func(time.Duration))
+	for name, interrupt := range map[string]interruption{
+		"outage": (*feed).outage, "stopped": (*feed).stop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			feeding(t, slowly(200*time.Microsecond), func(t *testing.T, f *feed) {
+				f.changing(10*time.Second, func() { f.check() })
+				interrupt(f, 40*time.Second, func(d time.Duration) { f.changing(d, func() {}) })
+				var stale time.Duration // while the store is current
+				f.changing(2*time.Minute, func() {
+					age := f.check()
+					has, _ := strconv.Atoi(f.r.LastSyncResourceVersion())
+					if has >= f.newest()-5 && age > 10*time.Second {
+						stale += 5 * time.Millisecond
+					}
+				})
+				t.Logf("%d questions, known to be current after %v", f.questions, stale)
+				require.Less(t, stale, 3*time.Second)
+				require.Greater(t, f.questions, 0)
+				require.LessOrEqual(t, f.questions, 2)
+			})
+		})
+	}
+}
+
+// The events of a quiet collection that arrived while the process was stopped are old, until
+// nothing follows them.
+func TestCurrentAsOf_StoppedWhileQuiet(t *testing.T) {
+	feeding(t, Options{}, func(t *testing.T, f *feed) {
+		f.change(1)
+		time.Sleep(10 * time.Second)
+		f.stop(40*time.Second, func(d time.Duration) {
+			for range 4 {
+				time.Sleep(d / 4)
+				f.change(1)
+			}
+		})
+		for range 100 {
+			synctest.Wait()
+			if f.check() < 45*time.Second {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		has, _ := strconv.Atoi(f.r.LastSyncResourceVersion())
+		require.Equal(t, f.newest(), has)
+		require.Less(t, f.check(), time.Second)
+		require.Zero(t, f.questions)
+	})
+}
+
+// A reflector that looks too late whether anything has arrived was stopped meanwhile: the rest of
+// the backlog may have arrived since, and wait to be decoded.
+func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
+	opened := time.Now()
+	c := recency{asOf: opened.Add(-time.Minute)}
+	c.opened(opened)
+	c.took(opened)
+	c.waitingSince = opened
+	require.False(t, c.paused(opened.Add(40*time.Second), opened))
+	require.Equal(t, c.asOf, c.current())
+	c.waitingSince = opened.Add(40 * time.Second)
+	require.True(t, c.paused(opened.Add(41*time.Second), opened))
+	require.Equal(t, opened, c.current())
+}
+
+// A store that is always late is asked about, and is as old as it is said to be.
+func TestCurrentAsOf_AlwaysLate(t *testing.T) {
+	feeding(t, slowly(6*time.Millisecond), func(t *testing.T, f *feed) {
+		f.changing(2*time.Minute, func() { // it is 20 s late in the end
+			f.check()
+			version, _ := strconv.Atoi(f.r.LastSyncResourceVersion())
+			require.WithinDuration(t, f.times[version-1], f.r.Status().CurrentAsOf, 30*time.Second)
+		})
+		require.Greater(t, f.questions, 3)
+		require.LessOrEqual(t, f.questions, 12)
+	})
+}
+
+// No question is asked for a status that is not read.
+func TestCurrentAsOf_NoQuestionWithoutAReader(t *testing.T) {
+	feeding(t, slowly(4*time.Millisecond), func(t *testing.T, f *feed) {
+		f.changing(2*time.Minute, func() {})
+		require.Zero(t, f.questions)
+	})
+}
+
+// A server that does not answer questions is rarely asked, one that does not understand them once.
+func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		begin func(f *feed)
+		want  int
+	}{
+		"forbidden":     {func(f *feed) { f.err = apiErrors["forbidden"] }, 3},
+		"broken":        {func(f *feed) { f.err = errors.New("broken") }, 3},
+		"without limit": {func(f *feed) { f.ignores = true }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			feeding(t, slowly(4*time.Millisecond), func(t *testing.T, f *feed) {
+				test.begin(f)
+				f.changing(2*time.Minute+30*time.Second, func() { f.check() })
+				require.Equal(t, test.want, f.questions)
+			})
+		})
+	}
+}
+
+// An answer that names the version at a time before the watch was opened does not end the backlog.
+func TestCurrentAsOf_AnAnswerFromBeforeTheWatch(t *testing.T) {
+	listed := time.Now()
+	opened := listed.Add(time.Minute)
+	c := &recency{asOf: listed, upTo: listed}
+	c.question.named = namedVersion{"5", listed.Add(time.Second)}
+	c.opened(opened)
+	c.reached("6", opened.Add(time.Second))
+	require.Equal(t, listed, c.current())
+
+	c.question.named = namedVersion{"7", opened.Add(time.Second)}
+	c.reached("7", opened.Add(2*time.Second))
+	require.Equal(t, opened.Add(time.Second), c.current())
+}

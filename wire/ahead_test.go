@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// mortal is a body that the server, or the client's timeout, cuts off at a time.
+type mortal struct {
+	io.Reader
+	end time.Time
+}
+
+func (m mortal) Read(p []byte) (int, error) {
+	if !time.Now().Before(m.end) {
+		return 0, context.DeadlineExceeded
+	}
+	return m.Reader.Read(p)
+}
+
+func (m mortal) Close() error { return nil }
+
+const slowly = 2 * time.Millisecond // for each object
+
+// The items of a list are handed over even if their caller needs longer for them than the request
+// may last.
+func TestReadList_ASlowCallerDoesNotHoldTheRequest(t *testing.T) {
+	const count = 4_000
+	body := podList(t, count)
+	for name, in := range map[string]io.Reader{
+		"long reads":  bytes.NewReader(body),
+		"short reads": iotest.HalfReader(bytes.NewReader(body)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got := 0
+				m, err := ReadList(mortal{in, time.Now().Add(5 * time.Second)}, newPod, Options{},
+					func(runtime.Object) error {
+						time.Sleep(slowly)
+						got++
+						return nil
+					})
+				require.NoError(t, err)
+				require.Equal(t, count, got)
+				require.Equal(t, "5", m.ResourceVersion)
+			})
+		})
+	}
+}
+
+// The events that arrived before a watch was cut off are delivered, however slow the receiver is.
+func TestReadWatch_ASlowReceiverDoesNotHoldTheRequest(t *testing.T) {
+	const count = 4_000
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		synctest.Test(t, func(t *testing.T) {
+			event := encodeEvents(t, contentType, contents()[0])
+			body := append(bytes.Repeat(event, count), event[:len(event)/2]...) // half an event
+			w := ReadWatch(mortal{bytes.NewReader(body), time.Now().Add(5 * time.Second)}, newPod,
+				Options{})
+			got := 0
+			for range w.ResultChan() {
+				time.Sleep(slowly)
+				got++
+			}
+			require.Equal(t, count, got)
+		})
+	}
+}
+
+// endless repeats data, up to size bytes a read, and counts what was read.
+type endless struct {
+	data       []byte
+	size       int
+	pos        int
+	read       atomic.Int64
+	closed     chan struct{}
+	closeCount atomic.Int32
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	select {
+	case <-e.closed:
+		return 0, errors.New("closed")
+	default:
+	}
+	n := copy(p[:min(len(p), e.size)], e.data[e.pos:])
+	e.pos = (e.pos + n) % len(e.data)
+	e.read.Add(int64(n))
+	return n, nil
+}
+
+func (e *endless) Close() error {
+	if e.closeCount.Add(1) == 1 {
+		close(e.closed)
+	}
+	return nil
+}
+
+// A watch is read ahead of its receiver up to Limits.WatchBytes. Then the reading pauses until the
+// receiver takes more, and Stop ends it.
+func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
+	event := encodeEvents(t, jsonStream, contents()[0])
+	for _, size := range []int{len(event), 1 << 20} {
+		synctest.Test(t, func(t *testing.T) {
+			const limit = 256 << 10
+			const buffered = watchBuffer + 3*batchBytes // by the reader and by the receiver
+			body := &endless{data: event, size: size, closed: make(chan struct{})}
+			w := ReadWatch(body, newPod, Options{Limits: Limits{WatchBytes: limit}}).(*stream)
+			synctest.Wait()
+			// The frames are the objects, which are shorter than the events around them.
+			ahead := body.read.Load()
+			require.Greater(t, ahead, int64(limit))
+			require.Less(t, ahead*9/10, int64(limit+buffered))
+			w.pipeline.mu.Lock()
+			batches := len(w.pipeline.waiting)
+			w.pipeline.mu.Unlock()
+			require.LessOrEqual(t, batches, limit/batchBytes+maxWindow+1, "reads of %d bytes", size)
+
+			for range 2 * int(limit) / len(event) {
+				<-w.ResultChan()
+			}
+			synctest.Wait()
+			require.Greater(t, body.read.Load(), ahead+limit)
+			require.Less(t, body.read.Load(), ahead+2*limit+buffered)
+			w.Stop()
+			synctest.Wait() // the bubble ends only if every goroutine does
+		})
+	}
+}
+
+// Objects are decoded shortly before their turn: what waits is bytes.
+func TestReadList_DecodesWithinAWindow(t *testing.T) {
+	const count = 20_000
+	body := podList(t, count)
+	perBatch := batchBytes * count / len(body)
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		counting := func() runtime.Object {
+			made.Add(1)
+			return newPod()
+		}
+		took := 0
+		_, err := ReadList(bytes.NewReader(body), counting, Options{}, func(runtime.Object) error {
+			if took++; took%4_000 == 1 {
+				synctest.Wait()
+				require.Less(t, made.Load(), int64(took+(maxWindow+2)*perBatch))
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, count, took)
+	})
+}
