@@ -111,17 +111,10 @@ func (b plantedBug) build(ctx context.Context, t *testing.T) (binary string) {
 	return binary
 }
 
-// Each patch applies to the present source, and docs/testing.md lists it.
+// Each patch applies to the present source.
 func TestPlanted_Applies(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/testing.md")
-	require.NoError(t, err)
 	for _, b := range plantedBugs(t) {
 		b.apply(t)
-		row := fmt.Sprintf("| %s | %s | %d | %d | %d |\n",
-			b.piece, b.what, b.invariant, b.found, b.within)
-		if !strings.Contains(string(doc), row) {
-			t.Errorf("docs/testing.md has no row\n%s", row)
-		}
 	}
 }
 
