@@ -10,7 +10,6 @@ BENCHTIME   ?= 200ms
 # Where a replay's random numbers begin, and how many such beginnings to try.
 SCHEDULE    ?= 0
 TRIES       ?= 1
-SOAK        ?= 30m
 # A number of runs: with a time limit, the fuzzer itself can fail (golang/go#75804).
 FUZZTIME    ?= 20000x
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -20,9 +19,11 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
+# In teaching order: one change with all its hops, then the pieces that it passes, then those around them.
+TOUR        := trace reflector deltafifo store informer workqueue controller leaderelection apitest metrics health
 MODULES     := . e2e compat/example lab/browser internal/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants soak bench growth browser e2e chaos older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -35,8 +36,9 @@ test: ## all tests, with the race detector and in random order
 	$(GO) test -race -shuffle=on -timeout 40m ./...
 	$(GO) -C compat/example test -race -timeout 40m ./...
 
-tour: ## the stories in teaching order, one at a time on a terminal (ONLY=name or piece selects)
-	$(GO) run ./internal/tour $(ONLY)
+tour: ## the stories and examples in teaching order (ONLY=piece or word selects)
+	@$(GO) test -v -p 1 -count=1 -run '(?i)^(TestStory_|Example).*$(filter-out $(TOUR),$(ONLY))' \
+		$(addprefix ./,$(or $(filter $(ONLY),$(TOUR)),$(TOUR)))
 
 lint: ## gofmt, tidy modules, vet and staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt'ed: $$unformatted"; exit 1; }
@@ -80,10 +82,6 @@ planted: ## plant bugs, and require that the simulation finds each (BUG=regexp s
 
 mutants: ## change one token at a time, and print the changes that the package's tests do not find (PIECE=./store)
 	$(GO) run $(GREMLINS) unleash --timeout-coefficient 20 -S lt $(or $(PIECE),./store)
-
-soak: ## load and faults for the time SOAK on this stack, then on client-go; the samples are in bin/soak
-	$(GO) build -o bin/soakprogram ./internal/soak
-	@bin/soakprogram -duration $(SOAK)
 
 bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so that both meet the same noise
 	@mkdir -p bin && rm -f bin/bench.txt

@@ -35,27 +35,6 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// Example is an example and the output that it was compared with.
-type Example struct {
-	Name   string // of its function
-	Output string
-}
-
-// Examples returns the examples in the tests of a folder that have an output.
-func Examples(folder string) ([]Example, error) {
-	files, err := testFiles(folder)
-	if err != nil {
-		return nil, err
-	}
-	var examples []Example
-	for _, e := range doc.Examples(files...) {
-		if e.Output != "" {
-			examples = append(examples, Example{"Example" + e.Name, e.Output})
-		}
-	}
-	return examples, nil
-}
-
 func testFiles(folder string) ([]*ast.File, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 	if err != nil {
@@ -83,29 +62,25 @@ func printSelected(w io.Writer, pattern, folder string) error {
 	if err != nil {
 		return err
 	}
-	examples, err := Examples(folder)
+	files, err := testFiles(folder)
 	if err != nil {
 		return err
 	}
-	for _, e := range examples {
-		if selected.MatchString(e.Name) {
-			printText(w, e.Name+" printed:", e.Output)
+	for _, e := range doc.Examples(files...) {
+		if name := "Example" + e.Name; e.Output != "" && selected.MatchString(name) {
+			printText(w, name+" printed:", e.Output)
 		}
 	}
-	tests, err := commentedTests(folder, selected)
-	if err != nil || len(tests) > maxComments {
-		return err
-	}
-	for _, test := range tests {
-		printText(w, test.Name.Name+" shows:", test.Doc.Text())
+	if tests := commentedTests(files, selected); len(tests) <= maxComments {
+		for _, test := range tests {
+			printText(w, test.Name.Name+" shows:", test.Doc.Text())
+		}
 	}
 	return nil
 }
 
 // commentedTests returns the selected tests that have a comment.
-func commentedTests(folder string, selected *regexp.Regexp) ([]*ast.FuncDecl, error) {
-	files, err := testFiles(folder)
-	var tests []*ast.FuncDecl
+func commentedTests(files []*ast.File, selected *regexp.Regexp) (tests []*ast.FuncDecl) {
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
@@ -115,7 +90,7 @@ func commentedTests(folder string, selected *regexp.Regexp) ([]*ast.FuncDecl, er
 			}
 		}
 	}
-	return tests, err
+	return tests
 }
 
 // Text prints a text of several lines under a title, if -v is set.

@@ -6,10 +6,9 @@
 //
 // The SVGs are the same in every run: the state machines are read from the source, the other
 // drawings show what the pieces do in a short run, path.svg shows docs/path.md, speed.svg plots
-// docs/pictures/bench.txt, and soak.svg the samples in internal/soak/testdata. A test compares the
-// committed files with the code. The picture and the animation of the laboratory are made by
-// Chromium, if it is installed, and differ from run to run; a test in lab/browser compares the
-// labels of the page, in lab.txt, with those of the present one.
+// docs/pictures/bench.txt. A test compares the committed files with the code. The picture and the
+// animation of the laboratory are made by Chromium, if it is installed, and differ from run to run;
+// a test in lab/browser compares the labels of the page, in lab.txt, with those of the present one.
 //
 // Read canvas.go and machine.go, then any of the drawings, such as workqueue.go.
 package main
@@ -40,7 +39,6 @@ var drawings = map[string]func(root string) ([]byte, error){
 	"metrics.svg":        drawMetrics,
 	"path.svg":           drawPath,
 	"reflector.svg":      drawReflector,
-	"soak.svg":           drawSoak,
 	"speed.svg":          drawSpeed,
 	"store.svg":          drawStore,
 	"wire.svg":           drawWire,
