@@ -74,7 +74,7 @@ replay: ## one seed of the simulation, byte for byte (SEED=n or SCRIPT=file; SCH
 		-exec '"$(CURDIR)/bin/sandbox" -schedule $(SCHEDULE) -tries $(TRIES)' \
 		./internal/simulation -seed $(or $(SEED),-1) -script '$(abspath $(SCRIPT))'
 
-# One bug for each invariant; all bugs take eight times as long.
+# One bug for each invariant; all bugs take four times as long.
 PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop
 
 planted: ## plant bugs, and require that the simulation finds each (BUG=regexp selects by name)
