@@ -51,10 +51,14 @@ func (k *work) delayed(key string, d time.Duration) {
 	k.p.note("%s delays %s for %v", k.p.name, key, d)
 	s, now := k.keyLocked(key), time.Now()
 	due := now.Add(d)
+	isTie := s.due.Equal(now)                  // the queue may have kept the end of the last delay instead
 	if !s.due.IsZero() && !now.Before(s.due) { // it ended during the call
 		s.queued, s.due = now, time.Time{}
 	}
-	if s.due.IsZero() || due.Before(s.due) {
+	switch {
+	case isTie || len(s.maybe) > 0:
+		s.maybe = append(s.maybe, due)
+	case s.due.IsZero() || due.Before(s.due):
 		s.due = due
 	}
 }

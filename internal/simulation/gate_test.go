@@ -242,7 +242,9 @@ func (g *gate) count(r *http.Request) int {
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
-		g.fetches()
+		if r.URL.Query().Get("limit") != "1" { // the question for the newest version, and its repetitions
+			g.fetches()
+		}
 	}
 	return len(g.requests) + len(g.election)
 }

@@ -5,6 +5,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,15 +47,16 @@ type keyState struct {
 	running   bool
 	changed   bool // since the running call began
 	changedAt time.Time
-	changing  bool      // a change is being added to the queue
-	queued    time.Time // when it was last added to the queue, also by a resync
-	added     time.Time // when it was last added so that a call must follow
-	begun     time.Time // the last call
-	due       time.Time // when the first delay ends; zero if there is none
-	failures  int       // since the last change
-	uncertain int       // failures that may count: a change or an end came during the call
-	delays    int       // of the rate limiter since the last success, or since it forgot the key
-	wrote     uint64    // the newest version that a call wrote
+	changing  bool        // a change is being added to the queue
+	queued    time.Time   // when it was last added to the queue, also by a resync
+	added     time.Time   // when it was last added so that a call must follow
+	begun     time.Time   // the last call
+	due       time.Time   // when the first delay ends; zero if there is none
+	maybe     []time.Time // when delays may end: one began at the instant at which another ended
+	failures  int         // since the last change
+	uncertain int         // failures that may count: a change or an end came during the call
+	delays    int         // of the rate limiter since the last success, or since it forgot the key
+	wrote     uint64      // the newest version that a call wrote
 }
 
 // seenWrite is a write that Writes.Seen reported to be in the store, and what the store had.
@@ -120,7 +122,10 @@ func (k *work) begin(ctx context.Context, key string) {
 	}
 	// A worker may have taken the key at the instant at which it was added again.
 	queued := !s.queued.Before(s.begun)
-	if !queued && (s.due.IsZero() || now.Before(s.due)) {
+	ended := func(due time.Time) bool { return !now.Before(due) }
+	mayBeDue := slices.ContainsFunc(s.maybe, ended)
+	s.maybe = slices.DeleteFunc(s.maybe, ended)
+	if !queued && !mayBeDue && (s.due.IsZero() || !ended(s.due)) {
 		k.p.violate(5, "%s works on %s too early: its delay ends in %v", k.p.name, key,
 			s.due.Sub(now))
 	}
@@ -133,7 +138,7 @@ func (k *work) begin(ctx context.Context, key string) {
 	if s.due.Equal(now) {
 		s.queued = now // it may end after this call has begun
 	}
-	if !now.Before(s.due) {
+	if ended(s.due) {
 		s.due = time.Time{}
 	}
 	s.running, s.begun = true, now
