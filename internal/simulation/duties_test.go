@@ -137,6 +137,10 @@ func (h *handler) checkResyncs() {
 	}
 	begin := time.Now().Add(-2*period - resyncPeriod - 30*time.Second)
 	isCalm := since(d.replaced, begin.Add(-30*time.Second)) == 0 // a slow handler replays it later
+	const tolerance = 10 * time.Second                           // for a slow handler
+	isPrompt := func(at time.Time) bool {
+		return since(d.resynced, at.Add(-tolerance)) > since(d.resynced, at)
+	}
 	for key := range h.known {
 		times := h.repeats[key]
 		if most := lists + rounds + 1; len(times) > most && p.pages != "uncached" {
@@ -149,9 +153,9 @@ func (h *handler) checkResyncs() {
 		if since(times, begin) == 0 {
 			p.violate(3, "%s got no resync of %s for %v", h.name, key, time.Since(begin))
 		}
-		for i := range times[1:] {
-			gap := times[i+1].Sub(times[i])
-			if times[i].After(begin) && gap < period-10*time.Second {
+		for i := 1; i < len(times); i++ {
+			last, gap := times[i-1], times[i].Sub(times[i-1])
+			if last.After(begin) && gap < period-tolerance && isPrompt(last) {
 				p.violate(3, "%s got two resyncs of %s within %v", h.name, key, gap)
 			}
 		}

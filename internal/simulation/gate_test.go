@@ -30,8 +30,9 @@ const (
 	dead    gateMode = "dead"    // requests fail at once, streams end; for ever
 )
 
-// storm is a number of requests in a minute that no program may send.
-const storm = 2000
+// storm is a number of requests in a minute that no program may send. A server that ends each watch
+// after one change gets a request for each of them, for instance those of a crowd.
+const storm = 3000
 
 var errLost = errors.New("the answer was lost")
 
@@ -242,7 +243,7 @@ func (g *gate) count(r *http.Request) int {
 	case isFetch(r):
 		g.requests = append(g.requests, time.Now())
 		g.total++
-		if r.URL.Query().Get("limit") != "1" { // the question for the newest version, and its repetitions
+		if r.URL.Query().Get("limit") != "1" { // which is a question for the newest version
 			g.fetches()
 		}
 	}
