@@ -54,8 +54,10 @@ const (
 	maxWait = time.Second
 )
 
-// opened notes that a watch was requested at now.
+// opened notes that a watch was requested at now. An answer to an earlier question says nothing
+// about its backlog; and the watch may never reach it, if the server was wrong.
 func (c *recency) opened(now time.Time) {
+	c.question.answer, c.question.named = nil, namedVersion{}
 	c.busySince, c.upTo, c.backlog = now, now, true
 	if now.Sub(c.asOf) < backlogPause { // the backlog is at most that old
 		c.upTo, c.backlog = c.asOf, false
@@ -206,12 +208,9 @@ func (c *recency) reached(resourceVersion string, now time.Time) {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
 	case order >= 0:
-		// An answer from before the watch says nothing about the end of its backlog.
-		if !c.backlog || !q.named.asOf.Before(c.busySince) {
-			c.backlog = false
-			if q.named.asOf.After(c.upTo) {
-				c.upTo = q.named.asOf
-			}
+		c.backlog = false
+		if q.named.asOf.After(c.upTo) {
+			c.upTo = q.named.asOf
 		}
 		q.named = namedVersion{}
 	}

@@ -385,7 +385,8 @@ func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// An answer that names the version at a time before the watch was opened does not end the backlog.
+// An answer from before the watch was opened does not end its backlog. If it names a version that
+// the server never reaches, the next watch forgets it, and a question can be asked again.
 func TestCurrentAsOf_AnAnswerFromBeforeTheWatch(t *testing.T) {
 	listed := time.Now()
 	opened := listed.Add(time.Minute)
@@ -394,6 +395,11 @@ func TestCurrentAsOf_AnAnswerFromBeforeTheWatch(t *testing.T) {
 	c.opened(opened)
 	c.reached("6", opened.Add(time.Second))
 	require.Equal(t, listed, c.current())
+
+	c.question.named = namedVersion{"1000000", opened.Add(time.Second)}
+	c.reached("6", opened.Add(2*time.Second))
+	c.opened(opened)
+	require.Empty(t, c.question.named)
 
 	c.question.named = namedVersion{"7", opened.Add(time.Second)}
 	c.reached("7", opened.Add(2*time.Second))
