@@ -61,6 +61,7 @@ func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	p := &program{t: t}
 	command := exec.Command(shared.program, args...)
+	command.Dir = t.TempDir() // of the files that it writes
 	command.Stderr = &p.stderr
 	require.NoError(t, command.Start())
 	ended := make(chan error, 1)
