@@ -131,7 +131,8 @@ func (h *handler) checkResyncs() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	period := h.period()
-	lists, rounds := since(d.replaced, h.added), since(d.resynced, h.added)
+	queued := h.added.Add(-time.Minute) // a slow queue may still hold what came then
+	lists, rounds := since(d.replaced, queued), since(d.resynced, queued)
 	if period == 0 {
 		rounds = 0
 	}
