@@ -34,18 +34,18 @@ type candidate struct {
 	busy     atomic.Int64  // how long the work needs to return
 	dead     chan struct{} // closed when the program has exited
 	ended    chan struct{} // closed when main has returned
-	requests int           // for the lease, when main returned
-	killed   bool          // the program has exited before
+	requests int           // for the lease, when Run returned
 	judged   bool          // checkEnded has seen the end
 	migrates bool          // the next program in its place has the next lock
 
-	mu       sync.Mutex
-	trap     trap
-	trapped  string // part of the path of the write that is met
-	stopping time.Time // when stop was called
-	exited   time.Time
-	terms    []*term
-	calls    []call
+	mu        sync.Mutex
+	disturbed bool // something failed after stop
+	trap      trap
+	trapped   string    // part of the path of the write that is met
+	stopping  time.Time // when stop was called
+	exited    time.Time
+	terms     []*term
+	calls     []call
 }
 
 // term is one call of OnStartedLeading.
@@ -199,7 +199,9 @@ func (c *candidate) main(ctx context.Context, elect func(context.Context)) {
 	for c.works() {
 		time.Sleep(time.Second)
 	}
-	c.killed = c.isOver()
+	c.mu.Lock()
+	c.disturbed = c.disturbed || !c.exited.IsZero()
+	c.mu.Unlock()
 	c.requests = c.gate.electionRequests()
 	c.exit()
 }

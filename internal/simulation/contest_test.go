@@ -158,7 +158,7 @@ func generateElection(seed uint64) script {
 	}[lock]
 	bag := slices.Concat(own, own, slices.Sorted(maps.Keys(contestKinds)))
 	bag = slices.DeleteFunc(bag, func(string) bool { return r.IntN(2) == 0 })
-	bag = append(bag, "crash", "stop", "busy", own[0])
+	bag = append(bag, "crash", "stop", "busy", "isolate", own[0])
 	for range 10 + r.IntN(30) {
 		s.steps = append(s.steps, step{
 			wait: randomWait(r) * time.Duration(1+r.IntN(4)), kind: bag[r.IntN(len(bag))],

@@ -129,14 +129,16 @@ func (c *candidate) checkEnded() {
 	}
 	c.judged = true
 	c.mu.Lock()
-	stopped := c.stopping
+	stopped, disturbed := c.stopping, c.disturbed
 	c.mu.Unlock()
-	if c.election != "release" || c.lock == coordinated || stopped.IsZero() || c.killed ||
+	if c.election != "release" || c.lock == coordinated || stopped.IsZero() || disturbed ||
 		!c.faulty.Add(slowRequest).Before(stopped) {
 		return
 	}
 	c.cover("release checked")
-	if c.holder(c.lock) == c.identity {
-		c.violate(6, "%s has not released the lease", c.name)
+	for _, half := range halves[c.lock] { // perhaps it never wrote, and another one's is left
+		if c.now[half].by == c && c.holder(c.lock) == c.identity {
+			c.violate(6, "%s has not released the %s", c.name, half)
+		}
 	}
 }

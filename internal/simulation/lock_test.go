@@ -211,7 +211,7 @@ type trap string
 
 var traps = []trap{
 	"dies before", "dies after", // the program
-	"stops",   // the program, and the answer is lost
+	"stops",                      // the program, and the answer is lost
 	"e500", "e504", "e504 later", // is the answer, but the write is done; the client tries again
 }
 
@@ -265,7 +265,8 @@ func (t *tap) write(r *http.Request) (*http.Response, error) {
 	answer.Body = io.NopCloser(bytes.NewReader(data))
 	half := onLeases
 	switch {
-	case answer.StatusCode >= http.StatusBadRequest, strings.Contains(r.URL.Path, "/leasecand"):
+	case len(data) == 0, answer.StatusCode >= http.StatusBadRequest,
+		strings.Contains(r.URL.Path, "/leasecand"): // an empty answer is of a request without effect
 		return answer, nil
 	case strings.Contains(r.URL.Path, "/endpoints"):
 		half = onEndpoints
@@ -285,6 +286,7 @@ func (c *candidate) spring(path string) trap {
 	}
 	sprung := c.trap
 	if c.trap = ""; sprung != "" {
+		c.disturbed = !c.stopping.IsZero()
 		c.note("%s: trap %s at %s", c.name, sprung, path)
 		c.cover("trap " + string(sprung))
 	}

@@ -78,8 +78,8 @@ func newWorld() *world {
 	})
 	w := &world{
 		server: server, truth: newTruth(server), begun: time.Now(),
-		ctx:    klog.NewContext(context.Background(), logr.Discard()),
-		report: report{coverage: map[string]int{}},
+		ctx:         klog.NewContext(context.Background(), logr.Discard()),
+		report:      report{coverage: map[string]int{}},
 		contestants: contestants{locks: newLocks()},
 	}
 	if err := server.StartPipe(); err != nil {
