@@ -236,8 +236,10 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 		err    error
 	}
 	done := make(chan result, 1)
+	sent := r.WithContext(context.WithoutCancel(r.Context()))
+	sent.Cancel = nil //nolint:staticcheck // http.Client sets it for its timeout
 	go func() {
-		answer, err := t.write(r.WithContext(context.WithoutCancel(r.Context())))
+		answer, err := t.write(sent)
 		done <- result{answer, err}
 	}()
 	select {
