@@ -50,9 +50,10 @@ func migrate(t *testing.T, play func(m *migration)) {
 // member is one process of a migration.
 type member struct {
 	*LeaderElector
-	stop   context.CancelFunc
-	dead   atomic.Bool                // nothing that it sends arrives
-	before func(request string) error // called before each request, such as "PUT leases"
+	stop     context.CancelFunc
+	releases bool                       // the lease, when it is stopped
+	dead     atomic.Bool                // nothing that it sends arrives
+	before   func(request string) error // called before each request, such as "PUT leases"
 }
 
 // start starts a process, which works as long as it leads. Its lease lasts for seconds.
@@ -77,7 +78,7 @@ func (m *migration) start(id, kind string, seconds int, change ...func(p *member
 		resourcelock.ResourceLockConfig{Identity: id}, config, 10*time.Second)
 	require.NoError(m.t, err)
 	c := usual()
-	c.Lock, c.Rejoin = lock, true
+	c.Lock, c.Rejoin, c.ReleaseOnCancel = lock, true, p.releases
 	c.LeaseDuration = time.Duration(seconds) * time.Second
 	if seconds > 15 { // and it renews seldom
 		c.RetryPeriod, c.RenewDeadline = c.LeaseDuration/3, c.LeaseDuration/2
@@ -239,6 +240,33 @@ func TestMultiLock_WithoutAPrimary(t *testing.T) {
 		m.kill(young)
 		time.Sleep(20 * time.Second)
 		assert.Equal(t, 2, m.leads("b").Transitions)
+	})
+}
+
+// A candidate with the MultiLock loses the lease to an old candidate, which releases it. The
+// secondary names the first one all the time. It leads again with another token than the old one.
+func TestMultiLock_AnotherLedInBetween(t *testing.T) {
+	migrate(t, func(m *migration) {
+		var cut atomic.Bool
+		m.start("a", bothKind, 15, func(p *member) {
+			p.before = func(string) error {
+				if cut.Load() {
+					return errors.New("the network is down")
+				}
+				return nil
+			}
+		})
+		time.Sleep(time.Second)
+		old := m.start("old", oldKind, 15, func(p *member) { p.releases = true })
+		cut.Store(true)
+		time.Sleep(time.Minute)
+		token := m.leads("old")
+		old.stop()
+		time.Sleep(time.Second)
+		cut.Store(false)
+		time.Sleep(10 * time.Second)
+		newest := m.leads("a")
+		assert.True(t, token.Before(newest), "%v is not before %v", token, newest)
 	})
 }
 

@@ -5,6 +5,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -17,29 +18,47 @@ import (
 	clientgolock "k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"example.com/informerstack/leaderelection"
-	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// candidate is a program that works while it leads. When it has lost the lease, it exits. When it
-// is stopped, it waits for its work. Another candidate is started in its place.
+// candidate is a program that works while it leads. When it has lost the lease, it exits, unless it
+// has a trait to go on. When it is stopped, it waits for its work. Another candidate is started in
+// its place.
 type candidate struct {
 	*world
 	setup
-	name   string
-	gate   *gate
-	cancel context.CancelFunc
-	busy   atomic.Int64  // how long the work needs to return
-	dead   chan struct{} // closed when the program has exited
-	ended  chan struct{} // closed when main has returned
+	index    int
+	name     string // also of its requests
+	identity string
+	gate     *gate
+	cancel   context.CancelFunc
+	busy     atomic.Int64  // how long the work needs to return
+	dead     chan struct{} // closed when the program has exited
+	ended    chan struct{} // closed when main has returned
+	requests int           // for the lease, when Run returned
+	judged   bool          // checkEnded has seen the end
+	migrates bool          // the next program in its place has the next lock
 
-	mu       sync.Mutex
-	stopping time.Time // when stop was called
-	started  time.Time // OnStartedLeading
-	asked    time.Time // the work's context was done
-	returned time.Time // the work has returned
-	exited   time.Time
-	calls    []call
-	overlaps map[string]bool // candidates that led while this one worked
+	mu        sync.Mutex
+	disturbed bool // something failed after stop
+	trap      trap
+	trapped   string    // part of the path of the write that is met
+	stopping  time.Time // when stop was called
+	exited    time.Time
+	terms     []*term
+	calls     []call
+}
+
+// term is one call of OnStartedLeading.
+type term struct {
+	c        *candidate
+	ctx      context.Context
+	started  time.Time
+	asked    time.Time // its context was done
+	over     time.Time // TermContext was done; zero with client-go
+	lost     bool      // that was a loss
+	returned time.Time
+	judged   bool
+	overlaps map[*term]bool // terms of candidates that led while this one worked
 }
 
 // call is one call of a callback.
@@ -52,43 +71,62 @@ type call struct {
 func (w *world) newCandidate(s setup, index int) *candidate {
 	w.starts++
 	c := &candidate{
-		world: w, setup: s, name: fmt.Sprintf("p%d.%d", index, w.starts),
-		gate: newGate(w.server.Transport()), dead: make(chan struct{}),
-		ended: make(chan struct{}), overlaps: map[string]bool{},
+		world: w, setup: s, index: index, name: fmt.Sprintf("p%d.%d", index, w.starts),
+		dead: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if c.identity = c.name; s.has(fixed) {
+		c.identity = fmt.Sprint("p", index)
+	}
+	c.gate = newGate(w.server.Transport())
+	if w.impl == ours {
+		c.gate.next = &tap{c, c.gate.next}
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	c.cancel = cancel
-	go c.main(ctx, c.newElector())
+	elect := c.newElector()
+	go c.main(ctx, elect)
 	w.everyone = append(w.everyone, c)
 	return c
 }
 
-// newElector returns the Run of an elector.
-func (c *candidate) newElector() func(context.Context) {
+func (c *candidate) config() *rest.Config {
 	config := &rest.Config{Host: c.server.URL, Transport: named{c.name, c.gate}, QPS: -1}
 	config.ContentType = "application/json"
+	return config
+}
+
+// newElector returns the Run of an elector, and of a LeaseCandidate if its election is coordinated.
+func (c *candidate) newElector() func(context.Context) {
 	if c.impl == clientGo {
-		return c.newReferenceElector(config)
-	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system",
-		"lock", resourcelock.ResourceLockConfig{Identity: c.name}, config, renewDeadline)
-	if err != nil {
-		panic(err)
+		return c.newReferenceElector(c.config())
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
-		RetryPeriod: retryPeriod, ReleaseOnCancel: c.election == "release",
+		Lock: newLock(c.config(), c.lock, c.identity), LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		ReleaseOnCancel: c.election == "release", Coordinated: c.lock == coordinated,
+		Rejoin: c.has(rejoins), AbandonWork: c.has(abandons),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: c.work, OnStoppedLeading: c.onStopped, OnNewLeader: c.onNewLeader,
 		},
 		Observe: func(t leaderelection.Transition) {
 			c.note("%s elector: %s -> %s %v", c.name, t.From, t.To, errorText(t.Err))
+			c.cover(fmt.Sprintf("elector %s -> %s", t.From, t.To))
 		},
 	})
 	if err != nil {
 		panic(err)
 	}
-	return elector.Run
+	if c.lock != coordinated {
+		return elector.Run
+	}
+	return func(ctx context.Context) {
+		registered, unregister := context.WithCancel(ctx)
+		var registration sync.WaitGroup
+		registration.Go(func() { c.newLeaseCandidate().Run(registered) })
+		elector.Run(ctx)
+		unregister()
+		registration.Wait()
+	}
 }
 
 func (c *candidate) newReferenceElector(config *rest.Config) func(context.Context) {
@@ -144,28 +182,41 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 // main is the main function of the program.
 func (c *candidate) main(ctx context.Context, elect func(context.Context)) {
 	defer close(c.ended)
-	elect(ctx)
-	time.Sleep(time.Millisecond) // client-go may start the work when Run has returned
-	if started, stopped, _ := c.counts(); started > stopped && !c.isOver() {
-		c.violate(6, "%s: Run has returned without OnStoppedLeading", c.name)
+	for {
+		elect(ctx)
+		time.Sleep(time.Millisecond) // client-go may start the work when Run has returned
+		if started, stopped, _ := c.counts(); started > stopped && !c.isOver() {
+			c.violate(6, "%s: Run has returned without OnStoppedLeading", c.name)
+		}
+		if !c.has(again) || ctx.Err() != nil {
+			break
+		}
+		if c.works() {
+			c.cover("Run again while the work runs")
+		}
+		time.Sleep(time.Second)
 	}
 	for c.works() {
 		time.Sleep(time.Second)
 	}
+	c.mu.Lock()
+	c.disturbed = c.disturbed || !c.exited.IsZero()
+	c.mu.Unlock()
+	c.requests = c.gate.electionRequests()
 	c.exit()
 }
 
 // work is OnStartedLeading. After a stop it ends with the term at the latest, which client-go's
-// elector does not show.
+// elector does not show; stubborn work takes its time.
 func (c *candidate) work(ctx context.Context) {
-	c.record(&c.started, call{what: "started"})
+	t := c.begin(ctx)
 	select {
 	case <-ctx.Done():
 	case <-c.dead:
 	}
-	c.record(&c.asked, call{})
+	c.record(&t.asked, call{})
 	var lost <-chan struct{}
-	if c.impl != clientGo {
+	if c.impl != clientGo && !c.has(stubborn) {
 		lost = leaderelection.TermContext(ctx).Done()
 	}
 	select {
@@ -173,7 +224,32 @@ func (c *candidate) work(ctx context.Context) {
 	case <-c.dead:
 	case <-lost:
 	}
-	c.record(&c.returned, call{})
+	c.record(&t.returned, call{})
+}
+
+// begin notes a term. A program that has exited has none.
+func (c *candidate) begin(ctx context.Context) *term {
+	t := &term{c: c, ctx: ctx, overlaps: map[*term]bool{}}
+	if c.works() && !c.has(abandons) {
+		c.violate(6, "%s begins to work while its last work runs", c.name)
+	}
+	if c.record(&t.started, call{what: "started"}); t.started.IsZero() {
+		return t
+	}
+	c.mu.Lock()
+	c.terms = append(c.terms, t)
+	c.mu.Unlock()
+	if c.impl == clientGo {
+		return t
+	}
+	lasting := leaderelection.TermContext(ctx)
+	context.AfterFunc(lasting, func() {
+		c.record(&t.over, call{})
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t.lost = errors.Is(context.Cause(lasting), leaderelection.ErrLost)
+	})
+	return t
 }
 
 // onStopped exits, unless the program is stopping: then main waits for the work.
@@ -182,10 +258,13 @@ func (c *candidate) onStopped() {
 	c.mu.Lock()
 	lost := c.stopping.IsZero()
 	c.mu.Unlock()
-	if lost {
+	if lost && !c.goesOn() {
 		c.exit()
 	}
 }
+
+// goesOn reports whether the program is a candidate again when it has lost the lease.
+func (c *candidate) goesOn() bool { return c.has(rejoins) || c.has(again) }
 
 func (c *candidate) onNewLeader(name string) {
 	c.record(nil, call{what: "leader", name: name})
@@ -246,30 +325,47 @@ func span(begin time.Time, ends ...time.Time) (from, to time.Time) {
 	return begin, to
 }
 
-// acting is when the candidate acts as a leader.
-func (c *candidate) acting() (from, to time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return span(c.started, c.asked, c.exited)
+// acting is when the candidate acts as a leader in a term.
+func (t *term) acting() (from, to time.Time) {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	return span(t.started, t.asked, t.c.exited)
 }
 
-// working is when its work runs.
-func (c *candidate) working() (from, to time.Time) {
+// working is when its work runs. What work that was abandoned, or does not stop, does when the term
+// is over is not the elector's.
+func (t *term) working() (from, to time.Time) {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	if t.c.has(stubborn) || t.c.has(abandons) {
+		return span(t.started, t.over, t.returned, t.c.exited)
+	}
+	return span(t.started, t.returned, t.c.exited)
+}
+
+// last returns the last term, or one that never began.
+func (c *candidate) last() *term {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return span(c.started, c.returned, c.exited)
+	if n := len(c.terms); n > 0 {
+		return c.terms[n-1]
+	}
+	return &term{c: c}
 }
 
 func (c *candidate) acts() bool {
+	t := c.last()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.started.IsZero() && c.asked.IsZero() && c.exited.IsZero()
+	return !t.started.IsZero() && t.asked.IsZero() && c.exited.IsZero()
 }
 
 func (c *candidate) works() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.started.IsZero() && c.returned.IsZero() && c.exited.IsZero()
+	return c.exited.IsZero() && slices.ContainsFunc(c.terms, func(t *term) bool {
+		return t.returned.IsZero()
+	})
 }
 
 func (c *candidate) isOver() bool {

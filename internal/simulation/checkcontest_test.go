@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // contestants are the candidates of a contest.
@@ -17,6 +14,10 @@ type contestants struct {
 	candidates []*candidate // those that run
 	everyone   []*candidate
 	episode    episode
+	troubled   time.Time // when something last failed, or a candidate began or ended
+	faulty     time.Time // when something last failed
+	locks
+	coordinator
 }
 
 // episode is what follows one step of a calm contest.
@@ -38,38 +39,74 @@ type contestReport struct {
 
 // checkContest checks what must hold at any time, and replaces the candidates that have exited.
 func (w *world) checkContest() {
+	w.checkLocks()
+	for _, c := range w.everyone {
+		c.checkEnded()
+	}
 	for i, c := range w.candidates {
 		if c.isOver() {
-			w.candidates[i] = w.newCandidate(c.setup, i)
+			next := c.setup
+			if c.migrates {
+				next.lock = migrates[c.lock]
+			}
+			w.candidates[i] = w.newCandidate(next, i)
+			w.troubled = time.Now()
 		}
 	}
+	terms := w.terms()
 	for _, a := range w.everyone {
-		if _, _, election := a.gate.lastMinute(); election > electionPerMinute {
+		limit := electionPerMinute
+		if a.lock == coordinated {
+			limit += registrationPerMinute
+		}
+		if _, _, election := a.gate.lastMinute(); election > limit*len(halves[a.lock]) {
 			w.violate(7, "%s sent %d requests for the lease in a minute", a.name, election)
 		}
 		a.checkCalls()
-		for _, b := range w.everyone {
+	}
+	for _, a := range terms {
+		for _, b := range terms {
 			a.checkAlone(b)
 		}
 	}
+	if w.impl == ours && len(w.candidates) > 0 {
+		w.checkDutiesOfElection(terms)
+	}
 }
 
-// checkAlone checks that no other candidate led before the work had returned.
-func (c *candidate) checkAlone(other *candidate) {
-	begun, until := c.working()
+// terms returns the terms of the last minutes.
+func (w *world) terms() (terms []*term) {
+	for _, c := range w.everyone {
+		c.mu.Lock()
+		for _, t := range c.terms {
+			if _, to := span(t.started, t.returned, c.exited); time.Since(to) < 2*leaseDuration {
+				terms = append(terms, t)
+			}
+		}
+		c.mu.Unlock()
+	}
+	return terms
+}
+
+// checkAlone checks that no other candidate led before the work had returned, unless the lease was
+// deleted.
+func (t *term) checkAlone(other *term) {
+	c := t.c
+	begun, until := t.working()
 	from, to := other.acting()
-	if c == other || !from.After(begun) || !overlaps(begun, until, from, to) {
+	if t == other || !from.After(begun) || !overlaps(begun, until, from, to) || t.overlaps[other] {
 		return
 	}
-	if c.overlaps[other.name] {
+	t.overlaps[other] = true
+	if c.deletedBetween(c.lock, other.c.lock, begun, from) {
+		c.cover("two lead as the lock was deleted")
 		return
 	}
-	c.overlaps[other.name] = true
 	what := "finishes its work"
-	if a, b := c.acting(); overlaps(a, b, from, to) {
+	if a, b := t.acting(); overlaps(a, b, from, to) {
 		what = "acts"
 	}
-	c.violate(6, "%s %s while %s leads", c.name, what, other.name)
+	c.violate(6, "%s %s while %s leads", c.name, what, other.c.name)
 }
 
 func overlaps(a, b, from, to time.Time) bool { return later(a, from).Before(earlier(b, to)) }
@@ -94,7 +131,7 @@ func (c *candidate) checkCalls() {
 	switch {
 	case stopped > started:
 		c.violate(6, "%s: OnStoppedLeading without OnStartedLeading", c.name)
-	case started > 1 || stopped > 1:
+	case !c.goesOn() && started > 1 || started > stopped+1:
 		c.violate(6, "%s: started %d times, stopped %d times", c.name, started, stopped)
 	}
 	if len(slices.Compact(slices.Clone(leaders))) < len(leaders) {
@@ -122,24 +159,21 @@ func (w *world) checkContestQuiet() {
 	if w.violated() {
 		return
 	}
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},
-	}
-	if err := w.server.Get(lease); err != nil {
-		w.violate(6, "no candidate leads: %v", err)
-		return
-	}
-	holder := ""
-	if lease.Spec.HolderIdentity != nil {
-		holder = *lease.Spec.HolderIdentity
-	}
+	leads := 0
 	for _, c := range w.candidates {
-		if c.acts() != (c.name == holder) {
+		holder := w.holder(c.lock)
+		if c.acts() {
+			leads++
+		}
+		if c.acts() != (c.identity == holder) {
 			w.violate(6, "the holder is %q, and %s acts: %v", holder, c.name, c.acts())
 		}
 		if _, _, leaders := c.counts(); len(leaders) == 0 || leaders[len(leaders)-1] != holder {
 			w.violate(6, "%s: OnNewLeader reported %v, the holder is %s", c.name, leaders, holder)
 		}
+	}
+	if leads != 1 {
+		w.violate(6, "%d candidates lead", leads)
 	}
 }
 
@@ -197,14 +231,15 @@ func (w *world) sumUp() {
 	r := &w.report.contest
 	r.lasted = time.Since(w.begun)
 	var until time.Time
-	byStart := slices.Clone(w.everyone)
-	slices.SortFunc(byStart, func(a, b *candidate) int { return a.started.Compare(b.started) })
-	for _, c := range byStart {
+	var byStart []*term
+	for _, c := range w.everyone {
 		r.requests += c.gate.leases
-		from, to := c.acting()
+		byStart = append(byStart, c.terms...)
+	}
+	slices.SortFunc(byStart, func(a, b *term) int { return a.started.Compare(b.started) })
+	for _, t := range byStart {
+		from, to := t.acting()
 		switch {
-		case c.started.IsZero():
-			continue
 		case from.Before(until):
 			r.overlap += earlier(to, until).Sub(from)
 			r.overlaps++

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -52,6 +53,55 @@ var contestKinds = map[string]func(*world, *candidate, step){
 	},
 }
 
+// electionKinds are further steps, of the contests that only our electors play.
+var electionKinds = map[string]func(*world, *candidate, step){
+	"trap": func(_ *world, c *candidate, s step) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.trap = traps[s.n%len(traps)]
+		c.trapped = []string{"", "", "/endpoints", "/leases", "/leasecand"}[s.n/8%5]
+	},
+	"migrate": func(w *world, c *candidate, s step) {
+		legal := migrates[c.lock] != "" && !slices.ContainsFunc(w.candidates, func(o *candidate) bool {
+			return o.lock == onEndpoints && migrates[c.lock] == onLeases
+		})
+		if !legal {
+			return
+		}
+		w.cover("migrates to " + migrates[c.lock])
+		c.migrates = true
+		if c.stop(); s.n%2 == 0 {
+			c.exit()
+		}
+	},
+	"deletelock": func(w *world, c *candidate, s step) {
+		for i, half := range halves[c.lock] {
+			if s.n%3 != i {
+				w.deleteLock(half)
+			}
+		}
+	},
+	"unregister": func(w *world, c *candidate, _ step) {
+		if obj := c.leaseCandidate(); obj != nil && w.server.Delete(obj) == nil {
+			w.cover("LeaseCandidate deleted")
+		}
+	},
+	"prefer": func(w *world, c *candidate, _ step) {
+		if c.lock == coordinated {
+			w.prefer(c)
+		}
+	},
+	"ping": func(w *world, _ *candidate, _ step) { w.ping() },
+}
+
+// contestKind returns the step of that kind, or nil.
+func contestKind(kind string) func(*world, *candidate, step) {
+	if do := contestKinds[kind]; do != nil {
+		return do
+	}
+	return electionKinds[kind]
+}
+
 var leaseErrors = []error{
 	apierrors.NewInternalError(fmt.Errorf("boom")), apierrors.NewServiceUnavailable("away"),
 	apierrors.NewTooManyRequests("slow down", 1), apierrors.NewTimeoutError("slow", 1),
@@ -63,7 +113,7 @@ func generateContest(seed uint64) script {
 	var s script
 	release := []string{"release", "keep"}[r.IntN(2)]
 	for range 2 + r.IntN(2) {
-		s.setups = append(s.setups, setup{election: release})
+		s.setups = append(s.setups, setup{election: release, lock: onLeases})
 	}
 	kinds := slices.Sorted(maps.Keys(contestKinds))
 	kinds = append(kinds, slices.Repeat([]string{"isolate"}, len(kinds)/2)...)
@@ -85,6 +135,39 @@ func generateContest(seed uint64) script {
 	return s
 }
 
+// generateElection makes the contest of a seed that only our electors play: for a lease, for one of
+// a coordinator, or in a migration.
+func generateElection(seed uint64) script {
+	r := rand.New(rand.NewPCG(seed, 4))
+	pick := func(names ...string) string { return names[r.IntN(len(names))] }
+	var s script
+	lock := pick(onLeases, onLeases, onEndpoints, coordinated)
+	for range 2 + r.IntN(2) {
+		p := setup{election: pick("release", "keep"), lock: lock}
+		p.traits = pick("", rejoins, again, again+"+"+abandons)
+		for _, trait := range []string{fixed, stubborn} {
+			if r.IntN(2) == 0 {
+				p.traits = strings.Trim(p.traits+"+"+trait, "+")
+			}
+		}
+		s.setups = append(s.setups, p)
+	}
+	own := map[string][]string{
+		onLeases: {"trap", "deletelock"}, onEndpoints: {"trap", "deletelock", "migrate", "migrate"},
+		coordinated: {"trap", "deletelock", "unregister", "prefer", "ping"},
+	}[lock]
+	bag := slices.Concat(own, own, slices.Sorted(maps.Keys(contestKinds)))
+	bag = slices.DeleteFunc(bag, func(string) bool { return r.IntN(2) == 0 })
+	bag = append(bag, "crash", "stop", "busy", "isolate", own[0])
+	for range 10 + r.IntN(30) {
+		s.steps = append(s.steps, step{
+			wait: randomWait(r) * time.Duration(1+r.IntN(4)), kind: bag[r.IntN(len(bag))],
+			p: r.IntN(3) * r.IntN(2), n: r.IntN(64), d: time.Duration(1+r.IntN(60)) * time.Second,
+		})
+	}
+	return s
+}
+
 func (s script) isContest() bool { return s.setups[0].fetch == "" }
 
 // isCalm reports whether each step of a contest ends before the next one.
@@ -96,10 +179,11 @@ func (s script) isCalm() bool {
 
 // playContest is play for a contest.
 func (w *world) playContest(s script) {
+	w.troubled = time.Now()
 	for i, setup := range s.setups {
 		w.candidates = append(w.candidates, w.newCandidate(setup, i))
 	}
-	calm := s.isCalm()
+	calm := w.impl != ours && s.isCalm()
 	for _, st := range append(s.steps, step{wait: calmWait, kind: "quiet"}) {
 		w.advance(st.wait)
 		if w.violated() {
@@ -111,12 +195,13 @@ func (w *world) playContest(s script) {
 		w.note("step %v", st)
 		w.cover("step " + st.kind)
 		if st.kind == "quiet" {
-			w.quiet(0)
+			w.quiet(1)
 			w.checkContestQuiet()
 			break
 		}
 		w.episode = episode{step: st.kind, since: time.Now(), leader: w.inRole(0)}
-		contestKinds[st.kind](w, w.inRole(st.p), st)
+		contestKind(st.kind)(w, w.inRole(st.p), st)
+		w.troubled = time.Now()
 	}
 	w.sumUp()
 	w.heal()
@@ -164,7 +249,7 @@ func (w *world) isolate(c *candidate, s step) {
 
 // lease matches the requests of a candidate for the lease.
 func (c *candidate) lease(verb string) apitest.Match {
-	return apitest.Match{Verb: verb, Resource: "leases", If: func(r apitest.Request) bool {
+	return apitest.Match{Verb: verb, If: func(r apitest.Request) bool {
 		return r.Header.Get(nameHeader) == c.name
 	}}
 }
@@ -172,8 +257,8 @@ func (c *candidate) lease(verb string) apitest.Match {
 // failsLease answers requests of a candidate for the lease with err: the next one to four, or all
 // for a while.
 func (w *world) failsLease(c *candidate, s step, err error) {
-	match := c.lease([]string{"get", "update", "get,update,create"}[s.n/8%3])
-	if s.n&4 != 0 {
+	match := c.lease([]string{"get", "update,create", "get,list,watch,update,create"}[s.n/8%3])
+	if s.n&4 != 0 && w.impl != ours {
 		w.server.Faults().Fail(1+s.n%4, match, err)
 		return
 	}

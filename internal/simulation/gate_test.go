@@ -237,7 +237,7 @@ func (g *gate) count(r *http.Request) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case strings.Contains(r.URL.Path, "/leases"):
+	case isElection(r):
 		g.election = append(g.election, time.Now())
 		g.leases++
 	case isFetch(r):
@@ -248,6 +248,11 @@ func (g *gate) count(r *http.Request) int {
 		}
 	}
 	return len(g.requests) + len(g.election)
+}
+
+// isElection reports whether a request is for a lease, or another object of an election.
+func isElection(r *http.Request) bool {
+	return strings.Contains(r.URL.Path, "/lease") || strings.Contains(r.URL.Path, "/endpoints")
 }
 
 // isFetch reports whether a request is a list or a watch of the objects.
@@ -261,6 +266,13 @@ func (g *gate) countRefusal(r *http.Request) {
 	if isFetch(r) {
 		g.refusals = append(g.refusals, time.Now())
 	}
+}
+
+// electionRequests returns the number of requests for the lease.
+func (g *gate) electionRequests() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.leases
 }
 
 // lastMinute returns how many requests of each kind the process sent in the last minute.

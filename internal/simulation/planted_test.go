@@ -145,8 +145,10 @@ func TestBreaks(t *testing.T) {
 	}
 	others := ""
 	for n := uint64(1); n <= *seeds; n++ {
-		all := run(t, generate(n)).violations
-		all = append(all, run(t, generateContest(n)).violations...)
+		all := run(t, generateContest(n)).violations
+		for _, s := range scripts(n) {
+			all = append(all, run(t, s).violations...)
+		}
 		all = append(all, run(t, compared(generatePages(n), comparable)).violations...)
 		for _, v := range all {
 			if v.invariant == *breaking {

@@ -25,7 +25,7 @@ const (
 )
 
 // setup is the pipeline of a process. One without fetch is a candidate of a contest, whose election
-// is release or keep: whether it releases the lease when it stops.
+// is release or keep: whether it releases the lease when it stops. It has a lock, and other traits.
 type setup struct {
 	fetch    string // list, watchlist or stream
 	queue    string // delta or real
@@ -35,13 +35,20 @@ type setup struct {
 	resync   string // resync or once: a resync hides a key that was lost
 	group    string // alone or shared: whether its reflector is in the Group of the script
 	traits   string // some of these, joined by +
+	lock     string // of a candidate: its kind, or coordinated
 }
 
-// The traits of a process.
+// The traits of a process, and then those of a candidate.
 const (
 	bare     = "bare"     // its store has no indexes at first
 	deadline = "deadline" // a list may be silent for listDeadline
 	mapped   = "mapped"   // its controller also has a key for each team
+
+	fixed    = "fixed"    // the next program in its place has the same identity
+	rejoins  = "rejoins"  // its elector continues after a loss
+	again    = "again"    // it calls Run again after a loss
+	abandons = "abandons" // Run does not wait for the work
+	stubborn = "stubborn" // its work does not return when the term is over
 )
 
 func (s setup) has(trait string) bool {
@@ -59,7 +66,7 @@ type step struct {
 
 func (s setup) String() string {
 	if s.fetch == "" {
-		return "candidate " + s.election
+		return strings.TrimSpace(fmt.Sprintf("candidate %s %s %s", s.election, s.lock, s.traits))
 	}
 	return strings.TrimSpace(fmt.Sprintf("process %s %s %s %s %s %s %s %s",
 		s.fetch, s.queue, s.election, s.selects, s.pages, s.resync, s.group, s.traits))
@@ -95,7 +102,9 @@ func parse(text string) (script, error) {
 		case strings.HasPrefix(line, "on "):
 			s.impl = line[len("on "):]
 		case strings.HasPrefix(line, "candidate "):
-			s.setups = append(s.setups, setup{election: line[len("candidate "):]})
+			p := setup{lock: onLeases}
+			_, _ = fmt.Sscan(line[len("candidate "):], &p.election, &p.lock, &p.traits)
+			s.setups = append(s.setups, p)
 		case strings.HasPrefix(line, "process "):
 			var p setup
 			n, _ := fmt.Sscanf(line, "process %s %s %s %s %s %s %s %s", &p.fetch, &p.queue,
@@ -114,7 +123,7 @@ func parse(text string) (script, error) {
 			if st.wait, err = time.ParseDuration(wait); err == nil {
 				st.d, err = time.ParseDuration(d)
 			}
-			if steps[st.kind].do == nil && contestKinds[st.kind] == nil {
+			if steps[st.kind].do == nil && contestKind(st.kind) == nil {
 				err = fmt.Errorf("unknown kind %q", st.kind)
 			}
 			s.steps = append(s.steps, st)

@@ -56,10 +56,11 @@ func shorten(s script, fails func(script) bool) script {
 // A script reads back as what was written, and is the same each time that it is made from a seed.
 func TestScript_ReadsBack(t *testing.T) {
 	for n := range uint64(20) {
-		s := generate(n)
-		again, err := parse(s.String())
-		if err != nil || again.String() != s.String() || generate(n).String() != s.String() {
-			t.Errorf("seed %d: %v\n%s", n, err, again)
+		for i, s := range scripts(n) {
+			again, err := parse(s.String())
+			if err != nil || again.String() != s.String() || scripts(n)[i].String() != s.String() {
+				t.Errorf("seed %d: %v\n%s", n, err, again)
+			}
 		}
 	}
 }

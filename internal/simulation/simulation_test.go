@@ -74,15 +74,16 @@ func TestSimulate(t *testing.T) {
 					t.Skip("another seed failed")
 				}
 				ran.Add(1)
-				s := generate(n)
-				r := run(t, s)
-				all.add(r.coverage)
-				switch {
-				case len(r.violations) == 0:
-				case failures.Add(1) <= shrunkFailures:
-					t.Error(explain(t, n, s, r))
-				default:
-					t.Errorf("seed %d: %v", n, r.violations[0])
+				for _, s := range scripts(n) {
+					r := run(t, s)
+					all.add(r.coverage)
+					switch {
+					case len(r.violations) == 0:
+					case failures.Add(1) <= shrunkFailures:
+						t.Error(explain(t, n, s, r))
+					default:
+						t.Errorf("seed %d: %v", n, r.violations[0])
+					}
 				}
 			})
 		}
@@ -96,6 +97,9 @@ func TestSimulate(t *testing.T) {
 		float64(ran.Load())/took.Seconds())
 	all.check(t)
 }
+
+// scripts are what the simulation runs for a seed: processes, and an election.
+func scripts(seed uint64) []script { return []script{generate(seed), generateElection(seed)} }
 
 // explain shrinks a script that failed, and describes the failure.
 func explain(t *testing.T, n uint64, s script, r report) string {
@@ -163,6 +167,9 @@ func (c *coverage) check(t *testing.T) {
 			want = append(want, "step "+kind)
 		}
 	}
+	for kind := range electionKinds {
+		want = append(want, "step "+kind)
+	}
 	for _, what := range want {
 		if c.counts[what] == 0 {
 			t.Errorf("no seed covers %q", what)
@@ -170,21 +177,23 @@ func (c *coverage) check(t *testing.T) {
 	}
 }
 
-// One script, with its story: -seed N, or -script FILE.
+// The scripts of a seed, with their stories: -seed N, or one: -script FILE.
 func TestReplay(t *testing.T) {
-	var s script
+	var played []script
 	switch {
 	case *replay != "":
-		s = readScript(t, *replay)
+		played = []script{readScript(t, *replay)}
 	case *seed >= 0:
-		s = generate(uint64(*seed))
+		played = scripts(uint64(*seed))
 	default:
 		t.Skip("needs -seed or -script")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	r := run(t, s)
-	t.Logf("the script:\n%s\nthe story:\n%s", s, r.story())
-	for _, v := range r.violations {
-		t.Error(v)
+	for _, s := range played {
+		r := run(t, s)
+		t.Logf("the script:\n%s\nthe story:\n%s", s, r.story())
+		for _, v := range r.violations {
+			t.Error(v)
+		}
 	}
 }

@@ -73,11 +73,14 @@ func run(t *testing.T, s script) (r report) {
 }
 
 func newWorld() *world {
-	server := apitest.NewServer(apitest.Options{CompactInterval: -1})
+	server := apitest.NewServer(apitest.Options{
+		CompactInterval: -1, Resources: []apitest.Resource{leaseCandidates},
+	})
 	w := &world{
 		server: server, truth: newTruth(server), begun: time.Now(),
-		ctx:    klog.NewContext(context.Background(), logr.Discard()),
-		report: report{coverage: map[string]int{}},
+		ctx:         klog.NewContext(context.Background(), logr.Discard()),
+		report:      report{coverage: map[string]int{}},
+		contestants: contestants{locks: newLocks()},
 	}
 	if err := server.StartPipe(); err != nil {
 		panic(err)

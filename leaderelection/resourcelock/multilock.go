@@ -32,7 +32,8 @@ const UnknownLeader = "leaderelection.k8s.io/unknown"
 //	M2  a half that names another holder is never written, except in the version in which the
 //	    record was seen to expire
 //	M3  the record lasts as long as the half that lasts longer, and counts as many transitions as
-//	    the half that counts more
+//	    the half that counts more. If the half without a holder counts no fewer than the other,
+//	    another candidate may have led in between: the record counts one more
 //
 // The tokens of the MultiLock have the primary's UID: they have no order with those of candidates
 // that use the new lock alone.
@@ -58,16 +59,21 @@ func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	record := *primary
+	record, other := *primary, secondary
 	switch {
 	case primary.HolderIdentity == "":
-		record = *secondary
+		record, other = *secondary, primary
 	case secondary.HolderIdentity != "" && secondary.HolderIdentity != primary.HolderIdentity:
 		record.HolderIdentity = UnknownLeader
 	}
 	record.LeaseDurationSeconds = max(
 		primary.LeaseDurationSeconds, secondary.LeaseDurationSeconds)
-	record.LeaderTransitions = max(primary.LeaderTransitions, secondary.LeaderTransitions)
+	exist := missing == nil && alsoMissing == nil
+	if exist && other.HolderIdentity == "" && record.HolderIdentity != "" &&
+		other.LeaderTransitions >= record.LeaderTransitions {
+		other.LeaderTransitions++
+	}
+	record.LeaderTransitions = max(record.LeaderTransitions, other.LeaderTransitions)
 	return &record, ConcatRawRecord(primaryRaw, secondaryRaw), nil
 }
 

@@ -136,9 +136,12 @@ func TestMultiLock_TwoHalves(t *testing.T) {
 		{half("a", 15, 3), half("a", 15, 3), half("a", 15, 3)},
 		{half("a", 15, 3), half("b", 60, 5), half(UnknownLeader, 60, 5)},
 		{half("a", 60, 5), half("b", 15, 3), half(UnknownLeader, 60, 5)},
-		{half("", 1, 3), half("b", 15, 3), half("b", 15, 3)},
-		{half("a", 15, 3), half("", 1, 4), half("a", 15, 4)},
+		{half("", 1, 3), half("b", 15, 3), half("b", 15, 4)},
+		{half("", 1, 2), half("b", 15, 3), half("b", 15, 3)},
+		{half("", 1, 4), half("b", 15, 3), half("b", 15, 5)},
+		{half("a", 15, 3), half("", 1, 4), half("a", 15, 5)},
 		{half("", 1, 3), half("", 1, 4), half("", 1, 4)},
+		{half("", 1, 4), half("", 1, 4), half("", 1, 4)},
 	} {
 		bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 			ctx := t.Context()
