@@ -51,7 +51,8 @@ func (k *work) delayed(key string, d time.Duration) {
 	k.p.note("%s delays %s for %v", k.p.name, key, d)
 	s, now := k.keyLocked(key), time.Now()
 	due := now.Add(d)
-	isTie := s.due.Equal(now)                  // the queue may have kept the end of the last delay instead
+	// In a tie, the queue may have kept the end of the last delay instead.
+	isTie := s.due.Equal(now)
 	if !s.due.IsZero() && !now.Before(s.due) { // it ended during the call
 		s.queued, s.due = now, time.Time{}
 	}
