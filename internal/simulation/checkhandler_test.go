@@ -147,8 +147,7 @@ func (h *handler) checkQuiet() {
 		h.checkResyncs()
 	}
 	status := h.handle.Status()
-	isInResync := h.p.resync != "once" && status.Pending > 0
-	if !status.HasSynced || status.Pending != 0 && !isInResync {
+	if !status.HasSynced || status.Pending > 0 && h.p.resync == "once" { // not in a resync
 		h.p.violate(4, "%s is not up to date: %+v", h.name, status)
 	}
 }
