@@ -218,8 +218,8 @@ var traps = []trap{
 	"e500 stops", // the program, before it tries again
 }
 
-// tap sees what a candidate writes, below its gate. A write that was sent is done, even if nobody
-// waits for its answer any more.
+// tap sees what a candidate writes, below its gate. A write that was sent is done, even if its
+// answer is not awaited any more.
 type tap struct {
 	c    *candidate
 	next http.RoundTripper
@@ -272,7 +272,7 @@ func (t *tap) write(r *http.Request) (*http.Response, error) {
 	half := onLeases
 	switch {
 	case len(data) == 0, answer.StatusCode >= http.StatusBadRequest,
-		strings.Contains(r.URL.Path, "/leasecand"): // an empty answer is of a request without effect
+		strings.Contains(r.URL.Path, "/leasecand"): // an empty one is of a write without effect
 		return answer, nil
 	case strings.Contains(r.URL.Path, "/endpoints"):
 		half = onEndpoints
@@ -292,7 +292,6 @@ func (c *candidate) spring(path string) trap {
 	}
 	sprung := c.trap
 	if c.trap = ""; sprung != "" {
-		c.disturbed = !c.stopping.IsZero()
 		c.note("%s: trap %s at %s", c.name, sprung, path)
 		c.cover("trap " + string(sprung))
 	}
