@@ -35,7 +35,8 @@ type Transition struct {
 //	 Rejoin                       ▼             │
 //	    └───────────────────── Stopping ────────┘
 //
-// When Run is stopped, Acquiring is followed by Idle, and with AbandonWork Leading by Releasing.
+// When Run is stopped, Acquiring is followed by Idle, or by Releasing if the lease may name this
+// candidate. With AbandonWork, Leading is followed by Releasing.
 func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 	switch now {
 	case Acquiring:
@@ -44,7 +45,9 @@ func (e *LeaderElector) step(ctx context.Context, now Phase) Transition {
 		case err == nil:
 			e.begin(ctx)
 			return Transition{To: Leading}
-		case e.inDoubt: // ctx ended a write that the server may have done all the same
+		case e.inDoubt, e.observed.HolderIdentity == e.config.Lock.Identity():
+			// ctx ended a write that the server may have done all the same, or a wait for the lease
+			// that this candidate held before
 			return Transition{To: Releasing, Err: err}
 		}
 		return Transition{To: Idle, Err: err}

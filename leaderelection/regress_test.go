@@ -4,7 +4,9 @@ package leaderelection
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -249,5 +251,33 @@ func TestRegress8a32b4087_NoTryAfterCancel(t *testing.T) {
 		w.after(time.Minute)
 		assert.Equal(t, before, w.shelf.count("update")+w.shelf.count("get"))
 		w.heard()
+	})
+}
+
+// A rejoining leader loses its lease because the network is down, and is stopped before the lease
+// has expired. Its record is released all the same: the next candidate need not wait.
+func TestRegress_AStopAfterALossReleases(t *testing.T) {
+	migrate(t, func(m *migration) {
+		var down atomic.Bool
+		a := m.start("a", newKind, 60, func(p *member) {
+			p.releases = true
+			p.before = func(string) error {
+				if down.Load() {
+					return errors.New("the network is down")
+				}
+				return nil
+			}
+		})
+		time.Sleep(time.Second)
+		m.leads("a")
+		down.Store(true)
+		time.Sleep(51 * time.Second) // RetryPeriod and RenewDeadline are 50 s
+		assert.Equal(t, Acquiring, a.Status().Phase)
+		down.Store(false)
+		a.stop()
+		time.Sleep(time.Second)
+		m.start("b", newKind, 60)
+		time.Sleep(time.Second)
+		m.leads("b")
 	})
 }

@@ -21,8 +21,8 @@ import (
 )
 
 // candidate is a program that works while it leads. When it has lost the lease, it exits, unless it
-// has a trait to go on. When it is stopped, it waits for its work. Another candidate is started in
-// its place.
+// has a trait to continue. When it is stopped, it waits for its work. Then another candidate is
+// started in its place.
 type candidate struct {
 	*world
 	setup
@@ -35,6 +35,7 @@ type candidate struct {
 	dead     chan struct{} // closed when the program has exited
 	ended    chan struct{} // closed when main has returned
 	requests int           // for the lease, when Run returned
+	left     time.Time     // when it did
 	judged   bool          // checkEnded has seen the end
 	migrates bool          // the next program in its place has the next lock
 
@@ -90,7 +91,7 @@ func (w *world) newCandidate(s setup, index int) *candidate {
 }
 
 func (c *candidate) config() *rest.Config {
-	config := &rest.Config{Host: c.server.URL, Transport: named{c.name, c.gate}, QPS: -1}
+	config := &rest.Config{Host: c.server.URL, Transport: named{c, c.gate}, QPS: -1}
 	config.ContentType = "application/json"
 	return config
 }
@@ -169,14 +170,24 @@ const nameHeader = "X-Candidate"
 
 // named adds the name of a candidate to its requests.
 type named struct {
-	name string
-	next http.RoundTripper
+	c    *candidate
+	next *gate
 }
 
 func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.c.mu.Lock()
+	stopped := !n.c.stopping.IsZero()
+	n.c.mu.Unlock()
+	mode, _ := n.next.state()
 	r = r.Clone(r.Context())
-	r.Header.Set(nameHeader, n.name)
-	return n.next.RoundTrip(r)
+	r.Header.Set(nameHeader, n.c.name)
+	answer, err := n.next.RoundTrip(r)
+	if stopped && (mode != open || err != nil || answer.StatusCode > http.StatusNotFound) {
+		n.c.mu.Lock()
+		defer n.c.mu.Unlock()
+		n.c.disturbed = true
+	}
+	return answer, err
 }
 
 // main is the main function of the program.
@@ -202,7 +213,7 @@ func (c *candidate) main(ctx context.Context, elect func(context.Context)) {
 	c.mu.Lock()
 	c.disturbed = c.disturbed || !c.exited.IsZero()
 	c.mu.Unlock()
-	c.requests = c.gate.electionRequests()
+	c.requests, c.left = c.gate.electionRequests(), time.Now()
 	c.exit()
 }
 
@@ -258,13 +269,13 @@ func (c *candidate) onStopped() {
 	c.mu.Lock()
 	lost := c.stopping.IsZero()
 	c.mu.Unlock()
-	if lost && !c.goesOn() {
+	if lost && !c.continues() {
 		c.exit()
 	}
 }
 
-// goesOn reports whether the program is a candidate again when it has lost the lease.
-func (c *candidate) goesOn() bool { return c.has(rejoins) || c.has(again) }
+// continues reports whether the program is a candidate again when it has lost the lease.
+func (c *candidate) continues() bool { return c.has(rejoins) || c.has(again) }
 
 func (c *candidate) onNewLeader(name string) {
 	c.record(nil, call{what: "leader", name: name})
@@ -332,8 +343,8 @@ func (t *term) acting() (from, to time.Time) {
 	return span(t.started, t.asked, t.c.exited)
 }
 
-// working is when its work runs. What work that was abandoned, or does not stop, does when the term
-// is over is not the elector's.
+// working is when its work runs. The elector does not answer for work that was abandoned, or does
+// not stop when the term is over.
 func (t *term) working() (from, to time.Time) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()

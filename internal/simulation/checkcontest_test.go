@@ -15,7 +15,6 @@ type contestants struct {
 	everyone   []*candidate
 	episode    episode
 	troubled   time.Time // when something last failed, or a candidate began or ended
-	faulty     time.Time // when something last failed
 	locks
 	coordinator
 }
@@ -131,7 +130,7 @@ func (c *candidate) checkCalls() {
 	switch {
 	case stopped > started:
 		c.violate(6, "%s: OnStoppedLeading without OnStartedLeading", c.name)
-	case !c.goesOn() && started > 1 || started > stopped+1:
+	case !c.continues() && started > 1 || started > stopped+1:
 		c.violate(6, "%s: started %d times, stopped %d times", c.name, started, stopped)
 	}
 	if len(slices.Compact(slices.Clone(leaders))) < len(leaders) {

@@ -62,13 +62,11 @@ var electionKinds = map[string]func(*world, *candidate, step){
 		c.trapped = []string{"", "", "/endpoints", "/leases", "/leasecand"}[s.n/8%5]
 	},
 	"migrate": func(w *world, c *candidate, s step) {
-		legal := migrates[c.lock] != "" && !slices.ContainsFunc(w.candidates, func(o *candidate) bool {
-			return o.lock == onEndpoints && migrates[c.lock] == onLeases
-		})
-		if !legal {
+		next := migrates[c.lock]
+		if next == "" || next == onLeases && slices.ContainsFunc(w.candidates, isOld) {
 			return
 		}
-		w.cover("migrates to " + migrates[c.lock])
+		w.cover("migrates to " + next)
 		c.migrates = true
 		if c.stop(); s.n%2 == 0 {
 			c.exit()
@@ -93,6 +91,8 @@ var electionKinds = map[string]func(*world, *candidate, step){
 	},
 	"ping": func(w *world, _ *candidate, _ step) { w.ping() },
 }
+
+func isOld(c *candidate) bool { return c.lock == onEndpoints }
 
 // contestKind returns the step of that kind, or nil.
 func contestKind(kind string) func(*world, *candidate, step) {

@@ -23,7 +23,8 @@
 //	   never ahead of the store, and become true. CurrentAsOf is zero while a change is lost.
 //	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
 //	   worked on.
-//	6  No reconcile acts, or has a live context, while another process may lead.
+//	6  No reconcile acts, or has a live context, while another process may lead. In an election,
+//	   terms do not overlap and fencing tokens grow, and without faults there is a leader in time.
 //	7  Requests and retries keep to the backoff; one watch is open when all is well. A reflector
 //	   waits no longer than its backoff, and no longer than until its Group knows better. It is
 //	   not silent for longer than its deadlines.
@@ -36,6 +37,8 @@
 // factory_test.go simulate pieces that the processes do not use.
 // The reference files run the same scripts on client-go and compare the histories. contest_test.go,
 // candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
+// Elections of ours alone also have lock_test.go (locks, and lost answers to their writes),
+// coordinator_test.go and electionduties_test.go.
 // Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/simulation -seeds 20

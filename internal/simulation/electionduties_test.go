@@ -58,19 +58,13 @@ func (w *world) checkDutiesOfElection(terms []*term) {
 func (w *world) noteTrouble() {
 	for _, c := range w.candidates {
 		mode, _ := c.gate.state()
-		if len(w.endings) > 0 || mode != open {
-			w.faulty = time.Now()
-		}
 		c.mu.Lock()
 		t := c.terms
-		if c.trap != "" || !c.stopping.IsZero() ||
+		if len(w.endings) > 0 || mode != open || c.trap != "" || !c.stopping.IsZero() ||
 			len(t) > 0 && !t[len(t)-1].asked.IsZero() && t[len(t)-1].returned.IsZero() {
 			w.troubled = time.Now()
 		}
 		c.mu.Unlock()
-	}
-	if w.faulty.After(w.troubled) {
-		w.troubled = w.faulty
 	}
 }
 
@@ -116,7 +110,7 @@ func (t *term) checkToken() {
 }
 
 // checkEnded checks that a program whose Run has returned sends nothing more, and that it has
-// released the lease, unless something failed meanwhile.
+// released the lease, unless a request failed after the stop.
 func (c *candidate) checkEnded() {
 	if c.impl != ours || !isClosed(c.ended) {
 		return
@@ -131,13 +125,13 @@ func (c *candidate) checkEnded() {
 	c.mu.Lock()
 	stopped, disturbed := c.stopping, c.disturbed
 	c.mu.Unlock()
-	if c.election != "release" || c.lock == coordinated || stopped.IsZero() || disturbed ||
-		!c.faulty.Add(slowRequest).Before(stopped) {
+	if c.election != "release" || c.lock == coordinated || stopped.IsZero() || disturbed {
 		return
 	}
 	c.cover("release checked")
 	for _, half := range halves[c.lock] { // perhaps it never wrote, and another one's is left
-		if c.now[half].by == c && c.holder(c.lock) == c.identity {
+		s := c.now[half]
+		if s.by == c && s.at.Before(c.left) && c.holder(c.lock) == c.identity {
 			c.violate(6, "%s has not released the %s", c.name, half)
 		}
 	}

@@ -209,14 +209,17 @@ func (s lockState) checkReplaces(old lockState) {
 // trap is what happens at the next write of a candidate.
 type trap string
 
+// In all but the first, the write is done.
 var traps = []trap{
 	"dies before", "dies after", // the program
-	"stops",                      // the program, and the answer is lost
-	"e500", "e504", "e504 later", // is the answer, but the write is done; the client tries again
+	"stops",        // the program, and the answer is lost
+	"e500", "e504", // is the answer
+	"e504 later", // the client tries again by itself
+	"e500 stops", // the program, before it tries again
 }
 
-// tap sees what a candidate writes, below its gate. A write that was sent is done, even if nobody
-// waits for its answer any more.
+// tap sees what a candidate writes, below its gate. A write that was sent is done, even if its
+// answer is not awaited any more.
 type tap struct {
 	c    *candidate
 	next http.RoundTripper
@@ -237,7 +240,8 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	done := make(chan result, 1)
 	sent := r.WithContext(context.WithoutCancel(r.Context()))
-	sent.Cancel = nil //nolint:staticcheck // http.Client sets it for its timeout
+	//lint:ignore SA1019 http.Client sets it for its timeout
+	sent.Cancel = nil
 	go func() {
 		answer, err := t.write(sent)
 		done <- result{answer, err}
@@ -268,7 +272,7 @@ func (t *tap) write(r *http.Request) (*http.Response, error) {
 	half := onLeases
 	switch {
 	case len(data) == 0, answer.StatusCode >= http.StatusBadRequest,
-		strings.Contains(r.URL.Path, "/leasecand"): // an empty answer is of a request without effect
+		strings.Contains(r.URL.Path, "/leasecand"): // an empty one is of a write without effect
 		return answer, nil
 	case strings.Contains(r.URL.Path, "/endpoints"):
 		half = onEndpoints
@@ -288,7 +292,6 @@ func (c *candidate) spring(path string) trap {
 	}
 	sprung := c.trap
 	if c.trap = ""; sprung != "" {
-		c.disturbed = !c.stopping.IsZero()
 		c.note("%s: trap %s at %s", c.name, sprung, path)
 		c.cover("trap " + string(sprung))
 	}
@@ -305,6 +308,8 @@ func (c *candidate) answer(sprung trap, r *http.Request) (*http.Response, error)
 	case "stops":
 		c.stop()
 		return nil, errLost
+	case "e500 stops":
+		time.AfterFunc(time.Second, c.stop)
 	case "e504", "e504 later":
 		status = apierrors.NewTimeoutError("slow", 0).Status()
 	}
