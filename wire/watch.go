@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,19 +15,22 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-const watchBuffer = 16 << 10 // grows to the length of the longest event
-
 // stream is a watch.
 type stream struct {
-	body     io.Closer
-	result   chan watch.Event
-	pipeline *pipeline
-	once     sync.Once
+	body       io.ReadCloser
+	in         *ahead
+	decoder    decoder
+	maxFrame   int
+	isProtobuf bool
+	result     chan watch.Event
+	count      int // of the events that were sent
+	once       sync.Once
 }
 
 // ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
@@ -41,11 +45,9 @@ func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.I
 
 func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	limits = limits.orDefaults()
-	in := newInput(body, watchBuffer, limits.ObjectBytes)
-	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	w := &stream{
-		body: body, result: make(chan watch.Event),
-		pipeline: startPipeline(in, limits.WatchBytes, e.read, e.decode),
+		body: body, in: readAhead(body, limits.WatchBytes), decoder: d,
+		maxFrame: limits.ObjectBytes, result: make(chan watch.Event),
 	}
 	go w.run()
 	return w
@@ -57,7 +59,7 @@ func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 // Stop ends the watch. It does not wait, and may be called again.
 func (w *stream) Stop() {
 	w.once.Do(func() {
-		w.pipeline.stop()
+		w.in.stop()
 		_ = w.body.Close()
 	})
 }
@@ -66,129 +68,116 @@ func (w *stream) run() {
 	defer utilruntime.HandleCrash()
 	defer close(w.result)
 	defer w.Stop()
-	count := 0
-	for f, obj := range w.pipeline.objects() {
-		if !w.send(watch.Event{Type: f.event, Object: obj}) {
-			return
-		}
-		count++
-	}
-	switch err := w.pipeline.err; {
-	case w.pipeline.isStopped(): // then Read fails, because body is closed
+	switch err := w.read(); {
+	case w.in.isStopped(): // then Read fails, because body is closed
 	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
 	default:
-		err = fmt.Errorf("read watch after %d events: %w", count, err)
+		err = fmt.Errorf("read watch after %d events: %w", w.count, err)
 		// The cause is how a reader recognizes that the server did not send this.
 		reporter := apierrors.NewClientErrorReporter(
 			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
-		w.send(watch.Event{Type: watch.Error, Object: reporter.AsObject(err)})
+		_ = w.send(watch.Event{Type: watch.Error, Object: reporter.AsObject(err)})
 	}
 }
 
-func (w *stream) send(e watch.Event) bool {
+func (w *stream) send(e watch.Event) error {
 	select {
 	case w.result <- e:
-		return true
-	case <-w.pipeline.stopped:
-		return false
+		return nil
+	case <-w.in.stopped:
+		return errStopped
 	}
 }
 
-// events are the frames of a watch: frame.of is the kind of the object, in protobuf only.
-type events struct {
-	scanner
-	decoder
-	isProtobuf bool
+// read reads the watch and sends its events.
+func (w *stream) read() error {
+	begin, err := w.in.first()
+	if err != nil {
+		return unexpected(err)
+	}
+	w.isProtobuf = startsAsProtobuf(begin)
+	events := &ordered{decode: w.decode, deliver: w.deliver}
+	w.in.beforeWait = events.flush
+	if w.isProtobuf {
+		err = readProtobufEvents(newMessages(w.in, w.maxFrame), events.add)
+	} else {
+		err = readJSONEvents(newTokens(w.in, w.maxFrame), events.add)
+	}
+	return cmp.Or(events.flush(), err)
 }
 
-// read calls add with each event.
-func (e *events) read(add func(frame, []byte) error) (err error) {
-	if ended, err := e.atEnd(); ended || err != nil {
-		return err
-	}
-	if e.isProtobuf, err = e.startsAsProtobuf(); err != nil {
-		return err
-	}
-	if e.isProtobuf {
-		return e.readProtobuf(add)
-	}
-	return e.readJSON(add)
-}
-
-// decode decodes the object of an event.
-func (e *events) decode(f frame, raw []byte) (runtime.Object, error) {
+// decode decodes the object of an event. frame.of is its kind, in protobuf only.
+func (w *stream) decode(f frame, raw []byte) (runtime.Object, error) {
 	switch {
-	case e.isProtobuf:
-		return e.protobufEvent(f.of, raw)
+	case w.isProtobuf:
+		return w.decoder.protobufEvent(f.of, raw)
 	case f.event == watch.Error:
 		return otherKind(raw)
 	}
-	return e.jsonEvent(raw)
+	return w.decoder.jsonEvent(raw)
 }
 
-// readJSON reads events: {"type": "ADDED", "object": {...}}.
-func (e *events) readJSON(add func(frame, []byte) error) error {
-	var f frame
-	var begin, end int // of the object, from the start of the frame
+func (w *stream) deliver(f frame, obj runtime.Object) error {
+	err := w.send(watch.Event{Type: f.event, Object: obj})
+	if err == nil {
+		w.count++
+	}
+	return err
+}
+
+// readJSONEvents calls add with each event: {"type": "ADDED", "object": {...}}.
+func readJSONEvents(in *tokens, add func(frame, []byte) error) error {
+	var text string
+	var object []byte
 	field := func(name string) error {
-		raw, err := e.value()
-		if err != nil {
+		raw, err := in.value()
+		switch {
+		case err != nil:
 			return err
+		case name == "type":
+			return utiljson.Unmarshal(raw, &text)
+		case name == "object" && (raw.Kind() != 'n' || len(object) == 0):
+			object = append(object[:0], raw...) // if repeated, the last one that is not null counts
 		}
-		switch name {
-		case "type":
-			var text string
-			if text, err = decodeText(raw); string(raw) != "null" {
-				f.event = watch.EventType(text)
-			}
-		case "object":
-			if begin < end { // repeated: the last one that is not null counts
-				if string(raw) == "null" {
-					return nil
-				}
-				err = checkSyntax(name, e.buf[e.start+begin:e.start+end])
-			}
-			end = e.pos - e.start
-			begin = end - len(raw)
-		default:
-			err = checkSyntax(name, raw)
-		}
-		return err
+		return nil
 	}
 	for {
-		if ended, err := e.ended(); ended || err != nil {
+		if ended, err := in.ended(); ended || err != nil {
 			return err
 		}
-		e.endFrame()
-		f, begin, end = frame{}, 0, 0
-		if err := e.object(field); err != nil {
+		text, object = "", object[:0]
+		if err := in.object(field); err != nil {
 			return err
 		}
-		if f.event == "" {
+		if err := in.endFrame(in.decoder.InputOffset() - in.begin); err != nil {
+			return err
+		}
+		if text == "" {
 			return errNoType
 		}
-		if _, err := eventType(f.event); err != nil {
-			return err
-		}
-		if err := add(f, e.buf[e.start+begin:e.start+end]); err != nil {
-			return err
-		}
-		e.endFrame()
-	}
-}
-
-// readProtobuf reads events: the length of a metav1.WatchEvent in four bytes, and the WatchEvent.
-func (e *events) readProtobuf(add func(frame, []byte) error) error {
-	var f frame
-	for {
-		if ended, err := e.atEnd(); ended || err != nil {
-			return err
-		}
-		length, err := e.take(4)
+		event, err := eventType(text)
 		if err != nil {
 			return err
 		}
-		message, err := e.take(int(binary.BigEndian.Uint32(length)))
+		if err := add(frame{event: event}, object); err != nil {
+			return err
+		}
+	}
+}
+
+// readProtobufEvents calls add with each event: the length of a metav1.WatchEvent in four bytes,
+// and the WatchEvent.
+func readProtobufEvents(in *messages, add func(frame, []byte) error) error {
+	var f frame
+	for {
+		if ended, err := in.atEnd(); ended || err != nil {
+			return err
+		}
+		length, err := in.take(4)
+		if err != nil {
+			return err
+		}
+		message, err := in.take(int(binary.BigEndian.Uint32(length)))
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func contents() []watch.Event {
 		{Type: watch.Modified, Object: pod("a", "6")},
 		{Type: watch.Deleted, Object: pod("a", "7")},
 		{Type: watch.Bookmark, Object: bookmark},
-		{Type: watch.Added, Object: pod("long"+strings.Repeat("a", 3*watchBuffer), "8")},
+		{Type: watch.Added, Object: pod("long"+strings.Repeat("a", 100_000), "8")},
 		{Type: watch.Error, Object: &expired},
 	}
 }
@@ -164,7 +164,7 @@ func TestReadWatch_Bad(t *testing.T) {
 		"no kind":       {`{"type":"ADDED","object":{}}`, "no apiVersion or no kind"},
 		"a wrong field": {strings.Replace(good, `"v1"`, `1`, 1), "cannot unmarshal number"},
 		"deep": {
-			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "max depth of 10000",
+			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "exceeded max depth",
 		},
 		"too long": {
 			`{"type":"ADDED","object":{"a":"` + strings.Repeat("a", 1<<20), "Limits.ObjectBytes",

@@ -23,6 +23,7 @@ package wire
 
 import (
 	"cmp"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,19 +60,16 @@ type Limits struct {
 	// WatchBytes bounds the events of a watch that were read and not yet received. The reading
 	// pauses there, and in time the server ends such a watch. The default is 256 MiB.
 	WatchBytes int64
-	// Depth bounds how deep arrays and objects are nested in JSON. The default, and the maximum, is
-	// 10,000.
-	Depth int
 }
 
-const maxDepth = 10_000 // of the decoder of JSON
+// ErrTooLarge is the error of an answer that exceeds one of Limits.
+var ErrTooLarge = errors.New("answer of the server is too large")
 
 func (l Limits) orDefaults() Limits {
 	return Limits{
 		ObjectBytes: cmp.Or(max(l.ObjectBytes, 0), 16<<20),
 		ListBytes:   cmp.Or(max(l.ListBytes, 0), 16<<30),
 		WatchBytes:  cmp.Or(max(l.WatchBytes, 0), 256<<20),
-		Depth:       cmp.Or(min(max(l.Depth, 0), maxDepth), maxDepth),
 	}
 }
 
