@@ -146,3 +146,17 @@ func (t *tokens) value() (jsontext.Value, error) {
 	}
 	return raw, nil
 }
+
+// text reads a string into s. null leaves s as it is.
+func (t *tokens) text(s *string) error {
+	token, err := t.decoder.ReadToken()
+	switch {
+	case err != nil:
+		return t.failed(err)
+	case token.Kind() == '"':
+		*s = token.String()
+	case token.Kind() != 'n':
+		return fmt.Errorf("expected a string, got %q", byte(token.Kind()))
+	}
+	return nil
+}

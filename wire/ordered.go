@@ -40,7 +40,7 @@ type frame struct {
 type batch struct {
 	bytes    []byte
 	frames   []frame
-	once     sync.Once         // of the decoding, which sets the fields below
+	decoded  chan struct{}     // closed once it is decoded; nil if its turn decodes it
 	objects  []kruntime.Object // those of frames[:len(objects)]
 	err      error             // of the frame after them
 	panicked any
@@ -51,10 +51,23 @@ const (
 	maxWindow  = 8        // the store could not take the objects of more
 )
 
+var batchPool = sync.Pool{New: func() any { return &batch{} }}
+
+// recycle makes an empty batch available to other bodies, unless one object made it long.
+func (b *batch) recycle() {
+	if cap(b.bytes) > 2*batchBytes {
+		return
+	}
+	clear(b.frames)
+	clear(b.objects)
+	*b = batch{bytes: b.bytes[:0], frames: b.frames[:0], objects: b.objects[:0]}
+	batchPool.Put(b)
+}
+
 // add copies a frame to the current batch.
 func (o *ordered) add(f frame, raw []byte) error {
 	if o.current == nil {
-		o.current = &batch{}
+		o.current = batchPool.Get().(*batch)
 	}
 	b := o.current
 	b.bytes = append(b.bytes, raw...)
@@ -73,7 +86,11 @@ func (o *ordered) endBatch() error {
 	o.current = nil
 	o.pending = append(o.pending, b)
 	if len(o.pending) > 1 {
-		go b.once.Do(func() { b.decode(o.decode) })
+		b.decoded = make(chan struct{})
+		go func() {
+			defer close(b.decoded)
+			b.decode(o.decode)
+		}()
 	}
 	if len(o.pending) >= min(runtime.GOMAXPROCS(0), maxWindow) {
 		o.deliverOldest()
@@ -99,7 +116,11 @@ func (o *ordered) deliverOldest() {
 	}
 	b := o.pending[0]
 	o.pending = o.pending[1:]
-	b.once.Do(func() { b.decode(o.decode) })
+	if b.decoded != nil {
+		<-b.decoded
+	} else {
+		b.decode(o.decode)
+	}
 	for i, obj := range b.objects {
 		if o.err = o.deliver(b.frames[i], obj); o.err != nil {
 			return
@@ -108,7 +129,9 @@ func (o *ordered) deliverOldest() {
 	if b.panicked != nil {
 		panic(b.panicked)
 	}
-	o.err = b.err
+	if o.err = b.err; o.err == nil {
+		b.recycle()
+	}
 }
 
 func (b *batch) decode(decode func(frame, []byte) (kruntime.Object, error)) {

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -130,16 +129,14 @@ func readJSONEvents(in *tokens, add func(frame, []byte) error) error {
 	var text string
 	var object []byte
 	field := func(name string) error {
+		if name == "type" {
+			return in.text(&text)
+		}
 		raw, err := in.value()
-		switch {
-		case err != nil:
-			return err
-		case name == "type":
-			return utiljson.Unmarshal(raw, &text)
-		case name == "object" && (raw.Kind() != 'n' || len(object) == 0):
+		if err == nil && name == "object" && (raw.Kind() != 'n' || len(object) == 0) {
 			object = append(object[:0], raw...) // if repeated, the last one that is not null counts
 		}
-		return nil
+		return err
 	}
 	for {
 		if ended, err := in.ended(); ended || err != nil {

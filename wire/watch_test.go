@@ -158,7 +158,7 @@ func TestReadWatch_Bad(t *testing.T) {
 		"no JSON":       {`<html>`, "not JSON: expected '{', got"},
 		"no type":       {`{}`, "event has no type"},
 		"unknown type":  {`{"type":"CHANGED"}`, "event has the type"},
-		"type is a 1":   {`{"type":1}`, "cannot unmarshal number"},
+		"type is a 1":   {`{"type":1}`, "expected a string, got '0'"},
 		"no object":     {`{"type":"ADDED"}`, "decode *v1.Pod: unexpected end of JSON input"},
 		"null":          {`{"type":"ADDED","object":null}`, "no apiVersion or no kind"},
 		"no kind":       {`{"type":"ADDED","object":{}}`, "no apiVersion or no kind"},
