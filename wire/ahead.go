@@ -3,9 +3,11 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // ahead reads a body ahead of its own reader, so that the network never waits for the program.
@@ -19,21 +21,24 @@ type ahead struct {
 	limit      int64
 	beforeWait func() error
 	stopped    chan struct{} // closed by stop
+	waiting    atomic.Int64  // bytes of the chunks that were not read; only Read makes it less
 
 	mu       sync.Mutex
-	changed  sync.Cond // of the fields below
-	chunks   [][]byte  // each is full, except for the last one
+	changed  sync.Cond // of waiting and of the fields below
+	chunks   [][]byte  // each is full, except for the last one, of which run fills the rest
 	read     int       // bytes of the first chunk that were read
-	waiting  int64     // bytes of all chunks that were not
-	err      error     // of body
+	err      error     // of body; errStopped after stop
 	panicked any
 }
 
-const chunkBytes = 32 << 10
+const chunkBytes = 16 << 10
 
 var chunkPool = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
-var errStopped = errors.New("stopped")
+var (
+	errStopped  = errors.New("stopped")
+	errPanicked = errors.New("panicked")
+)
 
 // readAhead starts to read body.
 func readAhead(body io.Reader, limit int64) *ahead {
@@ -44,79 +49,78 @@ func readAhead(body io.Reader, limit int64) *ahead {
 	return a
 }
 
+// run reads body until its end.
 func (a *ahead) run(body io.Reader) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.err, a.panicked = errStopped, panicked
+			a.err, a.panicked = cmp.Or(a.err, errPanicked), panicked
 			a.changed.Broadcast()
 		}
 	}()
-	buffer := make([]byte, chunkBytes)
-	for empty := 0; ; empty++ {
-		n, err := body.Read(buffer)
-		if n > 0 {
+	empty := 0
+	for space := a.commit(0, nil); space != nil; {
+		n, err := body.Read(space)
+		if empty++; n > 0 {
 			empty = 0
 		}
 		if empty == 100 { // a reader that returns nothing and no error for ever is broken
-			err = io.ErrNoProgress
+			err = cmp.Or(err, io.ErrNoProgress)
 		}
-		if !a.add(buffer[:n], err) {
-			return
-		}
+		space = a.commit(n, err)
 	}
 }
 
-// add appends what a Read of body has returned, and reports whether to read on, for which it may
-// have to wait.
-func (a *ahead) add(data []byte, err error) bool {
+// commit notes that body has read n bytes into the space that commit returned last. It returns
+// space for the next bytes, for which it may have to wait, or nil if there will be none.
+func (a *ahead) commit(n int, err error) (space []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.waiting += int64(len(data))
-	for len(data) > 0 {
-		last := len(a.chunks) - 1
-		if last < 0 || len(a.chunks[last]) == chunkBytes {
-			a.chunks = append(a.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
-			last++
-		}
-		n := min(len(data), chunkBytes-len(a.chunks[last]))
-		a.chunks[last] = append(a.chunks[last], data[:n]...)
-		data = data[n:]
+	last := len(a.chunks) - 1
+	if n > 0 {
+		a.chunks[last] = a.chunks[last][:len(a.chunks[last])+n]
+		a.waiting.Add(int64(n))
 	}
-	a.err = err
+	a.err = cmp.Or(a.err, err)
 	a.changed.Broadcast()
-	for a.waiting >= a.limit && !a.isStopped() {
+	for a.waiting.Load() >= a.limit && a.err == nil {
 		a.changed.Wait()
 	}
-	return a.err == nil && !a.isStopped()
-}
-
-// first returns the first byte without reading it.
-func (a *ahead) first() (byte, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.waitLocked(); err != nil {
-		return 0, err
+	if a.err != nil {
+		return nil
 	}
-	return a.chunks[0][0], nil
+	if last = len(a.chunks) - 1; last < 0 || len(a.chunks[last]) == chunkBytes {
+		a.chunks = append(a.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
+		last++
+	}
+	return a.chunks[last][len(a.chunks[last]):chunkBytes]
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It is for one goroutine.
 func (a *ahead) Read(p []byte) (int, error) {
-	if a.isEmpty() {
+	if a.waiting.Load() == 0 {
 		if err := a.beforeWait(); err != nil {
 			return 0, err
 		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.waitLocked(); err != nil {
-		return 0, err
+	for a.waiting.Load() == 0 && a.err == nil {
+		a.changed.Wait()
+	}
+	switch {
+	case a.err == errStopped:
+		return 0, a.err
+	case a.waiting.Load() > 0:
+	case a.panicked != nil:
+		panic(a.panicked)
+	default:
+		return 0, a.err
 	}
 	n := copy(p, a.chunks[0][a.read:])
 	a.read += n
-	a.waiting -= int64(n)
+	a.waiting.Add(-int64(n))
 	if a.read == chunkBytes {
 		chunkPool.Put((*[chunkBytes]byte)(a.chunks[0]))
 		a.chunks[0] = nil
@@ -126,43 +130,26 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (a *ahead) isEmpty() bool {
+// first returns the first byte without reading it.
+func (a *ahead) first() (byte, error) {
+	var begin [1]byte
+	if _, err := a.Read(begin[:]); err != nil {
+		return 0, unexpected(err)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.waiting == 0
-}
-
-// waitLocked waits for bytes, or returns why there will be none.
-func (a *ahead) waitLocked() error {
-	for a.waiting == 0 && a.err == nil && !a.isStopped() {
-		a.changed.Wait()
-	}
-	switch {
-	case a.isStopped():
-		return errStopped
-	case a.waiting > 0:
-		return nil
-	case a.panicked != nil:
-		panic(a.panicked)
-	}
-	return a.err
+	a.read--
+	a.waiting.Add(1)
+	return begin[0], nil
 }
 
 // stop ends both sides. If run waits for the body, closing that ends it. stop may be called once.
 func (a *ahead) stop() {
+	close(a.stopped)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	close(a.stopped)
+	a.err = errStopped
 	a.changed.Broadcast()
-}
-
-func (a *ahead) isStopped() bool {
-	select {
-	case <-a.stopped:
-		return true
-	default:
-		return false
-	}
 }
 
 // unexpected is err, or what io.EOF means inside an answer.

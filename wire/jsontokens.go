@@ -16,7 +16,7 @@ import (
 type tokens struct {
 	in       io.Reader
 	decoder  *jsontext.Decoder
-	maxFrame int
+	maxFrame int64
 	received int64 // bytes read from in
 	begin    int64 // of the present frame, as an offset of the stream
 	err      error // of in
@@ -25,7 +25,7 @@ type tokens struct {
 var errSyntax = errors.New("not JSON")
 
 func newTokens(in io.Reader, maxFrame int) *tokens {
-	t := &tokens{in: in, maxFrame: maxFrame}
+	t := &tokens{in: in, maxFrame: int64(maxFrame)}
 	t.decoder = jsontext.NewDecoder(t,
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return t
@@ -34,19 +34,20 @@ func newTokens(in io.Reader, maxFrame int) *tokens {
 // endFrame ends a frame of length bytes at the present offset. The next one begins there.
 func (t *tokens) endFrame(length int64) error {
 	t.begin = t.decoder.InputOffset()
-	return t.checkLength(length)
+	if length > t.maxFrame {
+		return t.tooLong()
+	}
+	return nil
 }
 
-func (t *tokens) checkLength(length int64) error {
-	if length <= int64(t.maxFrame) {
-		return nil
-	}
+func (t *tokens) tooLong() error {
 	return fmt.Errorf("%w: more than Limits.ObjectBytes (%d)", ErrTooLarge, t.maxFrame)
 }
 
 // Read reads for the decoder, which needs more bytes for the present frame.
 func (t *tokens) Read(p []byte) (n int, err error) {
-	if t.err = t.checkLength(t.received - t.begin); t.err != nil {
+	if t.received-t.begin > t.maxFrame {
+		t.err = t.tooLong()
 		return 0, t.err
 	}
 	n, t.err = t.in.Read(p)
@@ -89,13 +90,20 @@ func (t *tokens) object(field func(name string) error) error {
 		begin := bytes.TrimSpace(t.decoder.UnreadBuffer())
 		return fmt.Errorf("%w: expected '{', got %.64q", errSyntax, begin[:min(len(begin), 64)])
 	}
-	return t.sequence('}', func() error {
+	if err := t.bracket(); err != nil {
+		return err
+	}
+	t.begin = t.decoder.InputOffset() - 1
+	for t.decoder.PeekKind() != '}' {
 		name, err := t.decoder.ReadToken()
 		if err != nil {
 			return t.failed(err)
 		}
-		return field(name.String())
-	})
+		if err := field(name.String()); err != nil {
+			return err
+		}
+	}
+	return t.bracket()
 }
 
 // array reads [ value, ... ] and calls item before each value, to read it. null is an empty array.
@@ -105,25 +113,23 @@ func (t *tokens) array(item func() error) error {
 		_, err := t.value()
 		return err
 	case '[', jsontext.KindInvalid:
-		return t.sequence(']', item)
 	default:
 		return fmt.Errorf("%w: expected '[', got %q", errSyntax, byte(kind))
 	}
-}
-
-// sequence reads what opens an object or array, its elements, and closer.
-func (t *tokens) sequence(closer jsontext.Kind, element func() error) error {
-	if _, err := t.decoder.ReadToken(); err != nil {
-		return t.failed(err)
+	if err := t.bracket(); err != nil {
+		return err
 	}
-	t.begin = t.decoder.InputOffset() - 1
-	for t.decoder.PeekKind() != closer {
-		if err := element(); err != nil {
+	for t.decoder.PeekKind() != ']' {
+		if err := item(); err != nil {
 			return err
 		}
 	}
-	_, err := t.decoder.ReadToken()
-	if err != nil {
+	return t.bracket()
+}
+
+// bracket reads a bracket that was seen, or returns what else is there.
+func (t *tokens) bracket() error {
+	if _, err := t.decoder.ReadToken(); err != nil {
 		return t.failed(err)
 	}
 	return nil

@@ -86,7 +86,7 @@ var errRepeated = errors.New(`field "items" is repeated`)
 func (l *list) read(in *ahead, maxFrame int) error {
 	begin, err := in.first()
 	if err != nil {
-		return unexpected(err)
+		return err
 	}
 	l.isProtobuf = startsAsProtobuf(begin)
 	items := &ordered{decode: l.decode, deliver: l.deliver}

@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -22,14 +22,13 @@ import (
 
 // stream is a watch.
 type stream struct {
-	body       io.ReadCloser
-	in         *ahead
-	decoder    decoder
-	maxFrame   int
-	isProtobuf bool
-	result     chan watch.Event
-	count      int // of the events that were sent
-	once       sync.Once
+	body     io.ReadCloser
+	in       *ahead
+	decoder  decoder
+	maxFrame int
+	result   chan watch.Event
+	count    int // of the events that were sent
+	once     sync.Once
 }
 
 // ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
@@ -68,23 +67,14 @@ func (w *stream) run() {
 	defer close(w.result)
 	defer w.Stop()
 	switch err := w.read(); {
-	case w.in.isStopped(): // then Read fails, because body is closed
-	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+	case err == nil, err == errStopped, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err),
+		utilnet.IsTimeout(err):
 	default:
 		err = fmt.Errorf("read watch after %d events: %w", w.count, err)
 		// The cause is how a reader recognizes that the server did not send this.
 		reporter := apierrors.NewClientErrorReporter(
 			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
-		_ = w.send(watch.Event{Type: watch.Error, Object: reporter.AsObject(err)})
-	}
-}
-
-func (w *stream) send(e watch.Event) error {
-	select {
-	case w.result <- e:
-		return nil
-	case <-w.in.stopped:
-		return errStopped
+		_ = w.send(frame{event: watch.Error}, reporter.AsObject(err)) // stopped or not
 	}
 }
 
@@ -92,12 +82,12 @@ func (w *stream) send(e watch.Event) error {
 func (w *stream) read() error {
 	begin, err := w.in.first()
 	if err != nil {
-		return unexpected(err)
+		return err
 	}
-	w.isProtobuf = startsAsProtobuf(begin)
-	events := &ordered{decode: w.decode, deliver: w.deliver}
+	events := &ordered{decode: w.decoder.jsonEvent, deliver: w.send}
 	w.in.beforeWait = events.flush
-	if w.isProtobuf {
+	if startsAsProtobuf(begin) {
+		events.decode = w.decoder.protobufEvent
 		err = readProtobufEvents(newMessages(w.in, w.maxFrame), events.add)
 	} else {
 		err = readJSONEvents(newTokens(w.in, w.maxFrame), events.add)
@@ -105,23 +95,15 @@ func (w *stream) read() error {
 	return cmp.Or(events.flush(), err)
 }
 
-// decode decodes the object of an event. frame.of is its kind, in protobuf only.
-func (w *stream) decode(f frame, raw []byte) (runtime.Object, error) {
-	switch {
-	case w.isProtobuf:
-		return w.decoder.protobufEvent(f.of, raw)
-	case f.event == watch.Error:
-		return otherKind(raw)
-	}
-	return w.decoder.jsonEvent(raw)
-}
-
-func (w *stream) deliver(f frame, obj runtime.Object) error {
-	err := w.send(watch.Event{Type: f.event, Object: obj})
-	if err == nil {
+// send sends an event, unless the watch is stopped.
+func (w *stream) send(f frame, obj runtime.Object) error {
+	select {
+	case w.result <- watch.Event{Type: f.event, Object: obj}:
 		w.count++
+		return nil
+	case <-w.in.stopped:
+		return errStopped
 	}
-	return err
 }
 
 // readJSONEvents calls add with each event: {"type": "ADDED", "object": {...}}.
@@ -149,14 +131,11 @@ func readJSONEvents(in *tokens, add func(frame, []byte) error) error {
 		if err := in.endFrame(in.decoder.InputOffset() - in.begin); err != nil {
 			return err
 		}
-		if text == "" {
-			return errNoType
+		f := frame{event: watch.EventType(text)}
+		if !slices.Contains(eventTypes, f.event) {
+			return fmt.Errorf("event has the type %.64q", text)
 		}
-		event, err := eventType(text)
-		if err != nil {
-			return err
-		}
-		if err := add(frame{event: event}, object); err != nil {
+		if err := add(f, object); err != nil {
 			return err
 		}
 	}
@@ -202,8 +181,8 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.event, err = eventType(name); err != nil {
-		return nil, err
+	if f.event = watch.EventType(name); !slices.Contains(eventTypes, f.event) {
+		return nil, fmt.Errorf("event has the type %.64q", name)
 	}
 	err = eachField(extension, func(number protowire.Number, value []byte) {
 		if number == extensionRaw {
@@ -229,17 +208,6 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 		f.of, err = typeMeta(of, f.of)
 	}
 	return object, err
-}
-
-var errNoType = errors.New("event has no type")
-
-func eventType[T ~string | ~[]byte](name T) (watch.EventType, error) {
-	for _, t := range eventTypes {
-		if string(name) == string(t) {
-			return t, nil
-		}
-	}
-	return "", fmt.Errorf("event has the type %.64q", name)
 }
 
 var eventTypes = []watch.EventType{

@@ -156,7 +156,7 @@ func TestReadWatch_Bad(t *testing.T) {
 	const good = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`
 	for name, test := range map[string]struct{ stream, want string }{
 		"no JSON":       {`<html>`, "not JSON: expected '{', got"},
-		"no type":       {`{}`, "event has no type"},
+		"no type":       {`{}`, "event has the type"},
 		"unknown type":  {`{"type":"CHANGED"}`, "event has the type"},
 		"type is a 1":   {`{"type":1}`, "expected a string, got '0'"},
 		"no object":     {`{"type":"ADDED"}`, "decode *v1.Pod: unexpected end of JSON input"},
