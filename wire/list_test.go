@@ -419,6 +419,25 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// A list is not kept: beyond the present item, little of it is in the decoder's buffer.
+func TestReadList_BufferIsOfOneItem(t *testing.T) {
+	in := newTokens(bytes.NewReader(podList(t, 2000)), 1<<20)
+	count := 0
+	require.NoError(t, in.object(func(name string) error {
+		if name != "items" {
+			_, err := in.frame()
+			return err
+		}
+		return in.array(func() error {
+			count++
+			_, err := in.frame()
+			require.LessOrEqual(t, in.received-in.decoder.InputOffset(), int64(4<<10))
+			return err
+		})
+	}))
+	require.Equal(t, 2000, count)
+}
+
 // podList is a list of count pods as a server sends it.
 func podList(t *testing.T, count int) []byte {
 	list := v1.PodList{

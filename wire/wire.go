@@ -7,16 +7,16 @@
 // To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
-// A body is cut into frames of one object each (input.go, scanner.go, protobuf.go, list.go,
-// watch.go). A batch of frames is decoded while the next one is read, on several processors, and
-// the objects are handed over in their order (pipeline.go, decoder.go, json.go, metadata.go). They
-// must be of the kind that was requested (kind.go).
+// A body is read ahead as bytes (ahead.go) and cut into frames of one object each (list.go and
+// watch.go, with jsontokens.go or protobuf.go). Batches of frames are decoded on several processors,
+// and the objects are handed over in their order (ordered.go, decoder.go, json.go, metadata.go).
+// They must be of the kind that was requested (kind.go).
 //
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
-// -v ./wire. Goroutines: one reads a body until its end, one hands over the events of a watch until
-// it is stopped, and each batch may have one that decodes it. Locking: a mutex of each body guards
-// the batches that wait, not their decoding. The objects of one ListWatch share strings under
-// another, which is held for one object at a time.
+// -v ./wire. Goroutines: one reads a body until its end; one hands over the events of a watch until
+// it is stopped, the items of a list are handed over by their caller's; and each batch may have one
+// that decodes it. Locking: a mutex of each body guards the bytes that wait. The objects of one
+// ListWatch share strings under another, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire
@@ -48,7 +48,8 @@ type Options struct {
 	Limits Limits
 }
 
-// Limits bound what a server can make a program read into memory. A list that exceeds one ends with
+// Limits bound what a server can make a program read into memory. Arrays and objects of JSON may be
+// nested 10,000 levels deep, as in the decoder of Kubernetes; that bound is fixed. A list that exceeds one ends with
 // an error that wraps ErrTooLarge, a watch with an ERROR event that has its text. A limit of 0 or
 // less is the default.
 type Limits struct {
@@ -57,8 +58,9 @@ type Limits struct {
 	ObjectBytes int
 	// ListBytes bounds one LIST, or one page of it. The default is 16 GiB.
 	ListBytes int64
-	// WatchBytes bounds the events of a watch that were read and not yet received. The reading
-	// pauses there, and in time the server ends such a watch. The default is 256 MiB.
+	// WatchBytes bounds the bytes of a watch that were read and not yet decoded; the events of a few
+	// more batches are decoded. The reading pauses there, and in time the server ends such a watch.
+	// The default is 256 MiB.
 	WatchBytes int64
 }
 
