@@ -7,10 +7,10 @@
 // To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
-// A body is read ahead as bytes (ahead.go) and cut into frames of one object each (list.go and
-// watch.go, with jsontokens.go or protobuf.go). Batches of frames are decoded on several processors,
-// and the objects are handed over in their order (ordered.go, decoder.go, json.go, metadata.go).
-// They must be of the kind that was requested (kind.go).
+// A body is read ahead as bytes (ahead.go) and cut into frames of one object each (list.go,
+// watch.go, jsontokens.go, protobuf.go). Batches of frames are decoded on several processors, and
+// the objects are handed over in their order (ordered.go, decoder.go, json.go, metadata.go). They
+// must be of the kind that was requested (kind.go).
 //
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
 // -v ./wire. Goroutines: one reads a body until its end; one hands over the events of a watch until
@@ -48,10 +48,11 @@ type Options struct {
 	Limits Limits
 }
 
-// Limits bound what a server can make a program read into memory. Arrays and objects of JSON may be
-// nested 10,000 levels deep, as in the decoder of Kubernetes; that bound is fixed. A list that exceeds one ends with
+// Limits bound what a server can make a program read into memory. A list that exceeds one ends with
 // an error that wraps ErrTooLarge, a watch with an ERROR event that has its text. A limit of 0 or
 // less is the default.
+//
+// JSON may be nested 10,000 levels deep, as for the decoder of Kubernetes. That is no option.
 type Limits struct {
 	// ObjectBytes bounds an item of a list, an event of a watch, and any other field of a list. The
 	// default is 16 MiB, as for the watch of client-go.
