@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // decoder decodes JSON and protobuf into objects that newObject makes.
@@ -86,7 +87,10 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 }
 
 // jsonEvent decodes the object of an event. A typed one has no kind then, as with typed clients.
-func (d decoder) jsonEvent(raw []byte) (runtime.Object, error) {
+func (d decoder) jsonEvent(f frame, raw []byte) (runtime.Object, error) {
+	if f.event == watch.Error {
+		return otherKind(raw)
+	}
 	obj, err := d.json(raw)
 	if err == nil {
 		switch gvk := obj.GetObjectKind().GroupVersionKind(); {
@@ -120,9 +124,9 @@ func otherKind(raw []byte) (runtime.Object, error) {
 	return status, err
 }
 
-// protobufEvent decodes the object of an event. The envelope names its type.
-func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, error) {
-	switch gvk := of.GroupVersionKind(); {
+// protobufEvent decodes the object of an event. Its envelope has said its kind.
+func (d decoder) protobufEvent(f frame, raw []byte) (runtime.Object, error) {
+	switch gvk := f.of.GroupVersionKind(); {
 	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errNoKind
 	case isStatus(gvk):
@@ -131,8 +135,8 @@ func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, 
 		return d.protobuf(raw)
 	}
 	other := &unstructured.Unstructured{} // its fields are unknown
-	other.SetAPIVersion(of.APIVersion)
-	other.SetKind(of.Kind)
+	other.SetAPIVersion(f.of.APIVersion)
+	other.SetKind(f.of.Kind)
 	return other, nil
 }
 

@@ -105,14 +105,10 @@ func TestReadList_UnknownFieldsAreNotKept(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&body, `%c"field-%d":"a"`, "{,"[min(i, 1)], i)
 	}
-	l := &list{
-		scanner: scanner{
-			input:    newInput(strings.NewReader(body.String()+"}"), listBuffer, 1<<20),
-			maxDepth: 100,
-		},
-		decoder: newDecoder(newPod, Options{}), inStatus: map[string]json.RawMessage{},
-	}
-	require.NoError(t, l.read(nil))
+	l := &list{decoder: newDecoder(newPod, Options{}), inStatus: map[string]json.RawMessage{}}
+	in := readAhead(strings.NewReader(body.String()+"}"), 1<<20)
+	defer in.stop()
+	require.NoError(t, l.read(in, 1<<20))
 	require.Empty(t, l.inStatus)
 }
 
@@ -226,10 +222,10 @@ func TestReadList_NoMetadata(t *testing.T) {
 // Limits that make no sense are the defaults.
 func TestLimits_Defaults(t *testing.T) {
 	defaults := Limits{
-		ObjectBytes: 16 << 20, ListBytes: 16 << 30, WatchBytes: 256 << 20, Depth: 10_000,
+		ObjectBytes: 16 << 20, ListBytes: 16 << 30, WatchBytes: 256 << 20,
 	}
 	for _, l := range []Limits{
-		{}, {ObjectBytes: -1, ListBytes: -1, WatchBytes: -1, Depth: -1}, {Depth: 20_000},
+		{}, {ObjectBytes: -1, ListBytes: -1, WatchBytes: -1},
 	} {
 		require.Equal(t, defaults, l.orDefaults())
 	}

@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
-
-const listBuffer = 64 << 10 // grows to the length of the longest item
 
 // ReadList reads a list, in JSON or protobuf, from body. It decodes an item into an object that
 // newObject makes as soon as the item has arrived, and calls the function each with the object, in
@@ -36,48 +35,88 @@ func readList(
 	body io.Reader, d decoder, limits Limits, each func(runtime.Object) error,
 ) (metav1.ListMeta, error) {
 	limits = limits.orDefaults()
-	in := newInput(&boundedReader{body, limits.ListBytes}, listBuffer, limits.ObjectBytes)
+	in := readAhead(&boundedReader{body, limits.ListBytes}, limits.ListBytes)
+	defer in.stop()
 	l := &list{
-		scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d,
-		inStatus: map[string]json.RawMessage{},
+		decoder: d, each: each, judged: true, inStatus: map[string]json.RawMessage{},
 	}
-	p := startPipeline(in, limits.ListBytes, l.read, l.decode)
-	defer p.stop()
-
-	count, judged := 0, true     // judged: every item says its own kind
-	var waiting []runtime.Object // from the first one that needs a kind which is not read yet
-	for f, obj := range p.objects() {
-		bare, err := d.checkItem(obj)
-		judged = judged && !bare
-		if err == nil && bare && d.isKnown(f.of) {
-			err = d.checkList(f.of)
-		}
-		if err != nil {
-			return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count, err)
-		}
-		count++
-		if waiting != nil || bare && !d.isKnown(f.of) {
-			waiting = append(waiting, obj)
-			continue
-		}
-		setKind(obj, f.of)
-		if err := each(obj); err != nil {
-			return metav1.ListMeta{}, err
-		}
+	err := l.read(in, limits.ObjectBytes)
+	switch {
+	case l.refused != nil:
+		return metav1.ListMeta{}, l.refused
+	case err != nil:
+		return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", l.count, err)
 	}
-	if p.err != nil {
-		return metav1.ListMeta{}, fmt.Errorf("read list after %d items: %w", count, p.err)
-	}
-	if err := l.check(judged && count > 0); err != nil {
+	if err := l.check(); err != nil {
 		return metav1.ListMeta{}, err
 	}
-	for _, item := range waiting {
+	for _, item := range l.waiting {
 		setKind(item, l.head)
 		if err := each(item); err != nil {
 			return metav1.ListMeta{}, err
 		}
 	}
 	return l.meta, nil
+}
+
+// list is one ReadList. Its frames are items; frame.of is the part of head that was read before it.
+type list struct {
+	decoder    decoder
+	each       func(runtime.Object) error
+	isProtobuf bool
+
+	// What was read.
+	head     metav1.TypeMeta
+	meta     metav1.ListMeta
+	sawItems bool                       // in JSON
+	sawList  bool                       // in protobuf: the list itself, which may be empty
+	inStatus map[string]json.RawMessage // the fields of a Status, in JSON
+	status   *metav1.Status             // in protobuf
+
+	// What was delivered.
+	count   int
+	judged  bool             // every item says its own kind
+	waiting []runtime.Object // from the first one that needs a kind which is not read yet
+	refused error            // of each
+}
+
+var errRepeated = errors.New(`field "items" is repeated`)
+
+// read reads the list and delivers its items.
+func (l *list) read(in *ahead, maxFrame int) error {
+	begin, err := in.first()
+	if err != nil {
+		return err
+	}
+	l.isProtobuf = startsAsProtobuf(begin)
+	items := &ordered{decode: l.decode, deliver: l.deliver}
+	in.beforeWait = items.flush
+	if l.isProtobuf {
+		err = l.readProtobuf(newMessages(in, maxFrame), items.add)
+	} else {
+		err = l.readJSON(newTokens(in, maxFrame), items.add)
+	}
+	return cmp.Or(items.flush(), err)
+}
+
+// deliver checks an item and hands it over.
+func (l *list) deliver(f frame, obj runtime.Object) error {
+	bare, err := l.decoder.checkItem(obj)
+	l.judged = l.judged && !bare
+	if err == nil && bare && l.decoder.isKnown(f.of) {
+		err = l.decoder.checkList(f.of)
+	}
+	if err != nil {
+		return err
+	}
+	l.count++
+	if l.waiting != nil || bare && !l.decoder.isKnown(f.of) {
+		l.waiting = append(l.waiting, obj)
+		return nil
+	}
+	setKind(obj, f.of)
+	l.refused = l.each(obj)
+	return l.refused
 }
 
 // setKind gives an unstructured item without a kind that of its list.
@@ -89,54 +128,23 @@ func setKind(obj runtime.Object, list metav1.TypeMeta) {
 	}
 }
 
-// list is one ReadList. Its frames are items; frame.of is the part of head that was read before it.
-type list struct {
-	scanner
-	decoder
-	isProtobuf bool
-	head       metav1.TypeMeta
-	meta       metav1.ListMeta
-	sawItems   bool                       // in JSON
-	sawList    bool                       // in protobuf: the list itself, which may be empty
-	inStatus   map[string]json.RawMessage // the fields of a Status, in JSON
-	status     *metav1.Status             // in protobuf
-}
-
-var errRepeated = errors.New(`field "items" is repeated`)
-
-// read calls add with each item.
-func (l *list) read(add func(frame, []byte) error) (err error) {
-	if l.isProtobuf, err = l.startsAsProtobuf(); err != nil {
-		return err
-	}
-	if l.isProtobuf {
-		return l.readProtobuf(add)
-	}
-	return l.readJSON(add)
-}
-
-func (l *list) readJSON(add func(frame, []byte) error) error {
-	err := l.object(func(name string) error {
-		defer l.endFrame()
+// readJSON calls add with each item.
+func (l *list) readJSON(in *tokens, add func(frame, []byte) error) error {
+	err := in.object(func(name string) error {
 		if name != "items" {
-			return l.field(name)
+			return l.field(in, name)
 		}
 		if l.sawItems { // a decode of the whole list would drop the first ones, which each has
 			return errRepeated
 		}
 		l.sawItems = true
-		return l.array(func() error {
-			defer l.endFrame()
-			if _, err := l.peek(); err != nil {
-				return err
-			}
-			l.endFrame()
-			raw, err := l.value()
+		return in.array(func() error {
+			raw, err := in.frame()
 			switch {
 			case err != nil:
 				return err
-			case raw[0] != '{':
-				return fmt.Errorf("item is no object: %s", excerpt(raw))
+			case raw.Kind() != '{':
+				return fmt.Errorf("item is no object: %q", raw[:1])
 			}
 			return add(frame{of: l.head}, raw)
 		})
@@ -144,15 +152,15 @@ func (l *list) readJSON(add func(frame, []byte) error) error {
 	if err != nil {
 		return err
 	}
-	if ended, err := l.ended(); ended || err != nil {
+	if ended, err := in.ended(); ended || err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: more after the end: %s", errSyntax, excerpt(l.buf[l.pos:]))
+	return fmt.Errorf("%w: more after the end", errSyntax)
 }
 
 // field reads the value of one of the list's own fields.
-func (l *list) field(name string) error {
-	raw, err := l.value()
+func (l *list) field(in *tokens, name string) error {
+	raw, err := in.frame()
 	if err != nil {
 		return err
 	}
@@ -163,11 +171,6 @@ func (l *list) field(name string) error {
 		return utiljson.Unmarshal(raw, &l.head.Kind)
 	case "metadata":
 		return utiljson.Unmarshal(raw, &l.meta)
-	}
-	if err := checkSyntax(name, raw); err != nil {
-		return err
-	}
-	switch name {
 	case "status", "message", "reason", "details", "code":
 		l.inStatus[name] = bytes.Clone(raw)
 	}
@@ -177,26 +180,25 @@ func (l *list) field(name string) error {
 // decode decodes an item. If it cannot, another kind of the list may be the reason.
 func (l *list) decode(f frame, raw []byte) (obj runtime.Object, err error) {
 	if l.isProtobuf {
-		obj, err = l.protobuf(raw)
+		obj, err = l.decoder.protobuf(raw)
 	} else {
-		obj, err = l.json(raw)
+		obj, err = l.decoder.json(raw)
 	}
-	if err == nil || !l.isKnown(f.of) {
+	if err == nil || !l.decoder.isKnown(f.of) {
 		return obj, err
 	}
-	if kindErr := l.checkList(f.of); kindErr != nil {
+	if kindErr := l.decoder.checkList(f.of); kindErr != nil {
 		err = fmt.Errorf("%w: %w", kindErr, err)
 	}
 	return nil, err
 }
 
-// check returns an error if the answer was not the list that was requested. judged means that it
-// has items, each of which says its own kind; then the list may have any, as that of a custom
-// resource may.
-func (l *list) check(judged bool) error {
+// check returns an error if the answer was not the list that was requested. If it has items, each
+// of which says its own kind, the list may have any, as that of a custom resource may.
+func (l *list) check() error {
 	var err error
-	if !judged {
-		err = l.checkList(l.head)
+	if !l.judged || l.count == 0 {
+		err = l.decoder.checkList(l.head)
 	}
 	switch {
 	case l.head.Kind == "Status":

@@ -3,10 +3,13 @@
 package wire
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,19 +34,56 @@ const (
 
 var errProtobuf = errors.New("not protobuf")
 
-// startsAsProtobuf reports whether the answer is in protobuf: a list begins with the magic bytes,
-// and an event with its length, of which the first byte is less than any that JSON begins with.
-func (in *input) startsAsProtobuf() (bool, error) {
-	begin, err := in.need(1)
-	if err != nil {
-		return false, err
+// startsAsProtobuf reports whether an answer that begins with a byte is in protobuf: a list begins
+// with the magic bytes, and an event with its length, of which the first byte is less than any that
+// JSON begins with.
+func startsAsProtobuf(begin byte) bool { return begin == magic[0] || begin < '\t' }
+
+// messages cuts a stream of protobuf.
+type messages struct {
+	in       *bufio.Reader
+	maxFrame int
+	offset   int    // of the next byte
+	buffer   []byte // of take
+}
+
+func newMessages(in io.Reader, maxFrame int) *messages {
+	return &messages{in: bufio.NewReader(in), maxFrame: maxFrame}
+}
+
+// atEnd reports whether everything was read.
+func (m *messages) atEnd() (bool, error) {
+	_, err := m.in.Peek(1)
+	if err == io.EOF {
+		return true, nil
 	}
-	return begin[0] == magic[0] || begin[0] < '\t', nil
+	return false, err
+}
+
+// take reads n bytes. The result is good until the next call.
+func (m *messages) take(n int) ([]byte, error) {
+	if n < 0 || n > m.maxFrame { // negative where int has 32 bits
+		return nil, fmt.Errorf("%w: an object of %d bytes, see Limits.ObjectBytes (%d)",
+			ErrTooLarge, uint(n), m.maxFrame)
+	}
+	m.buffer = slices.Grow(m.buffer[:0], n)[:n]
+	m.offset += n
+	_, err := io.ReadFull(m.in, m.buffer)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return m.buffer, err
+}
+
+// ReadByte implements io.ByteReader, for varints.
+func (m *messages) ReadByte() (byte, error) {
+	m.offset++
+	return m.in.ReadByte()
 }
 
 // readProtobuf reads a list, and calls add with each item.
-func (l *list) readProtobuf(add func(frame, []byte) error) error {
-	begin, err := l.take(len(magic))
+func (l *list) readProtobuf(in *messages, add func(frame, []byte) error) error {
+	begin, err := in.take(len(magic))
 	if err != nil {
 		return err
 	}
@@ -51,17 +91,17 @@ func (l *list) readProtobuf(add func(frame, []byte) error) error {
 		return fmt.Errorf("%w: the list begins with %q", errProtobuf, begin)
 	}
 	for {
-		if ended, err := l.atEnd(); ended || err != nil {
+		if ended, err := in.atEnd(); ended || err != nil {
 			return err
 		}
-		number, length, _, err := l.tag()
+		number, length, err := in.tag()
 		switch {
 		case err != nil:
 			return err
 		case number == unknownRaw && l.head.Kind != "Status":
-			err = l.listFields(length, add)
+			err = l.listFields(in, length, add)
 		default:
-			err = l.unknownField(number, length)
+			err = l.unknownField(in, number, length)
 		}
 		if err != nil {
 			return err
@@ -70,8 +110,8 @@ func (l *list) readProtobuf(add func(frame, []byte) error) error {
 }
 
 // unknownField reads a field of a runtime.Unknown.
-func (l *list) unknownField(number protowire.Number, length int) error {
-	raw, err := l.take(length)
+func (l *list) unknownField(in *messages, number protowire.Number, length int) error {
+	raw, err := in.take(length)
 	if err != nil {
 		return err
 	}
@@ -85,17 +125,17 @@ func (l *list) unknownField(number protowire.Number, length int) error {
 }
 
 // listFields reads the fields of the list itself, which is length bytes long.
-func (l *list) listFields(length int, add func(frame, []byte) error) error {
+func (l *list) listFields(in *messages, length int, add func(frame, []byte) error) error {
 	l.sawList = true
-	for length > 0 {
-		number, fieldLength, tagLength, err := l.tag()
+	for begin := in.offset; in.offset-begin < length; {
+		number, fieldLength, err := in.tag()
 		if err != nil {
 			return err
 		}
-		if length -= tagLength + fieldLength; length < 0 {
+		if fieldLength > length-(in.offset-begin) {
 			return fmt.Errorf("%w: a field is longer than its list", errProtobuf)
 		}
-		raw, err := l.take(fieldLength)
+		raw, err := in.take(fieldLength)
 		if err != nil {
 			return err
 		}
@@ -112,49 +152,39 @@ func (l *list) listFields(length int, add func(frame, []byte) error) error {
 	return nil
 }
 
-// tag reads the number of a field and the length of its bytes, and returns how long these two are.
-// It reads the value of a varint as well, so that no bytes follow. The known fields consist of
-// bytes.
-func (l *list) tag() (number protowire.Number, length, tagLength int, err error) {
-	tag, tagLength, err := l.varint()
+// tag reads the number of a field and the length of its bytes. It reads the value of a varint as
+// well, so that no bytes follow. The known fields consist of bytes.
+func (m *messages) tag() (number protowire.Number, length int, err error) {
+	tag, err := m.varint()
 	if err != nil {
-		return 0, 0, 0, err
+		return 0, 0, err
 	}
 	number, wireType := protowire.DecodeTag(tag)
 	var value uint64
-	var valueLength int
 	switch isKnown := number <= 2; {
 	case wireType == protowire.BytesType && number > 0:
-		value, valueLength, err = l.varint()
-		length = int(value)
+		value, err = m.varint()
 	case wireType == protowire.VarintType && !isKnown:
-		_, valueLength, err = l.varint()
+		_, err = m.varint()
 	case wireType == protowire.Fixed32Type && !isKnown:
-		length = 4
+		value = 4
 	case wireType == protowire.Fixed64Type && !isKnown:
-		length = 8
+		value = 8
 	default:
 		err = fmt.Errorf("%w: field %d has type %d", errProtobuf, number, wireType)
 	}
 	if err == nil && value > math.MaxInt {
 		err = fmt.Errorf("%w: field %d has a length of %d", errProtobuf, number, value)
 	}
-	return number, length, tagLength + valueLength, err
+	return number, int(value), err
 }
 
-func (l *list) varint() (v uint64, length int, err error) {
-	for length = 1; ; length++ {
-		raw, err := l.need(length)
-		if err != nil {
-			return 0, 0, err
-		}
-		if raw[length-1] < 0x80 || length == binary.MaxVarintLen64 {
-			v, n := protowire.ConsumeVarint(raw)
-			l.pos += length
-			l.endFrame()
-			return v, length, protowire.ParseError(min(n, 0))
-		}
+func (m *messages) varint() (uint64, error) {
+	v, err := binary.ReadUvarint(m)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
 	}
+	return v, err
 }
 
 // eachField calls f with the fields of message that consist of bytes.

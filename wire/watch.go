@@ -4,11 +4,12 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,13 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-const watchBuffer = 16 << 10 // grows to the length of the longest event
-
 // stream is a watch.
 type stream struct {
-	body     io.Closer
+	body     io.ReadCloser
+	in       *ahead
+	decoder  decoder
+	maxFrame int
 	result   chan watch.Event
-	pipeline *pipeline
+	count    int // of the events that were sent
 	once     sync.Once
 }
 
@@ -41,11 +43,9 @@ func ReadWatch(body io.ReadCloser, newObject NewObject, options Options) watch.I
 
 func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	limits = limits.orDefaults()
-	in := newInput(body, watchBuffer, limits.ObjectBytes)
-	e := &events{scanner: scanner{input: in, maxDepth: limits.Depth}, decoder: d}
 	w := &stream{
-		body: body, result: make(chan watch.Event),
-		pipeline: startPipeline(in, limits.WatchBytes, e.read, e.decode),
+		body: body, in: readAhead(body, limits.WatchBytes), decoder: d,
+		maxFrame: limits.ObjectBytes, result: make(chan watch.Event),
 	}
 	go w.run()
 	return w
@@ -57,7 +57,7 @@ func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 // Stop ends the watch. It does not wait, and may be called again.
 func (w *stream) Stop() {
 	w.once.Do(func() {
-		w.pipeline.stop()
+		w.in.stop()
 		_ = w.body.Close()
 	})
 }
@@ -66,129 +66,94 @@ func (w *stream) run() {
 	defer utilruntime.HandleCrash()
 	defer close(w.result)
 	defer w.Stop()
-	count := 0
-	for f, obj := range w.pipeline.objects() {
-		if !w.send(watch.Event{Type: f.event, Object: obj}) {
-			return
-		}
-		count++
-	}
-	switch err := w.pipeline.err; {
-	case w.pipeline.isStopped(): // then Read fails, because body is closed
-	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+	switch err := w.read(); {
+	case err == nil, err == errStopped, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err),
+		utilnet.IsTimeout(err):
 	default:
-		err = fmt.Errorf("read watch after %d events: %w", count, err)
+		err = fmt.Errorf("read watch after %d events: %w", w.count, err)
 		// The cause is how a reader recognizes that the server did not send this.
 		reporter := apierrors.NewClientErrorReporter(
 			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
-		w.send(watch.Event{Type: watch.Error, Object: reporter.AsObject(err)})
+		_ = w.send(frame{event: watch.Error}, reporter.AsObject(err)) // stopped or not
 	}
 }
 
-func (w *stream) send(e watch.Event) bool {
+// read reads the watch and sends its events.
+func (w *stream) read() error {
+	begin, err := w.in.first()
+	if err != nil {
+		return err
+	}
+	events := &ordered{decode: w.decoder.jsonEvent, deliver: w.send}
+	w.in.beforeWait = events.flush
+	if startsAsProtobuf(begin) {
+		events.decode = w.decoder.protobufEvent
+		err = readProtobufEvents(newMessages(w.in, w.maxFrame), events.add)
+	} else {
+		err = readJSONEvents(newTokens(w.in, w.maxFrame), events.add)
+	}
+	return cmp.Or(events.flush(), err)
+}
+
+// send sends an event, unless the watch is stopped.
+func (w *stream) send(f frame, obj runtime.Object) error {
 	select {
-	case w.result <- e:
-		return true
-	case <-w.pipeline.stopped:
-		return false
+	case w.result <- watch.Event{Type: f.event, Object: obj}:
+		w.count++
+		return nil
+	case <-w.in.stopped:
+		return errStopped
 	}
 }
 
-// events are the frames of a watch: frame.of is the kind of the object, in protobuf only.
-type events struct {
-	scanner
-	decoder
-	isProtobuf bool
-}
-
-// read calls add with each event.
-func (e *events) read(add func(frame, []byte) error) (err error) {
-	if ended, err := e.atEnd(); ended || err != nil {
-		return err
-	}
-	if e.isProtobuf, err = e.startsAsProtobuf(); err != nil {
-		return err
-	}
-	if e.isProtobuf {
-		return e.readProtobuf(add)
-	}
-	return e.readJSON(add)
-}
-
-// decode decodes the object of an event.
-func (e *events) decode(f frame, raw []byte) (runtime.Object, error) {
-	switch {
-	case e.isProtobuf:
-		return e.protobufEvent(f.of, raw)
-	case f.event == watch.Error:
-		return otherKind(raw)
-	}
-	return e.jsonEvent(raw)
-}
-
-// readJSON reads events: {"type": "ADDED", "object": {...}}.
-func (e *events) readJSON(add func(frame, []byte) error) error {
-	var f frame
-	var begin, end int // of the object, from the start of the frame
+// readJSONEvents calls add with each event: {"type": "ADDED", "object": {...}}.
+func readJSONEvents(in *tokens, add func(frame, []byte) error) error {
+	var text string
+	var object []byte
 	field := func(name string) error {
-		raw, err := e.value()
-		if err != nil {
-			return err
+		if name == "type" {
+			return in.text(&text)
 		}
-		switch name {
-		case "type":
-			var text string
-			if text, err = decodeText(raw); string(raw) != "null" {
-				f.event = watch.EventType(text)
-			}
-		case "object":
-			if begin < end { // repeated: the last one that is not null counts
-				if string(raw) == "null" {
-					return nil
-				}
-				err = checkSyntax(name, e.buf[e.start+begin:e.start+end])
-			}
-			end = e.pos - e.start
-			begin = end - len(raw)
-		default:
-			err = checkSyntax(name, raw)
+		raw, err := in.value()
+		if err == nil && name == "object" && (raw.Kind() != 'n' || len(object) == 0) {
+			object = append(object[:0], raw...) // if repeated, the last one that is not null counts
 		}
 		return err
 	}
 	for {
-		if ended, err := e.ended(); ended || err != nil {
+		if ended, err := in.ended(); ended || err != nil {
 			return err
 		}
-		e.endFrame()
-		f, begin, end = frame{}, 0, 0
-		if err := e.object(field); err != nil {
+		text, object = "", object[:0]
+		if err := in.object(field); err != nil {
 			return err
 		}
-		if f.event == "" {
-			return errNoType
-		}
-		if _, err := eventType(f.event); err != nil {
+		if err := in.endFrame(in.decoder.InputOffset() - in.begin); err != nil {
 			return err
 		}
-		if err := add(f, e.buf[e.start+begin:e.start+end]); err != nil {
+		f := frame{event: watch.EventType(text)}
+		if !slices.Contains(eventTypes, f.event) {
+			return fmt.Errorf("event has the type %.64q", text)
+		}
+		if err := add(f, object); err != nil {
 			return err
 		}
-		e.endFrame()
 	}
 }
 
-// readProtobuf reads events: the length of a metav1.WatchEvent in four bytes, and the WatchEvent.
-func (e *events) readProtobuf(add func(frame, []byte) error) error {
+// readProtobufEvents calls add with each event: the length of a metav1.WatchEvent in four bytes,
+// and the WatchEvent.
+func readProtobufEvents(in *messages, add func(frame, []byte) error) error {
 	var f frame
 	for {
-		if ended, err := e.atEnd(); ended || err != nil {
+		if ended, err := in.atEnd(); ended || err != nil {
 			return err
 		}
-		length, err := e.take(4)
+		length, err := in.take(4)
 		if err != nil {
 			return err
 		}
-		message, err := e.take(int(binary.BigEndian.Uint32(length)))
+		message, err := in.take(int(binary.BigEndian.Uint32(length)))
 		if err != nil {
 			return err
 		}
@@ -216,8 +181,8 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.event, err = eventType(name); err != nil {
-		return nil, err
+	if f.event = watch.EventType(name); !slices.Contains(eventTypes, f.event) {
+		return nil, fmt.Errorf("event has the type %.64q", name)
 	}
 	err = eachField(extension, func(number protowire.Number, value []byte) {
 		if number == extensionRaw {
@@ -243,17 +208,6 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 		f.of, err = typeMeta(of, f.of)
 	}
 	return object, err
-}
-
-var errNoType = errors.New("event has no type")
-
-func eventType[T ~string | ~[]byte](name T) (watch.EventType, error) {
-	for _, t := range eventTypes {
-		if string(name) == string(t) {
-			return t, nil
-		}
-	}
-	return "", fmt.Errorf("event has the type %.64q", name)
 }
 
 var eventTypes = []watch.EventType{

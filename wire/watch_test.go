@@ -79,7 +79,7 @@ func contents() []watch.Event {
 		{Type: watch.Modified, Object: pod("a", "6")},
 		{Type: watch.Deleted, Object: pod("a", "7")},
 		{Type: watch.Bookmark, Object: bookmark},
-		{Type: watch.Added, Object: pod("long"+strings.Repeat("a", 3*watchBuffer), "8")},
+		{Type: watch.Added, Object: pod("long"+strings.Repeat("a", 100_000), "8")},
 		{Type: watch.Error, Object: &expired},
 	}
 }
@@ -156,15 +156,15 @@ func TestReadWatch_Bad(t *testing.T) {
 	const good = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`
 	for name, test := range map[string]struct{ stream, want string }{
 		"no JSON":       {`<html>`, "not JSON: expected '{', got"},
-		"no type":       {`{}`, "event has no type"},
+		"no type":       {`{}`, "event has the type"},
 		"unknown type":  {`{"type":"CHANGED"}`, "event has the type"},
-		"type is a 1":   {`{"type":1}`, "cannot unmarshal number"},
+		"type is a 1":   {`{"type":1}`, "expected a string, got '0'"},
 		"no object":     {`{"type":"ADDED"}`, "decode *v1.Pod: unexpected end of JSON input"},
 		"null":          {`{"type":"ADDED","object":null}`, "no apiVersion or no kind"},
 		"no kind":       {`{"type":"ADDED","object":{}}`, "no apiVersion or no kind"},
 		"a wrong field": {strings.Replace(good, `"v1"`, `1`, 1), "cannot unmarshal number"},
 		"deep": {
-			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "max depth of 10000",
+			`{"type":"ADDED","object":` + strings.Repeat("[", 20_000), "exceeded max depth",
 		},
 		"too long": {
 			`{"type":"ADDED","object":{"a":"` + strings.Repeat("a", 1<<20), "Limits.ObjectBytes",

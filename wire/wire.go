@@ -7,22 +7,23 @@
 // To use it, call informer.New, or make a [ListWatch] with [NewListWatch] for a reflector of your
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
-// A body is cut into frames of one object each (input.go, scanner.go, protobuf.go, list.go,
-// watch.go). A batch of frames is decoded while the next one is read, on several processors, and
-// the objects are handed over in their order (pipeline.go, decoder.go, json.go, metadata.go). They
+// A body is read ahead as bytes (ahead.go) and cut into frames of one object each (list.go,
+// watch.go, jsontokens.go, protobuf.go). Batches of frames are decoded on several processors, and
+// the objects are handed over in their order (ordered.go, decoder.go, json.go, metadata.go). They
 // must be of the kind that was requested (kind.go).
 //
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
-// -v ./wire. Goroutines: one reads a body until its end, one hands over the events of a watch until
-// it is stopped, and each batch may have one that decodes it. Locking: a mutex of each body guards
-// the batches that wait, not their decoding. The objects of one ListWatch share strings under
-// another, which is held for one object at a time.
+// -v ./wire. Goroutines: one reads a body until its end; one hands over the events of a watch until
+// it is stopped, the items of a list are handed over by their caller's; and each batch may have one
+// that decodes it. Locking: a mutex of each body guards the bytes that wait. The objects of one
+// ListWatch share strings under another, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire
 
 import (
 	"cmp"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,28 +51,28 @@ type Options struct {
 // Limits bound what a server can make a program read into memory. A list that exceeds one ends with
 // an error that wraps ErrTooLarge, a watch with an ERROR event that has its text. A limit of 0 or
 // less is the default.
+//
+// JSON may be nested 10,000 levels deep, as for the decoder of Kubernetes. That is no option.
 type Limits struct {
 	// ObjectBytes bounds an item of a list, an event of a watch, and any other field of a list. The
 	// default is 16 MiB, as for the watch of client-go.
 	ObjectBytes int
 	// ListBytes bounds one LIST, or one page of it. The default is 16 GiB.
 	ListBytes int64
-	// WatchBytes bounds the events of a watch that were read and not yet received. The reading
-	// pauses there, and in time the server ends such a watch. The default is 256 MiB.
+	// WatchBytes bounds the bytes of a watch that were read and not yet decoded; the events of a few
+	// more batches are decoded. The reading pauses there, and in time the server ends such a watch.
+	// The default is 256 MiB.
 	WatchBytes int64
-	// Depth bounds how deep arrays and objects are nested in JSON. The default, and the maximum, is
-	// 10,000.
-	Depth int
 }
 
-const maxDepth = 10_000 // of the decoder of JSON
+// ErrTooLarge is the error of an answer that exceeds one of Limits.
+var ErrTooLarge = errors.New("answer of the server is too large")
 
 func (l Limits) orDefaults() Limits {
 	return Limits{
 		ObjectBytes: cmp.Or(max(l.ObjectBytes, 0), 16<<20),
 		ListBytes:   cmp.Or(max(l.ListBytes, 0), 16<<30),
 		WatchBytes:  cmp.Or(max(l.WatchBytes, 0), 256<<20),
-		Depth:       cmp.Or(min(max(l.Depth, 0), maxDepth), maxDepth),
 	}
 }
 

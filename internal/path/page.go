@@ -15,16 +15,17 @@ const introduction = `# The path of one change
 
 The informer is synced, everything is idle, and the API server sends one MODIFIED event of an object
 that the informer holds. This page lists every function of the core that runs until everything is
-idle again, in order: one table for each goroutine, from the watch stream to the worker. There is
-one informer with a DeltaFIFO and an index, one handler, and one controller with one worker, as in
-[story_test.go](../internal/path/record/story_test.go).
+idle again, in order: one table for each goroutine, from the bytes of the watch to the worker. There
+is one informer of informer.New with a DeltaFIFO and an index, one handler, and one controller with
+one worker, as in [story_test.go](../internal/path/record/story_test.go).
 
 A function is indented below its caller. "holds" names the mutexes that are locked when it is
 called, "locks" those that it locks itself, and "via" the interface through which it is called. A
-function that runs again in the same goroutine is listed once. Two kinds of functions are missing:
-those of client-go, which decode the event before the first table, and those of the program, such as
-reconcile. An informer of informer.New decodes with package wire instead: its way from the bytes to
-the event is in [wire.md](wire.md).
+function that runs again in the same goroutine is listed once. Functions of other modules are
+missing, such as those of the JSON decoder, and those of the program, such as reconcile.
+
+Package wire has the tables before ` + "`consume`" + `, see [wire.md](wire.md). With a ListerWatcher of
+client-go, client-go decodes the event instead, and the path begins at ` + "`consume`" + `.
 
 ` + "`go test ./internal/path` derives this page from a run of instrumented source and compares\n" +
 	"the two; `make update` rewrites the page.\n"
@@ -96,10 +97,14 @@ func (n names) sorted() []string { return slices.Sorted(maps.Keys(n)) }
 // totals renders how much code the path has. A function that runs in two goroutines counts once.
 func totals(trace record.Trace, functions map[string]function) string {
 	called, files, single, interfaces, locks := names{}, names{}, names{}, names{}, names{}
+	others, otherFiles := names{}, names{} // without package wire
 	for _, g := range trace {
 		for _, v := range g.Visits {
 			f := functions[v.Function]
 			called[v.Function], files[f.folder+"/"+f.file] = true, true
+			if f.folder != "wire" && !strings.HasPrefix(g.Bottom, "wire.") {
+				others[v.Function], otherFiles[f.folder+"/"+f.file] = true, true
+			}
 			if f.statements == 1 {
 				single[v.Function] = true
 			}
@@ -121,7 +126,8 @@ func totals(trace record.Trace, functions map[string]function) string {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n",
 			folder, files.under(folder+"/"), called.under(folder+"."))
 	}
-	fmt.Fprintf(&b, "| all | %d | %d |\n\n", len(files), len(called))
+	fmt.Fprintf(&b, "| with wire | %d | %d |\n", len(files), len(called))
+	fmt.Fprintf(&b, "| from `consume` on | %d | %d |\n\n", len(otherFiles), len(others))
 	fmt.Fprintf(&b, "- %d of the %d functions are a single statement.\n", len(single), len(called))
 	fmt.Fprintf(&b, "- %d interfaces: %s.\n", len(interfaces), code(interfaces.sorted()))
 	fmt.Fprintf(&b, "- %d mutexes: %s.\n", len(locks), code(locks.sorted()))

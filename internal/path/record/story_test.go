@@ -15,8 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -44,10 +42,7 @@ func TestStory_OneChangeReachesTheWorker(t *testing.T) {
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer cancel()
-		pods := informer.NewSharedIndexInformer(podsOf(t, server), &corev1.Pod{},
-			informer.Options{
-				Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc},
-			})
+		pods := informer.New[*corev1.Pod](clientOf(t, server), "pods", informer.Options{})
 		c := controller.New("pods", func(context.Context, string) (controller.Result, error) {
 			reconciled++
 			return controller.Result{}, nil
@@ -76,10 +71,7 @@ func TestStory_OneChangeReachesTheWorker(t *testing.T) {
 	}
 }
 
-// lister lists and watches the server's pods through client-go's REST client.
-type lister struct{ client rest.Interface }
-
-func podsOf(t *testing.T, server *apitest.Server) lister {
+func clientOf(t *testing.T, server *apitest.Server) rest.Interface {
 	client, err := rest.RESTClientFor(&rest.Config{
 		Host: server.URL, Transport: server.Transport(), APIPath: "/api",
 		ContentConfig: rest.ContentConfig{
@@ -88,22 +80,5 @@ func podsOf(t *testing.T, server *apitest.Server) lister {
 		},
 	})
 	require.NoError(t, err)
-	return lister{client}
-}
-
-func (l lister) request(options metav1.ListOptions) *rest.Request {
-	return l.client.Get().Resource("pods").VersionedParams(&options, metav1.ParameterCodec)
-}
-
-func (l lister) ListWithContext(
-	ctx context.Context, options metav1.ListOptions,
-) (runtime.Object, error) {
-	return l.request(options).Do(ctx).Get()
-}
-
-func (l lister) WatchWithContext(
-	ctx context.Context, options metav1.ListOptions,
-) (watch.Interface, error) {
-	options.Watch = true
-	return l.request(options).Watch(ctx)
+	return client
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// ahead reads a body ahead of its own reader, so that the network never waits for the program.
+//
+//	body -> run, a goroutine -> chunks -> Read
+//
+//	R1  Read waits only if no bytes wait, and calls beforeWait first
+//	R2  run pauses only while at least limit bytes wait
+//	R3  the error or the panic of body follows all its bytes
+type ahead struct {
+	limit      int64
+	beforeWait func() error
+	stopped    chan struct{} // closed by stop
+	waiting    atomic.Int64  // bytes of the chunks that were not read; only Read makes it less
+
+	mu       sync.Mutex
+	changed  sync.Cond // of waiting and of the fields below
+	chunks   [][]byte  // each is full, except for the last one, of which run fills the rest
+	read     int       // bytes of the first chunk that were read
+	err      error     // of body; errStopped after stop
+	panicked any
+}
+
+const chunkBytes = 16 << 10
+
+var chunkPool = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
+
+var (
+	errStopped  = errors.New("stopped")
+	errPanicked = errors.New("panicked")
+)
+
+// readAhead starts to read body.
+func readAhead(body io.Reader, limit int64) *ahead {
+	a := &ahead{limit: limit, stopped: make(chan struct{})}
+	a.beforeWait = func() error { return nil }
+	a.changed.L = &a.mu
+	go a.run(body)
+	return a
+}
+
+// run reads body until its end.
+func (a *ahead) run(body io.Reader) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.err, a.panicked = cmp.Or(a.err, errPanicked), panicked
+			a.changed.Broadcast()
+		}
+	}()
+	empty := 0
+	for space := a.commit(0, nil); space != nil; {
+		n, err := body.Read(space)
+		if empty++; n > 0 {
+			empty = 0
+		}
+		if empty == 100 { // a reader that returns nothing and no error for ever is broken
+			err = cmp.Or(err, io.ErrNoProgress)
+		}
+		space = a.commit(n, err)
+	}
+}
+
+// commit notes that body has read n bytes into the space that commit returned last. It returns
+// space for the next bytes, for which it may have to wait, or nil if there will be none.
+func (a *ahead) commit(n int, err error) (space []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := len(a.chunks) - 1
+	if n > 0 {
+		a.chunks[last] = a.chunks[last][:len(a.chunks[last])+n]
+		a.waiting.Add(int64(n))
+	}
+	a.err = cmp.Or(a.err, err)
+	a.changed.Broadcast()
+	for a.waiting.Load() >= a.limit && a.err == nil {
+		a.changed.Wait()
+	}
+	if a.err != nil {
+		return nil
+	}
+	if last = len(a.chunks) - 1; last < 0 || len(a.chunks[last]) == chunkBytes {
+		a.chunks = append(a.chunks, chunkPool.Get().(*[chunkBytes]byte)[:0])
+		last++
+	}
+	return a.chunks[last][len(a.chunks[last]):chunkBytes]
+}
+
+// Read implements io.Reader. It is for one goroutine.
+func (a *ahead) Read(p []byte) (int, error) {
+	if a.waiting.Load() == 0 {
+		if err := a.beforeWait(); err != nil {
+			return 0, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.waiting.Load() == 0 && a.err == nil {
+		a.changed.Wait()
+	}
+	switch {
+	case a.err == errStopped:
+		return 0, a.err
+	case a.waiting.Load() > 0:
+	case a.panicked != nil:
+		panic(a.panicked)
+	default:
+		return 0, a.err
+	}
+	n := copy(p, a.chunks[0][a.read:])
+	a.read += n
+	a.waiting.Add(-int64(n))
+	if a.read == chunkBytes {
+		chunkPool.Put((*[chunkBytes]byte)(a.chunks[0]))
+		a.chunks[0] = nil
+		a.chunks, a.read = a.chunks[1:], 0
+	}
+	a.changed.Broadcast()
+	return n, nil
+}
+
+// first returns the first byte without reading it.
+func (a *ahead) first() (byte, error) {
+	var begin [1]byte
+	if _, err := a.Read(begin[:]); err != nil {
+		return 0, unexpected(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.read--
+	a.waiting.Add(1)
+	return begin[0], nil
+}
+
+// stop ends both sides. If run waits for the body, closing that ends it. stop may be called once.
+func (a *ahead) stop() {
+	close(a.stopped)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = errStopped
+	a.changed.Broadcast()
+}
+
+// unexpected is err, or what io.EOF means inside an answer.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
