@@ -104,10 +104,10 @@ func TestStory_BacklogHoldsProducersBack(t *testing.T) {
 	require.Equal(t, []bool{false, true, true, true}, unlocked, "2500, 1500, 500 and 0 deltas wait")
 }
 
-func (b *base) isUnlocked() bool {
-	unlocked := b.mu.TryLock()
+func (h *handover) isUnlocked() bool {
+	unlocked := h.mu.TryLock()
 	if unlocked {
-		b.mu.Unlock()
+		h.mu.Unlock()
 	}
 	return unlocked
 }

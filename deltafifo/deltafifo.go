@@ -14,8 +14,8 @@
 // store, and call Pop in a loop. Options.KnownObjects must be the store that the consumer fills; it
 // is what makes a delete that no event reported visible. An informer does all of this.
 //
-// Read queue.go, options.go, deltafifo.go; then realfifo.go. Both queues share base.go and
-// progress.go. Then run go test -v -run Transcript ./deltafifo.
+// Read queue.go, options.go, deltafifo.go; then realfifo.go. Both queues share handover.go,
+// progress.go and known.go. Then run go test -v -run Transcript ./deltafifo.
 // Goroutines: none of its own; any number of producers, one consumer.
 // Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
 // configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
@@ -23,11 +23,7 @@
 // Source: tools/cache/delta_fifo.go DeltaFIFO, tools/cache/the_real_fifo.go RealFIFO
 package deltafifo
 
-import (
-	"time"
-
-	"example.com/informerstack/store"
-)
+import "example.com/informerstack/store"
 
 // DeltaFIFO is a queue of keys, each with all changes of its object since the key was last popped.
 // A key is queued at its first change; later changes do not move it.
@@ -46,23 +42,17 @@ import (
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO
 type DeltaFIFO struct {
-	base
+	handover
 	listType DeltaType // what Replace queues: Replaced or Sync
 
-	// base.mu guards the fields below.
+	// handover.mu guards the fields below.
 	items     map[string]Deltas
-	queue     []entry
+	queue     []string
 	mostItems int // since items was made
 }
 
 // longQueue is the number of keys for which a queue that becomes empty keeps its map.
 const longQueue = 1024
-
-// entry is a queued key.
-type entry struct {
-	key  string
-	mark *version // see progress
-}
 
 var (
 	_ Queue       = (*DeltaFIFO)(nil)
@@ -84,21 +74,21 @@ func (f *DeltaFIFO) KeyOf(obj any) (string, error) { return f.keyOf(obj) }
 
 // Add queues that obj was created. It fails with a store.KeyError or with the transformer's
 // error; then nothing is queued.
-func (f *DeltaFIFO) Add(obj any) error { return f.receive(Added, obj) }
+func (f *DeltaFIFO) Add(obj any) error { return f.put(Added, obj) }
 
 // Update queues that obj was changed. It fails as Add does.
-func (f *DeltaFIFO) Update(obj any) error { return f.receive(Updated, obj) }
+func (f *DeltaFIFO) Update(obj any) error { return f.put(Updated, obj) }
 
-func (f *DeltaFIFO) receive(t DeltaType, obj any) error {
-	received, err := f.prepare(obj)
+func (f *DeltaFIFO) put(t DeltaType, obj any) error {
+	p, err := f.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
 	if err != nil {
+		f.begin(0)
 		return err
 	}
-	f.putLocked(received.key, Delta{t, received.obj})
-	f.markLocked(f.progress.changed(received.obj))
+	f.appendLocked(p.key, Delta{t, p.obj})
+	f.changed(p.obj)
 	return nil
 }
 
@@ -112,29 +102,16 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	obj, err = f.transform(key, obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
-	if !f.concernsConsumerLocked(key) {
+	f.begin(0)
+	if !f.isQueuedLocked(key) && !f.known.has(key) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.putLocked(key, Delta{Deleted, obj})
-	f.markLocked(f.progress.changed(obj))
+	f.appendLocked(key, Delta{Deleted, obj})
+	f.changed(obj)
 	return nil
-}
-
-// concernsConsumerLocked reports whether the consumer knows key, or will know it when it has
-// drained the queue.
-func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
-	if f.isQueuedLocked(key) {
-		return true
-	}
-	if f.known == nil {
-		return false
-	}
-	_, exists, err := f.known.GetByKey(key)
-	return exists || err != nil // if in doubt, an extra delete is better than a lost one
 }
 
 // Pop blocks until a key is queued, removes the oldest key with all its deltas, and runs process on
@@ -148,20 +125,22 @@ func (f *DeltaFIFO) concernsConsumerLocked(key string) bool {
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.waitLocked(func() bool { return len(f.queue) == 0 }); err != nil {
-		return nil, err
+	for len(f.queue) == 0 {
+		if f.closed.Load() {
+			return nil, ErrFIFOClosed
+		}
+		f.cond.Wait()
 	}
-	isInInitialList := !f.progress.isSynced()
-	oldest := f.queue[0]
+	isInInitialList := f.initial
+	key := f.queue[0]
 	f.queue = f.queue[1:]
-	deltas := f.items[oldest.key]
-	delete(f.items, oldest.key)
+	deltas := f.items[key]
+	delete(f.items, key)
 	if len(f.queue) == 0 && f.mostItems > longQueue {
 		f.items, f.queue, f.mostItems = map[string]Deltas{}, nil, 0 // neither shrinks by itself
 	}
-	err := f.processLocked(processing{
-		what: "DeltaFIFO Pop Process", key: oldest.key, n: 1, left: len(f.queue), mark: oldest.mark,
-	}, func() error { return process(deltas, isInInitialList) })
+	p := popped{what: "DeltaFIFO Pop Process", key: key, n: 1, left: len(f.queue)}
+	err := f.processLocked(p, func() error { return process(deltas, isInInitialList) })
 	return deltas, err
 }
 
@@ -178,31 +157,25 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (any, error) {
 // queue has synced at once. The error is a store.KeyError or the transformer's; then the queue is
 // unchanged. Reached is called with resourceVersion once the whole list is processed.
 func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
-	received, err := f.prepareAll(list)
+	all, err := f.prepareAll(list)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.progress.repaired() {
-		for i := range f.queue {
-			f.queue[i].mark = nil
-		}
-	}
 	queuedBefore := f.queue
-	listed := make(map[string]struct{}, len(received))
-	for _, r := range received {
-		listed[r.key] = struct{}{}
-		f.putLocked(r.key, Delta{f.listType, r.obj})
+	listed := make(map[string]struct{}, len(all))
+	for _, p := range all {
+		listed[p.key] = struct{}{}
+		f.appendLocked(p.key, Delta{f.listType, p.obj})
 	}
-	for _, e := range queuedBefore {
-		if _, isListed := listed[e.key]; !isListed {
-			f.putLocked(e.key, tombstone(e.key, f.items[e.key].Newest().Object))
+	for _, key := range queuedBefore {
+		if _, isListed := listed[key]; !isListed {
+			f.appendLocked(key, tombstone(key, f.items[key].Newest().Object))
 		}
 	}
-	f.deleteKnownLocked(f.isQueuedLocked, f.putLocked) // listed objects are queued by now
-	f.progress.begin(len(f.queue))
-	f.markLocked(f.progress.received(resourceVersion, time.Time{}))
+	f.known.replace(f.isQueuedLocked, f.appendLocked) // listed objects are queued by now
+	f.replaced(resourceVersion, f.processed)          // every queued item has a part of the list
 	return nil
 }
 
@@ -212,20 +185,7 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 func (f *DeltaFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.resyncLocked(f.isQueuedLocked, f.putLocked)
-}
-
-// Received notes that every change up to resourceVersion, which was current at asOf, has been
-// queued. The queue calls Reached with both when all of them are processed, at once if nothing is
-// queued. The resourceVersion of a server without resourceVersions is "".
-//
-// The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
-// does not call Reached for a change whose processing failed, or for later changes, until a Replace
-// has come after the failure. Reached may run under the queue's lock and must not call the queue.
-func (f *DeltaFIFO) Received(resourceVersion string, asOf time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.markLocked(f.progress.received(resourceVersion, asOf))
+	return f.known.resync(f.keyOf, f.isQueuedLocked, f.appendLocked)
 }
 
 func (f *DeltaFIFO) isQueuedLocked(key string) bool {
@@ -233,39 +193,27 @@ func (f *DeltaFIFO) isQueuedLocked(key string) bool {
 	return queued
 }
 
-// markLocked has v, unless it is nil, reported once all that is queued has been processed.
-func (f *DeltaFIFO) markLocked(v *version) {
-	switch newest := len(f.queue) - 1; {
-	case v == nil:
-	case newest >= 0:
-		f.queue[newest].mark = v
-	default:
-		f.progress.await(v)
-	}
-}
-
-// putLocked adds a delta to those of key, and queues the key if it is not queued.
-func (f *DeltaFIFO) putLocked(key string, d Delta) {
-	deltas, queued := f.items[key]
-	f.items[key] = appendDelta(deltas, d)
-	if queued {
+// appendLocked adds d to the deltas of key, and queues the key if it is not queued. It merges two
+// consecutive deletes into one: the first, which is nearer to the event, unless it is a tombstone,
+// which has less information.
+func (f *DeltaFIFO) appendLocked(key string, d Delta) {
+	deltas := f.items[key]
+	last := len(deltas) - 1
+	if last >= 0 && d.Type == Deleted && deltas[last].Type == Deleted {
+		if _, ok := deltas[last].Object.(store.DeletedFinalStateUnknown); ok {
+			deltas[last] = d
+		}
 		return
 	}
-	f.queue = append(f.queue, entry{key: key})
+	f.items[key] = append(deltas, d)
+	if last >= 0 {
+		return
+	}
+	f.queue = append(f.queue, key)
+	f.added++
 	f.mostItems = max(f.mostItems, len(f.items))
 	f.cond.Signal()
-	f.reportDepthLocked(len(f.queue))
-}
-
-// appendDelta adds d to deltas. It merges two consecutive deletes into one: the first, which is
-// nearer to the event, unless it is a tombstone, which has less information.
-func appendDelta(deltas Deltas, d Delta) Deltas {
-	last := deltas.Newest()
-	if last == nil || last.Type != Deleted || d.Type != Deleted {
-		return append(deltas, d)
+	if f.metrics.Depth != nil {
+		f.metrics.Depth(len(f.queue))
 	}
-	if _, ok := last.Object.(store.DeletedFinalStateUnknown); ok {
-		*last = d
-	}
-	return deltas
 }

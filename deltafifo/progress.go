@@ -15,47 +15,43 @@ type version struct {
 }
 
 // progress knows when the first list has been processed, and up to which resourceVersion every
-// change has been processed. The queue's mu guards all fields except completes. Receiving from
-// synced needs no lock.
+// change has been processed. It counts items, which are processed in the order in which they were
+// added. The queue's mu guards all fields except completes. Receiving from synced needs no lock.
 //
-// A version that is received becomes the mark of the newest item of the queue: it is reached when
-// that item, and so every item before it, has been processed. If the queue is empty it is reached
-// at once, or after the items that are being processed.
-//
-//	P1  synced is closed  <=>  begun && firstQueued == 0 && firstProcessing == 0
-//	P2  every change up to the mark of an item is in that item or in one before it
-//	P3  completes is the newest mark of the items that are being processed, until it is reported;
-//	    late is a version that came since, while the queue was empty
+//	P1  the items after the first processed ones, up to added, are queued or being processed
+//	P2  synced is closed  <=>  !initial  <=>  begun && processed >= firstList
+//	P3  every change up to the version of a mark is in the items up to the mark
+//	P4  completes is the newest version that the items in processing reach, until it is reported
 type progress struct {
-	begun           bool // the first list, or a change before it, has arrived
-	firstQueued     int  // items of the first list that are queued
-	firstProcessing int  // items of the first list that are being processed
-	synced          chan struct{}
+	added, processed int // items so far
+
+	initial   bool // the first list has not been processed
+	begun     bool // the first list, or a change before it, has arrived
+	firstList int  // the items up to its end
+	synced    chan struct{}
 
 	// reached is Options.Reached. If it is nil, versions are not tracked.
-	reached         func(resourceVersion string, asOf time.Time)
-	ordered         bool // changes arrive in the order of their resourceVersions
-	failed          bool // a change was lost after the newest list
-	processing      bool
-	late, completes *version // the consumer alone uses completes while it processes
+	reached   func(resourceVersion string, asOf time.Time)
+	ordered   bool     // changes arrive in the order of their resourceVersions
+	marks     []mark   // oldest first, each with more items than the one before
+	failed    int      // the items up to the newest that failed; 0 if a list has repaired that
+	completes *version // the consumer alone uses it while it processes
 }
 
-// begin notes that the first list is the n items of the queue. Calls after the first are ignored.
-func (p *progress) begin(n int) {
-	if p.begun {
-		return
-	}
-	p.begun, p.firstQueued = true, n
-	p.checkSynced()
+// mark is a version that is reached when the first items have been processed, and none has failed.
+// The failure of one that was not part of a list does not matter to the version of that list.
+type mark struct {
+	version
+	items int
+	apart int // the first items that are not part of the list; 0 if the version is not of a list
 }
 
-func (p *progress) checkSynced() {
-	if p.begun && p.firstQueued == 0 && p.firstProcessing == 0 && !p.isSynced() {
-		close(p.synced)
-	}
-}
+// Done returns a channel that closes when HasSynced becomes true.
+func (p *progress) Done() <-chan struct{} { return p.synced }
 
-func (p *progress) isSynced() bool {
+// HasSynced is true once the content of the first Replace has been popped and processed. It is true
+// at once if an Add, Update or Delete came before the first Replace. It does not block.
+func (p *progress) HasSynced() bool {
 	select {
 	case <-p.synced:
 		return true
@@ -64,78 +60,92 @@ func (p *progress) isSynced() bool {
 	}
 }
 
-// start notes that the n oldest items are removed to be processed, and returns how many of them are
-// of the first list. mark is the newest of their marks, or nil.
-func (p *progress) start(n int, mark *version) (first int) {
-	first = min(n, p.firstQueued)
-	p.firstQueued -= first
-	p.firstProcessing += first
-	p.processing = true
-	if !p.failed {
-		p.completes = mark
-	}
-	return first
-}
-
-// reportStored reports the version that the items in processing complete.
-func (p *progress) reportStored() {
+// Stored calls Reached now, and not after the process function has returned. A process function may
+// call it once, when it has applied all its deltas. An informer calls it before it notifies
+// handlers.
+func (p *progress) Stored() {
 	if v := p.completes; v != nil {
 		p.completes = nil
 		p.reached(v.resourceVersion, v.asOf)
 	}
 }
 
-// finish notes that items are processed, first of which are of the first list. After a failure the
-// consumer lacks a change, so no version is reached before the next list.
-func (p *progress) finish(first int, ok bool) {
-	p.processing = false
-	p.firstProcessing -= first
-	p.checkSynced()
-	if !ok {
-		p.failed, p.ordered = true, false
-		p.completes, p.late = nil, nil
+// begin notes that the first list, or a change before it, has arrived. The items up to firstList
+// are those of the list. Calls after the first are ignored.
+func (p *progress) begin(firstList int) {
+	if !p.begun {
+		p.begun, p.firstList = true, firstList
+		p.checkSynced()
 	}
-	if p.late != nil {
-		p.completes, p.late = p.late, nil
-	}
-	p.reportStored()
 }
 
-// repaired notes that a list arrives. It reports whether that repairs a loss: then the marks of the
-// items before the list do not count.
-func (p *progress) repaired() (loss bool) {
-	loss = p.failed
-	p.failed = false
-	return loss
-}
-
-// changed returns the version of an object that was just queued, or nil. A change before the first
-// list has none, because the order of such changes is not known.
-func (p *progress) changed(obj any) *version {
-	if p.ordered {
-		if m, err := meta.Accessor(obj); err == nil && m.GetResourceVersion() != "" {
-			return &version{resourceVersion: m.GetResourceVersion()}
-		}
+func (p *progress) checkSynced() {
+	if p.initial && p.begun && p.processed >= p.firstList {
+		p.initial = false
+		close(p.synced)
 	}
-	return nil
 }
 
-// received returns the version up to which every change has been queued, or nil. "" is the version
-// of a server that has none; it is reported too, because what was lost before a list is repaired
-// then.
-func (p *progress) received(resourceVersion string, asOf time.Time) *version {
-	if p.reached == nil || p.failed {
-		return nil
+// changed notes that obj was just added. Its version is reached with it, but not before the first
+// list, because the order of such changes is not known.
+func (p *progress) changed(obj any) {
+	if !p.begun {
+		p.begin(0)
 	}
-	p.ordered = resourceVersion != "" && resourceVersion != "0"
-	return &version{resourceVersion, asOf}
+	if !p.ordered {
+		return
+	}
+	if m, err := meta.Accessor(obj); err == nil && m.GetResourceVersion() != "" {
+		p.received(version{resourceVersion: m.GetResourceVersion()}, 0)
+	}
 }
 
-// await reports v when nothing is being processed. The queue is empty.
-func (p *progress) await(v *version) {
-	if p.processing {
-		p.late = v
+// replaced notes that a list was just added. The first items, up to apart, are not part of it.
+func (p *progress) replaced(resourceVersion string, apart int) {
+	p.begin(p.added)
+	p.received(version{resourceVersion: resourceVersion}, apart)
+}
+
+// received notes that every change up to v has been added, see mark. "" is the version of a server
+// that has none; it is reported too, because a list repairs what was lost before.
+func (p *progress) received(v version, apart int) {
+	if p.reached == nil {
+		return
+	}
+	p.ordered = v.resourceVersion != "" && v.resourceVersion != "0"
+	m := mark{v, p.added, apart}
+	if last := len(p.marks) - 1; last >= 0 && p.marks[last].items == p.added {
+		m.apart = max(apart, p.marks[last].apart)
+		p.marks[last] = m
 	} else {
-		p.reached(v.resourceVersion, v.asOf)
+		p.marks = append(p.marks, m)
 	}
+	if p.processed == p.added {
+		p.take(p.processed)
+		p.Stored()
+	}
+}
+
+// take takes the marks up to items. The newest that counts is reported next.
+func (p *progress) take(items int) {
+	for len(p.marks) > 0 && p.marks[0].items <= items {
+		if m := &p.marks[0]; m.apart >= p.failed {
+			p.failed, p.completes = 0, &m.version
+		}
+		p.marks = p.marks[1:]
+	}
+}
+
+// finish notes that n more items are processed. After a failure the consumer lacks a change, so no
+// version is reached before that of a list without the failed item.
+func (p *progress) finish(n int, ok bool) {
+	p.processed += n
+	if p.initial {
+		p.checkSynced()
+	}
+	if !ok {
+		p.failed, p.completes = p.processed, nil
+	}
+	p.take(p.processed)
+	p.Stored()
 }

@@ -205,6 +205,42 @@ func TestReached_NotPastAFailure(t *testing.T) {
 	}
 }
 
+// A list that waits when a change fails repairs that, unless the change and a part of the list are
+// one item, as in a DeltaFIFO: then another list must come.
+func TestReached_ListThatWaitsBehindAFailure(t *testing.T) {
+	eachVersionedQueue(t, func(t *testing.T, q versionedQueue, reached func() string) {
+		_, merges := q.(*DeltaFIFO)
+		want := func(version string) {
+			t.Helper()
+			if merges {
+				version = "1"
+			}
+			assert.Equal(t, version, reached())
+		}
+		require.NoError(t, q.Replace(nil, "1"))
+		q.Received("1", time.Now())
+		popAll(t, q, nil)
+		require.NoError(t, q.Add(named("a", "2")))
+		q.Received("2", time.Now())
+		require.NoError(t, q.Replace([]any{named("b", "3")}, "4"))
+		q.Received("4", time.Now())
+		require.NoError(t, q.Add(named("c", "5")))
+		popOne(t, q, errors.New("refused"))
+		q.Received("6", time.Now())
+		assert.Equal(t, "1", reached())
+		popOne(t, q, nil)
+		want("4")
+		popAll(t, q, nil)
+		want("6")
+		q.Received("7", time.Now())
+		want("7")
+
+		require.NoError(t, q.Replace(nil, "8"))
+		popAll(t, q, nil)
+		assert.Equal(t, "8", reached())
+	})
+}
+
 // With random operations and failures, a reported version means that every change up to it has been
 // applied.
 func TestReached_MeansWhatItSays(t *testing.T) {

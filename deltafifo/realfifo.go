@@ -2,11 +2,6 @@
 
 package deltafifo
 
-import (
-	"cmp"
-	"time"
-)
-
 const (
 	maxBatchLen = 1000
 	// While backlogLen deltas wait, UnlockWhileProcessing is suspended: producers must not outrun
@@ -30,20 +25,19 @@ const (
 //
 // Source: tools/cache/the_real_fifo.go RealFIFO
 type RealFIFO struct {
-	base      // base.known is nil <=> atomic
+	handover  // nothing is known <=> atomic
 	atomic    bool
 	unlock    bool // run process functions without the lock
 	bookmarks bool
 
-	// base.mu guards the fields below.
+	// handover.mu guards the fields below.
 	items []item
 }
 
 type item struct {
 	delta   Delta
 	key     string
-	keyLost bool     // the transformed object has no key; key is that of the received object
-	mark    *version // see progress
+	keyLost bool // the transformed object has no key; key is that of the object as handed in
 }
 
 var (
@@ -74,35 +68,35 @@ func NewRealFIFO(opts Options) *RealFIFO {
 
 // Add queues that obj was created. It fails with a store.KeyError or with the transformer's
 // error; then nothing is queued.
-func (f *RealFIFO) Add(obj any) error { return f.receive(Added, obj) }
+func (f *RealFIFO) Add(obj any) error { return f.put(Added, obj) }
 
 // Update queues that obj was changed. It fails as Add does.
-func (f *RealFIFO) Update(obj any) error { return f.receive(Updated, obj) }
+func (f *RealFIFO) Update(obj any) error { return f.put(Updated, obj) }
 
 // Delete queues that obj, an object or a tombstone, was deleted, even if the object was never
 // queued. It fails as Add does.
-func (f *RealFIFO) Delete(obj any) error { return f.receive(Deleted, obj) }
+func (f *RealFIFO) Delete(obj any) error { return f.put(Deleted, obj) }
 
-func (f *RealFIFO) receive(t DeltaType, obj any) error {
-	received, err := f.prepare(obj)
+func (f *RealFIFO) put(t DeltaType, obj any) error {
+	p, err := f.prepare(obj)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.begin(0)
 	if err != nil {
+		f.begin(0)
 		return err
 	}
-	f.putLocked(f.itemOf(t, received))
-	f.markLocked(f.progress.changed(received.obj))
-	f.reportDepthLocked(len(f.items))
+	f.appendLocked(f.itemOf(t, p))
+	f.changed(p.obj)
+	f.reportDepthLocked()
 	return nil
 }
 
-// itemOf returns the item of a received object. Its key is that of the transformed object, as the
-// consumer computes it.
-func (f *RealFIFO) itemOf(t DeltaType, received prepared) item {
-	it := item{delta: Delta{t, received.obj}, key: received.key}
+// itemOf returns the item of an object. Its key is that of the transformed object, as the consumer
+// computes it.
+func (f *RealFIFO) itemOf(t DeltaType, p prepared) item {
+	it := item{delta: Delta{t, p.obj}, key: p.key}
 	if f.transformer != nil {
-		if key, err := f.keyOf(received.obj); err == nil {
+		if key, err := f.keyOf(p.obj); err == nil {
 			it.key = key
 		} else {
 			it.keyLost = true
@@ -119,7 +113,7 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.putLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
+	f.appendLocked(item{delta: Delta{Bookmark, BookmarkInfo{ResourceVersion: resourceVersion}}})
 	return nil
 }
 
@@ -145,51 +139,41 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.progress.repaired() {
-		for i := range f.items {
-			f.items[i].mark = nil
-		}
-	}
+	apart := f.added
 	info := ReplacedAllInfo{ResourceVersion: resourceVersion, Objects: list}
-	f.putLocked(item{delta: Delta{ReplacedAll, info}})
-	f.reportDepthLocked(len(f.items))
-	f.progress.begin(len(f.items))
-	f.markLocked(f.progress.received(resourceVersion, time.Time{}))
+	f.appendLocked(item{delta: Delta{ReplacedAll, info}})
+	f.replaced(resourceVersion, apart)
+	f.reportDepthLocked()
 	return nil
 }
 
 func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
-	received, err := f.prepareAll(list)
+	all, err := f.prepareAll(list)
 	if err != nil {
 		return err
 	}
-	listed := make(map[string]bool, len(received))
-	for _, r := range received {
-		listed[r.key] = true
+	listed := make(map[string]bool, len(all))
+	for _, p := range all {
+		listed[p.key] = true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.progress.repaired() {
-		for i := range f.items {
-			f.items[i].mark = nil
-		}
-	}
+	apart := f.added
 	newest, queuedKeys := f.newestQueuedLocked()
 	for _, key := range queuedKeys {
 		if d := newest[key]; !listed[key] && d.Type != Deleted {
-			f.putKeyLocked(key, tombstone(key, d.Object))
+			f.appendKeyLocked(key, tombstone(key, d.Object))
 		}
 	}
-	f.deleteKnownLocked(func(key string) bool {
+	f.known.replace(func(key string) bool {
 		_, queued := newest[key]
 		return queued || listed[key]
-	}, f.putKeyLocked)
-	for _, r := range received {
-		f.putLocked(f.itemOf(Replaced, r))
+	}, f.appendKeyLocked)
+	for _, p := range all {
+		f.appendLocked(f.itemOf(Replaced, p))
 	}
-	f.reportDepthLocked(len(f.items))
-	f.progress.begin(len(f.items))
-	f.markLocked(f.progress.received(resourceVersion, time.Time{}))
+	f.replaced(resourceVersion, apart)
+	f.reportDepthLocked()
 	return nil
 }
 
@@ -212,49 +196,43 @@ func (f *RealFIFO) newestQueuedLocked() (newest map[string]Delta, keys []string)
 func (f *RealFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer func() { f.reportDepthLocked(len(f.items)) }()
+	defer f.reportDepthLocked()
 	if f.atomic {
-		f.putLocked(item{delta: Delta{SyncAll, SyncAllInfo{}}})
+		f.appendLocked(item{delta: Delta{SyncAll, SyncAllInfo{}}})
 		return nil
 	}
 	newest, _ := f.newestQueuedLocked()
-	return f.resyncLocked(func(key string) bool {
+	return f.known.resync(f.keyOf, func(key string) bool {
 		_, queued := newest[key]
 		return queued
-	}, f.putKeyLocked)
+	}, f.appendKeyLocked)
 }
 
-func (f *RealFIFO) putLocked(it item) {
+func (f *RealFIFO) appendLocked(it item) {
 	f.items = append(f.items, it)
+	f.added++
 	f.cond.Signal()
 }
 
-func (f *RealFIFO) putKeyLocked(key string, d Delta) { f.putLocked(item{delta: d, key: key}) }
+func (f *RealFIFO) appendKeyLocked(key string, d Delta) {
+	f.appendLocked(item{delta: d, key: key})
+}
 
-func (f *RealFIFO) isEmptyLocked() bool { return len(f.items) == 0 }
-
-// markLocked has v, unless it is nil, reported once all that is queued has been processed.
-func (f *RealFIFO) markLocked(v *version) {
-	switch newest := len(f.items) - 1; {
-	case v == nil:
-	case newest >= 0:
-		f.items[newest].mark = v
-	default:
-		f.progress.await(v)
+func (f *RealFIFO) reportDepthLocked() {
+	if f.metrics.Depth != nil {
+		f.metrics.Depth(len(f.items))
 	}
 }
 
-// Received notes that every change up to resourceVersion, which was current at asOf, has been
-// queued. The queue calls Reached with both when all of them are processed, at once if nothing is
-// queued. The resourceVersion of a server without resourceVersions is "".
-//
-// The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
-// does not call Reached for a change whose processing failed, or for later changes, until a Replace
-// has come after the failure. Reached may run under the queue's lock and must not call the queue.
-func (f *RealFIFO) Received(resourceVersion string, asOf time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.markLocked(f.progress.received(resourceVersion, asOf))
+// waitLocked blocks until a delta is queued. It fails if the queue is closed and empty.
+func (f *RealFIFO) waitLocked() error {
+	for len(f.items) == 0 {
+		if f.closed.Load() {
+			return ErrFIFOClosed
+		}
+		f.cond.Wait()
+	}
+	return nil
 }
 
 // Pop blocks until a delta is queued, removes the oldest one, and runs process on it, as Deltas of
@@ -266,10 +244,10 @@ func (f *RealFIFO) Received(resourceVersion string, asOf time.Time) {
 func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.waitLocked(f.isEmptyLocked); err != nil {
+	if err := f.waitLocked(); err != nil {
 		return nil, err
 	}
-	isInInitialList := !f.progress.isSynced()
+	isInInitialList := f.initial
 	oldest := f.items[0]
 	var deltas any = Deltas{oldest.delta}
 	err := f.popLocked("RealFIFO Pop Process", oldest.key, 1, func() error {
@@ -289,10 +267,10 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.waitLocked(f.isEmptyLocked); err != nil {
+	if err := f.waitLocked(); err != nil {
 		return err
 	}
-	isInInitialList := !f.progress.isSynced()
+	isInInitialList := f.initial
 	items := f.items[:f.batchLenLocked()]
 	key := items[0].key
 	batch := make([]Delta, len(items))
@@ -310,8 +288,8 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 // batchLenLocked returns the number of the oldest items that form a batch. The queue is not empty.
 func (f *RealFIFO) batchLenLocked() int {
 	limit := min(len(f.items), maxBatchLen)
-	if first := f.progress.firstQueued; first > 0 {
-		limit = min(limit, first)
+	if left := f.firstList - (f.added - len(f.items)); left > 0 {
+		limit = min(limit, left)
 	}
 	seen := make(map[string]struct{}, limit)
 	for i, it := range f.items[:limit] {
@@ -333,17 +311,12 @@ func (f *RealFIFO) batchLenLocked() int {
 // popLocked removes the n oldest items and runs process for them, without the lock if the options
 // allow it and fewer than backlogLen deltas wait.
 func (f *RealFIFO) popLocked(what, key string, n int, process func() error) error {
-	var mark *version
-	for _, it := range f.items[:n] {
-		mark = cmp.Or(it.mark, mark)
-	}
 	clear(f.items[:n]) // so that popped objects can be collected
 	f.items = f.items[n:]
 	if len(f.items) == 0 {
 		f.items = nil
 	}
-	return f.processLocked(processing{
-		what: what, key: key, n: n, left: len(f.items), mark: mark,
-		unlock: f.unlock && len(f.items) < backlogLen,
-	}, process)
+	left := len(f.items)
+	p := popped{what: what, key: key, n: n, left: left, unlock: f.unlock && left < backlogLen}
+	return f.processLocked(p, process)
 }

@@ -23,11 +23,9 @@ import (
 
 // The implementations that are compared.
 const (
-	oursDeltaFIFO = "ours, DeltaFIFO"
-	oursRealFIFO  = "ours, RealFIFO"
-	oursAlone     = "ours, a Group each"
-	ours          = "ours"
-	clientGo      = "client-go"
+	oursAlone = "ours, a Group each"
+	ours      = "ours"
+	clientGo  = "client-go"
 )
 
 // process makes informers of one implementation that share a client.
@@ -93,18 +91,11 @@ func (p *process) start(t *testing.T, number int, writer *writer) *subject {
 	return s
 }
 
-// ours returns one of our informers. Each second one has a RealFIFO if the implementation does not
-// say which queue.
+// ours returns one of our informers. Each second one has a RealFIFO.
 func (p *process) ours(number int, namespace string) informer.SharedIndexInformer {
-	options := informer.Options{Namespace: namespace}
-	switch p.implementation {
-	case oursRealFIFO:
-		options.InOrder = true
-	case oursAlone:
+	options := informer.Options{Namespace: namespace, InOrder: number%2 == 0}
+	if p.implementation == oursAlone {
 		options.Reflector.Outage = &outage.Group{}
-		fallthrough
-	case ours:
-		options.InOrder = number%2 == 0
 	}
 	return informer.New[*unstructured.Unstructured](p.rest, p.kind.resource.Resource, options)
 }

@@ -37,14 +37,6 @@ func (r result) String() string {
 		slices.Max(r.took).Seconds(), r.during, r.after)
 }
 
-func mean(durations []time.Duration) time.Duration {
-	var sum time.Duration
-	for _, d := range durations {
-		sum += d
-	}
-	return sum / time.Duration(len(durations))
-}
-
 func median(durations []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(durations))[len(durations)/2]
 }
@@ -61,15 +53,6 @@ func (t *table) add(rows []row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rows = append(t.rows, rows...)
-}
-
-// sum returns the sum of an implementation's means.
-func (t *table) sum(implementation string) time.Duration {
-	var sum time.Duration
-	for _, r := range t.rows {
-		sum += mean(r.results[implementation].took)
-	}
-	return sum
 }
 
 // String is the table in Markdown.

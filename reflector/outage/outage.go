@@ -20,6 +20,10 @@
 // others try within a few seconds. The next turn is that of the member with the shortest rest of
 // its own wait: a member that has just begun to fail goes before one that has failed for long.
 //
+// So after a long outage the first of n members tries within 20 s / n, and the last one has its
+// answers within four seconds of that, even if a 410 makes it list again: two members within 14 s,
+// five within 8 s. Shorter rounds would cost the server more requests than no Group.
+//
 // Read outage.go; client.go finds the Group of a client. Then go test ./reflector/outage.
 // Goroutines: only that of a timer. Locking: Group has a mutex of its own.
 package outage

@@ -3,6 +3,8 @@
 package outage
 
 import (
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -184,6 +186,48 @@ func TestMember_Wait(t *testing.T) {
 	alone.Answered()
 	assert.Nil(t, wake)
 	leave()
+}
+
+// After a long outage all of n members have their answers within 20 s / n, and four seconds for the
+// turns of the others and those after a 410.
+func TestGroup_Bound(t *testing.T) {
+	for members, bound := range map[int]time.Duration{
+		2: 14 * time.Second, 5: 8 * time.Second,
+	} {
+		for seed := range uint64(50) {
+			bubble(t, func(w *waits) {
+				random := rand.New(rand.NewPCG(seed, 0))
+				outage := time.Minute + time.Duration(random.Int64N(int64(time.Minute)))
+				back := time.Now().Add(outage)
+				answers := make([]int, members)
+				step := func(i int) { // a request of a member, which fails or is answered
+					switch m := w.members[i]; {
+					case time.Now().Before(back):
+						m.Failed(0)
+					case answers[i] == 0: // a 410
+						m.Failed(0)
+						m.Answered()
+						answers[i]++
+					default:
+						m.Answered()
+						m.Recovered()
+						answers[i]++
+						return
+					}
+					w.wait(i, time.Minute)
+				}
+				for range members {
+					w.fail(time.Minute, 0)
+				}
+				for slices.Min(answers) < 2 {
+					for _, i := range w.woken(10 * time.Millisecond) {
+						step(i)
+					}
+				}
+				assert.Less(t, time.Since(back), bound, "%d members, seed %d", members, seed)
+			})
+		}
+	}
 }
 
 // O1 to O3: whatever members do at the same time, nothing remains of waits that have ended.
