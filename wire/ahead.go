@@ -73,7 +73,7 @@ func (a *ahead) run(body io.Reader) {
 }
 
 // commit notes that body has read n bytes into the space that commit returned last. It returns
-// space for the next bytes, for which it may have to wait, or nil if there will be none.
+// space for the next bytes, for which it may have to wait, or nil if run must end.
 func (a *ahead) commit(n int, err error) (space []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -65,7 +65,7 @@ type list struct {
 	each       func(runtime.Object) error
 	isProtobuf bool
 
-	// What was read.
+	// The list as far as it was read.
 	head     metav1.TypeMeta
 	meta     metav1.ListMeta
 	sawItems bool                       // in JSON
@@ -73,7 +73,7 @@ type list struct {
 	inStatus map[string]json.RawMessage // the fields of a Status, in JSON
 	status   *metav1.Status             // in protobuf
 
-	// What was delivered.
+	// The items that were delivered.
 	count   int
 	judged  bool             // every item says its own kind
 	waiting []runtime.Object // from the first one that needs a kind which is not read yet

@@ -59,9 +59,8 @@ type Limits struct {
 	ObjectBytes int
 	// ListBytes bounds one LIST, or one page of it. The default is 16 GiB.
 	ListBytes int64
-	// WatchBytes bounds the bytes of a watch that were read and not yet decoded; the events of a few
-	// more batches are decoded. The reading pauses there, and in time the server ends such a watch.
-	// The default is 256 MiB.
+	// WatchBytes bounds the bytes of a watch that were read and not yet cut into events. There the
+	// reading pauses, and in time the server ends such a watch. The default is 256 MiB.
 	WatchBytes int64
 }
 
