@@ -28,7 +28,7 @@ const (
 var ErrZeroLengthDeltasObject = errors.New("0 length Deltas object; can't get key")
 
 // handover is what both queues share: how producers hand in a change, and how the consumer gets it.
-// What lies between is the queue's own.
+// Each queue stores the changes in between in its own way.
 type handover struct {
 	keyFunc     store.KeyFunc
 	transformer store.TransformFunc // may be nil

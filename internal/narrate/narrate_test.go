@@ -97,7 +97,7 @@ func TestPrintSelected(t *testing.T) {
 		"ExampleReadList/x": "ExampleReadList printed:\n" +
 			"    item a\n    item b\n    10245 <nil>\n",
 		"TestReadList_BufferIsOfOneItem": "TestReadList_BufferIsOfOneItem shows:\n" +
-			"    The most memory",
+			"    A list is not kept",
 		"Nothing": "",
 	} {
 		var b strings.Builder

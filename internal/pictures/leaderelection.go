@@ -21,8 +21,9 @@ var electorMachine = machine{
 			from: "Acquiring", to: "Releasing",
 			points: []point{{130, 96}, {130, 34}, {950, 34}, {950, 376}, {910, 376}},
 			label:  point{540, 27}, anchor: "middle",
-			words: map[string]string{"e.inDoubt": "stopped during a write: " +
-				"the server may have done it"},
+			words: map[string]string{
+				"e.inDoubt || e.observed.HolderIdentity == e.config.Lock.Identity()": "stopped " +
+					"during a write, or while the lease still names it"},
 		},
 		{
 			from: "Acquiring", to: "Idle",
