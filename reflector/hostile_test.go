@@ -281,7 +281,11 @@ func TestHostile_Watches(t *testing.T) {
 				if impl != "client-go" { // which waits for ever for a byte a minute
 					require.Greater(t, len(s.requests), 3)
 				}
-				require.Less(t, s.sent, (1+len(s.requests))*(1<<16))
+				each := 1 << 16
+				if name == "an endless array" { // is read ahead until its first value is judged
+					each = 1 << 22
+				}
+				require.Less(t, s.sent, (1+len(s.requests))*each)
 				require.Equal(t, "a@1", s.store.state())
 			})
 		})
