@@ -272,6 +272,7 @@ func (e *LeaderElector) release(ctx context.Context) error {
 			RenewTime:            now,
 			LeaderTransitions:    record.LeaderTransitions,
 		}
+		e.known = false // a MultiLock may write one half
 		err = e.config.Lock.Update(ctx, free)
 		if err == nil {
 			e.known = true

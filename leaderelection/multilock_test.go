@@ -302,3 +302,31 @@ func TestMultiLock_HalfAReadAllowsNoWrite(t *testing.T) {
 		assert.False(t, a.IsLeader())
 	})
 }
+
+// A release that cleared the primary alone is known to the next Run, which counts a transition.
+func TestMultiLock_ARunAfterHalfARelease(t *testing.T) {
+	migrate(t, func(m *migration) {
+		var down atomic.Bool
+		a := m.start("a", bothKind, 15, func(p *member) {
+			p.releases = true
+			p.before = func(request string) error {
+				if request == "PUT leases" && down.CompareAndSwap(true, false) {
+					return errors.New("the request fails")
+				}
+				return nil
+			}
+		})
+		time.Sleep(time.Second)
+		token := m.leads("a")
+		down.Store(true)
+		a.stop()
+		time.Sleep(time.Second)
+		assert.False(t, down.Load())
+		ctx, cancel := context.WithCancel(quiet())
+		m.stops = append(m.stops, cancel)
+		m.running.Go(func() { a.Run(ctx) })
+		time.Sleep(time.Second)
+		newest := m.leads("a")
+		assert.True(t, token.Before(newest), "%v is not before %v", token, newest)
+	})
+}

@@ -182,7 +182,9 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(nameHeader, n.c.name)
 	answer, err := n.next.RoundTrip(r)
-	if stopped && (mode != open || err != nil || answer.StatusCode > http.StatusNotFound) {
+	failed := mode != open || err != nil || answer.StatusCode > http.StatusNotFound ||
+		answer.ContentLength <= 0 // cut
+	if stopped && failed {
 		n.c.mu.Lock()
 		defer n.c.mu.Unlock()
 		n.c.disturbed = true

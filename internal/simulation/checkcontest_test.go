@@ -97,7 +97,8 @@ func (t *term) checkAlone(other *term) {
 		return
 	}
 	t.overlaps[other] = true
-	if c.deletedBetween(c.lock, other.c.lock, begun, from) {
+	won := begun.Add(-leaseDuration) // or later: the answer may have been slow
+	if c.deletedBetween(c.lock, other.c.lock, won, from) {
 		c.cover("two lead as the lock was deleted")
 		return
 	}
