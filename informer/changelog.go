@@ -101,9 +101,6 @@ func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
 	return c
 }
 
-// push is a no-op: the batch is in the log.
-func (c *cursor) push(*batch) {}
-
 // next returns the next batch, or nil if there is none. The batch that it returned before is
 // delivered.
 func (c *cursor) next() *batch {

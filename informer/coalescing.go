@@ -54,6 +54,7 @@ func newCoalescingBacklog(wanted func(*batch) []change) *coalescingBacklog {
 	}
 }
 
+// push adds a batch that was appended to the changeLog. The processor's mu is held.
 func (b *coalescingBacklog) push(in *batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

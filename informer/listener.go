@@ -27,10 +27,8 @@ const (
 )
 
 // backlog holds the undelivered changes of a handler, oldest first. The processor's mu is held for
-// push and close; one goroutine calls next; any goroutine may call the other methods.
+// close; one goroutine calls next; any goroutine may call the other methods.
 type backlog interface {
-	// push notes a batch that was appended to the changeLog.
-	push(*batch)
 	// next returns the next batch to deliver, or nil if there is none. The batch that it returned
 	// before is delivered.
 	next() *batch
@@ -55,13 +53,14 @@ type backlog interface {
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {
-	informer *sharedIndexInformer
-	handler  ResourceEventHandler
-	options  HandlerOptions
-	logger   klog.Logger
-	id       int // in a resyncRound; set when the listener is added, as backlog is
-	backlog  backlog
-	resync   resyncSchedule // guarded by the processor's mu
+	informer  *sharedIndexInformer
+	handler   ResourceEventHandler
+	options   HandlerOptions
+	logger    klog.Logger
+	id        int                // in a resyncRound; set when the listener is added, as backlog is
+	backlog   backlog            // a cursor, or coalesced
+	coalesced *coalescingBacklog // nil unless the handler has Coalesce
+	resync    resyncSchedule     // guarded by the processor's mu
 
 	wake    chan struct{} // capacity 1
 	closed  chan struct{} // no more changes are appended
@@ -112,7 +111,7 @@ func (l *listener) run() {
 		// later batches.
 		changes, synced := b.changes, b.synced
 		delivered := l.delivered.Load() + int64(len(changes))
-		if !l.options.Coalesce { // a coalescing backlog has called wanted before
+		if l.coalesced == nil { // a coalescing backlog has called wanted before
 			changes = l.wanted(b)
 		}
 		for i := range changes {

@@ -5,6 +5,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/store"
@@ -21,20 +22,20 @@ import (
 //	    until a whole list is stored
 //
 // The deltas of one object are stored and emitted one after the other. A batch, and a whole list,
-// are stored before the first change is emitted. One goroutine at a time may process.
+// are stored before the first change is emitted.
 //
 // Source: tools/cache/controller.go processDeltas, tools/cache/controller.go processDeltasInBatch
 type deltaProcessor struct {
 	store store.Store
 	// stored is called when all popped deltas are in the store.
 	stored func()
-	// emit may change the slice's elements and must not keep the slice.
+	// emit must not keep the slice.
 	emit func([]change)
 	// lost is called when a delta could not be applied, before HasSynced of the queue can change.
 	lost func()
 
-	incomplete bool     // see D4
-	scratch    []change // reused by each call
+	incomplete bool        // see D4
+	mu         sync.Locker // held while deltas are processed
 }
 
 // ProcessDeltas returns the process functions of a queue whose deltas change objects. Each function
@@ -46,6 +47,7 @@ func ProcessDeltas(
 	objects store.Store, handler ResourceEventHandler,
 ) (deltafifo.PopProcessFunc, deltafifo.ProcessBatchFunc) {
 	p := &deltaProcessor{
+		mu:     new(sync.Mutex),
 		store:  objects,
 		stored: func() {},
 		lost:   func() {},
@@ -61,9 +63,15 @@ func ProcessDeltas(
 // process is a deltafifo.PopProcessFunc. It stores and emits the deltas one by one. A delta that
 // fails does not affect others.
 func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
-	deltas, ok := obj.(deltafifo.Deltas)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	complete := false
-	defer func() { p.finish(complete) }()
+	defer func() {
+		if !complete {
+			p.noteLoss()
+		}
+	}()
+	deltas, ok := obj.(deltafifo.Deltas)
 	if !ok {
 		return fmt.Errorf("process %T: want Deltas", obj)
 	}
@@ -83,23 +91,32 @@ func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 	return errors.Join(errs...)
 }
 
-// finish releases the objects of a call. If the call failed or panicked, it is not complete.
-func (p *deltaProcessor) finish(complete bool) {
-	clear(p.scratch)
-	p.scratch = p.scratch[:0]
-	if !complete {
-		p.incomplete = true
-		p.lost()
-	}
+// noteLoss notes that a call failed or panicked.
+func (p *deltaProcessor) noteLoss() {
+	p.incomplete = true
+	p.lost()
 }
 
 // apply applies a delta to the store and returns the changes to emit.
 func (p *deltaProcessor) apply(d *deltafifo.Delta, isInInitialList bool) ([]change, error) {
 	switch d.Type {
 	case deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync:
-		return p.put(d, isInInitialList)
-	case deltafifo.Deleted:
-		return p.delete(d.Object)
+		oldObj, exists, err := p.store.Get(d.Object)
+		exists = exists && err == nil
+		if exists {
+			err = p.store.Update(d.Object)
+		} else {
+			err = p.store.Add(d.Object)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store object of %s delta: %w", d.Type, err)
+		}
+		return []change{put(d, oldObj, exists, isInInitialList)}, nil
+	case deltafifo.Deleted: // emitted even if the store does not hold the object
+		if err := p.store.Delete(d.Object); err != nil {
+			return nil, fmt.Errorf("remove object of Deleted delta: %w", err)
+		}
+		return []change{remove(d.Object)}, nil
 	case deltafifo.ReplacedAll:
 		return p.replaceAll(d.Object, isInInitialList)
 	case deltafifo.SyncAll:
@@ -108,31 +125,6 @@ func (p *deltaProcessor) apply(d *deltafifo.Delta, isInInitialList bool) ([]chan
 		return nil, p.bookmark(d.Object)
 	}
 	return nil, fmt.Errorf("process delta of type %q: unknown type", d.Type)
-}
-
-// put adds the object or updates it.
-func (p *deltaProcessor) put(d *deltafifo.Delta, isInInitialList bool) ([]change, error) {
-	oldObj, exists, err := p.store.Get(d.Object)
-	if err == nil && exists {
-		err = p.store.Update(d.Object)
-	} else {
-		err = p.store.Add(d.Object)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("store object of %s delta: %w", d.Type, err)
-	}
-	p.scratch = append(p.scratch[:0], putChange(d, oldObj, exists, isInInitialList))
-	return p.scratch, nil
-}
-
-// delete removes the object, or the object that a tombstone names. The change is emitted even if
-// the store does not hold the object.
-func (p *deltaProcessor) delete(obj any) ([]change, error) {
-	if err := p.store.Delete(obj); err != nil {
-		return nil, fmt.Errorf("remove object of Deleted delta: %w", err)
-	}
-	p.scratch = append(p.scratch[:0], remove(obj))
-	return p.scratch, nil
 }
 
 // replaceAll replaces the content of the store by a list. Deletes are emitted first, then the
@@ -168,7 +160,7 @@ func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, er
 		}
 		oldObj, exists, err := p.store.Get(obj)
 		d := deltafifo.Delta{Type: deltafifo.ReplacedAll, Object: obj}
-		changes = append(changes, putChange(&d, oldObj, err == nil && exists, isInInitialList))
+		changes = append(changes, put(&d, oldObj, err == nil && exists, isInInitialList))
 	}
 	if err := p.store.Replace(info.Objects, info.ResourceVersion); err != nil {
 		return nil, fmt.Errorf("process ReplacedAll delta: %w", err)
@@ -205,10 +197,16 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 	if !ok {
 		return p.process(deltafifo.Deltas(deltas), isInInitialList)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	complete := false
-	defer func() { p.finish(complete) }()
+	defer func() {
+		if !complete {
+			p.noteLoss()
+		}
+	}()
 	txns := make([]store.Transaction, 0, len(deltas))
-	changes := p.scratch[:0]
+	changes := make([]change, 0, len(deltas))
 	for i := range deltas {
 		txn, c, err := p.prepare(&deltas[i], isInInitialList)
 		if err != nil {
@@ -216,7 +214,6 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 		}
 		txns, changes = append(txns, txn), append(changes, c)
 	}
-	p.scratch = changes
 	if failed := transactions.Transaction(txns...); failed != nil {
 		for _, i := range failed.SuccessfulIndices {
 			p.emit(changes[i : i+1])
@@ -241,7 +238,7 @@ func (p *deltaProcessor) prepare(
 		if exists {
 			txn.Type = store.TransactionTypeUpdate
 		}
-		return txn, putChange(d, oldObj, exists, isInInitialList), nil
+		return txn, put(d, oldObj, exists, isInInitialList), nil
 	case deltafifo.Deleted:
 		txn := store.Transaction{Type: store.TransactionTypeDelete, Object: d.Object}
 		return txn, remove(d.Object), nil
@@ -250,8 +247,8 @@ func (p *deltaProcessor) prepare(
 	return store.Transaction{}, change{}, err
 }
 
-// putChange returns the change of a stored object, which replaces oldObj if exists is true.
-func putChange(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) change {
+// put returns the change of a stored object, which replaces oldObj if exists is true.
+func put(d *deltafifo.Delta, oldObj any, exists, isInInitialList bool) change {
 	if !exists {
 		return add(d.Object, isInInitialList)
 	}

@@ -43,11 +43,11 @@ func (p *processor) addLocked(l *listener, replay []any) {
 	}
 	l.backlog = p.log.newCursor(changes, p.synced)
 	if l.options.Coalesce {
-		own := newCoalescingBacklog(l.wanted)
+		l.coalesced = newCoalescingBacklog(l.wanted)
 		for b := l.backlog.next(); b != nil; b = l.backlog.next() {
-			own.push(b)
+			l.coalesced.push(b)
 		}
-		l.backlog = own
+		l.backlog = l.coalesced
 	}
 	p.added++
 	l.id = p.added
@@ -91,7 +91,9 @@ func (p *processor) distributeLocked(changes []change) {
 func (p *processor) appendLocked(changes []change, synced bool) {
 	appended := p.log.append(changes, synced, p.round)
 	for _, l := range p.all() {
-		l.backlog.push(appended)
+		if l.coalesced != nil {
+			l.coalesced.push(appended)
+		}
 		select {
 		case l.wake <- struct{}{}:
 		default: // it has a token

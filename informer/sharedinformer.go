@@ -42,7 +42,7 @@ type sharedIndexInformer struct {
 	name          string
 	indexer       store.Indexer
 	processor     processor
-	deltas        deltaProcessor // guarded by processor.mu
+	deltas        deltaProcessor
 	synced        chan struct{}
 	stored        storedVersion
 	size          store.Counter // the indexer without its wrapper
@@ -86,7 +86,8 @@ func NewSharedIndexInformer(
 	}
 	s.processor.log = newChangeLog()
 	s.deltas = deltaProcessor{
-		store: s.indexer, emit: s.processor.distributeLocked, lost: s.stored.lose,
+		mu: &s.processor.mu, store: s.indexer, emit: s.processor.distributeLocked,
+		lost: s.stored.lose,
 	}
 	return s
 }
@@ -142,22 +143,10 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	return &Controller{
 		Reflector:    r,
 		Queue:        queue,
-		Process:      s.process,
-		ProcessBatch: s.processBatch,
+		Process:      s.deltas.process,
+		ProcessBatch: s.deltas.processBatch,
 		RelistLost:   true,
 	}
-}
-
-func (s *sharedIndexInformer) process(obj any, isInInitialList bool) error {
-	s.processor.mu.Lock()
-	defer s.processor.mu.Unlock()
-	return s.deltas.process(obj, isInInitialList)
-}
-
-func (s *sharedIndexInformer) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
-	s.processor.mu.Lock()
-	defer s.processor.mu.Unlock()
-	return s.deltas.processBatch(deltas, isInInitialList)
 }
 
 // closeSynced waits until the first list is stored, then marks the informer as synced. If the store
