@@ -79,8 +79,8 @@ func (o *ordered) add(f frame, raw []byte) error {
 	return o.endBatch()
 }
 
-// endBatch has the current batch decoded, by another goroutine unless it is the next to deliver.
-// If enough batches are pending, it delivers the oldest.
+// endBatch has the current batch decoded, by another goroutine unless it is the next to deliver. It
+// delivers the oldest if that leaves a pending batch for each processor.
 func (o *ordered) endBatch() error {
 	b := o.current
 	o.current = nil
@@ -92,7 +92,7 @@ func (o *ordered) endBatch() error {
 			b.decode(o.decode)
 		}()
 	}
-	if len(o.pending) >= min(runtime.GOMAXPROCS(0), maxWindow) {
+	if len(o.pending) > min(runtime.GOMAXPROCS(0), maxWindow) {
 		o.deliverOldest()
 	}
 	return o.err
