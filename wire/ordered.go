@@ -100,7 +100,7 @@ func (o *ordered) endBatch() error {
 
 // flush delivers everything.
 func (o *ordered) flush() error {
-	if o.current != nil {
+	if o.current != nil { // then there is no error yet
 		_ = o.endBatch() // it is o.err
 	}
 	for o.err == nil && len(o.pending) > 0 {
@@ -111,9 +111,6 @@ func (o *ordered) flush() error {
 
 // deliverOldest delivers the objects of a batch. A panic of the decoder becomes the caller's.
 func (o *ordered) deliverOldest() {
-	if o.err != nil {
-		return
-	}
 	b := o.pending[0]
 	o.pending = o.pending[1:]
 	if b.decoded != nil {
