@@ -115,7 +115,7 @@ func TestReadWatch_ReadsAheadUpToItsLimit(t *testing.T) {
 	for _, size := range []int{len(event), 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			const limit = 256 << 10
-			const buffered = (maxWindow + 2) * batchBytes // cut, or being read
+			const buffered = (maxWindow + 3) * batchBytes // cut, or being read
 			body := &endless{data: event, size: size, closed: make(chan struct{})}
 			w := ReadWatch(body, newPod, Options{Limits: Limits{WatchBytes: limit}}).(*stream)
 			synctest.Wait()

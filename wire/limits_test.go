@@ -181,6 +181,13 @@ func TestReadList_ProtobufUnknownFields(t *testing.T) {
 	}
 }
 
+// A field of a list does not reach beyond the list.
+func TestReadList_ProtobufFieldBeyondItsList(t *testing.T) {
+	body := listInProtobuf([]byte{listItems<<3 | 2, 2}) // its two bytes are another field
+	_, _, err := decodeAll(bytes.NewReader(append(body, 9<<3|2, 0)), newPod)
+	require.ErrorContains(t, err, "longer than its list")
+}
+
 // A list that is cut anywhere is an error: what is missing would be taken for deleted.
 func TestReadList_CutAnywhere(t *testing.T) {
 	full := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}

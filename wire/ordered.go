@@ -79,8 +79,8 @@ func (o *ordered) add(f frame, raw []byte) error {
 	return o.endBatch()
 }
 
-// endBatch has the current batch decoded, by another goroutine unless it is the next to deliver.
-// If enough batches are pending, it delivers the oldest.
+// endBatch has the current batch decoded, by another goroutine unless it is the next to deliver. It
+// delivers the oldest if that leaves a pending batch for each processor.
 func (o *ordered) endBatch() error {
 	b := o.current
 	o.current = nil
@@ -92,7 +92,7 @@ func (o *ordered) endBatch() error {
 			b.decode(o.decode)
 		}()
 	}
-	if len(o.pending) >= min(runtime.GOMAXPROCS(0), maxWindow) {
+	if len(o.pending) > min(runtime.GOMAXPROCS(0), maxWindow) {
 		o.deliverOldest()
 	}
 	return o.err
@@ -100,7 +100,7 @@ func (o *ordered) endBatch() error {
 
 // flush delivers everything.
 func (o *ordered) flush() error {
-	if o.current != nil {
+	if o.current != nil { // then there is no error yet
 		_ = o.endBatch() // it is o.err
 	}
 	for o.err == nil && len(o.pending) > 0 {
@@ -111,9 +111,6 @@ func (o *ordered) flush() error {
 
 // deliverOldest delivers the objects of a batch. A panic of the decoder becomes the caller's.
 func (o *ordered) deliverOldest() {
-	if o.err != nil {
-		return
-	}
 	b := o.pending[0]
 	o.pending = o.pending[1:]
 	if b.decoded != nil {
