@@ -143,11 +143,11 @@ func asks(candidate, written *coordinationv1beta1.LeaseCandidate) bool {
 func (c *LeaseCandidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseCandidate, error) {
 	ctx, cancel := context.WithTimeout(ctx, candidateMaxPause)
 	defer cancel()
-	now := &metav1.MicroTime{Time: time.Now()}
 	found, err := c.config.Client.List(ctx, c.onlyMine())
 	if err != nil {
 		return nil, err
 	}
+	now := &metav1.MicroTime{Time: time.Now()} // after a question that the list contains
 	// Fake clientsets do not select by field.
 	mine := slices.IndexFunc(found.Items, func(o coordinationv1beta1.LeaseCandidate) bool {
 		return o.Name == c.config.Name

@@ -139,6 +139,23 @@ func TestLeaseCandidate_AnswersTheCoordinator(t *testing.T) {
 	})
 }
 
+// A coordinator that asks while a renewal reads the object is answered by that renewal.
+func TestLeaseCandidate_AnswersDuringASlowRenewal(t *testing.T) {
+	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
+		s.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Verb: "list", Resource: "leasecandidates"},
+			Times: 1, Delay: 4 * time.Second,
+		})
+		time.Sleep(5*time.Minute + time.Second) // since a second before: the renewal lasts until then
+		c := candidateOn(t, s)
+		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
+		require.NoError(t, s.Update(c))
+		time.Sleep(10 * time.Second)
+		got := candidateOn(t, s).Spec
+		assert.False(t, got.RenewTime.Before(got.PingTime), "%v, %v", got.RenewTime, got.PingTime)
+	})
+}
+
 // A coordinator whose clock is ahead is answered once. client-go, which compares the two clocks,
 // would keep renewing until its own has caught up.
 func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {

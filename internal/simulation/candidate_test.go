@@ -175,20 +175,15 @@ type named struct {
 }
 
 func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
-	n.c.mu.Lock()
-	stopped := !n.c.stopping.IsZero()
-	n.c.mu.Unlock()
 	mode, _ := n.next.state()
 	r = r.Clone(r.Context())
 	r.Header.Set(nameHeader, n.c.name)
 	answer, err := n.next.RoundTrip(r)
 	failed := mode != open || err != nil || answer.StatusCode > http.StatusNotFound ||
 		answer.ContentLength <= 0 // cut
-	if stopped && failed {
-		n.c.mu.Lock()
-		defer n.c.mu.Unlock()
-		n.c.disturbed = true
-	}
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	n.c.disturbed = n.c.disturbed || failed && !n.c.stopping.IsZero()
 	return answer, err
 }
 
