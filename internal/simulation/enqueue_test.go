@@ -114,7 +114,7 @@ func (k *work) enqueues(keys []string, isChange bool, add func()) {
 	k.mu.Lock()
 	for _, key := range keys {
 		s := k.keyLocked(key)
-		s.queued, s.changing = now, isChange
+		s.queued, s.changing, s.meanwhile = now, isChange, 0
 		if _, dead := k.controller.DeadLetters().Get(key); isChange || !dead {
 			s.added = now
 		}
@@ -127,7 +127,8 @@ func (k *work) enqueues(keys []string, isChange bool, add func()) {
 		s := k.keyLocked(key)
 		s.changing = false
 		if isChange {
-			s.changed, s.changedAt, s.failures, s.uncertain = true, time.Now(), 0, 0
+			s.changed, s.changedAt = true, time.Now()
+			s.failures, s.uncertain = 0, s.meanwhile
 		}
 	}
 }

@@ -48,6 +48,7 @@ type keyState struct {
 	changed   bool // since the running call began
 	changedAt time.Time
 	changing  bool        // a change is being added to the queue
+	meanwhile int         // failures while it is
 	queued    time.Time   // when it was last added to the queue, also by a resync
 	added     time.Time   // when it was last added so that a call must follow
 	begun     time.Time   // the last call
@@ -153,6 +154,9 @@ func (k *work) end(ctx context.Context, key string, failed bool) {
 	s := k.keyLocked(key)
 	s.running = false
 	ended := ctx.Err() != nil
+	if failed && s.changing {
+		s.meanwhile++
+	}
 	if failed && ended {
 		s.queued = time.Now()
 		s.added = s.queued // it is kept for the next term
