@@ -136,3 +136,21 @@ func TestLessons_ScriptsHaveNoUnknownFields(t *testing.T) {
 		}
 	}
 }
+
+// A RealFIFO is older than its gate AtomicFIFO, which makes a list one item: a text that shows
+// ReplacedAll dates it by the gate.
+func TestLessons_DateReplacedAll(t *testing.T) {
+	shown := 0
+	for _, l := range shownLessons(t) {
+		for _, step := range l.Steps {
+			for _, text := range []string{step.Text.En, step.Text.Zh} {
+				if strings.Contains(text, "ReplacedAll") {
+					shown++
+					assert.Contains(t, text, "AtomicFIFO", l.ID)
+					assert.Contains(t, text, "1.36", l.ID)
+				}
+			}
+		}
+	}
+	assert.NotZero(t, shown)
+}

@@ -20,12 +20,12 @@ export default {
   invariant: "What always holds", mistake: "Often misunderstood", readOn: "Read on",
   link: { code: "code", chapter: "chapter", test: "test", post: "post" },
 
-  server: { down: "not reachable", count: "{n} object{+s}.", empty: "no changes yet", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion. Shaded: not received by the reflector yet." },
+  server: { down: "not reachable", count: "{n} object{+s}.", empty: "the log holds no changes", compacted: "Compacted up to {rv}: older versions are gone.", note: "Every write gets the next resourceVersion. Shaded: not received by the reflector yet." },
   phase: { idle: "idle", starting: "Starting", listing: "Listing", streaming: "Streaming", opening: "Opening", watching: "Watching", "backing off": "Waiting" },
   fault: { cut: "The watch was cut.", stall: "The watch is stalled.", expire: "The watch has expired." },
   reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
   reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failure{+s}" },
-  queue: { size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: the store has everything", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
+  queue: { size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
   store: { empty: "no objects", index: "index", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks" },
   handlers: { count: "{n} cursor{+s}, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
   workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", note: "However often a key is added, it is queued once, and one worker has it." },
@@ -33,7 +33,7 @@ export default {
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
   election: { off: "off", offNote: "This process works without a lease.", token: "token", left: "lease: {left} left", leads: "leads", waits: "waits", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
 
-  journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "not reached", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
+  journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   rail: { wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
   plot: { title: { depth: "Waiting", rate: "Events per second", latency: "Time per hop" }, window: "last {s} s", quantiles: "p50 dashed · p99", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker" },

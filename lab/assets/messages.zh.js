@@ -20,12 +20,12 @@ export default {
   invariant: "始终成立的不变式", mistake: "常见误解", readOn: "延伸阅读",
   link: { code: "代码", chapter: "章节", test: "测试", post: "文章" },
 
-  server: { down: "无法访问", count: "{n} 个对象。", empty: "还没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。灰色部分 Reflector 尚未收到。" },
+  server: { down: "无法访问", count: "{n} 个对象。", empty: "日志中没有变更", compacted: "{rv} 及更早的版本已被压缩（compact）。", note: "每次写入都会得到下一个 resourceVersion。灰色部分 Reflector 尚未收到。" },
   phase: { idle: "空闲", starting: "启动中", listing: "LIST", streaming: "流式列表", opening: "打开 WATCH", watching: "WATCH", "backing off": "退避等待" },
   fault: { cut: "watch 已断开。", stall: "watch 已卡住。", expire: "watch 已过期。" },
   reason: { "a round begins": "开始新一轮", "the list is complete": "列表已完整", "the watch is open": "watch 已打开", "the watch ended, it resumes": "watch 已结束，从原处继续" },
   reflector: { from: "来自 {from}", because: "：{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", failures: "失败 {n} 次" },
-  queue: { size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：所有变更都已进入 store", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
+  queue: { size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
   store: { empty: "没有对象", index: "索引", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数" },
   handlers: { count: "{n} 个游标，一份日志", log: "最近的变更", current: "已跟上", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
   workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
@@ -33,7 +33,7 @@ export default {
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
   election: { off: "未启用", offNote: "此进程不使用租约（lease）。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", waits: "等待", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
 
-  journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "尚未到达", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
+  journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   rail: { wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
   plot: { title: { depth: "等待中", rate: "每秒事件数", latency: "每一跳的耗时" }, window: "最近 {s} 秒", quantiles: "虚线 p50 · 实线 p99", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker" },
