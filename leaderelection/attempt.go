@@ -57,7 +57,9 @@ func (e *LeaderElector) attempt(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read lease %s: %w", e.config.Lock.Describe(), err)
 	}
-	e.inDoubt = false
+	if e.raw != nil && !bytes.Equal(raw, e.raw) {
+		e.inDoubt = false // as long as the version is the same, the server may still do the write
+	}
 	e.observe(record, raw)
 	if err := e.mayWrite(record); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (e *LeaderElector) write(ctx context.Context,
 	ctx, cancel := context.WithTimeout(ctx, e.config.hold()) // a later answer is worth nothing
 	defer cancel()
 	if err := put(ctx, record); err != nil {
-		e.inDoubt = e.term == nil && !isRefusal(err)
+		e.inDoubt = e.term == nil && (e.inDoubt || !isRefusal(err))
 		return fmt.Errorf("write lease %s: %w", e.config.Lock.Describe(), err)
 	}
 	e.inDoubt, e.known = false, true
@@ -193,12 +195,14 @@ func (e *LeaderElector) token(transitions int) FencingToken {
 	return token
 }
 
-// isRefusal reports whether err is an answer of the server that it did nothing.
+// isRefusal reports whether err is an answer of the server that it did nothing. A conflict is none:
+// the client may have repeated a write that the server had done.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false
 	}
 	code := status.Status().Code
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError &&
+		code != http.StatusConflict
 }

@@ -3,12 +3,17 @@
 package leaderelection
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/informerstack/internal/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
@@ -258,7 +263,7 @@ func TestDifference_ACandidatesRequestsAreBounded(t *testing.T) {
 // A candidate that is stopped while its write is under way, or after an error that leaves open
 // whether the write was done, may have got the lease without knowing. It is released.
 func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
-	for _, answer := range []string{"back=5s", "loses", "loses=500", "loses=504"} {
+	for _, answer := range []string{"back=5s", "loses", "loses=500", "loses=504", "loses=409"} {
 		t.Run(answer, func(t *testing.T) {
 			stories(t, func(w *world) {
 				a := w.candidate("a", releasing)
@@ -276,6 +281,63 @@ func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
 			})
 		})
 	}
+}
+
+// lateLock is a lock on a server that answers the first write with an error, refuses the others,
+// and does the first one much later.
+type lateLock struct {
+	resourcelock.Interface
+	writes   int
+	released bool
+	late     atomic.Bool // the first write is done
+}
+
+func (l *lateLock) Identity() string { return "a" }
+func (l *lateLock) Describe() string { return "lease" }
+
+func (l *lateLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if l.late.Load() {
+		return &resourcelock.LeaderElectionRecord{HolderIdentity: "a"}, []byte("2"), nil
+	}
+	return &resourcelock.LeaderElectionRecord{}, []byte("1"), nil
+}
+
+func (l *lateLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.writes++
+	switch {
+	case record.HolderIdentity == "":
+		l.released = true
+		return nil
+	case l.writes == 1:
+		return apierrors.NewInternalError(errors.New("slow"))
+	}
+	return apierrors.NewForbidden(leases, "lease", errors.New("no"))
+}
+
+// The server may do a write as long as the record that it replaces has not changed, whatever it
+// answers to reads and other writes meanwhile.
+func TestRelease_AWriteThatIsDoneLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock := &lateLock{}
+		config := usual()
+		config.Lock, config.ReleaseOnCancel = lock, true
+		config.Callbacks.OnStartedLeading = func(context.Context) {}
+		config.Callbacks.OnStoppedLeading = func() {}
+		e, err := NewLeaderElector(config)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(quiet())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			e.Run(ctx)
+		}()
+		time.Sleep(10 * time.Second)
+		lock.late.Store(true)
+		cancel()
+		<-ended
+		assert.Greater(t, lock.writes, 3)
+		assert.True(t, lock.released)
+	})
 }
 
 // A lease of less than a second is one of a second in the record. client-go writes 0, for which no
