@@ -94,7 +94,8 @@ func (c *cache) Get(obj any) (item any, exists bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return c.GetByKey(key)
+	item, exists = c.threadSafeMap.Get(key)
+	return item, exists, nil
 }
 
 // GetByKey finds the object stored under key. It never fails.
