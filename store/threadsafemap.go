@@ -91,7 +91,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 			values = values[2:]
 		}
 	}
-	m.countLocked()
+	m.count.Store(int64(len(m.items)))
 	if known {
 		m.setResourceVersionLocked(resourceVersion)
 	}
@@ -178,7 +178,7 @@ func (m *threadSafeMap) replace(list map[string]item, resourceVersion string) {
 	}
 	fresh.addIndexersLocked(late)
 	m.items, m.list, m.indices = fresh.items, fresh.list, fresh.indices
-	m.countLocked()
+	m.count.Store(int64(len(m.items)))
 	m.setResourceVersionLocked(resourceVersion)
 }
 
@@ -217,12 +217,6 @@ func (m *threadSafeMap) ListKeys() []string {
 // Len is the number of objects. It does not wait for an index function.
 func (m *threadSafeMap) Len() int {
 	return int(m.count.Load())
-}
-
-func (m *threadSafeMap) countLocked() {
-	if n := int64(len(m.items)); n != m.count.Load() { // not for an update
-		m.count.Store(n)
-	}
 }
 
 // GetIndexers returns a copy of the index functions.
