@@ -23,7 +23,7 @@ import (
 //
 //	S1  e in indices[i].sets[v]  <=>  v in indices[i].indexFunc(e.obj)
 //	S2  no set is empty
-//	S3  items[k].entry is nil if there are no indexes; otherwise items[k].entry = {k, items[k].obj}
+//	S3  items[k].entry is nil if there are no indexes; otherwise it is {k, items[k].obj}
 //	S4  list holds each entry of items once, and at most as many removed entries
 //
 // S1 holds as long as no stored object is changed in place. An object that was changed can stay
