@@ -41,14 +41,16 @@ type Metrics struct {
 //
 // Source: tools/cache/store.go NewStore, tools/cache/store.go NewIndexer
 func New(keyFunc KeyFunc, options Options) Indexer {
-	return &cache{
+	c := &cache{
 		keyFunc: keyFunc,
 		threadSafeMap: threadSafeMap{
 			metrics:              options.Metrics,
 			ignoreObjectVersions: options.IgnoreObjectVersions,
-			table:                newTable(newItems(0, false), options.Indexers),
+			items:                map[string]item{},
 		},
 	}
+	c.addIndexersLocked(options.Indexers)
+	return c
 }
 
 // Add stores obj.
@@ -74,13 +76,13 @@ func (c *cache) Delete(obj any) error {
 
 // Replace makes the store hold exactly list, or leaves it as it was and returns an error.
 func (c *cache) Replace(list []any, resourceVersion string) error {
-	fresh := newItems(len(list), len(c.GetIndexers()) > 0)
+	fresh := make(map[string]item, len(list))
 	for _, obj := range list {
 		key, err := c.key(obj)
 		if err != nil {
 			return err
 		}
-		fresh.put(key, obj)
+		fresh[key] = item{obj: obj}
 	}
 	c.replace(fresh, resourceVersion)
 	return nil
@@ -92,7 +94,8 @@ func (c *cache) Get(obj any) (item any, exists bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return c.GetByKey(key)
+	item, exists = c.threadSafeMap.Get(key)
+	return item, exists, nil
 }
 
 // GetByKey finds the object stored under key. It never fails.

@@ -15,15 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// checkLaws checks the laws of items, table and entrySet.
+// checkLaws checks the laws of threadSafeMap and entrySet.
 func checkLaws(t *testing.T, m *threadSafeMap) {
 	t.Helper()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	checkItems(t, &m.table.items)
-	for _, x := range m.table.indices {
+	checkItems(t, m)
+	for _, x := range m.indices {
 		want := map[string]map[*entry]bool{}
-		for e := range m.table.items.entries {
+		for e := range m.entries {
 			for _, value := range x.valuesOf(e.key, e.obj) {
 				if want[value] == nil {
 					want[value] = map[*entry]bool{}
@@ -40,31 +40,35 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 	}
 }
 
-func checkItems(t *testing.T, m *items) {
+func checkItems(t *testing.T, m *threadSafeMap) {
 	t.Helper()
-	require.NotEqual(t, m.plain == nil, m.indexed == nil, "I1")
-	require.LessOrEqual(t, len(m.list), 2*len(m.indexed), "I3")
+	if len(m.indices) == 0 {
+		require.Empty(t, m.list, "S4")
+	}
+	require.LessOrEqual(t, len(m.list), 2*len(m.items), "S4")
 	live := map[string]*entry{}
 	for e := range m.entries {
-		require.Nil(t, live[e.key], "I3: %q", e.key)
+		require.Nil(t, live[e.key], "S4: %q", e.key)
 		live[e.key] = e
 	}
-	require.Len(t, live, len(m.indexed), "I3")
-	for key, it := range m.indexed {
-		require.Same(t, live[key], it.entry, "I2, I3: %q", key)
-		require.Equal(t, it.obj, it.entry.obj, "I2: %q", key)
-		require.Same(
-			t,
-			unsafe.StringData(key),
-			unsafe.StringData(it.entry.key),
-			"one string for %q",
-			key,
-		)
+	for key, it := range m.items {
+		require.Same(t, live[key], it.entry, "S3, S4: %q", key)
+		if it.entry == nil {
+			require.Empty(t, m.indices, "S3: %q", key)
+			continue
+		}
+		require.Equal(t, it.obj, it.entry.obj, "S3: %q", key)
+		require.Same(t, unsafe.StringData(key), unsafe.StringData(it.entry.key),
+			"one string for %q", key)
+		delete(live, key)
 	}
+	require.Empty(t, live, "S4")
 }
 
 func newMap(indexers Indexers) *threadSafeMap {
-	return &threadSafeMap{table: newTable(newItems(0, false), indexers)}
+	m := &threadSafeMap{items: map[string]item{}}
+	m.addIndexersLocked(indexers)
+	return m
 }
 
 func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
@@ -75,9 +79,9 @@ func (m *threadSafeMap) Delete(key string, obj any) {
 
 // replaceBy makes m hold exactly the objects in list, as cache.Replace does.
 func replaceBy(m *threadSafeMap, list []entry, resourceVersion string) {
-	fresh := newItems(len(list), len(m.GetIndexers()) > 0)
+	fresh := make(map[string]item, len(list))
 	for _, e := range list {
-		fresh.put(e.key, e.obj)
+		fresh[e.key] = item{obj: e.obj}
 	}
 	m.replace(fresh, resourceVersion)
 }
