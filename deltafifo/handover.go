@@ -28,7 +28,7 @@ const (
 var ErrZeroLengthDeltasObject = errors.New("0 length Deltas object; can't get key")
 
 // handover is what both queues share: how producers hand in a change, and how the consumer gets it.
-// What lies between is the queue's own.
+// Each queue has its own order in between.
 type handover struct {
 	keyFunc     store.KeyFunc
 	transformer store.TransformFunc // may be nil
@@ -166,9 +166,6 @@ func (h *handover) keyOf(obj any) (string, error) {
 // transform returns the object to queue. A tombstone is not transformed: its object comes from
 // a cache.
 func (h *handover) transform(key string, obj any) (any, error) {
-	if h.transformer == nil {
-		return obj, nil
-	}
 	if _, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		return obj, nil
 	}
