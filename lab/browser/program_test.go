@@ -50,6 +50,7 @@ func (c *console) String() string {
 type program struct {
 	t      *testing.T
 	url    string
+	pid    int
 	stderr console
 	stop   func() // interrupts it and waits for its end
 }
@@ -63,6 +64,7 @@ func start(t *testing.T, args ...string) *program {
 	command := exec.Command(shared.program, args...)
 	command.Stderr = &p.stderr
 	require.NoError(t, command.Start())
+	p.pid = command.Process.Pid
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	p.stop = sync.OnceFunc(func() {
