@@ -99,7 +99,9 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	if err != nil {
 		return store.KeyError{Obj: obj, Err: err}
 	}
-	obj, err = f.transform(key, obj)
+	if f.transformer != nil {
+		obj, err = f.transform(key, obj)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begin(0)

@@ -39,8 +39,12 @@ type eventHandler interface {
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
 }
 
+// maxInARow is how many events are handled before the other cases of receive get a turn.
+const maxInARow = 64
+
 // consume reads the open watch until it is closed, or h is done, or something goes wrong.
 func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
+	events := r.round.open.ResultChan()
 	next, err := h.check(ctx, r, r.opts.Clock.Now())
 	if err != nil {
 		return err
@@ -48,60 +52,87 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	timer := r.opts.Clock.NewTimer(min(next, r.recency.pause()))
 	defer timer.Stop()
 	for {
-		e, open, err := receive(ctx, r, r.round.open.ResultChan(), timer.C())
+		e, open, err := receive(ctx, r, events, timer.C())
+		now := r.opts.Clock.Now()
 		switch {
 		case err == errTimeout:
-			now := r.opts.Clock.Now()
 			if next, err = h.check(ctx, r, now); err != nil {
 				return err
 			}
-			if !r.notePause(now) {
+			if !r.paused(now) {
 				next = min(next, r.recency.pause())
 			}
 			timer.Reset(next)
 		case err != nil || !open:
 			return err
 		default:
-			if done, err := r.drain(ctx, e, h); done || err != nil {
-				return err
+			r.took(ctx, e, now)
+		arrived:
+			for count := 1; ; count++ {
+				if done, err := r.handleEvent(ctx, e, now, h); done || err != nil {
+					return err
+				}
+				if count == maxInARow || ctx.Err() != nil {
+					break
+				}
+				select {
+				case e, open = <-events:
+					now = r.opts.Clock.Now()
+				default:
+					break arrived
+				}
+				if !open {
+					return nil
+				}
 			}
-			r.ask(ctx)
 			timer.Reset(r.recency.pause())
 		}
 	}
 }
 
-// maxInARow is how many events are handled before the other cases of receive get a turn.
-const maxInARow = 64
-
-// drain handles first and the events behind it that have already arrived. done means that the watch
-// was closed, or that h needs no further event.
-func (r *Reflector) drain(
-	ctx context.Context, first watch.Event, h eventHandler,
-) (done bool, err error) {
-	now, w := r.opts.Clock.Now(), r.round.open
-	w.lastEvent = now
-	r.recency.took(now)
-	if first.Type != watch.Error {
-		r.noteContact(now)
-	}
-	next, open := first, true
-	for count := 1; ; count++ {
-		done, err = r.handleEvent(ctx, next, now, h)
-		if done || err != nil || count == maxInARow || ctx.Err() != nil {
-			return done, err
+// receive returns the next value of ch, or false if ch is closed. All waits of the goroutine that
+// runs r are here: from the end of a list to the end of its round, a wait resyncs when that is due,
+// and ends with an ApplyError when a Relist asks for it.
+func receive[T any](
+	ctx context.Context, r *Reflector, ch <-chan T, timeout <-chan time.Time,
+) (value T, ok bool, err error) {
+	for {
+		var resync <-chan time.Time
+		if r.round.resync != nil {
+			resync = r.round.resync.C()
 		}
+		var relists <-chan error
+		if r.round.fetched { // before, the request that is under way must end first
+			relists = r.relists
+		}
+		r.recency.waitingSince = r.opts.Clock.Now()
 		select {
-		case next, open = <-w.ResultChan():
-			if !open {
-				return true, nil
+		case value, ok = <-ch:
+			return value, ok, nil
+		case <-timeout:
+			return value, false, errTimeout
+		case <-ctx.Done():
+			return value, false, ctx.Err()
+		case cause := <-relists:
+			return value, false, &ApplyError{Verb: "process", Err: cause}
+		case <-resync:
+			if err := r.resyncNow(ctx); err != nil {
+				return value, false, err
 			}
-			now = r.opts.Clock.Now()
-			w.lastEvent = now
-		default:
-			return false, nil
 		}
 	}
+}
+
+// resyncNow calls the store's Resync, if ShouldResync agrees, and schedules the next one.
+func (r *Reflector) resyncNow(ctx context.Context) error {
+	if r.opts.ShouldResync == nil || r.opts.ShouldResync() {
+		r.log(ctx).V(4).Info("Resyncing")
+		if err := r.store.Resync(); err != nil {
+			return &ApplyError{Verb: "resync", Err: err}
+		}
+	}
+	r.round.resync.Reset(r.opts.ResyncPeriod)
+	return nil
 }
 
 // handleEvent checks and transforms one event and passes it on. An event that cannot be meant for
@@ -110,14 +141,11 @@ func (r *Reflector) drain(
 func (r *Reflector) handleEvent(
 	ctx context.Context, received watch.Event, now time.Time, h eventHandler,
 ) (done bool, err error) {
-	if received.Type == watch.Error {
-		err := apierrors.FromObject(received.Object)
-		if !isDecodingError(err) {
-			r.noteContact(now)
-		}
-		return false, err
-	}
 	w := r.round.open
+	w.lastEvent = now
+	if received.Type == watch.Error {
+		return false, apierrors.FromObject(received.Object)
+	}
 	e := event{Event: received, received: now}
 	if err = r.expected.check(e.Object); err == nil {
 		e.meta, err = meta.Accessor(e.Object)
@@ -136,8 +164,11 @@ func (r *Reflector) handleEvent(
 
 	switch e.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		if e.obj, err = r.transformed(ctx, e.Object); err != nil {
-			return false, err
+		e.obj = e.Object
+		if r.opts.Transform != nil {
+			if e.obj, err = r.transformed(ctx, e.Object); err != nil {
+				return false, err
+			}
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added
 	case watch.Bookmark:
@@ -153,12 +184,9 @@ func (r *Reflector) handleEvent(
 	return done, err
 }
 
-// transformed applies the transform to an object that was just received. If ctx is done it returns
-// ctx's error: the caller may be a LIST that an earlier Run gave up.
+// transformed applies Options.Transform to an object that was just received. If ctx is done it
+// returns ctx's error: the caller may be a LIST that an earlier Run gave up.
 func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, error) {
-	if r.opts.Transform == nil {
-		return obj, nil
-	}
 	select {
 	case r.transforming <- struct{}{}:
 		defer func() { <-r.transforming }()
@@ -211,8 +239,7 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	if e.resourceVersion == "" { // the store may have more, but the next watch must not start anew
 		return false, nil
 	}
-	r.recency.reached(e.resourceVersion, e.received)
-	r.advance(e.resourceVersion, r.recency.current(), e)
+	r.advance(e.resourceVersion, r.recency.reached(e.resourceVersion, e.received), e)
 	if s, ok := r.store.(ResourceVersionUpdater); ok {
 		s.UpdateResourceVersion(e.resourceVersion)
 	}

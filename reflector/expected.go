@@ -53,13 +53,16 @@ func (e expected) check(obj runtime.Object) error {
 	if objects.IsNil(obj) {
 		return errNilResult
 	}
-	if !e.gvk.Empty() {
-		if got := obj.GetObjectKind().GroupVersionKind(); got != e.gvk {
+	switch obj.(type) {
+	case *metav1.Table:
+		return errTable
+	case *unstructured.Unstructured:
+		if got := obj.GetObjectKind().GroupVersionKind(); !e.gvk.Empty() && got != e.gvk {
 			return fmt.Errorf("expected %v, got %v", e.gvk, got)
 		}
-	}
-	if isTable(obj) {
-		return errTable
+		if isTable(obj) {
+			return errTable
+		}
 	}
 	return nil
 }

@@ -160,7 +160,10 @@ func (r *Reflector) fetchPages(
 		if err := r.expected.checkItem(item); err != nil {
 			return err
 		}
-		obj, err := r.transformed(ctx, item)
+		obj, err := any(item), error(nil)
+		if r.opts.Transform != nil {
+			obj, err = r.transformed(ctx, item)
+		}
 		if err == nil {
 			got.items = append(got.items, obj)
 			r.arrived.Add(1)

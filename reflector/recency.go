@@ -7,11 +7,14 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/informerstack/internal/async"
+	"example.com/informerstack/internal/objects"
 )
 
 // recency is what a reflector knows about the age of its store.
@@ -64,14 +67,27 @@ func (c *recency) opened(now time.Time) {
 	}
 }
 
-// took notes that an event was taken at now, after a wait.
-func (c *recency) took(now time.Time) {
+// took notes that e was taken at now, after a wait. If events do not pause, it asks the server for
+// the newest version.
+func (r *Reflector) took(ctx context.Context, e watch.Event, now time.Time) {
+	c := &r.recency
 	if waited := now.Sub(c.waitingSince); waited >= minWait && waited < maxWait {
 		c.upTo = c.upTo.Add(waited)
 	}
 	if c.busySince.IsZero() {
 		c.busySince = now
 	}
+	switch busy, age := now.Sub(c.busySince), now.Sub(c.asOf); {
+	case e.Type == watch.Error:
+		if isDecodingError(apierrors.FromObject(e.Object)) {
+			return // it is the client's, not the server's
+		}
+	case r.round.fetched && busy >= questionBusy && age >= questionAge:
+		r.ask(ctx, now)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.LastContact = now
 }
 
 // pause returns how long nothing must arrive to be a pause.
@@ -82,46 +98,64 @@ func (c *recency) pause() time.Duration {
 	return readPause
 }
 
-// paused notes that nothing has arrived during a wait, and reports whether that is a pause. last is
-// when the last event was taken. If the wait was longer than expected, the process may have been
-// stopped, and the events that arrived meanwhile are not yet decoded.
-func (c *recency) paused(now, last time.Time) bool {
+// paused is called when nothing has arrived for some time. It reports whether that is a pause. If
+// the wait was longer than expected, the process may have been stopped, and the events that arrived
+// meanwhile are not yet decoded.
+//
+// The resourceVersion does not move, so the Store, which may be slow, is not called.
+func (r *Reflector) paused(now time.Time) bool {
+	c, w := &r.recency, r.round.open
 	waited := now.Sub(c.waitingSince)
 	if c.busySince.IsZero() || waited < c.pause() || waited >= 2*c.pause() {
 		return c.busySince.IsZero()
 	}
-	known := last
-	if last.Sub(c.busySince) >= backlogPause {
+	known := w.lastEvent
+	if w.lastEvent.Sub(c.busySince) >= backlogPause {
 		known = c.busySince // the last event may have waited: the connection may be dead since
 	}
 	if known.After(c.upTo) {
 		c.upTo = known
 	}
 	c.busySince, c.backlog = time.Time{}, false
-	return true
-}
-
-// current returns the time up to which the store is complete once it has taken the last event.
-func (c *recency) current() time.Time {
-	if c.backlog {
-		return c.asOf
-	}
-	return c.upTo
-}
-
-// notePause is called when nothing has arrived for some time. It reports whether that is a pause.
-// The resourceVersion does not move, so the Store, which may be slow, is not called.
-func (r *Reflector) notePause(now time.Time) bool {
-	c, w := &r.recency, r.round.open
-	if !c.paused(now, w.lastEvent) {
-		return false
-	}
 	if r.round.fetched && w.pastInitial && !w.lastEvent.IsZero() && c.upTo.After(c.asOf) {
+		c.asOf = c.upTo
 		r.mu.Lock()
-		r.moveCurrentAsOfLocked(c.upTo)
-		r.mu.Unlock()
+		defer r.mu.Unlock()
+		if len(r.relists) == 0 { // otherwise the store is known to be old
+			r.status.CurrentAsOf = c.asOf
+		}
 	}
 	return true
+}
+
+// advance records that the Store has taken everything up to resourceVersion, which was the newest
+// at asOf. e is the event that moved it, or the zero event for a list.
+func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
+	if metric := r.opts.Metrics.LastResourceVersion; metric != nil {
+		if number, ok := objects.VersionNumber(resourceVersion); ok {
+			metric(number)
+		}
+	}
+	r.mu.Lock()
+	r.status.ResourceVersion = resourceVersion
+	if len(r.relists) == 0 { // otherwise the store is known to be old
+		if asOf.Before(r.status.CurrentAsOf) {
+			asOf = r.status.CurrentAsOf
+		}
+		r.status.CurrentAsOf = asOf
+	}
+	r.recency.asOf = asOf
+	switch e.Type {
+	case "":
+	case watch.Bookmark:
+		r.status.LastBookmark = e.received
+	default:
+		r.status.LastEvent = e.received
+	}
+	r.mu.Unlock()
+	if r.opts.Progress != nil {
+		r.opts.Progress(resourceVersion, asOf)
+	}
 }
 
 // question asks the server for its newest resourceVersion, by a LIST of one object, if events never
@@ -129,7 +163,8 @@ func (r *Reflector) notePause(now time.Time) bool {
 // question.
 //
 // It costs the server one small request, so it is sent only if the status of the reflector was read
-// within the last minute and is older than necessary, and at most every questionPeriod.
+// within the last minute and is older than necessary, and at most every questionPeriod. While the
+// watch has not reached an answer, the next question follows after questionRetry.
 type question struct {
 	answer  <-chan async.Outcome[namedVersion] // nil if no request is under way
 	named   namedVersion                       // that the watch has not reached yet
@@ -147,23 +182,24 @@ const (
 	questionBusy    = 2 * time.Second  // how long events have not paused
 	questionAge     = 5 * time.Second  // of the store
 	questionPeriod  = 10 * time.Second // between two questions
-	questionRetry   = time.Minute      // after a failed one
+	questionRetry   = time.Minute      // after one that failed, or whose answer is not reached
 	questionTimeout = 30 * time.Second
 	questionReader  = time.Minute
 )
 
 var errNoLimit = errors.New("server ignores the limit of a LIST")
 
-// ask sends a question if that is useful.
-func (r *Reflector) ask(ctx context.Context) {
-	now, c := r.opts.Clock.Now(), &r.recency
-	q := &c.question
-	switch {
-	case !r.round.fetched, now.Sub(c.busySince) < questionBusy, now.Sub(c.asOf) < questionAge:
-		return // not necessary, or soon shown by a pause
-	case q.useless, q.answer != nil, q.named.resourceVersion != "", now.Before(q.next):
+// ask sends a question if one is due and the status is read.
+func (r *Reflector) ask(ctx context.Context, now time.Time) {
+	q := &r.recency.question
+	waiting := q.named.resourceVersion != "" && now.Sub(q.named.asOf) < questionRetry
+	if q.useless || q.answer != nil || waiting || now.Before(q.next) {
 		return
-	case !r.isRead(now):
+	}
+	r.mu.Lock()
+	isRead := now.Sub(r.readAt) < questionReader
+	r.mu.Unlock()
+	if !isRead {
 		return
 	}
 	q.next = now.Add(questionPeriod)
@@ -187,22 +223,44 @@ func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 	return namedVersion{m.ResourceVersion, asOf}, err
 }
 
-// reached notes that the watch has reached resourceVersion, which may be the answer to a question.
-func (c *recency) reached(resourceVersion string, now time.Time) {
+// answered takes an answer. Until the watch has reached one, the lower of two counts: the watch may
+// never reach the other, for example that of a server whose state was restored later.
+func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
+	q.answer = nil
+	named, err := o.Unpack()
+	if err != nil {
+		q.next = now.Add(questionRetry)
+		q.useless = errors.Is(err, errNoLimit)
+		return
+	}
+	order, err := resourceversion.CompareResourceVersion(
+		named.resourceVersion, q.named.resourceVersion)
+	if err != nil || order < 0 { // there is no other, or it is higher
+		q.named = named
+	}
+}
+
+// reached notes that the watch has reached resourceVersion, and returns the time up to which the
+// store is complete then.
+func (c *recency) reached(resourceVersion string, now time.Time) (upTo time.Time) {
 	q := &c.question
 	select {
 	case o := <-q.answer:
-		named, err := o.Unpack()
-		q.answer, q.named = nil, named
-		if err != nil {
-			q.named, q.next = namedVersion{}, now.Add(questionRetry)
-			q.useless = errors.Is(err, errNoLimit)
-		}
+		q.answered(o, now)
 	default:
 	}
-	if q.named.resourceVersion == "" {
-		return
+	if q.named.resourceVersion != "" {
+		c.compare(resourceVersion)
 	}
+	if c.backlog {
+		return c.asOf
+	}
+	return c.upTo
+}
+
+// compare compares resourceVersion, which the watch has reached, with the one that was named.
+func (c *recency) compare(resourceVersion string) {
+	q := &c.question
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, q.named.resourceVersion)
 	switch {
 	case err != nil:

@@ -31,6 +31,7 @@ type feed struct {
 	times     []time.Time // of version i+1
 	questions int         // LISTs with a limit of 1
 	ignores   bool        // LISTs have no limit
+	tooHigh   bool        // the next question gets a version that is never reached
 	err       error       // of questions
 	down      bool
 	cut       chan struct{} // ends the open watch
@@ -136,6 +137,9 @@ func (f *feed) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime
 		f.questions++
 		if f.ignores {
 			list.Items = append(list.Items, *pod("b@1"))
+		}
+		if f.tooHigh {
+			list.ResourceVersion, f.tooHigh = "1000000000", false
 		}
 		return list, f.err
 	}
@@ -303,6 +307,28 @@ func TestCurrentAsOf_OneQuestionAfterAnInterruption(t *testing.T) {
 	}
 }
 
+// A wrong answer, which the watch never reaches, does not end the questions.
+func TestCurrentAsOf_AnswerThatIsNeverReached(t *testing.T) {
+	feeding(t, slowly(200*time.Microsecond), func(t *testing.T, f *feed) {
+		f.changing(10*time.Second, func() { f.check() })
+		isWrong := func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.tooHigh
+		}
+		f.mu.Lock()
+		f.tooHigh = true
+		f.mu.Unlock()
+		f.outage(40*time.Second, func(d time.Duration) { f.changing(d, func() {}) })
+		for isWrong() {
+			f.changing(time.Second, func() { f.check() })
+		}
+		f.changing(70*time.Second, func() { f.check() }) // it asks again after a minute
+		f.changing(time.Minute, func() { require.Less(t, f.check(), 10*time.Second) })
+		require.LessOrEqual(t, f.questions, 4)
+	})
+}
+
 // The events of a quiet collection that arrived while the process was stopped are old, until
 // nothing follows them.
 func TestCurrentAsOf_StoppedWhileQuiet(t *testing.T) {
@@ -333,15 +359,18 @@ func TestCurrentAsOf_StoppedWhileQuiet(t *testing.T) {
 // the backlog may have arrived since, and wait to be decoded.
 func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	opened := time.Now()
-	c := recency{asOf: opened.Add(-time.Minute)}
+	r := New(nil, nil, nil, Options{})
+	r.round.open = &liveWatch{}
+	c := &r.recency
+	c.asOf = opened.Add(-time.Minute)
 	c.opened(opened)
-	c.took(opened)
 	c.waitingSince = opened
-	require.False(t, c.paused(opened.Add(40*time.Second), opened))
-	require.Equal(t, c.asOf, c.current())
+	r.took(t.Context(), watch.Event{Type: watch.Modified}, opened)
+	require.False(t, r.paused(opened.Add(40*time.Second)))
+	require.Equal(t, c.asOf, c.reached("1", opened))
 	c.waitingSince = opened.Add(40 * time.Second)
-	require.True(t, c.paused(opened.Add(41*time.Second), opened))
-	require.Equal(t, opened, c.current())
+	require.True(t, r.paused(opened.Add(41*time.Second)))
+	require.Equal(t, opened, c.reached("1", opened))
 }
 
 // A store that is always late is asked about, and is as old as it is said to be.
@@ -393,8 +422,7 @@ func TestCurrentAsOf_AnAnswerFromBeforeTheWatch(t *testing.T) {
 	c := &recency{asOf: listed, upTo: listed}
 	c.question.named = namedVersion{"5", listed.Add(time.Second)}
 	c.opened(opened)
-	c.reached("6", opened.Add(time.Second))
-	require.Equal(t, listed, c.current())
+	require.Equal(t, listed, c.reached("6", opened.Add(time.Second)))
 
 	c.question.named = namedVersion{"1000000", opened.Add(time.Second)}
 	c.reached("6", opened.Add(2*time.Second))
@@ -402,6 +430,5 @@ func TestCurrentAsOf_AnAnswerFromBeforeTheWatch(t *testing.T) {
 	require.Empty(t, c.question.named)
 
 	c.question.named = namedVersion{"7", opened.Add(time.Second)}
-	c.reached("7", opened.Add(2*time.Second))
-	require.Equal(t, opened.Add(time.Second), c.current())
+	require.Equal(t, opened.Add(time.Second), c.reached("7", opened.Add(2*time.Second)))
 }

@@ -255,51 +255,6 @@ func (r *Reflector) endRound() {
 	r.round = round{}
 }
 
-// receive returns the next value of ch, or false if ch is closed. All waits of the goroutine that
-// runs r are here: from the end of a list to the end of its round, a wait resyncs when that is due,
-// and ends with an ApplyError when a Relist asks for it.
-func receive[T any](
-	ctx context.Context, r *Reflector, ch <-chan T, timeout <-chan time.Time,
-) (value T, ok bool, err error) {
-	for {
-		var resync <-chan time.Time
-		if r.round.resync != nil {
-			resync = r.round.resync.C()
-		}
-		var relists <-chan error
-		if r.round.fetched { // before, the request that is under way must end first
-			relists = r.relists
-		}
-		r.recency.waitingSince = r.opts.Clock.Now()
-		select {
-		case value, ok = <-ch:
-			return value, ok, nil
-		case <-timeout:
-			return value, false, errTimeout
-		case <-ctx.Done():
-			return value, false, ctx.Err()
-		case cause := <-relists:
-			return value, false, &ApplyError{Verb: "process", Err: cause}
-		case <-resync:
-			if err := r.resyncNow(ctx); err != nil {
-				return value, false, err
-			}
-		}
-	}
-}
-
-// resyncNow calls the store's Resync, if ShouldResync agrees, and schedules the next one.
-func (r *Reflector) resyncNow(ctx context.Context) error {
-	if r.opts.ShouldResync == nil || r.opts.ShouldResync() {
-		r.log(ctx).V(4).Info("Resyncing")
-		if err := r.store.Resync(); err != nil {
-			return &ApplyError{Verb: "resync", Err: err}
-		}
-	}
-	r.round.resync.Reset(r.opts.ResyncPeriod)
-	return nil
-}
-
 func (r *Reflector) withLogger(ctx context.Context) context.Context {
 	if r.opts.Logger == nil {
 		return ctx

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/watch"
-
-	"example.com/informerstack/internal/objects"
 )
 
 // Status is the state of a reflector at one moment.
@@ -69,13 +66,6 @@ func (r *Reflector) Status() Status {
 	return r.status
 }
 
-// isRead reports whether Status was called within the last minute.
-func (r *Reflector) isRead(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return now.Sub(r.readAt) < questionReader
-}
-
 // LastSyncResourceVersion returns the resourceVersion up to which the Store has everything, or ""
 // before the first list. It is safe to call from any goroutine; the Store may be ahead of it by the
 // change that is being applied.
@@ -118,43 +108,6 @@ func (r *Reflector) noteAnswer(err error) {
 	if err == nil || isAnswer(err) {
 		r.noteContact(r.opts.Clock.Now())
 	}
-}
-
-// advance records that the Store has taken everything up to resourceVersion, which was the newest
-// at asOf. e is the event that moved it, or the zero event for a list.
-func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
-	if metric := r.opts.Metrics.LastResourceVersion; metric != nil {
-		if number, ok := objects.VersionNumber(resourceVersion); ok {
-			metric(number)
-		}
-	}
-	r.mu.Lock()
-	r.status.ResourceVersion = resourceVersion
-	asOf = r.moveCurrentAsOfLocked(asOf)
-	switch e.Type {
-	case "":
-	case watch.Bookmark:
-		r.status.LastBookmark = e.received
-	default:
-		r.status.LastEvent = e.received
-	}
-	r.mu.Unlock()
-	if r.opts.Progress != nil {
-		r.opts.Progress(resourceVersion, asOf)
-	}
-}
-
-// moveCurrentAsOfLocked moves the time as of which the store is current, unless the store is known
-// to be old, and returns it.
-func (r *Reflector) moveCurrentAsOfLocked(asOf time.Time) time.Time {
-	if len(r.relists) == 0 { // otherwise the store is known to be old
-		if asOf.Before(r.status.CurrentAsOf) {
-			asOf = r.status.CurrentAsOf
-		}
-		r.status.CurrentAsOf = asOf
-	}
-	r.recency.asOf = asOf
-	return asOf
 }
 
 // note makes a transition visible: in Status, in the log, to the observer.
