@@ -195,8 +195,8 @@ func (e *LeaderElector) token(transitions int) FencingToken {
 	return token
 }
 
-// isRefusal reports whether err is an answer of the server that it did nothing. A conflict is none:
-// the client may have repeated a write that the server had done.
+// isRefusal reports whether err is an answer of the server that it did nothing. A conflict does
+// not say that: the client may have repeated a write that the server had done.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -146,7 +146,7 @@ func TestLeaseCandidate_AnswersDuringASlowRenewal(t *testing.T) {
 			Match: apitest.Match{Verb: "list", Resource: "leasecandidates"},
 			Times: 1, Delay: 4 * time.Second,
 		})
-		time.Sleep(5*time.Minute + time.Second) // since a second before: the renewal lasts until then
+		time.Sleep(5*time.Minute + time.Second) // the renewal began two seconds ago
 		c := candidateOn(t, s)
 		c.Spec.PingTime = &metav1.MicroTime{Time: time.Now()}
 		require.NoError(t, s.Update(c))
