@@ -92,7 +92,8 @@ func startBrowser(path string) (stop func(), err error) {
 		chromedp.NoSandbox, // a container has no user namespaces
 		chromedp.Flag("lang", "en-US"),
 		chromedp.Flag("force-color-profile", "srgb"),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+		chromedp.Flag("host-resolver-rules",
+			"MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	chromium, stopChromium := chromedp.NewContext(allocator)
