@@ -176,8 +176,9 @@ func (f *DeltaFIFO) Replace(list []any, resourceVersion string) error {
 			f.appendLocked(key, tombstone(key, f.items[key].Newest().Object))
 		}
 	}
-	f.known.replace(f.isQueuedLocked, f.appendLocked) // listed objects are queued by now
-	f.replaced(resourceVersion, f.processed)          // every queued item has a part of the list
+	// Listed objects are queued by now, and every queued item has a part of the list.
+	f.known.deleteAbsent(f.isQueuedLocked, f.appendLocked)
+	f.replaced(resourceVersion, f.processed)
 	return nil
 }
 

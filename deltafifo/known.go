@@ -41,9 +41,9 @@ func (k known) resync(
 	return errors.Join(errs...)
 }
 
-// replace calls put with a tombstone for each known key that is not present in a list or in the
-// queue. The tombstone has the known object, or nil if it cannot be read.
-func (k known) replace(present func(key string) bool, put func(key string, d Delta)) {
+// deleteAbsent calls put with a tombstone for each known key that is not present in a list or in
+// the queue. The tombstone has the known object, or nil if it cannot be read.
+func (k known) deleteAbsent(present func(key string) bool, put func(key string, d Delta)) {
 	if k.KeyListerGetter == nil {
 		return
 	}

@@ -38,12 +38,13 @@ type progress struct {
 	completes *version // the consumer alone uses it while it processes
 }
 
-// mark is a version that is reached when the first items have been processed, and none has failed.
-// The failure of one that was not part of a list does not matter to the version of that list.
+// mark is a version that is reached when the first items have been processed, unless one of them
+// has failed since the last list. A list replaces everything, so its own version is reached even if
+// one of the first apart items has failed: those that hold no part of it.
 type mark struct {
 	version
 	items int
-	apart int // the first items that are not part of the list; 0 if the version is not of a list
+	apart int // 0 if the version is not that of a list
 }
 
 // Done returns a channel that closes when HasSynced becomes true.
@@ -100,7 +101,7 @@ func (p *progress) changed(obj any) {
 	}
 }
 
-// replaced notes that a list was just added. The first items, up to apart, are not part of it.
+// replaced notes that a list was just added. The first apart items hold no part of it.
 func (p *progress) replaced(resourceVersion string, apart int) {
 	p.begin(p.added)
 	p.received(version{resourceVersion: resourceVersion}, apart)

@@ -165,7 +165,7 @@ func (f *RealFIFO) replaceEach(list []any, resourceVersion string) error {
 			f.appendKeyLocked(key, tombstone(key, d.Object))
 		}
 	}
-	f.known.replace(func(key string) bool {
+	f.known.deleteAbsent(func(key string) bool {
 		_, queued := newest[key]
 		return queued || listed[key]
 	}, f.appendKeyLocked)
