@@ -7,47 +7,33 @@ import (
 	"iter"
 	"slices"
 
-	"example.com/informerstack/internal/objects"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
-
-// IndexFunc computes the values under which an object can be found in one index: none, one, or
-// several. It must compute the same values from the same object every time, and must not call the
-// store.
-//
-// Source: tools/cache/index.go IndexFunc
-type IndexFunc func(obj any) ([]string, error)
-
-// Indexers holds the index functions by index name.
-//
-//	indexers["byNode"](pod ns/a) = ["node-1"]
-//
-// Source: tools/cache/index.go Indexers
-type Indexers map[string]IndexFunc
-
-// NamespaceIndex is the usual name of the index by namespace.
-const NamespaceIndex = "namespace"
-
-// MetaNamespaceIndexFunc is the usual function of the index by namespace.
-//
-// Source: tools/cache/index.go MetaNamespaceIndexFunc
-func MetaNamespaceIndexFunc(obj any) ([]string, error) {
-	m, err := objects.Meta(obj)
-	if err != nil {
-		return nil, err
-	}
-	return []string{m.GetNamespace()}, nil
-}
 
 // index is one index: a function, and the entries by the values that it computes from their
 // objects.
 //
-//	indices["byNode"].sets["node-1"] = {entry of ns/a, entry of ns/b}
+//	sets["node-1"] = {entry of ns/a, entry of ns/b}
 //
 // Source: tools/cache/index.go index
 type index struct {
 	name      string
 	indexFunc IndexFunc
 	sets      map[string]entrySet
+}
+
+// newIndices returns indexes over items.
+func newIndices(items map[string]*entry, indexers Indexers) []*index {
+	indices := make([]*index, 0, len(indexers))
+	for name, indexFunc := range indexers {
+		indices = append(indices, &index{name, indexFunc, map[string]entrySet{}})
+	}
+	for _, e := range items {
+		for _, x := range indices {
+			x.move(e, nil, x.valuesOf(e.key, e.obj))
+		}
+	}
+	return indices
 }
 
 // valuesOf computes the values of obj; a nil obj has none. An index function that fails is a
@@ -94,40 +80,28 @@ func (x *index) remove(value string, e *entry) {
 	x.sets[value] = set
 }
 
-// entries returns the entries that have the value.
+// entries returns the entries that have the value, without those that were removed: see S1.
 func (x *index) entries(value string) iter.Seq[*entry] {
 	return func(yield func(e *entry) bool) {
 		for e := range x.sets[value].all {
-			if !e.isRemoved() && !yield(e) {
+			if e.obj != (removed{}) && !yield(e) {
 				return
 			}
 		}
 	}
 }
 
-// objects returns the objects that have the value.
-func (x *index) objects(value string) []any {
-	set := x.sets[value]
-	objects := make([]any, 0, set.len())
-	for e := range set.all {
-		if !e.isRemoved() {
+// objects returns, each once, the objects that have one of the values.
+func (x *index) objects(values ...string) []any {
+	if len(values) == 1 {
+		objects := make([]any, 0, x.sets[values[0]].len())
+		for e := range x.entries(values[0]) {
 			objects = append(objects, e.obj)
 		}
+		return objects
 	}
-	return objects
-}
-
-// objectsOfAny returns, each once, the objects that have one of the values.
-func (x *index) objectsOfAny(values []string) []any {
-	if len(values) == 1 {
-		return x.objects(values[0])
-	}
-	objects, seen, looked := []any{}, map[*entry]bool{}, map[string]bool{}
-	for _, value := range values {
-		if looked[value] {
-			continue
-		}
-		looked[value] = true
+	objects, seen := []any{}, map[*entry]bool{}
+	for value := range sets.New(values...) {
 		for e := range x.entries(value) {
 			if !seen[e] {
 				seen[e] = true

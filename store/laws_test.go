@@ -15,15 +15,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// checkLaws checks the laws of items, table and entrySet.
+// checkLaws checks the laws of threadSafeMap and entrySet.
 func checkLaws(t *testing.T, m *threadSafeMap) {
 	t.Helper()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	checkItems(t, &m.table.items)
-	for _, x := range m.table.indices {
+	require.Equal(t, len(m.items), m.Len())
+	for key, e := range m.items {
+		require.Equal(t, key, e.key)
+		require.Same(t, unsafe.StringData(key), unsafe.StringData(e.key), "one string for %q", key)
+	}
+	for _, x := range m.indices {
 		want := map[string]map[*entry]bool{}
-		for e := range m.table.items.entries {
+		for _, e := range m.items {
 			for _, value := range x.valuesOf(e.key, e.obj) {
 				if want[value] == nil {
 					want[value] = map[*entry]bool{}
@@ -40,31 +44,8 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 	}
 }
 
-func checkItems(t *testing.T, m *items) {
-	t.Helper()
-	require.NotEqual(t, m.plain == nil, m.indexed == nil, "I1")
-	require.LessOrEqual(t, len(m.list), 2*len(m.indexed), "I3")
-	live := map[string]*entry{}
-	for e := range m.entries {
-		require.Nil(t, live[e.key], "I3: %q", e.key)
-		live[e.key] = e
-	}
-	require.Len(t, live, len(m.indexed), "I3")
-	for key, it := range m.indexed {
-		require.Same(t, live[key], it.entry, "I2, I3: %q", key)
-		require.Equal(t, it.obj, it.entry.obj, "I2: %q", key)
-		require.Same(
-			t,
-			unsafe.StringData(key),
-			unsafe.StringData(it.entry.key),
-			"one string for %q",
-			key,
-		)
-	}
-}
-
 func newMap(indexers Indexers) *threadSafeMap {
-	return &threadSafeMap{table: newTable(newItems(0, false), indexers)}
+	return &threadSafeMap{items: map[string]*entry{}, indices: newIndices(nil, indexers)}
 }
 
 func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
@@ -75,11 +56,11 @@ func (m *threadSafeMap) Delete(key string, obj any) {
 
 // replaceBy makes m hold exactly the objects in list, as cache.Replace does.
 func replaceBy(m *threadSafeMap, list []entry, resourceVersion string) {
-	fresh := newItems(len(list), len(m.GetIndexers()) > 0)
+	items := map[string]*entry{}
 	for _, e := range list {
-		fresh.put(e.key, e.obj)
+		items[e.key] = &e
 	}
-	m.replace(fresh, resourceVersion)
+	m.replace(items, resourceVersion)
 }
 
 // lawsOf returns the part of a store that has laws.

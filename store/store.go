@@ -71,6 +71,20 @@ type Indexer interface {
 	AddIndexers(newIndexers Indexers) error
 }
 
+// IndexFunc computes the values under which an object can be found in one index: none, one, or
+// several. It must compute the same values from the same object every time, and must not call the
+// store.
+//
+// Source: tools/cache/index.go IndexFunc
+type IndexFunc func(obj any) ([]string, error)
+
+// Indexers holds the index functions by index name.
+//
+//	indexers["byNode"](pod ns/a) = ["node-1"]
+//
+// Source: tools/cache/index.go Indexers
+type Indexers map[string]IndexFunc
+
 // Counter is a Store that counts its objects without listing them. The result of New is one; a type
 // that wraps a Store should be one too, with Len.
 type Counter interface {

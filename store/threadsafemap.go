@@ -14,52 +14,107 @@ import (
 	"example.com/informerstack/internal/objects"
 )
 
-// threadSafeMap is a table behind a lock, and the newest resourceVersion that reached it.
+// threadSafeMap is a map of objects with indexes over it, behind a lock.
 //
-// Law: every holder of mu, reading or writing, sees every law of table kept. An index function that
-// panics inside a write does so before the write changed anything.
+//	items[key]             = entry: the key and its object
+//	indices[i].sets[value] = set of the entries whose objects have the value
+//
+// Laws, for every holder of mu:
+//
+//	S1  e in indices[i].sets[v]  <=>  v in indices[i].indexFunc(e.obj)
+//	S2  no set is empty
+//	S3  an index function that panics inside a write does so before the write changed anything
+//
+// S1 holds as long as no stored object is changed in place. An object that was changed can stay
+// under a value that it no longer has, until it is removed; a removed entry is never returned.
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
 	metrics              Metrics
 	ignoreObjectVersions bool
+	count                atomic.Int64 // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
-	count           atomic.Int64 // the number of objects; mu guards only its changes
-	table           *table
-	resourceVersion string
+	items           map[string]*entry
+	indices         []*index
+	resourceVersion string // the newest that reached the map
 }
 
-// apply makes the writes in order under one lock. The last object gives the new resourceVersion.
+// entry is an object and its key. An update changes the object in the entry, so an index leads to
+// the object without a search by key. A removed entry keeps no object alive, even in a set that it
+// was not taken out of.
+type entry struct {
+	key string
+	obj any // removed{} once the entry is removed
+}
+
+type removed struct{}
+
+// write stores an object under its key, or removes the object that has the key.
+type write struct {
+	key    string
+	obj    any // of a removal: the last state, of which only the resourceVersion counts
+	remove bool
+}
+
+// apply makes writes of different keys under one lock: it computes the values of all indexes,
+// stores the objects, and moves their entries in each index. The last object gives the new
+// resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
-	if len(writes) == 0 {
-		return
-	}
 	resourceVersion, known := "", false
 	if !m.ignoreObjectVersions {
 		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.table.apply(writes)
-	m.countLocked()
+	// The values of each write in each index, before and after it.
+	values := make([][]string, 0, 2*len(writes)*len(m.indices))
+	for _, w := range writes {
+		oldObj, newObj := any(nil), w.obj
+		if e := m.items[w.key]; e != nil {
+			oldObj = e.obj
+		}
+		if w.remove {
+			newObj = nil
+		}
+		for _, x := range m.indices {
+			values = append(values, x.valuesOf(w.key, oldObj), x.valuesOf(w.key, newObj))
+		}
+	}
+	for _, w := range writes {
+		e := m.items[w.key]
+		if e == nil {
+			e = &entry{}
+		}
+		if w.remove {
+			delete(m.items, w.key)
+			*e = entry{obj: removed{}}
+		} else {
+			m.items[w.key] = e
+			*e = entry{w.key, w.obj} // also the key: the map and the entry share one string
+		}
+		for _, x := range m.indices {
+			x.move(e, values[0], values[1])
+			values = values[2:]
+		}
+	}
+	m.count.Store(int64(len(m.items)))
 	if known {
 		m.setResourceVersionLocked(resourceVersion)
 	}
 }
 
-// replace makes the map hold exactly list. Readers see the old content until all is indexed.
-func (m *threadSafeMap) replace(list items, resourceVersion string) {
-	fresh := newTable(list, m.GetIndexers())
+// replace makes the map hold exactly items. Readers see the old content until all is indexed.
+func (m *threadSafeMap) replace(items map[string]*entry, resourceVersion string) {
+	indices := newIndices(items, m.GetIndexers())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	late := m.table.indexers() // added meanwhile; an index is never removed
-	for _, x := range fresh.indices {
+	late := m.indexersLocked() // added meanwhile; an index is never removed
+	for _, x := range indices {
 		delete(late, x.name)
 	}
-	fresh.addIndexers(late)
-	m.table = fresh
-	m.countLocked()
+	m.items, m.indices = items, append(indices, newIndices(items, late)...)
+	m.count.Store(int64(len(items)))
 	m.setResourceVersionLocked(resourceVersion)
 }
 
@@ -67,21 +122,29 @@ func (m *threadSafeMap) replace(list items, resourceVersion string) {
 func (m *threadSafeMap) Get(key string) (item any, exists bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.items.get(key)
+	e, exists := m.items[key]
+	if !exists {
+		return nil, false
+	}
+	return e.obj, true
 }
 
 // List returns every object.
 func (m *threadSafeMap) List() []any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.items.objects()
+	objects := make([]any, 0, len(m.items))
+	for _, e := range m.items {
+		objects = append(objects, e.obj)
+	}
+	return objects
 }
 
 // ListKeys returns every key.
 func (m *threadSafeMap) ListKeys() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.items.keys()
+	return slices.AppendSeq(make([]string, 0, len(m.items)), maps.Keys(m.items))
 }
 
 // Len is the number of objects. It does not wait for an index function.
@@ -89,42 +152,38 @@ func (m *threadSafeMap) Len() int {
 	return int(m.count.Load())
 }
 
-func (m *threadSafeMap) countLocked() {
-	if n := int64(m.table.items.len()); n != m.count.Load() { // not for an update
-		m.count.Store(n)
-	}
-}
-
 // GetIndexers returns a copy of the index functions.
 func (m *threadSafeMap) GetIndexers() Indexers {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.table.indexers()
+	return m.indexersLocked()
+}
+
+func (m *threadSafeMap) indexersLocked() Indexers {
+	indexers := make(Indexers, len(m.indices))
+	for _, x := range m.indices {
+		indexers[x.name] = x.indexFunc
+	}
+	return indexers
 }
 
 // AddIndexers adds all of newIndexers, or none.
 func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	taken := sets.KeySet(m.table.indexers()).Intersection(sets.KeySet(newIndexers))
+	taken := sets.KeySet(m.indexersLocked()).Intersection(sets.KeySet(newIndexers))
 	if len(taken) > 0 {
 		return fmt.Errorf("indexer conflict: %v", taken)
 	}
-	m.table.addIndexers(newIndexers)
+	m.indices = append(m.indices, newIndices(m.items, newIndexers)...)
 	return nil
-}
-
-// lookup returns the index called name. Its name and function never change; the caller must hold mu
-// to read its sets.
-func (m *threadSafeMap) lookup(name string) (*index, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.table.lookup(name)
 }
 
 // Index returns the objects that share a value with obj. The index function runs without the lock.
 func (m *threadSafeMap) Index(indexName string, obj any) ([]any, error) {
-	x, err := m.lookup(indexName)
+	m.mu.RLock()
+	x, err := m.lookupLocked(indexName)
+	m.mu.RUnlock()
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +202,11 @@ func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]any, error) {
 func (m *threadSafeMap) objects(indexName string, values ...string) ([]any, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	x, err := m.table.lookup(indexName)
+	x, err := m.lookupLocked(indexName)
 	if err != nil {
 		return nil, err
 	}
-	return x.objectsOfAny(values), nil
+	return x.objects(values...), nil
 }
 
 // IndexKeys returns the sorted keys of the objects that have indexedValue.
@@ -160,7 +219,7 @@ func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, err
 func (m *threadSafeMap) indexKeys(indexName, indexedValue string) ([]string, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	x, err := m.table.lookup(indexName)
+	x, err := m.lookupLocked(indexName)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +230,7 @@ func (m *threadSafeMap) indexKeys(indexName, indexedValue string) ([]string, err
 func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	x, err := m.table.lookup(indexName)
+	x, err := m.lookupLocked(indexName)
 	if err != nil {
 		return []string{}
 	}
@@ -193,6 +252,16 @@ func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.resourceVersion
+}
+
+// lookupLocked returns the index called name.
+func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
+	for _, x := range m.indices {
+		if x.name == name {
+			return x, nil
+		}
+	}
+	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
 func (m *threadSafeMap) setResourceVersionLocked(resourceVersion string) {
