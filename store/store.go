@@ -7,10 +7,9 @@
 // To use it, make an [Indexer] with [New], a key function and [Indexers]. An informer makes its
 // own: read that one with a [Lister], which has typed methods and NotFound errors.
 //
-// Read store.go (the interfaces), key.go and index.go; then how it works: table.go (the maps and
-// their laws), items.go (objects by key), entryset.go (the objects of one indexed value),
-// threadsafemap.go (the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go,
-// which read a store. Then run go test -v -run 'Example|Transcript' ./store.
+// Read store.go (the interfaces) and key.go; then how it works: threadsafemap.go (the objects, the
+// indexes and the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go, which
+// read a store. Then run go test -v -run 'Example|Transcript' ./store.
 //
 // Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an
 // object is stored, but not for a lookup. Key functions never run under a lock.
