@@ -29,6 +29,7 @@ import (
 //	W1  last is the only batch without a next; it is empty
 //	W2  a batch with a next does not change any more
 //	W3  a cursor that has read all batches is at last, and so keeps no object alive
+//	W4  a batch with a next and without changes marks the end of the initial list
 //
 // The processor's mu guards last. Readers do not need it.
 type changeLog struct {
@@ -45,8 +46,6 @@ const batchLen = 64
 // batch is a list of changes that were appended together.
 type batch struct {
 	changes []change
-	// synced marks the end of the initial list: a reader of this batch has read all of it.
-	synced bool
 	// round selects the handlers that get updates without a change.
 	round resyncRound
 	// at is the time of the append.
@@ -56,21 +55,17 @@ type batch struct {
 }
 
 // append copies changes to the end of the log and returns the batch that holds them.
-func (l *changeLog) append(changes []change, synced bool, round resyncRound) *batch {
+func (l *changeLog) append(changes []change, round resyncRound) *batch {
 	b := l.last
-	b.changes = slices.Clone(changes)
-	for i := range b.changes {
-		c := &b.changes[i]
-		c.unchanged = c.kind == updated && objects.SameVersion(c.oldObj, c.newObj)
-	}
-	b.synced, b.round, b.at = synced, round, time.Now()
+	b.changes, b.round, b.at = slices.Clone(changes), round, time.Now()
 	l.last = &batch{}
 	l.appended.Add(int64(len(changes)))
 	b.next.Store(l.last)
 	return b
 }
 
-// cursor is a reader's position in a changeLog. It is a backlog of the batches from there on.
+// cursor is a reader's position in a changeLog. The processor's mu is held for close; one goroutine
+// calls next; any goroutine may call the other methods.
 type cursor struct {
 	log    *changeLog
 	before int64 // number of changes in the log at the start, minus those of the replay
@@ -89,10 +84,10 @@ func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
 	own := newChangeLog()
 	first, last := own.last, (*batch)(nil)
 	for some := range slices.Chunk(replay, batchLen) {
-		last = own.append(some, false, nil)
+		last = own.append(some, nil)
 	}
 	if synced {
-		last = own.append(nil, true, nil)
+		last = own.append(nil, nil)
 	}
 	if last != nil { // the replay leads to the end of the log
 		last.next.Store(l.last)
@@ -116,14 +111,14 @@ func (c *cursor) next() *batch {
 	return c.at
 }
 
-// close makes reading end at the current end of the log. The processor's mu is held.
+// close makes reading end at the current end of the log.
 func (c *cursor) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end, c.endLen = c.log.last, c.appendedLocked()
 }
 
-// drop ends reading at once. Then the cursor keeps no batch alive.
+// drop ends reading at once: next returns nil. Then the cursor keeps no batch alive.
 func (c *cursor) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,6 +128,7 @@ func (c *cursor) drop() {
 	}
 }
 
+// appended returns the number of changes that it had to read so far.
 func (c *cursor) appended() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,12 +162,11 @@ const (
 
 // change is one notification of a handler: a change of the store, or a replay.
 type change struct {
-	kind      changeKind
-	initial   bool // added: OnAdd's isInInitialList
-	resync    bool // updated: a replay of the stored object
-	unchanged bool // updated: both objects are the same version
-	oldObj    any  // updated
-	newObj    any  // added, updated; deleted: the object's last state or its tombstone
+	kind    changeKind
+	initial bool // added: OnAdd's isInInitialList
+	resync  bool // updated: a replay of the stored object
+	oldObj  any  // updated
+	newObj  any  // added, updated; deleted: the object's last state or its tombstone
 }
 
 func add(obj any, initial bool) change {
@@ -192,6 +187,11 @@ func (c *change) deliver(handler ResourceEventHandler) {
 	default:
 		panic(fmt.Sprintf("informer: change of kind %d", c.kind)) // a bug: there are three kinds
 	}
+}
+
+// unchanged is true if both objects of an update are the same version.
+func (c *change) unchanged() bool {
+	return c.kind == updated && objects.SameVersion(c.oldObj, c.newObj)
 }
 
 // recreated is true if both objects have metadata and different UIDs.

@@ -65,7 +65,7 @@ func TestModel_ChangeLogAgainstSlices(t *testing.T) {
 			case op < 4:
 				changes, names := some()
 				for some := range slices.Chunk(changes, batchLen) {
-					log.append(some, false, nil)
+					log.append(some, nil)
 				}
 				naive.append(names)
 			case len(cursors) == 0:

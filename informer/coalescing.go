@@ -9,13 +9,14 @@ import (
 	"example.com/informerstack/store"
 )
 
-// coalescingBacklog holds at most one entry per key, which contains all changes of the object since
-// the handler was last notified of it. So the memory of a slow handler is bounded by the number of
-// objects, not by the number of changes.
+// coalescedChanges are the undelivered changes of a handler with Coalesce, in place of a cursor: at
+// most one merged batch per key, which contains all changes of the object since the handler was
+// last notified of it. So the memory of a slow handler is bounded by the number of objects, not by
+// the number of changes.
 //
-// An entry is up to three calls. A delete does not replace the update before it, because a handler
-// may act on its old object, as a FilteringResourceEventHandler does. A new change is merged into
-// the last calls of a pending entry as follows:
+// A merged batch is up to three calls. A delete does not replace the update before it, because a
+// handler may act on its old object, as a FilteringResourceEventHandler does. A new change is
+// merged into the last calls of a pending batch as follows:
 //
 //	OnAdd(a)               + update to b   OnAdd(b)
 //	OnUpdate(a, b)         + update to c   OnUpdate(a, c)
@@ -24,68 +25,68 @@ import (
 //	OnDelete(d)            + add of e      OnDelete(d), OnAdd(e)
 //	OnDelete(d), OnAdd(e)  + delete of e   OnDelete(d)
 //
-//	C1  entries[k] is in order exactly once  <=>  a change of k is pending
-//	C2  an entry has at most an update, a delete and an add, in this order, and not the update and
-//	    the add alone
+//	C1  pending[k] is in order exactly once  <=>  a change of k is pending
+//	C2  a merged batch has at most an update, a delete and an add, in this order, and not the
+//	    update and the add alone
 //	C3  a key keeps the position of its oldest pending change, however often it changes
-//	C4  if the object's last change was a delete, the entry ends with OnDelete
+//	C4  if the object's last change was a delete, the batch ends with OnDelete
 //	C5  the end of the initial list has its own position, after the objects of the list
-type coalescingBacklog struct {
+type coalescedChanges struct {
 	keyOf  store.KeyFunc
 	wanted func(*batch) []change
 
 	mu      sync.Mutex
-	entries map[string]*entry
-	order   []*entry
+	pending map[string]*merged
+	order   []*merged
 	calls   int64
-	taken   *entry
+	taken   *merged
 }
 
-type entry struct {
+type merged struct {
 	key string
 	batch
 }
 
-func newCoalescingBacklog(wanted func(*batch) []change) *coalescingBacklog {
-	return &coalescingBacklog{
+func newCoalescedChanges(wanted func(*batch) []change) *coalescedChanges {
+	return &coalescedChanges{
 		keyOf:   store.DeletionHandlingMetaNamespaceKeyFunc,
 		wanted:  wanted,
-		entries: map[string]*entry{},
+		pending: map[string]*merged{},
 	}
 }
 
-// push adds a batch that was appended to the changeLog. The processor's mu is held.
-func (b *coalescingBacklog) push(in *batch) {
+// push merges the changes of a batch that was appended to the change log.
+func (b *coalescedChanges) push(in *batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.wanted(in) {
 		b.pushLocked(c, in.at)
 	}
-	if in.synced {
-		b.order = append(b.order, &entry{batch: batch{synced: true, at: in.at}})
+	if len(in.changes) == 0 { // the end of the initial list
+		b.order = append(b.order, &merged{batch: batch{at: in.at}})
 	}
 }
 
-func (b *coalescingBacklog) pushLocked(c change, at time.Time) {
+func (b *coalescedChanges) pushLocked(c change, at time.Time) {
 	key, err := b.keyOf(c.newObj)
-	e, pending := b.entries[key]
+	e, pending := b.pending[key]
 	if err == nil && pending {
 		before := len(e.changes)
 		e.merge(c)
 		b.calls += int64(len(e.changes) - before)
 		return
 	}
-	e = &entry{batch: batch{changes: []change{c}, at: at}}
+	e = &merged{batch: batch{changes: []change{c}, at: at}}
 	if err == nil { // a change without a key is not merged
 		e.key = key
-		b.entries[key] = e
+		b.pending[key] = e
 	}
 	b.order = append(b.order, e)
 	b.calls++
 }
 
-// merge adds c to the entry, by the table at coalescingBacklog.
-func (e *entry) merge(c change) {
+// merge adds c to the batch, by the table at coalescedChanges.
+func (e *merged) merge(c change) {
 	n := len(e.changes) - 1
 	last := &e.changes[n]
 	switch {
@@ -103,9 +104,9 @@ func (e *entry) merge(c change) {
 	}
 }
 
-// next returns one entry. If it returned several, an object could change while it is among them,
+// next returns one batch. If it returned several, an object could change while it is among them,
 // and would then be pending twice.
-func (b *coalescingBacklog) next() *batch {
+func (b *coalescedChanges) next() *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken = nil
@@ -115,28 +116,29 @@ func (b *coalescingBacklog) next() *batch {
 	e := b.order[0]
 	b.order[0] = nil
 	b.order = b.order[1:]
-	if b.entries[e.key] == e {
-		delete(b.entries, e.key)
+	if b.pending[e.key] == e {
+		delete(b.pending, e.key)
 	}
 	b.taken = e
 	return &e.batch
 }
 
-func (b *coalescingBacklog) close() {}
-
-func (b *coalescingBacklog) drop() {
+// drop discards the pending changes.
+func (b *coalescedChanges) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.entries, b.order = map[string]*entry{}, nil
+	b.pending, b.order = map[string]*merged{}, nil
 }
 
-func (b *coalescingBacklog) appended() int64 {
+// appended returns the number of calls that have become due, delivered ones included.
+func (b *coalescedChanges) appended() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.calls
 }
 
-func (b *coalescingBacklog) oldest() time.Time {
+// oldest returns the time of the oldest undelivered change, or the current time.
+func (b *coalescedChanges) oldest() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {

@@ -5,6 +5,9 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -13,6 +16,7 @@ import (
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // restartProcessing is the pause before processing resumes after a panic that did not end the
@@ -91,4 +95,227 @@ func (c *Controller) relist(err error) {
 	if c.RelistLost {
 		c.Reflector.Relist(err)
 	}
+}
+
+// deltaProcessor applies the deltas of a queue to a store, and emits the resulting changes.
+//
+//	D1  the store decides: an object that it holds is updated, another object is added, regardless
+//	    of the delta's type
+//	D2  a change is emitted after the store has changed, so that a handler never reads an older
+//	    object; the last change of a call is emitted after stored was called
+//	D3  a delta that fails changes nothing and emits nothing; lost is called
+//	D4  a bookmark does not move the store's version while incomplete, from the failure of a delta
+//	    until a whole list is stored
+//
+// The deltas of one object are stored and emitted one after the other. A batch, and a whole list,
+// are stored before the first change is emitted.
+//
+// Source: tools/cache/controller.go processDeltas, tools/cache/controller.go processDeltasInBatch
+type deltaProcessor struct {
+	mu    sync.Locker // held while deltas are stored and emitted
+	store store.Store
+	// stored is called when all popped deltas are in the store.
+	stored func()
+	// emit is called with at most batchLen changes.
+	emit func([]change)
+	// lost is called when a delta could not be applied, before HasSynced of the queue can change.
+	lost func()
+
+	incomplete bool // see D4; guarded by mu
+}
+
+// ProcessDeltas returns the process functions of a queue whose deltas change objects. Each function
+// stores the deltas, then calls handler for each change, in the goroutine that pops: a slow handler
+// delays the queue.
+//
+// Source: tools/cache/controller.go processDeltas
+func ProcessDeltas(
+	objects store.Store, handler ResourceEventHandler,
+) (deltafifo.PopProcessFunc, deltafifo.ProcessBatchFunc) {
+	p := &deltaProcessor{
+		mu:     &sync.Mutex{},
+		store:  objects,
+		stored: func() {},
+		lost:   func() {},
+		emit: func(changes []change) {
+			for i := range changes {
+				changes[i].deliver(handler)
+			}
+		},
+	}
+	return p.process, p.processBatch
+}
+
+// process is a deltafifo.PopProcessFunc. It stores and emits the deltas one by one. A delta that
+// fails does not affect others.
+func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	complete := false
+	defer func() { // also after a panic
+		if !complete {
+			p.incomplete = true
+			p.lost()
+		}
+	}()
+	deltas, ok := obj.(deltafifo.Deltas)
+	if !ok {
+		return fmt.Errorf("process %T: want Deltas", obj)
+	}
+	var errs []error
+	for i, d := range deltas {
+		var changes []change
+		var err error
+		switch d.Type {
+		case deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync:
+			if oldObj, exists, getErr := p.store.Get(d.Object); getErr == nil && exists {
+				err = p.store.Update(d.Object)
+				changes = []change{{kind: updated, oldObj: oldObj, newObj: d.Object,
+					resync: d.Type == deltafifo.Sync}}
+			} else {
+				err = p.store.Add(d.Object)
+				changes = []change{{kind: added, newObj: d.Object, initial: isInInitialList}}
+			}
+		case deltafifo.Deleted: // emitted even if the store does not hold the object
+			err = p.store.Delete(d.Object)
+			changes = []change{{kind: deleted, newObj: d.Object}}
+		case deltafifo.ReplacedAll:
+			changes, err = p.replaceAll(d.Object, isInInitialList)
+		case deltafifo.SyncAll:
+			changes = p.syncAll()
+		case deltafifo.Bookmark:
+			err = p.bookmark(d.Object)
+		default:
+			err = errors.New("unknown type")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("process %s delta: %w", d.Type, err))
+			continue
+		}
+		if i == len(deltas)-1 && len(errs) == 0 {
+			p.stored()
+		}
+		for batch := range slices.Chunk(changes, batchLen) {
+			p.emit(batch)
+		}
+	}
+	complete = len(errs) == 0
+	return errors.Join(errs...)
+}
+
+// replaceAll replaces the content of the store by a list. Deletes are emitted first, then the
+// objects in list order. The last one counts if a list contains an object twice.
+func (p *deltaProcessor) replaceAll(obj any, isInInitialList bool) ([]change, error) {
+	info, ok := obj.(deltafifo.ReplacedAllInfo)
+	if !ok {
+		return nil, fmt.Errorf("object is a %T", obj)
+	}
+	listed := make(map[string]int, len(info.Objects))
+	repeated := map[int]bool{}
+	for i, obj := range info.Objects {
+		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		if err != nil {
+			return nil, store.KeyError{Obj: obj, Err: err}
+		}
+		if earlier, ok := listed[key]; ok {
+			repeated[earlier] = true
+		}
+		listed[key] = i
+	}
+	changes := make([]change, 0, len(info.Objects))
+	for _, key := range p.store.ListKeys() {
+		if _, ok := listed[key]; !ok {
+			oldObj, _, _ := p.store.GetByKey(key) // a tombstone may have no object
+			changes = append(changes, remove(store.DeletedFinalStateUnknown{Key: key, Obj: oldObj}))
+		}
+	}
+	for i, obj := range info.Objects {
+		if repeated[i] {
+			continue
+		}
+		changes = append(changes, p.put(obj, isInInitialList))
+	}
+	if err := p.store.Replace(info.Objects, info.ResourceVersion); err != nil {
+		return nil, err
+	}
+	p.incomplete = false
+	return changes, nil
+}
+
+// syncAll returns an update of every object with itself.
+func (p *deltaProcessor) syncAll() []change {
+	objs := p.store.List()
+	changes := make([]change, 0, len(objs))
+	for _, obj := range objs {
+		changes = append(changes, change{kind: updated, oldObj: obj, newObj: obj, resync: true})
+	}
+	return changes
+}
+
+func (p *deltaProcessor) bookmark(obj any) error {
+	info, ok := obj.(deltafifo.BookmarkInfo)
+	if !ok {
+		return fmt.Errorf("object is a %T", obj)
+	}
+	if !p.incomplete {
+		p.store.Bookmark(info.ResourceVersion)
+	}
+	return nil
+}
+
+// processBatch is a deltafifo.ProcessBatchFunc. If the store has transactions, it stores the batch
+// under one lock. If some deltas fail, the changes of the others are emitted.
+func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList bool) error {
+	transactions, ok := p.store.(store.TransactionStore)
+	if !ok {
+		return p.process(deltafifo.Deltas(deltas), isInInitialList)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	complete := false
+	defer func() { // also after a panic
+		if !complete {
+			p.incomplete = true
+			p.lost()
+		}
+	}()
+	txns := make([]store.Transaction, 0, len(deltas))
+	changes := make([]change, 0, len(deltas))
+	for _, d := range deltas {
+		switch d.Type {
+		case deltafifo.Added, deltafifo.Updated, deltafifo.Replaced, deltafifo.Sync:
+			c := p.put(d.Object, isInInitialList)
+			c.resync = c.kind == updated && d.Type == deltafifo.Sync
+			txn := store.Transaction{Type: store.TransactionTypeAdd, Object: d.Object}
+			if c.kind == updated {
+				txn.Type = store.TransactionTypeUpdate
+			}
+			txns, changes = append(txns, txn), append(changes, c)
+		case deltafifo.Deleted:
+			txn := store.Transaction{Type: store.TransactionTypeDelete, Object: d.Object}
+			txns, changes = append(txns, txn), append(changes, remove(d.Object))
+		default:
+			return fmt.Errorf("process %s delta: not for a batch", d.Type)
+		}
+	}
+	if failed := transactions.Transaction(txns...); failed != nil {
+		for _, i := range failed.SuccessfulIndices {
+			p.emit(changes[i : i+1])
+		}
+		return fmt.Errorf("store batch of %d deltas: %w", len(deltas), failed)
+	}
+	complete = true
+	p.stored()
+	for batch := range slices.Chunk(changes, batchLen) {
+		p.emit(batch)
+	}
+	return nil
+}
+
+// put returns the change that storing obj will be.
+func (p *deltaProcessor) put(obj any, isInInitialList bool) change {
+	if oldObj, exists, err := p.store.Get(obj); err == nil && exists {
+		return change{kind: updated, oldObj: oldObj, newObj: obj}
+	}
+	return add(obj, isInInitialList)
 }

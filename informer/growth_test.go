@@ -47,8 +47,7 @@ func deliverPending(
 	t *testing.T, n int, object func(i int) int, options HandlerOptions,
 	wrap func(ResourceEventHandler) ResourceEventHandler,
 ) {
-	var p processor
-	p.log = newChangeLog()
+	p := newProcessor()
 	block := make(chan struct{})
 	wait := sync.OnceFunc(func() { <-block })
 	l := newListener(&sharedIndexInformer{name: "test"}, wrap(ResourceEventHandlerFuncs{
@@ -108,7 +107,7 @@ func TestGrowth_ContentOfOneObject(t *testing.T) {
 			}
 			return p
 		}
-		b := newCoalescingBacklog(everything)
+		b := newCoalescedChanges(everything)
 		for i := range 10 {
 			c := update(pod(strconv.Itoa(i)), pod(strconv.Itoa(i+1)))
 			require.False(t, c.recreated())

@@ -177,7 +177,7 @@ func TestLateHandler_MissesNoChange(t *testing.T) {
 	story(t, func(w *world) {
 		w.create("a")
 		w.start()
-		p := &w.informer.(ourSubject).SharedIndexInformer.(*sharedIndexInformer).processor
+		p := w.informer.(ourSubject).SharedIndexInformer.(*sharedIndexInformer).processor
 		late.listed = func() {
 			if p.mu.TryLock() { // a change may be stored now
 				p.mu.Unlock()

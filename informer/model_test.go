@@ -120,13 +120,13 @@ func randomOptions(r *rand.Rand) HandlerOptions {
 	return o
 }
 
-// A reader of a coalescing backlog ends in the same state as a reader of all changes, at any
+// A reader of coalesced changes ends in the same state as a reader of all changes, at any
 // reading pace. So does a reader behind a filter, which half of the versions pass.
 func TestModel_CoalescingAgainstFull(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		f := newChangeLog()
-		full, coalescing := f.newCursor(nil, false), newCoalescingBacklog(everything)
+		full, coalescing := f.newCursor(nil, false), newCoalescedChanges(everything)
 		fullView, coalescedView, filteredView := newRecorder(), newRecorder(), newRecorder()
 		passes := func(obj any) bool {
 			_, rv := describe(obj)
@@ -153,7 +153,7 @@ func TestModel_CoalescingAgainstFull(t *testing.T) {
 				c = update(podAt(name, oldRV), podAt(name, rv))
 				stored[name] = rv
 			}
-			coalescing.push(f.append([]change{c}, false, nil))
+			coalescing.push(f.append([]change{c}, nil))
 			if r.IntN(5) == 0 {
 				deliverBoth(coalescing.next())
 			}

@@ -3,8 +3,8 @@
 package informer
 
 import (
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -143,7 +143,7 @@ func TestCoalesce_SyncAccounting(t *testing.T) {
 
 // If the entry of a re-created object is merged, it keeps the object that the handler knows.
 func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
-	b := newCoalescingBacklog(everything)
+	b := newCoalescedChanges(everything)
 	first, second, third := benchPod(1, 1), benchPod(1, 2), benchPod(1, 3)
 	b.push(&batch{changes: []change{remove(first), add(second, false), remove(third)}})
 	assert.Equal(t, []change{remove(first)}, b.next().changes)
@@ -152,7 +152,7 @@ func TestCoalesce_DeleteShowsTheKnownObject(t *testing.T) {
 
 // Changes of objects without a key are not merged.
 func TestCoalesce_WithoutKey(t *testing.T) {
-	b := newCoalescingBacklog(everything)
+	b := newCoalescedChanges(everything)
 	b.push(&batch{changes: []change{add("no object", false), add("nor this", false)}})
 	assert.EqualValues(t, 2, b.appended())
 	assert.Equal(t, []change{add("no object", false)}, b.next().changes)
@@ -242,35 +242,23 @@ func TestDrainTimeout_Delivers(t *testing.T) {
 // A change that arrives just before the handler is removed is delivered, even if the handler's
 // goroutine notices the end first.
 func TestDrainTimeout_DeliversTheLastChange(t *testing.T) {
-	for range 64 { // a select takes either of two channels
-		p := processor{log: newChangeLog()}
-		r := newRecorder()
-		l := newListener(&sharedIndexInformer{}, r, HandlerOptions{DrainTimeout: time.Hour})
-		p.addLocked(l, nil)
-		l.backlog = &emptyBacklog{l.backlog, sync.OnceFunc(func() {
+	for _, coalesce := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p, r := newProcessor(), newRecorder()
+			l := newListener(&sharedIndexInformer{}, r,
+				HandlerOptions{DrainTimeout: time.Hour, Coalesce: coalesce})
+			l.wake = nil // only the end wakes the goroutine
+			p.addLocked(l, nil)
+			p.start()
+			synctest.Wait()
 			p.mu.Lock()
-			defer p.mu.Unlock()
 			p.distributeLocked([]change{add(podAt("a", "1"), false)})
 			p.removeLocked(l)
-		})}
-		p.start()
-		<-l.done
-		require.Equal(t, []string{"add a"}, r.take())
+			p.mu.Unlock()
+			<-l.done
+			require.Equal(t, []string{"add a"}, r.take())
+		})
 	}
-}
-
-// emptyBacklog calls a function when the listener has found nothing to deliver.
-type emptyBacklog struct {
-	backlog
-	empty func()
-}
-
-func (b *emptyBacklog) next() *batch {
-	found := b.backlog.next()
-	if found == nil {
-		b.empty()
-	}
-	return found
 }
 
 // After DrainTimeout the remaining changes are dropped.
@@ -358,9 +346,9 @@ func (g *gauge) Set(v float64) { *g = gauge(v) }
 func TestOptions_Wrap(t *testing.T) {
 	var reads int
 	story(t, func(w *world) {
+		reads = 0
 		w.create("a")
 		w.start()
-		reads = 0 // with -v, the story reads the store too
 		w.informer.objects()
 		assert.Equal(t, 1, reads)
 	}, bothQueues, withOptions(func(o *Options) {

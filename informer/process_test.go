@@ -38,7 +38,7 @@ func newDeltaTest(t *testing.T, s store.Store) (*deltaProcessor, *recorder) {
 		}
 	}
 	return &deltaProcessor{
-		mu: new(sync.Mutex), store: s, stored: func() {}, lost: func() {}, emit: emit,
+		mu: &sync.Mutex{}, store: s, stored: func() {}, lost: func() {}, emit: emit,
 	}, r
 }
 
@@ -192,8 +192,7 @@ func TestProcess_BatchIsStoredFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lost := false
 			p := &deltaProcessor{
-				mu: new(sync.Mutex), store: tc.store,
-				stored: func() {}, lost: func() { lost = true },
+				mu: &sync.Mutex{}, store: tc.store, stored: func() {}, lost: func() { lost = true },
 			}
 			stored := 0
 			p.emit = func([]change) {

@@ -3,12 +3,17 @@
 package informer
 
 import (
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"example.com/informerstack/internal/done"
 )
 
 // processor distributes every change to every handler.
@@ -25,7 +30,7 @@ import (
 type processor struct {
 	goroutines sync.WaitGroup
 
-	listeners atomic.Pointer[[]*listener] // see all; mu guards only its changes
+	listeners atomic.Pointer[[]*listener] // replaced under mu; the slice itself does not change
 
 	mu      sync.Mutex
 	log     *changeLog
@@ -35,23 +40,30 @@ type processor struct {
 	synced  bool
 }
 
+func newProcessor() *processor {
+	p := &processor{log: newChangeLog()}
+	p.listeners.Store(&[]*listener{})
+	return p
+}
+
 // addLocked adds a listener. It is first notified of the objects in replay, as of an initial list.
 func (p *processor) addLocked(l *listener, replay []any) {
 	changes := make([]change, 0, len(replay))
 	for _, obj := range replay {
 		changes = append(changes, add(obj, true))
 	}
-	l.backlog = p.log.newCursor(changes, p.synced)
+	l.cursor = p.log.newCursor(changes, p.synced)
 	if l.options.Coalesce {
-		l.coalesced = newCoalescingBacklog(l.wanted)
-		for b := l.backlog.next(); b != nil; b = l.backlog.next() {
+		l.coalesced = newCoalescedChanges(l.wanted)
+		for b := l.cursor.next(); b != nil; b = l.cursor.next() {
 			l.coalesced.push(b)
 		}
-		l.backlog = l.coalesced
+		l.cursor.drop()
 	}
 	p.added++
 	l.id = p.added
-	p.setListenersLocked(append(slices.Clip(p.all()), l))
+	listeners := append(slices.Clip(*p.listeners.Load()), l)
+	p.listeners.Store(&listeners)
 	if p.running {
 		p.goroutines.Go(l.run)
 	}
@@ -59,38 +71,24 @@ func (p *processor) addLocked(l *listener, replay []any) {
 
 // removeLocked removes a listener. Removing an unknown one is a no-op.
 func (p *processor) removeLocked(l *listener) {
-	i := slices.Index(p.all(), l)
+	listeners := slices.Clone(*p.listeners.Load())
+	i := slices.Index(listeners, l)
 	if i < 0 {
 		return
 	}
-	p.setListenersLocked(slices.Delete(slices.Clone(p.all()), i, i+1))
+	listeners = slices.Delete(listeners, i, i+1)
+	p.listeners.Store(&listeners)
 	l.close(p.running)
 }
 
-// all returns the listeners. It does not wait for mu, which is held while a change is stored.
-func (p *processor) all() []*listener {
-	if listeners := p.listeners.Load(); listeners != nil {
-		return *listeners
-	}
-	return nil
-}
-
-// setListenersLocked replaces the listeners by others, which do not change any more.
-func (p *processor) setListenersLocked(listeners []*listener) { p.listeners.Store(&listeners) }
-
-// distributeLocked appends changes for every listener.
+// distributeLocked appends a batch of changes to the log and wakes every listener.
 func (p *processor) distributeLocked(changes []change) {
-	if len(p.all()) == 0 {
+	listeners := *p.listeners.Load()
+	if len(listeners) == 0 {
 		return
 	}
-	for some := range slices.Chunk(changes, batchLen) {
-		p.appendLocked(some, false)
-	}
-}
-
-func (p *processor) appendLocked(changes []change, synced bool) {
-	appended := p.log.append(changes, synced, p.round)
-	for _, l := range p.all() {
+	appended := p.log.append(changes, p.round)
+	for _, l := range listeners {
 		if l.coalesced != nil {
 			l.coalesced.push(appended)
 		}
@@ -106,7 +104,7 @@ func (p *processor) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = true
-	for _, l := range p.all() {
+	for _, l := range *p.listeners.Load() {
 		p.goroutines.Go(l.run)
 	}
 }
@@ -114,10 +112,10 @@ func (p *processor) start() {
 // stop removes every listener and waits until the last call has returned.
 func (p *processor) stop() {
 	p.mu.Lock()
-	for _, l := range p.all() {
+	for _, l := range *p.listeners.Load() {
 		l.close(p.running)
 	}
-	p.setListenersLocked(nil)
+	p.listeners.Store(&[]*listener{})
 	p.running = false
 	p.mu.Unlock()
 	p.goroutines.Wait()
@@ -128,7 +126,7 @@ func (p *processor) markSynced() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.synced = true
-	p.appendLocked(nil, true)
+	p.distributeLocked(nil)
 }
 
 // shouldResync selects the listeners of the next resync. It reports whether there is any.
@@ -136,7 +134,7 @@ func (p *processor) shouldResync() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	listeners := p.all()
+	listeners := *p.listeners.Load()
 	p.round = make(resyncRound, len(listeners))
 	anyDue := false
 	for _, l := range listeners {
@@ -149,7 +147,7 @@ func (p *processor) shouldResync() bool {
 
 // status returns the status of every listener. It does not block.
 func (p *processor) status() []HandlerStatus {
-	listeners := p.all()
+	listeners := *p.listeners.Load()
 	statuses := make([]HandlerStatus, 0, len(listeners))
 	for _, l := range listeners {
 		statuses = append(statuses, l.Status())
@@ -157,74 +155,261 @@ func (p *processor) status() []HandlerStatus {
 	return statuses
 }
 
-// minimumResyncPeriod is the shortest resync period of a handler.
-const minimumResyncPeriod = time.Second
+const (
+	// pauseAfterPanic delays the next call of a handler that panicked, if the process survives.
+	pauseAfterPanic = time.Second
+	// While more than slowBacklogLen changes are pending, every slowSample-th call is timed, and
+	// logged if it took longer than slowCall. (Timing costs more than the rest of a delivery.)
+	slowBacklogLen = 1024
+	slowSample     = 64
+	slowCall       = 100 * time.Millisecond
+)
 
-// resyncSchedule is the time of the next resync of one handler. A resync is a replay of the whole
-// store from memory.
-type resyncSchedule struct {
-	period time.Duration // 0: never
-	next   time.Time     // the earliest time of the next resync
+// listener is one registered handler: a cursor in the change log, and the goroutine that delivers
+// what the cursor reads. The processor never waits for a handler.
+//
+//	L1  the handler is called by one goroutine, one call at a time, in the order of the log
+//	L2  appended - delivered = changes that are pending or being delivered
+//	L3  synced is closed  <=>  all changes up to the end of the initial list are delivered
+//	L4  after close(dropped) no further call begins; after close(done) none is running
+//	L5  wake has a token if a batch was appended since the goroutine last found none
+//
+// Source: tools/cache/shared_informer.go processorListener
+type listener struct {
+	informer *sharedIndexInformer
+	handler  ResourceEventHandler
+	options  HandlerOptions
+	logger   klog.Logger
+	// selective is true if the options exclude or split changes when they are delivered.
+	selective bool
+	resync    resyncSchedule // guarded by the processor's mu
+
+	id        int // in a resyncRound; set when the listener is added, as the next two are
+	cursor    *cursor
+	coalesced *coalescedChanges // with Coalesce, read instead of the cursor; otherwise nil
+
+	wake    chan struct{} // capacity 1
+	closed  chan struct{} // no more changes are appended
+	dropped chan struct{} // no more changes are delivered
+	synced  chan struct{}
+	done    chan struct{}
+
+	drop       func()      // closes dropped, once
+	drainTimer *time.Timer // calls drop; set before closed is closed, or nil
+
+	delivered atomic.Int64 // changes that were delivered or skipped
+	calls     atomic.Int64 // calls that have returned or panicked
+	panics    atomic.Int64
 }
 
-// check reports whether the handler takes part in a resync that begins now.
-func (s *resyncSchedule) check(now time.Time) (due bool) {
-	if s.period <= 0 || now.Before(s.next) {
+// newListener returns a listener without a cursor, which the processor sets, and without resyncs.
+func newListener(
+	informer *sharedIndexInformer, handler ResourceEventHandler, options HandlerOptions,
+) *listener {
+	l := &listener{
+		informer:  informer,
+		handler:   handler,
+		options:   options,
+		logger:    klog.Background(),
+		selective: !options.Coalesce && (options.SkipUnchanged || options.SplitRecreated),
+		wake:      make(chan struct{}, 1),
+		closed:    make(chan struct{}),
+		dropped:   make(chan struct{}),
+		synced:    make(chan struct{}),
+		done:      make(chan struct{}),
+	}
+	l.drop = sync.OnceFunc(func() {
+		close(l.dropped)
+		l.cursor.drop()
+		if l.coalesced != nil {
+			l.coalesced.drop()
+		}
+	})
+	if options.Logger != nil {
+		l.logger = *options.Logger
+	}
+	return l
+}
+
+// run calls the handler until the listener is closed.
+func (l *listener) run() {
+	defer close(l.done)
+	defer l.drop()
+	defer l.stopDrainTimer()
+	for b := l.next(); b != nil; b = l.next() {
+		// b is not used below: a handler that never returns would keep b alive, and with it all
+		// later batches.
+		changes, synced := b.changes, len(b.changes) == 0
+		delivered := l.delivered.Load() + int64(len(changes))
+		if l.selective || b.round != nil {
+			changes = l.wanted(b)
+		}
+		for i := range changes {
+			select {
+			case <-l.dropped:
+				return
+			default:
+			}
+			crashed := l.deliver(&changes[i])
+			l.delivered.Add(1)
+			l.calls.Add(1)
+			if crashed {
+				select {
+				case <-time.After(pauseAfterPanic):
+				case <-l.dropped:
+				}
+			}
+		}
+		l.delivered.Store(delivered)
+		if synced {
+			close(l.synced)
+		}
+	}
+}
+
+// next waits for a batch to deliver. It returns nil when the listener is closed and no batch is
+// left.
+func (l *listener) next() *batch {
+	for closed := false; ; {
+		var b *batch
+		if l.coalesced != nil {
+			b = l.coalesced.next()
+		} else {
+			b = l.cursor.next()
+		}
+		if b != nil || closed {
+			return b
+		}
+		select {
+		case <-l.wake:
+		case <-l.closed:
+			closed = true
+		}
+	}
+}
+
+// wanted returns the changes of b to deliver, as the handler's options demand.
+func (l *listener) wanted(b *batch) []change {
+	own, copied := b.changes, false
+	for i := range b.changes {
+		c := &b.changes[i]
+		skip := !b.round.wants(l, c) && c.unchanged()
+		split := !skip && l.options.SplitRecreated && c.recreated()
+		if !copied && (skip || split) {
+			own, copied = slices.Clone(b.changes[:i]), true
+		}
+		switch {
+		case split:
+			end, begin := c.split()
+			own = append(own, end, begin)
+		case copied && !skip:
+			own = append(own, *c)
+		}
+	}
+	return own
+}
+
+// deliver calls the handler for c. A panic ends the process, unless the handler has SkipPanics, or
+// utilruntime.ReallyCrash is off: then crashed is true.
+func (l *listener) deliver(c *change) (crashed bool) {
+	if l.calls.Load()%slowSample == 0 && l.pending() > slowBacklogLen {
+		defer l.logIfSlow(time.Now())
+	}
+	if l.options.SkipPanics {
+		defer func() {
+			if r := recover(); r != nil {
+				l.panics.Add(1)
+				l.logger.Error(fmt.Errorf("%v", r),
+					"Event handler panicked, the notification is skipped",
+					"handler", handlerName(l.handler), "stack", string(debug.Stack()))
+			}
+		}()
+		c.deliver(l.handler)
 		return false
 	}
-	s.next = now.Add(s.period)
-	return true
+	crashed = true
+	defer func() {
+		if crashed {
+			l.panics.Add(1)
+		}
+	}()
+	defer utilruntime.HandleCrashWithLogger(l.logger)
+	c.deliver(l.handler)
+	return false
 }
 
-// resyncRound is the result of one resync check: it maps the id of each listener to whether it
-// takes part. Until the next check it selects the handlers that get updates without a change, from
-// a resync or a relist. A round is immutable.
-//
-// A handler without an entry was added later, or the informer does no resyncs. It takes part,
-// unless it has SkipUnchanged.
-type resyncRound map[int]bool
-
-// wants reports whether l gets c, an update without a change.
-func (r resyncRound) wants(l *listener, c *change) bool {
-	skip := l.options.SkipUnchanged
-	due, asked := r[l.id]
-	if !asked {
-		due = !skip
+func (l *listener) logIfSlow(began time.Time) {
+	if took := time.Since(began); took > slowCall {
+		l.logger.Info("Slow event handler", "handler", handlerName(l.handler),
+			"took", took, "pendingNotifications", l.pending())
 	}
-	return due && (c.resync || !skip)
 }
 
-// resyncPlan is the time between two resync checks of an informer, and so its shortest resync
-// period.
-type resyncPlan struct {
-	checkPeriod time.Duration // 0: this informer does no resyncs
-	fixed       bool          // the informer has started, and checkPeriod no longer changes
+// close ends the listener. Pending changes are dropped, or delivered for at most the handler's
+// DrainTimeout. If run was never started, the listener is done at once. The processor's mu is held;
+// close is called once.
+func (l *listener) close(started bool) {
+	l.cursor.close()
+	if started && l.options.DrainTimeout > 0 {
+		l.drainTimer = time.AfterFunc(l.options.DrainTimeout, l.drop)
+	} else {
+		l.drop()
+	}
+	close(l.closed)
+	if !started {
+		close(l.done)
+	}
 }
 
-// admit returns the resync period of a handler that asks for wanted. Before the start a shorter
-// period shortens the check period. After the start the check period is the minimum.
-func (p *resyncPlan) admit(logger klog.Logger, wanted time.Duration) time.Duration {
-	if wanted <= 0 {
+func (l *listener) stopDrainTimer() {
+	select {
+	case <-l.closed:
+		if l.drainTimer != nil {
+			l.drainTimer.Stop()
+		}
+	default: // the timer fired before close returned
+	}
+}
+
+func (l *listener) HasSynced() bool               { return done.Is(l) }
+func (l *listener) HasSyncedChecker() DoneChecker { return l }
+func (l *listener) Done() <-chan struct{}         { return l.synced }
+func (l *listener) ShutdownChan() <-chan struct{} { return l.done }
+func (l *listener) Err() error                    { return l.informer.Err() }
+
+func (l *listener) Name() string {
+	return l.informer.name + " + event handler " + handlerName(l.handler)
+}
+
+func (l *listener) Status() HandlerStatus {
+	s := HandlerStatus{
+		Name:      handlerName(l.handler),
+		HasSynced: l.HasSynced(),
+		Calls:     int(l.calls.Load()),
+		Panics:    int(l.panics.Load()),
+		Pending:   int(l.pending()),
+	}
+	if s.Pending > 0 {
+		oldest := l.cursor.oldest()
+		if l.coalesced != nil {
+			oldest = l.coalesced.oldest()
+		}
+		s.OldestPending = time.Since(oldest)
+	}
+	return s
+}
+
+// pending returns the number of changes that are pending or being delivered; 0 once they are
+// dropped.
+func (l *listener) pending() int64 {
+	select {
+	case <-l.dropped:
 		return 0
+	default:
 	}
-	if wanted < minimumResyncPeriod {
-		logger.Info("Warning: resync period is too small, using the minimum",
-			"resyncPeriod", wanted, "minimumResyncPeriod", minimumResyncPeriod)
-		wanted = minimumResyncPeriod
+	appended := l.cursor.appended()
+	if l.coalesced != nil {
+		appended = l.coalesced.appended()
 	}
-	switch {
-	case p.checkPeriod == 0:
-		logger.Info("Warning: the handler's resync period is ignored because this informer does"+
-			" no resyncs", "resyncPeriod", wanted)
-		return 0
-	case wanted >= p.checkPeriod:
-		return wanted
-	case p.fixed:
-		logger.Info("Warning: resync period is below the check period of an informer that has"+
-			" started, using the check period",
-			"resyncPeriod", wanted, "resyncCheckPeriod", p.checkPeriod)
-		return p.checkPeriod
-	}
-	p.checkPeriod = wanted
-	return wanted
+	return max(0, appended-l.delivered.Load())
 }

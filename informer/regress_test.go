@@ -96,8 +96,7 @@ func TestRegress104853_SecondRun(t *testing.T) {
 // of the handlers wait for them and block no goroutine.
 func TestRegress136509_ChangesBeforeHandlersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p processor
-		p.log = newChangeLog()
+		p := newProcessor()
 		r := newRecorder()
 		second := time.Second
 		l := newListener(

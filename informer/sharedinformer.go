@@ -23,6 +23,92 @@ import (
 
 var errNilHandler = errors.New("handler is nil")
 
+// SharedInformer keeps one copy of a collection for any number of handlers.
+//
+//   - Eventual: while it runs and reaches the server, its store converges to the content of the
+//     server. The store may be behind, but it does not go back. It may skip states of an object,
+//     and it keeps the order of the others.
+//   - Delivered: each handler is notified of every change of the store, after the store has
+//     changed, one call at a time, in order for each object. By then the store may have changed
+//     again. There is no order between handlers.
+//   - Complete: a handler that is added late is first notified of the content of the store, as
+//     OnAdd with isInInitialList, and misses no change after that. A delete that a broken watch hid
+//     arrives as a tombstone.
+//   - By name: an object is identified by namespace and name. If it is deleted and created again
+//     while the watch is broken, handlers get an update of two objects with different UIDs. See
+//     HandlerOptions.SplitRecreated.
+//   - Shared: objects are not copied. A reader that modifies one modifies it for all readers.
+//   - Patient: a slow handler delays no other, but its undelivered changes wait in memory. See
+//     HandlerOptions.Coalesce and ResourceEventHandlerRegistration.Status.
+//   - Once: an informer runs once. A second run needs a new informer.
+//
+// Every method may be called from any goroutine, also from a handler, before, during and after Run.
+//
+// Source: tools/cache/shared_informer.go SharedInformer
+type SharedInformer interface {
+	// AddEventHandler adds a handler that resyncs with the informer's own period. It does not wait
+	// for any handler. It fails if handler is nil, or if the informer has stopped.
+	AddEventHandler(handler ResourceEventHandler) (ResourceEventHandlerRegistration, error)
+	// AddEventHandlerWithOptions adds a handler with options. It fails as AddEventHandler does.
+	AddEventHandlerWithOptions(
+		handler ResourceEventHandler, options HandlerOptions,
+	) (ResourceEventHandlerRegistration, error)
+	// RemoveEventHandler removes a handler. Its undelivered changes are dropped, or delivered in
+	// the background if it has a DrainTimeout. It does not wait for a call in flight; the handle's
+	// ShutdownChan reports the end. Removing a handle twice, or another informer's handle, is a
+	// no-op. A handle that no informer of this package has made is an error.
+	RemoveEventHandler(handle ResourceEventHandlerRegistration) error
+
+	// GetStore returns the store. Callers may only read it.
+	GetStore() store.Store
+
+	// Run lists and watches until ctx is done. It returns when all its goroutines have ended and no
+	// handler call is running. Undelivered changes are dropped, except for handlers with a
+	// DrainTimeout. A second Run logs a warning and returns.
+	Run(ctx context.Context)
+	// HasSynced is true once the store has held a complete list. Handlers may not have been
+	// notified of it yet; HasSynced of their registrations reports that.
+	HasSynced() bool
+	// HasSyncedChecker returns HasSynced as a channel, which never closes if the informer stops
+	// before it has synced.
+	HasSyncedChecker() DoneChecker
+	// LastSyncResourceVersion is the resourceVersion of the last list, change or bookmark that was
+	// received; "" before the first list.
+	LastSyncResourceVersion() string
+	// Err returns the error that keeps the informer from listing or watching: that of the newest
+	// attempt. It is nil if no attempt has failed, and once a watch is open again.
+	Err() error
+	// Status returns a snapshot of the informer and its handlers, for messages and debug pages. It
+	// does not wait, not even while a handler, a transform, an index function or the store hangs.
+	Status() Status
+	// Health reports how recent the store is, for health checks. It does not wait either.
+	Health() Health
+	// WaitForResourceVersion blocks until the store holds every change up to resourceVersion. With
+	// the resourceVersion of an object that the caller has just written, the caller then reads its
+	// own write or a newer state. Handlers may be notified later.
+	//
+	// If the informer does not select the object, the wait ends at the next bookmark, after about a
+	// minute. The error is a *BehindError if ctx is done, if the informer has stopped, or if the
+	// server's resourceVersions are not numbers. Any other error means that resourceVersion is not
+	// a positive decimal number. A handler may call it; that delays only this handler.
+	WaitForResourceVersion(ctx context.Context, resourceVersion string) error
+
+	// IsStopped is true once Run has ended. Then handlers and indexers can no longer be added.
+	IsStopped() bool
+}
+
+// SharedIndexInformer is a SharedInformer whose store has indexes.
+//
+// Source: tools/cache/shared_informer.go SharedIndexInformer
+type SharedIndexInformer interface {
+	SharedInformer
+	// AddIndexers adds index functions and indexes the stored objects. It fails if a name is taken,
+	// or if the informer has stopped.
+	AddIndexers(indexers store.Indexers) error
+	// GetIndexer returns the store. Callers may only read it.
+	GetIndexer() store.Indexer
+}
+
 // sharedIndexInformer implements SharedIndexInformer. Its controller writes to the store, and its
 // processor notifies the handlers.
 //
@@ -41,8 +127,8 @@ type sharedIndexInformer struct {
 	options       Options
 	name          string
 	indexer       store.Indexer
-	processor     processor
-	deltas        deltaProcessor
+	processor     *processor
+	deltas        *deltaProcessor
 	synced        chan struct{}
 	stored        storedVersion
 	size          store.Counter // the indexer without its wrapper
@@ -73,6 +159,7 @@ func NewSharedIndexInformer(
 		options:       options,
 		name:          fmt.Sprintf("SharedIndexInformer %T", exampleObject),
 		indexer:       indexer,
+		processor:     newProcessor(),
 		synced:        make(chan struct{}),
 		stored:        storedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
 		size:          indexer.(store.Counter),
@@ -84,8 +171,7 @@ func NewSharedIndexInformer(
 	if options.WrapIndexer != nil {
 		s.indexer = options.WrapIndexer(indexer)
 	}
-	s.processor.log = newChangeLog()
-	s.deltas = deltaProcessor{
+	s.deltas = &deltaProcessor{
 		mu: &s.processor.mu, store: s.indexer, emit: s.processor.distributeLocked,
 		lost: s.stored.lose,
 	}
@@ -234,3 +320,83 @@ func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
 func (s *sharedIndexInformer) Name() string                  { return s.name }
 func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }
 func (s *sharedIndexInformer) IsStopped() bool               { return s.stopped.Load() }
+
+// storedVersion is the resourceVersion up to which the store holds every change. Callers can wait
+// for it.
+//
+//	V1  every change up to version is in the store
+//	V2  moved is open until version is set again; it is nil if no caller has waited since
+//	V3  stopped is closed when the informer has stopped, and version no longer changes
+//	V4  incomplete is true from the loss of a change until a later list is stored
+type storedVersion struct {
+	bookmark func(resourceVersion string) // method of the indexer without its wrapper
+	stopped  chan struct{}
+
+	mu      sync.Mutex
+	version string    // "" before the first list
+	asOf    time.Time // a time at which the server's collection was at version
+	moved   chan struct{}
+
+	incomplete bool
+}
+
+// set is the queue's ReachedFunc. It notes the version in the store, then wakes all waiters.
+func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
+	if resourceVersion != "" {
+		v.bookmark(resourceVersion)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.incomplete = false
+	if resourceVersion != "" {
+		v.version = resourceVersion
+	}
+	if !asOf.IsZero() {
+		v.asOf = asOf
+	}
+	if v.moved != nil {
+		close(v.moved)
+		v.moved = nil
+	}
+}
+
+// lose notes that a change was lost.
+func (v *storedVersion) lose() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.incomplete = true
+}
+
+func (v *storedVersion) get() (resourceVersion string, asOf time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.version, v.asOf
+}
+
+// wait blocks until done returns true or an error. It calls done under mu. It fails when ctx is
+// done or the informer has stopped, unless done returns true by then.
+func (v *storedVersion) wait(ctx context.Context, done func() (bool, error)) error {
+	var ended error
+	for {
+		v.mu.Lock()
+		ok, err := done()
+		if v.moved == nil {
+			v.moved = make(chan struct{})
+		}
+		moved := v.moved
+		v.mu.Unlock()
+		switch {
+		case ok || err != nil:
+			return err
+		case ended != nil:
+			return ended
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			ended = context.Cause(ctx)
+		case <-v.stopped:
+			ended = ErrStopped
+		}
+	}
+}

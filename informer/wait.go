@@ -4,12 +4,18 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/internal/done"
 )
+
+// ErrStopped reports that an informer has stopped.
+var ErrStopped = errors.New("the informer has stopped")
 
 // DoneChecker reports an event that happens once. Done returns a channel that closes when it
 // happens. Name is for messages.
@@ -84,4 +90,58 @@ func (e *SyncError) Unwrap() []error {
 		}
 	}
 	return errs
+}
+
+func (s *sharedIndexInformer) WaitForResourceVersion(
+	ctx context.Context, resourceVersion string,
+) error {
+	if _, err := resourceversion.CompareResourceVersion(resourceVersion, "1"); err != nil {
+		return fmt.Errorf("wait for resourceVersion %q in %s: %w", resourceVersion, s.name, err)
+	}
+	err := s.stored.wait(ctx, func() (bool, error) {
+		if s.stored.version == "" {
+			return false, nil
+		}
+		order, err := resourceversion.CompareResourceVersion(s.stored.version, resourceVersion)
+		return order >= 0, err
+	})
+	if err == nil {
+		return nil
+	}
+	has, _ := s.stored.get()
+	return &BehindError{
+		Informer: s.name, Want: resourceVersion, Have: has, Cause: err, Err: s.Err(),
+	}
+}
+
+// BehindError reports that an informer did not reach a resourceVersion in time.
+type BehindError struct {
+	// Informer is the name of the informer.
+	Informer string
+	// Want is the argument of WaitForResourceVersion. Have is the version up to which the store
+	// held every change when the wait ended; "" before the first list.
+	Want, Have string
+	// Cause is why the wait ended: the context's cause, ErrStopped, or an error that says that the
+	// server's resourceVersions are not numbers.
+	Cause error
+	// Err is the informer's Err at that time.
+	Err error
+}
+
+// Error names the informer and both resourceVersions.
+func (e *BehindError) Error() string {
+	text := fmt.Sprintf("wait for resourceVersion %q in %s, which holds everything up to %q: %v",
+		e.Want, e.Informer, e.Have, e.Cause)
+	if e.Err != nil {
+		text += fmt.Sprintf(" (last error: %v)", e.Err)
+	}
+	return text
+}
+
+// Unwrap returns Cause, and Err if it is not nil.
+func (e *BehindError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Cause}
+	}
+	return []error{e.Cause, e.Err}
 }

@@ -325,12 +325,12 @@ func (s *sharedIndexInformer) checkLaws() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &s.processor
+	p := s.processor
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	law("S2", !done.Is(s) || p.synced)
 	law("W1", p.log.last.next.Load() == nil && len(p.log.last.changes) == 0)
-	for _, l := range p.all() {
+	for _, l := range *p.listeners.Load() {
 		l.checkLaws(p.running, law)
 	}
 	return errors.Join(errs...)
@@ -340,8 +340,7 @@ func (s *sharedIndexInformer) checkLaws() error {
 func (l *listener) checkLaws(running bool, law func(string, bool)) {
 	waiting := int64(0)
 	idle := running
-	switch b := l.backlog.(type) {
-	case *cursor:
+	if b := l.cursor; l.coalesced == nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for at := b.at; at.next.Load() != nil; at = at.next.Load() {
@@ -350,7 +349,8 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 		idle = idle && !b.reading
 		law("W3", !idle || b.at == b.log.last)
 		law("L2", b.appendedLocked()-l.delivered.Load() <= waiting)
-	case *coalescingBacklog:
+	} else {
+		b := l.coalesced
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		keyed := 0
@@ -358,15 +358,15 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 			waiting += int64(len(e.changes))
 			if e.key != "" {
 				keyed++
-				law("C1", b.entries[e.key] == e)
+				law("C1", b.pending[e.key] == e)
 			}
 			kinds := ""
 			for _, c := range e.changes {
 				kinds += string("aud"[c.kind])
 			}
-			law("C2", e.synced || slices.Contains(strings.Fields("a u d ud da uda"), kinds))
+			law("C2", kinds == "" || slices.Contains(strings.Fields("a u d ud da uda"), kinds))
 		}
-		law("C1", keyed == len(b.entries))
+		law("C1", keyed == len(b.pending))
 		idle = idle && b.taken == nil
 		law("L2", !idle || b.calls == l.delivered.Load())
 	}

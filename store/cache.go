@@ -41,16 +41,15 @@ type Metrics struct {
 //
 // Source: tools/cache/store.go NewStore, tools/cache/store.go NewIndexer
 func New(keyFunc KeyFunc, options Options) Indexer {
-	c := &cache{
+	return &cache{
 		keyFunc: keyFunc,
 		threadSafeMap: threadSafeMap{
 			metrics:              options.Metrics,
 			ignoreObjectVersions: options.IgnoreObjectVersions,
-			items:                map[string]item{},
+			items:                map[string]*entry{},
+			indices:              newIndices(nil, options.Indexers),
 		},
 	}
-	c.addIndexersLocked(options.Indexers)
-	return c
 }
 
 // Add stores obj.
@@ -58,41 +57,43 @@ func (c *cache) Add(obj any) error { return c.Update(obj) }
 
 // Update stores obj.
 func (c *cache) Update(obj any) error {
-	key, err := c.key(obj)
-	if err == nil {
-		c.apply(write{key: key, obj: obj})
+	key, err := c.keyFunc(obj)
+	if err != nil {
+		return KeyError{obj, err}
 	}
-	return err
+	c.apply(write{key: key, obj: obj})
+	return nil
 }
 
 // Delete removes the object that has obj's key.
 func (c *cache) Delete(obj any) error {
-	key, err := c.key(obj)
-	if err == nil {
-		c.apply(write{key: key, obj: obj, remove: true})
+	key, err := c.keyFunc(obj)
+	if err != nil {
+		return KeyError{obj, err}
 	}
-	return err
+	c.apply(write{key: key, obj: obj, remove: true})
+	return nil
 }
 
 // Replace makes the store hold exactly list, or leaves it as it was and returns an error.
 func (c *cache) Replace(list []any, resourceVersion string) error {
-	fresh := make(map[string]item, len(list))
+	items := make(map[string]*entry, len(list))
 	for _, obj := range list {
-		key, err := c.key(obj)
+		key, err := c.keyFunc(obj)
 		if err != nil {
-			return err
+			return KeyError{obj, err}
 		}
-		fresh[key] = item{obj: obj}
+		items[key] = &entry{key, obj}
 	}
-	c.replace(fresh, resourceVersion)
+	c.replace(items, resourceVersion)
 	return nil
 }
 
 // Get finds the object that has obj's key.
 func (c *cache) Get(obj any) (item any, exists bool, err error) {
-	key, err := c.key(obj)
+	key, err := c.keyFunc(obj)
 	if err != nil {
-		return nil, false, err
+		return nil, false, KeyError{obj, err}
 	}
 	item, exists = c.threadSafeMap.Get(key)
 	return item, exists, nil
@@ -102,12 +103,4 @@ func (c *cache) Get(obj any) (item any, exists bool, err error) {
 func (c *cache) GetByKey(key string) (item any, exists bool, err error) {
 	item, exists = c.threadSafeMap.Get(key)
 	return item, exists, nil
-}
-
-func (c *cache) key(obj any) (string, error) {
-	key, err := c.keyFunc(obj)
-	if err != nil {
-		return "", KeyError{obj, err}
-	}
-	return key, nil
 }

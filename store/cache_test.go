@@ -74,7 +74,6 @@ func TestThreadSafeMapTakesAnything(t *testing.T) {
 	m.Delete("ns/a", nil)
 	m.Delete("nil", nil)
 	m.Delete("nil", nil)
-	m.apply()
 	checkLaws(t, m)
 
 	plain := newMap(nil)

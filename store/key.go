@@ -56,11 +56,28 @@ func MetaNamespaceKeyFunc(obj any) (string, error) {
 	if key, ok := obj.(ExplicitKey); ok {
 		return string(key), nil
 	}
-	name, err := ObjectToName(obj)
+	m, err := objects.Meta(obj)
 	if err != nil {
 		return "", err
 	}
-	return name.String(), nil
+	if m.GetNamespace() == "" {
+		return m.GetName(), nil
+	}
+	return m.GetNamespace() + "/" + m.GetName(), nil
+}
+
+// NamespaceIndex is the usual name of the index by namespace.
+const NamespaceIndex = "namespace"
+
+// MetaNamespaceIndexFunc is the usual function of the index by namespace.
+//
+// Source: tools/cache/index.go MetaNamespaceIndexFunc
+func MetaNamespaceIndexFunc(obj any) ([]string, error) {
+	m, err := objects.Meta(obj)
+	if err != nil {
+		return nil, err
+	}
+	return []string{m.GetNamespace()}, nil
 }
 
 // DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that also returns the key of a

@@ -20,10 +20,14 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 	t.Helper()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	checkItems(t, m)
+	require.Equal(t, len(m.items), m.Len())
+	for key, e := range m.items {
+		require.Equal(t, key, e.key)
+		require.Same(t, unsafe.StringData(key), unsafe.StringData(e.key), "one string for %q", key)
+	}
 	for _, x := range m.indices {
 		want := map[string]map[*entry]bool{}
-		for e := range m.entries {
+		for _, e := range m.items {
 			for _, value := range x.valuesOf(e.key, e.obj) {
 				if want[value] == nil {
 					want[value] = map[*entry]bool{}
@@ -40,35 +44,8 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 	}
 }
 
-func checkItems(t *testing.T, m *threadSafeMap) {
-	t.Helper()
-	if len(m.indices) == 0 {
-		require.Empty(t, m.list, "S4")
-	}
-	require.LessOrEqual(t, len(m.list), 2*len(m.items), "S4")
-	live := map[string]*entry{}
-	for e := range m.entries {
-		require.Nil(t, live[e.key], "S4: %q", e.key)
-		live[e.key] = e
-	}
-	for key, it := range m.items {
-		require.Same(t, live[key], it.entry, "S3, S4: %q", key)
-		if it.entry == nil {
-			require.Empty(t, m.indices, "S3: %q", key)
-			continue
-		}
-		require.Equal(t, it.obj, it.entry.obj, "S3: %q", key)
-		require.Same(t, unsafe.StringData(key), unsafe.StringData(it.entry.key),
-			"one string for %q", key)
-		delete(live, key)
-	}
-	require.Empty(t, live, "S4")
-}
-
 func newMap(indexers Indexers) *threadSafeMap {
-	m := &threadSafeMap{items: map[string]item{}}
-	m.addIndexersLocked(indexers)
-	return m
+	return &threadSafeMap{items: map[string]*entry{}, indices: newIndices(nil, indexers)}
 }
 
 func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
@@ -79,11 +56,11 @@ func (m *threadSafeMap) Delete(key string, obj any) {
 
 // replaceBy makes m hold exactly the objects in list, as cache.Replace does.
 func replaceBy(m *threadSafeMap, list []entry, resourceVersion string) {
-	fresh := make(map[string]item, len(list))
+	items := map[string]*entry{}
 	for _, e := range list {
-		fresh[e.key] = item{obj: e.obj}
+		items[e.key] = &e
 	}
-	m.replace(fresh, resourceVersion)
+	m.replace(items, resourceVersion)
 }
 
 // lawsOf returns the part of a store that has laws.

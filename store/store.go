@@ -7,10 +7,9 @@
 // To use it, make an [Indexer] with [New], a key function and [Indexers]. An informer makes its
 // own: read that one with a [Lister], which has typed methods and NotFound errors.
 //
-// Read store.go (the interfaces), key.go and index.go; then how it works: threadsafemap.go (the
-// lock, the maps and their laws), entryset.go (the objects of one indexed value), cache.go (the
-// keys) and transaction.go; then lister.go and typed.go, which read a store. Then run
-// go test -v -run 'Example|Transcript' ./store.
+// Read store.go (the interfaces) and key.go; then how it works: threadsafemap.go (the objects, the
+// indexes and the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go, which
+// read a store. Then run go test -v -run 'Example|Transcript' ./store.
 //
 // Goroutines: none. Locking: one RWMutex in the threadSafeMap. Index functions run under it when an
 // object is stored, but not for a lookup. Key functions never run under a lock.
@@ -70,6 +69,20 @@ type Indexer interface {
 	// taken, it adds none.
 	AddIndexers(newIndexers Indexers) error
 }
+
+// IndexFunc computes the values under which an object can be found in one index: none, one, or
+// several. It must compute the same values from the same object every time, and must not call the
+// store.
+//
+// Source: tools/cache/index.go IndexFunc
+type IndexFunc func(obj any) ([]string, error)
+
+// Indexers holds the index functions by index name.
+//
+//	indexers["byNode"](pod ns/a) = ["node-1"]
+//
+// Source: tools/cache/index.go Indexers
+type Indexers map[string]IndexFunc
 
 // Counter is a Store that counts its objects without listing them. The result of New is one; a type
 // that wraps a Store should be one too, with Len.

@@ -4,6 +4,7 @@ package store
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -16,53 +17,39 @@ import (
 
 // threadSafeMap is a map of objects with indexes over it, behind a lock.
 //
-//	items[key]                       = object, and its entry if there are indexes
-//	indices[index name].sets[value]  = set of entries; an entry is a key and its object
+//	items[key]             = entry: the key and its object
+//	indices[i].sets[value] = set of the entries whose objects have the value
 //
 // Laws, for every holder of mu:
 //
 //	S1  e in indices[i].sets[v]  <=>  v in indices[i].indexFunc(e.obj)
 //	S2  no set is empty
-//	S3  items[k].entry is nil if there are no indexes; otherwise it is {k, items[k].obj}
-//	S4  list holds each entry of items once, and at most as many removed entries
+//	S3  an index function that panics inside a write does so before the write changed anything
 //
 // S1 holds as long as no stored object is changed in place. An object that was changed can stay
-// under a value that it no longer has, until it is removed; a removed entry is never returned. An
-// index function that panics inside a write does so before the write changed anything.
+// under a value that it no longer has, until it is removed; a removed entry is never returned.
 //
 // Source: tools/cache/thread_safe_store.go threadSafeMap
 type threadSafeMap struct {
 	metrics              Metrics
 	ignoreObjectVersions bool
+	count                atomic.Int64 // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
-	count           atomic.Int64 // the number of objects; mu guards only its changes
-	items           map[string]item
-	list            []*entry // makes List three times as fast as a walk through the map
+	items           map[string]*entry
 	indices         []*index
 	resourceVersion string // the newest that reached the map
 }
 
-// item is a stored object. It is next to its entry to save reads and updates a cache miss.
-type item struct {
-	obj   any
-	entry *entry
-}
-
-// entry is an object and its key, for the sets of the indexes. An update changes the object in the
-// entry. A removed entry holds removed{} and keeps no object alive, even in a set that it was not
-// taken out of.
+// entry is an object and its key. An update changes the object in the entry, so an index leads to
+// the object without a search by key. A removed entry keeps no object alive, even in a set that it
+// was not taken out of.
 type entry struct {
 	key string
-	obj any
+	obj any // removed{} once the entry is removed
 }
 
 type removed struct{}
-
-func (e *entry) isRemoved() bool {
-	_, is := e.obj.(removed)
-	return is
-}
 
 // write stores an object under its key, or removes the object that has the key.
 type write struct {
@@ -71,21 +58,42 @@ type write struct {
 	remove bool
 }
 
-// apply makes the writes in order under one lock. The last object gives the new resourceVersion.
+// apply makes writes of different keys under one lock: it computes the values of all indexes,
+// stores the objects, and moves their entries in each index. The last object gives the new
+// resourceVersion.
 func (m *threadSafeMap) apply(writes ...write) {
-	if len(writes) == 0 {
-		return
-	}
 	resourceVersion, known := "", false
 	if !m.ignoreObjectVersions {
 		resourceVersion, known = resourceVersionOf(writes[len(writes)-1].obj)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var buffer [8][]string // saves an allocation for one write and up to four indexes
-	values := m.appendValuesLocked(buffer[:0], writes)
-	for i := range writes {
-		e := m.storeLocked(&writes[i])
+	// The values of each write in each index, before and after it.
+	values := make([][]string, 0, 2*len(writes)*len(m.indices))
+	for _, w := range writes {
+		oldObj, newObj := any(nil), w.obj
+		if e := m.items[w.key]; e != nil {
+			oldObj = e.obj
+		}
+		if w.remove {
+			newObj = nil
+		}
+		for _, x := range m.indices {
+			values = append(values, x.valuesOf(w.key, oldObj), x.valuesOf(w.key, newObj))
+		}
+	}
+	for _, w := range writes {
+		e := m.items[w.key]
+		if e == nil {
+			e = &entry{}
+		}
+		if w.remove {
+			delete(m.items, w.key)
+			*e = entry{obj: removed{}}
+		} else {
+			m.items[w.key] = e
+			*e = entry{w.key, w.obj} // also the key: the map and the entry share one string
+		}
 		for _, x := range m.indices {
 			x.move(e, values[0], values[1])
 			values = values[2:]
@@ -97,88 +105,17 @@ func (m *threadSafeMap) apply(writes ...write) {
 	}
 }
 
-// appendValuesLocked appends, for each write and each index, the values of the object under the key
-// before the write, and those after it. So all index functions run before the first write.
-func (m *threadSafeMap) appendValuesLocked(values [][]string, writes []write) [][]string {
-	if len(m.indices) == 0 {
-		return values
-	}
-	var written map[string]any // the objects after the writes so far; nil if there is one write
-	if len(writes) > 1 {
-		written = make(map[string]any, len(writes))
-	}
-	for i := range writes {
-		w := &writes[i]
-		oldObj, again := written[w.key]
-		if !again {
-			oldObj = m.items[w.key].obj
-		}
-		newObj := w.obj
-		if w.remove {
-			newObj = nil
-		}
-		for _, x := range m.indices {
-			values = append(values, x.valuesOf(w.key, oldObj), x.valuesOf(w.key, newObj))
-		}
-		if written != nil {
-			written[w.key] = newObj
-		}
-	}
-	return values
-}
-
-// storeLocked makes a write in items and list. It returns the entry, or nil if there is none.
-func (m *threadSafeMap) storeLocked(w *write) *entry {
-	e := m.items[w.key].entry
-	switch {
-	case w.remove:
-		delete(m.items, w.key)
-		if e != nil {
-			*e = entry{obj: removed{}}
-			m.compactLocked()
-		}
-		return e
-	case len(m.indices) == 0:
-		m.items[w.key] = item{obj: w.obj}
-		return nil
-	case e == nil:
-		e = &entry{}
-		m.list = append(m.list, e)
-	}
-	*e = entry{w.key, w.obj} // also the key: the map keeps this string too, and frees the old one
-	m.items[w.key] = item{w.obj, e}
-	return e
-}
-
-// compactLocked takes the removed entries out of list when they are more than half of it.
-func (m *threadSafeMap) compactLocked() {
-	if len(m.list) > 2*len(m.items) {
-		m.list = slices.AppendSeq(make([]*entry, 0, len(m.items)), m.entries)
-	}
-}
-
-// entries calls yield for each entry, in no order. The caller holds mu.
-func (m *threadSafeMap) entries(yield func(e *entry) bool) {
-	for _, e := range m.list {
-		if !e.isRemoved() && !yield(e) {
-			return
-		}
-	}
-}
-
-// replace makes the map hold exactly list. Readers see the old content until all is indexed.
-func (m *threadSafeMap) replace(list map[string]item, resourceVersion string) {
-	fresh := threadSafeMap{items: list}
-	fresh.addIndexersLocked(m.GetIndexers())
+// replace makes the map hold exactly items. Readers see the old content until all is indexed.
+func (m *threadSafeMap) replace(items map[string]*entry, resourceVersion string) {
+	indices := newIndices(items, m.GetIndexers())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	late := m.indexersLocked() // added meanwhile; an index is never removed
-	for _, x := range fresh.indices {
+	for _, x := range indices {
 		delete(late, x.name)
 	}
-	fresh.addIndexersLocked(late)
-	m.items, m.list, m.indices = fresh.items, fresh.list, fresh.indices
-	m.count.Store(int64(len(m.items)))
+	m.items, m.indices = items, append(indices, newIndices(items, late)...)
+	m.count.Store(int64(len(items)))
 	m.setResourceVersionLocked(resourceVersion)
 }
 
@@ -186,8 +123,11 @@ func (m *threadSafeMap) replace(list map[string]item, resourceVersion string) {
 func (m *threadSafeMap) Get(key string) (item any, exists bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	it, exists := m.items[key]
-	return it.obj, exists
+	e, exists := m.items[key]
+	if !exists {
+		return nil, false
+	}
+	return e.obj, true
 }
 
 // List returns every object.
@@ -195,13 +135,7 @@ func (m *threadSafeMap) List() []any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	objects := make([]any, 0, len(m.items))
-	if len(m.indices) == 0 {
-		for _, it := range m.items {
-			objects = append(objects, it.obj)
-		}
-		return objects
-	}
-	for e := range m.entries {
+	for _, e := range m.items {
 		objects = append(objects, e.obj)
 	}
 	return objects
@@ -242,63 +176,15 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	if len(taken) > 0 {
 		return fmt.Errorf("indexer conflict: %v", taken)
 	}
-	m.addIndexersLocked(newIndexers)
+	m.indices = append(m.indices, newIndices(m.items, newIndexers)...)
 	return nil
-}
-
-// addIndexersLocked adds indexes under names that are not taken, and indexes the objects. It
-// changes nothing if an index function panics.
-func (m *threadSafeMap) addIndexersLocked(indexers Indexers) {
-	if len(indexers) == 0 {
-		return
-	}
-	list := m.list
-	if len(m.indices) == 0 { // the first indexes: each object gets an entry
-		list = make([]*entry, 0, len(m.items))
-		for key, it := range m.items {
-			list = append(list, &entry{key, it.obj})
-		}
-	}
-	added := make([]*index, 0, len(indexers))
-	for name, indexFunc := range indexers {
-		added = append(added, &index{name, indexFunc, map[string]entrySet{}})
-	}
-	for _, e := range list {
-		if e.isRemoved() {
-			continue
-		}
-		for _, x := range added {
-			x.move(e, nil, x.valuesOf(e.key, e.obj))
-		}
-	}
-	if len(m.indices) == 0 { // only now: no index function has panicked
-		for _, e := range list {
-			m.items[e.key] = item{e.obj, e}
-		}
-	}
-	m.list, m.indices = list, append(m.indices, added...)
-}
-
-// lookup returns the index called name. Its name and function never change; the caller must hold mu
-// to read its sets.
-func (m *threadSafeMap) lookup(name string) (*index, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.lookupLocked(name)
-}
-
-func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
-	for _, x := range m.indices { // a handful: faster than a map
-		if x.name == name {
-			return x, nil
-		}
-	}
-	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
 // Index returns the objects that share a value with obj. The index function runs without the lock.
 func (m *threadSafeMap) Index(indexName string, obj any) ([]any, error) {
-	x, err := m.lookup(indexName)
+	m.mu.RLock()
+	x, err := m.lookupLocked(indexName)
+	m.mu.RUnlock()
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +207,7 @@ func (m *threadSafeMap) objects(indexName string, values ...string) ([]any, erro
 	if err != nil {
 		return nil, err
 	}
-	return x.objectsOfAny(values), nil
+	return x.objects(values...), nil
 }
 
 // IndexKeys returns the sorted keys of the objects that have indexedValue.
@@ -369,6 +255,16 @@ func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 	return m.resourceVersion
 }
 
+// lookupLocked returns the index called name.
+func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
+	for _, x := range m.indices {
+		if x.name == name {
+			return x, nil
+		}
+	}
+	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
+}
+
 func (m *threadSafeMap) setResourceVersionLocked(resourceVersion string) {
 	m.resourceVersion = resourceVersion
 	if m.metrics.ResourceVersion == nil {
@@ -389,4 +285,115 @@ func resourceVersionOf(obj any) (resourceVersion string, known bool) {
 		return "", false
 	}
 	return m.GetResourceVersion(), true
+}
+
+// index is one index: a function, and the entries by the values that it computes from their
+// objects.
+//
+//	sets["node-1"] = {entry of ns/a, entry of ns/b}
+//
+// Source: tools/cache/index.go index
+type index struct {
+	name      string
+	indexFunc IndexFunc
+	sets      map[string]entrySet
+}
+
+// newIndices returns indexes over items.
+func newIndices(items map[string]*entry, indexers Indexers) []*index {
+	indices := make([]*index, 0, len(indexers))
+	for name, indexFunc := range indexers {
+		indices = append(indices, &index{name, indexFunc, map[string]entrySet{}})
+	}
+	for _, e := range items {
+		for _, x := range indices {
+			x.move(e, nil, x.valuesOf(e.key, e.obj))
+		}
+	}
+	return indices
+}
+
+// valuesOf computes the values of obj; a nil obj has none. An index function that fails is a
+// programming error: no caller could decide what to do with the object.
+func (x *index) valuesOf(key string, obj any) []string {
+	if obj == nil {
+		return nil
+	}
+	values, err := x.indexFunc(obj)
+	if err != nil {
+		const text = "unable to calculate an index entry for key %q on index %q: %w"
+		panic(fmt.Errorf(text, key, x.name, err))
+	}
+	return values
+}
+
+// move takes e out of the sets of the old values and puts it into those of the new ones. A value
+// may occur twice.
+func (x *index) move(e *entry, oldValues, newValues []string) {
+	if slices.Equal(oldValues, newValues) {
+		return // the usual update
+	}
+	for _, value := range oldValues {
+		x.remove(value, e)
+	}
+	for _, value := range newValues {
+		x.insert(value, e)
+	}
+}
+
+func (x *index) insert(value string, e *entry) {
+	set := x.sets[value]
+	set.insert(e)
+	x.sets[value] = set
+}
+
+func (x *index) remove(value string, e *entry) {
+	set := x.sets[value]
+	set.remove(e)
+	if set.len() == 0 {
+		delete(x.sets, value)
+		return
+	}
+	x.sets[value] = set
+}
+
+// entries returns the entries that have the value, without those that were removed: see S1.
+func (x *index) entries(value string) iter.Seq[*entry] {
+	return func(yield func(e *entry) bool) {
+		for e := range x.sets[value].each {
+			if e.obj != (removed{}) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// objects returns, each once, the objects that have one of the values.
+func (x *index) objects(values ...string) []any {
+	if len(values) == 1 {
+		objects := make([]any, 0, x.sets[values[0]].len())
+		for e := range x.entries(values[0]) {
+			objects = append(objects, e.obj)
+		}
+		return objects
+	}
+	objects, seen := []any{}, map[*entry]bool{}
+	for value := range sets.New(values...) {
+		for e := range x.entries(value) {
+			if !seen[e] {
+				seen[e] = true
+				objects = append(objects, e.obj)
+			}
+		}
+	}
+	return objects
+}
+
+// keys returns the keys of the objects that have the value.
+func (x *index) keys(value string) []string {
+	keys := []string{}
+	for e := range x.entries(value) {
+		keys = append(keys, e.key)
+	}
+	return keys
 }

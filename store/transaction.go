@@ -2,7 +2,10 @@
 
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // TransactionType is the effect of a Transaction.
 type TransactionType string
@@ -66,7 +69,9 @@ func (c *cache) Transaction(txns ...Transaction) *TransactionError {
 		writes = append(writes, w)
 		successful = append(successful, i)
 	}
-	c.apply(writes...)
+	if len(writes) > 0 {
+		c.apply(lastOfEachKey(writes)...)
+	}
 	if len(errs) == 0 {
 		return nil
 	}
@@ -77,8 +82,24 @@ func (c *cache) Transaction(txns ...Transaction) *TransactionError {
 func (c *cache) write(txn Transaction) (write, error) {
 	switch txn.Type {
 	case TransactionTypeAdd, TransactionTypeUpdate, TransactionTypeDelete:
-		key, err := c.key(txn.Object)
-		return write{key, txn.Object, txn.Type == TransactionTypeDelete}, err
+		key, err := c.keyFunc(txn.Object)
+		if err != nil {
+			return write{}, KeyError{txn.Object, err}
+		}
+		return write{key, txn.Object, txn.Type == TransactionTypeDelete}, nil
 	}
 	return write{}, fmt.Errorf("unknown transaction type %q", txn.Type)
+}
+
+// lastOfEachKey leaves out the writes before the last one of their key. No reader would see them.
+func lastOfEachKey(writes []write) []write {
+	seen := make(map[string]bool, len(writes))
+	slices.Reverse(writes)
+	writes = slices.DeleteFunc(writes, func(w write) bool {
+		before := seen[w.key]
+		seen[w.key] = true
+		return before
+	})
+	slices.Reverse(writes)
+	return writes
 }

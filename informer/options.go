@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// Options configures an informer. The zero value means all objects, a DeltaFIFO, no further indexes
+// and no resyncs.
+//
+// Source: tools/cache/shared_informer.go SharedIndexInformerOptions
+type Options struct {
+	// Namespace, LabelSelector and FieldSelector select the objects of New; "" selects all. A
+	// ListerWatcher has made its selection: NewSharedIndexInformer panics if one of them is set.
+	Namespace, LabelSelector, FieldSelector string
+	// Kind and ListKind say what a server sends to New, see wire.Options. Kind is needed if T is a
+	// Go type with another name, ListKind for a custom resource that names its list in its own way.
+	Kind     schema.GroupVersionKind
+	ListKind string
+
+	// ResyncPeriod is the default resync period of handlers, and the initial time between two
+	// resync checks. With 0 no handler gets a resync.
+	ResyncPeriod time.Duration
+	// Indexers are the store's indexes.
+	Indexers store.Indexers
+	// Reflector has the options of listing and watching: Transform, WatchErrorHandler, page size,
+	// backoff, metrics and so on. Its TypeDescription replaces the type of the objects in messages
+	// and in the informer's name. The informer sets ResyncPeriod, ShouldResync and Progress.
+	Reflector reflector.Options
+
+	// InOrder selects a RealFIFO instead of a DeltaFIFO, as client-go's informers do today. It
+	// keeps the order of the changes of all objects, and the informer stores them in batches. A
+	// whole list is one change. The reflector can add changes while others are processed. A delete
+	// is delivered even if the object was never stored.
+	InOrder bool
+	// Metrics receives the queue's numbers.
+	Metrics deltafifo.Metrics
+	// StoreMetrics receives the store's numbers.
+	StoreMetrics store.Metrics
+
+	// WrapQueue, if set, wraps the queue, for example to trace it. The wrapper of a RealFIFO should
+	// be a deltafifo.QueueWithBatch too.
+	WrapQueue func(deltafifo.Queue) deltafifo.Queue
+	// WrapIndexer, if set, wraps the store, for example to trace it.
+	WrapIndexer func(store.Indexer) store.Indexer
+	// NewQueue, if set, makes the queue when the informer starts; then InOrder and Metrics are not
+	// used. known is the informer's store. The queue must call reached as described at
+	// deltafifo.Options.Reached.
+	NewQueue func(logger klog.Logger, known store.Store, reached ReachedFunc) VersionedQueue
+	// NewReflector, if set, makes the reflector when the informer starts, for options that are not
+	// known before. Otherwise reflector.New does.
+	NewReflector func(
+		reflector.ListerWatcher, any, reflector.Store, reflector.Options,
+	) *reflector.Reflector
+}
+
+// ReachedFunc is called when every change up to resourceVersion, which was current at asOf, is in
+// the store. resourceVersion is "" if the server has none; asOf is zero if it is not known yet.
+type ReachedFunc = func(resourceVersion string, asOf time.Time)
+
+// VersionedQueue is a queue that reports the resourceVersion that the store has reached. Both
+// queues of package deltafifo implement it. A wrapper (see Options.WrapQueue) need not.
+type VersionedQueue interface {
+	deltafifo.Queue
+	// Received notes that every change up to resourceVersion, which was current at asOf, is queued.
+	Received(resourceVersion string, asOf time.Time)
+	// Stored notes that the process function has stored all its deltas. The process function calls
+	// it.
+	Stored()
+}
+
+// newQueue returns the queue for the store known. It has no transformer: the reflector transforms
+// each object once.
+func (o Options) newQueue(
+	logger klog.Logger, exampleObject any, known store.Store, reached ReachedFunc,
+) VersionedQueue {
+	if o.NewQueue != nil {
+		return o.NewQueue(logger, known, reached)
+	}
+	queue := deltafifo.Options{Logger: &logger, Metrics: o.Metrics, Reached: reached}
+	if o.InOrder {
+		queue.Name = fmt.Sprintf("RealFIFO %T", exampleObject)
+		queue.AtomicEvents = true
+		queue.UnlockWhileProcessing = true
+		queue.EmitDeltaTypeBookmark = true
+		return deltafifo.NewRealFIFO(queue)
+	}
+	queue.Name = fmt.Sprintf("DeltaFIFO %T", exampleObject)
+	queue.KnownObjects = known
+	queue.EmitDeltaTypeReplaced = true
+	return deltafifo.NewDeltaFIFO(queue)
+}
+
+// newIndexer returns the store. Its resourceVersion is that of the queue, not that of the objects:
+// a DeltaFIFO delivers these out of order, and a transform may remove the resourceVersion.
+func (o Options) newIndexer() store.Indexer {
+	return store.New(store.DeletionHandlingMetaNamespaceKeyFunc, store.Options{
+		Indexers:             o.Indexers,
+		Metrics:              o.StoreMetrics,
+		IgnoreObjectVersions: true,
+	})
+}
