@@ -14,9 +14,9 @@ import (
 // last notified of it. So the memory of a slow handler is bounded by the number of objects, not by
 // the number of changes.
 //
-// A merged batch is up to three calls. A delete does not replace the update before it, because a handler
-// may act on its old object, as a FilteringResourceEventHandler does. A new change is merged into
-// the last calls of a pending batch as follows:
+// A merged batch is up to three calls. A delete does not replace the update before it, because a
+// handler may act on its old object, as a FilteringResourceEventHandler does. A new change is
+// merged into the last calls of a pending batch as follows:
 //
 //	OnAdd(a)               + update to b   OnAdd(b)
 //	OnUpdate(a, b)         + update to c   OnUpdate(a, c)
@@ -26,8 +26,8 @@ import (
 //	OnDelete(d), OnAdd(e)  + delete of e   OnDelete(d)
 //
 //	C1  pending[k] is in order exactly once  <=>  a change of k is pending
-//	C2  a merged batch has at most an update, a delete and an add, in this order, and not the update and
-//	    the add alone
+//	C2  a merged batch has at most an update, a delete and an add, in this order, and not the update
+//	    and the add alone
 //	C3  a key keeps the position of its oldest pending change, however often it changes
 //	C4  if the object's last change was a delete, the batch ends with OnDelete
 //	C5  the end of the initial list has its own position, after the objects of the list
