@@ -11,8 +11,8 @@
 // of Options.MaxAttempts, makes it a dead letter.
 //
 // Read result.go (the results of reconcile), controller.go, shift.go (when a call may begin, and
-// its context), worker.go (the path of one key), keytracker.go (failures and running calls),
-// deadletters.go, handler.go, writes.go; then go test -v ./controller. Goroutines: Run starts
+// its context), enqueue.go and worker.go (the path of one key), keytracker.go (failures and running
+// calls), deadletters.go, writes.go; then go test -v ./controller. Goroutines: Run starts
 // Options.Workers of them and returns when the last has ended. Locking: the key tracker's mutex;
 // no callback runs under it.
 //
@@ -62,8 +62,7 @@ type Controller[K comparable] struct {
 	misuse    error // what is wrong with the arguments of New; Run returns it
 
 	queue    workqueue.TypedRateLimitingInterface[K]
-	extended workqueue.ExtendedInterface[K]               // the same, or nil with fewer methods
-	get      func(context.Context) (key K, shutdown bool) // from the queue
+	extended workqueue.ExtendedInterface[K] // the same, or nil with fewer methods
 	keys     *keyTracker[K]
 	phase    atomic.Value // a Phase
 
@@ -109,14 +108,9 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 		c.queue = defaultQueue(name, opts.RateLimiter)
 	}
 	c.extended, _ = c.queue.(workqueue.ExtendedInterface[K])
-	c.get = func(context.Context) (K, bool) { return c.queue.Get() }
-	if opts.Lead != nil {
-		if c.extended == nil {
-			misuse = append(misuse, errors.New(
-				"option Lead needs a queue with GetWithContext: a workqueue.ExtendedInterface"))
-		} else {
-			c.get = c.extended.GetWithContext
-		}
+	if opts.Lead != nil && c.extended == nil {
+		misuse = append(misuse, errors.New(
+			"option Lead needs a queue with GetWithContext: a workqueue.ExtendedInterface"))
 	}
 	if err := errors.Join(misuse...); err != nil {
 		c.misuse = fmt.Errorf("run controller %q: %w", name, err)
@@ -126,39 +120,6 @@ func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K])
 
 // Name returns the name given to New.
 func (c *Controller[K]) Name() string { return c.name }
-
-// Enqueue notes a change of key and queues it. It does not block. If the key is a dead letter, the
-// letter is removed. Its failures are counted from zero again; the rate limiter's own count, which
-// makes the delays longer, ends only with a success or Forget.
-//
-// Keys are kept before Run has started, and ignored once its context has ended.
-func (c *Controller[K]) Enqueue(key K) {
-	c.keys.changed(key)
-	c.queue.Add(key)
-}
-
-// Resync queues key although nothing changed. Unlike Enqueue, it does not reset the count of
-// failures, and it leaves a dead letter alone.
-func (c *Controller[K]) Resync(key K) {
-	if !c.keys.isDead(key) {
-		c.queue.Add(key)
-	}
-}
-
-// Forget drops the state of key: its entry in the rate limiter, its failures, its dead letter. It
-// does not take the key out of the queue. It is meant for keys of objects that are gone; after a
-// success the controller does the same.
-func (c *Controller[K]) Forget(key K) {
-	c.keys.forget(key)
-	c.queue.Forget(key)
-}
-
-// Queue returns the controller's queue, for example for an event handler. Its Add, AddAfter and
-// AddRateLimited count as changes, as Enqueue does. So do not call them for the key being
-// reconciled: return a Result.
-func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
-	return intake[K]{TypedRateLimitingInterface: c.queue, keys: c.keys}
-}
 
 // DeadLetters returns the keys that were given up.
 func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
@@ -234,8 +195,8 @@ func (c *Controller[K]) lead(ctx context.Context) error {
 // next term.
 func (c *Controller[K]) work(run, led context.Context) {
 	s := c.newShift(run, led)
-	defer s.end()
-	defer s.leave()
+	defer s.endReconciling()
+	defer s.endTaking()
 	if c.opts.Metrics.Workers != nil {
 		c.opts.Metrics.Workers(c.opts.Workers)
 	}
@@ -253,12 +214,12 @@ func (c *Controller[K]) work(run, led context.Context) {
 	if s.stopped() {
 		c.phase.Store(PhaseStopping)
 		c.queue.ShutDown()
-		grace := time.AfterFunc(c.opts.GracePeriod, s.end)
+		grace := time.AfterFunc(c.opts.GracePeriod, s.endReconciling)
 		defer grace.Stop()
 	} else {
 		c.phase.Store(PhaseStandby)
-		s.end()
-		s.leave()
+		s.endReconciling()
+		s.endTaking()
 	}
 	s.workers.Wait()
 	logger.Info("Workers ended", "deadLetters", c.DeadLetters().Len())

@@ -94,7 +94,10 @@ func (d *DeadLetters[K]) ReplayAll() int {
 // and does nothing, if there is no such letter.
 func (d *DeadLetters[K]) Discard(key K) bool {
 	d.keys.mu.Lock()
-	dead := d.keys.removeLetterLocked(key)
+	element, dead := d.keys.letters[key]
+	if dead {
+		d.keys.removeLetterLocked(element)
+	}
 	d.keys.mu.Unlock()
 	if dead {
 		d.queue.Forget(key)

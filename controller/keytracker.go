@@ -51,7 +51,10 @@ func (k *keyTracker[K]) changed(key K) {
 			call.changed = true
 		}
 	}
-	k.forgetLocked(key)
+	delete(k.failing, key)
+	if letter := k.letters[key]; letter != nil {
+		k.removeLetterLocked(letter)
+	}
 }
 
 // begin notes that a worker begins a call, unless the key is a dead letter.
@@ -119,12 +122,10 @@ func (k *keyTracker[K]) fail(
 func (k *keyTracker[K]) forget(key K) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.forgetLocked(key)
-}
-
-func (k *keyTracker[K]) forgetLocked(key K) {
 	delete(k.failing, key)
-	k.removeLetterLocked(key)
+	if letter := k.letters[key]; letter != nil {
+		k.removeLetterLocked(letter)
+	}
 }
 
 func (k *keyTracker[K]) isDead(key K) bool {
@@ -137,20 +138,16 @@ func (k *keyTracker[K]) isDead(key K) bool {
 // it, if any.
 func (k *keyTracker[K]) addLetterLocked(letter *FailedKey[K]) (evicted *FailedKey[K]) {
 	if k.order.Len() >= k.capacity {
-		evicted = k.order.Front().Value.(*FailedKey[K])
-		k.removeLetterLocked(evicted.Key)
+		evicted = k.removeLetterLocked(k.order.Front())
 		k.evicted++
 	}
 	k.letters[letter.Key] = k.order.PushBack(letter)
 	return evicted
 }
 
-// removeLetterLocked reports whether there was a letter.
-func (k *keyTracker[K]) removeLetterLocked(key K) bool {
-	element, dead := k.letters[key]
-	if dead {
-		delete(k.letters, key)
-		k.order.Remove(element)
-	}
-	return dead
+// removeLetterLocked removes and returns the letter in an element of order.
+func (k *keyTracker[K]) removeLetterLocked(element *list.Element) *FailedKey[K] {
+	letter := k.order.Remove(element).(*FailedKey[K])
+	delete(k.letters, letter.Key)
+	return letter
 }

@@ -18,25 +18,27 @@ import (
 // shift is one period of work: from the start of the workers until the context of Run ends or,
 // under a lease, the term.
 //
-//	S1  no reconcile begins after stop is done: at the end of the period, with Options.Drain at
-//	    the end of the grace period
-//	S2  when the term is over, ctx is done, in a grace period too, and no reconcile begins
+// Each of its contexts ends one thing:
+//
+//	run          the controller: the context of Run
+//	term         the right to act: that of the leader's term; without a term it never ends
+//	beginning    the begin of further reconciles
+//	reconciling  the running reconciles: the parent of their contexts
+//	taking       the wait of workers for a key
+//
+//	S1  no reconcile begins after beginning is done: at the end of the period, with Options.Drain
+//	    at the end of the grace period
+//	S2  when term is done, so is reconciling, in a grace period too, and no reconcile begins
 //	S3  S2 also holds after a pause of the process, before a timer has fired: workers,
 //	    ended and the contexts of reconciles ask the term, which reads the clocks
 type shift struct {
-	run  context.Context // of Run
-	only bool            // no other shift follows: there is no Options.Lead
-	term context.Context // done when the leader's term is over; without a term it never is
-	ctx  context.Context // of the reconciles
-	end  context.CancelFunc
+	run, term, beginning, reconciling, taking context.Context
 
-	began  time.Time
-	logger klog.Logger
+	endReconciling, endTaking context.CancelFunc
 
-	stop   context.Context // done when no further key may be begun
-	taking context.Context // its end releases workers that wait for a key
-	leave  context.CancelFunc
-
+	only    bool // no other shift follows: there is no Options.Lead
+	began   time.Time
+	logger  klog.Logger
 	workers sync.WaitGroup
 }
 
@@ -48,19 +50,19 @@ type shift struct {
 // no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s := &shift{
-		run: run, only: c.opts.Lead == nil, term: termcontext.Lasting(led), stop: led,
-		began: time.Now(), logger: klog.FromContext(led),
+		run: run, term: termcontext.Lasting(led), beginning: led,
+		only: c.opts.Lead == nil, began: time.Now(), logger: klog.FromContext(led),
 	}
 	parent := led
 	termKnown := c.opts.Lead == nil || termcontext.Of(led) != termcontext.Of(run)
 	if c.opts.GracePeriod > 0 && termKnown {
 		parent = s.term
 	}
-	s.ctx, s.end = context.WithCancel(parent)
+	s.reconciling, s.endReconciling = context.WithCancel(parent)
 	if c.opts.Drain {
-		s.stop = s.ctx
+		s.beginning = s.reconciling
 	}
-	s.taking, s.leave = context.WithCancel(context.Background())
+	s.taking, s.endTaking = context.WithCancel(context.Background())
 	return s
 }
 
@@ -69,7 +71,7 @@ func (c *Controller[K]) newShift(run, led context.Context) *shift {
 func (s *shift) stopped() bool { return s.run.Err() != nil || s.only && s.term.Err() != nil }
 
 // ended reports whether the reconciles have lost their context.
-func (s *shift) ended() bool { return s.term.Err() != nil || s.ctx.Err() != nil }
+func (s *shift) ended() bool { return s.term.Err() != nil || s.reconciling.Err() != nil }
 
 // reconcileContext is the context of one call of reconcile. It makes the call's identity and logger
 // when they are asked for: most calls ask for neither, and both cost more than the rest of the
@@ -82,6 +84,10 @@ type reconcileContext[K comparable] struct {
 	id              atomic.Pointer[types.UID]
 	worker          int32
 	changed         bool // the key has changed since; guarded by the key tracker's mu
+
+	result   Result // of the call
+	err      error
+	returned bool // reconcile neither panicked nor ended its goroutine
 }
 
 type reconcileIDKey struct{}

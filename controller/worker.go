@@ -32,13 +32,19 @@ func (c *Controller[K]) runWorker(s *shift, worker int32) {
 
 // processNextWorkItem handles one key: Get, reconcile, settle, Done. It returns false when there
 // will be no more keys.
-func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) bool {
-	key, shutdown := c.get(s.taking)
+func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) (more bool) {
+	var key K
+	var shutdown bool
+	if c.opts.Lead == nil {
+		key, shutdown = c.queue.Get()
+	} else {
+		key, shutdown = c.extended.GetWithContext(s.taking)
+	}
 	if shutdown {
 		return false
 	}
 	defer c.queue.Done(key)
-	if s.stop.Err() != nil || s.term.Err() != nil {
+	if s.beginning.Err() != nil || s.term.Err() != nil {
 		if s.stopped() {
 			return true // empty the queue: it ends the worker then
 		}
@@ -47,86 +53,78 @@ func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) bool {
 	}
 
 	r := &reconcileContext[K]{
-		Context: s.ctx, shift: s, key: key, worker: worker, began: time.Since(s.began),
+		Context: s.reconciling, shift: s, key: key, worker: worker, began: time.Since(s.began),
 	}
 	if c.opts.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
 		r.Context, cancel = context.WithTimeoutCause(
-			s.ctx, c.opts.ReconcileTimeout, errReconcileTimeout)
+			s.reconciling, c.opts.ReconcileTimeout, errReconcileTimeout)
 		defer cancel()
 	}
-	if c.keys.begin(r) { // not a dead letter: only a change can bring it back
-		c.handle(r)
+	if !c.keys.begin(r) {
+		return true // a dead letter: only a change can bring it back
 	}
-	return true
-}
-
-// handle calls reconcile and acts on the result, even if the call panics or ends its goroutine.
-func (c *Controller[K]) handle(r *reconcileContext[K]) {
 	if c.opts.Metrics.Begin != nil {
 		c.opts.Metrics.Begin()
 	}
-	var (
-		result   Result
-		err      error
-		returned bool
-	)
-	defer func() {
-		report := Report{
-			TimedOut: c.opts.ReconcileTimeout > 0 &&
-				errors.Is(context.Cause(r.Context), errReconcileTimeout),
-			Panicked: !returned,
-		}
-		if !returned {
-			value := recover()
-			if value != nil && c.opts.Panic == CrashOnPanic {
-				panic(value)
-			}
-			if value == nil {
-				value = errGoexit
-			}
-			err = &PanicError{Value: value, Stack: debug.Stack()}
-		}
-		c.settle(r, result, err, &report)
-		if c.opts.Metrics.End != nil {
-			report.Took = time.Since(r.since())
-			c.opts.Metrics.End(report)
-		}
-	}()
-	result, err = c.reconcile(r, r.key)
-	returned = true
+	more = true // also if the call panics
+	defer c.settle(r)
+	r.result, r.err = c.reconcile(r, key)
+	r.returned = true
+	return true
 }
 
-// settle acts on a result of reconcile, as the table at ReconcileFunc says.
-func (c *Controller[K]) settle(r *reconcileContext[K], result Result, err error, report *Report) {
-	switch {
-	case err != nil:
-		report.Outcome, report.Terminal = OutcomeError, errors.Is(err, TerminalError(nil))
-		if result.RequeueAfter > 0 {
-			r.logger().Info("Reconcile returned an error and a RequeueAfter, which is ignored",
-				"requeueAfter", result.RequeueAfter)
+// settle acts on the result of a call of reconcile, as the table at ReconcileFunc says. It is
+// deferred: the call may also panic, or end its goroutine.
+func (c *Controller[K]) settle(r *reconcileContext[K]) {
+	report := Report{
+		TimedOut: c.opts.ReconcileTimeout > 0 &&
+			errors.Is(context.Cause(r.Context), errReconcileTimeout),
+		Panicked: !r.returned,
+	}
+	if !r.returned {
+		value := recover()
+		if value != nil && c.opts.Panic == CrashOnPanic {
+			panic(value)
 		}
-		c.settleFailure(r, err, report)
-	case result.RequeueAfter > 0:
+		if value == nil {
+			value = errGoexit
+		}
+		r.err = &PanicError{Value: value, Stack: debug.Stack()}
+	}
+	after := r.result.RequeueAfter
+	switch {
+	case r.err != nil:
+		report.Outcome = OutcomeError
+		c.settleFailure(r, &report)
+	case after > 0:
 		report.Outcome = OutcomeRequeueAfter
 		c.keys.finish(r, report.Outcome)
 		c.queue.Forget(r.key)
-		c.queue.AddAfter(r.key, result.RequeueAfter)
+		c.queue.AddAfter(r.key, after)
 	default:
 		report.Outcome = OutcomeSuccess
 		c.keys.finish(r, report.Outcome)
 		c.queue.Forget(r.key)
 	}
 	if r.shift.logger.V(5).Enabled() {
-		r.logger().V(5).Info("Reconciled",
-			"outcome", report.Outcome, "requeueAfter", result.RequeueAfter)
+		r.logger().V(5).Info("Reconciled", "outcome", report.Outcome, "requeueAfter", after)
+	}
+	if c.opts.Metrics.End != nil {
+		report.Took = time.Since(r.since())
+		c.opts.Metrics.End(report)
 	}
 }
 
 // settleFailure decides between a retry and giving up. If the object is gone, or the shift has
 // ended, it does neither.
-func (c *Controller[K]) settleFailure(r *reconcileContext[K], err error, report *Report) {
-	logger := r.logger()
+func (c *Controller[K]) settleFailure(r *reconcileContext[K], report *Report) {
+	err, logger := r.err, r.logger()
+	report.Terminal = errors.Is(err, TerminalError(nil))
+	if after := r.result.RequeueAfter; after > 0 {
+		logger.Info("Reconcile returned an error and a RequeueAfter, which is ignored",
+			"requeueAfter", after)
+	}
 	if panicked, ok := errors.AsType[*PanicError](err); ok {
 		logger.Error(err, "Reconcile panicked", "stack", string(panicked.Stack))
 	}

@@ -50,7 +50,8 @@ func VersionNumber(resourceVersion string) (number float64, ok bool) {
 // they are the same pointer, or have the same resourceVersion. Objects without a resourceVersion
 // may differ, so they are not the same version.
 func SameVersion(oldObj, newObj any) bool {
-	if samePointer(oldObj, newObj) {
+	v := reflect.ValueOf(oldObj)
+	if v.Kind() == reflect.Pointer && !v.IsNil() && oldObj == newObj {
 		return true
 	}
 	older, err := Meta(oldObj)
@@ -60,8 +61,4 @@ func SameVersion(oldObj, newObj any) bool {
 	newer, err := Meta(newObj)
 	return err == nil && newer.GetResourceVersion() != "" &&
 		older.GetResourceVersion() == newer.GetResourceVersion()
-}
-
-func samePointer(a, b any) bool {
-	return !IsNil(a) && reflect.ValueOf(a).Kind() == reflect.Pointer && a == b
 }

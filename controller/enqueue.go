@@ -12,6 +12,39 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
+// Enqueue notes a change of key and queues it. It does not block. If the key is a dead letter, the
+// letter is removed. Its failures are counted from zero again; the rate limiter's own count, which
+// makes the delays longer, ends only with a success or Forget.
+//
+// Keys are kept before Run has started, and ignored once its context has ended.
+func (c *Controller[K]) Enqueue(key K) {
+	c.keys.changed(key)
+	c.queue.Add(key)
+}
+
+// Resync queues key although nothing changed. Unlike Enqueue, it does not reset the count of
+// failures, and it leaves a dead letter alone.
+func (c *Controller[K]) Resync(key K) {
+	if !c.keys.isDead(key) {
+		c.queue.Add(key)
+	}
+}
+
+// Forget drops the state of key: its entry in the rate limiter, its failures, its dead letter. It
+// does not take the key out of the queue. It is meant for keys of objects that are gone; after a
+// success the controller does the same.
+func (c *Controller[K]) Forget(key K) {
+	c.keys.forget(key)
+	c.queue.Forget(key)
+}
+
+// Queue returns the controller's queue, for example for an event handler. Its Add, AddAfter and
+// AddRateLimited count as changes, as Enqueue does. So do not call them for the key being
+// reconciled: return a Result.
+func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
+	return intake[K]{TypedRateLimitingInterface: c.queue, keys: c.keys}
+}
+
 // EnqueueHandler is an event handler that enqueues keys of the objects it receives. It fits the
 // informers of package informer and of client-go. Controller.Handler and Controller.MapHandler make
 // one.
