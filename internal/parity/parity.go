@@ -110,9 +110,8 @@ func differences(clientGo, compat string) (found map[string]string, version stri
 	if err != nil {
 		return nil, "", err
 	}
-	load := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(files[path])
-	})
+	load := importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 	pairs := map[string]string{clientGo: compat}
 	for from, to := range counterparts {
 		if from != clientGo && files[from] != "" && files[to] != "" {
@@ -137,7 +136,8 @@ func differences(clientGo, compat string) (found map[string]string, version stri
 // the version of client-go. The go command compiles them if necessary.
 func exportData(paths ...string) (files map[string]string, version string, err error) {
 	const format = "{{.ImportPath}}\t{{.Export}}\t{{with .Module}}{{.Path}}@{{.Version}}{{end}}"
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", format}, paths...)...)
+	list := exec.Command("go",
+		append([]string{"list", "-export", "-deps", "-f", format}, paths...)...)
 	var stderr strings.Builder
 	list.Stderr = &stderr
 	out, err := list.Output()
