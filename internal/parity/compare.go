@@ -3,185 +3,187 @@
 package parity
 
 import (
-	"cmp"
 	"fmt"
-	"go/constant"
 	"go/token"
 	"go/types"
-	"slices"
 )
 
-// comparison compares one package of client-go with ours.
-type comparison struct {
-	pairs map[*types.Package]*types.Package // client-go's to ours, these two among them
-	// params pairs the type parameters of the declarations that are being compared.
-	params map[*types.TypeParam]*types.TypeParam
-	// hidden pairs the types without an exported name, as they are found.
-	hidden map[*types.TypeName]*types.TypeName
+const (
+	noSuchName   = "client-go has no such name"
+	noSuchMember = "client-go has no such member: programs that implement the interface, or write" +
+		" the struct without field names, do not compile"
+)
 
-	differences []Difference
-}
-
-// compare lists the differences between theirs and ours that a program can observe, by name.
-func compare(theirs, ours *types.Package, pairs map[*types.Package]*types.Package) []Difference {
-	c := &comparison{
-		pairs:  pairs,
-		params: map[*types.TypeParam]*types.TypeParam{},
-		hidden: map[*types.TypeName]*types.TypeName{},
-	}
-	for _, name := range theirs.Scope().Names() {
-		if token.IsExported(name) {
-			c.object(theirs.Scope().Lookup(name), ours.Scope().Lookup(name))
+// compare lists the differences between theirs and its counterpart that a program can observe, by
+// name. packages maps client-go's packages to ours.
+func compare(theirs *types.Package, packages map[*types.Package]*types.Package) map[string]string {
+	found, theirNames, ourNames := map[string]string{}, names{}, names{}
+	for from, to := range packages {
+		same := pair(from, to, theirNames, ourNames)
+		if from == theirs {
+			found = same
 		}
 	}
-	for _, name := range ours.Scope().Names() {
-		if token.IsExported(name) && theirs.Scope().Lookup(name) == nil {
-			c.differs(name, noSuchName)
+	their, our := theirs.Scope(), packages[theirs].Scope()
+	for _, name := range our.Names() {
+		if token.IsExported(name) && their.Lookup(name) == nil {
+			found[name] = noSuchName
 		}
 	}
-	c.distinct(theirs, ours)
-	slices.SortStableFunc(c.differences,
-		func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
-	return c.differences
+	for _, name := range their.Names() {
+		if !token.IsExported(name) {
+			continue
+		}
+		their, our := their.Lookup(name), our.Lookup(name)
+		if our == nil {
+			found[name] = "is missing, client-go has " + theirNames.object(their)
+			continue
+		}
+		declared, ok := their.(*types.TypeName)
+		if _, both := our.(*types.TypeName); !ok || declared.IsAlias() || !both {
+			differ(found, map[string]string{name: theirNames.object(their)},
+				map[string]string{name: ourNames.object(our)}, false)
+			continue
+		}
+		closed := isClosed(their.Type())
+		differ(found, theirNames.members(their, closed), ourNames.members(our, closed), closed)
+		differ(found, theirNames.methods(their), ourNames.methods(our), false)
+	}
+	return found
 }
 
-const noSuchName = "client-go has no such name"
-
-func (c *comparison) differs(name, format string, args ...any) {
-	c.differences = append(c.differences,
-		Difference{Name: name, What: fmt.Sprintf(format, args...)})
-}
-
-// differsFrom prints two types. If they are equal without the full paths of packages, it prints
-// those.
-func (c *comparison) differsFrom(name string, theirs, ours types.Type) {
-	want, got := text(theirs), text(ours)
-	if want == got {
-		want, got = types.TypeString(theirs, nil), types.TypeString(ours, nil)
+// differ compares the texts of names. Ours may be more if client-go's are not closed.
+func differ(found, want, got map[string]string, closed bool) {
+	for name, text := range want {
+		if ours, ok := got[name]; !ok {
+			found[name] = "is missing, client-go has " + text
+		} else if ours != text {
+			found[name] = fmt.Sprintf("is %s, client-go has %s", ours, text)
+		}
 	}
-	c.differs(name, "is %s, client-go has %s", got, want)
-}
-
-// text prints a type with the names of packages: full paths hide the difference.
-func text(t types.Type) string {
-	return types.TypeString(t, (*types.Package).Name)
-}
-
-// object compares the declarations of one name. ours is nil if it has none.
-func (c *comparison) object(theirs, ours types.Object) {
-	name := theirs.Name()
-	if ours == nil {
-		c.differs(name, "is missing, client-go has a %s", kind(theirs))
-		return
-	}
-	if kind(theirs) != kind(ours) {
-		c.differs(name, "is a %s, client-go has a %s", kind(ours), kind(theirs))
-		return
-	}
-	if their, ok := theirs.(*types.TypeName); ok {
-		c.typeName(their, ours.(*types.TypeName))
-		return
-	}
-	if !c.same(theirs.Type(), ours.Type()) {
-		c.differsFrom(name, theirs.Type(), ours.Type())
-		return
-	}
-	if their, ok := theirs.(*types.Const); ok {
-		want, got := their.Val(), ours.(*types.Const).Val()
-		if !constant.Compare(want, token.EQL, got) {
-			c.differs(name, "is %s, client-go has %s", got, want)
+	for name := range got {
+		if _, ok := want[name]; !ok && closed {
+			found[name] = noSuchMember
 		}
 	}
 }
 
-func kind(o types.Object) string {
-	switch o.(type) {
-	case *types.Const:
-		return "constant"
-	case *types.Var:
-		return "variable"
-	case *types.Func:
-		return "function"
-	}
-	return "type"
-}
-
-// typeName compares two types of one name. An alias of client-go names another type, which is
-// compared where it is declared; a declaration defines the type.
-func (c *comparison) typeName(theirs, ours *types.TypeName) {
-	name := theirs.Name()
-	if !c.bind(typeParams(theirs.Type()), typeParams(ours.Type())) {
-		c.differs(name, "has type parameters [%s], client-go's are [%s]",
-			paramsText(typeParams(ours.Type())), paramsText(typeParams(theirs.Type())))
-		return
-	}
-	if theirs.IsAlias() {
-		if !c.same(theirs.Type(), ours.Type()) {
-			c.differsFrom(name, types.Unalias(theirs.Type()), types.Unalias(ours.Type()))
-		}
-		return
-	}
-	c.definition(name, bound(theirs.Type()), bound(ours.Type()))
-}
-
-// typeParams returns the type parameters that a generic type or alias declares.
-func typeParams(t types.Type) *types.TypeParamList {
-	switch t := t.(type) {
-	case *types.Alias:
-		return t.TypeParams()
-	case *types.Named:
-		return t.TypeParams()
-	}
-	return nil
-}
-
-func paramsText(list *types.TypeParamList) string {
-	s := ""
-	for p := range list.TypeParams() {
-		if s != "" {
-			s += ", "
-		}
-		s += p.String() + " " + text(p.Constraint())
-	}
-	return s
-}
-
-// bound is a generic type with its own parameters as arguments, so that its methods mention those
-// and not their own parameters. Any other type is returned as it is, and an alias as the type that
-// it stands for.
-func bound(t types.Type) types.Type {
-	t = types.Unalias(t)
-	named, ok := t.(*types.Named)
-	if !ok || named.TypeParams() == nil || named.TypeArgs() != nil {
-		return t
-	}
-	var args []types.Type
-	for p := range named.TypeParams().TypeParams() {
-		args = append(args, p)
-	}
-	instance, err := types.Instantiate(nil, named, args, false)
-	if err != nil {
-		return t // not reached: only a check of the arguments fails
-	}
-	return instance
-}
-
-// distinct finds different types of client-go that are the same type in ours: a type switch may not
-// list one type twice.
-func (c *comparison) distinct(theirs, ours *types.Package) {
-	first := map[string]string{}
+// pair names the types of two packages that count as the same. It returns those of theirs that are
+// one type in ours: a type switch may not list one type twice.
+func pair(theirs, ours *types.Package, theirNames, ourNames names) map[string]string {
+	same := map[string]string{}
 	for _, name := range theirs.Scope().Names() {
 		their, ok := theirs.Scope().Lookup(name).(*types.TypeName)
 		if !ok || !their.Exported() || their.IsAlias() {
 			continue
 		}
-		if our, ok := ours.Scope().Lookup(name).(*types.TypeName); ok {
-			key := types.TypeString(bound(our.Type()), nil)
-			if other, ok := first[key]; ok {
-				c.differs(name, "is the same type as %s, client-go has two", other)
-				continue
-			}
-			first[key] = name
+		text := theirs.Name() + "." + name
+		theirNames[their] = text
+		our := ours.Scope().Lookup(name)
+		if our == nil {
+			continue
+		}
+		named, ok := types.Unalias(our.Type()).(*types.Named)
+		if !ok {
+			continue
+		}
+		// an alias of less general types stands for nothing, and is reported where it is mentioned
+		args := join(named.TypeArgs().Types(), names{}.text)
+		if args != "" && args != join(typeParams(our.Type()), paramName) {
+			continue
+		}
+		if other, ok := ourNames[named.Origin().Obj()]; ok {
+			same[name] = "is the same type as " + other + ", client-go has two"
+			continue
+		}
+		ourNames[named.Origin().Obj()] = text
+	}
+	return same
+}
+
+// isClosed reports whether a program may break if a type has more members: it can implement an
+// interface whose methods are all exported, and write such a struct without the names of fields.
+func isClosed(t types.Type) bool {
+	closed := false
+	switch t := t.Underlying().(type) {
+	case *types.Interface:
+		closed = true
+		for method := range t.Methods() {
+			closed = closed && method.Exported()
+		}
+	case *types.Struct:
+		closed = true
+		for field := range t.Fields() {
+			closed = closed && field.Exported()
 		}
 	}
+	return closed
+}
+
+// object is the text of what a name declares.
+func (n names) object(object types.Object) string {
+	switch object := object.(type) {
+	case *types.Const:
+		return "the constant " + n.text(object.Type()) + " " + object.Val().ExactString()
+	case *types.Var:
+		return "the variable " + n.text(object.Type())
+	case *types.Func:
+		return n.text(object.Type())
+	}
+	return "the type " + n.params(object.Type()) + n.text(object.Type())
+}
+
+// members lists the fields of a struct or the methods of an interface, and the type itself. In a
+// closed type, unexported members and the order of fields count.
+func (n names) members(object types.Object, closed bool) map[string]string {
+	name, texts := object.Name(), map[string]string{}
+	kind := n.text(object.Type().Underlying())
+	switch t := object.Type().Underlying().(type) {
+	case *types.Interface:
+		if t.IsMethodSet() {
+			kind = "interface"
+		}
+		for method := range t.Methods() {
+			if closed || method.Exported() {
+				texts[name+"."+method.Name()] = n.text(method.Type())
+			}
+		}
+	case *types.Struct:
+		kind = "struct"
+		for i := range t.NumFields() {
+			field := t.Field(i)
+			text := "a field " + n.text(field.Type())
+			if field.Embedded() {
+				text = "an embedded " + n.text(field.Type())
+			}
+			if closed {
+				text = fmt.Sprintf("%s, number %d", text, i)
+			}
+			if closed || field.Exported() {
+				texts[name+"."+field.Name()] = text
+			}
+		}
+	}
+	texts[name] = "the type " + n.params(object.Type()) + kind
+	return texts
+}
+
+// methods lists the exported methods of a pointer to a type, those of its values, and whether these
+// can be compared.
+func (n names) methods(object types.Object) map[string]string {
+	name, typ, texts := object.Name(), object.Type(), map[string]string{}
+	for method := range types.NewMethodSet(types.NewPointer(typ)).Methods() {
+		if method.Obj().Exported() {
+			texts[name+"."+method.Obj().Name()] = n.text(method.Type())
+		}
+	}
+	for method := range types.NewMethodSet(typ).Methods() {
+		if method.Obj().Exported() && !types.IsInterface(typ) {
+			texts[name+"."+method.Obj().Name()+" of a value"] = "one"
+		}
+	}
+	if types.Comparable(typ) {
+		texts[name+" =="] = "it"
+	}
+	return texts
 }
