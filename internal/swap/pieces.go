@@ -51,22 +51,15 @@ func PieceNames() []string {
 
 // choose finds pieces by name; without names it returns all.
 func choose(names []string) ([]Piece, error) {
-	if len(names) == 0 {
-		return Pieces, nil
-	}
 	for _, name := range names {
 		if !slices.Contains(PieceNames(), name) {
 			return nil, bad("there is no piece %q: there are %s", name,
 				strings.Join(PieceNames(), ", "))
 		}
 	}
-	var chosen []Piece
-	for _, piece := range Pieces {
-		if slices.Contains(names, piece.Name) {
-			chosen = append(chosen, piece)
-		}
-	}
-	return chosen, nil
+	return slices.DeleteFunc(slices.Clone(Pieces), func(piece Piece) bool {
+		return len(names) > 0 && !slices.Contains(names, piece.Name)
+	}), nil
 }
 
 // export is one of our packages that replaces one of client-go's.
