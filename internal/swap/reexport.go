@@ -96,8 +96,8 @@ func (s source) declarations() []declaration {
 				case *ast.ValueSpec:
 					for _, name := range spec.Names {
 						if name.IsExported() {
-							line := fmt.Sprintf("%s %s = %s.%[2]s", decl.Tok, name, importAlias)
-							all = append(all, declaration{name.Name, line, either(spec.Doc, decl), nil})
+							all = append(all, declaration{name.Name, same(decl.Tok, name),
+								either(spec.Doc, decl), nil})
 						}
 					}
 				}
@@ -105,6 +105,11 @@ func (s source) declarations() []declaration {
 		}
 	}
 	return all
+}
+
+// same is a line for a name that is no type.
+func same(kind token.Token, name *ast.Ident) string {
+	return fmt.Sprintf("%s %s = %s.%[2]s", kind, name, importAlias)
 }
 
 func (s source) typ(decl *ast.GenDecl, spec *ast.TypeSpec) declaration {
@@ -122,7 +127,7 @@ func (s source) function(fn *ast.FuncDecl) declaration {
 	name := fn.Name.Name
 	args := parameters(fn.Type.Params)
 	if mentionsUnexported(fn.Type) || slices.Contains(args, "") {
-		return declaration{name, fmt.Sprintf("var %s = %s.%[1]s", name, importAlias), fn.Doc, nil}
+		return declaration{name, same(token.VAR, fn.Name), fn.Doc, nil}
 	}
 	call := importAlias + "." + name
 	if fn.Type.Results != nil {
