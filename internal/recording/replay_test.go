@@ -59,7 +59,7 @@ func follow(t *testing.T, recording string, streaming bool, wanted int, run runF
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { run(ctx, client, s, streaming) })
-	assert.Eventually(t, func() bool { return replay.Left() == 0 && len(s.read()) >= wanted },
+	assert.Eventually(t, func() bool { return replay.remaining() == 0 && len(s.read()) >= wanted },
 		2*time.Minute, 10*time.Millisecond)
 	cancel()
 	wg.Wait()
@@ -92,7 +92,7 @@ func (l lister) IsWatchListSemanticsUnSupported() bool { return l.refuse }
 // The replay repeats the recorded bytes, each exchange once.
 func TestReplay_AnswersOnce(t *testing.T) {
 	pages := load(t, "pages")
-	server := httptest.NewServer(recording.NewReplay(pages))
+	server := httptest.NewServer(&replay{left: slices.Clone(pages.Exchanges)})
 	t.Cleanup(server.Close)
 	for _, exchange := range pages.Exchanges {
 		response, err := http.Get(server.URL + exchange.Path)
@@ -134,21 +134,23 @@ func TestRecordings_HoldEveryKindOfAnswer(t *testing.T) {
 
 func load(t *testing.T, name string) *recording.Recording {
 	t.Helper()
-	r, err := recording.Load("../../testdata/wire/" + name + ".json")
+	text, err := os.ReadFile("../../testdata/wire/" + name + ".json")
 	require.NoError(t, err)
+	r := &recording.Recording{}
+	require.NoError(t, json.Unmarshal(text, r))
 	return r
 }
 
 // serve replays a recording to a client for the core group.
-func serve(t *testing.T, name string) (*recording.Replay, rest.Interface) {
-	replay := recording.NewReplay(load(t, name))
-	server := httptest.NewServer(replay)
+func serve(t *testing.T, name string) (*replay, rest.Interface) {
+	repeated := &replay{left: load(t, name).Exchanges}
+	server := httptest.NewServer(repeated)
 	t.Cleanup(server.CloseClientConnections)
 	config := &rest.Config{Host: server.URL,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 	clientset, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	return replay, clientset.CoreV1().RESTClient()
+	return repeated, clientset.CoreV1().RESTClient()
 }
 
 // journal is a reflector's store that records every write and every resourceVersion.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -23,70 +22,44 @@ func goBuild(ctx context.Context, dir, goWork string, log io.Writer, args ...str
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), "GOWORK="+goWork)
-	built := &buildOutput{}
+	built := &buildOutput{log: log, start: time.Now(), reported: time.Now()}
 	cmd.Stderr = built
-	ended, reporting := make(chan struct{}), sync.WaitGroup{}
-	reporting.Go(func() { built.report(log, ended) })
 	err := cmd.Run()
-	close(ended)
-	reporting.Wait()
 	if err == nil {
 		return nil
 	}
-	if message := built.messages(); message != "" {
+	if message := strings.TrimSpace(built.messages.String()); message != "" {
 		err = errors.New(message)
 	}
 	return fmt.Errorf("go %s in %s: %w", strings.Join(cmd.Args[1:], " "), dir, err)
 }
 
-// buildOutput is what go build -v writes to standard error: a line with the path of each package
-// that it compiles, and messages.
+// buildOutput takes what go build -v writes to standard error: a line with the path of each package
+// that it compiles, which are counted and reported to log, and messages.
 type buildOutput struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	log             io.Writer
+	start, reported time.Time
+	line            []byte // the last one, so far
+	packages        int
+	messages        strings.Builder
 }
 
 // Write takes a part of the output.
 func (b *buildOutput) Write(part []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(part)
-}
-
-// split returns the number of packages, and the messages.
-func (b *buildOutput) split() (packages int, messages string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var rest []string
-	for line := range strings.Lines(b.text.String()) {
-		switch {
-		case strings.ContainsAny(line, " \t"):
-			rest = append(rest, line)
-		case line != "\n":
-			packages++
+	b.line = append(b.line, part...)
+	for end := bytes.IndexByte(b.line, '\n'); end >= 0; end = bytes.IndexByte(b.line, '\n') {
+		line := b.line[:end+1]
+		if bytes.ContainsAny(line, " \t") {
+			b.messages.Write(line)
+		} else if end > 0 {
+			b.packages++
 		}
+		b.line = b.line[end+1:]
 	}
-	return packages, strings.TrimSpace(strings.Join(rest, ""))
-}
-
-func (b *buildOutput) messages() string {
-	_, messages := b.split()
-	return messages
-}
-
-// report writes the progress until ended is closed.
-func (b *buildOutput) report(log io.Writer, ended <-chan struct{}) {
-	start := time.Now()
-	ticker := time.NewTicker(buildPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ended:
-			return
-		case <-ticker.C:
-			packages, _ := b.split()
-			fmt.Fprintf(log, "  %d packages so far, %v\n", packages,
-				time.Since(start).Round(time.Second))
-		}
+	if time.Since(b.reported) >= buildPeriod {
+		b.reported = time.Now()
+		fmt.Fprintf(b.log, "  %d packages so far, %v\n", b.packages,
+			time.Since(b.start).Round(time.Second))
 	}
+	return len(part), nil
 }

@@ -15,16 +15,14 @@ import (
 func TestBuildOutput_ReportsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		built, ended := &buildOutput{}, make(chan struct{})
-		go built.report(&log, ended)
+		built := &buildOutput{log: &log, start: time.Now(), reported: time.Now()}
 		for _, part := range []string{"k8s.io/api/", "core/v1\nk8s.io/client-go/rest\n",
 			"# example.org/broken\n", "./a.go:1:2: undefined: x\n\n"} {
+			time.Sleep(buildPeriod/2 + time.Millisecond)
 			_, _ = built.Write([]byte(part))
 		}
-		time.Sleep(2*buildPeriod + time.Millisecond)
-		close(ended)
-		synctest.Wait()
 		assert.Equal(t, "  2 packages so far, 5s\n  2 packages so far, 10s\n", log.String())
-		assert.Equal(t, "# example.org/broken\n./a.go:1:2: undefined: x", built.messages())
+		assert.Equal(t, "# example.org/broken\n./a.go:1:2: undefined: x\n",
+			built.messages.String())
 	})
 }

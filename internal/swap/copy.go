@@ -100,7 +100,7 @@ func (e export) writeTo(dir string) error {
 		return err
 	}
 	for name, file := range e.files {
-		text, err := reexport(file, path.Join(stackPath, e.ours))
+		text, err := file.reexport(path.Join(stackPath, e.ours))
 		if err != nil {
 			return err
 		}

@@ -50,29 +50,24 @@ type module struct {
 	Replace                   *module
 }
 
-// String returns the source of the module in the build: path@version, or a folder.
+// String returns the source of the module in the build: path@version, or where it is from instead.
 func (m *module) String() string {
-	switch {
-	case m.Replace != nil && m.Replace.Version == "":
-		return m.Path + " from " + m.Dir
-	case m.Replace != nil:
-		return m.Path + " from " + m.Replace.Path + "@" + m.Replace.Version
-	case m.Version == "":
-		return m.Path + " from " + m.Dir
+	if m.Replace == nil && m.Version != "" {
+		return m.source()
 	}
-	return m.Path + "@" + m.Version
+	return m.Path + " from " + m.source()
 }
 
 // source identifies the origin of the module's files: it is the same for the same files, whatever
 // selected them.
 func (m *module) source() string {
-	if m.Replace == nil {
+	switch {
+	case m.Replace != nil && m.Replace.Version != "":
+		return m.Replace.Path + "@" + m.Replace.Version
+	case m.Replace == nil && m.Version != "":
 		return m.Path + "@" + m.Version
 	}
-	if m.Replace.Version == "" {
-		return m.Dir
-	}
-	return m.Replace.Path + "@" + m.Replace.Version
+	return m.Dir
 }
 
 // buildList lists the modules of the build in dir, by path.

@@ -7,6 +7,7 @@ import (
 	"go/version"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -100,13 +101,8 @@ func (g *goWork) pin(m *module) {
 
 // drop removes the replacement of a module.
 func (g *goWork) drop(path string) {
-	var kept []*modfile.Replace
-	for _, r := range g.replace {
-		if r.Old.Path != path {
-			kept = append(kept, r)
-		}
-	}
-	g.replace = kept
+	g.replace = slices.DeleteFunc(slices.Clone(g.replace),
+		func(r *modfile.Replace) bool { return r.Old.Path == path })
 }
 
 // write writes the file. Paths in the folder base are relative, so that they stay valid when it

@@ -3,7 +3,7 @@
 package swap
 
 import (
-	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
@@ -51,28 +51,21 @@ func PieceNames() []string {
 
 // choose finds pieces by name; without names it returns all.
 func choose(names []string) ([]Piece, error) {
-	if len(names) == 0 {
-		return Pieces, nil
-	}
 	for _, name := range names {
 		if !slices.Contains(PieceNames(), name) {
 			return nil, bad("there is no piece %q: there are %s", name,
 				strings.Join(PieceNames(), ", "))
 		}
 	}
-	var chosen []Piece
-	for _, piece := range Pieces {
-		if slices.Contains(names, piece.Name) {
-			chosen = append(chosen, piece)
-		}
-	}
-	return chosen, nil
+	return slices.DeleteFunc(slices.Clone(Pieces), func(piece Piece) bool {
+		return len(names) > 0 && !slices.Contains(names, piece.Name)
+	}), nil
 }
 
 // export is one of our packages that replaces one of client-go's.
 type export struct {
 	counterpart
-	files map[string]*ast.File // by name; without tests
+	files map[string]source // by name; without tests
 }
 
 // load parses our packages of the pieces.
@@ -80,8 +73,7 @@ func load(stack string, pieces []Piece) ([]export, error) {
 	var exports []export
 	for _, piece := range pieces {
 		for _, c := range piece.packages {
-			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)),
-				parser.ParseComments)
+			files, err := parseFolder(filepath.Join(stack, filepath.FromSlash(c.ours)))
 			if err != nil {
 				return nil, bad("the source of %s: %v", path.Join(stackPath, c.ours), err)
 			}
@@ -99,7 +91,7 @@ func (p *program) covered(exports []export) error {
 		if !exists(dir) {
 			continue // an older client-go may lack it
 		}
-		theirs, err := parseFolder(dir, 0)
+		theirs, err := parseFolder(dir)
 		if err != nil {
 			return bad("%s in %s: %v", e.clientGo, p.clientGo, err)
 		}
@@ -118,33 +110,32 @@ func (p *program) covered(exports []export) error {
 }
 
 // parseFolder parses the Go files of a folder that the go command would compile, without tests.
-func parseFolder(dir string, mode parser.Mode) (map[string]*ast.File, error) {
-	entries, err := os.ReadDir(dir)
+func parseFolder(dir string) (map[string]source, error) {
+	pkg, err := build.ImportDir(dir, 0)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]*ast.File{}
-	for _, entry := range entries {
-		name := entry.Name()
-		if entry.IsDir() || strings.ContainsAny(name[:1], "._") ||
-			!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil,
-			mode|parser.SkipObjectResolution)
+	files := map[string]source{}
+	for _, name := range pkg.GoFiles {
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
-		files[name] = file
+		file, err := parser.ParseFile(token.NewFileSet(), name, text,
+			parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = source{text, file}
 	}
 	return files, nil
 }
 
 // exportedNames are the exported names that files declare, sorted.
-func exportedNames(files map[string]*ast.File) []string {
+func exportedNames(files map[string]source) []string {
 	var names []string
 	for _, file := range files {
-		for d := range declarations(file) {
+		for _, d := range file.declarations() {
 			names = append(names, d.name)
 		}
 	}

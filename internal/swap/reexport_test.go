@@ -31,12 +31,11 @@ func TestReexport_HandsEveryExportedNameOn(t *testing.T) {
 		},
 		{
 			name: "functions",
-			ours: "func None() {}\n\nfunc One(a, b int) error { return nil }\n\nfunc More(int, " +
-				"...string) (n int, err error) { return }",
-			want: "func None() { compat.None() }\n\nfunc One(a int, b int) error { return " +
+			ours: "func None() {}\n\nfunc One(a, b int) error { return nil }\n\nfunc More(a int, " +
+				"b ...string) (n int, err error) { return }",
+			want: "func None() { compat.None() }\n\nfunc One(a, b int) error { return " +
 				"compat.One(a, b) }\n\n" +
-				"func More(p0 int, p1 ...string) (n int, err error) { return compat.More(p0, " +
-				"p1...) }",
+				"func More(a int, b ...string) (n int, err error) { return compat.More(a, b...) }",
 		},
 		{
 			name: "a generic function",
@@ -45,10 +44,11 @@ func TestReexport_HandsEveryExportedNameOn(t *testing.T) {
 				"V](from) }",
 		},
 		{
-			name: "parameters that are functions keep their names",
-			ours: "func Do(f func(key string, _ int) bool, _ int, compat bool) {}",
-			want: "func Do(f func(key string, _ int) bool, p1 int, p2 bool) { compat.Do(f, p1, " +
-				"p2) }",
+			name: "parameters that cannot be passed on",
+			ours: "func Do(f func(key string, _ int) bool) {}\n\nfunc A(_ int) {}\n\nfunc B(int) " +
+				"{}\n\nfunc C(compat int) {}",
+			want: "func Do(f func(key string, _ int) bool) { compat.Do(f) }\n\nvar A = compat.A" +
+				"\n\nvar B = compat.B\n\nvar C = compat.C",
 		},
 		{
 			name: "an unexported type in a signature",
@@ -104,10 +104,10 @@ func TestReexport_SkipsAFileThatExportsNothing(t *testing.T) {
 // reexported returns the file that re-exports the names of a file of package p.
 func reexported(t *testing.T, ours string) string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", "package p\n\n"+ours,
-		parser.ParseComments)
+	text := []byte("package p\n\n" + ours)
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.ParseComments)
 	require.NoError(t, err)
-	text, err := reexport(file, "our/p")
+	text, err = source{text, file}.reexport("our/p")
 	require.NoError(t, err)
 	return string(text)
 }

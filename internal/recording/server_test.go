@@ -1,57 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package recording
+package recording_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"sync"
+
+	"example.com/informerstack/internal/recording"
 )
 
-// Replay is an http.Handler that answers as recorded: each exchange once, in the order of the
+// replay is an http.Handler that answers as recorded: each exchange once, in the order of the
 // recording among those that fit a request. It is safe for concurrent use.
 //
 // A request fits if its method, path and deciding parameters are the recorded ones (see deciding);
 // limits and timeouts may differ. A watch that was not recorded is silent until its client leaves,
 // like one on a collection without changes. Any other request that was not recorded gets 501.
-type Replay struct {
-	mu     sync.Mutex
-	left   []Exchange
-	served []string
-}
-
-// NewReplay returns the handler for a recording.
-func NewReplay(r *Recording) *Replay {
-	return &Replay{left: slices.Clone(r.Exchanges)}
+type replay struct {
+	mu   sync.Mutex
+	left []recording.Exchange
 }
 
 // deciding are the query parameters that must be as recorded.
 var deciding = []string{"watch", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
 	"continue", "labelSelector"}
 
-// Left is the number of exchanges that have not been requested yet.
-func (p *Replay) Left() int {
+// remaining is the number of exchanges that have not been requested yet.
+func (p *replay) remaining() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.left)
 }
 
-// Served lists the requests so far, those that were not recorded too: method, path and the deciding
-// parameters.
-func (p *Replay) Served() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.served)
-}
-
 // ServeHTTP answers one request as recorded.
-func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	exchange := p.take(signature(r.Method, r.URL))
 	switch {
 	case exchange != nil:
-		if err := exchange.write(w); err != nil {
+		if err := write(w, exchange); err != nil {
 			panic(http.ErrAbortHandler) // the client sees a cut stream, as from the server
 		}
 	case r.URL.Query().Get("watch") != "":
@@ -66,10 +56,9 @@ func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // take removes and returns the first exchange with this signature, or nil.
-func (p *Replay) take(signed string) *Exchange {
+func (p *replay) take(signed string) *recording.Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.served = append(p.served, signed)
 	for i, exchange := range p.left {
 		recorded, err := url.Parse(exchange.Path)
 		if err == nil && signature(exchange.Method, recorded) == signed {
@@ -89,4 +78,31 @@ func signature(method string, u *url.URL) string {
 		}
 	}
 	return method + " " + u.Path + "?" + decides.Encode()
+}
+
+// write sends the answer as the server did: compact JSON, one line for a body and one for each
+// event.
+func write(w http.ResponseWriter, e *recording.Exchange) error {
+	for name, value := range e.Header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(e.Code)
+	lines := e.Events
+	if e.Body != nil {
+		lines = []json.RawMessage{e.Body}
+	}
+	for _, line := range lines {
+		var b bytes.Buffer
+		if err := json.Compact(&b, line); err != nil {
+			return fmt.Errorf("recorded JSON of %s: %w", e.Path, err)
+		}
+		b.WriteByte('\n')
+		if _, err := b.WriteTo(w); err != nil {
+			return err
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

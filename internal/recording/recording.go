@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recording records the answers of a real API server and replays them.
+// Package recording is the form of the recorded answers of a real API server. Its tests replay
+// them.
 //
-//	kube-apiserver -> e2e -> testdata/wire/*.json -> [recording] -> reflectors
+//	kube-apiserver -> e2e -> [recording] testdata/wire/*.json -> a server in tests -> reflectors
 //
-// Read file.go (the files), replay.go (the server that repeats them); then go test -v
-// ./internal/recording. Goroutines: those of the HTTP server that serves a Replay. Locking: one
-// mutex, held for a look-up.
+// Read recording.go (the files), server_test.go (the server that repeats them); then go test -v
+// ./internal/recording. Goroutines and locking: none.
 package recording
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"regexp"
 )
@@ -39,19 +38,6 @@ type Exchange struct {
 
 // RecordedHeaders are the headers of an answer that are kept.
 var RecordedHeaders = []string{"Content-Type", "Retry-After"}
-
-// Load reads a recording.
-func Load(file string) (*Recording, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("load recording: %w", err)
-	}
-	var r Recording
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("load recording %s: %w", file, err)
-	}
-	return &r, nil
-}
 
 // Save writes a recording, with uids and times that do not differ from one recording to the next.
 // All else is the server's, byte by byte but for white space.
@@ -81,31 +67,4 @@ func steady(text []byte) []byte {
 		return fmt.Appendf(nil, "00000000-0000-4000-8000-%012d", numbers[string(found)])
 	})
 	return moment.ReplaceAll(text, []byte("2026-01-01T00:00:00Z"))
-}
-
-// write sends the answer as the server did: compact JSON, one line for a body and one for each
-// event.
-func (e *Exchange) write(w http.ResponseWriter) error {
-	for name, value := range e.Header {
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(e.Code)
-	lines := e.Events
-	if e.Body != nil {
-		lines = []json.RawMessage{e.Body}
-	}
-	for _, line := range lines {
-		var b bytes.Buffer
-		if err := json.Compact(&b, line); err != nil {
-			return fmt.Errorf("recorded JSON of %s: %w", e.Path, err)
-		}
-		b.WriteByte('\n')
-		if _, err := b.WriteTo(w); err != nil {
-			return err
-		}
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
