@@ -97,7 +97,7 @@ func TestRead_ServesEachTypeOfFile(t *testing.T) {
 		"/read/":                       {200, `<a href="/read/docs/">docs</a>`},
 		"/read/store/":                 {200, `<a href="/read/store/key.go">key.go</a>`},
 		"/read/store":                  {301, "/read/store/"},
-		"/read/store/key.go/":        {301, "/read/store/key.go"},
+		"/read/store/key.go/":          {301, "/read/store/key.go"},
 		"/read/docs/zh/store.md":       {200, `<html lang="zh">`},
 		"/read/docs/pictures/lab.png":  {200, "PNG"},
 		"/read/docs/pictures/path.svg": {200, "<svg"},
