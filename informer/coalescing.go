@@ -26,8 +26,8 @@ import (
 //	OnDelete(d), OnAdd(e)  + delete of e   OnDelete(d)
 //
 //	C1  pending[k] is in order exactly once  <=>  a change of k is pending
-//	C2  a merged batch has at most an update, a delete and an add, in this order, and not the update
-//	    and the add alone
+//	C2  a merged batch has at most an update, a delete and an add, in this order, and not the
+//	    update and the add alone
 //	C3  a key keeps the position of its oldest pending change, however often it changes
 //	C4  if the object's last change was a delete, the batch ends with OnDelete
 //	C5  the end of the initial list has its own position, after the objects of the list

@@ -95,9 +95,9 @@ func TestRead_ServesEachTypeOfFile(t *testing.T) {
 		text string
 	}{
 		"/read/":                       {200, `<a href="/read/docs/">docs</a>`},
-		"/read/store/":                 {200, `<a href="/read/store/index.go">index.go</a>`},
+		"/read/store/":                 {200, `<a href="/read/store/cache.go">cache.go</a>`},
 		"/read/store":                  {301, "/read/store/"},
-		"/read/store/index.go/":        {301, "/read/store/index.go"},
+		"/read/store/cache.go/":        {301, "/read/store/cache.go"},
 		"/read/docs/zh/store.md":       {200, `<html lang="zh">`},
 		"/read/docs/pictures/lab.png":  {200, "PNG"},
 		"/read/docs/pictures/path.svg": {200, "<svg"},

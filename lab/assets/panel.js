@@ -30,8 +30,8 @@ const PIECES = {
   server: { files: ["apitest/server.go"], chapter: "docs/apitest.md" },
   reflector: { files: ["reflector/phase.go", "reflector/reflector.go"], chapter: "docs/reflector.md" },
   queue: { files: ["deltafifo/deltafifo.go", "deltafifo/realfifo.go"], chapter: "docs/deltafifo.md" },
-  store: { files: ["store/table.go", "store/index.go"], chapter: "docs/store.md" },
-  handlers: { files: ["informer/changelog.go", "informer/listener.go"], chapter: "docs/informer.md" },
+  store: { files: ["store/threadsafemap.go", "store/cache.go"], chapter: "docs/store.md" },
+  handlers: { files: ["informer/changelog.go", "informer/processor.go"], chapter: "docs/informer.md" },
   workqueue: { files: ["workqueue/queue.go", "workqueue/delaying.go"], chapter: "docs/workqueue.md" },
   workers: { files: ["controller/worker.go", "controller/controller.go"], chapter: "docs/controller.md" },
   election: {
