@@ -20,6 +20,10 @@ import (
 // and slow handlers share the batches that they have not read. A batch that every cursor has passed
 // is garbage.
 //
+// Posts on client-go describe two goroutines for each handler: pop takes changes from addCh into
+// the buffer pendingNotifications, and run takes them from nextCh. Here the log is the buffer of
+// all handlers, and a cursor in it takes the place of both channels.
+//
 //	read by all | fast handler's cursor         | last
 //	            v                               v
 //	... -> [a, b] -> [c] -> [d, e, f] -> [g] -> [ ]

@@ -195,8 +195,8 @@ func (p *deltaProcessor) process(obj any, isInInitialList bool) error {
 		if i == len(deltas)-1 && len(errs) == 0 {
 			p.stored()
 		}
-		for batch := range slices.Chunk(changes, batchLen) {
-			p.emit(batch)
+		for some := range slices.Chunk(changes, batchLen) {
+			p.emit(some)
 		}
 	}
 	complete = len(errs) == 0
@@ -306,8 +306,8 @@ func (p *deltaProcessor) processBatch(deltas []deltafifo.Delta, isInInitialList 
 	}
 	complete = true
 	p.stored()
-	for batch := range slices.Chunk(changes, batchLen) {
-		p.emit(batch)
+	for some := range slices.Chunk(changes, batchLen) {
+		p.emit(some)
 	}
 	return nil
 }

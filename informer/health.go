@@ -40,7 +40,7 @@ type Status struct {
 
 func (s *sharedIndexInformer) Health() Health {
 	received := s.reflectorStatus()
-	version, currentAsOf := s.stored.get()
+	version, currentAsOf := s.reached.get()
 	if version == received.ResourceVersion || received.CurrentAsOf.IsZero() {
 		currentAsOf = received.CurrentAsOf
 	}

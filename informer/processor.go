@@ -81,7 +81,8 @@ func (p *processor) removeLocked(l *listener) {
 	l.close(p.running)
 }
 
-// distributeLocked appends a batch of changes to the log and wakes every listener.
+// distributeLocked appends a batch of changes to the log and wakes every listener. A batch without
+// changes marks the end of the initial list.
 func (p *processor) distributeLocked(changes []change) {
 	listeners := *p.listeners.Load()
 	if len(listeners) == 0 {

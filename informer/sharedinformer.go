@@ -130,7 +130,7 @@ type sharedIndexInformer struct {
 	processor     *processor
 	deltas        *deltaProcessor
 	synced        chan struct{}
-	stored        storedVersion
+	reached       reachedVersion
 	size          store.Counter // the indexer without its wrapper
 
 	reflector atomic.Pointer[reflector.Reflector] // set under mu, as stopped is
@@ -161,7 +161,7 @@ func NewSharedIndexInformer(
 		indexer:       indexer,
 		processor:     newProcessor(),
 		synced:        make(chan struct{}),
-		stored:        storedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
+		reached:       reachedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
 		size:          indexer.(store.Counter),
 		resync:        resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
 	}
@@ -173,7 +173,7 @@ func NewSharedIndexInformer(
 	}
 	s.deltas = &deltaProcessor{
 		mu: &s.processor.mu, store: s.indexer, emit: s.processor.distributeLocked,
-		lost: s.stored.lose,
+		lost: s.reached.lose,
 	}
 	return s
 }
@@ -209,7 +209,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	}
 	s.resync.fixed = true
 	versioned := s.options.newQueue(
-		klog.FromContext(ctx), s.exampleObject, s.indexer, s.stored.set)
+		klog.FromContext(ctx), s.exampleObject, s.indexer, s.reached.set)
 	s.deltas.stored = versioned.Stored
 	var queue deltafifo.Queue = versioned
 	if s.options.WrapQueue != nil {
@@ -243,8 +243,8 @@ func (s *sharedIndexInformer) closeSynced(ctx context.Context, queue deltafifo.Q
 		return
 	case <-queue.HasSyncedChecker().Done():
 	}
-	complete := func() (bool, error) { return !s.stored.incomplete, nil }
-	if s.stored.wait(ctx, complete) == nil {
+	complete := func() (bool, error) { return !s.reached.incomplete, nil }
+	if s.reached.wait(ctx, complete) == nil {
 		s.processor.markSynced()
 		close(s.synced)
 	}
@@ -254,7 +254,7 @@ func (s *sharedIndexInformer) setStopped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped.Store(true) // AddEventHandler holds mu, so it ends before the processor stops
-	close(s.stored.stopped)
+	close(s.reached.stopped)
 }
 
 func (s *sharedIndexInformer) AddEventHandler(
@@ -321,14 +321,14 @@ func (s *sharedIndexInformer) Name() string                  { return s.name }
 func (s *sharedIndexInformer) Done() <-chan struct{}         { return s.synced }
 func (s *sharedIndexInformer) IsStopped() bool               { return s.stopped.Load() }
 
-// storedVersion is the resourceVersion up to which the store holds every change. Callers can wait
+// reachedVersion is the resourceVersion up to which the store holds every change. Callers can wait
 // for it.
 //
 //	V1  every change up to version is in the store
 //	V2  moved is open until version is set again; it is nil if no caller has waited since
 //	V3  stopped is closed when the informer has stopped, and version no longer changes
 //	V4  incomplete is true from the loss of a change until a later list is stored
-type storedVersion struct {
+type reachedVersion struct {
 	bookmark func(resourceVersion string) // method of the indexer without its wrapper
 	stopped  chan struct{}
 
@@ -341,7 +341,7 @@ type storedVersion struct {
 }
 
 // set is the queue's ReachedFunc. It notes the version in the store, then wakes all waiters.
-func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
+func (v *reachedVersion) set(resourceVersion string, asOf time.Time) {
 	if resourceVersion != "" {
 		v.bookmark(resourceVersion)
 	}
@@ -361,13 +361,13 @@ func (v *storedVersion) set(resourceVersion string, asOf time.Time) {
 }
 
 // lose notes that a change was lost.
-func (v *storedVersion) lose() {
+func (v *reachedVersion) lose() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.incomplete = true
 }
 
-func (v *storedVersion) get() (resourceVersion string, asOf time.Time) {
+func (v *reachedVersion) get() (resourceVersion string, asOf time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.version, v.asOf
@@ -375,7 +375,7 @@ func (v *storedVersion) get() (resourceVersion string, asOf time.Time) {
 
 // wait blocks until done returns true or an error. It calls done under mu. It fails when ctx is
 // done or the informer has stopped, unless done returns true by then.
-func (v *storedVersion) wait(ctx context.Context, done func() (bool, error)) error {
+func (v *reachedVersion) wait(ctx context.Context, done func() (bool, error)) error {
 	var ended error
 	for {
 		v.mu.Lock()

@@ -98,17 +98,17 @@ func (s *sharedIndexInformer) WaitForResourceVersion(
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, "1"); err != nil {
 		return fmt.Errorf("wait for resourceVersion %q in %s: %w", resourceVersion, s.name, err)
 	}
-	err := s.stored.wait(ctx, func() (bool, error) {
-		if s.stored.version == "" {
+	err := s.reached.wait(ctx, func() (bool, error) {
+		if s.reached.version == "" {
 			return false, nil
 		}
-		order, err := resourceversion.CompareResourceVersion(s.stored.version, resourceVersion)
+		order, err := resourceversion.CompareResourceVersion(s.reached.version, resourceVersion)
 		return order >= 0, err
 	})
 	if err == nil {
 		return nil
 	}
-	has, _ := s.stored.get()
+	has, _ := s.reached.get()
 	return &BehindError{
 		Informer: s.name, Want: resourceVersion, Have: has, Cause: err, Err: s.Err(),
 	}

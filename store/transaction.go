@@ -31,9 +31,9 @@ type Transaction struct {
 //
 // Source: tools/cache/store.go TransactionStore
 type TransactionStore interface {
-	// Transaction applies the changes in order; no reader sees a part of them. A change without a
-	// key is left out and named in the error; the others are made. The result is nil if all were
-	// made.
+	// Transaction applies the changes in order; no reader sees a part of them. Only the last of
+	// several changes of a key is indexed. A change without a key is left out and named in the
+	// error; the others are made. The result is nil if all were made.
 	Transaction(txns ...Transaction) *TransactionError
 }
 

@@ -268,7 +268,7 @@ func TestChinese_ComparisonFindsEachDifference(t *testing.T) {
 		{"\nx\n", "\ny\n", "the fences differ"},
 		{"`store.Indexer`", "`store.Store`", "the code differs"},
 		{"](informer.md)", "](../informer.md)", "the links differ"},
-		{"../../store/key.go", "../../store/table.go", "the links differ"},
+		{"../../store/key.go", "../../store/cache.go", "the links differ"},
 		{"[English](../store.md)", "[English](../informer.md)", "must be [English](../store.md)"},
 	} {
 		docs := map[string]string{
