@@ -422,3 +422,20 @@ func TestDifference_HandlerSyncsAfterPanic(t *testing.T) {
 		assert.Equal(t, w.impl != clientGo, w.handler.HasSynced())
 	})
 }
+
+// Status counts both calls of a re-creation, until each has returned.
+func TestSplitRecreated_StatusCountsCalls(t *testing.T) {
+	story(t, func(w *world) {
+		w.create("a")
+		w.start()
+		w.handlerSaw("initial a")
+		w.loseDelete("a")
+		w.handler.slow = time.Minute
+		w.create("a")
+		assert.Equal(t, 2, w.handler.status().Pending)
+		w.after(time.Minute)
+		assert.Equal(t, 1, w.handler.status().Pending, "the add is being delivered")
+		w.after(time.Minute)
+		assert.Zero(t, w.handler.status().Pending)
+	}, bothQueues, withHandler(HandlerOptions{SplitRecreated: true}))
+}

@@ -170,7 +170,8 @@ const (
 // what the cursor reads. The processor never waits for a handler.
 //
 //	L1  the handler is called by one goroutine, one call at a time, in the order of the log
-//	L2  appended - delivered = changes that are pending or being delivered
+//	L2  appended - delivered = changes that are pending, and calls that are left of the batch that
+//	    is being delivered
 //	L3  synced is closed  <=>  all changes up to the end of the initial list are delivered
 //	L4  after close(dropped) no further call begins; after close(done) none is running
 //	L5  wake has a token if a batch was appended since the goroutine last found none
@@ -198,7 +199,7 @@ type listener struct {
 	drop       func()      // closes dropped, once
 	drainTimer *time.Timer // calls drop; set before closed is closed, or nil
 
-	delivered atomic.Int64 // changes that were delivered or skipped
+	delivered atomic.Int64 // see L2
 	calls     atomic.Int64 // calls that have returned or panicked
 	panics    atomic.Int64
 }
@@ -245,6 +246,7 @@ func (l *listener) run() {
 		if l.selective || b.round != nil {
 			changes = l.wanted(b)
 		}
+		l.delivered.Store(delivered - int64(len(changes))) // L2
 		for i := range changes {
 			select {
 			case <-l.dropped:
@@ -261,7 +263,6 @@ func (l *listener) run() {
 				}
 			}
 		}
-		l.delivered.Store(delivered)
 		if synced {
 			close(l.synced)
 		}

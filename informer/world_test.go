@@ -345,6 +345,11 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 		defer b.mu.Unlock()
 		for at := b.at; at.next.Load() != nil; at = at.next.Load() {
 			waiting += int64(len(at.changes))
+			for i := range at.changes {
+				if l.options.SplitRecreated && at.changes[i].recreated() {
+					waiting++
+				}
+			}
 		}
 		idle = idle && !b.reading
 		law("W3", !idle || b.at == b.log.last)

@@ -21,13 +21,16 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	require.Equal(t, len(m.items), m.Len())
-	for key, e := range m.items {
+	for key, it := range m.items {
+		e := it.entry
+		require.Equal(t, it.obj, e.obj)
 		require.Equal(t, key, e.key)
 		require.Same(t, unsafe.StringData(key), unsafe.StringData(e.key), "one string for %q", key)
 	}
 	for _, x := range m.indices {
 		want := map[string]map[*entry]bool{}
-		for _, e := range m.items {
+		for _, it := range m.items {
+			e := it.entry
 			for _, value := range x.valuesOf(e.key, e.obj) {
 				if want[value] == nil {
 					want[value] = map[*entry]bool{}
@@ -45,7 +48,7 @@ func checkLaws(t *testing.T, m *threadSafeMap) {
 }
 
 func newMap(indexers Indexers) *threadSafeMap {
-	return &threadSafeMap{items: map[string]*entry{}, indices: newIndices(nil, indexers)}
+	return &threadSafeMap{items: map[string]item{}, indices: newIndices(nil, indexers)}
 }
 
 func (m *threadSafeMap) Update(key string, obj any) { m.apply(write{key: key, obj: obj}) }
@@ -56,9 +59,9 @@ func (m *threadSafeMap) Delete(key string, obj any) {
 
 // replaceBy makes m hold exactly the objects in list, as cache.Replace does.
 func replaceBy(m *threadSafeMap, list []entry, resourceVersion string) {
-	items := map[string]*entry{}
+	items := map[string]item{}
 	for _, e := range list {
-		items[e.key] = &e
+		items[e.key] = item{e.obj, &e}
 	}
 	m.replace(items, resourceVersion)
 }

@@ -17,7 +17,7 @@ import (
 
 // threadSafeMap is a map of objects with indexes over it, behind a lock.
 //
-//	items[key]             = entry: the key and its object
+//	items[key]             = the object, and its entry
 //	indices[i].sets[value] = set of the entries whose objects have the value
 //
 // Laws, for every holder of mu:
@@ -36,9 +36,15 @@ type threadSafeMap struct {
 	count                atomic.Int64 // len(items); mu guards only its changes
 
 	mu              sync.RWMutex
-	items           map[string]*entry
+	items           map[string]item
 	indices         []*index
 	resourceVersion string // the newest that reached the map
+}
+
+// item is an object beside its entry: Get and List read no entry.
+type item struct {
+	obj   any // = entry.obj
+	entry *entry
 }
 
 // entry is an object and its key. An update changes the object in the entry, so an index leads to
@@ -71,10 +77,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 	// The values of each write in each index, before and after it.
 	values := make([][]string, 0, 2*len(writes)*len(m.indices))
 	for _, w := range writes {
-		oldObj, newObj := any(nil), w.obj
-		if e := m.items[w.key]; e != nil {
-			oldObj = e.obj
-		}
+		oldObj, newObj := m.items[w.key].obj, w.obj
 		if w.remove {
 			newObj = nil
 		}
@@ -83,7 +86,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 		}
 	}
 	for _, w := range writes {
-		e := m.items[w.key]
+		e := m.items[w.key].entry
 		if e == nil {
 			e = &entry{}
 		}
@@ -91,7 +94,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 			delete(m.items, w.key)
 			*e = entry{obj: removed{}}
 		} else {
-			m.items[w.key] = e
+			m.items[w.key] = item{w.obj, e}
 			*e = entry{w.key, w.obj} // also the key: the map and the entry share one string
 		}
 		for _, x := range m.indices {
@@ -106,7 +109,7 @@ func (m *threadSafeMap) apply(writes ...write) {
 }
 
 // replace makes the map hold exactly items. Readers see the old content until all is indexed.
-func (m *threadSafeMap) replace(items map[string]*entry, resourceVersion string) {
+func (m *threadSafeMap) replace(items map[string]item, resourceVersion string) {
 	indices := newIndices(items, m.GetIndexers())
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,11 +126,8 @@ func (m *threadSafeMap) replace(items map[string]*entry, resourceVersion string)
 func (m *threadSafeMap) Get(key string) (item any, exists bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	e, exists := m.items[key]
-	if !exists {
-		return nil, false
-	}
-	return e.obj, true
+	found, exists := m.items[key]
+	return found.obj, exists
 }
 
 // List returns every object.
@@ -135,8 +135,8 @@ func (m *threadSafeMap) List() []any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	objects := make([]any, 0, len(m.items))
-	for _, e := range m.items {
-		objects = append(objects, e.obj)
+	for _, it := range m.items {
+		objects = append(objects, it.obj)
 	}
 	return objects
 }
@@ -300,14 +300,14 @@ type index struct {
 }
 
 // newIndices returns indexes over items.
-func newIndices(items map[string]*entry, indexers Indexers) []*index {
+func newIndices(items map[string]item, indexers Indexers) []*index {
 	indices := make([]*index, 0, len(indexers))
 	for name, indexFunc := range indexers {
 		indices = append(indices, &index{name, indexFunc, map[string]entrySet{}})
 	}
-	for _, e := range items {
+	for key, it := range items {
 		for _, x := range indices {
-			x.move(e, nil, x.valuesOf(e.key, e.obj))
+			x.move(it.entry, nil, x.valuesOf(key, it.obj))
 		}
 	}
 	return indices
