@@ -18,10 +18,10 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
-PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./metrics
+PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controller ./leaderelection ./observe/metrics
 # In teaching order: one change with all its hops, then the pieces that it passes, then those around them.
-TOUR        := trace reflector deltafifo store informer workqueue controller leaderelection apitest metrics health
-MODULES     := . e2e compat/example lab/browser internal/simulation/sandbox
+TOUR        := observe/trace reflector deltafifo store informer workqueue controller leaderelection apitest observe/metrics observe/health
+MODULES     := . e2e compat/example cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
 .PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check
 
@@ -49,36 +49,36 @@ vuln: ## known vulnerabilities in the code that is called; needs vuln.go.dev, so
 
 update: ## rewrite the transcripts, the quotes in the docs, docs/path.md and the drawings from the present code
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
-	$(GO) test -run 'QuoteTheSource' ./internal/layout -update
-	$(GO) test -run 'Path' ./internal/path -update
-	$(GO) run ./internal/pictures -lab=false
+	$(GO) test -run 'QuoteTheSource' ./internal/tools/layout -update
+	$(GO) test -run 'Path' ./internal/tools/path -update
+	$(GO) run ./internal/tools/pictures -lab=false
 
 pictures: ## draw the pictures of the docs from the present code; those of the laboratory need Chromium
-	$(GO) run ./internal/pictures $(if $(BENCH),-bench $(BENCH))
+	$(GO) run ./internal/tools/pictures $(if $(BENCH),-bench $(BENCH))
 
 fuzz: ## each fuzz target for FUZZTIME
-	@for package in $$(grep -l '^func Fuzz' */*_test.go internal/*/*_test.go | xargs -n1 dirname | sort -u); do \
+	@for package in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go internal/*/*/*_test.go | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -hoE '^func Fuzz\w+' $$package/*_test.go | cut -c6-); do \
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x ./$$package || exit 1; done; done
 
 simulate: ## whole programs on a server that fails, with SEEDS new seeds, and the same on client-go
 	@mkdir -p bin
-	@$(GO) test -count=1 -timeout 6h -v -run '$(SIMULATIONS)' ./internal/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
+	@$(GO) test -count=1 -timeout 6h -v -run '$(SIMULATIONS)' ./internal/tools/simulation -first $(FIRST) -seeds $(SEEDS) >bin/simulate.txt \
 		|| { grep -vE '^ *(===|--- (PASS|SKIP)) ' bin/simulate.txt; exit 1; }
 	@grep -E '^ *(simulation|referencetotals)_test.go' bin/simulate.txt
 
 replay: ## one seed of the simulation, byte for byte (SEED=n or SCRIPT=file; SCHEDULE=n; TRIES=n schedules until one fails)
 	$(if $(SEED)$(SCRIPT),,$(error make replay needs SEED=n or SCRIPT=file))
-	@$(GO) -C internal/simulation/sandbox build -o '$(CURDIR)/bin/sandbox' .
+	@$(GO) -C internal/tools/simulation/sandbox build -o '$(CURDIR)/bin/sandbox' .
 	@GOOS=wasip1 GOARCH=wasm $(GO) test -vet=off -count=1 -timeout 0 -v -run 'TestReplay$$' \
 		-exec '"$(CURDIR)/bin/sandbox" -schedule $(SCHEDULE) -tries $(TRIES)' \
-		./internal/simulation -seed $(or $(SEED),-1) -script '$(abspath $(SCRIPT))'
+		./internal/tools/simulation -seed $(or $(SEED),-1) -script '$(abspath $(SCRIPT))'
 
 # One bug for each invariant; all bugs take four times as long.
 PLANTED     := store-keeps-index-entry|informer-update-before-add|informer-notifies-before-store|deltafifo-synced-early|workqueue-done-forgets|le-same-token|reflector-never-waits|reflector-watch-survives-stop
 
 planted: ## plant bugs, and require that the simulation finds each (BUG=regexp selects by name)
-	$(GO) test -count=1 -timeout 3h -v -run 'TestPlanted$$/($(BUG))' ./internal/simulation -planted
+	$(GO) test -count=1 -timeout 3h -v -run 'TestPlanted$$/($(BUG))' ./internal/tools/simulation -planted
 
 mutants: ## change one token at a time, and print the changes that the package's tests do not find (PIECE=./store)
 	$(GO) run $(GREMLINS) unleash --timeout-coefficient 20 -S lt $(or $(PIECE),./store)
@@ -87,18 +87,18 @@ bench: ## benchmarks of this stack and of client-go, in COUNT whole runs, so tha
 	@mkdir -p bin && rm -f bin/bench.txt
 	@for run in $$(seq $(COUNT)); do \
 		echo "run $$run of $(COUNT)"; \
-		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) ./wire ./internal/firstsync >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
+		$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PIECES) ./reflector/wire ./internal/tools/firstsync >>bin/bench.txt || { tail -20 bin/bench.txt; exit 1; }; done
 	$(GO) run $(BENCHSTAT) -col /impl bin/bench.txt
 
 growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pictures/growth.svg; needs 16 GB
 	@rm -f bin/growth.txt && mkdir -p bin
 	@for pods in 10000 100000 1000000; do \
-		$(GO) test -run '^$$' -bench 'FirstSync/way=watchlist/.*/impl=(ours|client)' -benchtime 1x -timeout 2h ./internal/firstsync -pods $$pods \
+		$(GO) test -run '^$$' -bench 'FirstSync/way=watchlist/.*/impl=(ours|client)' -benchtime 1x -timeout 2h ./internal/tools/firstsync -pods $$pods \
 			| sed -n "s/^Benchmark/$$pods &/p" >>bin/growth.txt; done
-	@cp bin/growth.txt internal/firstsync/testdata/growth.txt && $(GO) run ./internal/pictures -lab=false
+	@cp bin/growth.txt internal/tools/firstsync/testdata/growth.txt && $(GO) run ./internal/tools/pictures -lab=false
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
-	$(GO) -C lab/browser test -count=1 -parallel 4 -timeout 40m .
+	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 4 -timeout 40m .
 
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
@@ -110,7 +110,7 @@ chaos: ## every fault on real servers, many informers beside client-go's: twenty
 	@grep -E '^ *\|' bin/chaos.txt
 
 older: ## compat's tests with client-go v0.36
-	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/parity/testdata/go-0.36.mod' $(GO) test ./compat/...
+	GOFLAGS='$(GOFLAGS) -modfile=$(CURDIR)/internal/tools/parity/testdata/go-0.36.mod' $(GO) test ./compat/...
 
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
@@ -119,6 +119,6 @@ check: lint test browser older e2e ## all checks of CI, including client-go's ow
 	$(MAKE) fuzz FUZZTIME=5000x
 	$(MAKE) simulate SIMULATIONS=TestSimulate FIRST=0 SEEDS=2000
 	$(MAKE) simulate SIMULATIONS=TestReference FIRST=0 SEEDS=200
-	$(GO) -C internal/simulation/sandbox test -count=1 -timeout 40m .
+	$(GO) -C internal/tools/simulation/sandbox test -count=1 -timeout 40m .
 	$(MAKE) planted BUG='$(PLANTED)'
 	$(MAKE) swap-proof PROOFS=ClientGo

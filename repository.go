@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package informerstack contains the files of its repository: the documentation, the code and the
-// tests. The laboratory (package lab) shows them beside the running program. For the pieces, see
-// the packages in the folders, and docs/README.md.
+// tests. The laboratory (cmd/informerstack/lab) shows them beside the running program. For the
+// pieces, see the packages in the folders, and docs/README.md.
 package informerstack
 
 import "embed"
@@ -11,6 +11,6 @@ import "embed"
 // the repository, such as docs/store.md.
 //
 //go:embed *.md .ci/run LICENSE Makefile repository.go
-//go:embed apitest cmd compat controller deltafifo docs health informer internal lab
-//go:embed leaderelection metrics reflector store testdata trace wire workqueue
+//go:embed apitest cmd compat controller deltafifo docs informer internal leaderelection
+//go:embed observe reflector store testdata workqueue
 var Files embed.FS

@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 )
 
 // deep returns n objects in each other.

@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/informerstack/internal/hostheader"
+	"example.com/informerstack/internal/helpers/hostheader"
 )
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 )
 
 const (

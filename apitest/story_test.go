@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // world is a server with ConfigMaps in a bubble; its methods are the verbs of the stories.

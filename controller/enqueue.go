@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/workqueue"
 )
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 )
 
 func noopInt(context.Context, int) (Result, error) { return Result{}, nil }

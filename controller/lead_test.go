@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"example.com/informerstack/internal/termcontext"
+	"example.com/informerstack/internal/helpers/termcontext"
 	"example.com/informerstack/workqueue"
 )
 

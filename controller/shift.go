@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 
-	"example.com/informerstack/internal/termcontext"
+	"example.com/informerstack/internal/helpers/termcontext"
 )
 
 // shift is one period of work: from the start of the workers until the context of Run ends or,

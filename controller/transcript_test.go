@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/util/workqueue"
 
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 

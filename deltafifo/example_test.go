@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"example.com/informerstack/deltafifo"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/store"
 )
 

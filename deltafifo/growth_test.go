@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/store"
 )
 

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/informerstack/internal/narrate"
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"example.com/informerstack/e2e/cluster"
-	"example.com/informerstack/internal/conformance"
+	"example.com/informerstack/internal/tools/conformance"
 )
 
 // The transcripts contain the answers of this server; -update records them again. Writes of other

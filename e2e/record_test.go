@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
-	"example.com/informerstack/internal/recording"
+	"example.com/informerstack/internal/tools/recording"
 )
 
 var record = flag.Bool("record", false, "record testdata/wire anew")

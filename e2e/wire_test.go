@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
-	"example.com/informerstack/wire"
+	"example.com/informerstack/reflector/wire"
 )
 
 // restClient returns a client for the group and version of resource.

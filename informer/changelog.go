@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/store"
 )
 

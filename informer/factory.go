@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"example.com/informerstack/internal/done"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 // FactoryKey identifies an informer of a Factory.

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/informerstack/deltafifo"
-	"example.com/informerstack/internal/measure"
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
+	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/store"
 )
 

@@ -34,8 +34,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/reflector/outage"
+	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
-	"example.com/informerstack/wire"
 )
 
 // Informer is a SharedIndexInformer whose objects are all of type T, with methods that need no type

@@ -13,7 +13,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
-	"example.com/informerstack/internal/done"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 // processor distributes every change to every handler.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
-	"example.com/informerstack/internal/done"
+	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )

@@ -29,10 +29,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
-	"example.com/informerstack/wire"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 )
 
 // Each file of testdata/informer is a corner case of an informer, replayed on both queues and on

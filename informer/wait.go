@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"example.com/informerstack/deltafifo"
-	"example.com/informerstack/internal/done"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 // ErrStopped reports that an informer has stopped.

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"example.com/informerstack/internal/done"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/helpers/done"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/reflector"
 )
 

@@ -26,7 +26,7 @@ import (
 	clientgo "k8s.io/client-go/tools/leaderelection"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 )
 
 // HandleError sleeps by a clock that bubbles share with the world outside; the tests keep only its

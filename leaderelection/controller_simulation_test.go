@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 

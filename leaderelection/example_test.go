@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/leaderelection/resourcelock"
 )

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 

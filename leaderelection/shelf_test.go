@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 

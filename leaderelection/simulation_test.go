@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 

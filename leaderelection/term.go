@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/informerstack/internal/termcontext"
+	"example.com/informerstack/internal/helpers/termcontext"
 )
 
 // suspendCheckPeriod is how often a leader checks whether its machine was suspended. Timers do not

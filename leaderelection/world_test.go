@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/compat/adapt"
-	"example.com/informerstack/internal/narrate"
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 

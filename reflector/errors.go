@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"example.com/informerstack/internal/printable"
-	"example.com/informerstack/internal/shorterror"
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/internal/helpers/shorterror"
 )
 
 // Errors that a WatchErrorHandler, an observer or Status may show besides those of the server.

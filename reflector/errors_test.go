@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 const maxErrorText = 4 * printable.MaxRunes

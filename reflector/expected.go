@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // expected is the type of objects that a reflector accepts. Its zero value accepts all.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/reflector/limits"
-	"example.com/informerstack/wire"
+	"example.com/informerstack/reflector/wire"
 )
 
 // A LIST that is no list is an error, and the next one follows after a wait.

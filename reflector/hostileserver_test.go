@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/informerstack/reflector/limits"
-	"example.com/informerstack/wire"
+	"example.com/informerstack/reflector/wire"
 )
 
 // hostile is a server that writes whatever its answer writes, over pipes.

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"example.com/informerstack/internal/async"
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/async"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // listed is the content of a collection at one resourceVersion.

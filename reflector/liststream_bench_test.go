@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/informerstack/internal/measure"
-	"example.com/informerstack/wire"
+	"example.com/informerstack/internal/tools/measure"
+	"example.com/informerstack/reflector/wire"
 )
 
 func benchList(t testing.TB, n int) []byte {

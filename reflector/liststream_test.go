@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"example.com/informerstack/wire"
+	"example.com/informerstack/reflector/wire"
 )
 
 // The reflector streams each page of a LIST, and transforms its items before it requests the next.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/internal/async"
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/async"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // recency is what a reflector knows about the age of its store.

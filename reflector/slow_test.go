@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/informerstack/wire"
+	"example.com/informerstack/reflector/wire"
 )
 
 // cutOff is a body that the server cuts off at a time, as at its request timeout.

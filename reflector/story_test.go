@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // world is a server, a reflector and its store.

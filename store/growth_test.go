@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 )
 
 // One object may have any number of indexed values: adding, changing and removing it takes linear

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // threadSafeMap is a map of objects with indexes over it, behind a lock.

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 )
 
 // Every rule of a store with indexes, on ours and on client-go. The commands are those of

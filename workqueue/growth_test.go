@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 	"example.com/informerstack/workqueue"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	reference "k8s.io/client-go/util/workqueue"
 
-	"example.com/informerstack/internal/narrate"
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 

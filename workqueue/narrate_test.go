@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 	reference "k8s.io/client-go/util/workqueue"
 
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/workqueue"
 )
 

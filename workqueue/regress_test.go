@@ -17,7 +17,7 @@ import (
 	reference "k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
 
-	"example.com/informerstack/internal/transcript"
+	"example.com/informerstack/internal/tools/transcript"
 	"example.com/informerstack/workqueue"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/workqueue"
 )
 

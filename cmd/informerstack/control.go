@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"example.com/informerstack/lab"
+	"example.com/informerstack/cmd/informerstack/lab"
 	"example.com/informerstack/store"
 )
 

@@ -8,7 +8,7 @@
 // (the controller's work), workload.go (the changes on the embedded server), sink.go and print.go
 // (the lines), pace.go (--step and --slow), serve.go (metrics and health), kubectl.go (--serve),
 // progress.go, hint.go and summary.go. page.go, control.go and replay.go connect the page of
-// package lab. swap.go is independent of the others: see internal/swap.
+// package lab. swap.go is independent of the others: see internal/tools/swap.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 func main() {

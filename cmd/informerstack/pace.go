@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
-	"example.com/informerstack/lab"
-	"example.com/informerstack/trace"
+	"example.com/informerstack/cmd/informerstack/lab"
+	"example.com/informerstack/observe/trace"
 )
 
 // maxSlow bounds --slow.

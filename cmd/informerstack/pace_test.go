@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/trace"
+	"example.com/informerstack/observe/trace"
 )
 
 // stdin replaces the standard input until the end of the test.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"example.com/informerstack/cmd/informerstack/lab"
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/lab"
 	"example.com/informerstack/leaderelection"
-	"example.com/informerstack/trace"
+	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/workqueue"
 )
 

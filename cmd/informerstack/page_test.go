@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/lab"
+	"example.com/informerstack/cmd/informerstack/lab"
 )
 
 var pageOn = regexp.MustCompile(`Open (http://127\.0\.0\.1:\d+)/ to see`)

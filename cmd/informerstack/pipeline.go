@@ -17,10 +17,10 @@ import (
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
-	"example.com/informerstack/trace"
-	"example.com/informerstack/wire"
 	"example.com/informerstack/workqueue"
 )
 

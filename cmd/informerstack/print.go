@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/informerstack/trace"
+	"example.com/informerstack/observe/trace"
 )
 
 // legend explains the lines. It precedes the first one.

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/trace"
+	"example.com/informerstack/observe/trace"
 )
 
 // printed returns the lines of a text output without their times.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/store"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/informerstack/internal/printable"
-	"example.com/informerstack/lab"
+	"example.com/informerstack/cmd/informerstack/lab"
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 const replayHelp = `

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/store"
 )
 

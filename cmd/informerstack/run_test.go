@@ -29,7 +29,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"example.com/informerstack/apitest"
-	"example.com/informerstack/trace"
+	"example.com/informerstack/observe/trace"
 )
 
 // console holds the program's output, which can be read while it runs.

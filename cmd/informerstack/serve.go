@@ -19,11 +19,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"example.com/informerstack/controller"
-	"example.com/informerstack/health"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/printable"
+	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
-	"example.com/informerstack/metrics"
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/metrics"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )

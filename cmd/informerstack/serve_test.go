@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/health"
+	"example.com/informerstack/observe/health"
 )
 
 var servedOn = regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)\n`)

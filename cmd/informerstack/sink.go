@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/observe/trace"
 	"example.com/informerstack/store"
-	"example.com/informerstack/trace"
 )
 
 // output writes the hops of every pipeline of this program, and counts them.

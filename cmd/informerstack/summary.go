@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"example.com/informerstack/internal/printable"
-	"example.com/informerstack/trace"
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/observe/trace"
 )
 
 // hops is the order of the lines of a summary.

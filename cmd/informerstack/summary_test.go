@@ -13,7 +13,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/trace"
+	"example.com/informerstack/observe/trace"
 )
 
 // A request may report after the stack has ended: it is neither counted nor written.

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"example.com/informerstack/internal/swap"
+	"example.com/informerstack/internal/tools/swap"
 )
 
 const swapHelp = `

@@ -21,7 +21,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	ourlock "example.com/informerstack/leaderelection/resourcelock"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"

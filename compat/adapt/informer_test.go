@@ -20,7 +20,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/reflector"
 )
 

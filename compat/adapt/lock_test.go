@@ -22,7 +22,7 @@ import (
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/compat/adapt"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/leaderelection"
 	ourlock "example.com/informerstack/leaderelection/resourcelock"
 )

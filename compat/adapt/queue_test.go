@@ -15,7 +15,7 @@ import (
 
 	"example.com/informerstack/compat/adapt"
 	compat "example.com/informerstack/compat/workqueue"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // queues is what was added to queues of ours, by their names.

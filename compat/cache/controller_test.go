@@ -15,7 +15,7 @@ import (
 
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // A controller made by hand on a DeltaFIFO, as before there were shared informers.

@@ -12,7 +12,7 @@ import (
 
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // Code as it is written for client-go: but for its import lines, nothing was changed.

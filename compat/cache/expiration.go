@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // ExpirationCache is a Store that forgets objects some time after they were stored.

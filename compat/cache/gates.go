@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/callsite"
+	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/reflector"
 )
 

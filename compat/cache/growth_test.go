@@ -16,7 +16,7 @@ import (
 
 	"example.com/informerstack/compat/cache"
 	"example.com/informerstack/compat/cache/synctrack"
-	"example.com/informerstack/internal/measure"
+	"example.com/informerstack/internal/tools/measure"
 )
 
 // manyPods returns pods p0, p1, and so on.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"example.com/informerstack/internal/callsite"
+	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/reflector"
 )
 

@@ -22,7 +22,7 @@ import (
 	"example.com/informerstack/compat/cache"
 	framework "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // The second error handler limits the rate of errors by the clock: in a bubble it can wait for the

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/informerstack/internal/objects"
+	"example.com/informerstack/internal/helpers/objects"
 )
 
 // transformingStore is an Indexer that stores the results of a transform. An object passes keyFunc,

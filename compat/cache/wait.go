@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/informer"
-	"example.com/informerstack/internal/done"
+	"example.com/informerstack/internal/helpers/done"
 )
 
 // syncedPollPeriod is the time between two checks of WaitForCacheSync.

@@ -14,7 +14,7 @@ import (
 
 	"example.com/informerstack/compat/leaderelection"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // Code written for client-go, of which only the import lines are changed.

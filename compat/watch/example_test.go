@@ -14,7 +14,7 @@ import (
 
 	framework "example.com/informerstack/compat/cache/testing"
 	compat "example.com/informerstack/compat/watch"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // A program waits until a Pod runs, whatever happens to the connection meanwhile.

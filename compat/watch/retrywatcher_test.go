@@ -21,7 +21,7 @@ import (
 	clientgo "k8s.io/client-go/tools/watch"
 
 	compat "example.com/informerstack/compat/watch"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 func pod(version int) *v1.Pod {

@@ -13,7 +13,7 @@ import (
 	reference "k8s.io/client-go/util/workqueue"
 
 	"example.com/informerstack/compat/workqueue"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/informerstack/internal/parity"
+	"example.com/informerstack/internal/tools/parity"
 )
 
 // A program that compiles against client-go's package compiles against this one.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"example.com/informerstack/compat/cache/synctrack"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // A handler starts work on each object of the initial list. The tracker has synced when the

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"example.com/informerstack/compat/leaderelection/resourcelock"
-	"example.com/informerstack/internal/narrate"
+	"example.com/informerstack/internal/tools/narrate"
 )
 
 // The lock of a program that was written for client-go. An elector makes these calls.

@@ -5,7 +5,7 @@ package resourcelock_test
 import (
 	"testing"
 
-	"example.com/informerstack/internal/parity"
+	"example.com/informerstack/internal/tools/parity"
 )
 
 // A program that compiles against client-go's package compiles against this one.

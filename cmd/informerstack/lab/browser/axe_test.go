@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+)
+
+// axe is axe-core: see testdata/axe/README.md.
+//
+//go:embed testdata/axe/axe.min.js
+var axe string
+
+// violation is what axe-core found against one rule.
+type violation struct {
+	ID     string   `json:"id"`
+	Impact string   `json:"impact"`
+	Help   string   `json:"help"`
+	Nodes  []string `json:"nodes"`
+}
+
+// runAxe returns the violations. Only finished transitions have the colours that a reader sees.
+const runAxe = `(async () => {
+	for (const animation of document.getAnimations()) {
+		if (animation instanceof CSSTransition) animation.finish();
+	}
+	const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+	return violations.map(({ id, impact, help, nodes }) => ({
+		id, impact, help,
+		nodes: nodes.slice(0, 5).map((node) => node.html + " " + node.failureSummary),
+	}));
+})()`
+
+// accessible requires that axe-core has no serious and no critical finding in the present view.
+func (p *tab) accessible(view string) {
+	p.t.Helper()
+	for _, v := range evaluate[[]violation](p, runAxe) {
+		if v.Impact == "serious" || v.Impact == "critical" {
+			assert.Fail(p.t, v.Help, "%s: %s: %s\n%s", view, v.Impact, v.ID,
+				strings.Join(v.Nodes, "\n"))
+		}
+	}
+}
+
+// No view of the page has a serious finding of axe-core, in both themes and both languages.
+func TestPage_IsAccessible(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]look{
+		"light": desktop,
+		"dark":  {width: desktop.width, height: desktop.height, dark: true},
+		"phone": phone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l.still = true // in the middle of a transition, colours have less contrast
+			s := newScene(t, l)
+			s.control = pressKey
+			evaluate[bool](s.tab, axe+"; true")
+			s.walkViews()
+			s.press("z")
+			s.await("the page is in Chinese", `document.documentElement.lang === "zh-Hans"`)
+			s.accessible("in Chinese")
+		})
+	}
+}
+
+// walkViews checks each view of the page.
+func (s *scene) walkViews() {
+	s.watching()
+	s.press("j")
+	s.await("lessons", element(".lessons li"))
+	s.accessible("the list of lessons")
+	s.press("?")
+	s.await("help", element("dialog .keys"))
+	s.accessible("the list of controls")
+	s.press(kb.Escape)
+	s.await("no dialog", `!document.querySelector("dialog")`)
+	s.press(",")
+	s.await("settings", element("dialog .settings"))
+	s.accessible("the settings")
+	s.press(kb.Escape)
+	s.await("no dialog", `!document.querySelector("dialog")`)
+	s.click(".card-store .chip")
+	s.use("fail")
+	s.use("slow")
+	s.use("change")
+	s.use("change")
+	s.frames.untilHop("workqueue", "Done", "")
+	s.use("events")
+	s.await("events", element(".events li"))
+	s.accessible("a followed key, with faults")
+	s.use("fail")
+	s.use("slow")
+	s.watching()
+	s.use("stall")
+	s.until("stalled", func(f lab.Frame) bool { return f.Server.Fault == "stall" })
+	s.use("create")
+	s.click(button(" ")) // the key would press the chip, which has the focus
+	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause })
+	s.click(".card-workqueue .title")
+	s.await("the piece", element(".piece"))
+	s.accessible("paused, with an explanation")
+	s.click(button(" "))
+	s.until("it runs", func(f lab.Frame) bool { return f.Mode == lab.Run })
+	s.use("cut")
+	s.watching()
+	s.use("server")
+	s.await("the server is down", element(".card-server.bad"))
+	s.use("lessons")
+	s.accessible("the server is down")
+	s.use("server")
+	s.watching()
+	s.openQuestion(s.click)
+	s.accessible("an open question")
+	s.click(".question .option")
+	s.await("an answer", element(".question [role=status]"))
+	s.accessible("an answered question")
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+)
+
+// scene is a program with its page, and one of the ways to use a control.
+type scene struct {
+	*tab
+	program *program
+	frames  *frames
+	control func(s *scene, a action)
+	actions []action
+	used    map[string]bool
+}
+
+// action is an action of actions.js.
+type action struct {
+	ID    string `json:"id"`
+	Key   string `json:"key"`
+	Piece string `json:"piece"`
+}
+
+// newScene starts a program that changes nothing by itself, and opens its page.
+func newScene(t *testing.T, l look, args ...string) *scene {
+	t.Helper()
+	p := start(t, append([]string{"run", "--objects", "6", "--rate", "0"}, args...)...)
+	s := &scene{program: p, frames: p.frames(), used: map[string]bool{}}
+	s.tab = open(t, p.url+"/", l)
+	s.actions = evaluate[[]action](s.tab, `import("/lab/assets/actions.js").then(({ ACTIONS }) =>
+		ACTIONS.map(({ id, key, piece }) => ({ id, key, piece })))`)
+	return s
+}
+
+// use uses the control of an action.
+func (s *scene) use(id string) {
+	s.t.Helper()
+	at := slices.IndexFunc(s.actions, func(a action) bool { return a.ID == id })
+	require.GreaterOrEqual(s.t, at, 0, "no action %s", id)
+	s.used[id] = true
+	s.control(s, s.actions[at])
+}
+
+// until waits for a frame that satisfies the condition, and until the page has received it.
+func (s *scene) until(what string, condition func(f lab.Frame) bool) lab.Frame {
+	s.t.Helper()
+	f := s.frames.until(what, condition)
+	s.await("the page has received the frame", fmt.Sprintf("window.seen >= %d", f.Seq))
+	return f
+}
+
+// watching waits until the informer is current and nothing is queued.
+func (s *scene) watching() lab.Frame {
+	s.t.Helper()
+	return s.until("the pipeline is quiet", func(f lab.Frame) bool {
+		return f.Reflector.Phase == "watching" && current(f) &&
+			f.Workqueue.Queued+len(f.Workers.Running)+f.Workqueue.DelayedTotal == 0
+	})
+}
+
+// current reports whether the store has every change of the server's log. The server's version also
+// counts writes to other resources.
+func current(f lab.Frame) bool {
+	log := f.Server.Log
+	return len(log) == 0 || version(f.Store.RV) >= version(log[len(log)-1].RV)
+}
+
+func version(rv string) int {
+	n, _ := strconv.Atoi(rv)
+	return n
+}
+
+// Every control does what its help says, by a click on its button, by its key, and by the list of
+// controls.
+func TestControls_DoWhatTheySay(t *testing.T) {
+	t.Parallel()
+	for name, control := range map[string]func(*scene, action){
+		"click": clickControl, "key": pressKey, "help": runFromHelp,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, desktop)
+			s.control = control
+			for _, part := range []func(*scene){
+				timeControls, serverControls, reflectorControls, queueControls, handlerControls,
+				workerControls, electionControls, pageControls,
+			} {
+				part(s)
+				s.watching()
+			}
+			for _, a := range s.actions {
+				assert.True(t, s.used[a.ID], "control %s has no test", a.ID)
+			}
+		})
+	}
+}
+
+// clickControl clicks what the page has for an action.
+func clickControl(s *scene, a action) {
+	s.t.Helper()
+	switch a.ID {
+	case "slower", "faster":
+		slider := `input[type="range"]`
+		value, err := strconv.Atoi(evaluate[string](s.tab, element(slider)+".value"))
+		require.NoError(s.t, err)
+		next := value + 1
+		if a.ID == "faster" {
+			next = value - 1
+		}
+		s.choose(slider, strconv.Itoa(next))
+	case "lessons":
+		s.click(".tabs .tab:first-child")
+	case "events":
+		s.click(".tabs .tab:last-child")
+	case "unfollow":
+		s.click(".following .btn")
+	default:
+		s.click(button(a.Key))
+	}
+}
+
+func pressKey(s *scene, a action) {
+	s.t.Helper()
+	if a.Key == "Escape" {
+		s.press(kb.Escape)
+		return
+	}
+	s.press(a.Key)
+}
+
+// runFromHelp opens the list of controls and clicks the name of an action.
+func runFromHelp(s *scene, a action) {
+	s.t.Helper()
+	s.press("?")
+	s.await("the list opens", element("dialog .keys"))
+	marked := evaluate[bool](s.tab, `(() => {
+		const name = {" ": "space", Escape: "Esc"}[`+quoted(a.Key)+`] ?? `+quoted(a.Key)+`;
+		for (const row of document.querySelectorAll("dialog dl > div")) {
+			if (row.querySelector("kbd").textContent !== name) continue;
+			row.querySelector("button").id = "wanted";
+			return true;
+		}
+		return false;
+	})()`)
+	require.True(s.t, marked, "the list of controls has no %s", a.ID)
+	s.click("#wanted")
+	if a.ID != "help" && a.ID != "settings" {
+		s.await("the list closes", `!document.querySelector("dialog")`)
+	}
+}
+
+func timeControls(s *scene) {
+	s.watching()
+	s.use("run")
+	s.until("paused", func(f lab.Frame) bool { return f.Mode == lab.Pause })
+	s.await("the page shows the pause", `document.querySelector(".time.paused")`)
+	s.use("create")
+	before := s.until("an event is held", func(f lab.Frame) bool {
+		return len(f.Held) == 1 && f.Held[0].What == "ADDED"
+	})
+	s.await("the page names the held event",
+		`document.querySelector(".heldHop")?.textContent.includes("ADDED")`)
+	s.await("the held event rests on its rail", `document.querySelector(".token.held")`)
+	s.use("step")
+	s.until("exactly one event passes", func(f lab.Frame) bool {
+		return f.Counters.Events == before.Counters.Events+1 && len(f.Held) == 1 &&
+			f.Held[0] != before.Held[0]
+	})
+	s.use("run")
+	s.until("the rest passes", func(f lab.Frame) bool {
+		return f.Mode == lab.Run && f.Store.Objects == before.Server.Objects
+	})
+	s.use("slower")
+	s.use("slower")
+	s.until("slow motion", func(f lab.Frame) bool {
+		return f.Mode == lab.Slow && f.DelayMs == 100
+	})
+	s.await("the page names the delay",
+		`document.querySelector(".slow output").textContent.includes("100 ms")`)
+	s.use("faster")
+	s.until("less slow", func(f lab.Frame) bool { return f.Mode == lab.Slow && f.DelayMs == 50 })
+	s.use("faster")
+	s.until("full speed", func(f lab.Frame) bool { return f.Mode == lab.Run })
+}
+
+func serverControls(s *scene) {
+	before := s.watching()
+	s.use("create")
+	s.until("an object more", func(f lab.Frame) bool {
+		return f.Server.Objects == before.Server.Objects+1 && f.Store.Objects == f.Server.Objects
+	})
+	key := s.follow(".card-store .chip")
+	s.frames.forget()
+	s.use("change")
+	s.frames.untilHop("server", "MODIFIED", key)
+	s.use("delete")
+	s.frames.untilHop("server", "DELETED", key)
+	s.until("an object less", func(f lab.Frame) bool {
+		return f.Server.Objects == before.Server.Objects && f.Store.Objects == f.Server.Objects
+	})
+	s.await("the page follows the key",
+		element(".journey .chip")+"?.dataset.key === "+quoted(key))
+	s.use("unfollow")
+	s.await("the page follows no key", `!document.querySelector(".following")`)
+	s.use("compact")
+	s.until("compacted", func(f lab.Frame) bool {
+		return version(f.Server.Compacted) > 0
+	})
+	s.use("workload")
+	s.until("changes arrive", func(f lab.Frame) bool {
+		return f.Settings.Rate == 5 && f.Counters.PerSecond > 5 &&
+			len(f.Server.Log) > len(before.Server.Log)
+	})
+	s.use("workload")
+	s.until("no load", func(f lab.Frame) bool { return f.Settings.Rate == 0 })
+	s.use("server")
+	s.until("the server is down", func(f lab.Frame) bool {
+		return !f.Server.Up && f.Reflector.Phase == "backing off" && f.Reflector.Error != ""
+	})
+	s.await("the page shows that", `document.querySelector(".card-server.bad") &&
+		document.querySelector(".card-reflector .hot")`)
+	s.use("server")
+	s.until("the server is up", func(f lab.Frame) bool { return f.Server.Up })
+}
+
+// follow clicks a key, and returns it when the page follows it.
+func (s *scene) follow(selector string) (key string) {
+	s.t.Helper()
+	s.click(selector)
+	s.await("the page follows a key", element(".following .chip"))
+	return evaluate[string](s.tab, element(".following .chip")+".dataset.key")
+}
+
+func reflectorControls(s *scene) {
+	before := s.watching()
+	s.frames.forget()
+	s.use("cut")
+	s.until("another watch", func(f lab.Frame) bool {
+		return f.Reflector.Phase == "watching" &&
+			!f.Reflector.WatchSince.Equal(*before.Reflector.WatchSince)
+	})
+	s.watching()
+	s.use("stall")
+	s.until("stalled", func(f lab.Frame) bool { return f.Server.Fault == "stall" })
+	s.use("create")
+	s.until("the store is behind", func(f lab.Frame) bool { return !current(f) })
+	s.await("the page shows it as not received", `document.querySelector(".log .unread") &&
+		document.querySelector(".card-store .hot")`)
+	s.use("cut")
+	s.watching()
+	s.frames.forget()
+	s.use("expire")
+	s.frames.untilHop("deltafifo", "Replace", "")
+	s.watching()
+	for _, want := range []bool{false, true} {
+		s.use("watchList")
+		s.until("the other kind of list", func(f lab.Frame) bool {
+			return f.Settings.WatchList == want && f.Reflector.Phase == "watching" &&
+				f.Reflector.From == map[bool]string{false: "opening", true: "streaming"}[want]
+		})
+	}
+}
+
+func queueControls(s *scene) {
+	for _, want := range []string{"RealFIFO", "DeltaFIFO"} {
+		s.use("queue")
+		s.until(want, func(f lab.Frame) bool { return f.Queue.Kind == want })
+		s.await("the card has its name",
+			`document.querySelector("#title-queue").textContent === `+quoted(want))
+		s.watching()
+	}
+	s.frames.forget()
+	s.use("resync")
+	s.frames.untilHop("deltafifo", "Resync", "")
+	s.frames.untilHop("handler", "OnUpdate", "")
+}
+
+func handlerControls(s *scene) {
+	last := func(f lab.Frame) lab.HandlerView { return f.Handlers[len(f.Handlers)-1] }
+	s.use("slow")
+	s.until("slow", func(f lab.Frame) bool { return last(f).DelayMs == 1000 })
+	s.use("workload") // more changes than one call per second, however slow the machine is
+	s.until("a backlog", func(f lab.Frame) bool {
+		return last(f).Pending > 0 && f.Handlers[0].Pending == 0
+	})
+	s.await("the page shows the backlog", `document.querySelector(".cursors .behind")`)
+	s.use("workload")
+	s.use("slow")
+	s.until("no backlog", func(f lab.Frame) bool {
+		return last(f).DelayMs == 0 && last(f).Pending == 0
+	})
+	before := last(s.frames.now()).Panics
+	s.use("panic")
+	s.use("create")
+	s.until("a panic", func(f lab.Frame) bool { return last(f).Panics == before+1 })
+	s.await("the page counts it", `document.querySelector(".cursors .hot")`)
+}
+
+// createWork creates two objects: the controller ignores at most one of them.
+func (s *scene) createWork() {
+	s.t.Helper()
+	s.use("create")
+	s.use("create")
+}
+
+func workerControls(s *scene) {
+	failed := s.frames.now().Workers.Outcomes["error"]
+	for _, fault := range []lab.Fault{lab.Fail, lab.Conflict} {
+		s.use(string(fault))
+		s.until(string(fault), func(f lab.Frame) bool { return f.Workers.Fault == fault })
+		s.createWork()
+		f := s.until("a reconcile fails", func(f lab.Frame) bool {
+			return f.Workers.Outcomes["error"] > failed
+		})
+		failed = f.Workers.Outcomes["error"]
+		s.use(string(fault))
+		s.until("none", func(f lab.Frame) bool { return f.Workers.Fault == "none" })
+		s.watching()
+		failed = s.frames.now().Workers.Outcomes["error"]
+	}
+	s.use("hang")
+	s.until("hang", func(f lab.Frame) bool { return f.Workers.Fault == lab.Hang })
+	s.createWork()
+	s.until("a reconcile hangs", func(f lab.Frame) bool {
+		return len(f.Workers.Running) > 0 && f.Workers.Running[0].Ms > 500
+	})
+	s.await("the page shows the worker", `document.querySelector(".card-workers .rows .chip")`)
+	s.use("hang")
+	s.until("it ends", func(f lab.Frame) bool {
+		return f.Workers.Fault == "none" && len(f.Workers.Running) == 0
+	})
+}
+
+func electionControls(s *scene) {
+	led := func(f lab.Frame) bool { return f.Election.Leader != "" && !f.Election.Paused }
+	before := s.until("a leader", led).Election
+	s.until("renewals of the lease are writes of the server",
+		func(f lab.Frame) bool { return version(f.Server.RV) > version(f.Store.RV) })
+	assert.False(s.t, evaluate[bool](s.tab, `new Promise((resolve) => requestAnimationFrame(
+		() => requestAnimationFrame(() => resolve(document.querySelector(".card-store .hot") != null))))`),
+		"the store lacks no change")
+	s.use("kill")
+	killed := s.until("another leader", func(f lab.Frame) bool {
+		return led(f) && f.Election.Leader != before.Leader && f.Election.Token > before.Token
+	}).Election
+	s.use("freeze")
+	s.until("paused", func(f lab.Frame) bool { return f.Election.Paused })
+	s.await("the page shows that",
+		`document.querySelector(`+quoted(button("y"))+`).getAttribute("aria-pressed") === "true"`)
+	s.use("freeze")
+	s.until("a leader again", func(f lab.Frame) bool {
+		return led(f) && f.Election.Token >= killed.Token
+	})
+}
+
+func pageControls(s *scene) {
+	s.use("settings")
+	s.await("the settings open", `document.querySelector("dialog[open] form.settings")`)
+	s.press(kb.Escape)
+	s.await("the settings close", `!document.querySelector("dialog")`)
+	s.use("events")
+	s.await("the events are listed", `document.querySelectorAll(".sheet .events li").length > 5`)
+	s.use("lessons")
+	s.await("the lessons are listed", `document.querySelectorAll(".sheet .lessons li").length > 5`)
+	for _, want := range []string{"dark", "light"} {
+		s.use("theme")
+		s.await(want, `document.documentElement.dataset.theme === `+quoted(want))
+	}
+	for _, want := range [][2]string{{"zh-Hans", "docs/zh/docs.md"}, {"en", "docs/README.md"}} {
+		s.use("language")
+		s.await(want[0], `document.documentElement.lang === `+quoted(want[0]))
+		s.await(want[1], `document.querySelector("nav.tools a.btn").getAttribute("href") === `+
+			quoted("/read/"+want[1]))
+	}
+	s.use("help")
+	s.await("the help opens", `document.querySelector("dialog[open] .keys")`)
+	s.press(kb.Escape)
+	s.await("the help closes", `!document.querySelector("dialog")`)
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+)
+
+// countTokens counts the tokens that appear, and the cards that are lit.
+const countTokens = `window.tokens = 0; window.lit = 0;
+	new MutationObserver((changes) => {
+		for (const { addedNodes } of changes) window.tokens += addedNodes.length;
+	}).observe(document.querySelector(".tokens"), { childList: true });
+	new MutationObserver((changes) => {
+		for (const { target } of changes) window.lit += target.matches(".card.lit") ? 1 : 0;
+	}).observe(document.querySelector("#flow"), { subtree: true, attributeFilter: ["class"] });
+	true`
+
+// Changes travel as tokens. A reader with reduced motion sees cards light up, and nothing moves.
+func TestMotion_IsReducedOnRequest(t *testing.T) {
+	t.Parallel()
+	for name, still := range map[string]bool{"moving": false, "still": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, look{width: 1440, height: 900, still: still})
+			s.watching()
+			s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 7`)
+			evaluate[bool](s.tab, countTokens)
+			s.press("n", "u", "h", "n")
+			s.frames.untilHop("worker", "reconciled", "")
+			s.await("cards are lit", `window.lit > 2`)
+			if !still {
+				s.await("tokens travel", `window.tokens > 2`)
+				return
+			}
+			s.await("no card is lit any more", `!document.querySelector(".card.lit")`)
+			assert.Zero(t, evaluate[int](s.tab, "window.tokens"), "tokens")
+			assert.Zero(t, evaluate[int](s.tab,
+				`document.getAnimations().filter((a) => a.playState === "running").length`),
+				"animations")
+		})
+	}
+}
+
+// The page has the theme of the system, until the reader chooses one.
+func TestTheme_IsThatOfTheSystem(t *testing.T) {
+	t.Parallel()
+	dark := look{width: 1440, height: 900, dark: true}
+	s := newScene(t, dark)
+	shows := func(theme string) {
+		t.Helper()
+		s.await(theme, `document.documentElement.dataset.theme === `+quoted(theme)+` &&
+			(getComputedStyle(document.body).backgroundColor === "rgb(18, 22, 27)") ===
+			`+map[string]string{"dark": "true", "light": "false"}[theme])
+	}
+	shows("dark")
+	s.show(desktop)
+	shows("light")
+	s.show(dark)
+	shows("dark")
+	s.press("b")
+	shows("light")
+	s.show(desktop)
+	s.show(dark)
+	shows("light")
+}
+
+// A phone shows one column that is not wider than its screen, and every control can be touched.
+func TestPhone_HasOneColumn(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, phone)
+	before := s.watching()
+	fits := func(view string) {
+		t.Helper()
+		assert.Empty(t, evaluate[[]string](s.tab, `[...document.querySelectorAll("body *")]
+			.filter((e) => e.getBoundingClientRect().right > innerWidth + 1 &&
+				!e.closest(".rows, .hidden, .skip, .overlay, .set, .chips, dialog .keys"))
+			.map((e) => e.outerHTML.slice(0, 120))`), "wider than the screen: %s", view)
+		assert.LessOrEqual(t, evaluate[int](s.tab, "document.documentElement.scrollWidth"), 390,
+			view)
+	}
+	fits("quiet")
+	s.tap(button("n"))
+	s.until("an object more", func(f lab.Frame) bool {
+		return f.Store.Objects == before.Store.Objects+1
+	})
+	s.tap(".card-store .chip")
+	s.await("the key is followed", element(".following .chip"))
+	s.tap(button("f"))
+	s.tap(button("u"))
+	s.until("a retry", func(f lab.Frame) bool { return f.Workers.Outcomes["error"] > 0 })
+	fits("a retry")
+	s.tap(button("f"))
+	s.tap(".tabs .tab:first-child")
+	s.await("the lessons open", element(".lessons"))
+	fits("the lessons")
+	s.openQuestion(s.tap)
+	s.tap(".question .option")
+	s.await("an answer", element(".question [role=status]"))
+	fits("an answer")
+	s.tap(".tabs .tab:first-child")
+	s.await("the panel closes", element(".panel.closed"))
+	s.tap(button(","))
+	s.await("the settings open", element("dialog .settings"))
+	fits("the settings")
+	s.tap("dialog .primary")
+	s.await("the settings close", `!document.querySelector("dialog")`)
+	small := evaluate[[]string](s.tab, `[...document.querySelectorAll(".btn, .tab")]
+		.filter((e) => e.getBoundingClientRect().height < 30)
+		.map((e) => e.outerHTML.slice(0, 120))`)
+	assert.Empty(t, small, "too small for a finger")
+}
+
+// One is singular, in the messages that contain a number.
+func TestTexts_CountOne(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	assert.Equal(t, []string{"1 object", "1,001 objects", "0 objects.", "1 key with failures",
+		"+1 more", "1 个对象"}, evaluate[[]string](s.tab, `import("/lab/assets/text.js").then(
+		({ t, setLanguage }) => {
+			const english = [t("objects", { n: "1" }), t("objects", { n: "1,001" }),
+				t("server.count", { n: 0 }), t("workqueue.limited", { n: 1 }), t("more", { n: 1 })];
+			setLanguage("zh");
+			return [...english, t("objects", { n: 1 })];
+		})`))
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/informerstack/cmd/informerstack/lab"
+)
+
+// The page waits for a program that has ended, continues with another one at the same address, and
+// follows the same key there. Its plots begin again.
+func TestPage_SurvivesARestartOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.excuse("/lab/")
+	key := s.follow(".card-store .chip")
+	s.program.stop()
+	s.await("the page shows that it has no connection",
+		`document.querySelector(".state.disconnected")`)
+	s.await("commands are disabled", element(button("n"))+".disabled")
+
+	restarted := start(t, "run", "--objects", "3", "--rate", "0", "--listen", s.program.port())
+	s.frames = restarted.frames()
+	s.await("the page is connected again", `document.querySelector(".state.connected")`)
+	s.until("the page shows the other program",
+		func(f lab.Frame) bool { return f.Server.Objects == 3 })
+	s.await("the store has its objects",
+		`document.querySelectorAll(".card-store .tiles .chip").length === 3`)
+	s.click(button("n"))
+	s.until("a command with the new token is obeyed",
+		func(f lab.Frame) bool { return f.Store.Objects == 4 })
+	s.await("the key is still followed",
+		element(".following .chip")+"?.dataset.key === "+quoted(key))
+	following := fmt.Sprintf(`{"do":"follow","key":%q}`, key)
+	assert.Equal(t, []string{following, following, `{"do":"create"}`}, s.sent(),
+		"each program was asked to follow the key")
+}
+
+// A reader who reloads the page sees the same program, in the same language and theme.
+func TestPage_SurvivesAReload(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.press("z", "b")
+	s.await("Chinese and dark", `document.documentElement.lang === "zh-Hans" &&
+		document.documentElement.dataset.theme === "dark"`)
+	evaluate[bool](s.tab, "location.reload(), true")
+	s.await("the page is drawn again", `performance.now() < 60000 && window.seen > 0 &&
+		document.querySelectorAll(".card-store .tiles .chip").length === 6`)
+	s.await("Chinese and dark", `document.documentElement.lang === "zh-Hans" &&
+		document.documentElement.dataset.theme === "dark"`)
+}
+
+// A message changes nothing else on the page: the arrows between the pieces, and the elements that
+// have the focus and the scrolled positions, stay. A restart of the program does not either.
+func TestPage_KeepsItsFlow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.excuse("/lab/")
+	s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 7`)
+	evaluate[bool](s.tab, `window.desk = document.querySelector(".desk"), true`)
+	s.press(".")
+	s.await("the reason", `document.querySelector(".problem[role=alert]")?.textContent ===
+		"no hop is held: pause first"`)
+	kept := `document.querySelector(".desk") === window.desk &&
+		document.querySelectorAll(".rails .head").length === 7`
+	s.await("the flow is the same", kept)
+	s.press(" ", ".")
+	s.await("the reason while it is paused",
+		`document.querySelector(".problem[role=alert]")?.textContent.startsWith("no hop is held yet")`)
+	s.press(" ")
+	s.await("the message is gone", `!document.querySelector(".problem")`)
+	s.await("the flow is the same", kept)
+
+	s.program.stop()
+	s.await("the page has no connection", `document.querySelector(".state.disconnected")`)
+	start(t, "run", "--objects", "3", "--rate", "0", "--listen", s.program.port())
+	s.await("the page shows the other program", `document.querySelector(".state.connected") &&
+		document.querySelectorAll(".card-store .tiles .chip").length === 3`)
+	s.await("the flow is the same", kept)
+}
+
+// A refused command is shown, and the program's text is no HTML.
+func TestPage_ShowsWhyACommandFailed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.excuse("/lab/command")
+	s.press(".")
+	s.await("the reason", `document.querySelector(".problem[role=alert]")?.textContent ===
+		"no hop is held: pause first"`)
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lab shows a running pipeline in the browser, and lets the reader slow it down, break it
+// and record it.
+//
+//	apitest -> reflector -> deltafifo -> informer -> workqueue -> controller
+//	                 trace.Sink |  snapshots |  commands ^
+//	                            '--> [lab] --+--> page --'
+//
+// To use it, build the pieces with the decorators of package trace, whose sink is Lab.Sink, and
+// with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and ReflectorOptions. Give the pieces to
+// Show, and serve the Lab as an http.Handler. The pieces do not know about it. Everything that a
+// page shows comes from their events and public snapshots. A program without a Lab pays nothing.
+// One without an open page pays for the record of the queue: about one map operation per change.
+//
+// Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
+// events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
+// (how it gets it), command.go, faults.go, election.go, fence.go and restart.go (what it can do),
+// lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the documents and the
+// code that they link to), then recording.go and html.go. The messages are described in
+// protocol.md, the page in assets/README.md. Then run go test -v ./cmd/informerstack/lab.
+//
+// Goroutines: one per open page, that of its request; one that makes the frames while a page is
+// open or a recording runs; and one that plays a lesson's step. Locking: each type has a mutex of
+// its own, and calls no other piece under it. A held event blocks the goroutine that reports it,
+// also one that holds a lock of its piece, so no snapshot here takes a lock that is held during an
+// event.
+package lab
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/trace"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+// Options configures a Lab.
+type Options struct {
+	// Version is the program's version.
+	Version string
+	// Resource is the collection that the informer watches: "configmaps", "deployments.apps".
+	Resource string
+	// Server is the embedded server. Nil means another cluster: the commands that write are
+	// refused.
+	Server *apitest.Server
+	// Workload makes the changes on Server. Nil means that there are none to control.
+	Workload Workload
+	// Settings are the first settings.
+	Settings Settings
+}
+
+// Workload creates, changes and deletes objects on the embedded server. Its methods are safe for
+// concurrent use. A key is namespace/name; "" lets the workload choose.
+type Workload interface {
+	Create(key string) error
+	Change(key string) error
+	Delete(key string) error
+	// Set changes the number of changes per second and the number of objects. It creates missing
+	// objects before it returns.
+	Set(rate float64, objects int) error
+	// Rate is the number of changes per second, Objects the number of objects at the start.
+	Rate() float64
+	Objects() int
+	// SetFaults makes requests fail at random, or ends that.
+	SetFaults(on bool)
+	// Faults reports whether requests fail at random.
+	Faults() bool
+}
+
+// Pieces are the running pieces that a page shows.
+type Pieces struct {
+	Informer   informer.SharedIndexInformer
+	Controller *controller.Controller[string]
+	// Handlers are the informer's handlers. The page's commands concern the last one.
+	Handlers []Handler
+}
+
+// Handler is a handler and the name that the page shows.
+type Handler struct {
+	Name         string
+	Registration informer.ResourceEventHandlerRegistration
+}
+
+// Lab shows one pipeline. All methods are safe for concurrent use.
+type Lab struct {
+	options  Options
+	hello    Hello
+	gate     *gate
+	recorder *recorder
+	faults   *faults
+	election *election // nil without the server
+	stream   *stream
+	restarts *restarts
+	player   *player
+	scene    *scene
+
+	mu          sync.Mutex
+	pieces      Pieces
+	queue       deltafifo.Queue                     // nil before the informer has started
+	workqueue   workqueue.ExtendedInterface[string] // of the newest controller, or nil
+	queueRecord *queueRecord
+	transition  reflector.Transition
+	transitAt   time.Time
+	watchSince  time.Time
+	waitsUntil  time.Time // the end of the reflector's last wait
+	serverFault string
+	allow       func() error // ends the refusal of connections; nil while the server is up
+	indexName   string
+	storeView   storeView
+}
+
+// New returns a Lab that runs no pipeline yet.
+func New(options Options) *Lab {
+	l := &Lab{
+		options:   options,
+		gate:      newGate(),
+		recorder:  newRecorder(),
+		faults:    newFaults(options.Settings.work()),
+		restarts:  newRestarts(options.Settings),
+		indexName: store.NamespaceIndex,
+	}
+	l.hello = Hello{
+		Version: options.Version, Started: time.Now(), Resource: options.Resource,
+		Writable: options.Server != nil, Lessons: []string{}, Token: rand.Text(),
+	}
+	if l.hello.Writable {
+		l.hello.Lessons = lessonIDs()
+	}
+	l.stream, l.player, l.scene = newStream(l), newPlayer(l), &scene{lab: l}
+	return l
+}
+
+// Show makes a page show these pieces. Call it before the informer runs.
+func (l *Lab) Show(pieces Pieces) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pieces = pieces
+	l.queue, l.queueRecord = nil, nil
+	l.transition, l.transitAt = reflector.Transition{To: reflector.Idle}, time.Now()
+	l.storeView = storeView{}
+	if pieces.Informer != nil && addIndex(pieces.Informer, l.indexName) != nil {
+		l.indexName = store.NamespaceIndex
+	}
+}
+
+// Sink returns the sink of the pieces. An event waits for the time control, is recorded for the
+// page if one is open, and is passed to next.
+func (l *Lab) Sink(next trace.Sink) trace.Sink {
+	return func(event trace.Event) {
+		if l.gate.pass(event) {
+			event.Time = time.Now()
+		}
+		l.recorder.record(event)
+		l.player.observe(event)
+		next(event)
+	}
+}
+
+// SetMode sets the time control, as a page does: delay is that of Slow. Only the events for which
+// holds is true are delayed or held; it must not call the Lab. nil holds all of them. A page may
+// change the mode later.
+func (l *Lab) SetMode(mode Mode, delay time.Duration, holds func(trace.Event) bool) {
+	l.gate.set(mode, delay, holds)
+}
+
+// Step lets the first held event pass or, if none is held, the next one that arrives. It does
+// nothing unless the mode is Pause.
+func (l *Lab) Step() { l.gate.stepNext() }
+
+// WrapWorkqueue returns queue, whose content the page shows if it is a workqueue.ExtendedInterface.
+// Call it in controller.Options.NewQueue.
+func (l *Lab) WrapWorkqueue(
+	queue workqueue.TypedRateLimitingInterface[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.workqueue, _ = queue.(workqueue.ExtendedInterface[string])
+	return queue
+}
+
+// ReflectorOptions returns options with which the page shows the reflector's phases and waits.
+func (l *Lab) ReflectorOptions(options reflector.Options) reflector.Options {
+	observe, backoff := options.Observe, options.Metrics.Backoff
+	options.Observe = func(t reflector.Transition) {
+		if observe != nil {
+			observe(t)
+		}
+		l.noteTransition(t)
+	}
+	options.Metrics.Backoff = func(d time.Duration) {
+		if backoff != nil {
+			backoff(d)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.waitsUntil = time.Now().Add(d)
+	}
+	return options
+}
+
+func (l *Lab) noteTransition(t reflector.Transition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.transition, l.transitAt = t, time.Now()
+	if t.To == reflector.Watching {
+		l.watchSince = time.Now()
+		l.serverFault = ""
+	}
+}
+
+// Close releases every held event, and ends the streams of the pages and the step of a lesson.
+func (l *Lab) Close() {
+	l.gate.open()
+	l.stream.close()
+	l.player.close()
+}
+
+// known returns the store, or nil before Show.
+func (l *Lab) known() store.Store {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pieces.Informer == nil {
+		return nil
+	}
+	return l.pieces.Informer.GetStore()
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"example.com/informerstack/internal/helpers/printable"
+)
+
+// lessonsFile has the lessons, with the texts of protocol.md and a script for each step.
+//
+//go:embed lessons.json
+var lessonsFile []byte
+
+// lesson is the part of a lesson that the program plays.
+type lesson struct {
+	ID    string       `json:"id"`
+	Steps []lessonStep `json:"steps"`
+}
+
+// lessonStep is a script over the commands of the page, and the pieces to look at.
+type lessonStep struct {
+	Script []scriptLine `json:"script"`
+	Watch  []string     `json:"watch"`
+}
+
+// lessons are those of lessonsFile.
+var lessons = func() []lesson {
+	var file struct{ Lessons []lesson }
+	if err := json.Unmarshal(lessonsFile, &file); err != nil {
+		panic(err) // the file is embedded
+	}
+	return file.Lessons
+}()
+
+// lessonIDs returns the ids of the lessons.
+func lessonIDs() []string {
+	ids := make([]string, 0, len(lessons))
+	for _, l := range lessons {
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
+
+// lesson plays one step of a lesson in the background. Step 0 begins the lesson: it ends the step
+// that plays, and prepares the pipeline. An empty id ends the lesson.
+func (l *Lab) lesson(id string, step int) error {
+	if id == "" {
+		l.player.halt()
+		l.scene.leave()
+		return nil
+	}
+	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id })
+	if i < 0 || step < 0 || step >= len(lessons[i].Steps) {
+		return fmt.Errorf("no step %d of lesson %q", step, printable.Short(id))
+	}
+	steps := lessons[i].Steps
+	if step == 0 {
+		l.player.halt()
+	}
+	view := LessonView{ID: id, Step: step, State: "running", Watch: steps[step].Watch}
+	return l.player.begin(view, func(p *performance) error {
+		if step == len(steps)-1 {
+			defer l.scene.leave()
+		}
+		if err := l.scene.enter(p, step == 0); err != nil {
+			return err
+		}
+		return p.perform(steps[step].Script)
+	})
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"example.com/informerstack/observe/trace"
+)
+
+// Times of a step. The time limits of a step count only while the mode is Run.
+const (
+	expectTimeout = 30 * time.Second
+	lookPeriod    = 50 * time.Millisecond // between two looks at the pipeline
+)
+
+// scriptLine is one line of a script: a command, or one of the other fields, which protocol.md
+// describes.
+type scriptLine struct {
+	command
+	Try     bool         `json:"try"`
+	Refused string       `json:"refused"`
+	Expect  *expectation `json:"expect"`
+	Absent  *expectation `json:"absent"`
+	Counted *expectation `json:"counted"`
+	Frame   *frameFact   `json:"frame"`
+	Settle  bool         `json:"settle"`
+	WaitMs  float64      `json:"waitMs"`
+}
+
+// expectation selects an event. An empty field matches any value.
+type expectation struct {
+	Hop      trace.Hop `json:"hop"`
+	What     string    `json:"what"`
+	Key      string    `json:"key"`
+	Detail   string    `json:"detail"` // a part of it
+	Failed   bool      `json:"failed"`
+	WithinMs float64   `json:"withinMs"` // of expect; 0 means expectTimeout
+	Times    int       `json:"times"`    // of counted
+}
+
+func (e expectation) matches(event trace.Event) bool {
+	return (e.Hop == "" || e.Hop == event.Hop) &&
+		(e.What == "" || e.What == event.What) &&
+		(e.Key == "" || e.Key == event.Key) &&
+		strings.Contains(event.Detail, e.Detail) &&
+		(!e.Failed || event.Error != "")
+}
+
+// performance is one performance of a step's script.
+type performance struct {
+	ctx    context.Context
+	lab    *Lab
+	player *player
+	before any // the frame at the beginning, as JSON
+}
+
+// perform runs a script to its end, or to the first failure.
+func (p *performance) perform(script []scriptLine) error {
+	p.player.want(script)
+	p.before = asJSON(p.look())
+	for _, line := range script {
+		if err := p.line(line); err != nil {
+			return err
+		}
+		if p.ctx.Err() != nil {
+			return context.Cause(p.ctx)
+		}
+	}
+	return nil
+}
+
+func (p *performance) line(line scriptLine) error {
+	switch {
+	case line.Expect != nil:
+		return p.await(*line.Expect)
+	case line.Absent != nil:
+		return p.count(*line.Absent, 0)
+	case line.Counted != nil:
+		return p.count(*line.Counted, line.Counted.Times)
+	case line.Frame != nil:
+		return p.awaitFact(*line.Frame)
+	case line.Settle:
+		return p.settle(expectTimeout)
+	case line.WaitMs > 0:
+		wait(p.ctx, duration(line.WaitMs), nil)
+		return nil
+	case line.Do == "restart":
+		p.lab.restarts.restart()
+		return nil
+	}
+	err := p.lab.run(line.command)
+	switch {
+	case line.Refused != "" && (err == nil || !strings.Contains(err.Error(), line.Refused)):
+		return fmt.Errorf("command %s: got error %v, want %q", line.Do, err, line.Refused)
+	case line.Refused != "" || line.Try:
+		return nil
+	}
+	return err
+}
+
+func (e expectation) name() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Hop, e.What, e.Key))
+}
+
+// await waits for an event that is newer than those that were awaited before.
+func (p *performance) await(e expectation) error {
+	limit := expectTimeout
+	if e.WithinMs > 0 {
+		limit = duration(e.WithinMs)
+	}
+	return p.until(limit, func() error {
+		if p.player.find(e) {
+			return nil
+		}
+		return fmt.Errorf("%s has not happened within %v", e.name(), limit)
+	})
+}
+
+// count returns an error unless such an event has happened this many times in this step.
+func (p *performance) count(e expectation, want int) error {
+	if got := p.player.count(e); got != want {
+		return fmt.Errorf("%s: got %d events, want %d", e.name(), got, want)
+	}
+	return nil
+}
+
+// awaitFact waits until the pipeline is as described.
+func (p *performance) awaitFact(fact frameFact) error {
+	return p.until(expectTimeout, func() error { return fact.check(asJSON(p.look()), p.before) })
+}
+
+// settle waits until nothing moves in the pipeline, at two looks in a row.
+func (p *performance) settle(limit time.Duration) error {
+	still := 0
+	return p.until(limit, func() error {
+		moving := p.lab.moving(p.look())
+		still++
+		if moving != "" {
+			still = 0
+		}
+		if still < 2 {
+			return fmt.Errorf("the pipeline is not at rest: %s", moving)
+		}
+		return nil
+	})
+}
+
+// look describes the pipeline now, without events.
+func (p *performance) look() Frame { return p.lab.describe(time.Now(), recorded{}) }
+
+// until calls check now, after each event, and after each lookPeriod, until it returns nil. After
+// the limit it returns check's error. The limit begins again while the mode is not Run.
+func (p *performance) until(limit time.Duration, check func() error) error {
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	ticker := time.NewTicker(lookPeriod)
+	defer ticker.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.player.news:
+		case <-ticker.C:
+		case <-p.ctx.Done():
+			return context.Cause(p.ctx)
+		case <-timeout.C:
+			if mode, _, _ := p.lab.gate.state(0); mode == Run {
+				return err
+			}
+			timeout.Reset(limit)
+		}
+	}
+}

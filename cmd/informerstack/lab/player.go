@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/observe/trace"
+)
+
+// maxSeen bounds the events that a player keeps.
+const maxSeen = 20_000
+
+var (
+	errClosed = errors.New("the laboratory is closed")
+	errLeft   = errors.New("the reader has left the lesson")
+)
+
+// player plays one step at a time. While the script runs, it keeps the events that the script asks
+// for.
+//
+//	P1  view.State is "running"  <=>  the goroutine of a step runs
+//	P2  an expectation sees only events that are newer than those of the expectations before it
+type player struct {
+	lab *Lab
+
+	mu      sync.Mutex
+	view    *LessonView             // nil before the first step, and after the reader has left
+	wanted  []expectation           // of the script that runs
+	seen    []trace.Event           // that match one of wanted
+	next    int                     // the first event of seen that no expectation has seen
+	news    chan struct{}           // capacity 1: seen has grown
+	stop    context.CancelCauseFunc // ends the last step; nil before the first
+	done    chan struct{}           // closed when the last step has ended; nil before the first
+	stopped bool                    // by close
+}
+
+func newPlayer(l *Lab) *player { return &player{lab: l, news: make(chan struct{}, 1)} }
+
+// close ends the step that plays, and waits for its end. No step begins afterwards.
+func (p *player) close() {
+	p.mu.Lock()
+	p.stopped = true
+	p.mu.Unlock()
+	p.end(errClosed)
+}
+
+// halt ends the step that plays, waits for its end, and forgets it.
+func (p *player) halt() {
+	p.end(errLeft)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view != nil && p.view.State != "running" {
+		p.view = nil
+	}
+}
+
+// end ends the step that plays, if there is one, and waits for its end.
+func (p *player) end(cause error) {
+	p.mu.Lock()
+	stop, done := p.stop, p.done
+	p.mu.Unlock()
+	if stop != nil {
+		stop(cause)
+		<-done
+	}
+}
+
+// want begins to keep the events that a script asks for.
+func (p *player) want(script []scriptLine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range script {
+		for _, e := range []*expectation{line.Expect, line.Absent, line.Counted} {
+			if e != nil {
+				p.wanted = append(p.wanted, *e)
+			}
+		}
+	}
+}
+
+// observe takes an event.
+func (p *player) observe(event trace.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wanted := func(e expectation) bool { return e.matches(event) }
+	if len(p.seen) >= maxSeen || !slices.ContainsFunc(p.wanted, wanted) {
+		return
+	}
+	p.seen = append(p.seen, event)
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+}
+
+// state returns a copy of the view, or nil.
+func (p *player) state() *LessonView {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view == nil {
+		return nil
+	}
+	view := *p.view
+	return &view
+}
+
+// begin plays a step in the background, unless another one is playing.
+func (p *player) begin(view LessonView, play func(*performance) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.stopped:
+		return errClosed
+	case p.view != nil && p.view.State == "running":
+		return fmt.Errorf("a step of lesson %s is playing", p.view.ID)
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	done := make(chan struct{})
+	p.view, p.next, p.stop, p.done = &view, 0, stop, done
+	go func() {
+		defer close(done)
+		p.finish(play(&performance{ctx: ctx, lab: p.lab, player: p}))
+	}()
+	return nil
+}
+
+// finish notes the end of the step, with an error if its script failed.
+func (p *player) finish(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.view.State, p.wanted, p.seen = "done", nil, nil
+	if err != nil {
+		p.view.Error = printable.Short(err.Error())
+	}
+}
+
+// find looks for an event among those that no expectation has looked at.
+func (p *player) find(e expectation) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := slices.IndexFunc(p.seen[p.next:], e.matches)
+	if at < 0 {
+		p.next = len(p.seen)
+		return false
+	}
+	p.next += at + 1
+	return true
+}
+
+// count returns how many such events have happened in this step.
+func (p *player) count(e expectation) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, event := range p.seen {
+		if e.matches(event) {
+			n++
+		}
+	}
+	return n
+}

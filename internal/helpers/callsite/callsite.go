@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package callsite names a reflector after the line of the program that made it, or that runs its
+// informer.
+//
+//	program -> compat/cache, informer -> reflector -> [callsite]
+//
+// Read callsite.go; then go test ./reflector ./compat/cache. No goroutines, no locks.
+package callsite
+
+import (
+	"runtime"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/naming"
+)
+
+// makers are the files that make reflectors for others. Those of client-go's tools/cache are here
+// for a swapped program, in which client-go's functions call this module's.
+var makers = func() []string {
+	_, file, _, _ := runtime.Caller(0)
+	root := strings.TrimSuffix(file, "internal/helpers/callsite/callsite.go")
+	return []string{
+		file, root + "reflector/reflector.go", root + "reflector/options.go", root + "informer/",
+		root + "compat/cache/", root + "compat/adapt/", "client-go/tools/cache/",
+		"runtime/asm_", // where goroutines begin, as a build with -trimpath spells it
+	}
+}()
+
+// Name returns the file and line of the first caller outside of the packages that make reflectors,
+// or of the go statement that started them. It returns "" if it finds neither.
+//
+// Source: tools/cache/reflector.go NewReflectorWithOptions
+func Name() string {
+	if name := naming.GetNameFromCallsite(makers...); name != "????" {
+		return name
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/internal/tools/conformance"
+	"example.com/informerstack/internal/tools/narrate"
+)
+
+// apitest gives the answers of the real server.
+func TestApitest(t *testing.T) {
+	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Close)
+	conformance.Run(t, conformance.Target{
+		Variant: "apitest",
+		Config:  &rest.Config{Host: s.URL, QPS: -1},
+		Expire:  func(*testing.T) { s.Faults().Compact() },
+		Folder:  "../../../testdata/conformance",
+	})
+}
+
+// If apitest's answers differed, -update would record them under a separate heading.
+func TestTranscripts_HoldNoDeviation(t *testing.T) {
+	files, err := filepath.Glob("../../../testdata/conformance/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "\n---- ", file)
+	}
+}
+
+// With -v, selected tests print what they show.
+func TestMain(m *testing.M) { os.Exit(narrate.Run(m)) }

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+
+	"example.com/informerstack/internal/tools/transcript"
+)
+
+// patience bounds the wait for an answer or an event. Only a failing test waits that long.
+const patience = 2 * time.Minute
+
+// player executes the commands of one transcript in a separate namespace ($ns):
+//
+//	METHOD PATH [BODY]    make a request; prints the status code and the normalized body
+//	with HEADER VALUE     send a header with the next request or watch
+//	set NAME FIELD...     let $NAME be a field of the last body: set next metadata continue
+//	watch NAME PATH       open a watch; prints the answer if it is not a stream
+//	next NAME N           print the next N events of a watch
+//	rest NAME             print its events until the server ends it; repeated bookmarks once
+//	close NAME            close it
+//	expire                Target.Expire
+//
+// $NAME in a line stands for a value that was set, $rv1 and so on for the resourceVersion that was
+// printed as rv1.
+type player struct {
+	*normalizer
+	t       *testing.T
+	target  Target
+	client  *http.Client
+	line    string      // the command, for messages
+	header  http.Header // for the next request
+	last    any         // the last body, as received
+	vars    map[string]string
+	watches map[string]*watch
+}
+
+func newPlayer(t *testing.T, target Target, client *http.Client, name string) *player {
+	ns := name + "-" + utilrand.String(5)
+	p := &player{
+		normalizer: newNormalizer(t, ns),
+		t:          t,
+		target:     target,
+		client:     client,
+		header:     http.Header{},
+		vars:       map[string]string{"ns": ns},
+		watches:    map[string]*watch{},
+	}
+	response := p.request(http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"`+ns+`"}}`)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusCreated, response.StatusCode, "create namespace %s", ns)
+	return p
+}
+
+func (p *player) exec(cmd transcript.Command) string {
+	p.line = cmd.Line
+	line := p.substitute(cmd.Line)
+	words := strings.SplitN(line, " ", 3)
+	arg := func(i int) string {
+		require.Less(p.t, i, len(words), "too few words: %s", cmd.Line)
+		return words[i]
+	}
+	switch cmd.Name {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		return p.do(words[0], arg(1), strings.Join(words[2:], ""))
+	case "with":
+		p.header.Set(arg(1), arg(2))
+	case "set":
+		p.set(arg(1), strings.Fields(arg(2)))
+	case "watch":
+		return p.openWatch(arg(1), arg(2))
+	case "next":
+		return p.watch(arg(1)).next(p, cmd.Arg(1))
+	case "rest":
+		return p.watch(arg(1)).rest(p)
+	case "close":
+		p.watch(arg(1)).close()
+	case "expire":
+		p.target.Expire(p.t)
+	default:
+		require.Fail(p.t, "unknown command", cmd.Line)
+	}
+	return ""
+}
+
+// do makes one request and prints its answer.
+func (p *player) do(method, path, body string) string {
+	response := p.request(method, path, body)
+	defer response.Body.Close()
+	return p.answer(response)
+}
+
+func (p *player) request(method, path, body string) *http.Response {
+	ctx, cancel := context.WithCancel(p.t.Context())
+	p.t.Cleanup(cancel)
+	host := strings.TrimSuffix(p.target.Config.Host, "/")
+	request, err := http.NewRequestWithContext(ctx, method, host+path, strings.NewReader(body))
+	require.NoError(p.t, err)
+	request.Header, p.header = p.header, http.Header{}
+	if body != "" && request.Header.Get("Content-Type") == "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	giveUp := time.AfterFunc(patience, cancel)
+	response, err := p.client.Do(request)
+	require.NoError(p.t, err)
+	giveUp.Stop()
+	return response
+}
+
+// answer prints the code and body of a response that is not a stream.
+func (p *player) answer(response *http.Response) string {
+	body, err := io.ReadAll(response.Body)
+	require.NoError(p.t, err)
+	head := fmt.Sprint(response.StatusCode)
+	if after := response.Header.Get("Retry-After"); after != "" {
+		head += " Retry-After:" + after
+	}
+	mediaType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	if mediaType != "application/json" {
+		return head + " " + mediaType + " " + strings.TrimSpace(string(body))
+	}
+	p.last = decode(p.t, body)
+	return head + " " + p.normalize(decode(p.t, body))
+}
+
+// set remembers a field of the last body.
+func (p *player) set(name string, fields []string) {
+	value := p.last
+	for _, field := range fields {
+		object, ok := value.(map[string]any)
+		require.True(p.t, ok, "no field %s in %v", field, p.last)
+		value = object[field]
+	}
+	p.vars[name] = fmt.Sprint(value)
+}
+
+var variable = regexp.MustCompile(`\$[a-z]+[0-9]*`)
+
+func (p *player) substitute(line string) string {
+	return variable.ReplaceAllStringFunc(line, func(name string) string {
+		if value, ok := p.vars[name[1:]]; ok {
+			return value
+		}
+		value, ok := p.versionOf(name[1:])
+		require.True(p.t, ok, "%s was never set: %s", name, line)
+		return value
+	})
+}
+
+// watch is an open watch; its goroutine decodes the events.
+type watch struct {
+	close  func()
+	events chan json.RawMessage // closed at the stream's end
+	err    error                // the error that ended it, nil for EOF; read after events is closed
+}
+
+func (p *player) openWatch(name, path string) string {
+	_, err := url.Parse(path)
+	require.NoError(p.t, err)
+	response := p.request(http.MethodGet, path, "")
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return p.answer(response)
+	}
+	w := &watch{close: func() { response.Body.Close() }, events: make(chan json.RawMessage, 100)}
+	p.t.Cleanup(w.close)
+	p.watches[name] = w
+	go func() {
+		defer close(w.events)
+		decoder := json.NewDecoder(response.Body)
+		for {
+			var event json.RawMessage
+			if err := decoder.Decode(&event); err != nil {
+				if err != io.EOF {
+					w.err = err
+				}
+				return
+			}
+			select {
+			case w.events <- event:
+			case <-p.t.Context().Done():
+				return
+			}
+		}
+	}()
+	return ""
+}
+
+func (p *player) watch(name string) *watch {
+	w, ok := p.watches[name]
+	require.True(p.t, ok, "no watch %s", name)
+	return w
+}
+
+func (w *watch) next(p *player, count string) string {
+	var n int
+	_, err := fmt.Sscan(count, &n)
+	require.NoError(p.t, err, "next wants a number")
+	var lines []string
+	for range n {
+		line, ok := w.event(p)
+		lines = append(lines, line)
+		if !ok {
+			break
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (w *watch) rest(p *player) string {
+	var lines []string
+	for ok := true; ok; {
+		var line string
+		line, ok = w.event(p)
+		if !strings.HasPrefix(line, "BOOKMARK") || !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// event prints one event, or how the stream ended.
+func (w *watch) event(p *player) (line string, ok bool) {
+	select {
+	case <-time.After(patience):
+		require.Fail(p.t, "no event", "%s: after %s", p.line, patience)
+		return "", false
+	case raw, ok := <-w.events:
+		switch {
+		case !ok && w.err != nil:
+			return w.err.Error(), false
+		case !ok:
+			return "EOF", false
+		}
+		event, isObject := decode(p.t, raw).(map[string]any)
+		require.True(p.t, isObject, "an event is an object: %s", raw)
+		return fmt.Sprintf("%v %s", event["type"], p.normalizeEvent(event)), true
+	}
+}
+
+// decode keeps the spelling of numbers.
+func decode(t *testing.T, body []byte) any {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	require.NoError(t, decoder.Decode(&value), "decode %s", body)
+	return value
+}

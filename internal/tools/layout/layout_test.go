@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package layout checks rules that the compiler does not: the direction of imports, the layout of
+// files, the width of lines and the plainness of prose, that every Source line names a symbol of
+// client-go, and that the docs name code and tests that exist.
+package layout
+
+import (
+	"go/ast"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// rule lists the imports that a package's code, except tests, may have besides the standard
+// library.
+type rule struct {
+	ours    []string // packages of this module
+	outside []string // path prefixes
+}
+
+// machinery may be imported by every package: the types of the API and the logger.
+var machinery = []string{"k8s.io/apimachinery/", "k8s.io/klog/v2", "k8s.io/utils/"}
+
+// rules is the dependency direction: a package imports only packages to its left in the pipeline.
+var rules = map[string]rule{
+	"store":     {ours: []string{"internal/helpers/objects"}},
+	"workqueue": {outside: []string{"golang.org/x/time/rate"}},
+	"deltafifo": {ours: []string{"store"}},
+	"reflector": {
+		ours: []string{"store", "reflector/outage", "internal/helpers/async",
+			"internal/helpers/callsite", "internal/helpers/objects", "internal/helpers/printable",
+			"internal/helpers/shorterror"},
+	},
+	"reflector/wire": {
+		outside: []string{"github.com/go-json-experiment/json",
+			"google.golang.org/protobuf/encoding/protowire", "k8s.io/client-go/rest",
+			"k8s.io/client-go/util/flowcontrol"},
+	},
+	"reflector/limits": {},
+	"reflector/outage": {outside: []string{"k8s.io/client-go/rest"}},
+	"informer": {
+		ours: []string{"store", "deltafifo", "reflector", "reflector/outage", "reflector/wire",
+			"internal/helpers/done", "internal/helpers/objects"},
+		outside: []string{"k8s.io/client-go/rest"},
+	},
+	"controller": {
+		ours: []string{"workqueue", "internal/helpers/objects", "internal/helpers/termcontext"},
+	},
+	"leaderelection": {
+		ours:    []string{"leaderelection/resourcelock", "internal/helpers/termcontext"},
+		outside: []string{"k8s.io/client-go/rest", "k8s.io/api/", "golang.org/x/sys/unix"},
+	},
+	"internal/helpers/termcontext": {},
+	"leaderelection/resourcelock":  {outside: []string{"k8s.io/client-go/rest", "k8s.io/api/"}},
+	"internal/helpers/async":       {},
+	"internal/helpers/done":        {},
+	"internal/helpers/objects":     {},
+	"internal/helpers/callsite":    {},
+	"internal/helpers/shorterror":  {ours: []string{"internal/helpers/printable"}},
+	"internal/helpers/hostheader":  {},
+	"internal/helpers/printable":   {},
+	"apitest": {
+		ours:    []string{"internal/helpers/hostheader"},
+		outside: []string{"gopkg.in/evanphx/json-patch.v4"},
+	},
+	"observe/trace": {
+		ours: []string{"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"internal/helpers/printable"},
+	},
+	"observe/metrics": {
+		ours: []string{
+			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"leaderelection", "internal/helpers/objects",
+		},
+		outside: []string{"github.com/prometheus/"},
+	},
+	"observe/health": {
+		ours: []string{"reflector", "informer", "workqueue", "controller",
+			"internal/helpers/hostheader", "internal/helpers/printable"},
+	},
+	"cmd/informerstack/lab": {
+		ours: []string{
+			"apitest", "store", "deltafifo", "reflector", "informer", "workqueue", "controller",
+			"leaderelection", "leaderelection/resourcelock", "observe/trace",
+			"internal/helpers/hostheader", "internal/helpers/printable",
+		},
+		outside: []string{module, "k8s.io/client-go/rest", "github.com/yuin/goldmark"},
+	},
+
+	"compat/adapt": {
+		ours: []string{"store", "reflector", "informer", "leaderelection/resourcelock",
+			"compat/cache", "compat/workqueue", "compat/internal/setters"},
+		outside: []string{
+			"k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue",
+			"k8s.io/client-go/tools/leaderelection/resourcelock",
+		},
+	},
+	"compat/cache": {
+		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/helpers/callsite",
+			"internal/helpers/done", "internal/helpers/objects", "compat/internal/setters"},
+		outside: []string{
+			"k8s.io/client-go/features", "k8s.io/client-go/rest",
+			"k8s.io/client-go/util/consistencydetector",
+		},
+	},
+	"compat/internal/setters": {ours: []string{"store", "reflector"}},
+	"compat/cache/synctrack":  {},
+	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
+	"compat/leaderelection": {
+		ours:    []string{"leaderelection", "compat/leaderelection/resourcelock"},
+		outside: []string{"k8s.io/client-go/kubernetes", "k8s.io/api/"},
+	},
+	"compat/leaderelection/resourcelock": {
+		ours: []string{"leaderelection/resourcelock"},
+		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest",
+			"k8s.io/api/"},
+	},
+	"compat/watch":     {ours: []string{"compat/cache"}},
+	"compat/workqueue": {ours: []string{"workqueue"}},
+}
+
+func TestImports_FollowThePipeline(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range tree(t) {
+		rule, ok := rules[f.folder()]
+		if f.isTest() || isAbove(f.folder()) {
+			continue
+		}
+		assert.True(t, ok, "rules does not name %s", f.folder())
+		seen[f.folder()] = true
+		for _, path := range f.imports() {
+			assert.True(t, rule.allows(path), "%s must not import %s", f.path, path)
+		}
+	}
+	for folder := range rules {
+		assert.True(t, seen[folder], "rules names %s, which has no Go file", folder)
+	}
+}
+
+// isAbove reports whether a folder may import every package: it is a tool, or the program, or in a
+// module of its own. No other package may import it, because no rule names it.
+func isAbove(folder string) bool {
+	return folder == "." || folder == "cmd/informerstack" ||
+		slices.ContainsFunc([]string{"internal/tools/", "e2e/", "compat/example/",
+			"cmd/informerstack/lab/browser/"}, func(above string) bool {
+			return strings.HasPrefix(folder+"/", above)
+		})
+}
+
+// The README names the packages that import client-go's rest, in order.
+func TestImports_OfRest(t *testing.T) {
+	importers := map[string]bool{}
+	for _, f := range tree(t) {
+		library := !f.isTest() && !isAbove(f.folder()) &&
+			!strings.HasPrefix(f.folder(), "compat/") && !strings.HasPrefix(f.folder(), "cmd/")
+		if library && slices.Contains(f.imports(), "k8s.io/client-go/rest") {
+			importers[f.folder()] = true
+		}
+	}
+	sentence := "The importers of `rest` are `" +
+		strings.Join(slices.Sorted(maps.Keys(importers)), "`, `") + "`, and the laboratory."
+	readme := strings.Join(strings.Fields(documents(t)["README.md"]), " ")
+	assert.Contains(t, readme, sentence)
+}
+
+func (r rule) allows(path string) bool {
+	if rest, ok := strings.CutPrefix(path, module+"/"); ok {
+		return slices.Contains(r.ours, rest)
+	}
+	if !strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
+		return true // the standard library
+	}
+	return slices.ContainsFunc(slices.Concat(machinery, r.outside), func(prefix string) bool {
+		return strings.HasPrefix(path, prefix)
+	})
+}
+
+const header = "// SPDX-License-Identifier: Apache-2.0\n"
+
+func TestFiles_StartWithTheLicence(t *testing.T) {
+	for _, f := range tree(t) {
+		assert.True(t, strings.HasPrefix(f.text, header), "%s does not start with %q", f.path,
+			strings.TrimSpace(header))
+	}
+}
+
+const (
+	maxFileLines     = 500
+	maxFunctionLines = 70
+)
+
+// A file is one noun and a function fits a screen. Tests are tables and stories, and may be longer.
+func TestFiles_FitTheReader(t *testing.T) {
+	for _, f := range tree(t) {
+		assert.NotContains(t, []string{"util.go", "utils.go", "helpers.go", "common.go"},
+			f.path[strings.LastIndex(f.path, "/")+1:])
+		if f.isTest() {
+			continue
+		}
+		assert.LessOrEqual(t, f.lines(), maxFileLines, "%s is too long", f.path)
+		for _, decl := range f.ast.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok {
+				lines := f.fset.Position(fn.End()).Line - f.fset.Position(fn.Pos()).Line + 1
+				assert.LessOrEqual(t, lines, maxFunctionLines, "%s: %s is too long", f.path,
+					fn.Name.Name)
+			}
+		}
+	}
+}
+
+func TestExportedNames_AreDocumented(t *testing.T) {
+	for _, f := range tree(t) {
+		if f.isTest() || f.ast.Name.Name == "main" {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			for _, name := range undocumented(decl) {
+				t.Errorf("%s: %s has no comment", f.path, name)
+			}
+		}
+	}
+}
+
+// undocumented lists the exported names of a declaration that have no comment. A group's comment
+// covers its constants.
+func undocumented(decl ast.Decl) []string {
+	var names []string
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Name.IsExported() && decl.Doc == nil &&
+			(decl.Recv == nil || ast.IsExported(receiver(decl))) {
+			names = append(names, decl.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				if spec.Name.IsExported() && decl.Doc == nil && spec.Doc == nil {
+					names = append(names, spec.Name.Name)
+				}
+			case *ast.ValueSpec:
+				if spec.Names[0].IsExported() && decl.Doc == nil && spec.Doc == nil &&
+					spec.Comment == nil {
+					names = append(names, spec.Names[0].Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// A package has one comment, with its place in the pipeline and the order of reading.
+func TestPackages_HaveOnePackageComment(t *testing.T) {
+	comments := map[string]int{}
+	for _, f := range tree(t) {
+		if f.isTest() {
+			continue
+		}
+		comments[f.folder()] += 0
+		if f.ast.Doc != nil {
+			comments[f.folder()]++
+		}
+	}
+	for folder, n := range comments {
+		assert.Equal(t, 1, n, "package comments in %s", folder)
+	}
+}
+
+// Time in tests is fake: only tests in synctest bubbles, and the harness of a package that has such
+// tests, may sleep. Benchmarks run in real time.
+func TestTests_DoNotSleep(t *testing.T) {
+	bubbles := map[string]bool{}
+	for _, f := range tree(t) {
+		if slices.Contains(f.imports(), "testing/synctest") {
+			bubbles[f.folder()] = true
+		}
+	}
+	for _, f := range tree(t) {
+		if f.isTest() && !strings.HasSuffix(f.path, "_bench_test.go") &&
+			strings.Contains(f.text, "time"+".Sleep(") {
+			assert.True(t, bubbles[f.folder()], "%s sleeps outside a synctest bubble", f.path)
+		}
+	}
+}
+
+func TestNothing_IsLeftUndone(t *testing.T) {
+	for _, f := range tree(t) {
+		for _, word := range []string{"TO" + "DO", "FIX" + "ME", "XX" + "X"} {
+			assert.NotContains(t, f.text, word, "%s", f.path)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package path
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/informerstack/internal/tools/path/record"
+)
+
+const introduction = `# The path of one change
+
+The informer is synced, everything is idle, and the API server sends one MODIFIED event of an object
+that the informer holds. This page lists every function of the core that runs until everything is
+idle again, in order: one table for each goroutine, from the bytes of the watch to the worker. There
+is one informer of informer.New with a DeltaFIFO and an index, one handler, and one controller with
+one worker, as in [story_test.go](../internal/tools/path/record/story_test.go).
+
+A function is indented below its caller. "holds" names the mutexes that are locked when it is
+called, "locks" those that it locks itself, and "via" the interface through which it is called. A
+function that runs again in the same goroutine is listed once. Functions of other modules are
+missing, such as those of the JSON decoder, and those of the program, such as reconcile.
+
+Package wire has the tables before ` + "`consume`" + `, see [wire.md](wire.md). With a ListerWatcher of
+client-go, client-go decodes the event instead, and the path begins at ` + "`consume`" + `.
+
+` + "`go test ./internal/tools/path` derives this page from a run of instrumented source and\n" +
+	"compares the two; `make update` rewrites the page.\n"
+
+// page renders the trace as Markdown.
+func page(trace record.Trace, functions map[string]function) string {
+	var b strings.Builder
+	b.WriteString(introduction)
+	for i, g := range trace {
+		fmt.Fprintf(&b, "\n## Goroutine %d: `%s`\n\n", i+1, g.Visits[0].Function)
+		fmt.Fprintf(&b, "It began in `%s` and waits for changes in `%s`.\n\n", g.Bottom, g.Waited)
+		b.WriteString("| step | function | file | mutexes | what it does |\n")
+		b.WriteString("|---|---|---|---|---|\n")
+		depths := map[string]int{}
+		for step, v := range g.Visits {
+			depth, listed := depths[v.Caller]
+			if listed {
+				depth++
+			}
+			depths[v.Function] = depth
+			f := functions[v.Function]
+			_, short, _ := strings.Cut(v.Function, ".")
+			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s | %s |\n", step+1,
+				strings.Repeat("· ", depth), short, f.file, f.folder, f.file,
+				mutexes(v), does(v, functions))
+		}
+	}
+	b.WriteString(totals(trace, functions))
+	return b.String()
+}
+
+// does describes a function by the first sentence of its comment.
+func does(v *record.Visit, functions map[string]function) string {
+	sentence := functions[v.Function].doc
+	if sentence == "" {
+		sentence = functions[v.Via].doc // of the interface's method, or ""
+	}
+	if v.Literal {
+		sentence = "a function literal in it"
+	}
+	if v.Via != "" {
+		sentence = fmt.Sprintf("via `%s`: %s", interfaceOf(v.Via), sentence)
+	}
+	return strings.ReplaceAll(sentence, "|", "\\|")
+}
+
+// interfaceOf is the interface that declares a method.
+func interfaceOf(method string) string { return method[:strings.LastIndex(method, ".")] }
+
+func mutexes(v *record.Visit) string {
+	var parts []string
+	if len(v.Held) > 0 {
+		parts = append(parts, "holds "+code(v.Held))
+	}
+	if len(v.Taken) > 0 {
+		parts = append(parts, "locks "+code(v.Taken))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// code quotes names as code.
+func code(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+
+// names is a set of names.
+type names map[string]bool
+
+func (n names) sorted() []string { return slices.Sorted(maps.Keys(n)) }
+
+// totals renders how much code the path has. A function that runs in two goroutines counts once.
+func totals(trace record.Trace, functions map[string]function) string {
+	called, files, single, interfaces, locks := names{}, names{}, names{}, names{}, names{}
+	others, otherFiles := names{}, names{} // without package wire
+	for _, g := range trace {
+		for _, v := range g.Visits {
+			f := functions[v.Function]
+			called[v.Function], files[f.folder+"/"+f.file] = true, true
+			if f.folder != "reflector/wire" && !strings.HasPrefix(g.Bottom, "wire.") {
+				others[v.Function], otherFiles[f.folder+"/"+f.file] = true, true
+			}
+			if f.statements == 1 {
+				single[v.Function] = true
+			}
+			if v.Via != "" {
+				interfaces[interfaceOf(v.Via)] = true
+			}
+			for _, mutex := range slices.Concat(v.Held, v.Taken) {
+				locks[mutex] = true
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("\n## Totals\n\n| package | files | functions |\n|---|---|---|\n")
+	folders := names{}
+	for name := range called {
+		folders[functions[name].folder] = true
+	}
+	for _, folder := range folders.sorted() {
+		fmt.Fprintf(&b, "| %s | %d | %d |\n",
+			folder, files.under(folder+"/"), called.under(folder+"."))
+	}
+	fmt.Fprintf(&b, "| with wire | %d | %d |\n", len(files), len(called))
+	fmt.Fprintf(&b, "| from `consume` on | %d | %d |\n\n", len(otherFiles), len(others))
+	fmt.Fprintf(&b, "- %d of the %d functions are a single statement.\n", len(single), len(called))
+	fmt.Fprintf(&b, "- %d interfaces: %s.\n", len(interfaces), code(interfaces.sorted()))
+	fmt.Fprintf(&b, "- %d mutexes: %s.\n", len(locks), code(locks.sorted()))
+	fmt.Fprintf(&b, "- %d hand-overs from one goroutine to the next.\n", len(trace)-1)
+	return b.String()
+}
+
+// under counts the names that begin with prefix.
+func (n names) under(prefix string) int {
+	count := 0
+	for name := range n {
+		if strings.HasPrefix(name, prefix) {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation runs whole programs on an API server that fails, and checks that no change is
+// lost, invented or reordered.
+//
+//	users, faults -> apitest.Server -> 1 to 3 processes: informer, handlers, controller, elector
+//	                       |                                  |
+//	                       '--------> truth <--- checks ------'
+//
+// A seed makes a script, a list of steps with the time between them. A script runs in one
+// testing/synctest bubble, so a simulated hour takes milliseconds. A step refers to its object,
+// process or watch by a number, not to an earlier step. So a script from which steps were removed
+// is a script too: a failure is shrunk to the few steps that cause it.
+//
+// The invariants have the numbers that the failures print:
+//
+//	1  A store equals the server's collection, as selected and transformed, and so do its indexes.
+//	2  A handler's history of an object is a legal subsequence of the server's. A handler that is
+//	   drained has got all of it.
+//	3  Handlers agree with the store; a lookup in a handler is not older than the notification.
+//	   Each object is resynced once in a period.
+//	4  HasSynced, WaitForResourceVersion, Writes.Seen, CurrentAsOf and the store's version are
+//	   never ahead of the store, and become true. CurrentAsOf is zero while a change is lost.
+//	5  No key is worked on twice at once, too early, or as a dead letter; each added key is
+//	   worked on.
+//	6  No reconcile acts, or has a live context, while another process may lead. In an election,
+//	   terms do not overlap and fencing tokens grow, and without faults there is a leader in time.
+//	7  Requests and retries keep to the backoff; one watch is open when all is well. A reflector
+//	   waits no longer than its backoff, and no longer than until its Group knows better. It is
+//	   not silent for longer than its deadlines.
+//	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
+//	   handler that was removed is not called. Objects that were replaced are garbage.
+//
+// Read script_test.go and generate_test.go (what happens), world_test.go, process_test.go and
+// callbacks_test.go (to what), beside_test.go (at the same time), truth_test.go, duties_test.go and
+// the check files (what must hold), shrink_test.go; then docs/testing.md. queues_test.go and
+// factory_test.go simulate pieces that the processes do not use.
+// The reference files run the same scripts on client-go and compare the histories. contest_test.go,
+// candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
+// Elections of ours alone also have lock_test.go (locks, and lost answers to their writes),
+// coordinator_test.go and electionduties_test.go.
+// Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.
+//
+// To see it work: go test -v -run TestSimulate ./internal/tools/simulation -seeds 20
+package simulation

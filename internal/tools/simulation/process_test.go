@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/deltafifo"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/leaderelection/resourcelock"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/reflector/wire"
+	"example.com/informerstack/store"
+)
+
+const (
+	leaseDuration = 20 * time.Second
+	renewDeadline = 12 * time.Second
+	retryPeriod   = 3 * time.Second
+	gracePeriod   = 20 * time.Second
+	resyncPeriod  = 70 * time.Second
+	listDeadline  = 8 * time.Second
+)
+
+var errFault = errors.New("made to fail by the simulation")
+
+// process is one program: an informer with handlers, a controller, perhaps an elector.
+type process struct {
+	*world
+	setup
+	index  int
+	name   string // also the User-Agent of its requests
+	gate   *gate
+	seeing view // what its informer should see
+	waits  *waiting
+
+	pageServer *pageServer // nil unless setup.pages is uncached
+
+	informer informer.SharedIndexInformer
+	client   kubernetes.Interface
+	elector  *leaderelection.LeaderElector
+	work     *work
+	handlers []*handler                       // guarded by world.mu, as are the next two
+	replaced []weak.Pointer[corev1.ConfigMap] // the old objects of updates
+	indexes  []string                         // that were added after the start
+	added    atomic.Int64                     // how many handlers and indexes were
+	callbacks
+	duties *duties
+
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when every Run has returned
+	started uint64        // what the first list shows, or newer
+	synced  bool          // HasSynced was seen
+	healed  time.Time     // when all faults ended, until the store is current
+	late    bool          // what it receives may arrive long after it was sent
+	refused bool          // its store has refused writes, so adds may be missing
+	stopped atomic.Bool   // something but the script has stopped it
+
+	token atomic.Pointer[leaderelection.FencingToken] // of its last term in which it worked
+}
+
+// start starts a process in place of the one before it.
+func (w *world) start(s setup, index int) *process {
+	w.starts++
+	w.truth.refresh()
+	p := &process{
+		world: w, setup: s, index: index, name: fmt.Sprintf("p%d.%d", index, w.starts),
+		gate:  newGate(w.server.Transport()),
+		ended: make(chan struct{}), started: w.truth.upTo,
+		seeing: view{w.truth, s.selects == "red"}, duties: &duties{},
+	}
+	if !w.lagEnd.IsZero() {
+		p.started = w.oldest
+	}
+	p.waits = w.newWaiting(s)
+	p.gate.fetches, p.gate.chunks = p.waits.requests, rand.New(rand.NewPCG(uint64(w.starts), 7))
+	p.gate.lists = p.duties.lists
+	if s.pages == "uncached" {
+		p.pageServer = &pageServer{next: p.gate.next, w: w}
+		p.gate.next = p.pageServer
+	}
+	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
+	config.ContentType = "application/json"
+	p.client = kubernetes.NewForConfigOrDie(config)
+	p.informer = p.newInformer()
+	if s.election != "none" {
+		p.elector = p.newElector(config)
+	}
+	p.work = newWork(p)
+	p.addHandler(13*w.starts, 0)
+	ctx, cancel := context.WithCancel(w.ctx)
+	p.cancel = cancel
+	var running sync.WaitGroup
+	running.Go(func() { p.informer.Run(ctx) })
+	running.Go(func() {
+		if err := p.work.controller.Run(ctx); err != nil {
+			p.violate(4, "%s: the controller ends: %v", p.name, err)
+		}
+	})
+	go func() {
+		running.Wait()
+		if n := p.work.running(); n > 0 {
+			p.violate(8, "%s: Run has returned, and %d reconciles run", p.name, n)
+		}
+		close(p.ended)
+	}()
+	p.awaitSync()
+	return p
+}
+
+func (p *process) newInformer() informer.SharedIndexInformer {
+	modify := func(o *metav1.ListOptions) {
+		if p.seeing.onlyRed {
+			o.LabelSelector = "team=red"
+		}
+	}
+	newItem := func() runtime.Object { return &corev1.ConfigMap{} }
+	if p.impl == clientGo {
+		return p.newReferenceInformer(modify)
+	}
+	client := p.client.CoreV1().RESTClient()
+	var lw reflector.ListerWatcher = wire.NewListWatch(
+		client, "configmaps", "", newItem, wire.Options{Modify: modify})
+	if p.fetch == "list" {
+		lw = cache.NewFilteredListWatchFromClient(client, "configmaps", "", modify)
+	}
+	watchList := p.fetch == "watchlist"
+	options := informer.Options{
+		InOrder:     p.queue == "real",
+		Metrics:     deltafifo.Metrics{Depth: func(n int) { p.depth.Store(int64(n)) }},
+		WrapIndexer: func(i store.Indexer) store.Indexer { return &failingStore{i, p} },
+		WrapQueue:   p.wrapQueue,
+	}
+	if !p.has(bare) {
+		options.Indexers = store.Indexers{
+			store.NamespaceIndex: store.MetaNamespaceIndexFunc, "team": byTeam, "write": byWrite,
+			"parts": byParts,
+		}
+	}
+	options.Reflector = reflector.Options{
+		UseWatchList: &watchList, Transform: p.transform, Backoff: p.backoff(),
+		Metrics:           reflector.Metrics{Backoff: p.waits.begin},
+		WatchErrorHandler: func(context.Context, *reflector.Reflector, error) {},
+		Observe: func(t reflector.Transition) {
+			p.note("%s reflector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
+			p.cover(fmt.Sprintf("reflector %s -> %s", t.From, t.To))
+			p.waits.note(t)
+			p.duties.note(t)
+		},
+	}
+	if p.waits.group != nil {
+		options.Reflector.Outage = &p.waits.group.Group
+	}
+	if p.resync == "resync" {
+		options.ResyncPeriod = resyncPeriod
+	}
+	if p.pages != "whole" {
+		options.Reflector.WatchListPageSize = pageSize
+	}
+	if p.has(deadline) {
+		options.Reflector.ListDeadline = listDeadline
+	}
+	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
+}
+
+// backoff returns the default backoff with another start in each process instead of jitter, so that
+// a replay waits as long.
+func (p *process) backoff() *wait.Backoff {
+	start := 800*time.Millisecond + time.Duration(p.starts%8)*100*time.Millisecond
+	return &wait.Backoff{Duration: start, Cap: 30 * time.Second, Steps: 38, Factor: 2}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func (p *process) newElector(config *rest.Config) *leaderelection.LeaderElector {
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "kube-system",
+		"lock", resourcelock.ResourceLockConfig{Identity: p.name}, config, renewDeadline)
+	if err != nil {
+		panic(err)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline,
+		RetryPeriod: retryPeriod, Rejoin: true, ReleaseOnCancel: p.index%2 == 0,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+		},
+		Observe: func(t leaderelection.Transition) {
+			p.note("%s elector: %s -> %s %v", p.name, t.From, t.To, errorText(t.Err))
+			p.cover(fmt.Sprintf("elector %s -> %s", t.From, t.To))
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return elector
+}
+
+// heal ends the faults of the process.
+func (p *process) heal() {
+	p.gate.set(open)
+	if p.pageServer != nil {
+		p.pageServer.set("", 0)
+	}
+	p.callbacks.heal()
+	p.work.heal()
+	for _, h := range p.allHandlers() {
+		h.heal()
+	}
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health serves the state of a running program: whether it is alive, whether it is ready
+// and if not why, and what it is doing.
+//
+//	informer, workqueue, controller -> [health] -> /healthz /readyz /debug/informers
+//
+// To use it, make a [Handler] with [New], add checks with AddReady and AddLive, add informers,
+// queues and controllers for the page, and serve it over HTTP. [Fresh] is the check that an
+// informer is up to date.
+//
+// The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose,
+// ?exclude=NAME and one path per check. /debug/informers shows every informer with the backlogs of
+// its handlers, and every queue and controller with its keys, as text or as JSON.
+//
+// All endpoints are read-only. They show names, keys and errors without asking for credentials:
+// serve them on loopback, or behind an authorization. See Handler.AllowHosts for the protection
+// against DNS rebinding.
+//
+// Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
+// sources) and text.go (its form). Then run go test -v ./health.
+// Goroutines: none; the goroutines of the HTTP server call a Handler. Locking: the Handler's mutex
+// guards the lists of what was added; no check and no snapshot runs under it.
+package health
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+
+	"example.com/informerstack/internal/helpers/hostheader"
+)
+
+// Handler serves the endpoints. Make it with New. All methods are safe for concurrent use, also
+// while it serves.
+type Handler struct {
+	mux *http.ServeMux
+
+	mu          sync.Mutex
+	hosts       map[string]bool
+	live, ready []*Checker
+	informers   []*func(limit int) Informer
+	queues      []*func(limit int) Queue
+	controllers []*func(limit int) Controller
+}
+
+// New returns a Handler without checks, which reports alive and ready, and with an empty page.
+func New() *Handler {
+	h := &Handler{mux: http.NewServeMux(), hosts: map[string]bool{}}
+	live := func() []*Checker { return current(h, &h.live) }
+	ready := func() []*Checker { return current(h, &h.ready) }
+	h.mux.HandleFunc("GET /healthz", h.serveAll("healthz", live))
+	h.mux.HandleFunc("GET /healthz/{name...}", h.serveOne(live))
+	h.mux.HandleFunc("GET /readyz", h.serveAll("readyz", ready))
+	h.mux.HandleFunc("GET /readyz/{name...}", h.serveOne(ready))
+	h.mux.HandleFunc("GET /debug/informers", h.servePage)
+	return h
+}
+
+// ServeHTTP implements http.Handler. It refuses requests of web pages of another origin, by Origin
+// and Sec-Fetch-Site. The headers keep web pages from embedding an answer, or taking it for another
+// type. Both also hold for handlers that Handle added.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "frame-ancestors 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if refusal := hostheader.CrossSitePage(r); refusal != "" {
+		answer(w, http.StatusForbidden, refusal+"\n")
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// Handle serves a pattern of http.ServeMux beside the endpoints, such as "GET /metrics". It
+// accepts every Host. It panics if the pattern conflicts with an existing one.
+func (h *Handler) Handle(pattern string, handler http.Handler) { h.mux.Handle(pattern, handler) }
+
+// AddLive adds checks to /healthz. Add a check here if a restart cures its failure. The returned
+// function removes them.
+func (h *Handler) AddLive(checks ...Checker) (remove func()) { return add(h, &h.live, checks...) }
+
+// AddReady adds checks to /readyz. While one fails, the program should get no requests. The
+// returned function removes them.
+func (h *Handler) AddReady(checks ...Checker) (remove func()) { return add(h, &h.ready, checks...) }
+
+// add appends to a list of h, whose items have an identity so that they can be removed.
+func add[T any](h *Handler, list *[]*T, items ...T) (remove func()) {
+	added := make([]*T, 0, len(items))
+	for _, item := range items {
+		added = append(added, &item)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	*list = slices.Concat(*list, added)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		*list = slices.DeleteFunc(slices.Clone(*list), func(item *T) bool {
+			return slices.Contains(added, item)
+		})
+	}
+}
+
+// current returns a list of h. Nothing writes to its array: add and remove make new ones.
+func current[T any](h *Handler, list *[]*T) []*T {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return *list
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/reflector"
+)
+
+// Page is the content of /debug/informers. Its texts are truncated after 1,024 characters.
+type Page struct {
+	Time        time.Time    `json:"time"`
+	Informers   []Informer   `json:"informers"`
+	Controllers []Controller `json:"controllers"`
+	Queues      []Queue      `json:"queues"`
+}
+
+// Informer is an informer on the page.
+type Informer struct {
+	Name            string          `json:"name"`
+	Started         bool            `json:"started"`
+	Synced          bool            `json:"synced"`
+	Stopped         bool            `json:"stopped"`
+	Objects         int             `json:"objects"`
+	Phase           reflector.Phase `json:"phase,omitempty"`
+	ResourceVersion string          `json:"resourceVersion,omitempty"`
+
+	LastContact  *time.Time `json:"lastContact,omitempty"`
+	LastEvent    *time.Time `json:"lastEvent,omitempty"`
+	LastBookmark *time.Time `json:"lastBookmark,omitempty"`
+
+	Failures            int        `json:"failures"`
+	ConsecutiveFailures int        `json:"consecutiveFailures"`
+	Fallbacks           int        `json:"watchListFallbacks"`
+	LastError           string     `json:"lastError,omitempty"`
+	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
+
+	Handlers []HandlerInfo `json:"handlers"`
+}
+
+// HandlerInfo is a handler of an informer.
+type HandlerInfo struct {
+	Name                 string  `json:"name"`
+	Synced               bool    `json:"synced"`
+	Pending              int     `json:"pending"`
+	OldestPendingSeconds float64 `json:"oldestPendingSeconds"`
+	Calls                int     `json:"calls"`
+	Panics               int     `json:"panics"`
+}
+
+// Queue is a workqueue on the page. Keys are printed with %v.
+type Queue struct {
+	Name       string           `json:"name"`
+	Ready      List[string]     `json:"ready"`
+	Processing List[string]     `json:"processing"`
+	Again      List[string]     `json:"again"` // keys in Processing that were added again since
+	Waiting    List[WaitingKey] `json:"waiting"`
+}
+
+// WaitingKey is a key with a delay.
+type WaitingKey struct {
+	Key      string    `json:"key"`
+	Due      time.Time `json:"due"`
+	Attempts int       `json:"attempts"` // failures that the rate limiter remembers
+}
+
+// Controller is a controller on the page, with its queue.
+type Controller struct {
+	Name        string            `json:"name"`
+	Phase       controller.Phase  `json:"phase"`
+	Missing     []MissingCache    `json:"missingCaches,omitempty"`
+	Ready       List[string]      `json:"ready"`
+	Running     List[RunningKey]  `json:"running"`
+	Waiting     List[WaitingKey]  `json:"waiting"`
+	Failing     List[FailingKey]  `json:"failing"`
+	DeadLetters List[DeadLetter]  `json:"deadLetters"`
+	Evicted     uint64            `json:"evicted"`
+	KeyErrors   uint64            `json:"keyErrors"`
+	Outcomes    map[string]uint64 `json:"outcomes"`
+}
+
+// MissingCache is a cache that a controller waits for.
+type MissingCache struct {
+	Name  string `json:"name"`
+	Error string `json:"error,omitempty"`
+}
+
+// RunningKey is a key that is being reconciled.
+type RunningKey struct {
+	Key         string    `json:"key"`
+	ReconcileID string    `json:"reconcileID"`
+	Since       time.Time `json:"since"`
+}
+
+// FailingKey is a key that failed since it last changed and will be retried.
+type FailingKey struct {
+	Key       string    `json:"key"`
+	Attempts  int       `json:"attempts"`
+	Since     time.Time `json:"since"`
+	Last      time.Time `json:"last"`
+	LastError string    `json:"lastError"`
+}
+
+// DeadLetter is a key that the controller no longer retries.
+type DeadLetter struct {
+	Key       string            `json:"key"`
+	Reason    controller.Reason `json:"reason"`
+	Attempts  int               `json:"attempts"`
+	Since     time.Time         `json:"since"`
+	Last      time.Time         `json:"last"`
+	LastError string            `json:"lastError"`
+}
+
+// List is the beginning of a list of Total items.
+type List[T any] struct {
+	Total int `json:"total"`
+	Items []T `json:"items"`
+}
+
+// defaultLimit is the number of items shown of each list if the request has no limit.
+const defaultLimit = 100
+
+// Page returns the present state of everything that was added, with whole lists.
+func (h *Handler) Page() Page { return h.page(math.MaxInt) }
+
+// page is Page with at most limit items of each list.
+func (h *Handler) page(limit int) Page {
+	return Page{
+		Time:        time.Now(),
+		Informers:   each(current(h, &h.informers), limit),
+		Queues:      each(current(h, &h.queues), limit),
+		Controllers: each(current(h, &h.controllers), limit),
+	}
+}
+
+func each[T any](snapshots []*func(limit int) T, limit int) []T {
+	all := make([]T, 0, len(snapshots))
+	for _, snapshot := range snapshots {
+		all = append(all, (*snapshot)(limit))
+	}
+	return all
+}
+
+// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text.
+func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
+	if refusal := h.refusal(r); refusal != "" {
+		answer(w, http.StatusForbidden, refusal)
+		return
+	}
+	limit := defaultLimit
+	if text := r.URL.Query().Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
+			answer(w, http.StatusBadRequest,
+				fmt.Sprintf("limit=%q: want a number, 0 or more\n", text))
+			return
+		}
+	}
+	asJSON := accepts(r, "application/json")
+	switch format := r.URL.Query().Get("format"); format {
+	case "":
+	case "text":
+		asJSON = false
+	case "json":
+		asJSON = true
+	default:
+		answer(w, http.StatusBadRequest, fmt.Sprintf("format=%q: want text or json\n", format))
+		return
+	}
+	page := h.page(limit)
+	if !asJSON {
+		answer(w, http.StatusOK, page.String())
+		return
+	}
+	text, err := json.MarshalIndent(page, "", "  ")
+	if err != nil {
+		answer(w, http.StatusInternalServerError, fmt.Sprintf("encode page: %v\n", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	answer(w, http.StatusOK, string(printable.JSON(text))+"\n")
+}
+
+// accepts reports whether the Accept header names a media type.
+func accepts(r *http.Request, wanted string) bool {
+	header := strings.Join(r.Header.Values("Accept"), ",")
+	for accepted := range strings.SplitSeq(header, ",") {
+		if mediaType, _, err := mime.ParseMediaType(accepted); err == nil && mediaType == wanted {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/tools/narrate"
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = nil
+	klog.LogToStderr(false)
+	klog.SetLogger(klog.Logger{})
+	os.Exit(narrate.Run(m))
+}
+
+// server lists two ConfigMaps, or fails.
+type server struct{ forbids bool }
+
+func (s *server) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *server) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+	for _, name := range []string{"a", "b"} {
+		list.Items = append(list.Items,
+			corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+				ResourceVersion: "5"}})
+	}
+	if s.forbids {
+		return nil, errors.New("configmaps is forbidden")
+	}
+	return list, nil
+}
+
+func (s *server) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewFake(), nil
+}
+
+// world is the content of the page: a controller with keys in every state.
+type world struct {
+	t       *testing.T
+	handler *health.Handler
+	server  *server
+	maps    informer.SharedIndexInformer
+}
+
+func story(t *testing.T, forbids bool, body func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, handler: health.New(), server: &server{forbids}}
+		w.maps = informer.NewSharedIndexInformer(w.server, &corev1.ConfigMap{},
+			informer.Options{Reflector: reflector.Options{TypeDescription: "configmaps"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.maps.Run(ctx)
+		body(w)
+	})
+}
+
+func (w *world) get(target string) string {
+	synctest.Wait()
+	code, text := ask(w.handler, target)
+	require.Equal(w.t, http.StatusOK, code, "%s", text)
+	narrate.Text(w.t, "GET "+target, text)
+	return text
+}
+
+func (w *world) reconcile(ctx context.Context, key string) (controller.Result, error) {
+	switch key {
+	case "ns/slow":
+		<-ctx.Done()
+	case "ns/broken":
+		return controller.Result{}, errors.New("no such volume")
+	case "ns/hopeless":
+		return controller.Result{}, controller.TerminalError(errors.New("spec makes no sense"))
+	case "ns/later":
+		return controller.Result{RequeueAfter: time.Hour}, nil
+	}
+	return controller.Result{}, nil
+}
+
+func TestStory_ReadinessNamesTheStaleInformer(t *testing.T) {
+	story(t, false, func(w *world) {
+		other := informer.NewSharedIndexInformer(w.server, &corev1.Secret{},
+			informer.Options{Reflector: reflector.Options{TypeDescription: "secrets"}})
+		w.handler.AddReady(health.Fresh("informer-configmaps", time.Minute, w.maps),
+			health.Fresh("informer-secrets", time.Minute, other))
+		synctest.Wait()
+		code, text := ask(w.handler, "/readyz")
+		narrate.Text(t, "GET /readyz", text)
+		assert.Equal(t, http.StatusInternalServerError, code)
+		assert.Equal(t, "[+]informer-configmaps ok\n"+
+			"[-]informer-secrets failed: SharedIndexInformer secrets is not fresh: it was not "+
+			"started\n"+
+			"readyz check failed\n", text)
+
+		time.Sleep(2 * time.Minute) // and no bookmark
+		_, text = ask(w.handler, "/readyz/informer-configmaps")
+		narrate.Text(t, "GET /readyz/informer-configmaps, two minutes later", text)
+		assert.Equal(t, "informer-configmaps failed: SharedIndexInformer configmaps is not fresh: "+
+			"its store was last known to be current 2m0s ago, more than 1m0s; it is watching\n",
+			text)
+	})
+}
+
+func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
+	story(t, false, func(w *world) {
+		c := controller.New("volumes", w.reconcile,
+			controller.Options[string]{Workers: 2, NewQueue: nil})
+		_, err := w.maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
+		require.NoError(t, err)
+		w.handler.AddInformer("", w.maps)
+		health.AddController(w.handler, c)
+
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		for _, key := range []string{"ns/slow", "ns/broken", "ns/hopeless", "ns/later"} {
+			c.Enqueue(key)
+			synctest.Wait()
+		}
+		time.Sleep(90 * time.Millisecond) // broken: failed at 0, 5, 15, 35 and 75 ms
+		page := w.get("/debug/informers")
+		assert.Equal(t, strings.TrimPrefix(`
+informer SharedIndexInformer configmaps: synced, 2 objects
+  reflector: watching at resourceVersion "7"
+  last contact 90ms ago, last event never, last bookmark never
+  failures: 0, in a row: 0, streaming lists given up: 0
+  handler controller.EnqueueHandler[string]: synced, 0 pending, 2 calls, 0 panics
+
+controller volumes: running
+  reconciled: error 6, requeue_after 1, success 2
+  ready: 0
+  running: 1
+    ns/slow since 90ms (reconcileID ID)
+  waiting: 2
+    ns/broken due in 65ms, failures: 5
+    ns/later due in 59m59.91s
+  failing: 1
+    ns/broken 5 times since 90ms, last 15ms ago: no such volume
+  dead letters: 1
+    ns/hopeless Terminal after 1 attempts, last 90ms ago: terminal error: spec makes no sense
+`, "\n"), withoutID(page))
+
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// withoutID replaces the random part.
+func withoutID(page string) string {
+	before, rest, found := strings.Cut(page, "reconcileID ")
+	if !found {
+		return page
+	}
+	return before + "reconcileID ID" + rest[strings.Index(rest, ")"):]
+}
+
+func TestPage_Queue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := health.New()
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Hour),
+			workqueue.Config[int]{},
+		)
+		defer q.ShutDown()
+		health.AddQueue(h, "numbers", q)
+		for i := range 4 {
+			q.Add(i)
+		}
+		q.AddRateLimited(7)
+		q.AddRateLimited(7)
+		item, _ := q.Get()
+		q.Add(item)
+
+		_, text := ask(h, "/debug/informers")
+		assert.Equal(t, "queue numbers\n  ready: 3\n    1\n    2\n    3\n  processing: 1\n    "+
+			"0\n  again: 1\n    0\n"+
+			"  waiting: 1\n    7 due in 1s, failures: 2\n", text)
+		_, text = ask(h, "/debug/informers?limit=2")
+		assert.Contains(t, text, "  ready: 3\n    1\n    2\n    and 1 more\n")
+		_, text = ask(h, "/debug/informers?limit=0")
+		assert.Equal(t, "queue numbers\n  ready: 3\n  processing: 1\n  again: 1\n  waiting: 1\n",
+			text)
+
+		for _, c := range [][]string{
+			{"/debug/informers?format=json"},
+			{"/debug/informers", "Accept", "application/json"},
+			{"/debug/informers", "Accept", "text/html;q=0.5, application/json; q=0.4"},
+		} {
+			code, text := ask(h, c[0], c[1:]...)
+			assert.Equal(t, http.StatusOK, code)
+			var page health.Page
+			require.NoError(t, json.Unmarshal([]byte(text), &page))
+			assert.Empty(t, page.Informers)
+			assert.Equal(t, []health.Queue{{
+				Name:       "numbers",
+				Ready:      health.List[string]{Total: 3, Items: []string{"1", "2", "3"}},
+				Processing: health.List[string]{Total: 1, Items: []string{"0"}},
+				Again:      health.List[string]{Total: 1, Items: []string{"0"}},
+				Waiting: health.List[health.WaitingKey]{Total: 1,
+					Items: []health.WaitingKey{{Key: "7", Due: page.Time.Add(time.Second),
+						Attempts: 2}}},
+			}}, page.Queues)
+		}
+		_, text = ask(h, "/debug/informers?format=text", "Accept", "application/json")
+		assert.Contains(t, text, "queue numbers")
+	})
+}
+
+func TestPage_BadInput(t *testing.T) {
+	for _, query := range []string{"limit=-1", "limit=many", "limit=1.5", "format=xml",
+		"limit=99999999999999999999"} {
+		code, text := ask(health.New(), "/debug/informers?"+query)
+		assert.Equal(t, http.StatusBadRequest, code, query)
+		name, _, _ := strings.Cut(query, "=")
+		assert.Contains(t, text, name)
+	}
+	code, text := ask(health.New(), "/debug/informers")
+	assert.Equal(t, http.StatusOK, code)
+	assert.Equal(t, "nothing to show\n", text)
+	_, text = ask(health.New(), "/debug/informers?format=json")
+	assert.Contains(t, text, `"informers": []`)
+}
+
+// A controller that waits for its caches names them, with the reason.
+func TestStory_ThePageNamesMissingCaches(t *testing.T) {
+	story(t, true, func(w *world) {
+		c := controller.New("waits", w.reconcile,
+			controller.Options[string]{WaitFor: []controller.Synced{w.maps.HasSyncedChecker()}})
+		health.AddController(w.handler, c)
+		w.handler.AddInformer("maps", w.maps)
+		ctx, cancel := context.WithCancel(w.t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		page := w.get("/debug/informers")
+		assert.Contains(t, page, "controller waits: waiting for caches\n  waits for cache "+
+			"SharedIndexInformer configmaps: failed to list configmaps: configmaps is forbidden\n")
+		assert.Contains(t, page, "informer maps: not synced, 0 objects\n  reflector: backing off "+
+			"at resourceVersion \"\"\n")
+		assert.Contains(t, page,
+			"  last error 0s ago: failed to list configmaps: configmaps is forbidden\n")
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}

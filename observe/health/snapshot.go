@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/workqueue"
+)
+
+// AddInformer adds an informer to the page. If name is "", the page uses the informer's own name.
+// The returned function removes it: an informer that has stopped stays on the page, and in memory,
+// until then.
+func (h *Handler) AddInformer(
+	name string, subject interface{ Status() informer.Status },
+) (remove func()) {
+	return add(h, &h.informers, func(int) Informer {
+		return describeInformer(name, subject.Status())
+	})
+}
+
+// AddQueue adds a workqueue to the page. Use it for queues without a controller. The returned
+// function removes it.
+func AddQueue[K comparable](
+	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
+) (remove func()) {
+	return add(h, &h.queues, func(limit int) Queue {
+		s := queue.Snapshot()
+		return Queue{
+			Name:       printable.Short(name),
+			Ready:      list(s.Ready, limit, keyText[K]),
+			Processing: list(s.Processing, limit, keyText[K]),
+			Again:      list(s.Again, limit, keyText[K]),
+			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
+		}
+	})
+}
+
+// AddController adds a controller to the page, with its queue and its dead letters. The returned
+// function removes it.
+func AddController[K comparable](h *Handler, subject *controller.Controller[K]) (remove func()) {
+	return add(h, &h.controllers, func(limit int) Controller {
+		return describeController(subject, limit)
+	})
+}
+
+func describeInformer(name string, s informer.Status) Informer {
+	if name == "" {
+		name = s.Name
+	}
+	i := Informer{
+		Name:                printable.Short(name),
+		Started:             s.Started,
+		Synced:              s.HasSynced,
+		Stopped:             s.Stopped,
+		Objects:             s.Objects,
+		Phase:               s.Reflector.Phase,
+		ResourceVersion:     printable.Short(s.Reflector.ResourceVersion),
+		LastContact:         orNil(s.Reflector.LastContact),
+		LastEvent:           orNil(s.Reflector.LastEvent),
+		LastBookmark:        orNil(s.Reflector.LastBookmark),
+		Failures:            s.Reflector.Failures,
+		ConsecutiveFailures: s.Reflector.ConsecutiveFailures,
+		Fallbacks:           s.Reflector.Fallbacks,
+		LastErrorTime:       orNil(s.Reflector.LastErrorTime),
+		LastError:           errorText(s.Reflector.LastError),
+		Handlers:            make([]HandlerInfo, 0, len(s.Handlers)),
+	}
+	for _, handler := range s.Handlers {
+		i.Handlers = append(i.Handlers, HandlerInfo{
+			Name:                 printable.Short(handler.Name),
+			Synced:               handler.HasSynced,
+			Pending:              handler.Pending,
+			OldestPendingSeconds: handler.OldestPending.Seconds(),
+			Calls:                handler.Calls,
+			Panics:               handler.Panics,
+		})
+	}
+	return i
+}
+
+func describeController[K comparable](subject *controller.Controller[K], limit int) Controller {
+	s := subject.Snapshot()
+	c := Controller{
+		Name:        printable.Short(s.Name),
+		Phase:       s.Phase,
+		Ready:       list(s.Ready, limit, keyText[K]),
+		Waiting:     list(s.Waiting, limit, describeWaiting[K]),
+		Running:     list(s.Running, limit, describeRunning[K]),
+		Failing:     list(s.Failing, limit, describeFailing[K]),
+		DeadLetters: list(subject.DeadLetters().List(), limit, describeDeadLetter[K]),
+		Evicted:     s.Evicted,
+		KeyErrors:   s.KeyErrors,
+		Outcomes:    map[string]uint64{},
+	}
+	c.Ready.Total = max(c.Ready.Total, s.Queued) // a queue without Snapshot has only a length
+	for outcome, count := range s.Outcomes {
+		c.Outcomes[string(outcome)] = count
+	}
+	for _, cache := range s.Missing {
+		c.Missing = append(c.Missing, MissingCache{
+			Name: printable.Short(cache.Name), Error: errorText(cache.Err),
+		})
+	}
+	return c
+}
+
+func describeWaiting[K comparable](w workqueue.Waiting[K]) WaitingKey {
+	return WaitingKey{Key: keyText(w.Item), Due: w.Due, Attempts: w.Failures}
+}
+
+func describeRunning[K comparable](r controller.Running[K]) RunningKey {
+	return RunningKey{Key: keyText(r.Key), ReconcileID: string(r.ReconcileID), Since: r.Since}
+}
+
+func describeFailing[K comparable](f controller.FailedKey[K]) FailingKey {
+	return FailingKey{
+		Key: keyText(f.Key), Attempts: f.Attempts,
+		Since: f.First.Time, Last: f.Last.Time, LastError: errorText(f.Last.Err),
+	}
+}
+
+func describeDeadLetter[K comparable](d controller.FailedKey[K]) DeadLetter {
+	return DeadLetter{
+		Key: keyText(d.Key), Reason: d.Reason, Attempts: d.Attempts,
+		Since: d.First.Time, Last: d.Last.Time, LastError: errorText(d.Last.Err),
+	}
+}
+
+// list describes the first limit items.
+func list[S, T any](items []S, limit int, describe func(S) T) List[T] {
+	l := List[T]{Total: len(items), Items: []T{}}
+	for _, item := range items[:min(limit, len(items))] {
+		l.Items = append(l.Items, describe(item))
+	}
+	return l
+}
+
+func keyText[K comparable](key K) string { return printable.Short(fmt.Sprint(key)) }
+
+// errorText returns the text of err, or "" for nil. It survives an Error method that panics.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return printable.Short(fmt.Sprint(err))
+}
+
+func orNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/informerstack/internal/helpers/printable"
+)
+
+// String returns the page as text. Unprintable characters are escaped.
+func (p Page) String() string {
+	t := text{now: p.Time}
+	for _, i := range p.Informers {
+		t.informer(i)
+	}
+	for _, c := range p.Controllers {
+		t.controller(c)
+	}
+	for _, q := range p.Queues {
+		t.queue(q)
+	}
+	if t.b.Len() == 0 {
+		return "nothing to show\n"
+	}
+	return t.b.String()
+}
+
+// text writes a page, with times relative to now.
+type text struct {
+	now time.Time
+	b   strings.Builder
+}
+
+func (t *text) line(format string, args ...any) {
+	t.b.WriteString(printable.Line(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// head starts a section.
+func (t *text) head(format string, args ...any) {
+	if t.b.Len() > 0 {
+		t.b.WriteByte('\n')
+	}
+	t.line(format, args...)
+}
+
+func (t *text) informer(i Informer) {
+	life := "not started"
+	switch {
+	case i.Stopped:
+		life = "stopped"
+	case i.Synced:
+		life = "synced"
+	case i.Started:
+		life = "not synced"
+	}
+	t.head("informer %s: %s, %d objects", i.Name, life, i.Objects)
+	if i.Started {
+		t.line("  reflector: %s at resourceVersion %q", i.Phase, i.ResourceVersion)
+		t.line("  last contact %s, last event %s, last bookmark %s",
+			t.ago(i.LastContact), t.ago(i.LastEvent), t.ago(i.LastBookmark))
+		t.line("  failures: %d, in a row: %d, streaming lists given up: %d",
+			i.Failures, i.ConsecutiveFailures, i.Fallbacks)
+	}
+	if i.LastError != "" {
+		t.line("  last error %s: %s", t.ago(i.LastErrorTime), i.LastError)
+	}
+	for _, h := range i.Handlers {
+		synced := "synced"
+		if !h.Synced {
+			synced = "not synced"
+		}
+		oldest := ""
+		if h.Pending > 0 {
+			age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
+			oldest = ", the oldest for " + short(age)
+		}
+		t.line("  handler %s: %s, %d pending%s, %d calls, %d panics",
+			h.Name, synced, h.Pending, oldest, h.Calls, h.Panics)
+	}
+}
+
+func (t *text) controller(c Controller) {
+	t.head("controller %s: %s", c.Name, c.Phase)
+	for _, cache := range c.Missing {
+		t.line("  waits for cache %s%s", cache.Name, withColon(cache.Error))
+	}
+	var outcomes []string
+	for _, outcome := range slices.Sorted(maps.Keys(c.Outcomes)) {
+		outcomes = append(outcomes, fmt.Sprintf("%s %d", outcome, c.Outcomes[outcome]))
+	}
+	if len(outcomes) > 0 {
+		t.line("  reconciled: %s", strings.Join(outcomes, ", "))
+	}
+	if c.Evicted > 0 || c.KeyErrors > 0 {
+		t.line("  dead letters dropped: %d, notifications without a key: %d", c.Evicted,
+			c.KeyErrors)
+	}
+	keys(t, "ready", c.Ready, func(key string) string { return key })
+	keys(t, "running", c.Running, func(k RunningKey) string {
+		return fmt.Sprintf("%s since %s (reconcileID %s)", k.Key, short(t.now.Sub(k.Since)),
+			k.ReconcileID)
+	})
+	t.waiting(c.Waiting)
+	keys(t, "failing", c.Failing, func(k FailingKey) string {
+		return fmt.Sprintf("%s %d times since %s, last %s: %s",
+			k.Key, k.Attempts, short(t.now.Sub(k.Since)), t.ago(&k.Last), k.LastError)
+	})
+	keys(t, "dead letters", c.DeadLetters, func(d DeadLetter) string {
+		return fmt.Sprintf("%s %s after %d attempts, last %s: %s",
+			d.Key, d.Reason, d.Attempts, t.ago(&d.Last), d.LastError)
+	})
+}
+
+func (t *text) queue(q Queue) {
+	t.head("queue %s", q.Name)
+	same := func(key string) string { return key }
+	keys(t, "ready", q.Ready, same)
+	keys(t, "processing", q.Processing, same)
+	keys(t, "again", q.Again, same)
+	t.waiting(q.Waiting)
+}
+
+func (t *text) waiting(l List[WaitingKey]) {
+	keys(t, "waiting", l, func(w WaitingKey) string {
+		line := fmt.Sprintf("%s due in %s", w.Key, short(w.Due.Sub(t.now)))
+		if w.Attempts > 0 {
+			line += fmt.Sprintf(", failures: %d", w.Attempts)
+		}
+		return line
+	})
+}
+
+// keys writes a list, one item per line.
+func keys[T any](t *text, name string, l List[T], describe func(T) string) {
+	t.line("  %s: %d", name, l.Total)
+	for _, item := range l.Items {
+		t.line("    %s", describe(item))
+	}
+	if more := l.Total - len(l.Items); more > 0 && len(l.Items) > 0 {
+		t.line("    and %d more", more)
+	}
+}
+
+func (t *text) ago(at *time.Time) string {
+	if at == nil {
+		return "never"
+	}
+	return short(t.now.Sub(*at)) + " ago"
+}
+
+func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+func withColon(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/internal/helpers/objects"
+	"example.com/informerstack/store"
+)
+
+// maxFollowed bounds how many keys a Journey remembers at each of its two stations. Changes of
+// further keys are not measured.
+const maxFollowed = 1 << 16
+
+// Journey measures how long a change travels: from its arrival, through queue, store, handler and
+// workqueue, to the end of the first reconcile that succeeds after it. Waits between failed
+// attempts count.
+//
+// It is a hook at three places:
+//
+//	reflector -> [Transform] -> deltafifo -> store -> [Handler] -> workqueue -> [Reconcile]
+//
+// The first may be left out: then a journey begins where the handler is called. Unlike all else
+// here it costs something for each change: two locks and two map entries.
+//
+//	J1  arrivals has a key at most once, with its newest resourceVersion; a delete that the
+//	    handler sees removes it
+//	J2  begun has the keys whose reconcile has not succeeded since something changed, with the
+//	    oldest such arrival
+type Journey[K comparable] struct {
+	observe func(seconds float64)
+	keysOf  func(obj any) []K
+
+	mu       sync.Mutex
+	arrivals map[string]arrival
+	begun    map[K]time.Time
+}
+
+type arrival struct {
+	resourceVersion string
+	at              time.Time
+}
+
+// NewJourney measures the changes that c's controller handles, in
+// controller_event_to_reconcile_seconds. keysOf says which keys its handler adds for an object, or
+// a tombstone; none if it ignores it.
+func NewJourney[K comparable](c *Controller, keysOf func(obj any) []K) *Journey[K] {
+	return &Journey[K]{
+		observe:  c.travel.Observe,
+		keysOf:   keysOf,
+		arrivals: map[string]arrival{},
+		begun:    map[K]time.Time{},
+	}
+}
+
+// Transform notes arrivals, then does what next does; nil does nothing. It is for the informer's
+// Transform.
+func (j *Journey[K]) Transform(next store.TransformFunc) store.TransformFunc {
+	return func(obj any) (any, error) {
+		j.arrived(obj, time.Now())
+		if next == nil {
+			return obj, nil
+		}
+		return next(obj)
+	}
+}
+
+// Handler notes each change, then calls inner. With a Transform it must receive all changes: put a
+// filter inside.
+func (j *Journey[K]) Handler(inner informer.ResourceEventHandler) informer.ResourceEventHandler {
+	return journeyHandler[K]{j, inner}
+}
+
+// Reconcile measures the journeys that end with a success of next.
+func (j *Journey[K]) Reconcile(next controller.ReconcileFunc[K]) controller.ReconcileFunc[K] {
+	return func(ctx context.Context, key K) (result controller.Result, err error) {
+		since, known := j.take(key)
+		goesOn := known // even if next panics or ends its goroutine
+		defer func() {
+			if goesOn {
+				j.begin(key, since)
+			}
+		}()
+		result, err = next(ctx, key)
+		if known && err == nil {
+			j.observe(time.Since(since).Seconds())
+		}
+		goesOn = known && err != nil && !errors.Is(err, controller.TerminalError(nil))
+		return result, err
+	}
+}
+
+func (j *Journey[K]) arrived(obj any, now time.Time) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	key := store.MetaObjectToName(m).String()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, known := j.arrivals[key]; known || len(j.arrivals) < maxFollowed {
+		j.arrivals[key] = arrival{m.GetResourceVersion(), now}
+	}
+}
+
+// arrivalOf is when the state obj arrived, or now if that was not noted, or was overwritten by a
+// newer state's.
+func (j *Journey[K]) arrivalOf(obj any, deleted bool) time.Time {
+	now := time.Now()
+	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return now
+	}
+	key := store.MetaObjectToName(m).String()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	a, known := j.arrivals[key]
+	same := known && a.resourceVersion == m.GetResourceVersion()
+	if same || deleted {
+		delete(j.arrivals, key)
+	}
+	if !same {
+		return now
+	}
+	return a.at
+}
+
+// begin notes that key has to be reconciled for a change that arrived at a time.
+func (j *Journey[K]) begin(key K, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	since, known := j.begun[key]
+	if known && since.Before(at) || !known && len(j.begun) >= maxFollowed {
+		return
+	}
+	j.begun[key] = at
+}
+
+func (j *Journey[K]) take(key K) (since time.Time, known bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	since, known = j.begun[key]
+	delete(j.begun, key)
+	return since, known
+}
+
+type journeyHandler[K comparable] struct {
+	journey *Journey[K]
+	inner   informer.ResourceEventHandler
+}
+
+// Unwrap lets messages name the handler inside.
+func (h journeyHandler[K]) Unwrap() informer.ResourceEventHandler { return h.inner }
+
+// OnAdd implements informer.ResourceEventHandler.
+func (h journeyHandler[K]) OnAdd(obj any, isInInitialList bool) {
+	h.begin(obj, h.journey.arrivalOf(obj, false))
+	h.inner.OnAdd(obj, isInInitialList)
+}
+
+// OnUpdate implements informer.ResourceEventHandler. That nothing changed is no event.
+func (h journeyHandler[K]) OnUpdate(oldObj, newObj any) {
+	if at := h.journey.arrivalOf(newObj, false); !objects.SameVersion(oldObj, newObj) {
+		h.begin(newObj, at)
+	}
+	h.inner.OnUpdate(oldObj, newObj)
+}
+
+// OnDelete implements informer.ResourceEventHandler.
+func (h journeyHandler[K]) OnDelete(obj any) {
+	h.begin(obj, h.journey.arrivalOf(obj, true))
+	h.inner.OnDelete(obj)
+}
+
+func (h journeyHandler[K]) begin(obj any, at time.Time) {
+	for _, key := range h.journey.keysOf(obj) {
+		h.journey.begin(key, at)
+	}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	reference "k8s.io/client-go/util/workqueue"
+
+	"example.com/informerstack/observe/trace"
+	"example.com/informerstack/workqueue"
+)
+
+// A traced queue behaves like the queue: no method is lost in the decorator.
+func TestRateLimitingQueue_KeepsEveryMethod(t *testing.T) {
+	var whats []string
+	sink := func(e trace.Event) { whats = append(whats, e.What) }
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](
+			time.Hour,
+			time.Hour,
+		),
+		workqueue.Config[string]{},
+	)
+	defer queue.ShutDown()
+	traced := trace.RateLimitingQueue(queue, sink)
+	for method := range reflect.TypeOf(queue).Methods() {
+		_, ok := reflect.TypeOf(traced).MethodByName(method.Name)
+		assert.True(t, ok, method.Name)
+	}
+
+	traced.AddRateLimited("a")
+	extended := traced.(workqueue.ExtendedInterface[string])
+	assert.Equal(t, 1, extended.Snapshot().Limited)
+	assert.True(t, extended.CancelDelayed("a"))
+	assert.False(t, extended.CancelDelayed("a"))
+	assert.Empty(t, queue.Snapshot().Waiting)
+	assert.Equal(t, []string{"AddRateLimited", "CancelDelayed"}, whats)
+}
+
+// A queue of client-go lacks methods, and so does the traced queue: a controller can see that.
+func TestRateLimitingQueue_OfClientGo(t *testing.T) {
+	queue := reference.NewTypedRateLimitingQueue(
+		reference.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour))
+	defer queue.ShutDown()
+	traced := trace.RateLimitingQueue(queue, func(trace.Event) {})
+	traced.AddRateLimited("a")
+	assert.Equal(t, 1, traced.NumRequeues("a"))
+	_, extended := traced.(workqueue.ContextInterface[string])
+	assert.False(t, extended)
+}
+
+// The new queue also traces the delay that the limiter decided, and shows what the limiter holds.
+func TestNewRateLimitingQueue_TracesTheDelay(t *testing.T) {
+	for _, limiter := range []workqueue.TypedRateLimiter[string]{
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, 9*time.Hour),
+		workqueue.NewTypedErrorTypeRateLimiter[string](
+			workqueue.ErrorDelays{BaseDelay: time.Hour, MaxDelay: 9 * time.Hour}),
+	} {
+		var lines []string
+		queue := trace.NewRateLimitingQueue(limiter, workqueue.Config[string]{},
+			func(e trace.Event) { lines = append(lines, e.What+" "+e.Key+" "+e.Detail) })
+		defer queue.ShutDown()
+		queue.AddRateLimited("a")
+		queue.(workqueue.ExtendedInterface[string]).AddFailed("a", errors.New("no"))
+		assert.Equal(t, []string{
+			"AddRateLimited a in 1h0m0s, failure 1", "AddRateLimited a in 2h0m0s, failure 2",
+		}, lines)
+		snapshot := queue.(workqueue.ExtendedInterface[string]).Snapshot()
+		assert.Equal(t, 1, snapshot.Limited)
+		assert.Equal(t, 2, snapshot.Waiting[0].Failures)
+	}
+}

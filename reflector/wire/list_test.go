@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"example.com/informerstack/internal/tools/measure"
+)
+
+func newPod() runtime.Object { return &v1.Pod{} }
+
+func newUnstructured() runtime.Object { return &unstructured.Unstructured{} }
+
+// decodeAll returns all items of a list.
+func decodeAll(
+	body io.Reader,
+	newItem func() runtime.Object,
+) (items []runtime.Object, m metav1.ListMeta, err error) {
+	m, err = ReadList(body, newItem, Options{}, func(obj runtime.Object) error {
+		items = append(items, obj)
+		return nil
+	})
+	return items, m, err
+}
+
+func TestReadList_LikeAWholeDecode(t *testing.T) {
+	body := podList(t, 40)
+	for name, in := range map[string]io.Reader{
+		"at once":     bytes.NewReader(body),
+		"byte a read": iotest.OneByteReader(bytes.NewReader(body)),
+		"half reads":  iotest.HalfReader(bytes.NewReader(body)),
+		"data + EOF":  iotest.DataErrReader(bytes.NewReader(body)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			items, m, err := decodeAll(in, newPod)
+			require.NoError(t, err)
+			var whole v1.PodList
+			require.NoError(t, utiljson.Unmarshal(body, &whole))
+			require.Equal(t, whole.ListMeta, m)
+			require.Len(t, items, len(whole.Items))
+			for i, item := range items {
+				require.Equal(t, &whole.Items[i], item)
+			}
+		})
+	}
+}
+
+func TestReadList_UnstructuredLikeAWholeDecode(t *testing.T) {
+	body := podList(t, 5)
+	items, m, err := decodeAll(bytes.NewReader(body), newUnstructured)
+	require.NoError(t, err)
+	obj, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
+	require.NoError(t, err)
+	whole := obj.(*unstructured.UnstructuredList)
+	require.Equal(t, whole.GetResourceVersion(), m.ResourceVersion)
+	require.Len(t, items, len(whole.Items))
+	for i, item := range items {
+		require.Equal(t, &whole.Items[i], item)
+		require.Equal(t, "Pod", item.GetObjectKind().GroupVersionKind().Kind)
+	}
+}
+
+func TestReadList_Forms(t *testing.T) {
+	for name, test := range map[string]struct {
+		body  string
+		names string
+		meta  metav1.ListMeta
+	}{
+		"usual order": {
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5",` +
+				`"continue":"t"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
+			"v1/Pod a, v1/Pod b", metav1.ListMeta{ResourceVersion: "5", Continue: "t"},
+		},
+		"custom resources": {
+			`{"apiVersion":"x/v1","items":[{"apiVersion":"x/v1","kind":"Foo",` +
+				`"metadata":{"name":"a"}}],"kind":"FooList","metadata":{"resourceVersion":"5"}}`,
+			"x/v1/Foo a", metav1.ListMeta{ResourceVersion: "5"},
+		},
+		"kind after the items": {
+			`{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],` +
+				`"kind":"PodList","apiVersion":"v1"}`,
+			"v1/Pod a, v1/Pod b", metav1.ListMeta{},
+		},
+		"no items": {
+			`{"kind":"PodList","apiVersion":"v1","items":[]}`, "", metav1.ListMeta{},
+		},
+		"null items": {
+			`{"kind":"PodList","apiVersion":"v1","items":null}`, "", metav1.ListMeta{},
+		},
+		"blanks everywhere": {
+			" { \"kind\" :\n\"PodList\" , \"apiVersion\":\t\"v1\", \"items\" : [ { " +
+				"\"metadata\" : { \"name\" : \"a\" } } ] } \n",
+			"v1/Pod a", metav1.ListMeta{},
+		},
+		"brackets in a string": {
+			`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a",` +
+				`"x":"]}\"{["}},{"metadata":{"name":"b\\"}}]}`,
+			`v1/Pod a, v1/Pod b\`, metav1.ListMeta{},
+		},
+		"unknown fields, any": {
+			`{"a":1,"b":[{}],"c":null,"d":-1.5e3,"e":true,"kind":"PodList",` +
+				`"apiVersion":"v1","items":[]}`,
+			"", metav1.ListMeta{},
+		},
+		"escaped field names": {
+			`{"kind":"PodList","apiVersion":"v1","it\u0065ms":[{"metadata":{"name":"a"}}]}`,
+			"v1/Pod a", metav1.ListMeta{},
+		},
+		"an item of many bytes": {
+			`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"` + strings.Repeat(
+				`\\n`, 100_000,
+			) + `"}}]}`,
+			"v1/Pod " + strings.Repeat(`\n`, 100_000), metav1.ListMeta{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			items, m, err := decodeAll(
+				iotest.HalfReader(strings.NewReader(test.body)),
+				newUnstructured,
+			)
+			require.NoError(t, err)
+			var names []string
+			for _, item := range items {
+				u := item.(*unstructured.Unstructured)
+				names = append(
+					names,
+					fmt.Sprintf("%s/%s %s", u.GetAPIVersion(), u.GetKind(), u.GetName()),
+				)
+			}
+			require.Equal(t, test.names, strings.Join(names, ", "))
+			require.Equal(t, test.meta, m)
+		})
+	}
+}
+
+func TestReadList_Bad(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"nothing": {``, "read list after 0 items: unexpected EOF"},
+		"cut between items": {
+			`{"kind":"PodList","items":[{},{}`, "read list after 2 items: unexpected EOF",
+		},
+		"cut inside an item": {
+			`{"kind":"PodList","items":[{},{"metadata":{"na`,
+			"read list after 1 items: unexpected EOF",
+		},
+		"cut after a slash": {
+			`{"kind":"PodList","items":[{"a":"\`, "read list after 0 items: unexpected EOF",
+		},
+		"cut in a number": {`{"a":12`, "read list after 0 items: unexpected EOF"},
+		"cut before the end": {
+			`{"kind":"PodList","items":[]`, "read list after 0 items: unexpected EOF",
+		},
+		"protobuf, cut off": {
+			"k8s\x00\n\x0c", "read list after 0 items: unexpected EOF",
+		},
+		"a page of a proxy": {
+			`<html>`, `read list after 0 items: not JSON: expected '{', got "<html>"`,
+		},
+		"an array": {`[]`, `read list after 0 items: not JSON: expected '{', got "[]"`},
+		"more after the end": {
+			`{"kind":"PodList"} {`, `read list after 0 items: not JSON: more after the end`,
+		},
+		"no comma": {
+			`{"kind":"PodList","items":[{}{}]}`,
+			`read list after 1 items: not JSON: invalid character '{' after array element ` +
+				`(expecting ',' or ']')`,
+		},
+		"comma at the end": {
+			`{"kind":"PodList","items":[{},]}`,
+			`read list after 1 items: not JSON: invalid character ',' at start of value`,
+		},
+		"no colon": {
+			`{"kind" "PodList"}`,
+			`read list after 0 items: not JSON: invalid character '"' after object name ` +
+				`(expecting ':')`,
+		},
+		"no field name": {
+			`{1:2}`,
+			`read list after 0 items: not JSON: object member name must be a string`,
+		},
+		"items twice": {
+			`{"items":[{}],"kind":"PodList","items":[{}]}`,
+			`read list after 1 items: field "items" is repeated`,
+		},
+		"items twice, one null": {
+			`{"items":null,"kind":"PodList","items":[{}]}`,
+			`read list after 0 items: field "items" is repeated`,
+		},
+		"nested too deep": {
+			`{"kind":"PodList","items":[{"a":` + strings.Repeat("[", 20_000) +
+				strings.Repeat("]", 20_000) + `}]}`,
+			`read list after 0 items: not JSON: exceeded max depth`,
+		},
+		"another field nested too deep": {
+			`{"kind":"PodList","a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) +
+				`}`,
+			`read list after 0 items: not JSON: exceeded max depth`,
+		},
+		"items is an object": {
+			`{"kind":"PodList","items":{}}`,
+			`read list after 0 items: not JSON: expected '[', got '{'`,
+		},
+		"null item": {
+			`{"kind":"PodList","items":[null]}`,
+			`read list after 0 items: item is no object: "n"`,
+		},
+		"item of wrong shape": {
+			`{"kind":"PodList","items":[{"metadata":[]}]}`,
+			`read list after 0 items: decode *v1.Pod: json: cannot unmarshal ` +
+				`array into Go struct field Pod.metadata of type v1.ObjectMeta`,
+		},
+		"item is no JSON": {
+			`{"kind":"PodList","items":[{"metadata"}]}`,
+			`read list after 0 items: not JSON: invalid character '}' after object name ` +
+				`(expecting ':')`,
+		},
+		"mixed brackets": {
+			`{"kind":"PodList","items":[{"a":[}]}]}`,
+			`read list after 0 items: not JSON: invalid character '}' at start of value`,
+		},
+		"kind is a number": {
+			`{"kind":1}`,
+			`read list after 0 items: json: cannot unmarshal number into Go value of type string`,
+		},
+		"one object": {
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`,
+			`read list: expected a list of kind "PodList", got "Pod" of "v1"`,
+		},
+		"items of another kind": {
+			`{"kind":"PodList","items":[{"kind":"Pod"},{"kind":"Node"}]}`,
+			`read list after 1 items: expected an item of kind "Pod", got "Node"`,
+		},
+		"another kind after the items": {
+			`{"items":[{}],"kind":"NodeList"}`,
+			`read list: expected a list of kind "PodList", got "NodeList"`,
+		},
+		"success": {
+			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			`read list: got a Status "Success" instead`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := decodeAll(strings.NewReader(test.body), newPod)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+// A custom resource names the kind of its list. Its items have their own.
+func TestReadList_KindOfTheList(t *testing.T) {
+	for _, body := range []string{
+		`{"kind":"Herd","items":[{"kind":"Pod","metadata":{"name":"a"}}]}`,
+		`{"items":[{"kind":"Pod","metadata":{"name":"a"}}],"kind":"Herd"}`,
+		`{"items":[{"kind":"Pod","metadata":{"name":"a"}}]}`,
+	} {
+		items, _, err := decodeAll(strings.NewReader(body), newPod)
+		require.NoError(t, err, body)
+		require.Equal(t, "a", items[0].(*v1.Pod).Name)
+	}
+}
+
+// Errors do not quote what a list contains, wherever a byte of it is wrong or missing.
+func TestReadList_ErrorsQuoteNoSecrets(t *testing.T) {
+	const secret = "canary"
+	list := `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` +
+		`{"metadata":{"name":"a"},"data":{"canary":"canary"},"more":["canary"]}],` +
+		`"more":{"canary":["canary"]}}`
+	for i := range len(list) {
+		for _, with := range []string{"", `"`, "{", "]", "1", ",", "\x00"} {
+			body := list[:i] + with + list[i+1:]
+			for _, newItem := range []func() runtime.Object{
+				newUnstructured, func() runtime.Object { return &v1.Secret{} },
+			} {
+				_, err := ReadList(strings.NewReader(body), newItem, Options{}, ignore)
+				if err != nil {
+					require.NotContains(t, err.Error(), secret, body)
+				}
+			}
+		}
+	}
+}
+
+func ignore(runtime.Object) error { return nil }
+
+func TestReadList_Status(t *testing.T) {
+	body, err := json.Marshal(apierrors.NewResourceExpired("too old").Status())
+	require.NoError(t, err)
+	body = append([]byte(`{"kind":"Status","apiVersion":"v1",`), body[1:]...)
+	_, _, err = decodeAll(bytes.NewReader(body), newPod)
+	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+}
+
+// The batches that pipelines pass on to each other have no goroutine or channel of a pipeline.
+func TestReadList_InOneBubbleAfterTheOther(t *testing.T) {
+	body := podList(t, 2000)
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			_, err := ReadList(bytes.NewReader(body), newPod, Options{}, ignore)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestReadList_ReadError(t *testing.T) {
+	in := io.MultiReader(
+		strings.NewReader(`{"kind":"PodList","items":[{}`),
+		iotest.ErrReader(io.ErrClosedPipe),
+	)
+	items, _, err := decodeAll(in, newPod)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.Len(t, items, 1)
+}
+
+func TestReadList_StopsAtTheFirstError(t *testing.T) {
+	stop := errors.New("stop")
+	for name, body := range map[string]string{
+		"known kind": `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}},{}]}`,
+		"late kind":  `{"items":[{"metadata":{"name":"a"}},{}],"kind":"PodList","apiVersion":"v1"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			each := func(runtime.Object) error {
+				calls++
+				return stop
+			}
+			_, err := ReadList(strings.NewReader(body), newUnstructured, Options{}, each)
+			require.ErrorIs(t, err, stop)
+			require.Equal(t, 1, calls)
+		})
+	}
+}
+
+// Whatever a server sends, ReadList and a decode of the whole agree on it, however it is cut into
+// reads.
+func FuzzReadList(f *testing.F) {
+	for i, body := range []string{
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},` +
+			`"items":[{"metadata":{"name":"a"}},{"x":"\"]}"}]}`,
+		`{"items":null,"kind":"List"}`,
+		`{"items":[{"a":{"b":[1,2.5,"c",null,true]}}]} `,
+		`{"items":[{"metadata":{"name":"a"}}`,                        // cut off
+		`{"items":[{}],"items":[{},{}]}`,                             // repeated
+		`{"metadata":{"continue":"a"},"metadata":{},"items":[]}`,     // repeated
+		`{"items":[{"metadata":{"name":"a","name":"b"}}],"items":1}`, // repeated
+		`{"\u0069tems":[{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}]}`,
+		`{"kind":"Pod","metadata":{"name":"a"}}`, // another kind
+		`{"kind":"Status","status":"Failure","code":410,"reason":"Expired"}`,
+		`{"items":[{"kind":"Node","metadata":{"name":"/\u0000","namespace":"\u001b["}}]}`,
+		`{"Items":[{}],"ITEMS":[{}],"kind":"PodList"}`,
+	} {
+		f.Add([]byte(body), 3*i)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, chunk int) {
+		in := &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
+		list := v1.PodList{Items: []v1.Pod{}}
+		m, err := ReadList(in, newPod, Options{}, func(obj runtime.Object) error {
+			list.Items = append(list.Items, *obj.(*v1.Pod))
+			return nil
+		})
+		if err == nil {
+			list.ListMeta = m
+			whole := v1.PodList{}
+			require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
+			whole.TypeMeta = metav1.TypeMeta{}
+			require.True(t, apiequality.Semantic.DeepEqual(whole, list), "%v %v", whole, list)
+		}
+
+		in = &chunked{data: body, size: 1 + max(chunk, -chunk)%64}
+		items := []map[string]any{}
+		_, err = ReadList(in, newUnstructured, Options{}, func(obj runtime.Object) error {
+			items = append(items, obj.(*unstructured.Unstructured).Object)
+			return nil
+		})
+		if err == nil {
+			var whole struct {
+				Items []map[string]any `json:"items"`
+			}
+			require.NoError(t, utiljson.Unmarshal(body, &whole), "accepted %q", body)
+			require.Len(t, items, len(whole.Items))
+			for i, item := range items {
+				for field, value := range whole.Items[i] {
+					require.Equal(t, value, item[field]) // kind and apiVersion may be added
+				}
+			}
+		}
+	})
+}
+
+// chunked reads size bytes at a time.
+type chunked struct {
+	data []byte
+	size int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if len(c.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.size)], c.data)
+	c.data = c.data[n:]
+	return n, nil
+}
+
+// A list is not kept: beyond the present item, little of it is in the decoder's buffer.
+func TestReadList_BufferIsOfOneItem(t *testing.T) {
+	in := newTokens(bytes.NewReader(podList(t, 2000)), 1<<20)
+	count := 0
+	require.NoError(t, in.object(func(name string) error {
+		if name != "items" {
+			_, err := in.frame()
+			return err
+		}
+		return in.array(func() error {
+			count++
+			_, err := in.frame()
+			require.LessOrEqual(t, in.received-in.decoder.InputOffset(), int64(4<<10))
+			return err
+		})
+	}))
+	require.Equal(t, 2000, count)
+}
+
+// podList is a list of count pods as a server sends it.
+func podList(t *testing.T, count int) []byte {
+	list := v1.PodList{
+		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "5", Continue: "next"},
+	}
+	for i := range count {
+		list.Items = append(list.Items, v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   fmt.Sprintf("pod-%d", i),
+				Labels: map[string]string{"app": `{"a"}]`},
+			},
+			Spec: v1.PodSpec{
+				Containers: []v1.Container{{Name: "c", Command: []string{"sh", "-c", `echo "\\"`}}},
+			},
+		})
+	}
+	body, err := json.Marshal(list)
+	require.NoError(t, err)
+	return body
+}
+
+// A list costs linear time in the number of its items, and in the length and the depth of one, also
+// where the bytes arrive one by one.
+func TestGrowth(t *testing.T) {
+	for name, item := range map[string]func(n int) string{
+		"escapes":  func(n int) string { return `{"a":"` + strings.Repeat(`\"`, n) + `"}` },
+		"slashes":  func(n int) string { return `{"a":"` + strings.Repeat(`\\`, n) + `"}` },
+		"brackets": func(n int) string { return `{"a":[` + strings.Repeat(`{},`, n) + `{}]}` },
+		"strings":  func(n int) string { return `{"a":[` + strings.Repeat(`"",`, n) + `""]}` },
+		"labels": func(n int) string {
+			var labels strings.Builder
+			for i := range n {
+				fmt.Fprintf(&labels, `"l%d":"",`, i)
+			}
+			return `{"metadata":{"labels":{` + labels.String() + `"a":""}}}`
+		},
+		"blanks": func(n int) string { return `{"a":1` + strings.Repeat(" ", n) + `}` },
+		"items":  func(n int) string { return strings.Repeat(`{},`, n) + `{}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			measure.Growth(t, 2000, func(n int) {
+				list := `{"kind":"FooList","apiVersion":"x/v1","items":[` + item(n) + `]}`
+				for _, body := range []io.Reader{
+					strings.NewReader(list), iotest.OneByteReader(strings.NewReader(list)),
+				} {
+					_, err := ReadList(
+						body, newUnstructured, Options{}, func(runtime.Object) error { return nil },
+					)
+					require.NoError(t, err)
+				}
+			})
+		})
+	}
+}
