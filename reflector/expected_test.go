@@ -4,10 +4,12 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -153,5 +155,211 @@ func TestStream_OfSomethingElse(t *testing.T) {
 		log := strings.Join(s.take(), "\n")
 		require.Contains(t, log, "LIST rv=0")
 		require.NotContains(t, log, "replace")
+	})
+}
+
+// Objects that are half there, or not at all, are reported and skipped.
+func TestWatch_HalfEvents(t *testing.T) {
+	for name, test := range map[string]struct {
+		expected any
+		object   runtime.Object
+	}{
+		"no object":             {&v1.Pod{}, nil},
+		"no object, any type":   {nil, nil},
+		"typed nil":             {&v1.Pod{}, (*v1.Pod)(nil)},
+		"typed nil, any type":   {nil, (*v1.Pod)(nil)},
+		"no metadata, any type": {nil, &metav1.Status{}},
+		"a Table, any type":     {nil, &metav1.Table{}},
+		"a Table, unstructured": {
+			&unstructured.Unstructured{},
+			&unstructured.Unstructured{
+				Object: map[string]any{"kind": "Table", "apiVersion": "meta.k8s.io/v1"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, "ours", func(t *testing.T, s *script) {
+				go New(s, test.expected, scriptStore{s}, s.opts).Run(s.hearing)
+				var list runtime.Object = podList("5", "")
+				if _, ok := test.expected.(*unstructured.Unstructured); ok {
+					list = unstructuredList("", "5")
+				}
+				s.answerList(list, nil)
+				s.answerWatch(nil)
+				s.take()
+				s.event(watch.Event{Type: watch.Modified, Object: test.object})
+				log := s.take()
+				require.Len(t, log, 1)
+				require.Contains(t, log[0], "reported: ")
+				close(s.open.events)
+				s.after(time.Second)
+				require.Contains(t, s.take(), "800ms later: LIST rv=5", "it counts as no event")
+			})
+		})
+	}
+}
+
+// An unstructured expected type is also checked by apiVersion and kind.
+func TestWatch_UnstructuredKind(t *testing.T) {
+	foo := func(kind string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("x/v1")
+		u.SetKind(kind)
+		u.SetName("a")
+		u.SetResourceVersion("6")
+		return u
+	}
+	on(t, "ours", func(t *testing.T, s *script) {
+		go New(s, foo("Foo"), scriptStore{s}, s.opts).Run(s.hearing)
+		s.answerList(
+			&unstructured.UnstructuredList{
+				Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}},
+			},
+			nil,
+		)
+		s.answerWatch(nil)
+		s.take()
+		s.event(watch.Event{Type: watch.Added, Object: foo("Bar")})
+		s.event(watch.Event{Type: watch.Added, Object: foo("Foo")})
+		s.saw("reported: expected x/v1, Kind=Foo, got x/v1, Kind=Bar", "add a@6")
+	})
+}
+
+func TestList_Odd(t *testing.T) {
+	for name, test := range map[string]struct {
+		list runtime.Object
+		want string
+	}{
+		"nil":       {nil, "ListerWatcher returned no list: result is nil"},
+		"typed nil": {(*v1.PodList)(nil), "ListerWatcher returned no list: result is nil"},
+		"no list": {
+			&v1.Pod{}, "understand list *v1.Pod: object does not implement the List interfaces",
+		},
+		"no items": {&metav1.Status{}, "*v1.Status is not a list: no Items field in this object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lw := &ListWatch{
+				ListWithContextFunc: func(
+					context.Context, metav1.ListOptions,
+				) (runtime.Object, error) {
+					return test.list, nil
+				},
+			}
+			_, err := New(lw, &v1.Pod{}, nil, Options{}).fetch(context.Background(), "0", 0)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+func TestTransform_Results(t *testing.T) {
+	boom := errors.New("boom")
+	for name, test := range map[string]struct {
+		result any
+		err    error
+		want   string
+	}{
+		"error":       {nil, boom, "transform a: boom"},
+		"nil":         {nil, nil, "transform a: result is nil"},
+		"typed nil":   {(*v1.Pod)(nil), nil, "transform a: result is nil"},
+		"another":     {&v1.Node{}, nil, ""},
+		"any at all":  {"a", nil, ""},
+		"error + obj": {&v1.Pod{}, boom, "transform a: boom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(
+				nil,
+				nil,
+				nil,
+				Options{Transform: func(any) (any, error) { return test.result, test.err }},
+			)
+			got, err := r.transformed(t.Context(), pod("a@1"))
+			if test.want == "" {
+				require.NoError(t, err)
+				require.Equal(t, test.result, got)
+				return
+			}
+			require.EqualError(t, err, test.want)
+			require.Nil(t, got)
+		})
+	}
+}
+
+// All pages show the moment of the first one: a resourceVersion in a later page does not count.
+func TestList_TheFirstPageHasTheResourceVersion(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *script) {
+		s.start()
+		s.answerList(podList("", "token", "a@1"), nil)
+		s.answerList(podList("9", "", "b@9"), nil)
+		s.saw(
+			"LIST rv=0 limit=500",
+			"LIST rv= limit=500 continue=token",
+			"replace a@1 b@9 rv=",
+			"WATCH rv= bookmarks",
+		)
+	})
+}
+
+// A transform that keeps nothing but the name, in place, saves memory. The reflector still knows
+// how far it has come: where it forgot, a delete would be lost while no watch is open.
+func TestTransform_MayDropTheResourceVersion(t *testing.T) {
+	strip := func(obj any) (any, error) {
+		p := obj.(*v1.Pod)
+		p.ObjectMeta = metav1.ObjectMeta{Name: p.Name}
+		return p, nil
+	}
+	for name, start := range map[string]func(s *script){
+		"after a LIST": func(s *script) { s.watching() },
+		"after a streaming list": func(s *script) {
+			s.streaming()
+			s.event(watch.Event{Type: watch.Added, Object: pod("a@1")})
+			s.event(bookmark("5", "true"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *script) {
+				s.opts.Transform = strip
+				start(s)
+				s.event(watch.Event{Type: watch.Modified, Object: pod("a@8")})
+				s.event(watch.Event{Type: watch.Deleted, Object: pod("b@9")})
+				if s.ours != nil {
+					require.Equal(t, "9", s.ours.LastSyncResourceVersion())
+				}
+				s.take()
+				close(s.open.events)
+				s.saw("watch stopped", "WATCH rv=9 bookmarks")
+			})
+		})
+	}
+}
+
+// An ApplyError is not an answer of the server, even if its cause looks like one.
+func TestApplyError_CauseIsNotTheServers(t *testing.T) {
+	for _, cause := range []string{"429", "expired", "refused", "500"} {
+		on(t, "ours", func(t *testing.T, s *script) {
+			s.opts.MaxInternalErrorRetryDuration = time.Minute
+			s.watching()
+			s.fail("add", apiErrors[cause])
+			s.event(watch.Event{Type: watch.Added, Object: pod("b@6")})
+			s.after(800 * time.Millisecond)
+			log := s.take()
+			require.Equal(t, "800ms later: LIST rv=5", log[len(log)-1])
+		})
+	}
+}
+
+// The same for one that happens while a watch is being opened.
+func TestApplyError_OfAResyncWhileOpening(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.opts.ResyncPeriod = time.Minute
+		s.start()
+		s.answerList(podList("5", ""), nil)
+		s.take()
+		s.fail("resync", apiErrors["429"])
+		s.after(time.Minute + 800*time.Millisecond)
+		s.saw(
+			"1m0s later: resync: slow down",
+			"reported: resync: slow down",
+			"800ms later: LIST rv=5",
+		)
 	})
 }

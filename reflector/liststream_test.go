@@ -6,12 +6,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/reflector/wire"
 )
@@ -42,4 +47,105 @@ func TestStreamLister(t *testing.T) {
 	require.True(t, got.paged)
 	require.Equal(t, []string{"request", "transform a", "request", "transform b"}, order)
 	require.Equal(t, "continue=next&limit=500", w.requests[1].URL.RawQuery)
+}
+
+// cutOff is a body that the server cuts off at a time, as at its request timeout.
+type cutOff struct {
+	io.Reader
+	at time.Time
+}
+
+func (c cutOff) Read(p []byte) (int, error) {
+	if !time.Now().Before(c.at) {
+		return 0, context.DeadlineExceeded
+	}
+	return c.Reader.Read(p)
+}
+
+// slowStore needs some time for each change.
+type slowStore struct {
+	replaced []int // lengths
+	changes  int
+}
+
+func (s *slowStore) change(any) error {
+	time.Sleep(slowStep)
+	s.changes++
+	return nil
+}
+
+func (s *slowStore) Add(obj any) error    { return s.change(obj) }
+func (s *slowStore) Update(obj any) error { return s.change(obj) }
+func (s *slowStore) Delete(obj any) error { return s.change(obj) }
+func (s *slowStore) Resync() error        { return nil }
+func (s *slowStore) Replace(list []any, _ string) error {
+	s.replaced = append(s.replaced, len(list))
+	return nil
+}
+
+const slowStep = 2 * time.Millisecond
+
+// A program that needs eight seconds for a collection keeps up with a server that ends each request
+// after five: by LIST, by a streaming list, and for the changes of a watch.
+func TestSlowProgram_NeedsNoSecondRequest(t *testing.T) {
+	const count = 4000
+	list := podList("5000", "")
+	list.Kind, list.APIVersion = "PodList", "v1"
+	var stream, changes strings.Builder
+	for i := range count {
+		list.Items = append(list.Items, *pod(fmt.Sprintf("p%d@%d", i, i+1)))
+		fmt.Fprintf(&stream, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1",`+
+			`"metadata":{"namespace":"ns","name":"p%d","resourceVersion":"%d"}}}`, i, i+1)
+		fmt.Fprintf(&changes, `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",`+
+			`"metadata":{"namespace":"ns","name":"p%d","resourceVersion":"%d"}}}`, i, i+5001)
+	}
+	fmt.Fprintf(&stream, `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1",`+
+		`"metadata":{"resourceVersion":"5000","annotations":{%q:"true"}}}}`,
+		metav1.InitialEventsAnnotationKey)
+	whole, err := json.Marshal(list)
+	require.NoError(t, err)
+
+	for _, streaming := range []bool{false, true} {
+		t.Run(fmt.Sprint("streaming=", streaming), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				followed := false
+				server := &roundTripper{answer: func(req *http.Request) (int, io.Reader) {
+					var body []byte
+					switch query := req.URL.Query(); {
+					case query.Get("sendInitialEvents") == "true":
+						body = []byte(stream.String())
+					case query.Get("watch") == "":
+						body = whole
+					case !followed:
+						followed = true
+						body = []byte(changes.String())
+					default: // everything was applied
+						cancel()
+						return http.StatusGone, strings.NewReader("")
+					}
+					open, end := io.Pipe() // the connection stays open
+					context.AfterFunc(ctx, func() { _ = end.Close() })
+					at := time.Now().Add(5 * time.Second)
+					if query := req.URL.Query(); query.Get("watch") == "" {
+						return http.StatusOK, cutOff{bytes.NewReader(body), at}
+					}
+					time.AfterFunc(5*time.Second, func() { _ = end.Close() })
+					return http.StatusOK, cutOff{io.MultiReader(bytes.NewReader(body), open), at}
+				}}
+				lw := wire.NewListWatch(restClient(t, server), "pods", "", newPod, wire.Options{})
+				store := &slowStore{}
+				New(lw, newPod(), store, Options{
+					UseWatchList: &streaming,
+					Transform: func(obj any) (any, error) {
+						time.Sleep(slowStep)
+						return obj, nil
+					},
+				}).Run(ctx)
+				require.Equal(t, []int{count}, store.replaced)
+				require.Equal(t, count, store.changes)
+			})
+		})
+	}
 }
