@@ -5,6 +5,7 @@ package path
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,10 +20,10 @@ idle again, in order: one table for each goroutine, from the bytes of the watch 
 is one informer of informer.New with a DeltaFIFO and an index, one handler, and one controller with
 one worker, as in [story_test.go](../internal/tools/path/record/story_test.go).
 
-A function is indented below its caller. "holds" names the mutexes that are locked when it is
-called, "locks" those that it locks itself, and "via" the interface through which it is called. A
-function that runs again in the same goroutine is listed once. Functions of other modules are
-missing, such as those of the JSON decoder, and those of the program, such as reconcile.
+A function is indented below its caller. "locks" names the mutexes that it locks, and "via" the
+interface through which it is called. A function that runs again in the same goroutine is listed
+once. Functions of other modules, such as the JSON decoder, and of the program, such as reconcile,
+are missing.
 
 Package wire has the tables before ` + "`consume`" + `, see [wire.md](wire.md). With a ListerWatcher of
 client-go, client-go decodes the event instead, and the path begins at ` + "`consume`" + `.
@@ -30,15 +31,17 @@ client-go, client-go decodes the event instead, and the path begins at ` + "`con
 ` + "`go test ./internal/tools/path` derives this page from a run of instrumented source and\n" +
 	"compares the two; `make update` rewrites the page.\n"
 
+const wire = "reflector/wire"
+
 // page renders the trace as Markdown.
 func page(trace record.Trace, functions map[string]function) string {
 	var b strings.Builder
 	b.WriteString(introduction)
 	for i, g := range trace {
-		fmt.Fprintf(&b, "\n## Goroutine %d: `%s`\n\n", i+1, g.Visits[0].Function)
-		fmt.Fprintf(&b, "It began in `%s` and waits for changes in `%s`.\n\n", g.Bottom, g.Waited)
-		b.WriteString("| step | function | file | mutexes | what it does |\n")
-		b.WriteString("|---|---|---|---|---|\n")
+		fmt.Fprintf(&b, "\n## Goroutine %d: `%s`\n\n", i+1, path.Base(g.Visits[0].Function))
+		fmt.Fprintf(&b, "It began in `%s` and waits for changes in `%s`.\n\n",
+			path.Base(g.Bottom), path.Base(g.Waited))
+		b.WriteString("| step | function | file | what it does |\n|---|---|---|---|\n")
 		depths := map[string]int{}
 		for step, v := range g.Visits {
 			depth, listed := depths[v.Caller]
@@ -48,9 +51,10 @@ func page(trace record.Trace, functions map[string]function) string {
 			depths[v.Function] = depth
 			f := functions[v.Function]
 			_, short, _ := strings.Cut(v.Function, ".")
-			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s | %s |\n", step+1,
-				strings.Repeat("· ", depth), short, f.file, f.folder, f.file,
-				mutexes(v), does(v, functions))
+			indent := strings.Repeat("·", depth)
+			fmt.Fprintf(&b, "| %d | %s`%s` | [%s](../%s/%s) | %s |\n", step+1,
+				strings.TrimPrefix(indent+" ", " "), short, f.file, f.folder, f.file,
+				does(v, functions))
 		}
 	}
 	b.WriteString(totals(trace, functions))
@@ -69,25 +73,25 @@ func does(v *record.Visit, functions map[string]function) string {
 	if v.Via != "" {
 		sentence = fmt.Sprintf("via `%s`: %s", interfaceOf(v.Via), sentence)
 	}
+	if len(v.Taken) > 0 {
+		sentence = fmt.Sprintf("locks %s: %s", code(v.Taken), sentence)
+	}
 	return strings.ReplaceAll(sentence, "|", "\\|")
 }
 
 // interfaceOf is the interface that declares a method.
-func interfaceOf(method string) string { return method[:strings.LastIndex(method, ".")] }
-
-func mutexes(v *record.Visit) string {
-	var parts []string
-	if len(v.Held) > 0 {
-		parts = append(parts, "holds "+code(v.Held))
-	}
-	if len(v.Taken) > 0 {
-		parts = append(parts, "locks "+code(v.Taken))
-	}
-	return strings.Join(parts, "; ")
+func interfaceOf(method string) string {
+	return path.Base(method[:strings.LastIndex(method, ".")])
 }
 
-// code quotes names as code.
-func code(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+// code quotes names as code, with the name of the package instead of its folder.
+func code(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = "`" + path.Base(name) + "`"
+	}
+	return strings.Join(quoted, ", ")
+}
 
 // names is a set of names.
 type names map[string]bool
@@ -101,9 +105,9 @@ func totals(trace record.Trace, functions map[string]function) string {
 	for _, g := range trace {
 		for _, v := range g.Visits {
 			f := functions[v.Function]
-			called[v.Function], files[f.folder+"/"+f.file] = true, true
-			if f.folder != "reflector/wire" && !strings.HasPrefix(g.Bottom, "wire.") {
-				others[v.Function], otherFiles[f.folder+"/"+f.file] = true, true
+			called[v.Function], files[f.folder+":"+f.file] = true, true
+			if f.folder != wire && !strings.HasPrefix(g.Bottom, wire+".") {
+				others[v.Function], otherFiles[f.folder+":"+f.file] = true, true
 			}
 			if f.statements == 1 {
 				single[v.Function] = true
@@ -124,7 +128,7 @@ func totals(trace record.Trace, functions map[string]function) string {
 	}
 	for _, folder := range folders.sorted() {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n",
-			folder, files.under(folder+"/"), called.under(folder+"."))
+			folder, files.under(folder+":"), called.under(folder+"."))
 	}
 	fmt.Fprintf(&b, "| with wire | %d | %d |\n", len(files), len(called))
 	fmt.Fprintf(&b, "| from `consume` on | %d | %d |\n\n", len(otherFiles), len(others))
