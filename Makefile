@@ -47,14 +47,14 @@ lint: ## gofmt, tidy modules, vet and staticcheck
 vuln: ## known vulnerabilities in the code that is called; needs vuln.go.dev, so it is no part of check
 	@for module in $(MODULES); do (cd $$module && $(GO) run $(GOVULNCHECK) ./...) || exit 1; done
 
-update: ## rewrite the transcripts, the quotes in the docs, docs/path.md and the drawings from the present code
+update: ## rewrite the transcripts, the quotes in the docs and docs/path.md from the present code
 	$(GO) test -run 'Transcript' $(PIECES) ./apitest -update
 	$(GO) test -run 'QuoteTheSource' ./internal/tools/layout -update
 	$(GO) test -run 'Path' ./internal/tools/path -update
-	$(GO) run ./internal/tools/pictures -lab=false
 
-pictures: ## draw the pictures of the docs from the present code; those of the laboratory need Chromium
+pictures: ## plot speed (BENCH=output of make bench) and growth for the docs, and photograph the laboratory in Chromium
 	$(GO) run ./internal/tools/pictures $(if $(BENCH),-bench $(BENCH))
+	$(GO) -C cmd/informerstack/lab/browser test -count=1 -run TestPictures . -pictures
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for package in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go internal/*/*/*_test.go | xargs -n1 dirname | sort -u); do \
@@ -95,7 +95,7 @@ growth: ## the first sync of 10,000, 100,000 and 1,000,000 objects, for docs/pic
 	@for pods in 10000 100000 1000000; do \
 		$(GO) test -run '^$$' -bench 'FirstSync/way=watchlist/.*/impl=(ours|client)' -benchtime 1x -timeout 2h ./internal/tools/firstsync -pods $$pods \
 			| sed -n "s/^Benchmark/$$pods &/p" >>bin/growth.txt; done
-	@cp bin/growth.txt internal/tools/firstsync/testdata/growth.txt && $(GO) run ./internal/tools/pictures -lab=false
+	@cp bin/growth.txt internal/tools/firstsync/testdata/growth.txt && $(GO) run ./internal/tools/pictures
 
 browser: ## the tests of the laboratory's page in Chromium, which must be installed
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -parallel 4 -timeout 40m .

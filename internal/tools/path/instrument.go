@@ -82,11 +82,14 @@ func (in *instrumenter) declaration(decl *ast.FuncDecl) {
 	if decl.Body == nil {
 		return
 	}
-	full := in.folder + "."
+	full := in.folder + "." + decl.Name.Name
 	if decl.Recv != nil {
-		full += receiver(decl) + "."
+		typ := in.info.Defs[decl.Name].(*types.Func).Signature().Recv().Type()
+		if pointer, ok := typ.(*types.Pointer); ok {
+			typ = pointer.Elem()
+		}
+		full = typeName(typ) + "." + decl.Name.Name
 	}
-	full += decl.Name.Name
 	in.describe(full, decl.Doc, len(decl.Body.List))
 	in.enter(full, false, decl.Body)
 	ast.Inspect(decl.Body, func(node ast.Node) bool {
@@ -94,11 +97,11 @@ func (in *instrumenter) declaration(decl *ast.FuncDecl) {
 		case *ast.FuncLit:
 			in.enter(full, true, node.Body)
 		case *ast.BlockStmt:
-			in.statements(full, node.List)
+			in.statements(node.List)
 		case *ast.CaseClause:
-			in.statements(full, node.Body)
+			in.statements(node.Body)
 		case *ast.CommClause:
-			in.statements(full, node.Body)
+			in.statements(node.Body)
 		case *ast.CallExpr:
 			in.call(node)
 		}
@@ -110,25 +113,25 @@ func (in *instrumenter) enter(full string, literal bool, body *ast.BlockStmt) {
 	in.insert(body.Lbrace+1, "defer %s.Enter(%q, %t)();", name, full, literal)
 }
 
-func (in *instrumenter) statements(full string, list []ast.Stmt) {
+func (in *instrumenter) statements(list []ast.Stmt) {
 	for _, stmt := range list {
 		switch stmt := stmt.(type) {
 		case *ast.CaseClause, *ast.CommClause, *ast.EmptyStmt:
 			continue // the body of a switch or select
 		case *ast.ExprStmt:
-			in.insert(stmt.Pos(), "%s.Run(%q);", name, full)
+			in.insert(stmt.Pos(), "%s.Run();", name)
 			if mutex, method := in.mutex(stmt.X); strings.HasSuffix(method, "Unlock") {
 				in.insert(stmt.Pos(), "%s.Unlock(%q);", name, mutex)
 			} else if mutex != "" {
 				in.insert(stmt.End(), ";%s.Lock(%q)", name, mutex)
 			}
 		case *ast.DeferStmt:
-			in.insert(stmt.Pos(), "%s.Run(%q);", name, full)
+			in.insert(stmt.Pos(), "%s.Run();", name)
 			if mutex, method := in.mutex(stmt.Call); strings.HasSuffix(method, "Unlock") {
 				in.insert(stmt.End(), ";defer %s.Unlock(%q)", name, mutex)
 			}
 		default:
-			in.insert(stmt.Pos(), "%s.Run(%q);", name, full)
+			in.insert(stmt.Pos(), "%s.Run();", name)
 		}
 	}
 }
@@ -222,21 +225,4 @@ func (in *instrumenter) describe(full string, comment *ast.CommentGroup, stateme
 	short := full[strings.LastIndex(full, ".")+1:]
 	sentence = strings.TrimPrefix(sentence, short+" ")
 	in.functions[full] = function{in.folder, in.file, sentence, statements}
-}
-
-// receiver names the type of a method, without pointer and type parameters.
-func receiver(decl *ast.FuncDecl) string {
-	expr := decl.Recv.List[0].Type
-	for {
-		switch e := expr.(type) {
-		case *ast.StarExpr:
-			expr = e.X
-		case *ast.IndexExpr:
-			expr = e.X
-		case *ast.IndexListExpr:
-			expr = e.X
-		default:
-			return types.ExprString(expr)
-		}
-	}
 }

@@ -4,7 +4,12 @@ package path
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,4 +37,55 @@ func TestPath(t *testing.T) {
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, want, string(got), "run make update")
+}
+
+var (
+	drawnText = regexp.MustCompile(`<text class="([^"]*)"[^>]*>([^<]*)</text>`)
+	pageStep  = regexp.MustCompile(`(?m)^\| \d+ \|.*?\]\(\.\./([^)]*)/[^/)]*\)`)
+)
+
+// docs/pictures/path.svg is drawn by hand. It has the goroutines of docs/path.md, the packages of
+// each, their functions and mutexes, and the totals. Helper packages are left out.
+func TestPath_IsDrawn(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/path.md")
+	require.NoError(t, err)
+	drawn, err := os.ReadFile(root + "/docs/pictures/path.svg")
+	require.NoError(t, err)
+	goroutines := strings.Split(string(text), "\n## Goroutine ")
+	want, got := map[string]int{}, map[string]int{} // functions by goroutine and package
+	for n, goroutine := range goroutines {
+		for _, step := range pageStep.FindAllStringSubmatch(goroutine, -1) {
+			if !strings.HasPrefix(step[1], "internal/") {
+				want[fmt.Sprint(n, " ", path.Base(step[1]))]++
+			}
+		}
+	}
+	n, folder := 0, ""
+	for _, found := range drawnText.FindAllStringSubmatch(string(drawn), -1) {
+		class, words := found[1], found[2]
+		mutexes, locks := strings.CutPrefix(words, "locks ")
+		switch {
+		case strings.HasPrefix(words, "goroutine "):
+			n++
+			require.Less(t, n, len(goroutines), "goroutines of docs/path.md")
+		case class == "name":
+			folder = fmt.Sprint(n, " ", words)
+		case strings.Contains(words, " function") && !strings.Contains(words, " · "):
+			number, _, _ := strings.Cut(words, " ")
+			got[folder], err = strconv.Atoi(number)
+			require.NoError(t, err)
+		case locks:
+			for _, mutex := range strings.Split(mutexes, ", ") {
+				assert.True(t, strings.Contains(goroutines[n], "."+mutex+".mu`"), words)
+			}
+		case strings.HasPrefix(class, "mono"):
+			name := regexp.MustCompile("[`.]" + strings.TrimSuffix(words, "…"))
+			assert.True(t, name.Match(text), "the page has no function %s", words)
+		case strings.Contains(words, " · "):
+			for _, total := range strings.Split(words, " · ") {
+				assert.True(t, strings.Contains(string(text), "\n- "+total), total)
+			}
+		}
+	}
+	assert.Equal(t, want, got, "functions by goroutine and package in docs/pictures/path.svg")
 }

@@ -11,7 +11,6 @@ package path
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -71,7 +70,10 @@ func instrument(folder string) (map[string]function, error) {
 			}
 			files = append(files, file)
 		}
-		in.info = &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+		in.info = &types.Info{
+			Defs:       map[*ast.Ident]types.Object{},
+			Selections: map[*ast.SelectorExpr]*types.Selection{},
+		}
 		if _, err := config.Check(p.ImportPath, fset, files, in.info); err != nil {
 			return nil, err
 		}
@@ -105,18 +107,14 @@ func list(patterns ...string) ([]listed, error) {
 		return nil, err
 	}
 	var packages []listed
-	decoder := json.NewDecoder(bytes.NewReader(out))
-	for {
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var next listed
-		err := decoder.Decode(&next)
-		if errors.Is(err, io.EOF) {
-			return packages, nil
-		}
-		if err != nil {
+		if err := decoder.Decode(&next); err != nil {
 			return nil, err
 		}
 		packages = append(packages, next)
 	}
+	return packages, nil
 }
 
 // traces runs the test of package record with the instrumented source in folder. The test repeats

@@ -3,140 +3,60 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 )
 
-// firstSync is one line of internal/tools/firstsync/testdata/growth.txt, which make growth writes.
-type firstSync struct {
-	content, program string
-	pods             float64
-	cpu, peak        float64 // seconds, bytes
+// firstSync matches a line of growth.txt, which make growth writes: pods, content, implementation,
+// processor time per pod, and memory.
+var firstSync = regexp.MustCompile(`(?m)^(\d+) \S+/content=(\w+)/impl=(ours|client-go)-.*` +
+	`\s(\S+) cpu-ns/object.*\s(\S+) peak-RSS-B`)
+
+// curves are the lines of a plot, with the class of their dots and the style.
+var curves = []struct{ implementation, content, class, style string }{
+	{"ours", "json", "k0", "stroke: var(--accent)"},
+	{"ours", "protobuf", "k0", "stroke: var(--accent); stroke-dasharray: 6 4"},
+	{"client-go", "json", "k1", "stroke: var(--wait)"},
+	{"client-go", "protobuf", "k1", "stroke: var(--wait); stroke-dasharray: 6 4"},
 }
 
-var growthPrograms = []string{"ours", "client-go"} // k0, k1
-
-// readGrowth reads lines of the number of pods and a result of BenchmarkFirstSync.
-func readGrowth(file string) (all []firstSync, err error) {
-	f, err := os.Open(file)
+// plotGrowth plots growth.txt: processor time on the left, memory on the right, by number of pods.
+func plotGrowth(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "internal/tools/firstsync/testdata/growth.txt"))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		words := strings.Fields(lines.Text())
-		if len(words) < 5 {
-			return nil, fmt.Errorf("read %s: line %q", file, lines.Text())
-		}
-		var s firstSync
-		s.pods, err = strconv.ParseFloat(words[0], 64)
-		for i := 3; i+1 < len(words) && err == nil; i += 2 {
-			var value float64
-			value, err = strconv.ParseFloat(words[i], 64)
-			switch words[i+1] {
-			case "cpu-ns/object":
-				s.cpu = value * s.pods / 1e9
-			case "peak-RSS-B":
-				s.peak = value
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s: line %q: %w", file, lines.Text(), err)
-		}
-		for part := range strings.SplitSeq(words[1], "/") {
-			if content, ok := strings.CutPrefix(part, "content="); ok {
-				s.content = content
-			}
-			if program, ok := strings.CutPrefix(part, "impl="); ok {
-				s.program = program[:strings.LastIndex(program, "-")]
-			}
-		}
-		all = append(all, s)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s is empty", file)
-	}
-	return all, nil
-}
-
-// growthPanel is a plot with logarithmic axes.
-type growthPanel struct {
-	words       string
-	least, most float64
-	value       func(firstSync) float64
-	label       func(tick float64) string
-}
-
-// drawGrowth plots the first sync of 10,000, 100,000 and 1,000,000 pods.
-func drawGrowth(root string) ([]byte, error) {
-	all, err := readGrowth(filepath.Join(root, "internal/tools/firstsync/testdata/growth.txt"))
-	if err != nil {
-		return nil, err
-	}
-	c := &canvas{
-		width: 900, height: 370, title: "The first sync of 10,000 to 1,000,000 pods",
-		desc: "Processor time and peak memory of a first sync by a streaming list, in JSON and " +
-			"protobuf, for this stack and client-go. All grow in proportion to the objects.",
-	}
-	c.text("head", 30, 40, "First sync by a streaming list")
-	for i, words := range []string{"this stack", "client-go"} {
-		c.circle(fmt.Sprintf("k%d", i), 370+i*120, 35, 5)
-		c.text("small", 382+i*120, 40, words)
-	}
-	c.text("small dim", 640, 40, "solid: JSON, dashed: protobuf")
-	panels := []growthPanel{
-		{
-			"processor time", 0.1, 1000, func(s firstSync) float64 { return s.cpu },
-			func(tick float64) string { return fmt.Sprintf("%g s", tick) },
-		},
-		{
-			"peak memory", 1e7, 1e11, func(s firstSync) float64 { return s.peak },
-			func(tick float64) string { return fmt.Sprintf("%g GB", tick/1e9) },
-		},
-	}
-	for i, p := range panels {
-		p.draw(c, 80+i*440, 84, all)
-	}
-	return c.svg(), nil
-}
-
-func (p growthPanel) draw(c *canvas, left, top int, all []firstSync) {
-	const width, height = 340, 240
-	const fewest, most = 1e4, 1e6
-	onX := func(pods float64) int {
-		return left + int(math.Round(math.Log(pods/fewest)/math.Log(most/fewest)*width))
-	}
-	onY := func(v float64) int {
-		return top + height - int(math.Round(math.Log(v/p.least)/math.Log(p.most/p.least)*height))
-	}
-	c.text("name", left, top-14, p.words)
-	for tick := p.least; tick <= p.most*1.01; tick *= 10 {
-		c.path("grid", "", point{left, onY(tick)}, point{left + width, onY(tick)})
-		c.anchored("end", "small dim", left-8, onY(tick)+4, p.label(tick))
-	}
-	for i, words := range []string{"10,000", "100,000", "1,000,000"} {
-		c.centred("small dim", left+i*width/2, top+height+20, words)
-	}
-	for i, program := range growthPrograms {
-		for _, content := range []string{"json", "protobuf"} {
-			var path strings.Builder
-			for _, s := range all {
-				if s.program == program && s.content == content {
-					command := "ML"[min(path.Len(), 1)]
-					fmt.Fprintf(&path, "%c%d %d", command, onX(s.pods), onY(p.value(s)))
-					c.circle(fmt.Sprintf("k%d", i), onX(s.pods), onY(p.value(s)), 4)
+	runs := firstSync.FindAllStringSubmatch(string(text), -1)
+	var b strings.Builder
+	for _, left := range []int{80, 520} {
+		for _, c := range curves {
+			var path []string
+			for _, run := range runs {
+				if run[2] != c.content || run[3] != c.implementation {
+					continue
 				}
+				var pods, nanoseconds, bytes float64
+				numbers := strings.Join([]string{run[1], run[4], run[5]}, " ")
+				if _, err := fmt.Sscan(numbers, &pods, &nanoseconds, &bytes); err != nil {
+					return "", fmt.Errorf("growth.txt: %q: %w", run[0], err)
+				}
+				x := left + onLogAxis(pods, 1e4, 1e6, 340)
+				y := 324 - onLogAxis(pods*nanoseconds/1e9, 0.1, 1000, 240)
+				if left == 520 {
+					y = 324 - onLogAxis(bytes, 1e7, 1e11, 240)
+				}
+				fmt.Fprintf(&b, `  <circle class="%s" cx="%d" cy="%d" r="4"/>`+"\n", c.class, x, y)
+				path = append(path, fmt.Sprintf("%d %d", x, y))
 			}
-			style := "stroke: var(--" + []string{"accent", "wait"}[i] + ")"
-			if content == "protobuf" {
-				style += "; stroke-dasharray: 6 4"
+			if len(path) == 0 {
+				return "", fmt.Errorf("growth.txt: no run of %s, %s", c.implementation, c.content)
 			}
-			fmt.Fprintf(&c.body, `<path class="line" style="%s" d="%s"/>`+"\n", style, &path)
+			fmt.Fprintf(&b, `  <path class="line" style="%s" d="M%s"/>`+"\n", c.style,
+				strings.Join(path, " L"))
 		}
 	}
+	return b.String(), nil
 }

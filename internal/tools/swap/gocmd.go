@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -78,15 +77,12 @@ func buildList(ctx context.Context, dir, goWork string) (map[string]*module, err
 		return nil, err
 	}
 	list := map[string]*module{}
-	for decoder := json.NewDecoder(strings.NewReader(out)); ; {
+	for decoder := json.NewDecoder(strings.NewReader(out)); decoder.More(); {
 		var m module
-		err := decoder.Decode(&m)
-		if errors.Is(err, io.EOF) {
-			return list, nil
-		}
-		if err != nil {
+		if err := decoder.Decode(&m); err != nil {
 			return nil, fmt.Errorf("decode the build list of %s: %w", dir, err)
 		}
 		list[m.Path] = &m
 	}
+	return list, nil
 }

@@ -3,7 +3,7 @@
 package swap
 
 import (
-	"fmt"
+	"errors"
 	"go/version"
 	"os"
 	"path/filepath"
@@ -118,38 +118,31 @@ func (g *goWork) write(file, base string) error {
 		}
 		return "./" + rel
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s\ngo %s\n", generated, g.version)
+	work := &modfile.WorkFile{Syntax: &modfile.FileSyntax{}}
+	err := work.AddGoStmt(g.version)
 	if g.toolchain != "" {
-		fmt.Fprintf(&text, "\ntoolchain %s\n", g.toolchain)
+		err = errors.Join(err, work.AddToolchainStmt(g.toolchain))
 	}
-	block(&text, "godebug", g.godebug,
-		func(d *modfile.Godebug) string { return d.Key + "=" + d.Value })
-	block(&text, "use", g.use, func(dir string) string { return modfile.AutoQuote(folder(dir)) })
-	block(&text, "replace", g.replace, func(r *modfile.Replace) string {
+	for _, d := range g.godebug {
+		err = errors.Join(err, work.AddGodebug(d.Key, d.Value))
+	}
+	for _, dir := range g.use {
+		work.AddNewUse(folder(dir), "")
+	}
+	versions := slices.SortedStableFunc(slices.Values(g.replace),
+		func(a, b *modfile.Replace) int { return strings.Compare(a.Old.Version, b.Old.Version) })
+	for _, r := range versions { // a line for all versions would replace those before it
 		to := r.New
 		if to.Version == "" {
 			to.Path = folder(to.Path)
 		}
-		return spelled(r.Old) + " => " + spelled(to)
-	})
-	return os.WriteFile(file, []byte(text.String()), 0o644)
-}
-
-func block[T any](text *strings.Builder, verb string, items []T, line func(T) string) {
-	if len(items) == 0 {
-		return
+		err = errors.Join(err, work.AddReplace(r.Old.Path, r.Old.Version, to.Path, to.Version))
 	}
-	fmt.Fprintf(text, "\n%s (\n", verb)
-	for _, item := range items {
-		fmt.Fprintf(text, "\t%s\n", line(item))
+	if err != nil {
+		return err
 	}
-	text.WriteString(")\n")
-}
-
-// spelled is a module as go.mod and go.work write it.
-func spelled(m modules.Version) string {
-	return strings.TrimSpace(modfile.AutoQuote(m.Path) + " " + m.Version)
+	text := append([]byte(generated+"\n"), modfile.Format(work.Syntax)...)
+	return os.WriteFile(file, text, 0o644)
 }
 
 func within(base, dir string) bool {

@@ -29,6 +29,7 @@ use (
 replace (
 	example.org/c => ./c
 	example.org/d v1.2.3 => example.org/e v1.2.4
+	example.org/d => ./d
 )
 `
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.work"), []byte(text), 0o644))
@@ -53,9 +54,7 @@ go 1.26.2
 
 toolchain go1.26.3
 
-godebug (
-	panicnil=1
-)
+godebug panicnil=1
 
 use (
 	..
@@ -65,9 +64,12 @@ use (
 )
 
 replace (
+	example.org/d => ../d
 	example.org/d v1.2.3 => example.org/e v1.2.4
-	example.org/c => example.org/c v1.0.0
-	example.org/f => ../f
 )
+
+replace example.org/c => example.org/c v1.0.0
+
+replace example.org/f => ../f
 `, string(moved))
 }

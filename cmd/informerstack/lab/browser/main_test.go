@@ -25,8 +25,9 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the screenshots that others are compared with")
-	keep   = flag.String("screenshots", "", "keep a screenshot of every view in this `folder`")
+	update   = flag.Bool("update", false, "write the screenshots that others are compared with")
+	pictures = flag.Bool("pictures", false, "make the pictures of the docs again")
+	keep     = flag.String("screenshots", "", "keep a screenshot of every view in this `folder`")
 )
 
 // shared is the browser of all tests, and the program that they start.

@@ -146,19 +146,6 @@ func (s *scene) views(name string) {
 	s.press(kb.Escape)
 }
 
-// The pictures in the docs were made when the page had the titles and controls of today.
-func TestViews_ThePictureShowsThePresentPage(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, desktop)
-	s.await("the lessons are listed", element(".lessons li"))
-	want, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "pictures", "lab.txt"))
-	require.NoError(t, err)
-	assert.Equal(t, string(want), evaluate[string](s.tab,
-		`[...document.querySelectorAll("h2, .btn, .tab, .lessons li span")]`+
-			`.map((label) => label.textContent.trim() + "\n").join("")`),
-		"the pictures of the laboratory are outdated: run make pictures")
-}
-
 // The Chinese texts have glyphs: a Chinese font is installed.
 func TestViews_HaveChineseGlyphs(t *testing.T) {
 	t.Parallel()

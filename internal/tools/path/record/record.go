@@ -105,8 +105,8 @@ func Enter(function string, literal bool) (exit func()) {
 	}
 }
 
-// Run notes that function begins a statement.
-func Run(function string) {
+// Run notes that the innermost function begins a statement.
+func Run() {
 	mu.Lock()
 	defer mu.Unlock()
 	g := current()

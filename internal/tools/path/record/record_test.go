@@ -18,28 +18,28 @@ type polite struct{}
 
 func (polite) Greet() {
 	defer record.Enter("p.polite.Greet", false)()
-	record.Run("p.polite.Greet")
+	record.Run()
 }
 
 // wait has been called when the trace starts; received runs while it is blocked.
 func wait(received func()) {
 	defer record.Enter("p.wait", false)()
-	record.Run("p.wait")
+	record.Run()
 	record.Lock("p.mu")
 	received()
-	record.Run("p.wait")
+	record.Run()
 	func() {
 		defer record.Enter("p.wait", true)()
-		record.Run("p.wait")
+		record.Run()
 		record.Via("p.greeter.Greet", greeter(polite{})).Greet()
 	}()
-	record.Run("p.wait")
+	record.Run()
 	record.Unlock("p.mu")
 }
 
 func loop(received func()) {
 	defer record.Enter("p.loop", false)()
-	record.Run("p.loop")
+	record.Run()
 	wait(received)
 }
 
@@ -47,13 +47,13 @@ func TestRecord(t *testing.T) {
 	var before, during record.Trace
 	func() {
 		defer record.Enter("p.run", false)()
-		record.Run("p.run")
+		record.Run()
 		loop(func() {
 			before = record.Stop()
 			record.Start()
 		})
 		during = record.Stop()
-		record.Run("p.run")
+		record.Run()
 	}()
 
 	assert.Empty(t, before, "nothing was started")
@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 func TestRecord_LiteralAlone(t *testing.T) {
 	literal := func() {
 		defer record.Enter("p.New", true)()
-		record.Run("p.New")
+		record.Run()
 	}
 	record.Start()
 	literal()
