@@ -26,7 +26,7 @@ func evaluate[T any](p *tab, expression string) T {
 func (p *tab) await(what, condition string) {
 	p.t.Helper()
 	met := evaluate[bool](p, fmt.Sprintf(`new Promise((resolve) => {
-		const end = performance.now() + %d;
+		const end = performance.now() + %[1]d;
 		const check = () => {
 			let met = false;
 			try { met = Boolean(%s); } catch { met = false; }
@@ -61,13 +61,13 @@ func (p *tab) texts(selector string) []string {
 // the element has stayed in its place while the page drew two frames: a click on what moves between
 // the look for it and the click is lost.
 const place = `(async () => {
-	const end = performance.now() + %d;
+	const end = performance.now() + %[1]d;
 	const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
 	let before = {};
 	for (;;) {
 		await drawn();
 		await drawn();
-		const target = %s;
+		const target = %[2]s;
 		let reason = target?.disabled ? "disabled" : "missing";
 		if (target && !target.disabled) {
 			target.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
@@ -77,7 +77,8 @@ const place = `(async () => {
 			if (hit && target.contains(hit) && x === before.x && y === before.y) {
 				window.clicked = "nothing";
 				document.addEventListener("click", ({ target: on }) => {
-					window.clicked = target.contains(on) ? "" : on.outerHTML.slice(0, 200);
+					// The page may have drawn the element again since.
+					window.clicked = %[2]s?.contains(on) ? "" : on.outerHTML.slice(0, 200);
 				}, { capture: true, once: true });
 				return { x, y };
 			}
