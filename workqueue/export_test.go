@@ -9,50 +9,45 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CheckLaws fails t where Q1, Q2 or F1 to F3 do not hold. TestModel_WaitingWorkers checks Q3.
+// CheckLaws fails t where Q1, Q2, F1 or F2 do not hold. TestModel_WaitingWorkers checks Q3.
 func (q *Typed[T]) CheckLaws(t testing.TB) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	processing, ready := 0, 0
-	for item, state := range q.items {
-		require.True(t, state.dirty || state.processing, "Q2: %v is unknown", item)
-		if state.processing {
-			processing++
-		} else {
-			ready++
-		}
-	}
 	queue, ok := q.queue.(*fifo[T])
 	if !ok {
 		return
 	}
 	queue.checkLaws(t)
-	require.Equal(t, processing, q.processing, "Q2: their number")
 	queued := map[T]bool{}
-	for _, item := range queue.items() {
-		require.True(t, q.items[item].dirty, "Q1: %v", item)
-		require.False(t, q.items[item].processing, "Q1: %v", item)
+	for _, item := range queue.slice[queue.first:] {
+		_, dirty := q.dirty[item]
+		_, processing := q.processing[item]
+		require.True(t, dirty && !processing, "Q1: %v", item)
 		queued[item] = true
 	}
 	require.Len(t, queued, queue.Len(), "Q1: each once")
-	require.Len(t, queued, ready, "Q1: all of them")
+	for item := range q.dirty {
+		_, processing := q.processing[item]
+		require.True(t, queued[item] || processing, "Q1: %v is not queued", item)
+	}
 }
 
 func (f *fifo[T]) checkLaws(t testing.TB) {
 	t.Helper()
 	var zero T
-	size := len(f.ring)
-	require.Zero(t, size&(size-1), "F3: %d slots", size)
-	require.LessOrEqual(t, f.len, size, "F1")
-	for n := f.len; n < size; n++ {
-		require.Equal(t, zero, f.ring[f.slot(n)], "F2")
+	require.GreaterOrEqual(t, f.Len(), 0, "F1")
+	for _, slot := range f.slice[:f.first] {
+		require.Equal(t, zero, slot, "F2")
+	}
+	for _, slot := range f.slice[len(f.slice):cap(f.slice)] {
+		require.Equal(t, zero, slot, "F2")
 	}
 }
 
-// MostItems is what the map of items has room for, and Slots the size of the ring.
-func (q *Typed[T]) MostItems() int { return q.mostItems }
-func (q *Typed[T]) Slots() int     { return len(q.queue.(*fifo[T]).ring) }
+// MostDirty is what the set of dirty items has room for, and Slots the size of the fifo.
+func (q *Typed[T]) MostDirty() int { return q.mostDirty }
+func (q *Typed[T]) Slots() int     { return cap(q.queue.(*fifo[T]).slice) }
 
 // Slots is the size of the heap.
 func (q *TypedDelayingQueue[T]) Slots() int {

@@ -20,63 +20,40 @@ func DefaultQueue[T comparable]() Queue[T] {
 	return &fifo[T]{}
 }
 
-const (
-	minRing  = 8    // slots of a ring that is not empty
-	keepRing = 4096 // slots that an empty ring keeps
-)
+// keptSlots is the number of slots that an empty fifo keeps.
+const keptSlots = 4096
 
-// fifo is a ring buffer.
+// fifo is a slice from which items are taken at the front.
 //
-//	F1  the items are ring[first], ring[first+1], ..., len of them, modulo len(ring)
-//	F2  every other slot has the zero value, so that a popped item can be collected
-//	F3  len(ring) is zero or a power of two
+//	F1  the queued items are slice[first:], the next one first
+//	F2  the slots before first have the zero value, so that a popped item can be collected
 type fifo[T comparable] struct {
-	ring  []T
+	slice []T
 	first int
-	len   int
 }
 
 // Len implements Queue.
-func (f *fifo[T]) Len() int { return f.len }
+func (f *fifo[T]) Len() int { return len(f.slice) - f.first }
 
 // Touch implements Queue: an item keeps its place.
 func (f *fifo[T]) Touch(T) {}
 
 // Push implements Queue.
-func (f *fifo[T]) Push(item T) {
-	if f.len == len(f.ring) {
-		larger := make([]T, max(minRing, 2*len(f.ring)))
-		n := copy(larger, f.ring[f.first:])
-		copy(larger[n:], f.ring[:f.first])
-		f.ring, f.first = larger, 0
-	}
-	f.ring[f.slot(f.len)] = item
-	f.len++
-}
+func (f *fifo[T]) Push(item T) { f.slice = append(f.slice, item) }
 
-// Pop implements Queue.
+// Pop implements Queue. It moves the items to the front once half of the slice is free.
 func (f *fifo[T]) Pop() T {
 	var zero T
-	item := f.ring[f.first]
-	f.ring[f.first] = zero
-	f.first = f.slot(1)
-	f.len--
-	if f.len == 0 && len(f.ring) > keepRing {
-		f.ring, f.first = nil, 0
+	item := f.slice[f.first]
+	f.slice[f.first] = zero
+	f.first++
+	if f.first > len(f.slice)/2 {
+		n := copy(f.slice, f.slice[f.first:])
+		clear(f.slice[n:])
+		f.slice, f.first = f.slice[:n], 0
+		if n == 0 && cap(f.slice) > keptSlots {
+			f.slice = nil
+		}
 	}
 	return item
-}
-
-// slot is the index of the n-th slot after the first.
-func (f *fifo[T]) slot(n int) int {
-	return (f.first + n) & (len(f.ring) - 1)
-}
-
-// items returns the queued items, the next one first.
-func (f *fifo[T]) items() []T {
-	var items []T
-	for n := range f.len {
-		items = append(items, f.ring[f.slot(n)])
-	}
-	return items
 }

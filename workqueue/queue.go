@@ -7,22 +7,20 @@ import (
 	"sync"
 )
 
-// Typed is the queue of items to work on now.
+// Typed is the queue of items to work on now. It has the order of the items and two sets:
 //
-//	        Add                    Get                     Done
-//	unknown ---> dirty, in queue -----> processing ----------------> unknown
-//	                    ^                   |
-//	                    |                   | Add
-//	                    |                   v
-//	                    +------- processing and dirty
-//	                      Done
+//	            Add                     Get                  Done
+//	unknown ----------> dirty, queued ------> processing ------------> unknown
+//	                          ^                   | Add
+//	                          |                   v
+//	                          +------- processing and dirty
+//	                            Done
 //
 // A dirty item has to be worked on, a worker has a processing one, and the queue orders the items
 // that may be handed out. However often an item is added, it is queued once, and one worker has it.
-// One map contains the states of all items, where client-go has two sets, dirty and processing.
 //
 //	Q1  the queue contains exactly the items that are dirty and not processing, each once
-//	Q2  an item is processing exactly if a worker has it; items contains no unknown item
+//	Q2  an item is processing exactly if a worker has it
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
 //	    Signal, and a caller that leaves without an item wakes the next
 type Typed[T comparable] struct {
@@ -30,22 +28,15 @@ type Typed[T comparable] struct {
 	drainProcessingOnly bool
 
 	mu           sync.Mutex
-	items        map[T]state
-	mostItems    int // since items was allocated
 	queue        Queue[T]
-	processing   int       // number of items that are processing
-	gets         uint32    // number of calls of Get that returned an item
-	added        sync.Cond // wakes callers of Get
+	dirty        map[T]struct{}
+	processing   map[T]uint64 // the number of the Get that returned the item
+	gets         uint64       // number of calls of Get that returned an item
+	mostDirty    int          // since dirty was allocated
+	added        sync.Cond    // wakes callers of Get
 	shuttingDown bool
 	shutDowns    int       // number of calls of ShutDown; each of them ends the drains before it
 	drained      sync.Cond // wakes callers of ShutDownWithDrain
-}
-
-// state is what the queue knows about an item. The zero state is that of an unknown item.
-type state struct {
-	dirty      bool
-	processing bool
-	get        uint32 // the number of the Get that returned the item
 }
 
 // keptItems is the number of items for which a queue that becomes empty keeps its map.
@@ -59,8 +50,9 @@ func NewTyped[T comparable](config Config[T]) *Typed[T] {
 	}
 	q := &Typed[T]{
 		drainProcessingOnly: config.DrainProcessingOnly,
-		items:               map[T]state{},
 		queue:               config.Order,
+		dirty:               map[T]struct{}{},
+		processing:          map[T]uint64{},
 	}
 	q.added.L, q.drained.L = &q.mu, &q.mu
 	q.metrics = newQueueMetrics[T](config.Metrics, orRealClock(config.Clock))
@@ -76,20 +68,20 @@ func (q *Typed[T]) Add(item T) {
 	if q.shuttingDown {
 		return
 	}
-	s := q.items[item]
-	if s.dirty {
-		if !s.processing {
-			q.queue.Touch(item)
-		}
-		return
-	}
-	if !s.processing {
+	_, dirty := q.dirty[item]
+	_, processing := q.processing[item]
+	switch {
+	case dirty && !processing:
+		q.queue.Touch(item)
+	case !processing:
 		q.queue.Push(item)
 		q.added.Signal()
 	}
-	s.dirty = true
-	q.items[item] = s
-	q.mostItems = max(q.mostItems, len(q.items))
+	if dirty {
+		return
+	}
+	q.dirty[item] = struct{}{}
+	q.mostDirty = max(q.mostDirty, len(q.dirty))
 	if q.metrics != nil {
 		q.metrics.added(item)
 	}
@@ -107,8 +99,11 @@ func (q *Typed[T]) Get() (item T, shutdown bool) {
 func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.queue.Len() == 0 && !q.shuttingDown {
-		q.waitLocked(ctx)
+	if q.queue.Len() == 0 && ctx.Done() != nil { // it can end while this caller waits
+		defer context.AfterFunc(ctx, q.wakeAll)()
+	}
+	for q.queue.Len() == 0 && !q.shuttingDown && ctx.Err() == nil {
+		q.added.Wait()
 	}
 	if ctx.Err() != nil || q.queue.Len() == 0 {
 		q.added.Signal() // the item for which this caller was woken is for the next one
@@ -116,27 +111,19 @@ func (q *Typed[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
 	}
 	item = q.queue.Pop()
 	q.gets++
-	q.items[item] = state{processing: true, get: q.gets}
-	q.processing++
+	q.processing[item] = q.gets
+	delete(q.dirty, item)
 	if q.metrics != nil {
 		q.metrics.taken(item)
 	}
 	return item, false
 }
 
-// waitLocked waits until the queue has an item, shuts down, or ctx ends. It unlocks mu meanwhile.
-func (q *Typed[T]) waitLocked(ctx context.Context) {
-	if ctx.Done() != nil { // it can end
-		stop := context.AfterFunc(ctx, func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.added.Broadcast()
-		})
-		defer stop()
-	}
-	for q.queue.Len() == 0 && !q.shuttingDown && ctx.Err() == nil {
-		q.added.Wait()
-	}
+// wakeAll makes every caller of Get look again.
+func (q *Typed[T]) wakeAll() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.added.Broadcast()
 }
 
 // Done ends the caller's work on item. If the item was added meanwhile, and so is dirty, Done
@@ -144,24 +131,21 @@ func (q *Typed[T]) waitLocked(ctx context.Context) {
 func (q *Typed[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := q.items[item]
-	if !s.processing {
+	if _, processing := q.processing[item]; !processing {
 		return
 	}
-	delete(q.items, item) // if Config.Order panics, the item is unknown
-	q.processing--
+	delete(q.processing, item)
 	if q.metrics != nil {
 		defer q.metrics.finished(item) // even then
 	}
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast() // a drain looks again once mu is unlocked
 	}
-	if s.dirty {
+	if _, dirty := q.dirty[item]; dirty {
 		q.queue.Push(item)
-		q.items[item] = state{dirty: true}
 		q.added.Signal()
-	} else if len(q.items) == 0 && q.mostItems > keptItems {
-		q.items, q.mostItems = map[T]state{}, 0 // a built-in map does not shrink
+	} else if len(q.dirty) == 0 && q.mostDirty > keptItems {
+		q.dirty, q.mostDirty = map[T]struct{}{}, 0 // a built-in map does not shrink
 		q.metrics.shrink()
 	}
 }
@@ -199,9 +183,7 @@ func (q *Typed[T]) ShutDownWithDrain() {
 }
 
 func (q *Typed[T]) isDrainedLocked() bool {
-	// An item that Config.Order hands out twice is counted twice.
-	return len(q.items) == 0 ||
-		q.processing == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
+	return len(q.processing) == 0 && (q.drainProcessingOnly || q.queue.Len() == 0)
 }
 
 // refuse makes Add refuse items and wakes every caller of Get. It returns the number of calls of

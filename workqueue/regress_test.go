@@ -91,14 +91,14 @@ func TestTyped_ShrinksAfterABurst(t *testing.T) {
 		q.Add(i)
 	}
 	q.CheckLaws(t)
-	assert.Equal(t, n, q.MostItems())
+	assert.Equal(t, n, q.MostDirty())
 	assert.GreaterOrEqual(t, q.Slots(), n)
 	for range n {
 		item, _ := q.Get()
 		q.Done(item)
 	}
 	q.CheckLaws(t)
-	assert.LessOrEqual(t, q.MostItems(), 4096)
+	assert.LessOrEqual(t, q.MostDirty(), 4096)
 	assert.LessOrEqual(t, q.Slots(), 4096)
 }
 

@@ -4,6 +4,7 @@ package workqueue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -34,21 +35,21 @@ func (q *Typed[T]) Snapshot() Snapshot[T] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var s Snapshot[T]
-	for item, state := range q.items {
-		if state.processing {
-			s.Processing = append(s.Processing, item)
-		} else {
-			s.Ready = append(s.Ready, item)
+	if fifo, ok := q.queue.(*fifo[T]); ok {
+		s.Ready = slices.Clone(fifo.slice[fifo.first:])
+	} else {
+		for item := range q.dirty {
+			if _, processing := q.processing[item]; !processing {
+				s.Ready = append(s.Ready, item)
+			}
 		}
 	}
-	if fifo, ok := q.queue.(*fifo[T]); ok {
-		s.Ready = fifo.items() // in their order
-	}
+	s.Processing = slices.Collect(maps.Keys(q.processing))
 	slices.SortFunc(s.Processing, func(a, b T) int {
-		return cmp.Compare(q.items[a].get, q.items[b].get)
+		return cmp.Compare(q.processing[a], q.processing[b])
 	})
 	for _, item := range s.Processing {
-		if q.items[item].dirty {
+		if _, dirty := q.dirty[item]; dirty {
 			s.Again = append(s.Again, item)
 		}
 	}
