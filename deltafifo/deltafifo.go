@@ -80,15 +80,20 @@ func (f *DeltaFIFO) Add(obj any) error { return f.put(Added, obj) }
 func (f *DeltaFIFO) Update(obj any) error { return f.put(Updated, obj) }
 
 func (f *DeltaFIFO) put(t DeltaType, obj any) error {
-	p, err := f.prepare(obj)
+	key, err := f.keyOf(obj)
+	if err != nil {
+		err = store.KeyError{Obj: obj, Err: err}
+	} else if f.transformer != nil {
+		obj, err = f.transform(key, obj)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {
 		f.begin(0)
 		return err
 	}
-	f.appendLocked(p.key, Delta{t, p.obj})
-	f.changed(p.obj)
+	f.appendLocked(key, Delta{t, obj})
+	f.changed(obj)
 	return nil
 }
 

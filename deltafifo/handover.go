@@ -112,13 +112,23 @@ type popped struct {
 func (h *handover) processLocked(p popped, process func() error) (err error) {
 	ok := false
 	h.take(h.processed + p.n)
-	defer func() { h.finish(p.n, ok) }()
+	defer func() { // even if process panics
+		h.processed += p.n
+		if h.initial {
+			h.checkSynced()
+		}
+		if !ok { // the consumer lacks a change, until a list without the failed items comes
+			h.failed, h.completes = h.processed, nil
+		}
+		h.take(h.processed)
+		h.Stored()
+	}()
 	if h.metrics.Depth != nil {
 		h.metrics.Depth(p.left)
 	}
 	if p.unlock {
 		h.mu.Unlock()
-		defer h.mu.Lock() // before finish, even if process panics
+		defer h.mu.Lock()
 	}
 	measured := h.metrics.Latency != nil || p.left > slowDepth
 	var start time.Time

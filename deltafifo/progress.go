@@ -136,17 +136,3 @@ func (p *progress) take(items int) {
 		p.marks = p.marks[1:]
 	}
 }
-
-// finish notes that n more items are processed. After a failure the consumer lacks a change, so no
-// version is reached before that of a list without the failed item.
-func (p *progress) finish(n int, ok bool) {
-	p.processed += n
-	if p.initial {
-		p.checkSynced()
-	}
-	if !ok {
-		p.failed, p.completes = p.processed, nil
-	}
-	p.take(p.processed)
-	p.Stored()
-}

@@ -53,12 +53,14 @@ func (p *processor) addLocked(l *listener, replay []any) {
 		changes = append(changes, add(obj, true))
 	}
 	l.cursor = p.log.newCursor(changes, p.synced)
+	l.next = l.cursor.next
 	if l.options.Coalesce {
 		l.coalesced = newCoalescedChanges(l.wanted)
 		for b := l.cursor.next(); b != nil; b = l.cursor.next() {
 			l.coalesced.push(b)
 		}
 		l.cursor.drop()
+		l.next = l.coalesced.next
 	}
 	p.added++
 	l.id = p.added
@@ -186,9 +188,10 @@ type listener struct {
 	selective bool
 	resync    resyncSchedule // guarded by the processor's mu
 
-	id        int // in a resyncRound; set when the listener is added, as the next two are
+	id        int // in a resyncRound; set when the listener is added, as the next three are
 	cursor    *cursor
 	coalesced *coalescedChanges // with Coalesce, read instead of the cursor; otherwise nil
+	next      func() *batch     // that of the cursor or of coalesced; nil if there is no batch
 
 	wake    chan struct{} // capacity 1
 	closed  chan struct{} // no more changes are appended
@@ -238,7 +241,18 @@ func (l *listener) run() {
 	defer close(l.done)
 	defer l.drop()
 	defer l.stopDrainTimer()
-	for b := l.next(); b != nil; b = l.next() {
+	for {
+		b := l.next()
+		if b == nil {
+			select {
+			case <-l.wake:
+				continue
+			case <-l.closed:
+			}
+			if b = l.next(); b == nil { // nothing is appended any more
+				return
+			}
+		}
 		// b is not used below: a handler that never returns would keep b alive, and with it all
 		// later batches.
 		changes, synced := b.changes, len(b.changes) == 0
@@ -265,27 +279,6 @@ func (l *listener) run() {
 		}
 		if synced {
 			close(l.synced)
-		}
-	}
-}
-
-// next waits for a batch to deliver. It returns nil when the listener is closed and no batch is
-// left.
-func (l *listener) next() *batch {
-	for closed := false; ; {
-		var b *batch
-		if l.coalesced != nil {
-			b = l.coalesced.next()
-		} else {
-			b = l.cursor.next()
-		}
-		if b != nil || closed {
-			return b
-		}
-		select {
-		case <-l.wake:
-		case <-l.closed:
-			closed = true
 		}
 	}
 }
@@ -317,27 +310,27 @@ func (l *listener) deliver(c *change) (crashed bool) {
 	if l.calls.Load()%slowSample == 0 && l.pending() > slowBacklogLen {
 		defer l.logIfSlow(time.Now())
 	}
-	if l.options.SkipPanics {
-		defer func() {
-			if r := recover(); r != nil {
-				l.panics.Add(1)
-				l.logger.Error(fmt.Errorf("%v", r),
-					"Event handler panicked, the notification is skipped",
-					"handler", handlerName(l.handler), "stack", string(debug.Stack()))
-			}
-		}()
-		c.deliver(l.handler)
-		return false
-	}
 	crashed = true
 	defer func() {
 		if crashed {
 			l.panics.Add(1)
+			crashed = !l.options.SkipPanics
 		}
 	}()
-	defer utilruntime.HandleCrashWithLogger(l.logger)
+	if l.options.SkipPanics {
+		defer l.skipPanic()
+	} else {
+		defer utilruntime.HandleCrashWithLogger(l.logger)
+	}
 	c.deliver(l.handler)
 	return false
+}
+
+func (l *listener) skipPanic() {
+	if r := recover(); r != nil {
+		l.logger.Error(fmt.Errorf("%v", r), "Event handler panicked, the notification is skipped",
+			"handler", handlerName(l.handler), "stack", string(debug.Stack()))
+	}
 }
 
 func (l *listener) logIfSlow(began time.Time) {

@@ -49,7 +49,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 	if err != nil {
 		return err
 	}
-	timer := r.opts.Clock.NewTimer(min(next, r.recency.pause()))
+	timer := r.opts.Clock.NewTimer(min(next, r.recency.pause))
 	defer timer.Stop()
 	for {
 		e, open, err := receive(ctx, r, events, timer.C())
@@ -60,7 +60,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 				return err
 			}
 			if !r.paused(now) {
-				next = min(next, r.recency.pause())
+				next = min(next, r.recency.pause)
 			}
 			timer.Reset(next)
 		case err != nil || !open:
@@ -85,7 +85,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 					return nil
 				}
 			}
-			timer.Reset(r.recency.pause())
+			timer.Reset(r.recency.pause)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (r *Reflector) handleEvent(
 		}
 		w.pastInitial = w.pastInitial || e.Type != watch.Added
 	case watch.Bookmark:
-		w.pastInitial, r.recency.backlog = true, false
+		w.pastInitial, r.recency.pause = true, readPause
 	default:
 		utilruntime.HandleErrorWithContext(ctx, nil, "Unknown watch event",
 			"reflector", r.Name(), "type", r.TypeDescription(), "event", e.Type)
@@ -239,7 +239,7 @@ func (w *storeWriter) handle(r *Reflector, e event) (done bool, err error) {
 	if e.resourceVersion == "" { // the store may have more, but the next watch must not start anew
 		return false, nil
 	}
-	r.advance(e.resourceVersion, r.recency.reached(e.resourceVersion, e.received), e)
+	r.advance(e.resourceVersion, e)
 	if s, ok := r.store.(ResourceVersionUpdater); ok {
 		s.UpdateResourceVersion(e.resourceVersion)
 	}

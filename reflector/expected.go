@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"example.com/informerstack/internal/helpers/objects"
 )
 
 // expected is the type of objects that a reflector accepts. Its zero value accepts all.
@@ -50,7 +48,7 @@ func (e expected) check(obj runtime.Object) error {
 	if got := reflect.TypeOf(obj); e.goType != nil && got != e.goType {
 		return fmt.Errorf("expected %v, got %v", e.goType, got)
 	}
-	if objects.IsNil(obj) {
+	if obj == nil || reflect.ValueOf(obj).IsZero() {
 		return errNilResult
 	}
 	switch obj.(type) {

@@ -89,7 +89,8 @@ func (r *Reflector) replace(got listed) error {
 		return &ApplyError{Verb: "replace", Err: err}
 	}
 	r.unavailable = false
-	r.advance(got.resourceVersion, got.asOf, event{})
+	r.recency.upTo, r.recency.pause = got.asOf, readPause
+	r.advance(got.resourceVersion, event{})
 	r.round.fetched = true
 	if r.opts.ResyncPeriod > 0 {
 		r.round.resync = r.opts.Clock.NewTimer(r.opts.ResyncPeriod)

@@ -33,12 +33,13 @@ import (
 // A change, a bookmark or a pause then moves Status.CurrentAsOf:
 //
 //	A1  upTo is not later than now, and everything that arrived by then was taken
-//	A2  backlog is true until it is known that the backlog was sent; asOf stays where it is
+//	A2  pause is backlogPause until it is known that the backlog was sent, then readPause; a watch
+//	    does not move asOf before
 type recency struct {
 	asOf      time.Time // of the last resourceVersion; Status.CurrentAsOf may be zero
 	upTo      time.Time
-	backlog   bool
-	busySince time.Time // when the first event after the last pause was taken; zero in a pause
+	pause     time.Duration // how long nothing must arrive to be a pause
+	busySince time.Time     // when the first event after the last pause was taken; zero in a pause
 
 	waitingSince time.Time // when the reflector last began to wait
 	question     question
@@ -61,14 +62,14 @@ const (
 // about its backlog; and the watch may never reach it, if the server was wrong.
 func (c *recency) opened(now time.Time) {
 	c.question.answer, c.question.named = nil, namedVersion{}
-	c.busySince, c.upTo, c.backlog = now, now, true
+	c.busySince, c.upTo, c.pause = now, now, backlogPause
 	if now.Sub(c.asOf) < backlogPause { // the backlog is at most that old
-		c.upTo, c.backlog = c.asOf, false
+		c.upTo, c.pause = c.asOf, readPause
 	}
 }
 
 // took notes that e was taken at now, after a wait. If events do not pause, it asks the server for
-// the newest version.
+// the newest version, and takes the answer later.
 func (r *Reflector) took(ctx context.Context, e watch.Event, now time.Time) {
 	c := &r.recency
 	if waited := now.Sub(c.waitingSince); waited >= minWait && waited < maxWait {
@@ -76,6 +77,11 @@ func (r *Reflector) took(ctx context.Context, e watch.Event, now time.Time) {
 	}
 	if c.busySince.IsZero() {
 		c.busySince = now
+	}
+	select {
+	case o := <-c.question.answer:
+		c.question.answered(o, now)
+	default:
 	}
 	switch busy, age := now.Sub(c.busySince), now.Sub(c.asOf); {
 	case e.Type == watch.Error:
@@ -90,14 +96,6 @@ func (r *Reflector) took(ctx context.Context, e watch.Event, now time.Time) {
 	r.status.LastContact = now
 }
 
-// pause returns how long nothing must arrive to be a pause.
-func (c *recency) pause() time.Duration {
-	if c.backlog {
-		return backlogPause
-	}
-	return readPause
-}
-
 // paused is called when nothing has arrived for some time. It reports whether that is a pause. If
 // the wait was longer than expected, the process may have been stopped, and the events that arrived
 // meanwhile are not yet decoded.
@@ -106,7 +104,7 @@ func (c *recency) pause() time.Duration {
 func (r *Reflector) paused(now time.Time) bool {
 	c, w := &r.recency, r.round.open
 	waited := now.Sub(c.waitingSince)
-	if c.busySince.IsZero() || waited < c.pause() || waited >= 2*c.pause() {
+	if c.busySince.IsZero() || waited < c.pause || waited >= 2*c.pause {
 		return c.busySince.IsZero()
 	}
 	known := w.lastEvent
@@ -116,7 +114,7 @@ func (r *Reflector) paused(now time.Time) bool {
 	if known.After(c.upTo) {
 		c.upTo = known
 	}
-	c.busySince, c.backlog = time.Time{}, false
+	c.busySince, c.pause = time.Time{}, readPause
 	if r.round.fetched && w.pastInitial && !w.lastEvent.IsZero() && c.upTo.After(c.asOf) {
 		c.asOf = c.upTo
 		r.mu.Lock()
@@ -128,9 +126,17 @@ func (r *Reflector) paused(now time.Time) bool {
 	return true
 }
 
-// advance records that the Store has taken everything up to resourceVersion, which was the newest
-// at asOf. e is the event that moved it, or the zero event for a list.
-func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
+// advance records that the Store has taken everything up to resourceVersion. e is the event that
+// moved it, or the zero event for a list.
+func (r *Reflector) advance(resourceVersion string, e event) {
+	c := &r.recency
+	if c.question.named.resourceVersion != "" {
+		c.compare(resourceVersion)
+	}
+	asOf := c.upTo
+	if c.pause == backlogPause {
+		asOf = c.asOf
+	}
 	if metric := r.opts.Metrics.LastResourceVersion; metric != nil {
 		if number, ok := objects.VersionNumber(resourceVersion); ok {
 			metric(number)
@@ -144,7 +150,7 @@ func (r *Reflector) advance(resourceVersion string, asOf time.Time, e event) {
 		}
 		r.status.CurrentAsOf = asOf
 	}
-	r.recency.asOf = asOf
+	c.asOf = asOf
 	switch e.Type {
 	case "":
 	case watch.Bookmark:
@@ -240,24 +246,6 @@ func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	}
 }
 
-// reached notes that the watch has reached resourceVersion, and returns the time up to which the
-// store is complete then.
-func (c *recency) reached(resourceVersion string, now time.Time) (upTo time.Time) {
-	q := &c.question
-	select {
-	case o := <-q.answer:
-		q.answered(o, now)
-	default:
-	}
-	if q.named.resourceVersion != "" {
-		c.compare(resourceVersion)
-	}
-	if c.backlog {
-		return c.asOf
-	}
-	return c.upTo
-}
-
 // compare compares resourceVersion, which the watch has reached, with the one that was named.
 func (c *recency) compare(resourceVersion string) {
 	q := &c.question
@@ -266,7 +254,7 @@ func (c *recency) compare(resourceVersion string) {
 	case err != nil:
 		q.useless, q.named = true, namedVersion{}
 	case order >= 0:
-		c.backlog = false
+		c.pause = readPause
 		if q.named.asOf.After(c.upTo) {
 			c.upTo = q.named.asOf
 		}

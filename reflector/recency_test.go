@@ -368,10 +368,12 @@ func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	c.waitingSince = opened
 	r.took(t.Context(), watch.Event{Type: watch.Modified}, opened)
 	require.False(t, r.paused(opened.Add(40*time.Second)))
-	require.Equal(t, c.asOf, c.reached("1", opened))
+	r.advance("1", event{})
+	require.Equal(t, opened.Add(-time.Minute), c.asOf)
 	c.waitingSince = opened.Add(40 * time.Second)
 	require.True(t, r.paused(opened.Add(41*time.Second)))
-	require.Equal(t, opened, c.reached("1", opened))
+	r.advance("1", event{})
+	require.Equal(t, opened, c.asOf)
 }
 
 // A store that is always late is asked about, and is as old as it is said to be.
@@ -420,18 +422,22 @@ func TestCurrentAsOf_QuestionsWithoutAnAnswer(t *testing.T) {
 func TestCurrentAsOf_AnAnswerFromBeforeTheWatch(t *testing.T) {
 	listed := time.Now()
 	opened := listed.Add(time.Minute)
-	c := &recency{asOf: listed, upTo: listed}
+	r := New(nil, nil, nil, Options{})
+	c := &r.recency
+	c.asOf, c.upTo = listed, listed
 	c.question.named = namedVersion{"5", listed.Add(time.Second)}
 	c.opened(opened)
-	require.Equal(t, listed, c.reached("6", opened.Add(time.Second)))
+	r.advance("6", event{})
+	require.Equal(t, listed, c.asOf)
 
 	c.question.named = namedVersion{"1000000", opened.Add(time.Second)}
-	c.reached("6", opened.Add(2*time.Second))
+	r.advance("6", event{})
 	c.opened(opened)
 	require.Empty(t, c.question.named)
 
 	c.question.named = namedVersion{"7", opened.Add(time.Second)}
-	require.Equal(t, opened.Add(time.Second), c.reached("7", opened.Add(2*time.Second)))
+	r.advance("7", event{})
+	require.Equal(t, opened.Add(time.Second), c.asOf)
 }
 
 // Contact is what the server sent, and nothing else.

@@ -104,7 +104,10 @@ func (m *threadSafeMap) apply(writes ...write) {
 	}
 	m.count.Store(int64(len(m.items)))
 	if known {
-		m.setResourceVersionLocked(resourceVersion)
+		m.resourceVersion = resourceVersion
+		if m.metrics.ResourceVersion != nil {
+			m.reportVersionLocked()
+		}
 	}
 }
 
@@ -119,7 +122,10 @@ func (m *threadSafeMap) replace(items map[string]item, resourceVersion string) {
 	}
 	m.items, m.indices = items, append(indices, newIndices(items, late)...)
 	m.count.Store(int64(len(items)))
-	m.setResourceVersionLocked(resourceVersion)
+	m.resourceVersion = resourceVersion
+	if m.metrics.ResourceVersion != nil {
+		m.reportVersionLocked()
+	}
 }
 
 // Get finds the object stored under key.
@@ -245,7 +251,10 @@ func (m *threadSafeMap) Resync() error { return nil }
 func (m *threadSafeMap) Bookmark(resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.setResourceVersionLocked(resourceVersion)
+	m.resourceVersion = resourceVersion
+	if m.metrics.ResourceVersion != nil {
+		m.reportVersionLocked()
+	}
 }
 
 // LastStoreSyncResourceVersion is the newest resourceVersion that reached the map.
@@ -265,12 +274,8 @@ func (m *threadSafeMap) lookupLocked(name string) (*index, error) {
 	return nil, fmt.Errorf("Index with name %s does not exist", name) // callers know this text
 }
 
-func (m *threadSafeMap) setResourceVersionLocked(resourceVersion string) {
-	m.resourceVersion = resourceVersion
-	if m.metrics.ResourceVersion == nil {
-		return
-	}
-	if number, ok := objects.VersionNumber(resourceVersion); ok || resourceVersion == "" {
+func (m *threadSafeMap) reportVersionLocked() {
+	if number, ok := objects.VersionNumber(m.resourceVersion); ok || m.resourceVersion == "" {
 		m.metrics.ResourceVersion(number)
 	}
 }

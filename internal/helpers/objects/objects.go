@@ -26,7 +26,7 @@ func IsNil(obj any) bool {
 // Meta returns the metadata of obj. A nil pointer has none.
 func Meta(obj any) (metav1.Object, error) {
 	m, err := meta.Accessor(obj)
-	if err == nil && IsNil(obj) {
+	if v := reflect.ValueOf(obj); err == nil && v.Kind() == reflect.Pointer && v.IsNil() {
 		err = fmt.Errorf("%T is nil", obj)
 	}
 	if err != nil {
