@@ -42,7 +42,7 @@ func (c *Controller[K]) Forget(key K) {
 // AddRateLimited count as changes, as Enqueue does. So do not call them for the key being
 // reconciled: return a Result.
 func (c *Controller[K]) Queue() workqueue.TypedRateLimitingInterface[K] {
-	return intake[K]{TypedRateLimitingInterface: c.queue, keys: c.keys}
+	return changeQueue[K]{TypedRateLimitingInterface: c.queue, keys: c.keys}
 }
 
 // EnqueueHandler is an event handler that enqueues keys of the objects it receives. It fits the
@@ -114,24 +114,24 @@ func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
 	return keys
 }
 
-// intake is the controller's queue as callers see it: what they add is a change, while what the
+// changeQueue is the controller's queue as callers see it: what they add is a change, while what the
 // controller itself adds is a retry.
-type intake[K comparable] struct {
+type changeQueue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	keys *keyTracker[K]
 }
 
-func (q intake[K]) Add(key K) {
+func (q changeQueue[K]) Add(key K) {
 	q.keys.changed(key)
 	q.TypedRateLimitingInterface.Add(key)
 }
 
-func (q intake[K]) AddAfter(key K, delay time.Duration) {
+func (q changeQueue[K]) AddAfter(key K, delay time.Duration) {
 	q.keys.changed(key)
 	q.TypedRateLimitingInterface.AddAfter(key, delay)
 }
 
-func (q intake[K]) AddRateLimited(key K) {
+func (q changeQueue[K]) AddRateLimited(key K) {
 	q.keys.changed(key)
 	q.TypedRateLimitingInterface.AddRateLimited(key)
 }
