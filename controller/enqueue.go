@@ -114,8 +114,7 @@ func (h EnqueueHandler[K]) each(obj any, enqueue func(key K)) []K {
 	return keys
 }
 
-// changeQueue is the controller's queue as callers see it: they add changes, while the controller adds
-// retries.
+// changeQueue is the controller's queue as callers see it: what they add is a change, not a retry.
 type changeQueue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	keys *keyTracker[K]

@@ -7,24 +7,22 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 )
 
 // ahead reads a body ahead of its own reader, so that the network never waits for the program.
 //
 //	body -> run, a goroutine -> chunks -> Read
 //
-//	R1  Read waits only if no bytes wait, and calls beforeWait first
+//	R1  Read waits only if no bytes wait
 //	R2  run pauses only while at least limit bytes wait
 //	R3  the error or the panic of body follows all its bytes
 type ahead struct {
-	limit      int64
-	beforeWait func() error
-	stopped    chan struct{} // closed by stop
-	waiting    atomic.Int64  // bytes of the chunks that were not read; only Read makes it less
+	limit   int64
+	stopped chan struct{} // closed by stop
 
 	mu       sync.Mutex
-	changed  sync.Cond // of waiting and of the fields below
+	changed  sync.Cond // of the fields below
+	waiting  int64     // bytes of the chunks that were not read
 	chunks   [][]byte  // each is full, except for the last one, of which run fills the rest
 	read     int       // bytes of the first chunk that were read
 	err      error     // of body; errStopped after stop
@@ -43,7 +41,6 @@ var (
 // readAhead starts to read body.
 func readAhead(body io.Reader, limit int64) *ahead {
 	a := &ahead{limit: limit, stopped: make(chan struct{})}
-	a.beforeWait = func() error { return nil }
 	a.changed.L = &a.mu
 	go a.run(body)
 	return a
@@ -80,11 +77,11 @@ func (a *ahead) commit(n int, err error) (space []byte) {
 	last := len(a.chunks) - 1
 	if n > 0 {
 		a.chunks[last] = a.chunks[last][:len(a.chunks[last])+n]
-		a.waiting.Add(int64(n))
+		a.waiting += int64(n)
 	}
 	a.err = cmp.Or(a.err, err)
 	a.changed.Broadcast()
-	for a.waiting.Load() >= a.limit && a.err == nil {
+	for a.waiting >= a.limit && a.err == nil {
 		a.changed.Wait()
 	}
 	if a.err != nil {
@@ -99,20 +96,15 @@ func (a *ahead) commit(n int, err error) (space []byte) {
 
 // Read implements io.Reader. It is for one goroutine.
 func (a *ahead) Read(p []byte) (int, error) {
-	if a.waiting.Load() == 0 {
-		if err := a.beforeWait(); err != nil {
-			return 0, err
-		}
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.waiting.Load() == 0 && a.err == nil {
+	for a.waiting == 0 && a.err == nil {
 		a.changed.Wait()
 	}
 	switch {
 	case a.err == errStopped:
 		return 0, a.err
-	case a.waiting.Load() > 0:
+	case a.waiting > 0:
 	case a.panicked != nil:
 		panic(a.panicked)
 	default:
@@ -120,7 +112,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 	}
 	n := copy(p, a.chunks[0][a.read:])
 	a.read += n
-	a.waiting.Add(-int64(n))
+	a.waiting -= int64(n)
 	if a.read == chunkBytes {
 		chunkPool.Put((*[chunkBytes]byte)(a.chunks[0]))
 		a.chunks[0] = nil
@@ -139,7 +131,7 @@ func (a *ahead) first() (byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.read--
-	a.waiting.Add(1)
+	a.waiting++
 	return begin[0], nil
 }
 

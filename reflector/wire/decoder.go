@@ -4,25 +4,48 @@ package wire
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // decoder decodes JSON and protobuf into objects that newObject makes.
+//
+// It decodes JSON as the decoder of Kubernetes does, but in less time: with encoding/json/v2, which
+// is stricter.
+//
+//	J1  an object that v2 accepts has the result of the decoder of Kubernetes
+//	J2  any other object is decoded by that decoder, so its result or its error is the same
+//
+// J1 needs a type whose rules are the same in both: see isPlain. TestJSON_EveryKind shows it for
+// the built-in types, and TestJSON_RandomTypes for others.
 type decoder struct {
 	expected
 	newObject NewObject
 	metadata  *sharedMetadata
-	jsons     *jsonDecoder
 	protobufs bool // the objects can be read from protobuf
+	plain     bool // the objects can be read from JSON by v2
+	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
+	// because the type may be the reason.
+	differs *atomic.Bool
 }
+
+// maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API
+// servers accept objects of little more.
+const maxFastBytes = 1 << 20
 
 // protobufObject is a type with generated code for protobuf.
 type protobufObject interface {
@@ -59,18 +82,36 @@ func newDecoder(newObject NewObject, options Options) decoder {
 	obj := newObject()
 	return decoder{
 		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		jsons: newJSONDecoder(reflect.TypeOf(obj).Elem()), protobufs: readsProtobuf(obj),
+		protobufs: readsProtobuf(obj), plain: readsPlainly(reflect.TypeOf(obj).Elem()), differs: &atomic.Bool{},
 	}
 }
 
 // json decodes an item of a list.
 func (d decoder) json(raw []byte) (runtime.Object, error) {
-	obj, err := d.jsons.decode(raw, d.newObject)
-	if err != nil {
-		return nil, fmt.Errorf("decode %T: %w", obj, err)
+	obj := d.newObject()
+	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
+	if !fast || jsonv2.Unmarshal(raw, obj) != nil {
+		if fast {
+			obj = d.newObject() // v2 may have changed the other one before its error
+		}
+		if err := unmarshal(raw, obj); err != nil {
+			return nil, fmt.Errorf("decode %T: %w", obj, err)
+		}
+		if fast {
+			d.differs.Store(true)
+		}
 	}
 	d.metadata.share(obj)
 	return obj, nil
+}
+
+// unmarshal is the decoder of Kubernetes.
+func unmarshal(raw []byte, obj runtime.Object) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object = nil
+		return utiljson.Unmarshal(raw, &u.Object)
+	}
+	return utiljson.Unmarshal(raw, obj)
 }
 
 // protobuf decodes an object or item without its envelope.
@@ -87,8 +128,8 @@ func (d decoder) protobuf(raw []byte) (runtime.Object, error) {
 }
 
 // jsonEvent decodes the object of an event. A typed one has no kind then, as with typed clients.
-func (d decoder) jsonEvent(f frame, raw []byte) (runtime.Object, error) {
-	if f.event == watch.Error {
+func (d decoder) jsonEvent(event watch.EventType, raw []byte) (runtime.Object, error) {
+	if event == watch.Error {
 		return otherKind(raw)
 	}
 	obj, err := d.json(raw)
@@ -125,8 +166,8 @@ func otherKind(raw []byte) (runtime.Object, error) {
 }
 
 // protobufEvent decodes the object of an event. Its envelope has said its kind.
-func (d decoder) protobufEvent(f frame, raw []byte) (runtime.Object, error) {
-	switch gvk := f.of.GroupVersionKind(); {
+func (d decoder) protobufEvent(of metav1.TypeMeta, raw []byte) (runtime.Object, error) {
+	switch gvk := of.GroupVersionKind(); {
 	case gvk.Kind == "" || gvk.Version == "":
 		return nil, errNoKind
 	case isStatus(gvk):
@@ -135,8 +176,8 @@ func (d decoder) protobufEvent(f frame, raw []byte) (runtime.Object, error) {
 		return d.protobuf(raw)
 	}
 	other := &unstructured.Unstructured{} // its fields are unknown
-	other.SetAPIVersion(f.of.APIVersion)
-	other.SetKind(f.of.Kind)
+	other.SetAPIVersion(of.APIVersion)
+	other.SetKind(of.Kind)
 	return other, nil
 }
 
@@ -146,4 +187,193 @@ func protobufStatus(raw []byte) (*metav1.Status, error) {
 		return nil, fmt.Errorf("decode %T: %w", status, err)
 	}
 	return status, nil
+}
+
+// expected is what the objects of an answer must be. An object of another group, version or kind
+// could lose fields, and an empty list of another kind would empty a store.
+//
+//	K1  an object that says its apiVersion or kind is judged by them, wherever it comes from
+//	K2  an item that does not is judged by its list, once the list has said what it is
+//	K3  an empty list is judged by its own kind
+type expected struct {
+	of       schema.GroupVersionKind // Kind "" is any kind, Version "" any group and version
+	list     string                  // kind of the list; "" is Kind + "List"
+	metadata bool                    // the server may send the metadata alone
+}
+
+var (
+	errNoKind  = errors.New("the object has no apiVersion or no kind")
+	errNoItems = errors.New(`the answer has no field "items"`)
+)
+
+func newExpected(obj runtime.Object, options Options) expected {
+	e := expected{of: options.Kind, list: options.ListKind}
+	switch obj.(type) {
+	case *unstructured.Unstructured:
+	case *metav1.PartialObjectMetadata:
+		e.metadata = true
+	default:
+		if e.of.Kind == "" {
+			e.of.Kind = reflect.TypeOf(obj).Elem().Name()
+		}
+	}
+	return e
+}
+
+// accepts reports whether an object may be one of the collection.
+func (e expected) accepts(gvk schema.GroupVersionKind) bool {
+	if e.metadata && gvk == partial {
+		return true
+	}
+	return (e.of.Version == "" || gvk.GroupVersion() == e.of.GroupVersion()) &&
+		(e.of.Kind == gvk.Kind || e.of.Kind == "" && !isStatus(gvk))
+}
+
+// checkItem returns an error if the item of a list says that it is something else. bare is an item
+// that says nothing.
+func (e expected) checkItem(obj runtime.Object) (bare bool, err error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		bare = u.GetAPIVersion() == "" && u.GetKind() == ""
+	} else {
+		bare = gvk.Empty()
+	}
+	if bare || e.accepts(gvk) {
+		return bare, nil
+	}
+	return false, fmt.Errorf("expected an item of kind %s, got %s", describe(e.of), describe(gvk))
+}
+
+// isKnown reports whether enough of a list's head is known to check it.
+func (e expected) isKnown(head metav1.TypeMeta) bool {
+	return head.Kind != "" && (head.APIVersion != "" || e.of.Version == "")
+}
+
+// checkList returns an error if a list with this head cannot be the list of bare items, or an empty
+// one.
+func (e expected) checkList(head metav1.TypeMeta) error {
+	gvk := head.GroupVersionKind()
+	if e.metadata && gvk == partialList {
+		return nil
+	}
+	want := e.of
+	switch {
+	case e.list != "":
+		want.Kind = e.list
+	case e.of.Kind != "":
+		want.Kind += "List"
+	case strings.HasSuffix(gvk.Kind, "List"):
+		want.Kind = gvk.Kind
+	default:
+		want.Kind = "…List"
+	}
+	if gvk.Kind == want.Kind && (e.of.Version == "" || gvk.GroupVersion() == want.GroupVersion()) {
+		return nil
+	}
+	return fmt.Errorf("expected a list of kind %s, got %s", describe(want), describe(gvk))
+}
+
+// describe quotes gvk, which a server may have sent.
+func describe(gvk schema.GroupVersionKind) string {
+	if gvk.Version == "" {
+		return fmt.Sprintf("%.64q", gvk.Kind)
+	}
+	return fmt.Sprintf("%.64q of %.64q", gvk.Kind, gvk.GroupVersion().String())
+}
+
+var (
+	partial     = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	partialList = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
+)
+
+func isStatus(gvk schema.GroupVersionKind) bool {
+	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+}
+
+// sharedMetadata makes the typed objects of a collection share the bytes of equal strings in their
+// metadata: namespaces, labels, annotations, owners, and above all the managed fields, of which all
+// pods of a Deployment have the same.
+//
+// It remembers what it has seen. When that is too much, it forgets all of it, so that its memory is
+// bounded.
+type sharedMetadata struct {
+	mu     sync.Mutex
+	texts  map[string]string
+	fields map[string][]byte
+}
+
+const (
+	maxSharedTexts  = 4096
+	maxSharedText   = 256 // bytes
+	maxSharedFields = 256
+	maxSharedField  = 16 << 10 // bytes
+)
+
+func newSharedMetadata() *sharedMetadata {
+	return &sharedMetadata{texts: map[string]string{}, fields: map[string][]byte{}}
+}
+
+// share makes obj share its strings with the objects before it.
+func (s *sharedMetadata) share(obj runtime.Object) {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return
+	}
+	m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok || m == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.Namespace = s.text(m.Namespace)
+	m.GenerateName = s.text(m.GenerateName)
+	for _, texts := range []map[string]string{m.Labels, m.Annotations} {
+		for key, value := range texts {
+			texts[s.text(key)] = s.text(value)
+		}
+	}
+	for i := range m.OwnerReferences {
+		o := &m.OwnerReferences[i]
+		o.APIVersion, o.Kind, o.Name = s.text(o.APIVersion), s.text(o.Kind), s.text(o.Name)
+		o.UID = types.UID(s.text(string(o.UID)))
+	}
+	for i := range m.ManagedFields {
+		f := &m.ManagedFields[i]
+		f.Manager, f.APIVersion = s.text(f.Manager), s.text(f.APIVersion)
+		f.FieldsType, f.Subresource = s.text(f.FieldsType), s.text(f.Subresource)
+		f.Operation = metav1.ManagedFieldsOperationType(s.text(string(f.Operation)))
+		if f.FieldsV1 != nil {
+			s.managed(f.FieldsV1)
+		}
+	}
+}
+
+func (s *sharedMetadata) text(t string) string {
+	if len(t) == 0 || len(t) > maxSharedText {
+		return t
+	}
+	if shared, ok := s.texts[t]; ok {
+		return shared
+	}
+	if len(s.texts) == maxSharedTexts {
+		clear(s.texts)
+	}
+	s.texts[t] = t
+	return t
+}
+
+func (s *sharedMetadata) managed(f *metav1.FieldsV1) {
+	//lint:ignore SA1019 what replaces it is newer than the oldest client-go this compiles with
+	raw := &f.Raw
+	if len(*raw) > maxSharedField {
+		return
+	}
+	if shared, ok := s.fields[string(*raw)]; ok {
+		*raw = shared
+		return
+	}
+	if len(s.fields) == maxSharedFields {
+		clear(s.fields)
+	}
+	s.fields[string(*raw)] = *raw
 }

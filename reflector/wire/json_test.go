@@ -5,6 +5,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand"
 	"reflect"
@@ -23,11 +24,11 @@ import (
 )
 
 // sameAsKubernetes requires J1 and J2: raw has the same object, or the same error.
-func sameAsKubernetes(t require.TestingT, d *jsonDecoder, newObject NewObject, raw []byte) {
-	got, gotErr := d.decode(raw, newObject)
-	want := newObject()
+func sameAsKubernetes(t require.TestingT, d decoder, raw []byte) {
+	got, gotErr := d.json(raw)
+	want := d.newObject()
 	wantErr := unmarshal(raw, want)
-	require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(gotErr), "%T: %s", want, raw)
+	require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(errors.Unwrap(gotErr)), "%T: %s", want, raw)
 	if wantErr == nil && !reflect.DeepEqual(want, got) {
 		require.Equal(t, want, got, "%s", raw)
 		require.Fail(t, "the objects differ", "%T: %s", want, raw)
@@ -88,11 +89,11 @@ func TestJSON_EveryKind(t *testing.T) {
 		newObject := func() runtime.Object { return newOf(c.of) }
 		_, items := c.fuzzed(t, int64(i))
 		for _, item := range items {
-			d := newJSONDecoder(c.of)
+			d := newDecoder(newObject, Options{})
 			require.True(t, d.plain, c.gvk)
 			raw, err := utiljson.Marshal(item)
 			require.NoError(t, err)
-			sameAsKubernetes(t, d, newObject, raw)
+			sameAsKubernetes(t, d, raw)
 			require.False(t, d.differs.Load(), "%v: v2 refuses %s", c.gvk, raw)
 			for range 40 {
 				mutated := raw
@@ -102,7 +103,7 @@ func TestJSON_EveryKind(t *testing.T) {
 					}
 				}
 				d.differs.Store(false)
-				sameAsKubernetes(t, d, newObject, mutated)
+				sameAsKubernetes(t, d, mutated)
 				mutations++
 				if jsonv2.Unmarshal(mutated, newObject()) == nil {
 					byV2++
@@ -115,12 +116,12 @@ func TestJSON_EveryKind(t *testing.T) {
 
 // After the first object that only the decoder of Kubernetes accepts, v2 is not asked again.
 func TestJSON_TypeThatV2Refuses(t *testing.T) {
-	d := newJSONDecoder(reflect.TypeFor[v1.Pod]())
-	sameAsKubernetes(t, d, newPod, []byte(`{"metadata":{"name":1}}`))
+	d := newDecoder(newPod, Options{})
+	sameAsKubernetes(t, d, []byte(`{"metadata":{"name":1}}`))
 	require.False(t, d.differs.Load(), "neither accepts this object")
-	sameAsKubernetes(t, d, newPod, []byte(`{"metadata":{"name":"a","name":"b"}}`))
+	sameAsKubernetes(t, d, []byte(`{"metadata":{"name":"a","name":"b"}}`))
 	require.True(t, d.differs.Load())
-	sameAsKubernetes(t, d, newPod, []byte(`{"metadata":{"name":"a"}}`))
+	sameAsKubernetes(t, d, []byte(`{"metadata":{"name":"a"}}`))
 }
 
 // A type for which the decoders have different rules is left to that of Kubernetes.
@@ -170,7 +171,7 @@ func TestJSON_IsPlain(t *testing.T) {
 		"own decoder of v2":    {reflect.TypeFor[struct{ A onlyV2 }](), false},
 		"object's own decoder": {reflect.TypeFor[unstructured.Unstructured](), false},
 	} {
-		require.Equal(t, test.plain, newJSONDecoder(test.t).plain, name)
+		require.Equal(t, test.plain, readsPlainly(test.t), name)
 	}
 }
 
@@ -182,7 +183,7 @@ func FuzzJSON(f *testing.F) {
 			`}},"ports":[{"containerPort":` + seed + `}]}],"hostNetwork":true}}`))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		sameAsKubernetes(t, newJSONDecoder(reflect.TypeFor[v1.Pod]()), newPod, raw)
+		sameAsKubernetes(t, newDecoder(newPod, Options{}), raw)
 	})
 }
 
@@ -190,7 +191,7 @@ func FuzzJSON(f *testing.F) {
 func TestJSON_LargeObject(t *testing.T) {
 	raw := []byte(`{"metadata":{"annotations":{"a":"` + strings.Repeat("x", maxFastBytes) +
 		`"},"name":"a","name":"b"}}`)
-	d := newJSONDecoder(reflect.TypeFor[v1.Pod]())
-	sameAsKubernetes(t, d, newPod, raw)
+	d := newDecoder(newPod, Options{})
+	sameAsKubernetes(t, d, raw)
 	require.False(t, d.differs.Load(), "v2 was not asked")
 }

@@ -55,15 +55,19 @@ func (t *tokens) Read(p []byte) (n int, err error) {
 	return n, t.err
 }
 
-// failed returns the cause of an error of the decoder, of which the text could quote a Secret.
+// failed returns the cause of an error of the decoder: its text could quote a Secret. Other errors
+// stay as they are.
 func (t *tokens) failed(err error) error {
 	var syntactic *jsontext.SyntacticError
+	isSyntactic := errors.As(err, &syntactic)
 	switch {
+	case !isSyntactic && !errors.Is(err, t.err):
+		return err
 	case t.err == io.EOF:
 		return io.ErrUnexpectedEOF
 	case t.err != nil:
 		return t.err
-	case errors.As(err, &syntactic):
+	case isSyntactic:
 		return fmt.Errorf("%w: %w", errSyntax, syntactic.Err)
 	}
 	return err
@@ -90,33 +94,34 @@ func (t *tokens) object(field func(name string) error) error {
 		begin := bytes.TrimSpace(t.decoder.UnreadBuffer())
 		return fmt.Errorf("%w: expected '{', got %.64q", errSyntax, begin[:min(len(begin), 64)])
 	}
-	if err := t.bracket(); err != nil {
+	if _, err := t.decoder.ReadToken(); err != nil {
 		return err
 	}
 	t.begin = t.decoder.InputOffset() - 1
 	for t.decoder.PeekKind() != '}' {
 		name, err := t.decoder.ReadToken()
 		if err != nil {
-			return t.failed(err)
+			return err
 		}
 		if err := field(name.String()); err != nil {
 			return err
 		}
 	}
-	return t.bracket()
+	_, err := t.decoder.ReadToken()
+	return err
 }
 
 // array reads [ value, ... ] and calls item before each value, to read it. null is an empty array.
 func (t *tokens) array(item func() error) error {
 	switch kind := t.decoder.PeekKind(); kind {
 	case 'n':
-		_, err := t.value()
+		_, err := t.decoder.ReadToken()
 		return err
 	case '[', jsontext.KindInvalid:
 	default:
 		return fmt.Errorf("%w: expected '[', got %q", errSyntax, byte(kind))
 	}
-	if err := t.bracket(); err != nil {
+	if _, err := t.decoder.ReadToken(); err != nil {
 		return err
 	}
 	for t.decoder.PeekKind() != ']' {
@@ -124,45 +129,15 @@ func (t *tokens) array(item func() error) error {
 			return err
 		}
 	}
-	return t.bracket()
-}
-
-// bracket reads a bracket that was seen, or returns what else is there.
-func (t *tokens) bracket() error {
-	if _, err := t.decoder.ReadToken(); err != nil {
-		return t.failed(err)
-	}
-	return nil
+	_, err := t.decoder.ReadToken()
+	return err
 }
 
 // frame reads one value, which is a frame. The result is good until the next call of any method.
 func (t *tokens) frame() (jsontext.Value, error) {
-	raw, err := t.value()
+	raw, err := t.decoder.ReadValue()
 	if err == nil {
 		err = t.endFrame(int64(len(raw)))
 	}
 	return raw, err
-}
-
-// value reads one value. The result is good until the next call of any method.
-func (t *tokens) value() (jsontext.Value, error) {
-	raw, err := t.decoder.ReadValue()
-	if err != nil {
-		return nil, t.failed(err)
-	}
-	return raw, nil
-}
-
-// text reads a string into s. null leaves s as it is.
-func (t *tokens) text(s *string) error {
-	token, err := t.decoder.ReadToken()
-	switch {
-	case err != nil:
-		return t.failed(err)
-	case token.Kind() == '"':
-		*s = token.String()
-	case token.Kind() != 'n':
-		return fmt.Errorf("expected a string, got %q", byte(token.Kind()))
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func readList(
 	return l.meta, nil
 }
 
-// list is one ReadList. Its frames are items; frame.of is the part of head that was read before it.
+// list is one ReadList.
 type list struct {
 	decoder    decoder
 	each       func(runtime.Object) error
@@ -89,32 +88,44 @@ func (l *list) read(in *ahead, maxFrame int) error {
 		return err
 	}
 	l.isProtobuf = startsAsProtobuf(begin)
-	items := &ordered{decode: l.decode, deliver: l.deliver}
-	in.beforeWait = items.flush
 	if l.isProtobuf {
-		err = l.readProtobuf(newMessages(in, maxFrame), items.add)
-	} else {
-		err = l.readJSON(newTokens(in, maxFrame), items.add)
+		return l.readProtobuf(newMessages(in, maxFrame))
 	}
-	return cmp.Or(items.flush(), err)
+	return l.readJSON(newTokens(in, maxFrame))
 }
 
-// deliver checks an item and hands it over.
-func (l *list) deliver(f frame, obj runtime.Object) error {
+// item decodes and checks an item, and hands it over. If it cannot be decoded, another kind of the
+// list may be the reason.
+func (l *list) item(raw []byte) (err error) {
+	var obj runtime.Object
+	if l.isProtobuf {
+		obj, err = l.decoder.protobuf(raw)
+	} else {
+		obj, err = l.decoder.json(raw)
+	}
+	isKnown := l.decoder.isKnown(l.head)
+	if err != nil && isKnown {
+		if kindErr := l.decoder.checkList(l.head); kindErr != nil {
+			err = fmt.Errorf("%w: %w", kindErr, err)
+		}
+	}
+	if err != nil {
+		return err
+	}
 	bare, err := l.decoder.checkItem(obj)
 	l.judged = l.judged && !bare
-	if err == nil && bare && l.decoder.isKnown(f.of) {
-		err = l.decoder.checkList(f.of)
+	if err == nil && bare && isKnown {
+		err = l.decoder.checkList(l.head)
 	}
 	if err != nil {
 		return err
 	}
 	l.count++
-	if l.waiting != nil || bare && !l.decoder.isKnown(f.of) {
+	if l.waiting != nil || bare && !isKnown {
 		l.waiting = append(l.waiting, obj)
 		return nil
 	}
-	setKind(obj, f.of)
+	setKind(obj, l.head)
 	l.refused = l.each(obj)
 	return l.refused
 }
@@ -128,8 +139,8 @@ func setKind(obj runtime.Object, list metav1.TypeMeta) {
 	}
 }
 
-// readJSON calls add with each item.
-func (l *list) readJSON(in *tokens, add func(frame, []byte) error) error {
+// readJSON reads a list in JSON.
+func (l *list) readJSON(in *tokens) error {
 	err := in.object(func(name string) error {
 		if name != "items" {
 			return l.field(in, name)
@@ -146,11 +157,11 @@ func (l *list) readJSON(in *tokens, add func(frame, []byte) error) error {
 			case raw.Kind() != '{':
 				return fmt.Errorf("item is no object: %q", raw[:1])
 			}
-			return add(frame{of: l.head}, raw)
+			return l.item(raw)
 		})
 	})
 	if err != nil {
-		return err
+		return in.failed(err)
 	}
 	if ended, err := in.ended(); ended || err != nil {
 		return err
@@ -175,22 +186,6 @@ func (l *list) field(in *tokens, name string) error {
 		l.inStatus[name] = bytes.Clone(raw)
 	}
 	return nil
-}
-
-// decode decodes an item. If it cannot, another kind of the list may be the reason.
-func (l *list) decode(f frame, raw []byte) (obj runtime.Object, err error) {
-	if l.isProtobuf {
-		obj, err = l.decoder.protobuf(raw)
-	} else {
-		obj, err = l.decoder.json(raw)
-	}
-	if err == nil || !l.decoder.isKnown(f.of) {
-		return obj, err
-	}
-	if kindErr := l.decoder.checkList(f.of); kindErr != nil {
-		err = fmt.Errorf("%w: %w", kindErr, err)
-	}
-	return nil, err
 }
 
 // check returns an error if the answer was not the list that was requested. If it has items, each

@@ -81,8 +81,8 @@ func (m *messages) ReadByte() (byte, error) {
 	return m.in.ReadByte()
 }
 
-// readProtobuf reads a list, and calls add with each item.
-func (l *list) readProtobuf(in *messages, add func(frame, []byte) error) error {
+// readProtobuf reads a list in protobuf.
+func (l *list) readProtobuf(in *messages) error {
 	begin, err := in.take(len(magic))
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (l *list) readProtobuf(in *messages, add func(frame, []byte) error) error {
 		case err != nil:
 			return err
 		case number == unknownRaw && l.head.Kind != "Status":
-			err = l.listFields(in, length, add)
+			err = l.listFields(in, length)
 		default:
 			err = l.unknownField(in, number, length)
 		}
@@ -125,7 +125,7 @@ func (l *list) unknownField(in *messages, number protowire.Number, length int) e
 }
 
 // listFields reads the fields of the list itself, which is length bytes long.
-func (l *list) listFields(in *messages, length int, add func(frame, []byte) error) error {
+func (l *list) listFields(in *messages, length int) error {
 	l.sawList = true
 	for begin := in.offset; in.offset-begin < length; {
 		number, fieldLength, err := in.tag()
@@ -143,7 +143,7 @@ func (l *list) listFields(in *messages, length int, add func(frame, []byte) erro
 		case listMetadata:
 			err = l.meta.Unmarshal(raw)
 		case listItems:
-			err = add(frame{of: l.head}, raw)
+			err = l.item(raw)
 		}
 		if err != nil {
 			return err

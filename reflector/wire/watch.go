@@ -4,7 +4,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -12,8 +11,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -74,7 +75,7 @@ func (w *stream) run() {
 		// The cause is how a reader recognizes that the server did not send this.
 		reporter := apierrors.NewClientErrorReporter(
 			http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
-		_ = w.send(frame{event: watch.Error}, reporter.AsObject(err)) // stopped or not
+		_ = w.send(watch.Error, reporter.AsObject(err)) // stopped or not
 	}
 }
 
@@ -84,21 +85,16 @@ func (w *stream) read() error {
 	if err != nil {
 		return err
 	}
-	events := &ordered{decode: w.decoder.jsonEvent, deliver: w.send}
-	w.in.beforeWait = events.flush
 	if startsAsProtobuf(begin) {
-		events.decode = w.decoder.protobufEvent
-		err = readProtobufEvents(newMessages(w.in, w.maxFrame), events.add)
-	} else {
-		err = readJSONEvents(newTokens(w.in, w.maxFrame), events.add)
+		return w.readProtobuf(newMessages(w.in, w.maxFrame))
 	}
-	return cmp.Or(events.flush(), err)
+	return w.readJSON(newTokens(w.in, w.maxFrame))
 }
 
 // send sends an event, unless the watch is stopped.
-func (w *stream) send(f frame, obj runtime.Object) error {
+func (w *stream) send(event watch.EventType, obj runtime.Object) error {
 	select {
-	case w.result <- watch.Event{Type: f.event, Object: obj}:
+	case w.result <- watch.Event{Type: event, Object: obj}:
 		w.count++
 		return nil
 	case <-w.in.stopped:
@@ -106,17 +102,20 @@ func (w *stream) send(f frame, obj runtime.Object) error {
 	}
 }
 
-// readJSONEvents calls add with each event: {"type": "ADDED", "object": {...}}.
-func readJSONEvents(in *tokens, add func(frame, []byte) error) error {
-	var text string
-	var object []byte
-	field := func(name string) error {
-		if name == "type" {
-			return in.text(&text)
-		}
-		raw, err := in.value()
-		if err == nil && name == "object" && (raw.Kind() != 'n' || len(object) == 0) {
-			object = append(object[:0], raw...) // if repeated, the last one that is not null counts
+// readJSON sends the events of a body in JSON: {"type": "ADDED", "object": {...}}.
+func (w *stream) readJSON(in *tokens) error {
+	var text, object []byte
+	field := func(name string) error { // if one is repeated, the last that is not null counts
+		raw, err := in.decoder.ReadValue()
+		switch isNull := raw.Kind() == 'n'; {
+		case err != nil:
+			return err
+		case name == "object" && (!isNull || len(object) == 0):
+			object = append(object[:0], raw...)
+		case name == "type" && raw.Kind() == '"':
+			text, err = jsontext.AppendUnquote(text[:0], raw)
+		case name == "type" && !isNull:
+			err = fmt.Errorf("expected a string, got %q", byte(raw.Kind()))
 		}
 		return err
 	}
@@ -124,27 +123,31 @@ func readJSONEvents(in *tokens, add func(frame, []byte) error) error {
 		if ended, err := in.ended(); ended || err != nil {
 			return err
 		}
-		text, object = "", object[:0]
+		text, object = text[:0], object[:0]
 		if err := in.object(field); err != nil {
-			return err
+			return in.failed(err)
 		}
 		if err := in.endFrame(in.decoder.InputOffset() - in.begin); err != nil {
 			return err
 		}
-		f := frame{event: watch.EventType(text)}
-		if !slices.Contains(eventTypes, f.event) {
+		event := watch.EventType(text)
+		if !slices.Contains(eventTypes, event) {
 			return fmt.Errorf("event has the type %.64q", text)
 		}
-		if err := add(f, object); err != nil {
+		obj, err := w.decoder.jsonEvent(event, object)
+		if err == nil {
+			err = w.send(event, obj)
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// readProtobufEvents calls add with each event: the length of a metav1.WatchEvent in four bytes,
-// and the WatchEvent.
-func readProtobufEvents(in *messages, add func(frame, []byte) error) error {
-	var f frame
+// readProtobuf sends the events of a body in protobuf: the length of a metav1.WatchEvent in four
+// bytes, and the WatchEvent.
+func (w *stream) readProtobuf(in *messages) error {
+	var e protobufEvent
 	for {
 		if ended, err := in.atEnd(); ended || err != nil {
 			return err
@@ -157,9 +160,13 @@ func readProtobufEvents(in *messages, add func(frame, []byte) error) error {
 		if err != nil {
 			return err
 		}
-		raw, err := f.openEvent(message)
+		raw, err := e.open(message)
+		if err != nil {
+			return err
+		}
+		obj, err := w.decoder.protobufEvent(e.of, raw)
 		if err == nil {
-			err = add(f, raw)
+			err = w.send(e.event, obj)
 		}
 		if err != nil {
 			return err
@@ -167,8 +174,14 @@ func readProtobufEvents(in *messages, add func(frame, []byte) error) error {
 	}
 }
 
-// openEvent sets f to what a WatchEvent says, and returns the bytes of its object.
-func (f *frame) openEvent(message []byte) (object []byte, err error) {
+// protobufEvent describes the object of an event that is not decoded yet.
+type protobufEvent struct {
+	event watch.EventType
+	of    metav1.TypeMeta
+}
+
+// open sets e to what a WatchEvent says, and returns the bytes of its object.
+func (e *protobufEvent) open(message []byte) (object []byte, err error) {
 	var name, extension, envelope, of []byte
 	err = eachField(message, func(number protowire.Number, value []byte) {
 		switch number {
@@ -181,7 +194,7 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.event = watch.EventType(name); !slices.Contains(eventTypes, f.event) {
+	if e.event = watch.EventType(name); !slices.Contains(eventTypes, e.event) {
 		return nil, fmt.Errorf("event has the type %.64q", name)
 	}
 	err = eachField(extension, func(number protowire.Number, value []byte) {
@@ -205,7 +218,7 @@ func (f *frame) openEvent(message []byte) (object []byte, err error) {
 		}
 	})
 	if err == nil {
-		f.of, err = typeMeta(of, f.of)
+		e.of, err = typeMeta(of, e.of)
 	}
 	return object, err
 }

@@ -8,15 +8,14 @@
 // own. [ReadList] and [ReadWatch] read an answer that a program has requested itself.
 //
 // A body is read ahead as bytes (ahead.go) and cut into frames of one object each (list.go,
-// watch.go, jsontokens.go, protobuf.go). Batches of frames are decoded on several processors, and
-// the objects are handed over in their order (ordered.go, decoder.go, json.go, metadata.go). They
-// must be of the kind that was requested (kind.go).
+// watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into an object
+// of the kind that was requested (decoder.go, plain.go).
 //
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
-// -v ./reflector/wire. Goroutines: one reads a body until its end; one hands over the events of a
-// watch until it is stopped, the items of a list are handed over by their caller's; and each batch
-// may have one that decodes it. Locking: a mutex of each body guards the bytes that wait. The
-// objects of one ListWatch share strings under another, which is held for one object at a time.
+// -v ./reflector/wire. Goroutines: one reads a body until its end, and one hands over the events of
+// a watch until it is stopped; the items of a list are handed over by that of the caller. Locking:
+// a mutex of each body guards the bytes that wait. The objects of one ListWatch share strings under
+// another, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire
@@ -76,6 +75,6 @@ func (l Limits) orDefaults() Limits {
 }
 
 // NewObject makes an empty object of the type that a collection has: a pointer to a typed object,
-// *unstructured.Unstructured, or *metav1.PartialObjectMetadata. It is called for each object, by
-// several goroutines at once.
+// *unstructured.Unstructured, or *metav1.PartialObjectMetadata. It is called for each object,
+// and several lists and watches may call it at once.
 type NewObject func() runtime.Object

@@ -8,69 +8,21 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
-
-// jsonDecoder decodes JSON into a Go type, as the decoder of Kubernetes does, but in less time:
-// with encoding/json/v2, which is stricter.
-//
-//	J1  an object that v2 accepts has the result of the decoder of Kubernetes
-//	J2  any other object is decoded by that decoder, so its result or its error is the same
-//
-// J1 needs a type whose rules are the same in both: see isPlain. TestJSON_EveryKind shows it for
-// the built-in types, and TestJSON_RandomTypes for others.
-type jsonDecoder struct {
-	plain bool
-	// differs is set when v2 has refused an object that is valid. Then v2 is not asked again,
-	// because the type may be the reason.
-	differs atomic.Bool
-}
-
-// maxFastBytes bounds an object that v2 decodes, because v2 remembers each unknown name in it. API
-// servers accept objects of little more.
-const maxFastBytes = 1 << 20
-
-func newJSONDecoder(t reflect.Type) *jsonDecoder {
-	// v2 would only scan an Unstructured before it calls UnmarshalJSON, which scans it again.
-	return &jsonDecoder{plain: !hasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})}
-}
-
-// decode decodes raw into an object that newObject makes.
-func (d *jsonDecoder) decode(raw []byte, newObject NewObject) (runtime.Object, error) {
-	fast := d.plain && len(raw) <= maxFastBytes && !d.differs.Load()
-	if fast {
-		obj := newObject()
-		if jsonv2.Unmarshal(raw, obj) == nil {
-			return obj, nil
-		}
-	}
-	obj := newObject() // v2 may have changed the other one before its error
-	err := unmarshal(raw, obj)
-	if fast && err == nil {
-		d.differs.Store(true)
-	}
-	return obj, err
-}
-
-// unmarshal is the decoder of Kubernetes.
-func unmarshal(raw []byte, obj runtime.Object) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		u.Object = nil
-		return utiljson.Unmarshal(raw, &u.Object)
-	}
-	return utiljson.Unmarshal(raw, obj)
-}
 
 var (
 	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
+
+// readsPlainly reports whether encoding/json/v2 decodes objects of type t, see isPlain. It would only
+// scan an Unstructured before it calls UnmarshalJSON, which scans it again.
+func readsPlainly(t reflect.Type) bool {
+	return !hasUnmarshaler(t) && isPlain(t, map[reflect.Type]bool{})
+}
 
 // isPlain reports whether each JSON text that v2 decodes into t has the same result as with the
 // decoder of Kubernetes. Both call UnmarshalJSON and UnmarshalText, so a type with one of them is
