@@ -82,7 +82,8 @@ func newDecoder(newObject NewObject, options Options) decoder {
 	obj := newObject()
 	return decoder{
 		newObject: newObject, expected: newExpected(obj, options), metadata: newSharedMetadata(),
-		protobufs: readsProtobuf(obj), plain: readsPlainly(reflect.TypeOf(obj).Elem()), differs: &atomic.Bool{},
+		protobufs: readsProtobuf(obj), plain: readsPlainly(reflect.TypeOf(obj).Elem()),
+		differs: &atomic.Bool{},
 	}
 }
 

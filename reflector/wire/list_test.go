@@ -308,7 +308,7 @@ func TestReadList_Status(t *testing.T) {
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
-// What bodies pass on to each other has no goroutine or channel of a body.
+// The chunks that bodies pass on to each other have no goroutine or channel of a body.
 func TestReadList_InOneBubbleAfterTheOther(t *testing.T) {
 	body := podList(t, 2000)
 	for range 3 {
