@@ -117,7 +117,7 @@ func (f *Faults) Fail(times int, match Match, err error) (remove func()) {
 	return f.Add(Fault{Match: match, Times: times, Err: err})
 }
 
-// Observe makes the server call observe at the moment at which a request fails on demand, with the
+// Observe makes the server call observe when a request fails on demand, with the
 // way in which it fails. observe must return quickly. A second call replaces the first.
 func (f *Faults) Observe(observe func(r Request, what string)) {
 	f.mu.Lock()

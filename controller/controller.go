@@ -16,7 +16,7 @@
 // Options.Workers of them and returns when the last has ended. Locking: the key tracker's mutex;
 // no callback runs under it.
 //
-// The loop is the one that every controller writes around util/workqueue; results mean what they
+// It is the loop that every controller writes around util/workqueue; results mean what they
 // mean in controller-runtime.
 //
 // Source: util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface

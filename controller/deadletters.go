@@ -24,7 +24,7 @@ type Failure struct {
 	Time time.Time // when the call ended
 }
 
-// FailedKey is a key whose last calls of reconcile failed. It will be retried, or it was given up
+// FailedKey is a key after failed calls of reconcile. It will be retried, or it was given up
 // and is a dead letter.
 type FailedKey[K comparable] struct {
 	Key      K

@@ -14,7 +14,7 @@ import (
 //	G1  A key is in at most one of failing and letters.
 //	G2  No key of calls is in letters.
 //	G3  failing[k].Attempts >= 1, and < maxAttempts if there is a maximum.
-//	G4  len(letters) = order.Len() <= capacity; order is by the time at which each was given up.
+//	G4  len(letters) = order.Len() <= capacity; in the order in which they were given up.
 //
 // A retry does not bring back a key that was given up, only a change does. A change during a call
 // counts as later than the state that the call saw.

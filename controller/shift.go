@@ -43,7 +43,7 @@ type shift struct {
 }
 
 // newShift returns the shift of a controller that was given led to work under: the context of Run,
-// or the one that Options.Lead made.
+// or the context that Options.Lead made.
 //
 // The grace period is granted within the term that led carries. If Options.Lead is a function that
 // puts no term into its context, nothing is known of the lease beyond the end of led, so there is

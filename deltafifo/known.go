@@ -79,7 +79,7 @@ func (k known) object(key string) (obj any, exists bool) {
 	return obj, true
 }
 
-// tombstone returns the Deleted delta of a key whose last known object is obj, which may be a
+// tombstone returns the Deleted delta of a key with the last known object obj, which may be a
 // tombstone itself.
 func tombstone(key string, obj any) Delta {
 	if inner, ok := obj.(store.DeletedFinalStateUnknown); ok {

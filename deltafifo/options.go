@@ -21,7 +21,7 @@ type Options struct {
 	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
 	KeyFunction store.KeyFunc
 	// KnownObjects is the consumer's copy of the objects. Without it, a DeltaFIFO cannot report in
-	// Replace the loss of an object whose deltas were all popped; its Delete drops the delete of
+	// Replace the loss of an object without queued deltas; its Delete drops the delete of
 	// such an object, and its Resync is a no-op. A RealFIFO needs either KnownObjects or
 	// AtomicEvents, and not both.
 	KnownObjects KeyListerGetter

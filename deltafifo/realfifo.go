@@ -262,7 +262,7 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (any, error) {
 // both functions.
 //
 // A batch has at most one delta for a key. A ReplacedAll, SyncAll or Bookmark is never part of a
-// batch. A batch ends at the end of the first list, and after an object whose key cannot be
+// batch. A batch ends at the end of the first list, and after an object with a key that cannot be
 // computed after its transformation.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
 	f.mu.Lock()

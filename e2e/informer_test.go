@@ -135,7 +135,7 @@ func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 }
 
 // The API server restarts and history is compacted while the informer is away: 410, a relist, and a
-// tombstone for the delete whose event is lost.
+// tombstone for the delete without an event.
 func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
 		t.Run(fmt.Sprintf("streaming=%t", streaming), func(t *testing.T) {

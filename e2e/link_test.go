@@ -21,7 +21,7 @@ type link struct {
 	requests []string
 }
 
-// config returns a copy of config whose connections go over the link.
+// config returns a copy of config for connections over the link.
 func (l *link) config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Dial = l.dial

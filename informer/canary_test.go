@@ -26,7 +26,7 @@ import (
 
 const canary = "canary-51d2ab"
 
-// canarySecret is an object whose content no log, error or status may show.
+// canarySecret is an object that no log, error or status may quote.
 func canarySecret(namespace, name, resourceVersion string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -146,7 +146,7 @@ func (c *cursor) appendedLocked() int64 {
 	return c.log.appended.Load() - c.before
 }
 
-// oldest returns the time at which the oldest undelivered batch was appended, or the current time.
+// oldest returns the time of the append of the oldest undelivered batch, or the current time.
 func (c *cursor) oldest() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -124,7 +124,7 @@ type deltaProcessor struct {
 	incomplete bool // see D4; guarded by mu
 }
 
-// ProcessDeltas returns the process functions of a queue whose deltas change objects. Each function
+// ProcessDeltas returns the process functions of a queue of changed objects. Each function
 // stores the deltas, then calls handler for each change, in the goroutine that pops: a slow handler
 // delays the queue.
 //

@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// factoryWorld is a factory whose informers have a server each.
+// factoryWorld is a factory; each of its informers has a server.
 type factoryWorld struct {
 	*Factory
 	servers map[FactoryKey]*server

@@ -38,7 +38,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Informer is a SharedIndexInformer whose objects are all of type T, with methods that need no type
+// Informer is a SharedIndexInformer of objects of type T, with methods that need no type
 // assertions. It can be used wherever a SharedIndexInformer can.
 //
 // Source: tools/cache/shared_informer.go TypedSharedIndexInformer

@@ -409,7 +409,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 	}
 }
 
-// A removed handler whose call never returns, and its handle, keep no later objects alive.
+// A removed handler that never returns, and its handle, keep no later objects alive.
 func TestRemovedHandlerHoldsNothing(t *testing.T) {
 	story(t, func(w *world) {
 		w.start()

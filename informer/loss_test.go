@@ -19,7 +19,7 @@ import (
 	"example.com/informerstack/store"
 )
 
-// unversioned is a server whose lists have no resourceVersion, as those of a fake client.
+// unversioned is a server of lists without a resourceVersion, as those of a fake client.
 type unversioned struct{ resourceVersion string }
 
 func (s unversioned) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {

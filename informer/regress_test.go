@@ -23,7 +23,7 @@ import (
 
 // kubernetes/kubernetes#86015, kubernetes/kubernetes#87957: an update that a relist finds is not a
 // resync. It reaches every handler. After the first resync check, unchanged objects of a relist
-// reach only the handlers whose resync is due.
+// reach only the handlers that are due for a resync.
 func TestRegress86015_RelistIsNoResync(t *testing.T) {
 	never, often, seldom := time.Duration(0), time.Minute, time.Hour
 	story(t, func(w *world) {

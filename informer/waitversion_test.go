@@ -217,7 +217,7 @@ func TestWaitForResourceVersion_RefusesWhatIsNoNumber(t *testing.T) {
 	}
 }
 
-// at is a ListerWatcher whose collection stays at a resourceVersion.
+// at is a ListerWatcher of a collection that stays at a resourceVersion.
 type at struct {
 	*server
 	resourceVersion string

@@ -336,7 +336,7 @@ func (s *sharedIndexInformer) checkLaws() error {
 	return errors.Join(errs...)
 }
 
-// checkLaws checks a listener whose goroutine, if it runs, is in a call or waits for a change.
+// checkLaws checks a listener. Its goroutine, if it runs, is in a call or waits for a change.
 func (l *listener) checkLaws(running bool, law func(string, bool)) {
 	waiting := int64(0)
 	idle := running

@@ -156,7 +156,7 @@ func TestLeaseCandidate_AnswersDuringASlowRenewal(t *testing.T) {
 	})
 }
 
-// A coordinator whose clock is ahead is answered once. client-go, which compares the two clocks,
+// A coordinator with a clock that is ahead is answered once. client-go compares the two clocks, and
 // would keep renewing until its own has caught up.
 func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
 	withCandidate(t, []string{transcript.Ours}, func(t *testing.T, s *apitest.Server, _ func()) {
@@ -170,7 +170,7 @@ func TestDifference_ACoordinatorsClockIsNotComparedWithOurs(t *testing.T) {
 	})
 }
 
-// The same with a coordinator whose clock is behind: client-go does not answer it.
+// The same with a coordinator with a clock that is behind: client-go does not answer it.
 func TestDifference_ACoordinatorWhoseClockIsBehindIsAnswered(t *testing.T) {
 	withCandidate(t, both, func(t *testing.T, s *apitest.Server, _ func()) {
 		c := candidateOn(t, s)
@@ -270,7 +270,7 @@ func TestLeaseCandidate_Failures(t *testing.T) {
 	})
 }
 
-// endedWatches is a client whose watches end after a time. It counts the renewals.
+// endedWatches is a client. Its watches end after a time. It counts the renewals.
 type endedWatches struct {
 	CandidateClient
 	after    time.Duration

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspendedTime returns how far the clock that runs during sleep is ahead of the one that does not,
-// which package time uses. A pause between the two looks makes the result too small, so that a
+// suspendedTime returns how far the clock that runs during sleep is ahead of the clock of package
+// time, which does not. A pause between the two looks makes the result too small, so that a
 // term that is counted from it ends too early, never too late.
 func suspendedTime() time.Duration {
 	var always, awake unix.Timespec

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderelection lets one of several processes work at a time: the one that holds a lease.
+// Package leaderelection lets one of several processes work at a time: the holder of a lease.
 //
 //	API server <- get, create, update - resourcelock <- [leaderelection] -> LeaderCallbacks
 //

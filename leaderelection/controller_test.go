@@ -38,7 +38,7 @@ type reconcile struct {
 	release chan struct{}
 }
 
-// office adds a process whose controller takes the elector's Lead.
+// office adds a process with a controller that takes the elector's Lead.
 func (w *world) office(
 	name string,
 	opts controller.Options[string],
@@ -135,7 +135,7 @@ func (o *office) stubbornly() *office {
 	return o
 }
 
-// live returns the keys of the reconciles whose context is not done.
+// live returns the keys of the reconciles that may continue.
 func (o *office) live() []string {
 	var keys []string
 	for key, r := range o.calls() {
@@ -154,7 +154,7 @@ func (o *office) calls() map[string]reconcile {
 	return maps.Clone(o.running)
 }
 
-// keys returns the keys whose reconcile was started.
+// keys returns the keys of the reconciles that were started.
 func (o *office) keys() []string {
 	synctest.Wait()
 	o.mu.Lock()

@@ -174,7 +174,7 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 }
 
 // untilNextAttempt is how long a candidate waits after an attempt that failed with err: a random
-// time, but not beyond the moment at which the lease that was read expires. A lease that is shorter
+// time, but not beyond the end of the lease that was read. A lease that is shorter
 // than RetryPeriod does not make it try more often.
 func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
 	wait := e.config.RetryPeriod

@@ -17,7 +17,7 @@ import (
 //
 // The tokens of one lease grow from holder to holder. A candidate that takes its own lease again,
 // before another has, keeps its token. A lease that was deleted and created again has another UID;
-// tokens with different UIDs have no order. A lock whose object is not known (see
+// tokens with different UIDs have no order. A lock without a known object (see
 // resourcelock.Identified) has no UID.
 type FencingToken struct {
 	UID         types.UID // of the lease

@@ -205,7 +205,7 @@ func (panickyMetric) On(string)             {}
 func (panickyMetric) Off(string)            {}
 func (panickyMetric) Slack(string, float64) { panic("slack") }
 
-// The record's duration is the one that the holder chose. A fraction of a second is rounded up, so
+// The holder chooses the record's duration. A fraction of a second is rounded up, so
 // the result is never 0, which would be no lease.
 func TestLeaseSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]int{

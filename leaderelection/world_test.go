@@ -467,7 +467,7 @@ func (c *candidate) led() context.Context {
 	return c.ledCtx
 }
 
-// quiet is a context whose logger says nothing.
+// quiet is a context with a logger that says nothing.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
 func goexit() { runtime.Goexit() }

@@ -132,7 +132,7 @@ func TestDifference_UnfinishedStreamsAreRemembered(t *testing.T) {
 	})
 }
 
-// A streaming list whose end never comes blocks client-go until the server closes it, and then
+// A streaming list without an end blocks client-go until the server closes it, and then
 // again.
 func TestDifference_MissingEndBookmarkFallsBack(t *testing.T) {
 	differ(t, func(t *testing.T, s *script) int {

@@ -23,7 +23,7 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// failingServer is a server whose requests fail with failure while it is not nil. Answers take a
+// failingServer is a server that answers requests with failure while it is not nil. Answers take a
 // while. It counts the requests and notes when each client's watch was opened after a failure.
 type failingServer struct {
 	mu       sync.Mutex
@@ -273,7 +273,7 @@ func TestOutage_NoAnswer(t *testing.T) {
 	}
 }
 
-// A reflector whose collection keeps failing is not asked for more often because others are well.
+// A reflector of a failing collection does not ask for it more often because others are well.
 func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 	requests := func(group *outage.Group) int {
 		broken := &failingServer{failure: errDown}

@@ -230,7 +230,7 @@ func (r *Reflector) newestVersion(ctx context.Context) (namedVersion, error) {
 }
 
 // answered takes an answer. Until the watch has reached one, the lower of two counts: the watch may
-// never reach the other, for example that of a server whose state was restored later.
+// never reach the other, for example that of a server that was restored later.
 func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	q.answer = nil
 	named, err := o.Unpack()
@@ -246,7 +246,7 @@ func (q *question) answered(o async.Outcome[namedVersion], now time.Time) {
 	}
 }
 
-// compare compares resourceVersion, which the watch has reached, with the one that was named.
+// compare compares resourceVersion, which the watch has reached, with the version that was named.
 func (c *recency) compare(resourceVersion string) {
 	q := &c.question
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, q.named.resourceVersion)

@@ -227,7 +227,7 @@ func slowly(d time.Duration) Options {
 	}}
 }
 
-// Events that wait for a slow transform are older than the time at which they are taken.
+// Events that wait for a slow transform are older than their taking.
 func TestCurrentAsOf_SlowTransform(t *testing.T) {
 	feeding(t, slowly(95*time.Millisecond), func(t *testing.T, f *feed) {
 		f.change(600)

@@ -338,7 +338,7 @@ func TestRegress131799_TransformBeforeTheBuffer(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#107133: a reflector whose objects never change looped on "too large", for
+// kubernetes/kubernetes#107133: a reflector of objects that never change looped on "too large", for
 // its resourceVersion never moved. A bookmark moves it.
 func TestRegress107133_BookmarkMovesTheResourceVersion(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *script) {

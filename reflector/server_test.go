@@ -106,7 +106,7 @@ var faults = map[string]func(s *faultyServer, lasts time.Duration){
 	},
 }
 
-// faultyServer is a collection whose connections fail.
+// faultyServer is a collection behind connections that fail.
 type faultyServer struct {
 	*collection
 

@@ -21,7 +21,7 @@ type Status struct {
 	LastContact time.Time
 	// CurrentAsOf is a time up to which the store is complete: it has been given everything that
 	// the collection held then, as the server that answered knew it. A list, also a streaming one,
-	// sets it to the time at which its request was sent. A list in pages that shows the state of
+	// sets it to the time of its request. A list in pages that shows the state of
 	// the last resourceVersion sets it to the time at which that was reached. Opening a watch, its
 	// end, and a list that is still being received do not move it.
 	//

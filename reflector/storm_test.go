@@ -76,7 +76,7 @@ func (s *watchesThat) hour(t *testing.T, impl string, target Store) {
 	})
 }
 
-// A server whose watches always fail soon is not listed more often than by client-go, whatever
+// A server of watches that always fail soon is not listed more often than by client-go, whatever
 // makes a single failure cheap: the short wait after a 410, and the resumption of a lost
 // connection.
 func TestStorm_ListsAreNotMoreThanClientGos(t *testing.T) {

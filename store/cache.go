@@ -2,8 +2,8 @@
 
 package store
 
-// cache is the Indexer: a threadSafeMap whose keys are computed from the objects. If keyFunc fails
-// for one object, the store is as before.
+// cache is the Indexer: a threadSafeMap that computes the keys of its objects. If keyFunc fails for
+// one object, the store is as before.
 //
 // Source: tools/cache/store.go cache
 type cache struct {

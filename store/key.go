@@ -15,7 +15,7 @@ import (
 // KeyFunc computes the key under which an object is stored.
 type KeyFunc func(obj any) (string, error)
 
-// KeyError reports an object whose key could not be computed.
+// KeyError reports an object without a key.
 //
 // Source: tools/cache/store.go KeyError
 type KeyError struct {
@@ -36,7 +36,7 @@ func (e KeyError) Error() string {
 // Unwrap returns the cause.
 func (e KeyError) Unwrap() error { return e.Err }
 
-// ExplicitKey is passed in place of an object of which only the key is known.
+// ExplicitKey is passed in place of an object when only the key is known.
 type ExplicitKey string
 
 // DeletedFinalStateUnknown is a tombstone: the object is gone, but the watch did not report its

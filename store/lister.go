@@ -11,7 +11,7 @@ import (
 	"example.com/informerstack/internal/helpers/objects"
 )
 
-// ListAll calls appendFn for each object whose labels match; a nil selector matches all. Only a
+// ListAll calls appendFn for each object with matching labels; a nil selector matches all. Only a
 // selector that looks at labels needs objects with metadata. Then the first object without metadata
 // is an error; appendFn has been called for the objects before it.
 //
@@ -87,7 +87,7 @@ func NewLister[T any](indexer Indexer, resource schema.GroupResource) Lister[T] 
 	return Lister[T]{indexer: indexer, resource: resource}
 }
 
-// List returns the objects of all namespaces whose labels match, in no order; a nil selector
+// List returns the objects of all namespaces with matching labels, in no order; a nil selector
 // matches all.
 func (l Lister[T]) List(selector labels.Selector) ([]T, error) {
 	return l.ByNamespace(metav1.NamespaceAll).List(selector)
@@ -121,7 +121,7 @@ type NamespaceLister[T any] struct {
 	namespace string
 }
 
-// List returns the objects of the namespace whose labels match, in no order; a nil selector matches
+// List returns the namespace's objects with matching labels, in no order; a nil selector matches
 // all.
 func (l NamespaceLister[T]) List(selector labels.Selector) ([]T, error) {
 	var list []T

@@ -18,7 +18,7 @@ import (
 // threadSafeMap is a map of objects with indexes over it, behind a lock.
 //
 //	items[key]             = the object, and its entry
-//	indices[i].sets[value] = set of the entries whose objects have the value
+//	indices[i].sets[value] = set of the entries of the objects that have the value
 //
 // Laws, for every holder of mu:
 //
@@ -247,7 +247,7 @@ func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
 // Resync does nothing.
 func (m *threadSafeMap) Resync() error { return nil }
 
-// Bookmark notes a resourceVersion at which no object changed.
+// Bookmark notes a resourceVersion without a change of an object.
 func (m *threadSafeMap) Bookmark(resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,7 @@ type TypedIndexFunc[T any] func(obj T) ([]string, error)
 // Source: tools/cache/index.go TypedIndexers
 type TypedIndexers[T any] map[string]TypedIndexFunc[T]
 
-// TypedIndexer is an Indexer whose objects are all of type T. An object of another type makes its
+// TypedIndexer is an Indexer of objects of type T. An object of another type makes its
 // methods fail.
 //
 // Source: tools/cache/index.go TypedIndexer
@@ -32,7 +32,7 @@ type TypedIndexer[T any] interface {
 	AddTypedIndexers(newIndexers TypedIndexers[T]) error
 }
 
-// NewTypedIndexer wraps an Indexer whose objects are all of type T.
+// NewTypedIndexer wraps an Indexer of objects of type T.
 //
 // Source: tools/cache/shared_informer.go typedIndexer
 func NewTypedIndexer[T any](indexer Indexer) TypedIndexer[T] {

@@ -131,7 +131,7 @@ func TestDifference_AddAfterNeverBlocks(t *testing.T) {
 	}
 }
 
-// slowQueue is a queue of the owner's own whose Add hangs until release.
+// slowQueue is a queue of the owner's own. Its Add hangs until release.
 type slowQueue struct {
 	workqueue.ContextInterface[int]
 	release chan struct{}

@@ -71,7 +71,7 @@ func (r *recorder) value(name, q string) float64 {
 	return r.values[q+"/"+name]
 }
 
-// referenceRecorder is a recorder for client-go, whose metric types have other names.
+// referenceRecorder is a recorder for client-go, where metric types have other names.
 type referenceRecorder struct{ *recorder }
 
 func (r referenceRecorder) NewDepthMetric(q string) reference.GaugeMetric {
@@ -296,7 +296,7 @@ func TestMetrics_AreReleasedAfterTheDrain(t *testing.T) {
 	})
 }
 
-// A worker whose Done panics no longer has its item: Unfinished does not count it.
+// After a panic in Done the worker no longer has its item: Unfinished does not count it.
 func TestMetrics_ADoneThatPanicsEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		order := &pickyOrder{Queue: workqueue.DefaultQueue[string]()}

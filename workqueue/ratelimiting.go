@@ -323,11 +323,11 @@ const (
 // are never forgotten, such as deleted ones, do not stay for ever.
 //
 // It has two generations. A failure moves the item to the young one. When the young generation has
-// become old or large, it replaces the old one, whose items are dropped.
+// become old or large, it replaces the old one and its items.
 //
 //	R1  an item that failed within the last keep is in a generation, unless maxLen/2 other items
 //	    have failed since
-//	R2  an item whose last failure was 2*keep before another item's is in no generation
+//	R2  an item that failed last 2*keep before another item is in no generation
 //	R3  the generations contain at most maxLen items
 //	R4  no item is in both generations
 //

@@ -13,11 +13,11 @@ import (
 type Snapshot[T comparable] struct {
 	// Ready are the queued items, the next one first. With a Config.Order their order is undefined.
 	Ready []T
-	// Processing are the items that workers have, the one that was taken first in front.
+	// Processing are the items that workers have, in the order in which they took them.
 	Processing []T
 	// Again are those of Processing that are dirty: Done will queue them again.
 	Again []T
-	// Waiting are the items whose time has not come, the next one first. A Typed has none.
+	// Waiting are the items that are due later, the next one first. A Typed has no such items.
 	Waiting []Waiting[T]
 	// Limited is the number of items that the limiter remembers: see Tracker.
 	Limited int

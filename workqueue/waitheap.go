@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// waitingItem is an item whose time has not come.
+// waitingItem is an item that is due later.
 type waitingItem[T comparable] struct {
 	item  T
 	due   time.Duration // since TypedDelayingQueue.start

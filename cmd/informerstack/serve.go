@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// freshWithin is the age of the store at which /readyz fails. It is the time of two bookmarks.
+	// freshWithin is the age of a store that makes /readyz fail. It is the time of two bookmarks.
 	freshWithin = 2 * time.Minute
 	// programName is the label name of the informer's metrics.
 	programName = "informerstack"

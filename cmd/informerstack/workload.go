@@ -165,7 +165,7 @@ func (w *workload) update(i int, label bool) {
 	_ = w.server.Update(m)
 }
 
-// forget removes a name whose object is deleted.
+// forget removes the name of a deleted object.
 func (w *workload) forget(i int) { w.names = slices.Delete(w.names, i, i+1) }
 
 func (w *workload) data() map[string]string {

@@ -94,7 +94,7 @@ func New(c *Config) Controller {
 	})
 }
 
-// controller is a Controller of the core whose reflector is made when it runs.
+// controller is a Controller of the core. Its reflector is made when it runs.
 type controller struct {
 	config     Config
 	options    reflector.Options

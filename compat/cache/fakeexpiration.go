@@ -43,7 +43,7 @@ func NewFakeExpirationStore(
 	return s
 }
 
-// notifyingStore is an ExpirationCache whose reads send the keys of the objects that they expired.
+// notifyingStore is an ExpirationCache. Its reads send the keys of the objects that they expired.
 type notifyingStore struct {
 	Store
 	deletedKeys chan<- string

@@ -15,7 +15,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// item is an object whose key is its name.
+// item is an object with its name as the key.
 type item struct {
 	name string
 	rev  int

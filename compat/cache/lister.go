@@ -37,7 +37,7 @@ func ListAllByNamespace(
 type GenericLister interface {
 	// List returns the objects of all namespaces whose labels match.
 	List(selector labels.Selector) ([]runtime.Object, error)
-	// Get returns the object whose key is name, or a NotFound error.
+	// Get returns the object with the key name, or a NotFound error.
 	Get(name string) (runtime.Object, error)
 	// ByNamespace narrows the lister to one namespace.
 	ByNamespace(namespace string) GenericNamespaceLister

@@ -63,7 +63,7 @@ type SharedInformer interface {
 	IsStopped() bool
 }
 
-// SharedIndexInformer is a SharedInformer whose store has indexes.
+// SharedIndexInformer is a SharedInformer with indexes.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformer
 type SharedIndexInformer interface {

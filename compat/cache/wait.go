@@ -149,7 +149,7 @@ func (c SyncResult) AsError() error {
 	return fmt.Errorf("failed to sync all caches: %s: %w", strings.Join(missing, ", "), c.Err)
 }
 
-// isHandedOn reports whether the calling function, whose name is given, was called by client-go's
+// isHandedOn reports whether the calling function name was called by client-go's
 // function of that name: in a swapped program client-go's function does nothing else.
 func isHandedOn(name string) bool {
 	var caller [1]uintptr

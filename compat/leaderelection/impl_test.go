@@ -136,5 +136,5 @@ func (p *program) elector(impl string) elector {
 	return e
 }
 
-// quiet returns a context whose logger is silent.
+// quiet returns a context with a silent logger.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }

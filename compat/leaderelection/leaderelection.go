@@ -51,7 +51,7 @@ type LeaderElectionConfig struct {
 	// Lock is the lease, and has the identity of this candidate.
 	Lock resourcelock.Interface
 
-	// LeaseDuration is the time after the last observed renewal at which candidates take the lease.
+	// LeaseDuration is the time from the last observed renewal until candidates take the lease.
 	LeaseDuration time.Duration
 	// RenewDeadline is the time for which a leader tries to renew before it stops leading. It must
 	// be less than LeaseDuration.

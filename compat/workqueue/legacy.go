@@ -94,8 +94,8 @@ func NewNamedDelayingQueue(name string) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(DelayingQueueConfig{Name: name})
 }
 
-// NewDelayingQueueWithCustomClock makes a delaying FIFO queue whose clock decides when an item is
-// due.
+// NewDelayingQueueWithCustomClock makes a delaying FIFO queue with a clock that decides when an
+// item is due.
 //
 // Deprecated: use NewTypedDelayingQueueWithConfig.
 func NewDelayingQueueWithCustomClock(clock clock.WithTicker, name string) DelayingInterface {

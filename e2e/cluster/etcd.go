@@ -40,7 +40,7 @@ func (c *Cluster) KillEtcd() {
 	}
 }
 
-// EtcdAddress is the host and port at which etcd serves API servers.
+// EtcdAddress is the host and port where etcd serves API servers.
 func (c *Cluster) EtcdAddress() string { return strings.TrimPrefix(c.etcdURL, "http://") }
 
 // Compact makes etcd forget every revision before now, and notifies the API server, as another API

@@ -24,7 +24,7 @@ type link struct {
 	open    []*cutBody
 }
 
-// config returns a copy of config whose requests go over the link.
+// config returns a copy of config for requests over the link.
 func (l *link) config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return linked{l, next} })

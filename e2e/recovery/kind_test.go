@@ -49,7 +49,7 @@ func (k kind) object(name, field, value string) *unstructured.Unstructured {
 	return object
 }
 
-// client returns a client of the kind's API group whose objects are unstructured.
+// client returns a client of the kind's API group, with unstructured objects.
 func (k kind) client(t *testing.T, config *rest.Config) rest.Interface {
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion = new(k.resource.GroupVersion())

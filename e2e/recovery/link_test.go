@@ -42,7 +42,7 @@ func newLink() *link {
 	return l
 }
 
-// config returns a copy of config whose connections pass through the link.
+// config returns a copy of config for connections through the link.
 func (l *link) config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Dial = l.dial

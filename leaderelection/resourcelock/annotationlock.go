@@ -187,7 +187,7 @@ func writeAnnotation(obj metav1.Object, record LeaderElectionRecord) error {
 	return nil
 }
 
-// exactRecord is a record whose renewTime has a fraction. It decodes as a LeaderElectionRecord.
+// exactRecord is a record with a fraction in its renewTime. It decodes as a LeaderElectionRecord.
 type exactRecord struct {
 	LeaderElectionRecord
 	RenewTime exactTime `json:"renewTime"`

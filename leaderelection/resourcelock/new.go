@@ -29,7 +29,7 @@ func New(
 	return NewWithLabels(lockType, namespace, name, coreClient, coordinationClient, config, nil)
 }
 
-// NewWithLabels is New for a lock whose holder puts labels on the object.
+// NewWithLabels is New for a holder that puts labels on the object.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewWithLabels
 func NewWithLabels(

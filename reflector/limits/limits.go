@@ -20,7 +20,7 @@ import (
 // holds an answer in memory. 0 is no limit, as in client-go. The bytes are counted after
 // decompression.
 type Answers struct {
-	// ErrorBytes bounds the body of an answer whose code is 400 or more. The rest is cut off; rest
+	// ErrorBytes bounds the body of an answer with a code of 400 or more. The rest is cut off; rest
 	// then makes the error from the code alone.
 	ErrorBytes int64
 	// AnswerBytes bounds the body of any other answer but a watch, such as one page of a LIST. A

@@ -30,7 +30,7 @@ import (
 //	J1  an object that v2 accepts has the result of the decoder of Kubernetes
 //	J2  any other object is decoded by that decoder, so its result or its error is the same
 //
-// J1 needs a type whose rules are the same in both: see isPlain. TestJSON_EveryKind shows it for
+// J1 needs a type with the same rules in both: see isPlain. TestJSON_EveryKind shows it for
 // the built-in types, and TestJSON_RandomTypes for others.
 type decoder struct {
 	expected

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// broken is a pod whose decoder panics at the name "panic".
+// broken is a pod with a decoder that panics at the name "panic".
 type broken struct{ v1.Pod }
 
 func (b *broken) UnmarshalJSON(raw []byte) error {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// collection is a kind whose objects a server lists.
+// collection is a kind of objects that a server lists.
 type collection struct {
 	gvk      schema.GroupVersionKind
 	of, list reflect.Type

@@ -209,7 +209,7 @@ func TestReadList_CutAnywhere(t *testing.T) {
 	}
 }
 
-// embedded is a type whose metadata may be missing.
+// embedded is a type without metadata, or with it.
 type embedded struct {
 	metav1.TypeMeta    `json:",inline"`
 	*metav1.ObjectMeta `json:"metadata,omitempty"`

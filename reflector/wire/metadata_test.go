@@ -56,7 +56,7 @@ func TestSharedMetadata(t *testing.T) {
 	require.Equal(t, owned(2), b)
 }
 
-// The memory is bounded, also if each object's metadata is new.
+// The memory is bounded, even when each object's metadata is new.
 func TestSharedMetadata_IsBounded(t *testing.T) {
 	s := newSharedMetadata()
 	for i := range 3 * maxSharedTexts {

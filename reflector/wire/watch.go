@@ -32,7 +32,7 @@ type stream struct {
 	once     sync.Once
 }
 
-// ReadWatch returns the watch whose events, in JSON or protobuf, are read from body. The object of
+// ReadWatch returns a watch that reads its events, in JSON or protobuf, from body. The object of
 // an event is one that newObject makes, a *metav1.Status, or, if it is of another kind than
 // expected, an *unstructured.Unstructured. An event that cannot be read ends the watch with an
 // ERROR event, as in client-go. The end of body ends it without one, also inside an event.

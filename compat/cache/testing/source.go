@@ -57,14 +57,14 @@ type identity struct {
 	uid             types.UID
 }
 
-// FakePVControllerSource is a source whose lists are PersistentVolumeLists.
+// FakePVControllerSource is a source of PersistentVolumeLists.
 //
 // Source: tools/cache/testing/fake_controller_source.go FakePVControllerSource
 type FakePVControllerSource struct {
 	FakeControllerSource
 }
 
-// FakePVCControllerSource is a source whose lists are PersistentVolumeClaimLists.
+// FakePVCControllerSource is a source of PersistentVolumeClaimLists.
 //
 // Source: tools/cache/testing/fake_controller_source.go FakePVCControllerSource
 type FakePVCControllerSource struct {

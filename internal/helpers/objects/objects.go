@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects answers questions about objects whose type is not known.
+// Package objects answers questions about objects of any type.
 //
 // Read this file; then go test ./internal/helpers/objects. Goroutines: none. Locking: none.
 package objects

@@ -116,7 +116,7 @@ func newSubject(c config) (synced, error) {
 	}, &corev1.Pod{}, options)}, nil
 }
 
-// withoutWatchList is a client whose server has no streaming lists.
+// withoutWatchList is a client of a server without streaming lists.
 type withoutWatchList struct{}
 
 func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }

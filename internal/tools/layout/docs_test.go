@@ -130,7 +130,7 @@ func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// A link whose text is a `package.Symbol` leads to the file that declares it.
+// A link with the text `package.Symbol` leads to the file that declares it.
 func TestDocs_SymbolsLeadToTheirFiles(t *testing.T) {
 	declares := map[string]bool{}
 	for _, f := range tree(t) {

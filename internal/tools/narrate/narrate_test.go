@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorder is a test whose output is recorded.
+// recorder is a test with recorded output.
 type recorder struct {
 	testing.TB
 	name string

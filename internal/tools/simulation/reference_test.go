@@ -96,7 +96,7 @@ func comparePairs(t *testing.T, all *totals, generate func(seed uint64) script) 
 	})
 }
 
-// explainPair shortens a script whose runs differ, and describes the difference.
+// explainPair shortens a script with runs that differ, and describes the difference.
 func explainPair(t *testing.T, s script, difference string) string {
 	kind, _, _ := strings.Cut(difference, " ")
 	shown := difference

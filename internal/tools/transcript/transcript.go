@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript replays scripts whose output is recorded under them.
+// Package transcript replays scripts, with their output recorded under them.
 //
 // A file is a list of sections with blank lines between them:
 //

@@ -54,8 +54,8 @@ func TestPage_StaysInItsPlace(t *testing.T) {
 	}
 }
 
-// The page follows the key that the pointer was pressed on, also if another key has taken its place
-// before the release.
+// The page follows the key that the pointer was pressed on, even when another key has taken its
+// place before the release.
 func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)
