@@ -52,7 +52,7 @@ func (k *work) delayed(key string, d time.Duration) {
 	s, now := k.keyLocked(key), time.Now()
 	due := now.Add(d)
 	// In a tie, the queue may have kept the end of the last delay instead.
-	isTie := s.due.Equal(now)
+	isTie := s.due.Equal(now) || s.tie.Equal(now)
 	if !s.due.IsZero() && !now.Before(s.due) { // it ended during the call
 		s.queued, s.due = now, time.Time{}
 	}

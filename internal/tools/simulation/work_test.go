@@ -53,6 +53,7 @@ type keyState struct {
 	added     time.Time   // when it was last added so that a call must follow
 	begun     time.Time   // the last call
 	due       time.Time   // when the first delay ends; zero if there is none
+	tie       time.Time   // when a call began at the instant at which the delay ended
 	maybe     []time.Time // when delays may end: one began at the instant at which another ended
 	failures  int         // since the last change
 	uncertain int         // failures that may count: a change or an end came during the call
@@ -137,7 +138,7 @@ func (k *work) begin(ctx context.Context, key string) {
 		k.p.violate(5, "%s works on the dead letter %s", k.p.name, key)
 	}
 	if s.due.Equal(now) {
-		s.queued = now // it may end after this call has begun
+		s.queued, s.tie = now, now // it may end after this call has begun
 	}
 	if ended(s.due) {
 		s.due = time.Time{}
