@@ -136,7 +136,7 @@ func (q *Typed[T]) Done(item T) {
 	}
 	delete(q.processing, item)
 	if q.metrics != nil {
-		defer q.metrics.finished(item) // even then
+		defer q.metrics.finished(item) // even if Config.Order panics
 	}
 	if q.shuttingDown && q.isDrainedLocked() {
 		q.drained.Broadcast() // a drain looks again once mu is unlocked
