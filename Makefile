@@ -23,7 +23,7 @@ PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controll
 TOUR        := observe/trace reflector deltafifo store informer workqueue controller leaderelection apitest observe/metrics observe/health
 MODULES     := . e2e compat/example cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check
+.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check long
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -115,7 +115,10 @@ older: ## compat's tests with client-go v0.36
 swap-proof: ## build other programs on this stack, and require that their tests pass as on client-go
 	$(GO) -C e2e test -count=1 -timeout 90m -v -run '$(PROOFS)' ./swapped ./foo
 
-check: lint test browser older e2e ## all checks of CI, including client-go's own tests on this stack
+check: lint test browser older ## all checks of CI, including client-go's own tests on this stack
+	@$(MAKE) -j2 -O e2e long # e2e mostly waits
+
+long: ## what CI repeats with fixed seeds, and client-go's own tests
 	$(MAKE) fuzz FUZZTIME=5000x
 	$(MAKE) simulate SIMULATIONS=TestSimulate FIRST=0 SEEDS=2000
 	$(MAKE) simulate SIMULATIONS=TestReference FIRST=0 SEEDS=200

@@ -53,7 +53,7 @@ type keyState struct {
 	added     time.Time   // when it was last added so that a call must follow
 	begun     time.Time   // the last call
 	due       time.Time   // when the first delay ends; zero if there is none
-	tie       time.Time   // when a call began at the instant at which the delay ended
+	tie       time.Time   // when a call began, for an Add, at the instant of the end of a delay
 	maybe     []time.Time // when delays may end: one began at the instant at which another ended
 	failures  int         // since the last change
 	uncertain int         // failures that may count: a change or an end came during the call
@@ -126,6 +126,9 @@ func (k *work) begin(ctx context.Context, key string) {
 	queued := !s.queued.Before(s.begun)
 	ended := func(due time.Time) bool { return !now.Before(due) }
 	mayBeDue := slices.ContainsFunc(s.maybe, ended)
+	if s.queued.Equal(now) && (s.due.Equal(now) || slices.ContainsFunc(s.maybe, now.Equal)) {
+		s.tie = now
+	}
 	s.maybe = slices.DeleteFunc(s.maybe, ended)
 	if !queued && !mayBeDue && (s.due.IsZero() || !ended(s.due)) {
 		k.p.violate(5, "%s works on %s too early: its delay ends in %v", k.p.name, key,
@@ -138,7 +141,7 @@ func (k *work) begin(ctx context.Context, key string) {
 		k.p.violate(5, "%s works on the dead letter %s", k.p.name, key)
 	}
 	if s.due.Equal(now) {
-		s.queued, s.tie = now, now // it may end after this call has begun
+		s.queued = now // it may end after this call has begun
 	}
 	if ended(s.due) {
 		s.due = time.Time{}
