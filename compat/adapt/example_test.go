@@ -28,7 +28,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// cluster starts an API server with a pod on it, in place of the server that a kubeconfig names.
+// cluster starts an API server with a pod on it. A real program reads a kubeconfig instead.
 func cluster() (*rest.Config, func()) {
 	server := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
 	if err := server.Start(); err != nil {

@@ -5,8 +5,8 @@
 //
 //	client-go, controller-runtime -> [adapt] -> informer, store, workqueue, leaderelection
 //
-// A name without a prefix makes client-go's type of ours; a name that begins with Core makes ours
-// of client-go's. Use:
+// A name without a prefix converts our type to client-go's. A name that begins with Core converts
+// client-go's type to ours. Use:
 //
 //	controller-runtime's cache.Options.NewInformer          NewSharedIndexInformer, as it is
 //	client-go's SharedInformerFactory.InformerFor           NewSharedIndexInformer, in a function
@@ -24,8 +24,8 @@
 //
 // Read informer.go, handler.go, watcherror.go, indexer.go, queue.go, lock.go; the program in
 // compat/example has all three pieces in a controller-runtime manager. Then go test -v
-// ./compat/adapt. Goroutines: none of its own. Locking: none. It compiles under "informerstack
-// swap" as well, where client-go's types are ours and no conversion is needed.
+// ./compat/adapt. Goroutines: none. Locking: none. The package also compiles under "informerstack
+// swap": there client-go's types are ours, and no conversion is needed.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformer, tools/cache/index.go Indexer,
 // tools/leaderelection/resourcelock/interface.go Interface

@@ -36,9 +36,9 @@ func (s *sharedInformer) SetWatchErrorHandler(handler cache.WatchErrorHandler) e
 		func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext implements cache.SharedInformer. The reflector that the handler
-// gets has the name and the type of the one that failed, for log messages. It never runs, and has
-// no resourceVersion.
+// SetWatchErrorHandlerWithContext implements cache.SharedInformer. The handler gets a stand-in for
+// the failed reflector. The stand-in has the reflector's name and type, for log messages, but never
+// runs and has no resourceVersion.
 func (s *sharedInformer) SetWatchErrorHandlerWithContext(
 	handler cache.WatchErrorHandlerWithContext,
 ) error {

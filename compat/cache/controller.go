@@ -45,8 +45,7 @@ type Config struct {
 
 	// FullResyncPeriod is the time between two calls of ShouldResync; 0 means never.
 	FullResyncPeriod time.Duration
-	// MinWatchTimeout is the least time after which the server is asked to end a watch; five
-	// minutes at least.
+	// MinWatchTimeout is the shortest timeout that a watch requests; at least five minutes.
 	MinWatchTimeout time.Duration
 	// ShouldResync decides whether Queue.Resync is called; nil means always.
 	ShouldResync ShouldResyncFunc
@@ -94,7 +93,7 @@ func New(c *Config) Controller {
 	})
 }
 
-// controller is a Controller of the core. Its reflector is made when it runs.
+// controller is a Controller of the core. It makes its reflector when it runs.
 type controller struct {
 	config     Config
 	options    reflector.Options

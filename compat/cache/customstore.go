@@ -2,7 +2,7 @@
 
 package cache
 
-// FakeCustomStore is a Store made of functions, for tests. A method whose function is nil does
+// FakeCustomStore is a Store made of functions, for tests. If its function is nil, a method does
 // nothing and returns zero values.
 //
 // Source: tools/cache/fake_custom_store.go FakeCustomStore

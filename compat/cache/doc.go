@@ -17,8 +17,8 @@
 // reflector.go, controller.go, informer.go and sharedinformer.go, which adapt. The other files are
 // pieces that the core does not use: threadsafestore.go, transformingstore.go, expiration.go,
 // fifo.go, heap.go, undelta.go, mutationcache.go, mutationdetector.go, retry.go and the fakes. Then
-// go test ./compat/cache. Goroutines: the mutation detector's, while its informer runs; otherwise
-// none of its own. Locking: see each type.
+// go test ./compat/cache. Goroutines: only the mutation detector's, while its informer runs.
+// Locking: see each type.
 //
 // Source: tools/cache/shared_informer.go SharedInformer, tools/cache/store.go Store
 package cache

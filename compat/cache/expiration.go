@@ -213,7 +213,7 @@ func (c *ExpirationCache) ListKeys() []string {
 // Resync does nothing.
 func (c *ExpirationCache) Resync() error { return nil }
 
-// Bookmark notes a resourceVersion without a change of an object.
+// Bookmark notes a new resourceVersion, without a change of any object.
 func (c *ExpirationCache) Bookmark(resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

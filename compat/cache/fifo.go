@@ -74,7 +74,7 @@ func (f *FIFO) Delete(obj any) error {
 }
 
 // Replace removes every queued object, and queues list in its order. HasSynced waits for the
-// objects of the first Replace, if none was added before.
+// objects of the first Replace, unless another object was added before it.
 func (f *FIFO) Replace(list []any, _ string) error {
 	items := make(map[string]any, len(list))
 	var queue []string

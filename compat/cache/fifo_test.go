@@ -15,7 +15,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// item is an object with its name as the key.
+// item is an object. Its key is its name.
 type item struct {
 	name string
 	rev  int
@@ -28,7 +28,8 @@ func itemKey(obj any) (string, error) {
 	return "", fmt.Errorf("%T has no key", obj)
 }
 
-// fifo is what both FIFOs can do, less Pop, whose parameter has a type of each package's own.
+// fifo has the methods of both FIFOs, except Pop: each package has its own type for Pop's
+// parameter.
 type fifo interface {
 	Add(obj any) error
 	Update(obj any) error

@@ -73,8 +73,8 @@ func newQueue(
 // versionedQueue is a DeltaFIFO or a RealFIFO.
 type versionedQueue = informer.VersionedQueue
 
-// unbatched is a RealFIFO without PopBatch, for an informer whose gate InOrderInformersBatchProcess
-// is off.
+// unbatched is a RealFIFO without PopBatch, for an informer with the gate
+// InOrderInformersBatchProcess off.
 type unbatched struct {
 	versionedQueue
 	reflector.BookmarkStore

@@ -10,7 +10,7 @@ type (
 	ResourceEventHandler = informer.ResourceEventHandler
 	// ResourceEventHandlerFuncs is a handler of functions.
 	ResourceEventHandlerFuncs = informer.ResourceEventHandlerFuncs
-	// ResourceEventHandlerDetailedFuncs is a handler of functions, of which AddFunc gets
+	// ResourceEventHandlerDetailedFuncs is a handler of functions. Its AddFunc gets
 	// isInInitialList.
 	ResourceEventHandlerDetailedFuncs = informer.ResourceEventHandlerDetailedFuncs
 	// FilteringResourceEventHandler notifies a handler of some of the objects only.
@@ -29,7 +29,7 @@ type (
 )
 
 // ResourceEventHandlerRegistration is the handle of an added handler. The informers of this package
-// return that of package informer, whose Status reports the handler's backlog.
+// return package informer's handle. Its Status reports the handler's backlog.
 //
 // Source: tools/cache/shared_informer.go ResourceEventHandlerRegistration
 type ResourceEventHandlerRegistration interface {

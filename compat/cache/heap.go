@@ -109,7 +109,7 @@ func (h *Heap) addLocked(key string, obj any, replace bool) {
 	}
 }
 
-// Delete removes the object with obj's key. It fails if there is none.
+// Delete removes the object with obj's key. It fails if there is no such object.
 func (h *Heap) Delete(obj any) error {
 	key, err := h.data.key(obj)
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *Heap) GetByKey(key string) (item any, exists bool, err error) {
 	return nil, false, nil
 }
 
-// Close wakes every blocked Pop. The remaining objects can be popped, and none can be added.
+// Close wakes every blocked Pop. The remaining objects can be popped, but no object can be added.
 func (h *Heap) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -27,8 +27,7 @@ type InformerOptions struct {
 	Handler ResourceEventHandler
 	// ResyncPeriod is the time between two replays of the store to Handler; 0 means never.
 	ResyncPeriod time.Duration
-	// MinWatchTimeout is the least time after which the server is asked to end a watch; five
-	// minutes at least.
+	// MinWatchTimeout is the shortest timeout that a watch requests; at least five minutes.
 	MinWatchTimeout time.Duration
 	// Indexers are the store's indexes: the store is then an Indexer.
 	Indexers Indexers

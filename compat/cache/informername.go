@@ -12,8 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InformerName is a name under which a program's informers appear in metrics. It is unique in a
-// process until it is released. A nil *InformerName has no name and no metrics.
+// InformerName names a program's informers in metrics. The name is unique in a process until it is
+// released. A nil *InformerName has no name and no metrics.
 //
 // If several informers of one resource have one name, only the first has metrics, so that no two
 // informers write to the same metric.

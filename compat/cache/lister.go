@@ -15,7 +15,7 @@ import (
 // Source: tools/cache/listers.go AppendFunc
 type AppendFunc func(obj any)
 
-// ListAll calls appendFn for each object whose labels match.
+// ListAll calls appendFn for each object with labels that match the selector.
 //
 // Source: tools/cache/listers.go ListAll
 func ListAll(s Store, selector labels.Selector, appendFn AppendFunc) error {
@@ -35,7 +35,7 @@ func ListAllByNamespace(
 //
 // Source: tools/cache/listers.go GenericLister
 type GenericLister interface {
-	// List returns the objects of all namespaces whose labels match.
+	// List returns the objects that match the selector, in all namespaces.
 	List(selector labels.Selector) ([]runtime.Object, error)
 	// Get returns the object with the key name, or a NotFound error.
 	Get(name string) (runtime.Object, error)
@@ -47,7 +47,7 @@ type GenericLister interface {
 //
 // Source: tools/cache/listers.go GenericNamespaceLister
 type GenericNamespaceLister interface {
-	// List returns the objects of the namespace whose labels match.
+	// List returns the objects that match the selector, in the namespace.
 	List(selector labels.Selector) ([]runtime.Object, error)
 	// Get returns the object called name in the namespace, or a NotFound error.
 	Get(name string) (runtime.Object, error)

@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// noted is a client that records the requested paths and answers none.
+// noted is a client that records the requested paths and answers no request.
 type noted struct{ asked log }
 
 func (n *noted) RoundTrip(r *http.Request) (*http.Response, error) {

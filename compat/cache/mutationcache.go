@@ -52,7 +52,7 @@ type ResourceVersionComparator interface {
 type MutationCacheOptions struct {
 	// Indexer is the index that ByIndex uses.
 	Indexer Indexer
-	// TTL is the time for which a write is kept. Default: five minutes.
+	// TTL is how long a write is kept. Default: five minutes.
 	TTL time.Duration
 	// IncludeAdds returns a write of an object that the store does not hold. An object that was
 	// deleted soon after it was written may then be returned for as long as the TTL; OnDelete makes
@@ -125,8 +125,8 @@ func newWrite(obj any) write {
 	return write{obj: obj, resourceVersion: m.GetResourceVersion(), uid: m.GetUID(), known: true}
 }
 
-// version is the number by which writes are compared. It panics if the resourceVersion is not a
-// number.
+// version returns the object's resourceVersion as a number, to compare writes. It panics if the
+// resourceVersion is not a number.
 func (w write) version() uint64 {
 	if w.resourceVersion == "" {
 		return 0

@@ -226,7 +226,7 @@ func get(t *testing.T, c cache.MutationCache, key string) any {
 	return obj
 }
 
-// A write whose answer arrives after the object was deleted does not restore the object.
+// The answer to a write arrives after the object was deleted: it does not restore the object.
 func TestMutationCache_LateWriteOfADeletedObject(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

@@ -131,7 +131,7 @@ func newDeltaFIFO(opts DeltaFIFOOptions, reached informer.ReachedFunc) *DeltaFIF
 type RealFIFOOptions struct {
 	// Logger gets the queue's name added; nil means klog.Background().
 	Logger *klog.Logger
-	// Name is for messages, if Identifier has none.
+	// Name is for messages, if Identifier has no name.
 	Name string
 	// KeyFunction computes keys; nil means MetaNamespaceKeyFunc.
 	KeyFunction KeyFunc
@@ -144,7 +144,8 @@ type RealFIFOOptions struct {
 	// UnlockWhileProcessing lets producers add changes while a process function runs. It needs
 	// AtomicEvents.
 	UnlockWhileProcessing bool
-	// Identifier names the queue in metrics. There are none unless it is reserved.
+	// Identifier names the queue in metrics. Without a reserved Identifier, the queue has no
+	// metrics.
 	Identifier InformerNameAndResource
 	// MetricsProvider makes the metrics; nil means the one of SetInformerMetricsProvider.
 	MetricsProvider InformerMetricsProvider

@@ -55,7 +55,7 @@ func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	reflector.DefaultWatchErrorHandler(ctx, r.current(), err)
 }
 
-// Reflector is a reflector.Reflector of which some options can be set until it first runs.
+// Reflector is a reflector.Reflector. Some of its options can be set until it first runs.
 //
 // Source: tools/cache/reflector.go Reflector
 type Reflector struct {
@@ -85,8 +85,7 @@ type ReflectorOptions struct {
 	TypeDescription string
 	// ResyncPeriod is how often the store's Resync is called while watching; 0 is never.
 	ResyncPeriod time.Duration
-	// MinWatchTimeout is the least time after which the server is asked to end a watch; five
-	// minutes at least.
+	// MinWatchTimeout is the shortest timeout that a watch requests; at least five minutes.
 	MinWatchTimeout time.Duration
 	// Clock is the source of time.
 	Clock clock.Clock
@@ -185,7 +184,7 @@ func (r *Reflector) Name() string { return r.current().Name() }
 // TypeDescription returns the name of the expected type, for people.
 func (r *Reflector) TypeDescription() string { return r.current().TypeDescription() }
 
-// LastSyncResourceVersion returns the resourceVersion up to which the store has everything.
+// LastSyncResourceVersion returns the resourceVersion of the last change that the store has.
 func (r *Reflector) LastSyncResourceVersion() string {
 	return r.current().LastSyncResourceVersion()
 }

@@ -20,8 +20,8 @@ type RetryWithDeadline interface {
 }
 
 // NewRetryWithDeadline allows retries for maxRetryDuration after the first error that isRetryable;
-// 0 or less allows none. After minResetPeriod without such an error, or after a refusal, the time
-// starts again with the next error.
+// 0 or less allows no retry. After minResetPeriod without such an error, or after a refusal, the
+// time starts again with the next error.
 //
 // Source: tools/cache/retry_with_deadline.go NewRetryWithDeadline
 func NewRetryWithDeadline(
@@ -37,7 +37,7 @@ type retryWithDeadline struct {
 	isRetryable func(error) bool
 	clock       clock.Clock
 
-	first, last time.Time // errors of the present period; zero if there is none
+	first, last time.Time // errors of the present period; zero before the first
 }
 
 // After implements RetryWithDeadline.

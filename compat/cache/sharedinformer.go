@@ -63,7 +63,7 @@ type SharedInformer interface {
 	IsStopped() bool
 }
 
-// SharedIndexInformer is a SharedInformer with indexes.
+// SharedIndexInformer is a SharedInformer with indexes in its store.
 //
 // Source: tools/cache/shared_informer.go SharedIndexInformer
 type SharedIndexInformer interface {

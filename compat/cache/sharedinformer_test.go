@@ -184,7 +184,7 @@ func TestHandles_OfOthers(t *testing.T) {
 	require.NoError(t, i.RemoveEventHandler(registration), "twice does no harm")
 }
 
-// Both watch error handlers get client-go's Reflector, of which they use the name.
+// Both watch error handlers get client-go's Reflector and use its name.
 func TestWatchErrorHandlers(t *testing.T) {
 	broken := &cache.ListWatch{
 		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {

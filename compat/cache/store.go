@@ -17,7 +17,7 @@ type (
 	KeyFunc = store.KeyFunc
 	// KeyError reports an object without a key.
 	KeyError = store.KeyError
-	// ExplicitKey is passed in place of an object when only the key is known.
+	// ExplicitKey is passed in place of an object if only its key is known.
 	ExplicitKey = store.ExplicitKey
 	// ObjectName is a key as a comparable value.
 	ObjectName = store.ObjectName

@@ -12,11 +12,12 @@ import (
 	"example.com/informerstack/store"
 )
 
-// ThreadSafeStore is an Indexer whose caller computes the keys. Every method is safe for concurrent
-// use. Objects are shared, never copied: the caller must not change an object that is stored.
+// ThreadSafeStore is an Indexer with keys that the caller computes. Every method is safe for
+// concurrent use. Objects are shared, never copied: the caller must not change an object that is
+// stored.
 //
 // An index function that fails while an object is stored is a programming error: the write panics,
-// and has changed nothing.
+// and changes nothing.
 //
 // Source: tools/cache/thread_safe_store.go ThreadSafeStore
 type ThreadSafeStore interface {
@@ -51,7 +52,7 @@ type ThreadSafeStore interface {
 	// GetIndexers returns a copy of the index functions by index name.
 	GetIndexers() Indexers
 	// AddIndexers adds index functions and indexes the stored objects. If one name is taken, it
-	// adds none.
+	// adds no index.
 	AddIndexers(newIndexers Indexers) error
 	// Bookmark notes that the store is as new as resourceVersion although no object changed.
 	Bookmark(resourceVersion string)
@@ -133,7 +134,7 @@ type pair struct {
 	obj any
 }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor. A nil result means that there is none.
+// GetObjectMeta implements metav1.ObjectMetaAccessor. It returns nil if the object has no metadata.
 func (p pair) GetObjectMeta() metav1.Object {
 	m, err := objects.Meta(p.obj)
 	if err != nil {

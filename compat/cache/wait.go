@@ -149,8 +149,8 @@ func (c SyncResult) AsError() error {
 	return fmt.Errorf("failed to sync all caches: %s: %w", strings.Join(missing, ", "), c.Err)
 }
 
-// isHandedOn reports whether the calling function name was called by client-go's
-// function of that name: in a swapped program client-go's function does nothing else.
+// isHandedOn reports whether client-go's function of the given name called our function of that
+// name. In a swapped program, client-go's function does nothing else.
 func isHandedOn(name string) bool {
 	var caller [1]uintptr
 	runtime.Callers(3, caller[:])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Example is a controller-runtime manager whose informers, queue and leader-election lock are those
-// of this module: the rest is like any program on controller-runtime. It keeps an annotation with
-// the checksum of its data on each ConfigMap.
+// Example is a controller-runtime manager that uses the informers, the queue and the
+// leader-election lock of this module. The rest is like any program on controller-runtime. The
+// program annotates each ConfigMap with the checksum of its data.
 //
 // Read manager.go (the three places), checksum.go (the reconciler), main.go (flags, and the server
 // if there is no cluster), workload.go (the changes on that server).

@@ -22,7 +22,7 @@ import (
 // controllerName names the controller, its queue and its Lease.
 const controllerName = "configmap-checksum"
 
-// renewDeadline is the time for which the leader tries to renew: the default of manager.Options.
+// renewDeadline is how long the leader tries to renew: the default of manager.Options.
 const renewDeadline = 10 * time.Second
 
 // newLock returns a lock of this module on a Lease.
@@ -32,8 +32,8 @@ func newLock(config *rest.Config, namespace, identity string) (resourcelock.Inte
 		resourcelock.ResourceLockConfig{Identity: identity}, config, renewDeadline)
 }
 
-// newManager returns a manager in which three pieces are this module's: NewInformer, NewQueue, and
-// the lock.
+// newManager returns a manager with three pieces of this module: NewInformer, NewQueue, and the
+// lock.
 func newManager(config *rest.Config, lock resourcelock.Interface,
 	options manager.Options) (manager.Manager, error) {
 	options.Cache.NewInformer = adapt.NewSharedIndexInformer

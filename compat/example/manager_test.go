@@ -144,7 +144,7 @@ func TestStory_TheOtherReplicaTakesOver(t *testing.T) {
 	})
 }
 
-// A replica whose cache has had no contact with its server for long is not ready.
+// A replica is not ready if its cache has long had no contact with the server.
 func TestStory_AStaleCacheIsNotReady(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		only := w.start("only")

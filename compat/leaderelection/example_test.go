@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/internal/tools/narrate"
 )
 
-// Code written for client-go, of which only the import lines are changed.
+// Code written for client-go. Only its import lines are changed.
 func Example() {
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderelection is client-go's tools/leaderelection, name for name, on the elector of this
-// module: a program that imports k8s.io/client-go/tools/leaderelection only has to change the
+// Package leaderelection has the names of client-go's tools/leaderelection, on the elector of this
+// module. A program that imports k8s.io/client-go/tools/leaderelection only has to change the
 // import.
 //
 //	leaderelection <- [compat/leaderelection] <- programs written for client-go
@@ -51,10 +51,11 @@ type LeaderElectionConfig struct {
 	// Lock is the lease, and has the identity of this candidate.
 	Lock resourcelock.Interface
 
-	// LeaseDuration is the time from the last observed renewal until candidates take the lease.
+	// LeaseDuration is how long candidates wait after the last observed renewal before they take
+	// the lease.
 	LeaseDuration time.Duration
-	// RenewDeadline is the time for which a leader tries to renew before it stops leading. It must
-	// be less than LeaseDuration.
+	// RenewDeadline is how long a leader tries to renew before it stops leading. It must be less
+	// than LeaseDuration.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts.
 	RetryPeriod time.Duration

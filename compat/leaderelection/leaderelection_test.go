@@ -113,8 +113,7 @@ func TestFencingToken(t *testing.T) {
 	})
 }
 
-// invalid are configs that both packages reject. They fail the checks in the order in which these
-// are made.
+// invalid are configs that both packages reject, in the order of the checks that they fail.
 func TestNewLeaderElector_RejectsTheSameConfigs(t *testing.T) {
 	client := fake.NewClientset().CoordinationV1()
 	theirs := reference.LeaderElectionConfig{LeaseDuration: -3, RenewDeadline: -3, RetryPeriod: -3}

@@ -35,8 +35,7 @@ func failure(err *apierrors.StatusError) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
 }
 
-// script is a server. Each line is one watch: its events, or the error with which it fails to
-// start.
+// script is a server. Each line is one watch: its events, or an error if it fails to start.
 type script struct {
 	lines  []any // error or []watch.Event
 	starts []string

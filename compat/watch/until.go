@@ -9,7 +9,7 @@
 //	API server <- LIST, WATCH - [informer as a watch] -> conditions
 //
 // To use it, call [UntilWithSync] with a ListerWatcher and a condition: it survives every failure,
-// but may miss intermediate states. [Until] starts at a resourceVersion and misses none.
+// but may miss intermediate states. [Until] starts at a resourceVersion and misses no event.
 //
 // Read until.go, retrywatcher.go, informerwatcher.go; then go test ./compat/watch. Goroutines: a
 // RetryWatcher has one; an informer as a watch has its informer's and one that delivers events.
@@ -41,10 +41,11 @@ type PreconditionFunc func(store cache.Store) (bool, error)
 // ConditionFunc checks one event. True means that the condition is met, an error ends the wait.
 type ConditionFunc func(event watch.Event) (bool, error)
 
-// UntilWithoutRetry reads events until the conditions have been met one after the other, and
-// returns the last event, nil if there was none. The event that meets one condition is the first
-// one that the next condition checks. It fails with the error of a condition, with ErrWatchClosed,
-// or, when ctx is done, with an error for which wait.Interrupted is true. It stops the watch.
+// UntilWithoutRetry reads events until the conditions have been met one after the other. It returns
+// the last event, or nil if no event arrived. The event that meets one condition is also the first
+// event that the next condition checks. It fails with the error of a condition, with
+// ErrWatchClosed, or with an error that wait.Interrupted recognizes when ctx is done. It stops the
+// watch.
 //
 // Source: tools/watch/until.go UntilWithoutRetry
 func UntilWithoutRetry(ctx context.Context, watcher watch.Interface,

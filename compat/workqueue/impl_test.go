@@ -21,7 +21,7 @@ const (
 	clientGo = "client-go"
 )
 
-// recorder records which metrics of which queues were called, as queue/metric.
+// recorder records the calls of metrics, as queue/metric.
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]bool

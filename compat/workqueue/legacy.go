@@ -79,8 +79,8 @@ func NewDelayingQueueWithConfig(config DelayingQueueConfig) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(config)
 }
 
-// NewDelayingQueueWithCustomQueue makes a delaying queue around q, which keeps metrics of its own
-// or none. The name is for the count of retries.
+// NewDelayingQueueWithCustomQueue makes a delaying queue around q. The name is for the count of
+// retries; other metrics are q's own.
 //
 // Deprecated: use NewTypedDelayingQueueWithConfig.
 func NewDelayingQueueWithCustomQueue(q Interface, name string) DelayingInterface {
@@ -94,8 +94,8 @@ func NewNamedDelayingQueue(name string) DelayingInterface {
 	return NewTypedDelayingQueueWithConfig(DelayingQueueConfig{Name: name})
 }
 
-// NewDelayingQueueWithCustomClock makes a delaying FIFO queue with a clock that decides when an
-// item is due.
+// NewDelayingQueueWithCustomClock makes a delaying FIFO queue. The clock decides when an item is
+// due.
 //
 // Deprecated: use NewTypedDelayingQueueWithConfig.
 func NewDelayingQueueWithCustomClock(clock clock.WithTicker, name string) DelayingInterface {

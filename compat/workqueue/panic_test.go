@@ -17,7 +17,7 @@ import (
 	"example.com/informerstack/compat/workqueue"
 )
 
-// full is a queue with an Add that panics.
+// full is a queue that panics in Add.
 type full struct{ queue }
 
 func (full) Add(any) { panic("full") }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workqueue has client-go's names for the queues of this module: a program that imports it
+// Package workqueue has client-go's names for the queues of this module. A program that imports it
 // in place of k8s.io/client-go/util/workqueue needs no other change.
 //
 //	informer -> handlers -> [workqueue] -> controller workers
@@ -35,7 +35,7 @@ type TypedInterface[T comparable] = workqueue.TypedInterface[T]
 // Typed is the queue of items to work on now.
 type Typed[T comparable] = workqueue.Typed[T]
 
-// Queue is the order in which queued items are handed out.
+// Queue orders the queued items.
 type Queue[T comparable] = workqueue.Queue[T]
 
 // TypedQueueConfig configures NewTypedWithConfig. The zero value makes a FIFO queue without
@@ -47,7 +47,7 @@ type TypedQueueConfig[T comparable] struct {
 	MetricsProvider MetricsProvider
 	// Clock measures for the metrics. Nil means the real clock.
 	Clock clock.WithTicker
-	// Queue is the order in which items are handed out. Nil means first in, first out.
+	// Queue orders the items. Nil means first in, first out.
 	Queue Queue[T]
 }
 
@@ -62,7 +62,7 @@ func NewTyped[T comparable]() *Typed[T] {
 }
 
 // NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
-// but not for queued ones: a program may drain a queue for which no worker runs.
+// but not for queued ones: a program may drain a queue that has no worker.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	return workqueue.NewTyped(workqueue.Config[T]{
 		Metrics:             queueMetrics(config.MetricsProvider, config.Name),
@@ -72,7 +72,7 @@ func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	})
 }
 
-// TypedDelayingInterface is a queue to which an item can be added later.
+// TypedDelayingInterface is a queue that can add an item after a delay.
 type TypedDelayingInterface[T comparable] = workqueue.TypedDelayingInterface[T]
 
 // TypedDelayingQueueConfig configures NewTypedDelayingQueueWithConfig. The zero value makes a
@@ -86,7 +86,7 @@ type TypedDelayingQueueConfig[T comparable] struct {
 	MetricsProvider MetricsProvider
 	// Clock decides when an item is due. Nil means the real clock.
 	Clock clock.WithTicker
-	// Queue is the queue to which due items are added. Nil means a new Typed.
+	// Queue gets the items that are due. Nil means a new Typed.
 	Queue TypedInterface[T]
 }
 
@@ -161,8 +161,7 @@ type TypedRateLimitingQueueConfig[T comparable] struct {
 	MetricsProvider MetricsProvider
 	// Clock decides when an item is due. Nil means the real clock.
 	Clock clock.WithTicker
-	// DelayingQueue is the queue to which items are added. Nil means a new one, configured by the
-	// other fields.
+	// DelayingQueue gets the items. Nil means a new queue, configured by the other fields.
 	DelayingQueue TypedDelayingInterface[T]
 }
 

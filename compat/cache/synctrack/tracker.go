@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package synctrack reports when every object of an initial list has been processed, also by
-// workers that process it after their handler has returned.
+// Package synctrack reports when every object of an initial list has been processed, even if
+// workers process it after their handler has returned.
 //
 //	informer -> handler -> [synctrack] -> HasSynced
 //
@@ -113,8 +113,8 @@ func (t *SingleFileTracker) Start() {
 	t.pending++
 }
 
-// Finished records that an object has been processed. It panics if none was started, because the
-// count would be wrong from then on.
+// Finished records that an object has been processed. It panics without a matching Start, because
+// the count would be wrong from then on.
 func (t *SingleFileTracker) Finished() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package framework has sources of objects for tests: in-memory ListerWatchers whose content a test
-// changes.
+// Package framework has sources of objects for tests. A source is an in-memory ListerWatcher, and
+// the test changes its objects.
 //
 //	[source] <- List, Watch - reflector
 //
@@ -50,21 +50,21 @@ type FakeControllerSource struct {
 	version  int
 }
 
-// identity distinguishes objects of one name, the first of which was deleted before the next was
-// created.
+// identity distinguishes an object from a later object that was created with its name after its
+// deletion.
 type identity struct {
 	namespace, name string
 	uid             types.UID
 }
 
-// FakePVControllerSource is a source of PersistentVolumeLists.
+// FakePVControllerSource is a source that lists a PersistentVolumeList.
 //
 // Source: tools/cache/testing/fake_controller_source.go FakePVControllerSource
 type FakePVControllerSource struct {
 	FakeControllerSource
 }
 
-// FakePVCControllerSource is a source of PersistentVolumeClaimLists.
+// FakePVCControllerSource is a source that lists a PersistentVolumeClaimList.
 //
 // Source: tools/cache/testing/fake_controller_source.go FakePVCControllerSource
 type FakePVCControllerSource struct {
@@ -89,7 +89,7 @@ func NewFakePVCControllerSource() *FakePVCControllerSource {
 		Broadcaster: newBroadcaster()}}
 }
 
-// newBroadcaster returns a Broadcaster whose writers wait for watchers that are 100 events behind.
+// newBroadcaster returns a Broadcaster. Its writers wait for watchers that are 100 events behind.
 func newBroadcaster() *watch.Broadcaster {
 	return watch.NewBroadcaster(100, watch.WaitIfChannelFull)
 }

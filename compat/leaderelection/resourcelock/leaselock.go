@@ -47,7 +47,8 @@ func (l *LeaseLock) Create(ctx context.Context, ler LeaderElectionRecord) error 
 	return l.ours().Create(ctx, ler)
 }
 
-// Update replaces the spec of the Lease as it was last read or written. It fails if there was none.
+// Update replaces the spec of the Lease as it was last read or written. It fails if the Lease was
+// never read or written.
 func (l *LeaseLock) Update(ctx context.Context, ler LeaderElectionRecord) error {
 	return l.ours().Update(ctx, ler)
 }

@@ -22,7 +22,7 @@ func New(lockType string, ns string, name string, coreClient corev1.CoreV1Interf
 	return NewWithLabels(lockType, ns, name, coreClient, coordinationClient, rlc, nil)
 }
 
-// NewWithLabels is New for a holder that adds labels to the Lease.
+// NewWithLabels is New for a lock that adds the holder's labels to the Lease.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewWithLabels
 func NewWithLabels(lockType string, ns string, name string, coreClient corev1.CoreV1Interface,
