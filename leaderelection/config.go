@@ -12,10 +12,10 @@
 // candidate's own clock. Several may try, but the server refuses writes of an old version, so one
 // of them wins. The holder writes the record again every RetryPeriod, and stops working before
 // others may take the lease. Clocks are never compared, so they may differ. But they must run at
-// about the same speed: that of a candidate may be faster than that of the leader by the ratio of
+// about the same speed: a candidate's clock may be faster than the leader's by the ratio of
 // LeaseDuration to RenewDeadline+RetryPeriod.
 //
-// No election can prevent a pause of a process between a look at the clock and its next action.
+// No election can prevent a process from pausing between a look at the clock and its next action.
 // After a pause, the context of the work, IsLeader and FencingTokenFromContext return the correct
 // answer at the first call. If the work writes without such a call, only the receiver can refuse
 // the write, by the fencing token. A virtual machine that is suspended together with its clocks
@@ -26,10 +26,10 @@
 // package resourcelock reads and writes the record. candidate.go and candidateclient.go are only
 // for coordinated elections. Then go test -v ./leaderelection.
 //
-// Goroutines: Run's own makes all requests; OnStartedLeading has one, OnNewLeader one while calls
-// are pending; a timer checks the term. All but OnNewLeader's have ended when Run returns. Locking:
-// the elector's mu guards what its methods return, the term's mu its end; no callback runs under
-// them.
+// Goroutines: Run's caller makes all requests. OnStartedLeading has a goroutine, and so has
+// OnNewLeader while calls are pending. A timer checks the term. All except OnNewLeader's have ended
+// when Run returns. Locking: the elector's mu guards the results of its methods, the term's mu
+// guards its end. No callback runs under them.
 //
 // Source: tools/leaderelection/leaderelection.go LeaderElector
 package leaderelection
@@ -92,7 +92,7 @@ type LeaderElectionConfig struct {
 	// released then. It excludes Rejoin.
 	AbandonWork bool
 
-	// AlwaysStopped calls OnStoppedLeading also when Run returns without having led, as client-go
+	// AlwaysStopped calls OnStoppedLeading even when Run returns without having led, as client-go
 	// does.
 	AlwaysStopped bool
 
@@ -122,7 +122,7 @@ type LeaderCallbacks struct {
 	OnStoppedLeading func()
 
 	// OnNewLeader, which may be nil, is called with each new holder, this candidate included, in
-	// order, in a goroutine of its own. "" means that there is none.
+	// order, in a goroutine of its own. "" means that the lease has no holder.
 	OnNewLeader func(identity string)
 }
 

@@ -135,7 +135,7 @@ func (o *office) stubbornly() *office {
 	return o
 }
 
-// live returns the keys of the reconciles that may continue.
+// live returns the keys of the reconciles with a live context.
 func (o *office) live() []string {
 	var keys []string
 	for key, r := range o.calls() {

@@ -172,8 +172,8 @@ func TestDifference_AClearedLeaseEndsTheTerm(t *testing.T) {
 	})
 }
 
-// A renewal counts from when it was sent. client-go counts from when the answer came: with a slow
-// answer, and then none, it leads on after its lease has expired for all others.
+// A renewal counts from when it was sent. client-go counts from when the answer came: if one answer
+// is slow and the next never comes, it leads on after its lease has expired for all others.
 func TestDifference_ARenewalCountsFromWhenItWasSent(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a").runs()
@@ -340,8 +340,8 @@ func TestRelease_AWriteThatIsDoneLate(t *testing.T) {
 	})
 }
 
-// A lease of less than a second is one of a second in the record. client-go writes 0, for which no
-// candidate has to wait, and which the API server refuses for a Lease.
+// A lease of less than a second is recorded as one second. client-go writes 0: no candidate has to
+// wait for it, and the API server refuses it in a Lease.
 func TestDifference_LeaseDurationIsRoundedUp(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a", func(c *LeaderElectionConfig) {

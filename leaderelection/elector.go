@@ -174,8 +174,8 @@ func (e *LeaderElector) acquire(ctx context.Context) error {
 }
 
 // untilNextAttempt is how long a candidate waits after an attempt that failed with err: a random
-// time, but not beyond the end of the lease that was read. A lease that is shorter
-// than RetryPeriod does not make it try more often.
+// time, but not beyond the expiry of the lease that was read. A lease that is shorter than
+// RetryPeriod does not make it try more often.
 func (e *LeaderElector) untilNextAttempt(err error) time.Duration {
 	wait := e.config.RetryPeriod
 	wait += time.Duration(e.jitter() * JitterFactor * float64(wait))
@@ -294,7 +294,7 @@ func (e *LeaderElector) IsLeader() bool {
 	return t != nil && t.valid()
 }
 
-// GetLeader returns the holder that was last seen, or "" if there was none.
+// GetLeader returns the holder that was last seen, or "" if no holder was seen.
 func (e *LeaderElector) GetLeader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -51,8 +51,8 @@ func (l *memoryLock) RecordEvent(string) {}
 func (l *memoryLock) Identity() string   { return "a" }
 func (l *memoryLock) Describe() string   { return "ns/lease" }
 
-// A thousand electors in one process, each of which renews every 5 ms. An operation is a renewal;
-// what counts is how much of the processor it takes.
+// A thousand electors in one process renew every 5 ms each. An operation is a renewal. The result
+// of interest is its processor time.
 func BenchmarkRenew(b *testing.B) {
 	for _, impl := range []string{"ours", "client-go"} {
 		b.Run("lock=memory/impl="+impl, func(b *testing.B) {

@@ -21,7 +21,7 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// cluster starts an API server, in place of the server that a kubeconfig names.
+// cluster starts an API server. A real program reads a kubeconfig instead.
 func cluster() (*rest.Config, func()) {
 	server := apitest.NewServer(apitest.Options{})
 	if err := server.Start(); err != nil {

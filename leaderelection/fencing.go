@@ -17,8 +17,8 @@ import (
 //
 // The tokens of one lease grow from holder to holder. A candidate that takes its own lease again,
 // before another has, keeps its token. A lease that was deleted and created again has another UID;
-// tokens with different UIDs have no order. A lock without a known object (see
-// resourcelock.Identified) has no UID.
+// tokens with different UIDs have no order. If the lock does not know its object (see
+// resourcelock.Identified), the token has no UID.
 type FencingToken struct {
 	UID         types.UID // of the lease
 	Transitions int       // of the lease, as the record counts them

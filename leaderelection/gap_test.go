@@ -62,7 +62,7 @@ func meanGap(t *testing.T, impl string) (mean time.Duration) {
 	return sum / trials
 }
 
-// renewedLock is a lock that another holder renews all the time, with a short lease.
+// renewedLock is a lock that another holder, with a short lease, renews all the time.
 type renewedLock struct {
 	resourcelock.Interface
 	reads int

@@ -205,8 +205,8 @@ func (panickyMetric) On(string)             {}
 func (panickyMetric) Off(string)            {}
 func (panickyMetric) Slack(string, float64) { panic("slack") }
 
-// The holder chooses the record's duration. A fraction of a second is rounded up, so
-// the result is never 0, which would be no lease.
+// The record has the duration that the holder chose. A fraction of a second is rounded up, so the
+// result is never 0, which would be no lease.
 func TestLeaseSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]int{
 		time.Nanosecond: 1, 500 * time.Millisecond: 1, time.Second: 1, time.Second + 1: 2,

@@ -79,7 +79,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// A metric without Slack will do, and none as well.
+// A metric without Slack works, and so does a nil metric.
 func TestMetrics_SlackIsOptional(t *testing.T) {
 	story(t, func(w *world) {
 		plain := struct{ LeaderMetric }{&metric{}}

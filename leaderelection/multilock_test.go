@@ -171,7 +171,7 @@ func TestMultiLock_AFixedIdentityComesBack(t *testing.T) {
 	}
 }
 
-// A process crashes between the two writes with which it takes the lease, and comes back.
+// A process crashes between its two writes to take the lease, and comes back.
 func TestMultiLock_ACrashBetweenTwoWrites(t *testing.T) {
 	for _, write := range []string{"POST leases", "PUT leases"} {
 		for after := 12 * time.Second; after < 15*time.Second; after += time.Second / 2 {

@@ -6,7 +6,7 @@ import "sync"
 
 // notifier calls OnNewLeader for each new leader, in order and without blocking its caller.
 //
-//	N1  one goroutine runs while an identity is pending; otherwise none does
+//	N1  at most one goroutine runs, and it runs while an identity is pending
 type notifier struct {
 	notify func(identity string) // may be nil
 	last   string                // of the caller's goroutine

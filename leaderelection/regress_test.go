@@ -55,8 +55,8 @@ func TestRegress124588_ReleaseIsBounded(t *testing.T) {
 	})
 }
 
-// kubernetes/kubernetes#132849, #137988: the server has done a renewal whose answer was cancelled,
-// so that the version known is an old one. The lease is released all the same.
+// kubernetes/kubernetes#132849, #137988: the server has done a renewal, but its answer was
+// cancelled. The elector knows only an old version, and releases the lease all the same.
 func TestRegress132849_ReleaseAfterACancelledRenewal(t *testing.T) {
 	stories(t, func(w *world) {
 		a := w.candidate("a", releasing).runs()

@@ -21,8 +21,8 @@ import (
 	"example.com/informerstack/leaderelection/resourcelock"
 )
 
-// ledger is what leaders write to: it takes note of the newest token and refuses none, so that the
-// test sees an old one.
+// ledger receives the leaders' writes. It notes the newest token and refuses no write, so that the
+// test sees an old token.
 type ledger struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -31,8 +31,8 @@ type ledger struct {
 	writes int
 }
 
-// write is law L-A as the receiver of the writes sees it: after a write of one leader there is none
-// of an earlier one.
+// write is law L-A as the receiver of the writes sees it: after a leader's write, no write of an
+// earlier leader arrives.
 func (l *ledger) write(by string, token FencingToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

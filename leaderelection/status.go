@@ -14,7 +14,7 @@ import (
 type Status struct {
 	Phase  Phase
 	Leader string       // the holder that was last seen
-	Token  FencingToken // of the current term; zero if there is none
+	Token  FencingToken // of the current term; zero without a term
 	Terms  int          // how often it has led, the current term included
 
 	LastRenewal time.Time     // when the last accepted write was sent; zero before the first

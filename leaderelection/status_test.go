@@ -61,7 +61,7 @@ func TestStatus_WaitsForNoForeignCode(t *testing.T) {
 		select {
 		case <-returned:
 			called.Store(method, true)
-		case <-time.After(10 * time.Second): // the time after which the test fails
+		case <-time.After(10 * time.Second): // the test fails
 			t.Errorf("the status waits for %s", method)
 		}
 		if method == "Update" { // of a renewal: it has led

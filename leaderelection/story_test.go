@@ -658,7 +658,7 @@ func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 	})
 }
 
-// A coordinated candidate makes no lease and takes none, whatever its last holder.
+// A coordinated candidate neither makes nor takes a lease, whatever its last holder.
 func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 	stories(t, func(w *world) {
 		w.candidate("a", coordinated).runs()

@@ -17,8 +17,8 @@ const suspendCheckPeriod = time.Second
 
 // term is one period of leading.
 //
-//	T1  it is valid while less than hold has passed since the newest renewal was sent; time in
-//	    which the process was stopped or the machine suspended counts
+//	T1  it is valid while less than hold has passed since the newest renewal was sent; time while
+//	    the process was stopped or the machine suspended counts
 //	T2  once it is over it stays over: it is not renewed then, whatever the server says
 //	T3  lasting, and each context made from it, is done before anything else shows that the term
 //	    is over
@@ -93,7 +93,7 @@ func (t *term) leftLocked(now clockReading) (time.Duration, bool) {
 	}
 	passed := now.since(t.renewed)
 	switch {
-	case t.over.Err() != nil: // the term in which Run was called is over
+	case t.over.Err() != nil: // Run was called in a term that is over
 		t.endLocked(context.Cause(t.over))
 	case passed >= t.hold:
 		cause := fmt.Errorf("%w: lease was not renewed for %v", ErrLost, passed)
@@ -108,7 +108,7 @@ func (t *term) leftLocked(now clockReading) (time.Duration, bool) {
 }
 
 // renew notes a write that the server has accepted, and returns how much time was left. It fails if
-// there was none.
+// the term was over.
 func (t *term) renew(sent clockReading, token FencingToken) (slack time.Duration, err error) {
 	now := t.now()
 	t.mu.Lock()

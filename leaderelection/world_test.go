@@ -59,9 +59,9 @@ type candidate struct {
 	stopped   int
 	working   int
 	ledCtx    context.Context // of the newest term
-	stepped   time.Duration   // by which its wall clock was set forward
-	suspended time.Duration   // for which its machine was suspended
-	behind    time.Duration   // by which its monotonic clock is behind for that reason
+	stepped   time.Duration   // how far its wall clock was set forward
+	suspended time.Duration   // how long its machine was suspended
+	behind    time.Duration   // how far its monotonic clock is behind for that reason
 	asleep    time.Time       // not zero: its machine is suspended, since then
 	resumed   chan struct{}   // not nil: the process is paused until it is closed
 }
@@ -376,7 +376,7 @@ func (c *candidate) clocks() clockReading {
 }
 
 // wallLock writes the times of a candidate's wall clock into the record. It is for client-go's
-// elector, to which the wall clock of a test cannot be given in another way.
+// elector, because that takes the wall clock of a test in no other way.
 type wallLock struct {
 	resourcelock.Interface
 	c *candidate
@@ -450,8 +450,8 @@ func (c *candidate) step(d time.Duration) {
 	c.stepped += d
 }
 
-// sleeps suspends the machine for d, in which its monotonic clock stops. Nothing else in the bubble
-// takes any time: for the others, d passes at once.
+// sleeps suspends the machine for d and stops its monotonic clock meanwhile. Nothing else in the
+// bubble takes any time: for the others, d passes at once.
 func (c *candidate) sleeps(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -467,7 +467,7 @@ func (c *candidate) led() context.Context {
 	return c.ledCtx
 }
 
-// quiet is a context with a logger that says nothing.
+// quiet is a context with a silent logger.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
 func goexit() { runtime.Goexit() }

@@ -49,8 +49,8 @@ func (l *EndpointsLock) Create(ctx context.Context, record LeaderElectionRecord)
 	return l.endpoints.create(ctx, l.Client, endpoints)
 }
 
-// Update replaces the annotation in the object as it was last read or written. It fails if there
-// was none.
+// Update replaces the annotation in the object as it was last read or written. It fails if the
+// object was never read or written.
 func (l *EndpointsLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	err := l.endpoints.update(ctx, l.Client, l.Labels, func(endpoints *corev1.Endpoints) error {
 		return writeAnnotation(endpoints, record)
@@ -115,8 +115,8 @@ func (l *ConfigMapLock) Create(ctx context.Context, record LeaderElectionRecord)
 	return l.configMap.create(ctx, l.Client, configMap)
 }
 
-// Update replaces the annotation in the object as it was last read or written. It fails if there
-// was none.
+// Update replaces the annotation in the object as it was last read or written. It fails if the
+// object was never read or written.
 func (l *ConfigMapLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	err := l.configMap.update(ctx, l.Client, l.Labels, func(configMap *corev1.ConfigMap) error {
 		return writeAnnotation(configMap, record)

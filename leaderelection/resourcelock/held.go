@@ -32,7 +32,7 @@ type object[T any] interface {
 //	V3  an object that is held is never changed, only replaced
 type held[T any, P object[T]] struct {
 	mu  sync.Mutex
-	obj P // nil: none
+	obj P // nil before the first read or write
 }
 
 func (h *held[T, P]) load() P {

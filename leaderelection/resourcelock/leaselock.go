@@ -27,7 +27,7 @@ type LeaseLock struct {
 	lease held[coordinationv1.Lease, *coordinationv1.Lease]
 }
 
-// Get reads the Lease. The bytes are the record as JSON, in which renewTime has a fraction:
+// Get reads the Lease. The bytes are the record as JSON. Its renewTime has a fraction, so that
 // renewals within a second differ.
 func (l *LeaseLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
 	lease, err := l.lease.get(ctx, l.Client, l.LeaseMeta.Name)
@@ -52,7 +52,8 @@ func (l *LeaseLock) Create(ctx context.Context, record LeaderElectionRecord) err
 	})
 }
 
-// Update replaces the spec of the Lease as it was last read or written. It fails if none was.
+// Update replaces the spec of the Lease as it was last read or written. It fails if the Lease was
+// never read or written.
 func (l *LeaseLock) Update(ctx context.Context, record LeaderElectionRecord) error {
 	err := l.lease.update(ctx, l.Client, l.Labels, func(lease *coordinationv1.Lease) error {
 		lease.Spec = LeaderElectionRecordToLeaseSpec(&record)

@@ -14,9 +14,9 @@ import (
 // UnknownLeader is the holder that a MultiLock reports when its two records name different ones.
 const UnknownLeader = "leaderelection.k8s.io/unknown"
 
-// MultiLock keeps the record twice, so that candidates can be moved from one kind of lock to
-// another while they run. All go from the old lock to the MultiLock first, then from it to the new
-// one:
+// MultiLock keeps the record twice, so that candidates can move from one kind of lock to another
+// while they run. First all candidates move from the old lock to the MultiLock, then from it to the
+// new lock:
 //
 //	candidates   read
 //	old          the primary
@@ -29,8 +29,8 @@ const UnknownLeader = "leaderelection.k8s.io/unknown"
 //	M1  a half without a holder, or without an object, says nothing: the other half's holder holds
 //	    the record. If both have holders and they differ, the holder is UnknownLeader, which is no
 //	    candidate's identity
-//	M2  a half that names another holder is never written, except in the version in which the
-//	    record was seen to expire
+//	M2  a half that names another holder is never written, except in the version
+//	    of the record that was seen to expire
 //	M3  the record lasts as long as the half that lasts longer, and counts as many transitions as
 //	    the half that counts more. If the half without a holder counts no fewer than the other,
 //	    another candidate may have led in between: the record counts one more
@@ -46,7 +46,7 @@ type MultiLock struct {
 	Secondary Interface
 }
 
-// Get reads both records, and returns the one that M1 and M3 make of them.
+// Get reads both records, and returns their combination by M1 and M3.
 func (l *MultiLock) Get(ctx context.Context) (*LeaderElectionRecord, []byte, error) {
 	primary, primaryRaw, missing, err := getHalf(ctx, l.Primary)
 	if err != nil {

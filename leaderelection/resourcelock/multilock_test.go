@@ -201,8 +201,8 @@ func TestDifference_MultiLockLeavesAnothersSecondary(t *testing.T) {
 	})
 }
 
-// M2: of two that find nothing, the one that comes second to the primary gives way. client-go takes
-// any primary for its own when it creates, and leads beside an old candidate.
+// M2: if two candidates find no record, the second to reach the primary gives way. When client-go
+// creates, it takes any primary for its own, and leads beside an old candidate.
 func TestDifference_MultiLockCreatesOnlyBesideItsOwn(t *testing.T) {
 	bubble(t, func(t *testing.T, s *apitest.Server, config *rest.Config) {
 		ctx := t.Context()

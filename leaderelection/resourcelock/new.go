@@ -18,8 +18,8 @@ import (
 )
 
 // New returns a lock of the given kind on the object namespace/name. coreClient must be a client of
-// the core group's v1, coordinationClient one of coordination.k8s.io/v1; the one that the kind does
-// not need may be nil.
+// the core group's v1, coordinationClient one of coordination.k8s.io/v1; a client that the kind
+// does not need may be nil.
 //
 // Source: tools/leaderelection/resourcelock/interface.go New
 func New(
@@ -29,7 +29,7 @@ func New(
 	return NewWithLabels(lockType, namespace, name, coreClient, coordinationClient, config, nil)
 }
 
-// NewWithLabels is New for a holder that puts labels on the object.
+// NewWithLabels is New for a lock that puts the holder's labels on the object.
 //
 // Source: tools/leaderelection/resourcelock/interface.go NewWithLabels
 func NewWithLabels(
