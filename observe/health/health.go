@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package health serves the state of a running program: whether it is alive, whether it is ready
-// and if not why, and what it is doing.
+// (and if not, the reason), and what it is doing.
 //
 //	informer, workqueue, controller -> [health] -> /healthz /readyz /debug/informers
 //
@@ -18,9 +18,9 @@
 // against DNS rebinding.
 //
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
-// sources) and text.go (its form). Then run go test -v ./health.
-// Goroutines: none; the goroutines of the HTTP server call a Handler. Locking: the Handler's mutex
-// guards the lists of what was added; no check and no snapshot runs under it.
+// sources) and text.go (its form). Then run go test -v ./observe/health. Goroutines: none; the
+// goroutines of the HTTP server call a Handler. Locking: the Handler's mutex guards its lists; no
+// check and no snapshot runs under it.
 package health
 
 import (
@@ -84,7 +84,7 @@ func (h *Handler) AddLive(checks ...Checker) (remove func()) { return add(h, &h.
 // returned function removes them.
 func (h *Handler) AddReady(checks ...Checker) (remove func()) { return add(h, &h.ready, checks...) }
 
-// add appends to a list of h, whose items have an identity so that they can be removed.
+// add appends to a list of h. Items have an identity, so that they can be removed.
 func add[T any](h *Handler, list *[]*T, items ...T) (remove func()) {
 	added := make([]*T, 0, len(items))
 	for _, item := range items {

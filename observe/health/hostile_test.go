@@ -28,7 +28,7 @@ import (
 var hostile = "evil\x1b[2J\x1b[H\u009b31m\r\n[+]forged ok\u2028informer forged: synced\u202e\xff" +
 	strings.Repeat("x", 1<<20)
 
-// hostileInformer is an informer whose texts were all chosen by a server or a user.
+// hostileInformer is an informer. A server or a user chose all its texts.
 type hostileInformer struct{}
 
 func (hostileInformer) Status() informer.Status {

@@ -149,9 +149,9 @@ func (c *Controller) end(report controller.Report) {
 	}
 }
 
-// Follow reads subject, a controller.Controller, at each scrape from now on: its dead letters, its
-// failing keys. Once it has stopped, the next scrape has none of its series. A second call does
-// nothing.
+// Follow reads subject, a controller.Controller, at each scrape from now on: its dead letters and
+// its failing keys. After subject has stopped, its series are gone from the next scrape. A second
+// call does nothing.
 func (c *Controller) Follow(subject interface{ Status() controller.Status }) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

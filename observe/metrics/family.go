@@ -49,7 +49,7 @@ func (f *family) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// identity joins label values, which are text: none has a zero byte.
+// identity joins label values. They are text, without zero bytes.
 func identity(values []string) string { return strings.Join(values, "\x00") }
 
 func (f *family) acquire(values ...string) {

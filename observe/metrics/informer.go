@@ -101,8 +101,8 @@ func (i *Informer) Options(options informer.Options) informer.Options {
 }
 
 // Follow reads subject, the informer that the Options were for, at each scrape from now on: its
-// size, how recent it is, its failures, and each handler's backlog. Once it has stopped, the next
-// scrape has none of its series. A second call does nothing.
+// size, how recent it is, its failures, and each handler's backlog. After subject has stopped, its
+// series are gone from the next scrape. A second call does nothing.
 func (i *Informer) Follow(subject informer.SharedInformer) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -28,13 +28,13 @@ const maxFollowed = 1 << 16
 //
 //	reflector -> [Transform] -> deltafifo -> store -> [Handler] -> workqueue -> [Reconcile]
 //
-// The first may be left out: then a journey begins where the handler is called. Unlike all else
-// here it costs something for each change: two locks and two map entries.
+// The first may be left out: then a journey begins with the call of the handler. Unlike the rest of
+// the package, a Journey costs something for each change: two locks and two map entries.
 //
 //	J1  arrivals has a key at most once, with its newest resourceVersion; a delete that the
 //	    handler sees removes it
-//	J2  begun has the keys whose reconcile has not succeeded since something changed, with the
-//	    oldest such arrival
+//	J2  begun has the keys that changed since their last successful reconcile, with the oldest
+//	    such arrival
 type Journey[K comparable] struct {
 	observe func(seconds float64)
 	keysOf  func(obj any) []K
@@ -50,8 +50,8 @@ type arrival struct {
 }
 
 // NewJourney measures the changes that c's controller handles, in
-// controller_event_to_reconcile_seconds. keysOf says which keys its handler adds for an object, or
-// a tombstone; none if it ignores it.
+// controller_event_to_reconcile_seconds. keysOf returns the keys that its handler adds for an
+// object or a tombstone; nil if it ignores the object.
 func NewJourney[K comparable](c *Controller, keysOf func(obj any) []K) *Journey[K] {
 	return &Journey[K]{
 		observe:  c.travel.Observe,

@@ -10,13 +10,13 @@
 // returns those of a queue, [Metrics.Informer], [Metrics.Controller] and [Metrics.LeaderElection]
 // those of the others. docs/metrics.md has a table of all series.
 //
-// Each piece has small hooks, which this package implements, and a Status, which it reads when it
-// is scraped: ages and backlogs cost nothing in between. A piece without metrics knows nothing of
-// this package. When a queue is shut down, an informer has stopped, a controller has ended, its
-// series are gone.
+// Each piece has small hooks, which this package implements, and a Status. The package reads a
+// Status only at a scrape: ages and backlogs cost nothing in between. A piece without metrics knows
+// nothing of this package. The series of a queue, informer or controller are gone once it has
+// stopped.
 //
-// Read metrics.go, family.go, then a file a piece: workqueue.go, informer.go, reflector.go,
-// scrape.go, controller.go, journey.go, leaderelection.go; then go test -v ./metrics.
+// Read metrics.go, family.go, then one file per piece: workqueue.go, informer.go, reflector.go,
+// scrape.go, controller.go, journey.go, leaderelection.go; then go test -v ./observe/metrics.
 // Goroutines: none. Locking: a family's mutex guards the number of users of its series, Metrics.mu
 // the objects that are read at each scrape; no callback runs under them.
 //

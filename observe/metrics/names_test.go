@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The names, types, labels and buckets of component-base v0.37.2 and controller-runtime v0.25.2,
-// whose dashboards and alerts are to work unchanged. (controller-runtime's own workqueue metrics
+// The names, types, labels and buckets of component-base v0.37.2 and controller-runtime v0.25.2.
+// Dashboards and alerts for them are to work unchanged. (controller-runtime's own workqueue metrics
 // have a second label, controller, with the same value.)
 var known = []struct {
 	name, kind, labels string

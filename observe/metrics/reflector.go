@@ -58,7 +58,7 @@ func (v *reflectorVectors) metrics(values []string) reflector.Metrics {
 	}
 }
 
-// The reasons for which everything is fetched again.
+// The reasons to fetch everything again.
 const (
 	reasonExpired = "expired"       // 410: the server has forgotten where the last watch ended
 	reasonApply   = "apply_error"   // a change could not be transformed or stored

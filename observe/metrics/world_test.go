@@ -233,7 +233,7 @@ func (w *world) scrape(prefix string) []string {
 	return lines
 }
 
-// value returns the number of a series as it stands in a scrape, or "none".
+// value returns the number of a series as it is written in a scrape, or "none".
 func (w *world) value(series string) string {
 	number := value(w.t, w.registry, series)
 	w.log.Event("worker", "%s %s", series, number)

@@ -84,8 +84,8 @@ func (lw listerWatcher) event(ctx context.Context, event watch.Event) {
 	}
 }
 
-// IsWatchListSemanticsUnSupported returns the answer of the traced ListerWatcher, false if it has
-// none.
+// IsWatchListSemanticsUnSupported returns the answer of the traced ListerWatcher, or false if it
+// lacks the method.
 func (lw listerWatcher) IsWatchListSemanticsUnSupported() bool {
 	refuser, ok := lw.ListerWatcher.(reflector.WatchListRefuser)
 	return ok && refuser.IsWatchListSemanticsUnSupported()

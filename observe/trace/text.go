@@ -29,8 +29,8 @@ var color = map[Hop]int{
 type TextOptions struct {
 	// Color marks each hop with a terminal colour.
 	Color bool
-	// Width is the number of columns after which a line is wrapped. The rest of it begins below the
-	// operation, so that the hops keep their column. 0 means that lines are not wrapped.
+	// Width is the number of columns of a line. A longer line is wrapped, and its rest begins below
+	// the operation, so that the hops keep their column. 0 means that lines are not wrapped.
 	Width int
 }
 

@@ -25,7 +25,7 @@ import (
 var hostile = "evil\x1b[2J\u009b31m\r\n15:04:05.000 forged\u2028\u202e\xff" +
 	strings.Repeat("x", 1<<20)
 
-// send sends an event in which a server chose every text.
+// send sends an event. A server chose all its texts.
 func send(sink trace.Sink) {
 	indexer := trace.Indexer(refusing{store.New(store.MetaNamespaceKeyFunc, store.Options{})}, sink)
 	_ = indexer.Update(&metav1.ObjectMeta{Name: hostile, ResourceVersion: hostile})

@@ -12,10 +12,9 @@
 //
 // Read trace.go and text.go; then one file per piece, in the order of the arrow above:
 // listerwatcher.go, reflector.go, queue.go, indexer.go, handler.go, workqueue.go, reconcile.go,
-// roundtripper.go.
-// Then run go test -v ./trace.
-// Goroutines: one per traced watch, which ends with the watch. Locking: many goroutines call a
-// Sink, without a lock of this package; a queue's Pop may hold the lock of the queue.
+// roundtripper.go. Then run go test -v ./observe/trace. Goroutines: one per traced watch, which
+// ends with the watch. Locking: many goroutines call a Sink, without a lock of this package; a
+// queue's Pop may hold the lock of the queue.
 package trace
 
 import (
@@ -29,7 +28,7 @@ import (
 // Hop is a piece that a change passes.
 type Hop string
 
-// The hops, in the order in which a change passes them.
+// The hops, in the order that a change passes them.
 const (
 	Server    Hop = "server"
 	Reflector Hop = "reflector"
@@ -86,7 +85,7 @@ func (s Sink) send(event Event, err error) {
 	s(event)
 }
 
-// version returns the object's resourceVersion, or "" if it has none.
+// version returns the object's resourceVersion, or "" if obj is not an object.
 func version(obj any) string {
 	if tombstone, ok := obj.(store.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

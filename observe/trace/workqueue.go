@@ -84,7 +84,7 @@ func (q rateLimitingQueue[T]) Done(item T) {
 	q.TypedRateLimitingInterface.Done(item)
 }
 
-// Forget traces a key whose failures the rate limiter forgets.
+// Forget traces a key when the rate limiter forgets its failures.
 func (q rateLimitingQueue[T]) Forget(item T) {
 	q.key("Forget", item, "")
 	q.TypedRateLimitingInterface.Forget(item)
