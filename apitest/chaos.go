@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Rates are the probabilities, from 0 to 1, with which a request fails in each way. Their sum over
-// a kind of request should not exceed 1.
+// Rates are the probabilities, from 0 to 1, of each failure of a request. Their sum over a kind of
+// request should not exceed 1.
 type Rates struct {
 	Match Match // the requests that may fail; the zero value means all
 

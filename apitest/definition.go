@@ -134,8 +134,8 @@ func (d *definition) established() (json.RawMessage, error) {
 	return canonical(raw)
 }
 
-// undefineLocked stops serving a kind whose definition was deleted, and deletes its objects. Then
-// its open watches end.
+// undefineLocked stops serving a kind after its definition was deleted. It deletes the kind's
+// objects and ends its open watches.
 func (s *Server) undefineLocked(obj *object) {
 	var d definition
 	if json.Unmarshal(obj.fields["spec"], &d) != nil {

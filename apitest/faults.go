@@ -31,10 +31,10 @@ func (m Match) matches(r Request) bool {
 		(m.If == nil || m.If(r))
 }
 
-// StreamFault is a way in which a watch fails.
+// StreamFault is one kind of failure of a watch.
 type StreamFault int
 
-// The ways in which a watch fails.
+// The failures of a watch.
 const (
 	NoStreamFault StreamFault = iota
 	CloseStream               // it ends normally, as on a timeout
@@ -78,13 +78,13 @@ type Fault struct {
 	AfterEvents int
 	StreamErr   error
 
-	// For watches: bookmarks are left out, including the one that ends the initial events, or are
-	// sent that much later.
+	// For watches. DropBookmarks leaves bookmarks out, including the last of the initial events.
+	// DelayBookmarks sends bookmarks that much later.
 	DropBookmarks  bool
 	DelayBookmarks time.Duration
 }
 
-// Faults make a server fail on demand. The methods may be called at any time, also while requests
+// Faults make a server fail on demand. The methods may be called at any time, even while requests
 // are served. The first matching fault, in the order of Add, applies to a request.
 type Faults struct {
 	server *Server
@@ -117,8 +117,8 @@ func (f *Faults) Fail(times int, match Match, err error) (remove func()) {
 	return f.Add(Fault{Match: match, Times: times, Err: err})
 }
 
-// Observe makes the server call observe when a request fails on demand, with the
-// way in which it fails. observe must return quickly. A second call replaces the first.
+// Observe makes the server call observe when a request fails on demand, with the request and its
+// failure. observe must return quickly. A second call of Observe replaces the first.
 func (f *Faults) Observe(observe func(r Request, what string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -37,7 +37,7 @@ func status(t testing.TB, s *apitest.Server, path string) int {
 	return resp.StatusCode
 }
 
-// openWatch opens a watch and returns a reader of its lines.
+// openWatch opens a watch, to read its lines.
 func openWatch(t testing.TB, s *apitest.Server, path string) *bufio.Reader {
 	resp, err := s.Client().Get(s.URL + path)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestFault_Times(t *testing.T) {
 	assert.Equal(t, 200, status(t, s, "/api/v1/secrets"))
 }
 
-// The observer sees each fault when it takes effect, and no other request.
+// The observer sees each fault at the moment that it takes effect, and no other request.
 func TestFault_Observe(t *testing.T) {
 	s := start(t, apitest.Options{})
 	seen := make(chan string, 10)

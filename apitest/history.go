@@ -7,7 +7,7 @@ import "strconv"
 // History is the end of the log of one resource at one moment.
 type History struct {
 	ResourceVersion string  // of the last write of any object
-	Compacted       string  // states before this version are gone; "0" if none is
+	Compacted       string  // states before this version are gone; "0" if all are kept
 	Objects         int     // the resource's objects that exist
 	Events          []Event // the newest events of the resource that are kept, oldest first
 }

@@ -191,7 +191,7 @@ func (c *call) snapshot(p page, sel *selector,
 }
 
 // listExpired is the error for a list of a state that is compacted. A client in the middle of a
-// list gets a token with which it can continue in the newest state.
+// list gets a token, to continue in the newest state.
 func (c *call) listExpired(p page, continued bool) error {
 	if !continued {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")

@@ -129,7 +129,7 @@ func (l *revisionLog) commitLocked(c *collection, obj *object) (*version, error)
 	return v, nil
 }
 
-// deleteLocked removes the object with the newest version old.
+// deleteLocked removes an object; old is its newest version.
 func (l *revisionLog) deleteLocked(c *collection, old *version) *version {
 	v := &version{
 		encoded: old.encoded.at(l.rv + 1), rv: l.rv + 1, object: old.object,

@@ -49,7 +49,7 @@ func (m *model) at(rv int) map[string]int {
 	return map[string]int{}
 }
 
-// replay applies the frames of a watch to the state from which it began.
+// replay applies the frames of a watch to the state at its start.
 type replay struct {
 	from  int
 	mu    sync.Mutex

@@ -78,7 +78,7 @@ func (o *object) sameFields(other *object, except string) bool {
 	return same(o, other) && same(other, o)
 }
 
-// copy returns an object whose metadata and fields may be changed without changing o. The JSON is
+// copy returns a copy of o. Its metadata and fields may be changed without changing o. The JSON is
 // shared and never written to.
 func (o *object) copy() *object {
 	c := &object{gvk: o.gvk, fields: maps.Clone(o.fields)}

@@ -53,9 +53,9 @@ func (l *requestLog) answered(r *Request, code int) {
 	r.Code = code
 }
 
-// Requests returns the requests that match, in the order in which they arrived; open watches are
-// among them. The zero Match matches every request. The log is long, but bounded: the last 50,000
-// are always in it.
+// Requests returns the requests that match, in the order of their arrival; open watches are among
+// them. The zero Match matches every request. The log is long, but bounded: the last 50,000 are
+// always in it.
 func (s *Server) Requests(match Match) []Request {
 	s.requests.mu.Lock()
 	all := make([]Request, 0, len(s.requests.all))

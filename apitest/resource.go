@@ -33,8 +33,8 @@ type Resource struct {
 	traits
 }
 
-// traits are the ways in which kinds that Kubernetes itself serves differ from custom ones. Their
-// zero value is a custom resource.
+// traits are the differences of Kubernetes' own kinds from custom ones. The zero value is a custom
+// resource.
 type traits struct {
 	// items of a list carry no kind; strategic merge patches are understood
 	builtin             bool

@@ -77,7 +77,7 @@ func (f fieldView) Has(field string) bool {
 	return ok || field == "metadata.name" || field == "metadata.namespace"
 }
 
-// Get returns the field's value, "" if it has none.
+// Get returns the field's value, or "" if it has no value.
 func (f fieldView) Get(field string) string {
 	switch field {
 	case "metadata.name":

@@ -6,13 +6,13 @@
 //	    ^-------------------------------- writes -----------------------------------'
 //
 // To use it, make a [Server] with [NewServer], call Start, or StartPipe in a synctest bubble, and
-// make a client of its URL and Transport. Create, Update and Delete change objects directly, and
-// [Server.Faults] breaks what the client must survive.
+// make a client of its URL and Transport. Create, Update and Delete change objects directly.
+// [Server.Faults] makes requests and watches fail.
 //
 // Its one idea is the revision log: every write of any object takes the next resourceVersion, a
-// list shows the state at one resourceVersion, and a watch from N is the log after N. Its answers
-// are those of kube-apiserver, including the texts of errors. Faults (failures, cut streams,
-// expired versions, a replica that lags behind) happen on demand or from a seed.
+// list shows the state at one resourceVersion, and a watch from N is the log after N. The answers
+// equal kube-apiserver's, including the texts of errors. Faults (failures, cut streams, expired
+// versions, a replica that lags behind) happen on demand or from a seed.
 //
 // Read resource.go and object.go (the data), log.go and compact.go (the log), write.go and
 // delete.go (the effects of a write), then server.go, route.go, serve.go, list.go and watch.go (the
@@ -20,13 +20,13 @@
 //
 // There are no kubelets and no controllers: pods are not scheduled, deleted objects have no grace
 // period, a namespace is deleted with its objects, and the dependents of a deleted owner stay.
-// There is no schema, so values are neither defaulted nor validated beyond their metadata, and no
-// admission beyond the existence of the namespace. Unknown fields are kept, unless Options.Scheme
+// There is no schema, so values are neither defaulted nor validated beyond their metadata. The only
+// admission check is the existence of the namespace. Unknown fields are kept, unless Options.Scheme
 // knows the type. There are no managed fields and no server-side apply, no subresource but status,
 // no users and no permissions. Answers are JSON, never compressed. The versions of a custom kind,
 // and the two kinds of events, are stored apart.
 //
-// Goroutines: those of net/http, one a connection, from Start or StartPipe; Close ends them and
+// Goroutines: one per connection, of net/http, from Start or StartPipe on; Close ends them and
 // waits for them. Locking: the log's mutex guards all state, and no network call is made under it.
 // A Server may be used by any number of goroutines.
 //
@@ -70,8 +70,8 @@ type Options struct {
 	// real server.
 	BookmarkInterval time.Duration
 
-	// CompactInterval is the least time for which old versions can be read; after twice that time
-	// they are gone. 0 means five minutes, as for a real server; less than 0 keeps them.
+	// Old versions can be read for at least CompactInterval; after twice that time they are gone. 0
+	// means five minutes, as for a real server; less than 0 keeps all versions.
 	CompactInterval time.Duration
 
 	// HistoryLen bounds the number of events that are kept for watches. 0 means 100,000; less than

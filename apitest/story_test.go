@@ -120,8 +120,8 @@ func (w *world) saw(want ...string) {
 	w.events = nil
 }
 
-// A list reports its version; a watch from that version misses no event and repeats none, whatever
-// happened in between.
+// A list reports its version. A watch from that version neither misses nor repeats an event,
+// whatever happened in between.
 func TestStory_ListThenWatchLosesNothing(t *testing.T) {
 	story(t, func(w *world) {
 		w.write("a")
