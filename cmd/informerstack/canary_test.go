@@ -82,7 +82,7 @@ func (p *program) stop() {
 type front struct {
 	*httptest.Server
 	api  *apitest.Server
-	code atomic.Int32 // with which it answers; 0 for the answers of api
+	code atomic.Int32 // of its answers; 0 for the answers of api
 
 	misled atomic.Int32 // requests that followed a redirect
 }
@@ -202,8 +202,8 @@ func said(text string) bool {
 		strings.Contains(text, "the server redirects to another host, localhost:")
 }
 
-// Neither the token nor the content of a Secret is in anything that the program writes, whatever
-// fails, and also if the server repeats the token in its errors and warnings.
+// The program writes neither the token nor the content of a Secret, whatever fails, even if the
+// server repeats the token in its errors and warnings.
 func TestRun_WritesNoSecrets(t *testing.T) {
 	streamed := []string{"--output", "text"}
 	listed := []string{"--output", "json", "--watch-list=false", "--queue", "realfifo"}

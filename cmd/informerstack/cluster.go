@@ -41,7 +41,7 @@ const (
 // MiB: client-go reads no longer ones from a watch.
 var answers = limits.Answers{ErrorBytes: 4 << 20, EventBytes: 16 << 20}
 
-// listDeadline is the time in which a LIST must bring an object.
+// listDeadline is the longest time until a LIST must bring an object.
 const listDeadline = 2 * time.Minute
 
 // connect returns the cluster that the flags select. It makes no request.

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// minCredentialLen is the length from which a credential is recognized in an answer. A shorter one
-// may be an ordinary word of it.
+// minCredentialLen is the length of the shortest credential that is recognized in an answer. A
+// shorter text may be an ordinary word of the answer.
 const minCredentialLen = 16
 
 // discreetTransport keeps the credentials of requests out of what the program prints. A server may
@@ -80,7 +80,7 @@ func inJSON(text string, ofHTML bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// overwriter reads a stream in which secret is overwritten with asterisks.
+// overwriter reads a stream, and overwrites secret with asterisks.
 //
 //	held is read, and not returned yet. It does not contain secret
 type overwriter struct {

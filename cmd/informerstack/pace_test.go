@@ -61,7 +61,7 @@ func TestRun_StepWaitsForEnter(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a program that holds its hops.
+// Ctrl-C ends a program while its hops are held.
 func TestRun_StepEnds(t *testing.T) {
 	enter := stdin(t)
 	p := start(t, "run", "--step", "--rate", "100", "--no-page")

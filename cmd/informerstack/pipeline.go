@@ -39,9 +39,9 @@ type stack struct {
 	observed   *observation
 }
 
-// build connects the pieces, in the order in which a change passes them. Each has a decorator that
-// sends its events to direct, after the time control and the page. The time control does not hold
-// the reflector's phases: they are not hops of a change.
+// build connects the pieces, in the order that a change passes them. Each piece has a decorator
+// that sends its events to direct, after the time control and the page. The time control does not
+// hold the reflector's phases: they are not hops of a change.
 func (o *options) build(
 	config *rest.Config, t target, direct trace.Sink, progress *progress, shown *page,
 ) (*stack, error) {

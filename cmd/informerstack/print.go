@@ -28,7 +28,7 @@ A line is one hop of a change: time, piece, operation, key, @resourceVersion.
 // printer writes hops for people: a blank line precedes each change, the objects of a list are one
 // line, and with a key it writes the hops of that key only.
 //
-// A listed object whose version is known, or that is in the first list, is quiet: its hops are not
+// A listed object is quiet if its version is known, or if the list is the first: its hops are not
 // written, nor those of a write by a worker. It is loud from its next change on, or from its first
 // error. A change during a reconcile may be the worker's own: its hops are held until the end.
 //
@@ -39,7 +39,7 @@ A line is one hop of a change: time, piece, operation, key, @resourceVersion.
 type printer struct {
 	out  io.Writer
 	line trace.Sink
-	key  string // the only one whose hops are written; "" means all
+	key  string // write only the hops of this key; "" means all
 
 	mu        sync.Mutex
 	lists     int               // Replace calls so far
@@ -201,8 +201,7 @@ func isChange(event trace.Event) bool {
 		(event.What == "ADDED" || event.What == "MODIFIED" || event.What == "DELETED")
 }
 
-// written reports whether a hop is that of a worker's write with which the server has changed the
-// object.
+// written reports whether a hop is a worker's write that has changed the object on the server.
 func written(event trace.Event) bool {
 	return !isChange(event) && strings.Contains(", "+event.Detail, ", 2")
 }

@@ -29,7 +29,8 @@ import (
 )
 
 const (
-	// freshWithin is the age of a store that makes /readyz fail. It is the time of two bookmarks.
+	// freshWithin is the greatest age of the store before /readyz fails. It is the time of two
+	// bookmarks.
 	freshWithin = 2 * time.Minute
 	// programName is the label name of the informer's metrics.
 	programName = "informerstack"
@@ -39,8 +40,8 @@ const (
 	// answers at the end.
 	headerTimeout = 5 * time.Second
 	finishAnswers = time.Second
-	// leaseGrace is the time after the end of its lease at which a leader that has not stepped down
-	// fails /healthz.
+	// leaseGrace is how long a leader may take to step down after the end of its lease, before
+	// /healthz fails.
 	leaseGrace = 20 * time.Second
 )
 

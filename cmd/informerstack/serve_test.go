@@ -20,7 +20,7 @@ import (
 
 var servedOn = regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)\n`)
 
-// served returns the address where the program serves.
+// served returns the address of the program's HTTP server.
 func (p *process) served(t *testing.T) string {
 	t.Helper()
 	p.prints(t, "Serving /metrics")

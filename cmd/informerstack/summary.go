@@ -116,7 +116,7 @@ func (s *summary) addTravelLocked(travel time.Duration) {
 	s.longest = max(s.longest, travel)
 }
 
-// medianLocked returns the median of the newest travel times, or 0 if there are none.
+// medianLocked returns the median of the newest travel times, or 0 before the first.
 func (s *summary) medianLocked() time.Duration {
 	if len(s.travels) == 0 {
 		return 0

@@ -107,7 +107,7 @@ func parseSwap(cmd *cobra.Command, args []string) (program string, command []str
 }
 
 // swapProgram swaps, and prints how to use the result. If there is a command, it runs the command
-// instead, whose output is then the only output on stdout.
+// instead, and only the command writes to stdout.
 func swapProgram(
 	ctx context.Context, options swap.Options, command []string, stdout io.Writer,
 ) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queueProgram writes a program whose client-go is a folder with a queue in it, and returns its
-// folder.
+// queueProgram writes a program and returns its folder. The program's client-go is a folder with a
+// queue in it.
 func queueProgram(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -36,7 +36,7 @@ var faultRates = apitest.Rates{
 // keptName is the object that is never deleted by chance: the examples use it.
 const keptName = "settings-1"
 
-// teams are the values of the label team, by which the page can index the objects.
+// teams are the values of the label team. The page can index the objects by them.
 var teams = []string{"red", "green", "blue"}
 
 // workload creates, changes and deletes ConfigMaps on the embedded server.

@@ -151,7 +151,7 @@ func TestCommand_Compact(t *testing.T) {
 	})
 }
 
-// A slow handler has a backlog, and the other one has none. A panic is counted.
+// A slow handler has a backlog, and the other one does not. A panic is counted.
 func TestCommand_HandlerFaults(t *testing.T) {
 	story(t, func(w *world) {
 		w.mustDo(`{"do":"handler","name":"audit","delayMs":1000}`)

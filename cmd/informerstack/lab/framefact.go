@@ -75,8 +75,8 @@ func numberOf(value any) (float64, bool) {
 	return 0, false
 }
 
-// valueAt returns the value at a path, or nil if there is none. The path has the names of fields,
-// with dots between them. In a list, a name is the index of an element, or its key or name, or the
+// valueAt returns the value at a path, or nil without a value. The path has the names of fields,
+// with dots between them. In a list, a name is the index of an element, its key, its name, or the
 // element itself; "length" is the number of elements.
 func valueAt(value any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {

@@ -31,7 +31,7 @@ type gate struct {
 	mu      sync.Mutex
 	mode    Mode
 	delay   time.Duration
-	holds   func(trace.Event) bool // an event for which it is false passes; nil: all are held
+	holds   func(trace.Event) bool // false lets the event pass; nil: all are held
 	steps   int
 	held    []*ticket
 	bypass  int
@@ -130,7 +130,7 @@ func (g *gate) stepLocked() bool {
 	return true
 }
 
-// stepNext lets the first held event pass or, if none is held, the next one that arrives.
+// stepNext lets the first held event pass. If no event is held, the next one that arrives passes.
 func (g *gate) stepNext() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -7,23 +7,24 @@
 //	                 trace.Sink |  snapshots |  commands ^
 //	                            '--> [lab] --+--> page --'
 //
-// To use it, build the pieces with the decorators of package trace, whose sink is Lab.Sink, and
-// with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and ReflectorOptions. Give the pieces to
-// Show, and serve the Lab as an http.Handler. The pieces do not know about it. Everything that a
-// page shows comes from their events and public snapshots. A program without a Lab pays nothing.
-// One without an open page pays for the record of the queue: about one map operation per change.
+// To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
+// and with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and ReflectorOptions. Give the pieces
+// to Show, and serve the Lab as an http.Handler. The pieces do not know about the Lab. A page shows
+// only their events and public snapshots. A program without a Lab pays nothing. A Lab without an
+// open page costs the record of the queue: about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
-// events), frame.go and snapshot.go (what a page gets, ten times per second), stream.go and page.go
-// (how it gets it), command.go, faults.go, election.go, fence.go and restart.go (what it can do),
-// lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the documents and the
-// code that they link to), then recording.go and html.go. The messages are described in
-// protocol.md, the page in assets/README.md. Then run go test -v ./cmd/informerstack/lab.
+// events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
+// page.go (its transport), command.go, faults.go, election.go, fence.go and restart.go (the page's
+// commands), lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the
+// documents and the code that they link to), then recording.go and html.go. The messages are
+// described in protocol.md, the page in assets/README.md. Then run go test -v
+// ./cmd/informerstack/lab.
 //
-// Goroutines: one per open page, that of its request; one that makes the frames while a page is
-// open or a recording runs; and one that plays a lesson's step. Locking: each type has a mutex of
-// its own, and calls no other piece under it. A held event blocks the goroutine that reports it,
-// also one that holds a lock of its piece, so no snapshot here takes a lock that is held during an
+// Goroutines: the request of each open page; one that makes the frames while a page is open or a
+// recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,
+// and calls no other piece under it. A held event blocks the goroutine that reports it, even if
+// that goroutine holds a lock of its piece. So no snapshot here takes a lock that is held during an
 // event.
 package lab
 
@@ -51,7 +52,7 @@ type Options struct {
 	// Server is the embedded server. Nil means another cluster: the commands that write are
 	// refused.
 	Server *apitest.Server
-	// Workload makes the changes on Server. Nil means that there are none to control.
+	// Workload makes the changes on Server. Nil means that there is no workload to control.
 	Workload Workload
 	// Settings are the first settings.
 	Settings Settings
@@ -164,18 +165,18 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 	}
 }
 
-// SetMode sets the time control, as a page does: delay is that of Slow. Only the events for which
-// holds is true are delayed or held; it must not call the Lab. nil holds all of them. A page may
-// change the mode later.
+// SetMode sets the time control, as a page does: delay is that of Slow. An event is delayed or held
+// only if holds returns true for it; a nil holds means every event. holds must not call the Lab. A
+// page may change the mode later.
 func (l *Lab) SetMode(mode Mode, delay time.Duration, holds func(trace.Event) bool) {
 	l.gate.set(mode, delay, holds)
 }
 
-// Step lets the first held event pass or, if none is held, the next one that arrives. It does
-// nothing unless the mode is Pause.
+// Step lets the first held event pass. If no event is held, the next one that arrives passes. Step
+// does nothing unless the mode is Pause.
 func (l *Lab) Step() { l.gate.stepNext() }
 
-// WrapWorkqueue returns queue, whose content the page shows if it is a workqueue.ExtendedInterface.
+// WrapWorkqueue returns queue. The page shows its content if it is a workqueue.ExtendedInterface.
 // Call it in controller.Options.NewQueue.
 func (l *Lab) WrapWorkqueue(
 	queue workqueue.TypedRateLimitingInterface[string],
@@ -186,7 +187,7 @@ func (l *Lab) WrapWorkqueue(
 	return queue
 }
 
-// ReflectorOptions returns options with which the page shows the reflector's phases and waits.
+// ReflectorOptions returns options that let the page show the reflector's phases and waits.
 func (l *Lab) ReflectorOptions(options reflector.Options) reflector.Options {
 	observe, backoff := options.Observe, options.Metrics.Backoff
 	options.Observe = func(t reflector.Transition) {

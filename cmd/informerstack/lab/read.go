@@ -89,7 +89,7 @@ func serveRead(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if info.IsDir() != strings.HasSuffix(r.URL.Path, "/") {
-		// Relative links need the slash after a folder, and none after a file.
+		// Relative links need a slash after a folder, but not after a file.
 		http.Redirect(w, r, address(name, info.IsDir()), http.StatusMovedPermanently)
 		return
 	}

@@ -22,7 +22,7 @@ type recorder struct {
 	mu       sync.Mutex
 	active   bool
 	followed string
-	share    uint64 // of sampleRange: the share of the keys whose hops are kept
+	share    uint64 // of sampleRange: the share of the keys that are recorded
 	total    int    // events since it became active
 	shown    int    // events that were sent as hops
 	recent   int    // events since the last frame

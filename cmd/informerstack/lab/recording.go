@@ -24,8 +24,8 @@ type line struct {
 	Frame json.RawMessage `json:"frame,omitempty"`
 }
 
-// Record writes a recording to w until stop is called: JSON lines, each in one Write. stop returns
-// the first error of w, after which nothing is written.
+// Record writes a recording to w until stop is called: JSON lines, each in one Write. Nothing is
+// written after the first error of w, and stop returns that error.
 func (l *Lab) Record(w io.Writer) (stop func() error) {
 	frames, leave := l.stream.open()
 	ended := make(chan struct{})

@@ -89,7 +89,7 @@ const place = `(async () => {
 	}
 })()`
 
-// point is a place in the page, or the reason why there is none.
+// point is a place in the page, or the reason why the place does not exist.
 type point struct {
 	X      float64 `json:"x"`
 	Y      float64 `json:"y"`

@@ -32,8 +32,8 @@ const moved = `(async () => {
 	return Object.values(found);
 })()`
 
-// Nothing moves while the content of the cards changes, also when the page is scrolled: a click on
-// a button that moves before the mouse is released is lost.
+// Nothing moves while the content of the cards changes, even when the page is scrolled. If a button
+// moves before the mouse is released, the click is lost.
 func TestPage_StaysInItsPlace(t *testing.T) {
 	t.Parallel()
 	const observed = 5 * time.Second
@@ -54,8 +54,8 @@ func TestPage_StaysInItsPlace(t *testing.T) {
 	}
 }
 
-// The page follows the key that the pointer was pressed on, even when another key has taken its
-// place before the release.
+// The page follows the key that the pointer was pressed on, even if another key has taken its place
+// before the release.
 func TestPage_FollowsTheKeyThatWasPressed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, desktop)

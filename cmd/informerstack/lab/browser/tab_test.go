@@ -52,7 +52,7 @@ type tab struct {
 	mu       sync.Mutex
 	problems []string
 	commands []string // that the page has posted
-	excused  string   // problems that contain it are caused by the test; "" excuses none
+	excused  string   // problems that contain it are caused by the test; "" excuses nothing
 }
 
 // noteFrames makes window.seen the number of the newest frame that the page has received.
@@ -126,7 +126,7 @@ func (p *tab) show(l look) {
 	}
 }
 
-// run runs steps, each of which has a deadline.
+// run runs steps. Each step has a deadline.
 func (p *tab) run(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)

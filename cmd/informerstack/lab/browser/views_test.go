@@ -23,8 +23,8 @@ import (
 const (
 	// cells is the number of cells of a thumbnail, in both directions.
 	cells = 32
-	// tolerance is the mean difference of two thumbnails, of 255, at which a view counts as another
-	// one. Other times make up to 2, a missing style sheet makes 6 to 50.
+	// tolerance is the greatest mean difference, of 255, between two thumbnails of one view. Other
+	// times make up to 2, a missing style sheet makes 6 to 50.
 	tolerance = 6
 )
 
