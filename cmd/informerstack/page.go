@@ -112,21 +112,28 @@ func (p *page) sink(next trace.Sink) trace.Sink {
 
 // options adds the records of the queue and of the reflector.
 func (p *page) options(options informer.Options, sink trace.Sink) informer.Options {
-	if p.lab == nil {
+	if p.control == nil {
 		return options
 	}
-	options.WrapQueue = p.lab.WrapQueue(sink)
-	options.Reflector = p.lab.ReflectorOptions(options.Reflector)
+	options.WrapQueue = p.control.WrapQueue(sink)
+	options.Reflector = p.control.ReflectorOptions(options.Reflector)
 	return options
+}
+
+func (p *page) workqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
+	if p.control == nil {
+		return config
+	}
+	return p.control.WorkqueueConfig(config)
 }
 
 func (p *page) workqueue(
 	queue workqueue.TypedRateLimitingInterface[string],
 ) workqueue.TypedRateLimitingInterface[string] {
-	if p.lab == nil {
+	if p.control == nil {
 		return queue
 	}
-	return p.lab.WrapWorkqueue(queue)
+	return p.control.WrapWorkqueue(queue)
 }
 
 func (p *page) reconcile(

@@ -149,7 +149,7 @@ func newQueue(
 	return func(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
-		config := workqueue.Config[string]{Metrics: metrics(name)}
+		config := shown.workqueueConfig(workqueue.Config[string]{Metrics: metrics(name)})
 		return shown.workqueue(trace.NewRateLimitingQueue(limiter, config, sink))
 	}
 }

@@ -8,10 +8,10 @@
 //	                            '--> [lab] --+--> page --'
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
-// and with Lab.WrapQueue, WrapWorkqueue, Handler, Reconcile and ReflectorOptions. Give the pieces
-// to Show, and serve the Lab as an http.Handler. The pieces do not know about the Lab. A page shows
-// only their events and public snapshots. A program without a Lab pays nothing. A Lab without an
-// open page costs the record of the queue: about one map operation per change.
+// and with Lab.WrapQueue, WorkqueueConfig, WrapWorkqueue, Handler, Reconcile and ReflectorOptions.
+// Give the pieces to Show, and serve the Lab as an http.Handler. The pieces do not know about the
+// Lab. A page shows only their events and public snapshots. A program without a Lab pays nothing. A
+// Lab without an open page costs the record of the queue: about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
 // events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
@@ -102,6 +102,7 @@ type Lab struct {
 	restarts *restarts
 	player   *player
 	scene    *scene
+	ready    *signal // of the workqueue
 
 	mu          sync.Mutex
 	pieces      Pieces
@@ -127,6 +128,7 @@ func New(options Options) *Lab {
 		faults:    newFaults(options.Settings.work()),
 		restarts:  newRestarts(options.Settings),
 		indexName: store.NamespaceIndex,
+		ready:     &signal{},
 	}
 	l.hello = Hello{
 		Version: options.Version, Started: time.Now(), Resource: options.Resource,
@@ -156,7 +158,7 @@ func (l *Lab) Show(pieces Pieces) {
 // page if one is open, and is passed to next.
 func (l *Lab) Sink(next trace.Sink) trace.Sink {
 	return func(event trace.Event) {
-		if l.gate.pass(event) {
+		if !heldBefore(event) && l.gate.pass(event) {
 			event.Time = time.Now()
 		}
 		l.recorder.record(event)
@@ -183,8 +185,12 @@ func (l *Lab) WrapWorkqueue(
 ) workqueue.TypedRateLimitingInterface[string] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.workqueue, _ = queue.(workqueue.ExtendedInterface[string])
-	return queue
+	extended, ok := queue.(workqueue.ExtendedInterface[string])
+	l.workqueue = extended
+	if !ok {
+		return queue
+	}
+	return heldQueue{extended, l.gate, l.ready, make(chan struct{}, 1)}
 }
 
 // ReflectorOptions returns options that let the page show the reflector's phases and waits.

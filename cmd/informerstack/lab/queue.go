@@ -18,12 +18,18 @@ import (
 func (l *Lab) WrapQueue(sink trace.Sink) func(deltafifo.Queue) deltafifo.Queue {
 	return func(queue deltafifo.Queue) deltafifo.Queue {
 		record := newQueueRecord(l.known)
-		traced := trace.DeltaQueue(recordQueue(queue, record, l.faults.pop), sink)
+		traced := trace.DeltaQueue(recordQueue(queue, record, l.holdPop), sink)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.queue, l.queueRecord = traced, record
 		return traced
 	}
+}
+
+// holdPop is called before the consumer of the queue pops the entry of this key.
+func (l *Lab) holdPop(key string) (batch bool) {
+	l.faults.pop()
+	return !l.gate.pass(trace.Event{Hop: trace.Queue, What: "Pop", Key: key})
 }
 
 // queueRecord is what a queue holds, as keys and versions. A queue has no method for this, and its
@@ -34,23 +40,30 @@ func (l *Lab) WrapQueue(sink trace.Sink) func(deltafifo.Queue) deltafifo.Queue {
 //	    one Replace, have no order among themselves
 //	Q2  deltas is the number of all deltas in entries
 //	Q3  a DeltaFIFO's key is in byKey  <=>  it is in entries, once
+//	Q4  no write to a DeltaFIFO happens between a Pop and the end of its process function: a write
+//	    depends on the objects that are known, which that function changes
 type queueRecord struct {
-	known func() store.Store
+	known   func() store.Store
+	writing sync.Mutex // Q4; a DeltaFIFO has the same order inside
 
 	mu      sync.Mutex
 	inOrder bool
 	entries *list.List // of *QueueItem
 	byKey   map[string]*list.Element
 	deltas  int
+	changed sync.Cond // an entry was added, or the queue was closed
+	closed  bool
 }
 
 func newQueueRecord(known func() store.Store) *queueRecord {
-	return &queueRecord{known: known, entries: list.New(), byKey: map[string]*list.Element{}}
+	r := &queueRecord{known: known, entries: list.New(), byKey: map[string]*list.Element{}}
+	r.changed.L = &r.mu
+	return r
 }
 
-// recordQueue returns a queue that keeps record, and calls wait before each Pop.
-func recordQueue(queue deltafifo.Queue, record *queueRecord, wait func()) deltafifo.Queue {
-	recorded := recordedQueue{queue, record, wait}
+// recordQueue returns a queue that keeps record, and calls hold before each Pop.
+func recordQueue(queue deltafifo.Queue, record *queueRecord, hold holdPop) deltafifo.Queue {
+	recorded := recordedQueue{queue, record, hold}
 	batching, batches := queue.(deltafifo.QueueWithBatch)
 	bookmarking, bookmarks := queue.(reflector.BookmarkStore)
 	record.inOrder = batches && bookmarks
@@ -58,6 +71,36 @@ func recordQueue(queue deltafifo.Queue, record *queueRecord, wait func()) deltaf
 		return recordedBatchQueue{recorded, batching, bookmarking}
 	}
 	return recorded
+}
+
+// write begins a write, or a Pop, of a DeltaFIFO. The result ends it.
+func (r *queueRecord) write() (end func()) {
+	if r.inOrder {
+		return func() {}
+	}
+	r.writing.Lock()
+	return r.writing.Unlock
+}
+
+// first waits until there is an entry, and returns the key of the first one. It returns ok = false
+// if the queue is closed.
+func (r *queueRecord) first() (key string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.entries.Len() == 0 && !r.closed {
+		r.changed.Wait()
+	}
+	if r.entries.Len() == 0 {
+		return "", false
+	}
+	return r.entries.Front().Value.(*QueueItem).Key, true
+}
+
+func (r *queueRecord) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.changed.Broadcast()
 }
 
 // put adds a delta. A DeltaFIFO has one entry per key, and merges two deletes in a row.
@@ -68,6 +111,7 @@ func (r *queueRecord) put(key string, kind deltafifo.DeltaType, rv string) {
 }
 
 func (r *queueRecord) putLocked(key string, kind deltafifo.DeltaType, rv string) {
+	defer r.changed.Broadcast()
 	d := QueueDelta{Type: string(kind), RV: rv}
 	if r.inOrder {
 		r.entries.PushBack(&QueueItem{key, []QueueDelta{d}})

@@ -44,7 +44,7 @@ func checkRecord(t *testing.T, inOrder bool, random *rand.Rand) {
 			AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
 		})
 	}
-	queue := recordQueue(inner, record, func() {})
+	queue := recordQueue(inner, record, func(string) bool { return true })
 	pop := func() {
 		_, _, items := record.content(maxRows, "")
 		_, err := queue.Pop(func(obj any, _ bool) error {

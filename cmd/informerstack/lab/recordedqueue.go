@@ -11,15 +11,21 @@ import (
 )
 
 // recordedQueue keeps a queueRecord. A change is recorded before it is queued, because the consumer
-// could otherwise pop it first.
+// could otherwise pop it first. The consumer waits here until the record has an entry, and for the
+// time control, so that the entry is in the queue while it is held.
 type recordedQueue struct {
 	deltafifo.Queue
 	record *queueRecord
-	wait   func() // before a Pop
+	hold   holdPop
 }
+
+// holdPop returns when the consumer may pop the entry of this key. It reports whether it may pop
+// further entries with it.
+type holdPop func(key string) (batch bool)
 
 // Add records an added object.
 func (q recordedQueue) Add(obj any) error {
+	defer q.record.write()()
 	key, rv := identity(obj)
 	q.record.put(key, deltafifo.Added, rv)
 	return q.Queue.Add(obj)
@@ -27,6 +33,7 @@ func (q recordedQueue) Add(obj any) error {
 
 // Update records a changed object.
 func (q recordedQueue) Update(obj any) error {
+	defer q.record.write()()
 	key, rv := identity(obj)
 	q.record.put(key, deltafifo.Updated, rv)
 	return q.Queue.Update(obj)
@@ -34,6 +41,7 @@ func (q recordedQueue) Update(obj any) error {
 
 // Delete records a deleted object.
 func (q recordedQueue) Delete(obj any) error {
+	defer q.record.write()()
 	key, rv := identity(obj)
 	q.record.delete(key, rv)
 	return q.Queue.Delete(obj)
@@ -41,19 +49,40 @@ func (q recordedQueue) Delete(obj any) error {
 
 // Replace records a list.
 func (q recordedQueue) Replace(list []any, resourceVersion string) error {
+	defer q.record.write()()
 	q.record.replace(list, resourceVersion)
 	return q.Queue.Replace(list, resourceVersion)
 }
 
 // Resync records a resync.
 func (q recordedQueue) Resync() error {
+	defer q.record.write()()
 	q.record.resync()
 	return q.Queue.Resync()
 }
 
+// Close closes the queue, and ends the wait of the consumer.
+func (q recordedQueue) Close() {
+	q.Queue.Close()
+	q.record.close()
+}
+
 // Pop records the popped deltas, before they are processed.
 func (q recordedQueue) Pop(process deltafifo.PopProcessFunc) (any, error) {
-	q.wait()
+	q.next()
+	return q.pop(process)
+}
+
+// next returns when there is an entry, and the consumer may pop it.
+func (q recordedQueue) next() (batch bool) {
+	if key, ok := q.record.first(); ok {
+		return q.hold(key)
+	}
+	return true
+}
+
+func (q recordedQueue) pop(process deltafifo.PopProcessFunc) (any, error) {
+	defer q.record.write()()
 	return q.Queue.Pop(q.process(process))
 }
 
@@ -73,11 +102,15 @@ type recordedBatchQueue struct {
 	bookmarking reflector.BookmarkStore
 }
 
-// PopBatch records each delta of the batch, before the batch is processed.
+// PopBatch records each delta of the batch, before the batch is processed. A delta that was held is
+// a batch of its own, so that the time control holds each.
 func (q recordedBatchQueue) PopBatch(
 	processBatch deltafifo.ProcessBatchFunc, processSingle deltafifo.PopProcessFunc,
 ) error {
-	q.wait()
+	if !q.next() {
+		_, err := q.pop(processSingle)
+		return err
+	}
 	return q.batching.PopBatch(func(deltas []deltafifo.Delta, isInInitialList bool) error {
 		for _, delta := range deltas {
 			q.record.popped(deltafifo.Deltas{delta})

@@ -121,8 +121,9 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],
 			) workqueue.TypedRateLimitingInterface[string] {
+				config := w.lab.WorkqueueConfig(workqueue.Config[string]{})
 				return w.lab.WrapWorkqueue(trace.RateLimitingQueue(
-					workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{}), sink))
+					workqueue.NewTypedRateLimitingQueue(limiter, config), sink))
 			},
 		})
 	toQueue := ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc)
