@@ -108,47 +108,6 @@ func TestCommand_PauseShowsTheQueue(t *testing.T) {
 	})
 }
 
-// While the Pop is held, the deltas of a key collect, and a RealFIFO keeps their order. While the Get
-// is held, another Add of the key changes nothing.
-func TestCommand_PauseCollectsInTheQueues(t *testing.T) {
-	for queue, items := range map[string]int{"deltafifo": 1, "realfifo": 3} {
-		t.Run(queue, func(t *testing.T) {
-			story(t, func(w *world) {
-				w.mustDo(`{"do":"settings","queue":%q}`, queue)
-				w.after(time.Second)
-				w.mustDo(`{"do":"mode","mode":"pause"}`)
-				for range 3 {
-					w.mustDo(`{"do":"change","key":"default/a"}`)
-					w.untilHeld("Update")
-					w.mustDo(`{"do":"step"}`)
-				}
-				f := w.frame()
-				assert.Equal(t, items, f.Queue.Keys)
-				assert.Equal(t, 3, f.Queue.Deltas)
-				w.untilHeld("Get")
-				f = w.frame()
-				assert.Equal(t, []string{"default/a"}, f.Workqueue.Queue)
-				w.mustDo(`{"do":"mode","mode":"run"}`)
-				assert.Zero(t, w.frame().Queue.Keys)
-			})
-		})
-	}
-}
-
-// untilHeld steps until this is the newest event that is held.
-func (w *world) untilHeld(what string) {
-	w.t.Helper()
-	for range 20 {
-		held := w.frame().Held
-		require.NotEmpty(w.t, held)
-		if held[len(held)-1].What == what {
-			return
-		}
-		w.mustDo(`{"do":"step"}`)
-	}
-	require.Fail(w.t, "not held: "+what)
-}
-
 func TestCommand_WatchFaults(t *testing.T) {
 	story(t, func(w *world) {
 		w.mustDo(`{"do":"watch","fault":"cut"}`)
