@@ -209,10 +209,6 @@ func (o *options) check() error {
 			}
 		}
 	}
-	if o.noPage && o.record+o.html != "" {
-		return fail(exitUsage,
-			"--no-page cannot be used with --record or --html: they record the page")
-	}
 	if o.step && o.slow > 0 {
 		return fail(exitUsage, "--step cannot be used with --slow: choose one")
 	}

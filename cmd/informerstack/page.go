@@ -24,8 +24,9 @@ const pageAttempts = 10
 // page serves the laboratory, and the endpoints of --listen beside it. Without a laboratory
 // (--no-page) its methods add nothing to the pipeline.
 type page struct {
-	lab      *lab.Lab // nil with --no-page
-	control  *lab.Lab // lab, or with --no-page the time control of --step and --slow, or nil
+	lab      *lab.Lab // nil if it is neither served nor recorded
+	control  *lab.Lab // lab, or the time control of --step and --slow, or nil
+	served   bool     // not with --no-page
 	embedded bool
 	elects   bool                        // the workers need a leader of the laboratory
 	observed atomic.Pointer[observation] // of the running pipeline; nil without --listen
@@ -33,8 +34,9 @@ type page struct {
 
 // newPage returns the page of a cluster. work is nil without the embedded server.
 func (o *options) newPage(c *cluster, t target, work *workload) (*page, error) {
-	p := &page{embedded: c.server != nil}
-	if o.noPage && !o.step && o.slow == 0 {
+	p := &page{embedded: c.server != nil, served: !o.noPage}
+	shown := p.served || o.record+o.html != ""
+	if !shown && !o.step && o.slow == 0 {
 		return p, nil
 	}
 	options := lab.Options{
@@ -47,7 +49,7 @@ func (o *options) newPage(c *cluster, t target, work *workload) (*page, error) {
 		options.Workload = work
 	}
 	p.control = lab.New(options)
-	if o.noPage {
+	if !shown {
 		return p, nil
 	}
 	p.lab = p.control
@@ -69,7 +71,7 @@ func version() string {
 // ServeHTTP serves the page at the root, what it links to, and the endpoints of --listen at their
 // paths.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.lab != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/") ||
+	if p.served && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/lab/") ||
 		strings.HasPrefix(r.URL.Path, "/read/")) {
 		p.lab.ServeHTTP(w, r)
 		return

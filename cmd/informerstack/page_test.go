@@ -138,6 +138,19 @@ func TestRun_PageOfAnotherClusterIsReadOnly(t *testing.T) {
 	p.exits(t, exitOK)
 }
 
+// A run is recorded without a page, too.
+func TestRun_RecordsWithoutAPage(t *testing.T) {
+	recording := filepath.Join(t.TempDir(), "run.jsonl")
+	p := start(t, "run", "--record", recording, "--no-page", "--rate", "50")
+	p.prints(t, "reconciled")
+	p.interrupt()
+	p.exits(t, exitOK)
+	p = start(t, "replay", recording)
+	assert.True(t, openStream(t, p.page(t)).hello.Replay)
+	p.interrupt()
+	p.exits(t, exitOK)
+}
+
 // A paused program ends at once.
 func TestRun_EndsWhilePaused(t *testing.T) {
 	p := start(t, "run", "--rate", "50")
@@ -179,7 +192,7 @@ func TestRun_RecordsForReplay(t *testing.T) {
 
 	for _, wrong := range [][]string{
 		{"replay"}, {"replay", html}, {"replay", filepath.Join(folder, "none")},
-		{"replay", recording, "--listen", "0.0.0.0:0"}, {"run", "--no-page", "--html", html},
+		{"replay", recording, "--listen", "0.0.0.0:0"},
 		{"run", "--record", folder}, {"run", "--html", folder},
 	} {
 		start(t, wrong...).exits(t, exitUsage)
