@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -289,4 +292,25 @@ func TestRecorder_BoundsWhatItKeeps(t *testing.T) {
 		r.latency.begin(trace.Queue, fmt.Sprint(i), now)
 	}
 	assert.LessOrEqual(t, len(r.latency.since), latencyKeys)
+}
+
+// The modules of the page import each other in one direction.
+func TestPage_ModulesFormNoCircle(t *testing.T) {
+	files, err := fs.Glob(assets, "*.js")
+	require.NoError(t, err)
+	imports := regexp.MustCompile(`from "\./([a-z.-]+)"`)
+	var visit func(module string, from []string)
+	visit = func(module string, from []string) {
+		if !assert.NotContains(t, from, module) {
+			return
+		}
+		text, err := fs.ReadFile(assets, module)
+		require.NoError(t, err)
+		for _, found := range imports.FindAllStringSubmatch(string(text), -1) {
+			visit(found[1], append(slices.Clip(from), module))
+		}
+	}
+	for _, file := range files {
+		visit(file, nil)
+	}
 }

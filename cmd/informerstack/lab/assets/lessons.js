@@ -7,8 +7,8 @@
  * played when the reader has answered, so that the pipeline shows whether the guess was right.
  */
 import { html, cx } from "./html.js";
-import { Path } from "./panel.js";
-import { Prose, local, named, remember, remembered, t, translated } from "./text.js";
+import { Path, Prose } from "./prose.js";
+import { local, named, remember, remembered, t, translated } from "./text.js";
 
 export function Lessons({ lab }) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);

@@ -5,7 +5,8 @@ import { html, cx } from "./html.js";
 import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
 import { whatOf } from "./model.js";
-import { Prose, named, t, translated } from "./text.js";
+import { Path, Prose } from "./prose.js";
+import { named, t, translated } from "./text.js";
 
 export function Panel({ lab }) {
   const playable = lab.source.live && lab.model.hello?.writable;
@@ -58,12 +59,6 @@ function Piece({ lab }) {
       <li>${t("link.chapter")} <${Path} lab=${lab} path=${translated(PIECES[name].chapter)} /></li>
     </ul>
   </article>`;
-}
-
-/** Path links to a file of the repository. The self-contained page has no program that serves it. */
-export function Path({ lab, path, text = path }) {
-  if (!lab.served) return html`<code>${text}</code>`;
-  return html`<a href=${"/read/" + path} target="_blank" rel="noreferrer"><code>${text}</code></a>`;
 }
 
 const EVENTS = 60;

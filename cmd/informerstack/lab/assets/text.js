@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /** The page's texts in the reader's language. */
-import { html } from "./html.js";
-import { Chip } from "./key.js";
 import en from "./messages.en.js";
 import zh from "./messages.zh.js";
 
@@ -54,18 +52,6 @@ export function translated(path) {
   if (language !== "zh") return path;
   if (path === "docs/README.md") return "docs/zh/docs.md"; // zh/README.md is that of the repository
   return path.replace(/^docs\//, "docs/zh/");
-}
-
-/**
- * Prose shows a text with two kinds of markup: `code`, and [[default/web]] for a key. Everything
- * is rendered as text, so nothing in it can become HTML.
- */
-export function Prose({ text, follow }) {
-  return local(text).split(/(`[^`]+`|\[\[[^\]]+\]\])/).map((part) => {
-    if (part.startsWith("`")) return html`<code>${part.slice(1, -1)}</code>`;
-    if (part.startsWith("[[")) return html`<${Chip} id=${part.slice(2, -2)} follow=${follow} first />`;
-    return part;
-  });
 }
 
 /** remembered reads a setting of an earlier visit; a browser may forbid it. */
