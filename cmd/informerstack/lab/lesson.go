@@ -64,9 +64,6 @@ func (l *Lab) lesson(id string, step int) error {
 	}
 	view := LessonView{ID: id, Step: step, State: "running", Watch: steps[step].Watch}
 	return l.player.begin(view, func(p *performance) error {
-		if step == len(steps)-1 {
-			defer l.scene.leave()
-		}
 		if err := l.scene.enter(p, step == 0); err != nil {
 			return err
 		}

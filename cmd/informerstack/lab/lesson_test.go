@@ -121,6 +121,8 @@ func TestLessons_PauseRandomFaults(t *testing.T) {
 				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, last)
 				w.playsToEnd()
 				assert.Empty(t, w.frame().Lesson.Error)
+				assert.Equal(t, "paused", w.frame().Settings.Faults, "the last scene stays")
+				w.mustDo(`{"do":"lesson"}`)
 				assert.Equal(t, "on", w.frame().Settings.Faults)
 
 				w.play(l, last)
