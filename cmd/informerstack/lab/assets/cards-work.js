@@ -122,6 +122,7 @@ export function WorkersCard({ lab }) {
   const idle = Math.max(0, (workers.count ?? 0) - running.length);
   const outcomes = Object.entries(workers.outcomes ?? {})
     .map(([name, n]) => `${named("outcome", name)} ${number(n)}`);
+  const standby = lab.frame.election?.on && !lab.frame.election.leftMs;
   return html`<${Card} lab=${lab} piece="workers" title=${t("piece.workers.name")}
     summary=${outcomes.join(" · ") || number(workers.count)}
     bad=${Boolean(workers.fault && workers.fault !== "none")}>
@@ -131,7 +132,7 @@ export function WorkersCard({ lab }) {
         <${Chip} id=${worker.key} follow=${lab.ui.follow} first=${i === 0} />
         <span class="rv">${duration(worker.ms + lab.age)}</span></li>`)}
       ${idle > 0 && html`<li key="idle" class="dim"><span class="spin idle" aria-hidden="true"></span>
-        ${t("workers.idle", { n: idle })}</li>`}
+        ${t(standby ? "workers.standby" : "workers.idle", { n: idle })}</li>`}
     </ul>
   <//>`;
 }
@@ -158,6 +159,7 @@ export function ElectionCard({ lab }) {
     <div class="lease"><i style=${{ width: (left / whole) * 100 + "%" }}></i>
       <span>${[t("election.left", { left: duration(left) }), fenced(e.fence)]
         .filter(Boolean).join(" · ")}</span></div>
+    ${!e.leftMs && html`<p class="note hot">${t("election.nobody")}</p>`}
     <ul class="rows candidates">
       ${(e.candidates ?? []).map((name) => html`<li key=${name} class=${cx(name !== e.leader && "dim")}>
         <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
