@@ -167,6 +167,13 @@ func (l *Lab) Sink(next trace.Sink) trace.Sink {
 	}
 }
 
+// heldBefore reports whether the time control has held this event before it happened. A queue holds
+// its content while its consumer waits for the time control, so the page shows the next item there.
+func heldBefore(event trace.Event) bool {
+	return event.Hop == trace.Queue && event.What == "Pop" ||
+		event.Hop == trace.Workqueue && event.What == "Get"
+}
+
 // SetMode sets the time control, as a page does: delay is that of Slow. An event is delayed or held
 // only if holds returns true for it; a nil holds means every event. holds must not call the Lab. A
 // page may change the mode later.
@@ -178,8 +185,19 @@ func (l *Lab) SetMode(mode Mode, delay time.Duration, holds func(trace.Event) bo
 // does nothing unless the mode is Pause.
 func (l *Lab) Step() { l.gate.stepNext() }
 
-// WrapWorkqueue returns queue. The page shows its content if it is a workqueue.ExtendedInterface.
-// Call it in controller.Options.NewQueue.
+// WorkqueueConfig returns config for the queue that WrapWorkqueue wraps.
+func (l *Lab) WorkqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
+	if config.Order == nil {
+		config.Order = workqueue.DefaultQueue[string]()
+	}
+	config.Order = signalingOrder{config.Order, l.ready}
+	return config
+}
+
+// WrapWorkqueue returns a queue that lets the next key wait for the time control before a worker
+// gets it. The page shows its content. queue must have a configuration of WorkqueueConfig; unless
+// it is a workqueue.ExtendedInterface, it is returned unchanged. Call it in
+// controller.Options.NewQueue.
 func (l *Lab) WrapWorkqueue(
 	queue workqueue.TypedRateLimitingInterface[string],
 ) workqueue.TypedRateLimitingInterface[string] {
