@@ -32,6 +32,10 @@ type stream struct {
 	once     sync.Once
 }
 
+// eventBuffer is the number of decoded events that may wait for their receiver. So both work at the
+// same time, and a burst does not wake one of them for each event.
+const eventBuffer = 64
+
 // ReadWatch returns a watch that reads its events, in JSON or protobuf, from body. The object of
 // an event is one that newObject makes, a *metav1.Status, or, if it is of another kind than
 // expected, an *unstructured.Unstructured. An event that cannot be read ends the watch with an
@@ -46,7 +50,7 @@ func readWatch(body io.ReadCloser, d decoder, limits Limits) *stream {
 	limits = limits.orDefaults()
 	w := &stream{
 		body: body, in: readAhead(body, limits.WatchBytes), decoder: d,
-		maxFrame: limits.ObjectBytes, result: make(chan watch.Event),
+		maxFrame: limits.ObjectBytes, result: make(chan watch.Event, eventBuffer),
 	}
 	go w.run()
 	return w
@@ -68,7 +72,14 @@ func (w *stream) run() {
 	defer close(w.result)
 	defer w.Stop()
 	switch err := w.read(); {
-	case err == nil, err == errStopped, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err),
+	case err == errStopped:
+		for len(w.result) > 0 {
+			select {
+			case <-w.result:
+			default: // the receiver took it
+			}
+		}
+	case err == nil, err == io.ErrUnexpectedEOF, utilnet.IsProbableEOF(err),
 		utilnet.IsTimeout(err):
 	default:
 		err = fmt.Errorf("read watch after %d events: %w", w.count, err)
