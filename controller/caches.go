@@ -17,7 +17,7 @@ type Synced interface {
 	Done() <-chan struct{}
 }
 
-// explained is a Synced that knows why it has not synced, such as that of an informer.
+// explained is a Synced that knows why it has not synced, such as an informer's.
 type explained interface {
 	Synced
 	Err() error

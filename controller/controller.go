@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller turns keys into calls of a reconcile function, and decides what each call's
-// result means: done, again later, again after a delay, or given up.
+// Package controller turns keys into calls of a reconcile function, and acts on the result of each
+// call: the key is done, retried with backoff, called again after a delay, or given up.
 //
 //	informer -> handler -> workqueue -> [controller] -> writes to the API server
 //
 // To use it, make a [Controller] with [New], add its Handler to an informer, name the informer in
 // Options.WaitFor, and call Run. Reconcile gets a key, reads the current object, and returns a
-// [Result] and an error. A key with an error is tried again later; a [TerminalError], or the last
-// of Options.MaxAttempts, makes it a dead letter.
+// [Result] and an error. A key with an error is tried again later. After a [TerminalError], or the
+// last of Options.MaxAttempts, it is a dead letter.
 //
 // Read result.go (the results of reconcile), controller.go, shift.go (when a call may begin, and
 // its context), enqueue.go and worker.go (the path of one key), keytracker.go (failures and running
@@ -16,8 +16,8 @@
 // Options.Workers of them and returns when the last has ended. Locking: the key tracker's mutex;
 // no callback runs under it.
 //
-// It is the loop that every controller writes around util/workqueue; results mean what they
-// mean in controller-runtime.
+// Every controller writes this loop around util/workqueue. Results have the meanings of
+// controller-runtime.
 //
 // Source: util/workqueue/rate_limiting_queue.go TypedRateLimitingInterface
 package controller
@@ -34,7 +34,7 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// ErrStarted is what a second Run returns.
+// ErrStarted is the error of a second Run.
 var ErrStarted = errors.New("controller already started")
 
 // Controller calls a reconcile function for keys of objects that changed.
@@ -59,7 +59,7 @@ type Controller[K comparable] struct {
 	name      string
 	reconcile ReconcileFunc[K]
 	opts      Options[K]
-	misuse    error // what is wrong with the arguments of New; Run returns it
+	misuse    error // the mistakes in the arguments of New; Run returns it
 
 	queue    workqueue.TypedRateLimitingInterface[K]
 	extended workqueue.ExtendedInterface[K] // the same, or nil with fewer methods
@@ -67,7 +67,7 @@ type Controller[K comparable] struct {
 	phase    atomic.Value // a Phase
 
 	logger    atomic.Pointer[klog.Logger] // of Run's context, for handlers
-	keyErrors atomic.Uint64               // objects whose key function failed
+	keyErrors atomic.Uint64               // failures of the key function
 }
 
 // Phase is the state of a controller. It only moves forward, except that a leader that has lost its
@@ -87,8 +87,8 @@ const (
 // New returns a controller that calls reconcile. The name appears in logs, errors and metrics and
 // must not be empty.
 //
-// New never fails: Run reports what is wrong with the arguments. A controller that will not be Run
-// is released with Queue().ShutDown().
+// New never fails: Run reports mistakes in the arguments. A controller that will not be Run is
+// released with Queue().ShutDown().
 func New[K comparable](name string, reconcile ReconcileFunc[K], opts Options[K]) *Controller[K] {
 	misuse := opts.check()
 	if name == "" {
@@ -129,9 +129,9 @@ func (c *Controller[K]) DeadLetters() *DeadLetters[K] {
 // Run waits for the caches, then reconciles until ctx ends and the running reconciles have
 // returned. It blocks.
 //
-// It returns nil after a stop, even if it was still waiting for the caches; a *CacheSyncError if a
-// cache did not sync in time; ErrStarted if it was called before; an error that lists what is wrong
-// with the arguments of New.
+// Run returns nil after a stop, even if it was still waiting for the caches. It returns a
+// *CacheSyncError if a cache did not sync in time, ErrStarted if it was called before, or an error
+// that lists every mistake in the arguments of New.
 func (c *Controller[K]) Run(ctx context.Context) error {
 	if !c.phase.CompareAndSwap(PhaseNew, PhaseWaiting) {
 		return fmt.Errorf("run controller %q: %w", c.name, ErrStarted)
@@ -188,7 +188,7 @@ func (c *Controller[K]) lead(ctx context.Context) error {
 	})
 }
 
-// work runs the workers until led ends: the context of Run or, under Options.Lead, that of a term.
+// work runs the workers until led ends: the context of Run, or of a term under Options.Lead.
 //
 // If Run was stopped, the queue still serves what it holds before it reports its shutdown, so that
 // workers can drain it. If only the term has ended, the queue stays open and keeps its keys for the

@@ -24,8 +24,8 @@ type Failure struct {
 	Time time.Time // when the call ended
 }
 
-// FailedKey is a key after failed calls of reconcile. It will be retried, or it was given up
-// and is a dead letter.
+// FailedKey describes a key and its failed calls of reconcile. The key will be retried, or it was
+// given up and is a dead letter.
 type FailedKey[K comparable] struct {
 	Key      K
 	Reason   Reason  // why it was given up; "" if it will be retried
@@ -34,10 +34,10 @@ type FailedKey[K comparable] struct {
 	Last     Failure
 }
 
-// DeadLetters holds the keys that a controller has given up. None is reconciled, not even when a
-// delay that was asked for earlier ends. A key leaves when it changes (Controller.Enqueue, or an
-// event that its handler sees), by Replay or Discard, or, as the oldest, when room is needed. A
-// resync is no change.
+// DeadLetters holds the keys that a controller has given up. They are not reconciled, even when a
+// delay ends that was requested earlier. A key leaves when it changes (Controller.Enqueue, or an
+// event that its handler sees), or by Replay or Discard. The oldest key leaves when there is no
+// room for another. A resync is not a change.
 //
 // All methods are safe for concurrent use, before, during and after Run.
 type DeadLetters[K comparable] struct {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// keyTracker holds what a controller remembers of its keys: those that workers reconcile, those
-// that failed and will be retried, and those that were given up.
+// keyTracker holds a controller's memory of its keys: the keys that workers reconcile, the keys
+// that failed and will be retried, and the keys that were given up.
 //
 //	G1  A key is in at most one of failing and letters.
 //	G2  No key of calls is in letters.
 //	G3  failing[k].Attempts >= 1, and < maxAttempts if there is a maximum.
-//	G4  len(letters) = order.Len() <= capacity; in the order in which they were given up.
+//	G4  len(letters) = order.Len() <= capacity; order is by the time of giving up.
 //
 // A retry does not bring back a key that was given up, only a change does. A change during a call
 // counts as later than the state that the call saw.
@@ -76,7 +76,7 @@ func (k *keyTracker[K]) cut(call *reconcileContext[K]) {
 	k.calls[call.worker] = nil
 }
 
-// finish ends a call after which the failures of its key no longer count.
+// finish ends a call and forgets the failures of its key.
 func (k *keyTracker[K]) finish(call *reconcileContext[K], outcome Outcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,8 +134,8 @@ func (k *keyTracker[K]) isDead(key K) bool {
 	return k.letters[key] != nil
 }
 
-// addLetterLocked adds the letter of a key that has none, and returns the one that was evicted for
-// it, if any.
+// addLetterLocked adds a letter of a key without a letter. It returns the letter that was evicted
+// for it, if any.
 func (k *keyTracker[K]) addLetterLocked(letter *FailedKey[K]) (evicted *FailedKey[K]) {
 	if k.order.Len() >= k.capacity {
 		evicted = k.removeLetterLocked(k.order.Front())

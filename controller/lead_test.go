@@ -20,7 +20,7 @@ import (
 // office is an election with one candidate: a term lasts from elect to depose. Its context carries
 // the term, as that of leaderelection does, unless it is plain.
 type office struct {
-	w       *world        // whose log it uses
+	w       *world        // for its log
 	elected chan struct{} // made in the bubble that uses it
 	plain   bool
 	depose  context.CancelFunc

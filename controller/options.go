@@ -53,11 +53,11 @@ type Options[K comparable] struct {
 	// RateLimiter paces the retries of failed keys. A workqueue.ErrorRateLimiter decides by the
 	// error. Nil means workqueue.DefaultTypedControllerRateLimiter.
 	RateLimiter workqueue.TypedRateLimiter[K]
-	// NewQueue makes the queue, once, in New: for example one with metrics, or one in which a
-	// change supersedes a pending retry (AddSupersedesDelayed). Nil means
+	// NewQueue makes the queue, once, in New: for example a queue with metrics, or with the option
+	// that a change supersedes a pending retry (AddSupersedesDelayed). Nil means
 	// workqueue.NewTypedRateLimitingQueue with a zero Config.
 	//
-	// Another queue should be a workqueue.ExtendedInterface. Otherwise Lead is refused, the rate
+	// Any other queue should be a workqueue.ExtendedInterface. Otherwise Lead is refused, the rate
 	// limiter does not see the errors, and Snapshots do not contain the queued keys.
 	NewQueue func(
 		name string, limiter workqueue.TypedRateLimiter[K],
@@ -81,9 +81,9 @@ type Options[K comparable] struct {
 	// means that both end together. Run waits for running reconciles in any case.
 	//
 	// Under a lease the period is part of the term: it is over as soon as the lease is lost. That
-	// holds for Options.Lead and for a Run whose context is that of leaderelection's
-	// OnStartedLeading. If Lead is a function whose context carries no term, or if the elector
-	// abandons OnStartedLeading, there is no grace period.
+	// holds for Options.Lead, and for a Run with the context of leaderelection's OnStartedLeading.
+	// There is no grace period if Lead's function makes a context without a term, or if the elector
+	// abandons OnStartedLeading.
 	GracePeriod time.Duration
 	// Drain makes the workers also handle, within the GracePeriod, the keys that are queued when
 	// the context of Run ends. Delayed keys are not waited for.
@@ -93,8 +93,9 @@ type Options[K comparable] struct {
 	Metrics Metrics
 }
 
-// Metrics receives what a controller does. A nil field is not measured. The functions are called by
-// the workers, at the same time, with no lock held, and should return at once.
+// Metrics receives the events and numbers of a controller. A nil field is not measured. The
+// functions are called by the workers, at the same time, with no lock held, and should return at
+// once.
 type Metrics struct {
 	// Workers is called with the number of workers when they start.
 	Workers func(count int)
@@ -127,7 +128,7 @@ const (
 	CrashOnPanic
 )
 
-// check lists what is wrong.
+// check returns the mistakes in the options.
 func (o *Options[K]) check() []error {
 	var wrong []error
 	for _, number := range []struct {

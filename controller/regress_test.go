@@ -13,8 +13,8 @@ import (
 	"example.com/informerstack/workqueue"
 )
 
-// kubernetes/kubernetes#110696, kubernetes/kubernetes#138743: keys that failed, and whose objects
-// were deleted then, stayed in the rate limiter for ever.
+// kubernetes/kubernetes#110696, kubernetes/kubernetes#138743: keys failed, then their objects were
+// deleted, and the keys stayed in the rate limiter for ever.
 func TestRegress110696_LimiterForgetsDeletedKeys(t *testing.T) {
 	var deleted atomic.Bool
 	for name, tc := range map[string]struct {

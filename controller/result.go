@@ -25,7 +25,7 @@ type ReconcileFunc[K comparable] func(ctx context.Context, key K) (Result, error
 
 // Result asks for another call. The zero value asks for one at the next change.
 type Result struct {
-	// RequeueAfter is the time after which reconcile is called again, at the latest, if positive.
+	// RequeueAfter, if positive, is the longest time until reconcile is called again.
 	RequeueAfter time.Duration
 }
 
@@ -40,7 +40,7 @@ const (
 	OutcomeError        Outcome = "error"
 )
 
-// TerminalError marks err as one that a retry cannot cure. errors.Is(err, TerminalError(nil))
+// TerminalError marks err as an error that a retry cannot cure. errors.Is(err, TerminalError(nil))
 // reports whether err is or wraps such an error. TerminalError(nil) is an error too.
 func TerminalError(err error) error { return &terminalError{err: err} }
 

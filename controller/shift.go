@@ -21,7 +21,7 @@ import (
 // Each of its contexts ends one thing:
 //
 //	run          the controller: the context of Run
-//	term         the right to act: that of the leader's term; without a term it never ends
+//	term         the right to act, as long as the leader's term; without a term it never ends
 //	beginning    the begin of further reconciles
 //	reconciling  the running reconciles: the parent of their contexts
 //	taking       the wait of workers for a key
@@ -42,12 +42,11 @@ type shift struct {
 	workers sync.WaitGroup
 }
 
-// newShift returns the shift of a controller that was given led to work under: the context of Run,
-// or the context that Options.Lead made.
+// newShift returns the shift of a controller that works under led: the context of Run, or the
+// context that Options.Lead made.
 //
 // The grace period is granted within the term that led carries. If Options.Lead is a function that
-// puts no term into its context, nothing is known of the lease beyond the end of led, so there is
-// no grace.
+// puts no term into its context, the lease may end with led, so there is no grace.
 func (c *Controller[K]) newShift(run, led context.Context) *shift {
 	s := &shift{
 		run: run, term: termcontext.Lasting(led), beginning: led,

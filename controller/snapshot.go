@@ -57,8 +57,8 @@ func (c *Controller[K]) Status() Status {
 	return s
 }
 
-// Snapshot returns the controller's present state. It costs a copy of what is queued, waiting,
-// running and failing. Ready, Waiting and Limited are empty if the queue is not a
+// Snapshot returns the controller's present state. It costs a copy of the keys that are queued,
+// waiting, running or failing. Ready, Waiting and Limited are empty if the queue is not a
 // workqueue.ExtendedInterface.
 func (c *Controller[K]) Snapshot() Snapshot[K] {
 	s := Snapshot[K]{Status: c.Status()}

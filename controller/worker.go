@@ -67,7 +67,7 @@ func (c *Controller[K]) processNextWorkItem(s *shift, worker int32) (more bool) 
 	if c.opts.Metrics.Begin != nil {
 		c.opts.Metrics.Begin()
 	}
-	more = true // also if the call panics
+	more = true // even if the call panics
 	defer c.settle(r)
 	r.result, r.err = c.reconcile(r, key)
 	r.returned = true

@@ -52,7 +52,7 @@ type world struct {
 	shown   []string // the last state that was narrated
 }
 
-// story runs play in a world before its controller runs. Failures wait 1 s, 2 s, 4 s ...
+// story runs play in a world. Its controller is not running yet. Failures wait 1 s, 2 s, 4 s ...
 // unless opts say otherwise.
 func story(t *testing.T, opts Options[string], play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, opts Options[string]) *world {
 	return w
 }
 
-// quiet returns a context with a logger that says nothing.
+// quiet returns a context with a silent logger.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
 // run starts the controller, which logs nothing.

@@ -9,7 +9,7 @@ import (
 )
 
 // Writes remembers what reconcile wrote, so that the next call for the key does not act on a cache
-// without it: a reconcile that does not find its child creates a second one.
+// without that write: a reconcile that does not find its child creates a second one.
 //
 //	if !writes.Seen(key, pods.GetStore().LastStoreSyncResourceVersion()) {
 //		return controller.Result{RequeueAfter: time.Second}, nil // or the event of the write
@@ -22,11 +22,10 @@ import (
 //
 // A store of package informer reports a version when every change up to it is stored. Versions are
 // comparable within one resource only, so a controller needs one Writes for each resource that it
-// both writes and reads. An informer with a selector may have to wait for the next bookmark to
-// have seen a write that it does not select.
+// both writes and reads. If an informer's selector excludes the written object, the informer may
+// not see the write until the next bookmark.
 //
-//	W1  newest[k] is newer than every version with which Seen(k, version) was true since the last
-//	    Wrote(k, ...)
+//	W1  if Seen(k, v) was true since the last Wrote(k, ...), newest[k] is newer than v
 //
 // The zero value is ready. All methods are safe for concurrent use.
 type Writes[K comparable] struct {
@@ -66,7 +65,7 @@ func (w *Writes[K]) Seen(key K, resourceVersion string) bool {
 	return true
 }
 
-// Forget drops what was noted for key.
+// Forget drops the writes of key.
 func (w *Writes[K]) Forget(key K) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

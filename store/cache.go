@@ -2,8 +2,8 @@
 
 package store
 
-// cache is the Indexer: a threadSafeMap that computes the keys of its objects. If keyFunc fails for
-// one object, the store is as before.
+// cache is the Indexer: a threadSafeMap, with keys that keyFunc computes from the objects. If
+// keyFunc fails for one object, the store is as before.
 //
 // Source: tools/cache/store.go cache
 type cache struct {
@@ -24,7 +24,7 @@ type Options struct {
 	// Metrics receives the store's numbers.
 	Metrics Metrics
 	// IgnoreObjectVersions makes only Replace and Bookmark set LastStoreSyncResourceVersion, not
-	// the stored objects: for a store that receives changes in another order than that of their
+	// the stored objects: for a store that receives changes in another order than their
 	// resourceVersions.
 	IgnoreObjectVersions bool
 }

@@ -35,7 +35,7 @@ func byNode(obj any) ([]string, error) {
 	return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
 }
 
-// names prints objects in a fixed order: a store has none.
+// names prints objects in a fixed order, because a store has no order.
 func names(list []any) string {
 	var names []string
 	for _, obj := range list {

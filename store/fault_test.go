@@ -11,7 +11,7 @@ import (
 // failing is an index function that fails once, at a given call.
 type failing struct {
 	inner  IndexFunc
-	callNo int // of the call that fails; 0: none
+	callNo int // of the call that fails; 0: no call fails
 	err    error
 }
 
@@ -95,8 +95,8 @@ func TestIndexFuncFailsAtAnyCall(t *testing.T) {
 	}
 }
 
-// A batch in which one old object can no longer be indexed, because it was changed in place, is not
-// applied in part. In client-go the changes before that object are made.
+// An old object was changed in place and can no longer be indexed: no part of a batch with it is
+// applied. client-go applies the changes before that object.
 func TestDifference_BatchIsNotAppliedInPart(t *testing.T) {
 	s := New(
 		MetaNamespaceKeyFunc,

@@ -12,10 +12,10 @@ import (
 	"example.com/informerstack/internal/helpers/objects"
 )
 
-// KeyFunc computes the key under which an object is stored.
+// KeyFunc computes the key of an object in a store.
 type KeyFunc func(obj any) (string, error)
 
-// KeyError reports an object without a key.
+// KeyError reports that the key of an object could not be computed.
 //
 // Source: tools/cache/store.go KeyError
 type KeyError struct {
@@ -36,7 +36,7 @@ func (e KeyError) Error() string {
 // Unwrap returns the cause.
 func (e KeyError) Unwrap() error { return e.Err }
 
-// ExplicitKey is passed in place of an object when only the key is known.
+// ExplicitKey is passed in place of an object if only its key is known.
 type ExplicitKey string
 
 // DeletedFinalStateUnknown is a tombstone: the object is gone, but the watch did not report its
@@ -123,7 +123,8 @@ func MetaObjectToName(obj metav1.Object) ObjectName {
 	return ObjectName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// ObjectToName reads the name and namespace of an object that has metadata. A nil pointer has none.
+// ObjectToName reads the name and namespace of an object that has metadata. It fails for a nil
+// pointer.
 //
 // Source: tools/cache/store.go ObjectToName
 func ObjectToName(obj any) (ObjectName, error) {

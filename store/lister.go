@@ -11,9 +11,9 @@ import (
 	"example.com/informerstack/internal/helpers/objects"
 )
 
-// ListAll calls appendFn for each object with matching labels; a nil selector matches all. Only a
-// selector that looks at labels needs objects with metadata. Then the first object without metadata
-// is an error; appendFn has been called for the objects before it.
+// ListAll calls appendFn for each object with labels that match the selector; a nil selector
+// matches all objects. Only a selector that looks at labels needs objects with metadata. Then the
+// first object without metadata is an error; appendFn has been called for the objects before it.
 //
 // Source: tools/cache/listers.go ListAll
 func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) error {
@@ -24,7 +24,7 @@ func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) erro
 }
 
 // ListAllByNamespace is ListAll within one namespace, or in all of them if namespace is "". It uses
-// the index named NamespaceIndex. If there is none, it looks at every object.
+// the index named NamespaceIndex. Without that index, it looks at every object.
 //
 // Source: tools/cache/listers.go ListAllByNamespace
 func ListAllByNamespace(
@@ -76,7 +76,7 @@ func selects(selector labels.Selector, m metav1.Object) bool {
 }
 
 // Lister reads objects of type T, of one resource, out of an Indexer. The objects are the cached
-// ones: do not change them. NewLister makes one; the zero Lister cannot be used.
+// ones: do not change them. Make a Lister with NewLister; the zero value cannot be used.
 type Lister[T any] struct {
 	indexer  Indexer
 	resource schema.GroupResource
@@ -87,8 +87,8 @@ func NewLister[T any](indexer Indexer, resource schema.GroupResource) Lister[T] 
 	return Lister[T]{indexer: indexer, resource: resource}
 }
 
-// List returns the objects of all namespaces with matching labels, in no order; a nil selector
-// matches all.
+// List returns the objects that match the selector, in all namespaces and in no order; a nil
+// selector matches all objects.
 func (l Lister[T]) List(selector labels.Selector) ([]T, error) {
 	return l.ByNamespace(metav1.NamespaceAll).List(selector)
 }
@@ -121,8 +121,8 @@ type NamespaceLister[T any] struct {
 	namespace string
 }
 
-// List returns the namespace's objects with matching labels, in no order; a nil selector matches
-// all.
+// List returns the objects that match the selector, in the namespace and in no order; a nil
+// selector matches all objects.
 func (l NamespaceLister[T]) List(selector labels.Selector) ([]T, error) {
 	var list []T
 	var wrongType error

@@ -4,8 +4,8 @@
 //
 //	informer -> [store] <- listers, handlers, workers
 //
-// To use it, make an [Indexer] with [New], a key function and [Indexers]. An informer makes its
-// own: read that one with a [Lister], which has typed methods and NotFound errors.
+// To use it, make an [Indexer] with [New], a key function and [Indexers]. An informer makes its own
+// store. A [Lister] reads it, with typed methods and NotFound errors.
 //
 // Read store.go (the interfaces) and key.go; then how it works: threadsafemap.go (the objects, the
 // indexes and the lock), cache.go (the keys) and transaction.go; then lister.go and typed.go, which
@@ -17,9 +17,9 @@
 // Source: tools/cache/store.go Store, tools/cache/index.go Indexer
 package store
 
-// Store holds objects under the key that its KeyFunc computes from them.
+// Store holds each object under the key that its KeyFunc computes.
 //
-// Every method is safe for concurrent use and none blocks on anything but the store's lock. Objects
+// Every method is safe for concurrent use, and waits for nothing except the store's lock. Objects
 // are shared, never copied: the caller must not change the results of Get and List.
 type Store interface {
 	// Add stores obj, or replaces the object that has its key.
@@ -50,11 +50,11 @@ type Store interface {
 // Indexer is a Store that also finds objects by computed values.
 //
 // An index function that fails while an object is stored is a programming error: the write panics,
-// and has changed nothing.
+// and changes nothing.
 type Indexer interface {
 	Store
-	// Index returns, each once and in no order, the objects that share an indexed value with obj
-	// under indexName.
+	// Index returns the objects that share an indexed value with obj under indexName, each once and
+	// in no order.
 	Index(indexName string, obj any) ([]any, error)
 	// IndexKeys returns the sorted keys of the objects that have indexedValue under indexName.
 	IndexKeys(indexName, indexedValue string) ([]string, error)
@@ -66,13 +66,12 @@ type Indexer interface {
 	// GetIndexers returns a copy of the index functions by index name.
 	GetIndexers() Indexers
 	// AddIndexers adds index functions and indexes the objects that the store holds. If one name is
-	// taken, it adds none.
+	// taken, it adds no index.
 	AddIndexers(newIndexers Indexers) error
 }
 
-// IndexFunc computes the values under which an object can be found in one index: none, one, or
-// several. It must compute the same values from the same object every time, and must not call the
-// store.
+// IndexFunc computes the values of an object in one index: zero, one or several. It must compute
+// the same values from the same object every time, and must not call the store.
 //
 // Source: tools/cache/index.go IndexFunc
 type IndexFunc func(obj any) ([]string, error)
@@ -84,8 +83,8 @@ type IndexFunc func(obj any) ([]string, error)
 // Source: tools/cache/index.go Indexers
 type Indexers map[string]IndexFunc
 
-// Counter is a Store that counts its objects without listing them. The result of New is one; a type
-// that wraps a Store should be one too, with Len.
+// Counter is a Store that counts its objects without listing them. The result of New is a Counter.
+// A type that wraps a Store should be a Counter, too.
 type Counter interface {
 	// Len is the number of objects.
 	Len() int

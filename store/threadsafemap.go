@@ -18,7 +18,7 @@ import (
 // threadSafeMap is a map of objects with indexes over it, behind a lock.
 //
 //	items[key]             = the object, and its entry
-//	indices[i].sets[value] = set of the entries of the objects that have the value
+//	indices[i].sets[value] = set of the entries with an object that has the value
 //
 // Laws, for every holder of mu:
 //
@@ -60,7 +60,7 @@ type removed struct{}
 // write stores an object under its key, or removes the object that has the key.
 type write struct {
 	key    string
-	obj    any // of a removal: the last state, of which only the resourceVersion counts
+	obj    any // of a removal: the last state; only its resourceVersion counts
 	remove bool
 }
 
@@ -174,7 +174,7 @@ func (m *threadSafeMap) indexersLocked() Indexers {
 	return indexers
 }
 
-// AddIndexers adds all of newIndexers, or none.
+// AddIndexers adds all of newIndexers, or adds nothing.
 func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +233,7 @@ func (m *threadSafeMap) indexKeys(indexName, indexedValue string) ([]string, err
 	return x.keys(indexedValue), nil
 }
 
-// ListIndexFuncValues returns the values of the index. An index that does not exist has none.
+// ListIndexFuncValues returns the values of the index. An index that does not exist has no values.
 func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -247,7 +247,7 @@ func (m *threadSafeMap) ListIndexFuncValues(indexName string) []string {
 // Resync does nothing.
 func (m *threadSafeMap) Resync() error { return nil }
 
-// Bookmark notes a resourceVersion without a change of an object.
+// Bookmark notes a new resourceVersion, without a change of any object.
 func (m *threadSafeMap) Bookmark(resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -318,7 +318,7 @@ func newIndices(items map[string]item, indexers Indexers) []*index {
 	return indices
 }
 
-// valuesOf computes the values of obj; a nil obj has none. An index function that fails is a
+// valuesOf computes the values of obj; a nil obj has no values. An index function that fails is a
 // programming error: no caller could decide what to do with the object.
 func (x *index) valuesOf(key string, obj any) []string {
 	if obj == nil {

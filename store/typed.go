@@ -17,8 +17,8 @@ type TypedIndexFunc[T any] func(obj T) ([]string, error)
 // Source: tools/cache/index.go TypedIndexers
 type TypedIndexers[T any] map[string]TypedIndexFunc[T]
 
-// TypedIndexer is an Indexer of objects of type T. An object of another type makes its
-// methods fail.
+// TypedIndexer is an Indexer of objects of type T. An object of another type makes its methods
+// fail.
 //
 // Source: tools/cache/index.go TypedIndexer
 type TypedIndexer[T any] interface {
