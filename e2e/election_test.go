@@ -89,9 +89,9 @@ func takeTurns(t *testing.T, kubeconfig string) {
 	}
 }
 
-// Once another process leads, no reconcile of the former leader has a live context and none starts,
-// although its grace period is longer: when it is cut off while it shuts down, and when it shuts
-// down because it has lost the lease.
+// Once another process leads, the former leader starts no reconcile and no reconcile has a live
+// context, although the grace period is longer. That holds if the leader is cut off while it shuts
+// down, and if it shuts down because it has lost the lease.
 func TestLead_ReconcilesEndBeforeTheNextLeader(t *testing.T) {
 	stop := func(t *testing.T, p *process) {
 		p.stop()
@@ -145,7 +145,7 @@ type process struct {
 	namespace  string
 	link       link
 	controller *controller.Controller[string]
-	other      *process // in whose term this one's reconciles must not run; or nil
+	other      *process // no reconcile of this one may run in its term; or nil
 	ctx        context.Context
 	stop       context.CancelFunc
 	ended      chan struct{}

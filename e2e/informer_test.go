@@ -37,7 +37,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// forms are the three forms in which an informer can receive objects.
+// forms are the three forms that an informer can receive objects in.
 var forms = []struct {
 	name    string
 	example runtime.Object
@@ -135,7 +135,7 @@ func TestInformer_ResumesAfterALostConnection(t *testing.T) {
 }
 
 // The API server restarts and history is compacted while the informer is away: 410, a relist, and a
-// tombstone for the delete without an event.
+// tombstone for the delete with the lost event.
 func TestInformer_RelistsWhenHistoryIsGone(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
 		t.Run(fmt.Sprintf("streaming=%t", streaming), func(t *testing.T) {
@@ -332,7 +332,7 @@ func (j *journal) saw(want ...string) {
 		patience, 10*time.Millisecond)
 }
 
-// sawInAnyOrder checks the notifications of a relist, whose order is not defined.
+// sawInAnyOrder checks the notifications of a relist. Their order is not defined.
 func (j *journal) sawInAnyOrder(want ...string) {
 	j.t.Helper()
 	require.EventuallyWithT(j.t, func(t *assert.CollectT) {

@@ -40,7 +40,7 @@ func (c *Cluster) KillEtcd() {
 	}
 }
 
-// EtcdAddress is the host and port where etcd serves API servers.
+// EtcdAddress is the host and port of etcd for API servers.
 func (c *Cluster) EtcdAddress() string { return strings.TrimPrefix(c.etcdURL, "http://") }
 
 // Compact makes etcd forget every revision before now, and notifies the API server, as another API
@@ -82,7 +82,7 @@ func (c *Cluster) Stored(ctx context.Context, path string) (map[string]uint64, e
 	return stored, nil
 }
 
-// compactKey is the key under which API servers share the revision of the last compaction.
+// compactKey is the key that holds the revision of the last compaction. API servers share it.
 var compactKey = []byte("compact_rev_key")
 
 // etcdReply is what the answers of etcd's gateway have in common. The gateway encodes bytes in

@@ -16,7 +16,7 @@ import (
 // patience bounds the time that a program takes to end after Stop.
 const patience = 10 * time.Second
 
-// Process is a running program with its output in a file.
+// Process is a running program. Its output goes to a file.
 type Process struct {
 	cmd     *exec.Cmd
 	logFile string
@@ -30,10 +30,11 @@ func (c *Cluster) Run(name, program string, args ...string) (*Process, error) {
 	return startProcess(c.dir, name, program, args...)
 }
 
-// startProcess starts a program and appends its output to dir/NAME.log.
+// startProcess starts a program, and appends its output to dir/NAME.log.
 //
-// On Linux the program dies with this process, however that ends. The kernel ties it to the thread
-// that started it, so one goroutine keeps that thread until the program has ended.
+// On Linux the program dies with this process, however this process ends. The kernel ties the
+// program to the thread that started it, so one goroutine keeps that thread until the program has
+// ended.
 func startProcess(dir, name, program string, args ...string) (*Process, error) {
 	p := &Process{
 		cmd:     exec.Command(program, args...),

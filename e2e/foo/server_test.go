@@ -22,7 +22,7 @@ import (
 	"example.com/informerstack/e2e/foo/api"
 )
 
-// servers are the servers on which a controller must work.
+// servers are the servers that a controller must work on.
 var servers = []struct {
 	name  string
 	start func(t *testing.T) *rest.Config

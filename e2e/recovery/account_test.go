@@ -24,7 +24,7 @@ type account struct {
 	world     *world
 	namespace string
 	tokenFile string
-	secret    string // to which the newest token is bound
+	secret    string // the newest token is bound to it
 }
 
 func newAccount(w *world) *account {
@@ -57,7 +57,7 @@ func (a *account) config() *rest.Config {
 	return config
 }
 
-// issue returns a new token, and the Secret to which it is bound.
+// issue returns a new token, and the Secret that it is bound to.
 func (a *account) issue() (token, secret string) {
 	t, core := a.world.t, a.world.admin.CoreV1()
 	bound, err := core.Secrets(a.namespace).Create(t.Context(), &corev1.Secret{

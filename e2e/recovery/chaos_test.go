@@ -32,8 +32,8 @@ func (s setup) watchesOfEtcd() setup {
 	return s
 }
 
-// hurried is a process with five informers of each implementation that follow the same objects, of
-// which one changes every five milliseconds, without a pause.
+// hurried is a process with five informers of each implementation. All follow the same objects. One
+// of the objects changes every five milliseconds, without a pause.
 var hurried = setup{
 	kind:            configMap,
 	implementations: many.implementations,
@@ -85,8 +85,8 @@ var chaosSequences = []struct {
 	}},
 }
 
-// Twenty informers of each implementation meet every fault. None loses anything, Health is right at
-// every moment, and ours are current soon after the server answers again.
+// Twenty informers of each implementation meet every fault. No informer loses anything, Health is
+// right at every moment, and ours are current soon after the server answers again.
 func TestChaos(t *testing.T) {
 	if !*chaos {
 		t.Skip("needs -chaos")

@@ -75,7 +75,7 @@ func removeFor(d time.Duration) func(*world) time.Time {
 }
 
 // exhaustFor makes API Priority and Fairness refuse the informers' requests. It gives their account
-// a priority level that admits one request at a time, and fills that with a LIST whose answer is
+// a priority level that admits one request at a time, and fills it with a LIST that the test does
 // not read.
 func exhaustFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
@@ -103,8 +103,8 @@ func exhaustFor(d time.Duration) func(*world) time.Time {
 	}
 }
 
-// narrowLevel returns a priority level that admits one request at a time and queues none, and the
-// schema that assigns the informers' account to it.
+// narrowLevel returns a priority level that admits one request at a time and queues no other, and
+// the schema that assigns the informers' account to it.
 func (w *world) narrowLevel() (
 	*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.FlowSchema,
 ) {
@@ -137,7 +137,7 @@ func (w *world) narrowLevel() (
 	return level, schema
 }
 
-// largeObjects returns a namespace whose LIST is larger than what a connection buffers.
+// largeObjects returns a namespace with a LIST that is larger than a connection's buffers.
 func (w *world) largeObjects() (namespace string) {
 	namespace = w.newNamespace()
 	for i := range 16 {

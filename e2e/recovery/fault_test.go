@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// fault is one kind of failure. strike returns when it is over, with the time from which the server
-// has answered the informers again.
+// fault is one kind of failure. strike returns when the failure is over, with the time when the
+// server began to answer the informers again.
 type fault struct {
 	name   string
 	strike func(w *world) (answered time.Time)
@@ -54,7 +54,7 @@ func killFor(d time.Duration) func(*world) time.Time {
 }
 
 // revokeFor revokes the informers' permission to list and watch. It also cuts their connections,
-// because the server does not end a watch whose user loses the permission.
+// because the server does not end a watch when its user loses the permission.
 func revokeFor(d time.Duration) func(*world) time.Time {
 	return func(w *world) time.Time {
 		w.deny()

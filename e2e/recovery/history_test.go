@@ -18,7 +18,7 @@ import (
 // notifications about each object:
 //
 //	H1  an object is added, updated any number of times, then deleted, then perhaps added again
-//	H2  the old object of an update is the one that was delivered last
+//	H2  the old object of an update is the last delivered object
 //	H3  versions do not go back
 type history struct {
 	mu       sync.Mutex

@@ -26,7 +26,7 @@ const (
 	recoveredLag = time.Second
 )
 
-// bounds are the ages for which Health is asked: shorter than most faults, and longer.
+// bounds are the ages that Health is asked about: shorter than most faults, and longer.
 var bounds = []time.Duration{15 * time.Second, 75 * time.Second}
 
 // monitor compares, every sampleEvery, the Health of each informer with what its store holds.

@@ -31,7 +31,7 @@ type setup struct {
 	objects         int           // names that the writer of a namespace uses
 	beatEvery       time.Duration // the time between two changes by a writer
 	hurry           bool          // the next fault follows after 5 to 20 s, not after a minute
-	tolerance       time.Duration // for which a law of the monitor may be broken
+	tolerance       time.Duration // how long a law of the monitor may be broken
 	sharedClient    bool          // the informers of one implementation have one client
 	apiServerArgs   []string
 }

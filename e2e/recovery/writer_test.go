@@ -132,7 +132,7 @@ func (l *timeline) record(at time.Time, succeeded bool) {
 	l.succeeded = append(l.succeeded, succeeded)
 }
 
-// accepted returns when the first write after a time succeeded; that time if none has yet.
+// accepted returns when the first write after a time succeeded, or that time if no write has yet.
 func (l *timeline) accepted(after time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 const clientGo = "k8s.io/client-go/"
 
-// clientGoSwapped are the replaced packages, and clientGoBeside other packages, whose code and
+// clientGoSwapped are the replaced packages. clientGoBeside are other packages; their code and
 // tests stay client-go's.
 var (
 	clientGoSwapped = []string{

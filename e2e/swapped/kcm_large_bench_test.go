@@ -23,7 +23,7 @@ import (
 	"example.com/informerstack/e2e/cluster"
 )
 
-// A cluster of 200 ReplicaSets with 100 pods each, whose pods change 500 times a second.
+// A cluster of 200 ReplicaSets with 100 pods each. The pods change 500 times a second.
 const (
 	replicaSets   = 200
 	podsPerSet    = 100

@@ -46,8 +46,8 @@ func TestSwapped_KubeControllerManager(t *testing.T) {
 	assert.Less(t, len(ours), len(series["informerstack"]))
 }
 
-// keepDeployment changes and deletes a Deployment under two managers, the first of which is killed.
-// It returns the names of the second's series.
+// keepDeployment changes and deletes a Deployment under two managers. The first manager is killed.
+// keepDeployment returns the names of the second's series.
 func keepDeployment(t *testing.T, on string) []string {
 	program := buildManager(t, on)
 	servers := cluster.New(t, cluster.Options{})
@@ -83,7 +83,7 @@ func keepDeployment(t *testing.T, on string) []string {
 }
 
 // buildManager compiles kube-controller-manager on this stack or on client-go. It does so without
-// cgo, like the API server, with which it shares most packages.
+// cgo, like the API server, because the two share most packages.
 func buildManager(t testing.TB, on string) (program string) {
 	t.Helper()
 	t.Setenv("CGO_ENABLED", "0")
@@ -171,7 +171,7 @@ func (m *manager) runsOn(on string) {
 // bucket is the label that distinguishes the buckets of one histogram.
 var bucket = regexp.MustCompile(`,?le="[^"]*"`)
 
-// series returns the series whose names have one of the prefixes, without their values, sorted; the
+// series returns the sorted names of the series that have one of the prefixes, without values; the
 // buckets of a histogram appear once.
 func (m *manager) series(prefixes ...string) []string {
 	metrics, err := m.get("/metrics")

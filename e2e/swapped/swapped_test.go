@@ -125,7 +125,7 @@ func stackIn(t *testing.T, dir, goWork string, packages []string) []string {
 	})
 }
 
-// attempts is the number of runs after which a package has failed.
+// attempts is how often the tests of a package may run until they pass.
 const attempts = 3
 
 func testUntilPassed(t *testing.T, dir, goWork string, more []string, excused map[string]string,

@@ -23,7 +23,7 @@ import (
 // patience bounds each wait. A step takes a second or two, and longer on a busy machine.
 const patience = 2 * time.Minute
 
-// workload is a Deployment "web" in a new namespace, whose pods become ready as if a kubelet ran
+// workload is a Deployment "web" in a new namespace. Its pods become ready as if a kubelet ran
 // them.
 type workload struct {
 	t         testing.TB

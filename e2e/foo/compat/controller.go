@@ -13,8 +13,8 @@
 // changes to the post's listing. Package api and main.go replace the generated client, informer and
 // lister of the post's project.
 //
-// Read controller.go, with the post's numbers, then sync.go and main.go.
-// Goroutines: Main's, which ends them. Locking: none; the caches and the queue have their own.
+// Read controller.go, with the post's numbers, then sync.go and main.go. Goroutines: Main's, which
+// ends them. Locking: none; the caches and the queue have their own.
 //
 // To see both at work: go -C e2e test -v ./foo
 package foo

@@ -22,7 +22,7 @@ import (
 	"example.com/informerstack/compat/cache"
 )
 
-// resyncPeriod is the time after which every Foo is synced again without a change.
+// resyncPeriod is how often every Foo is synced again without a change.
 const resyncPeriod = 10 * time.Minute
 
 // Main is the program around the controller: it handles the Foos of a namespace until ctx is done.

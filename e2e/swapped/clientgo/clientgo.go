@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo depends on the packages of client-go whose own tests run on this stack, and so
-// selects their version.
+// Package clientgo depends on the packages of client-go that have tests to run on this stack, and
+// so selects their version.
 //
 // excluded.md lists the tests that cannot run, and the tests that assert their rules instead.
 package clientgo

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// copyLabel is the label by which a ConfigMap requests a copy.
+// copyLabel is the label of a ConfigMap that requests a copy.
 const copyLabel = "copy-to-secret"
 
 func main() {
