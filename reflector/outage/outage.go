@@ -17,8 +17,8 @@
 // So in a long outage each member tries every 20 s, and five members try every four seconds. That
 // is as often as without a Group, where the waits of a reflector grow to 45 s on average, and start
 // again every two minutes. The first answer counts like the beginning of an outage, so that the
-// others try within a few seconds. The next turn is that of the member with the shortest rest of
-// its own wait: a member that has just begun to fail goes before one that has failed for long.
+// others try within a few seconds. The next turn belongs to the member with the shortest rest of
+// its own wait: a member that has just begun to fail goes before a member that has failed for long.
 //
 // So after a long outage the first of n members tries within 20 s / n, and the last one has its
 // answers within four seconds of that, even if a 410 makes it list again: two members within 14 s,

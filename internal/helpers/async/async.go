@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package async runs a function beside its caller, which need not wait for it, and gives the caller
-// its result, or its panic.
+// Package async runs a function in another goroutine. The caller need not wait for it, and gets its
+// result or its panic.
 //
 // Goroutines: one for each call, until the function has returned.
 package async

@@ -16,7 +16,7 @@ import (
 )
 
 // makers are the files that make reflectors for others. Those of client-go's tools/cache are here
-// for a swapped program, in which client-go's functions call this module's.
+// for a swapped program: there client-go's functions call this module's.
 var makers = func() []string {
 	_, file, _, _ := runtime.Caller(0)
 	root := strings.TrimSuffix(file, "internal/helpers/callsite/callsite.go")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package done looks at events that happen once, and waits for them. An event has a method Done,
-// whose channel closes when it happens.
+// Package done looks at events that happen once, and waits for them. An event has a method Done. It
+// returns a channel that closes when the event happens.
 package done
 
 import "context"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects answers questions about objects of any type.
+// Package objects answers questions about objects of an unknown type.
 //
 // Read this file; then go test ./internal/helpers/objects. Goroutines: none. Locking: none.
 package objects
@@ -23,7 +23,7 @@ func IsNil(obj any) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// Meta returns the metadata of obj. A nil pointer has none.
+// Meta returns the metadata of obj. It fails for a nil pointer.
 func Meta(obj any) (metav1.Object, error) {
 	m, err := meta.Accessor(obj)
 	if v := reflect.ValueOf(obj); err == nil && v.Kind() == reflect.Pointer && v.IsNil() {

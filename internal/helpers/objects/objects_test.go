@@ -33,8 +33,8 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// Two objects are known to be one version only if they are one object, or their resourceVersions
-// say so. Objects of a fake server may have none.
+// Two objects are known to be one version only if they are one object, or have equal
+// resourceVersions. Objects of a fake server may have no resourceVersion.
 func TestSameVersion(t *testing.T) {
 	p, unversioned, text := pod("1"), pod(""), "text"
 	for name, c := range map[string]struct {

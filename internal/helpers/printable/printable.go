@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// MaxRunes is the number of characters after which Short and Text truncate.
+	// MaxRunes is the number of characters that Short and Text keep of a longer text.
 	MaxRunes = 1024
-	// MaxLinesRunes is the number of characters after which Lines truncates.
+	// MaxLinesRunes is the number of characters that Lines keeps of a longer text.
 	MaxLinesRunes = 16 * MaxRunes
 )
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shorterror makes copies of errors, with a bounded size. A server may send an error of
-// any length, and a program may keep the last one for as long as it runs.
+// Package shorterror makes copies of errors with a bounded size. A server may send an error of any
+// length, and a program may keep the last one for as long as it runs.
 //
 //	server -> reflector -> [shorterror] -> Status, log
 //

@@ -6,8 +6,8 @@
 //
 // Work under a lease has two ends. Its context is done when the work is asked to stop: the process
 // shuts down, or the term is over. The right to act ends later, when the term is over: the lease is
-// lost or about to be released. A shutdown may grant the work time to finish between the two, but
-// never beyond the second.
+// lost or about to be released. A shutdown may grant the work time to finish between the two ends,
+// but never beyond the second.
 //
 // Package leaderelection puts the second end into the first context, and package controller, which
 // does not import leaderelection, finds it there. Run go test ./internal/helpers/termcontext.

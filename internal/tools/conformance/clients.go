@@ -220,8 +220,7 @@ func testTooLarge(t *testing.T, target Target) {
 	assert.ErrorContains(t, err, "Request entity too large: limit is 3145728")
 }
 
-// An informer stays up to date, even when the server compacts its history while the informer
-// watches.
+// An informer stays up to date, even if the server compacts its history while the informer watches.
 func testInformer(t *testing.T, target Target) {
 	client, ns := configMaps(t, target)
 	_, err := client.Create(t.Context(), configMap("before"), metav1.CreateOptions{})

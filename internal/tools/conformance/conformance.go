@@ -28,7 +28,7 @@ import (
 	"example.com/informerstack/internal/tools/transcript"
 )
 
-// Recorded is the variant whose answers the transcripts contain: the real server's.
+// Recorded is the variant that the transcripts were recorded from: the real server.
 const Recorded = transcript.Ours
 
 // Target is a server to test.

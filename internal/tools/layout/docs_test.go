@@ -130,7 +130,7 @@ func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// A link with the text `package.Symbol` leads to the file that declares it.
+// A link with the text `package.Symbol` leads to the file that declares the symbol.
 func TestDocs_SymbolsLeadToTheirFiles(t *testing.T) {
 	declares := map[string]bool{}
 	for _, f := range tree(t) {

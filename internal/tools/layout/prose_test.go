@@ -41,7 +41,7 @@ func ban(wordings, instead, allowed string) phrase {
 	return p
 }
 
-// people are the nouns after which "who" begins an ordinary relative clause.
+// people are the nouns that an ordinary relative clause with "who" may follow.
 const people = `(?:users?|readers?|people|authors?|operators?|person|anyone|everyone|engineers?|` +
 	`developers?|maintainers?|contributors?|attackers?|administrators?|callers?)`
 
@@ -78,8 +78,8 @@ var banned = []phrase{
 	},
 }
 
-// mannered are the folders and documents whose prose is not rewritten yet. The list only shrinks: a
-// folder or document that has none of the banned phrases must leave it.
+// mannered are the folders and documents with banned phrases that are not rewritten yet. The list
+// only shrinks: a folder or document without banned phrases must leave it.
 var mannered = []string{}
 
 // Comments, messages and docs use plain words, as the Go standard library's do.

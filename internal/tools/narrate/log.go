@@ -25,8 +25,8 @@ import (
 	"time"
 )
 
-// places are the pieces in the order in which a change passes them. A line is indented by the index
-// of its place: the further right, the closer to the worker. Other places are not indented.
+// places are the pieces, in the order that a change passes them. A line is indented by the index of
+// its place: the further right, the closer to the worker. Other places are not indented.
 var places = []string{"server", "client candidate", "reflector", "queue deltafifo realfifo",
 	"store", "informer", "handler", "workqueue", "worker"}
 

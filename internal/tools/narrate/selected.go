@@ -54,8 +54,8 @@ func testFiles(folder string) ([]*ast.File, error) {
 // maxComments limits the comments: more tests than these were not selected for reading.
 const maxComments = 10
 
-// printSelected prints what the tests and examples of a folder show whose names match the pattern
-// of -run.
+// printSelected prints the narration of a folder's tests and examples that match the pattern of
+// -run.
 func printSelected(w io.Writer, pattern, folder string) error {
 	pattern, _, _ = strings.Cut(pattern, "/")
 	selected, err := regexp.Compile(pattern)

@@ -102,7 +102,8 @@ func pair(theirs, ours *types.Package, theirNames, ourNames names) map[string]st
 }
 
 // isClosed reports whether a program may break if a type has more members: it can implement an
-// interface whose methods are all exported, and write such a struct without the names of fields.
+// interface if all methods are exported, and write a struct without the names of fields if all
+// fields are exported.
 func isClosed(t types.Type) bool {
 	closed := false
 	switch t := t.Underlying().(type) {

@@ -4,10 +4,9 @@
 // against ours.
 //
 // Both packages are listed as lines of text, by exported name: kinds, values of constants,
-// signatures, type parameters, fields, and the methods of types and of pointers to them. In the
-// text, a type of ours has the name of the client-go type that has its name in our package; it does
-// not matter where ours is declared, so that an alias is as good as a declaration. Then the lines
-// are compared.
+// signatures, type parameters, fields, and the methods of types and of pointers to them. If our
+// package and client-go's have a type of one name, the text calls both by client-go's name. Our
+// type may be declared anywhere: an alias is as good as a declaration. Then the lines are compared.
 //
 // Only differences that a program can observe count: our types may have more methods and, where
 // client-go's has unexported fields, more fields. Our interfaces may not have more methods, since
@@ -51,8 +50,8 @@ var counterparts = map[string]string{
 	clientGoModule + "/util/workqueue": ourModule + "/compat/workqueue",
 }
 
-// newest is the version of client-go whose names we have. An older one lacks some of them, which
-// does no harm to programs for it.
+// newest is the version of client-go that our names come from. An older version lacks some of the
+// names, which does no harm to programs for it.
 const newest = "v0.37"
 
 // Check fails t for each difference between client-go's package and ours that known does not

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// names are those by which texts mention some types: the types of client-go's packages and those of
-// ours that count as the same have the same names.
+// names maps some types to their names in texts. A type of client-go's packages and our type that
+// counts as equal have one name.
 type names map[*types.TypeName]string
 
 // text prints a type, without the names of parameters. The kinds without a case, such as channels,

@@ -20,7 +20,7 @@ var benchmarkLine = regexp.MustCompile(
 	`^Benchmark(\S+)/impl=(ours|client-go|client-go-bare)-\d+\s+\d+\s+(.*)`)
 
 // condense makes bench.txt of the output of make bench. It compares the runs of two implementations
-// pair by pair. Rates, of which more is better, are left out.
+// pair by pair. Rates are left out, because more is better there.
 func condense(output string) []byte {
 	values := map[string][]float64{} // by package, benchmark, unit and implementation
 	folder, runs := "", 0

@@ -97,8 +97,8 @@ func byWrite(obj any) ([]string, error) {
 	return []string{obj.(*corev1.ConfigMap).Data["write"]}, nil
 }
 
-// byParts has several values: one that all objects share, some that change, one twice, the empty
-// one; or it has none. It lets other goroutines run, as a slow index function does.
+// byParts returns several values (one that all objects share, some that change, one twice, the
+// empty one) or no value. It lets other goroutines run, as a slow index function does.
 func byParts(obj any) ([]string, error) {
 	write := obj.(*corev1.ConfigMap).Data["write"]
 	last := write[max(0, len(write)-1):]

@@ -149,8 +149,8 @@ func (c *candidate) newReferenceElector(config *rest.Config) func(context.Contex
 	return elector.Run
 }
 
-// timedLock is a lock of client-go that covers renewals whose answer is so late that the elector
-// leads for longer than its lease: it counts from the answer.
+// timedLock is a lock of client-go. It covers renewals with a late answer: the elector counts from
+// the answer, and so leads for longer than its lease.
 type timedLock struct {
 	clientgolock.Interface
 	c *candidate
@@ -235,7 +235,7 @@ func (c *candidate) work(ctx context.Context) {
 	c.record(&t.returned, call{})
 }
 
-// begin notes a term. A program that has exited has none.
+// begin notes a term. A program that has exited has no term.
 func (c *candidate) begin(ctx context.Context) *term {
 	t := &term{c: c, ctx: ctx, overlaps: map[*term]bool{}}
 	if c.works() && !c.has(abandons) {

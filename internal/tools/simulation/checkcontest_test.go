@@ -30,7 +30,7 @@ type episode struct {
 type contestReport struct {
 	outcomes   []string      // of the steps of a calm contest
 	leaderless time.Duration // after the first leader
-	overlap    time.Duration // in which more than one candidate acted
+	overlap    time.Duration // while more than one candidate acted
 	overlaps   int
 	lasted     time.Duration
 	requests   int

@@ -48,7 +48,7 @@ func isClosed(c <-chan struct{}) bool {
 func (h *handler) illegal(n notification) string {
 	known, exists := h.known[n.key]
 	state, happened := h.p.seeing.exact(n.key, n.rv)
-	// Cases in which a delete of an unknown object is reported.
+	// In these cases a delete of an unknown object is reported.
 	unseen := h.options.Coalesce || h.p.queue == "real" || h.p.refused || h.p.impl == clientGo
 	switch {
 	case n.tombstone && n.rv == 0:

@@ -21,7 +21,7 @@ import (
 // every retryPeriod.
 const (
 	requestsPerMinute = 60
-	refusalsPerMinute = 24 // of which no change is the reason
+	refusalsPerMinute = 24 // that are not due to a change
 	electionPerMinute = 3*int(time.Minute/retryPeriod) + 3
 )
 
@@ -96,8 +96,8 @@ func (p *process) checkVersion() {
 	}
 }
 
-// checkAsOf checks that the store holds every change of key that the server had long before the
-// time as of which the store is said to be current.
+// checkAsOf checks that the store holds every change of key that the server had long before asOf.
+// The store claims to be current as of that time.
 func (p *process) checkAsOf(key string, have uint64, asOf time.Time) {
 	if asOf.IsZero() || p.late || !p.lagEnd.IsZero() || !asOf.After(p.caughtUp) {
 		return

@@ -19,9 +19,9 @@ import (
 	"example.com/informerstack/apitest"
 )
 
-// A contest is a script whose processes are candidates for a lease, and nothing else. It runs on
-// the elector of each implementation. A calm contest leaves so much time between its steps that
-// each has the same outcome on both: a fault is far shorter or far longer than a term lasts.
+// A contest is a script with processes that are candidates for a lease, and nothing else. It runs
+// on the elector of each implementation. A calm contest leaves so much time between its steps that
+// each step has one outcome on both electors: a fault is far shorter or far longer than a term.
 const (
 	calmWait   = 200 * time.Second
 	shortFault = 4 * time.Second

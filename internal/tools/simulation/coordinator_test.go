@@ -126,7 +126,7 @@ func (w *world) writeLease(lease *coordinationv1.Lease) {
 	})
 }
 
-// ping asks all LeaseCandidates to answer, also those of programs that have exited.
+// ping asks all LeaseCandidates to answer, even those of programs that have exited.
 func (w *world) ping() {
 	w.pinged = time.Now()
 	for _, c := range w.everyone {

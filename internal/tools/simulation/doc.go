@@ -9,8 +9,8 @@
 //
 // A seed makes a script, a list of steps with the time between them. A script runs in one
 // testing/synctest bubble, so a simulated hour takes milliseconds. A step refers to its object,
-// process or watch by a number, not to an earlier step. So a script from which steps were removed
-// is a script too: a failure is shrunk to the few steps that cause it.
+// process or watch by a number, not to an earlier step. So a script without some of its steps is a
+// script too: a failure is shrunk to the few steps that cause it.
 //
 // The invariants have the numbers that the failures print:
 //
@@ -31,15 +31,15 @@
 //	8  After a stop each Run returns in bounded time, and no goroutine and no watch is left. A
 //	   handler that was removed is not called. Objects that were replaced are garbage.
 //
-// Read script_test.go and generate_test.go (what happens), world_test.go, process_test.go and
-// callbacks_test.go (to what), beside_test.go (at the same time), truth_test.go, duties_test.go and
-// the check files (what must hold), shrink_test.go; then docs/testing.md. queues_test.go and
-// factory_test.go simulate pieces that the processes do not use.
-// The reference files run the same scripts on client-go and compare the histories. contest_test.go,
-// candidate_test.go and checkcontest_test.go do so with elections, pages_test.go with pages.
-// Elections of ours alone also have lock_test.go (locks, and lost answers to their writes),
-// coordinator_test.go and electionduties_test.go.
-// Goroutines: those of the simulated programs, all in the bubble. Locking: each recorder's mutex.
+// Read script_test.go and generate_test.go (the scripts), world_test.go, process_test.go and
+// callbacks_test.go (the simulated programs), beside_test.go (what runs beside them),
+// truth_test.go, duties_test.go and the check files (what must hold), shrink_test.go; then
+// docs/testing.md. queues_test.go and factory_test.go simulate pieces that the processes do not
+// use. The reference files run the same scripts on client-go and compare the histories.
+// contest_test.go, candidate_test.go and checkcontest_test.go do so with elections, pages_test.go
+// with pages. Elections of ours alone also have lock_test.go (locks, and lost answers to their
+// writes), coordinator_test.go and electionduties_test.go. Goroutines: those of the simulated
+// programs, all in the bubble. Locking: each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/tools/simulation -seeds 20
 package simulation

@@ -13,7 +13,7 @@ import (
 	"example.com/informerstack/reflector"
 )
 
-// The longest silence after which a reflector must have sent another request.
+// The longest silence of a reflector between two requests.
 const (
 	longestStream = 130 * time.Second // twice WatchListDeadline, and some seconds
 	longestWatch  = 635 * time.Second // twice MinWatchTimeout, WatchdogSlack, and some seconds

@@ -41,7 +41,7 @@ func (l *ledger) isOf(name string) bool {
 	return l.by == name
 }
 
-// mayLead returns why another process than this one may lead, as the server knows it; "" if none.
+// mayLead returns why a process other than this one may lead, as the server knows it, or "".
 func (p *process) mayLead() string {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lock"},

@@ -8,8 +8,8 @@ import (
 	"example.com/informerstack/leaderelection"
 )
 
-// The duties of electors that nothing hinders. A candidate tries again within retryWithin, to which
-// a request is added that was slow before.
+// The duties of electors that nothing hinders. A candidate tries again within retryWithin, plus the
+// time of a slow request before it.
 const (
 	retryWithin  = retryPeriod + retryPeriod*6/5 // RetryPeriod and JitterFactor times RetryPeriod
 	slowRequest  = 8 * time.Second
@@ -109,7 +109,7 @@ func (t *term) checkToken() {
 	}
 }
 
-// checkEnded checks that a program whose Run has returned sends nothing more, and that it has
+// checkEnded checks that a program sends nothing more after its Run has returned, and that it has
 // released the lease, unless a request failed after the stop.
 func (c *candidate) checkEnded() {
 	if c.impl != ours || !isClosed(c.ended) {

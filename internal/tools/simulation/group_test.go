@@ -15,7 +15,7 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// groupRound is the longest time in which each waiting member of a Group has its turn.
+// groupRound is the longest time until each waiting member of a Group has had its turn.
 const groupRound = 20 * time.Second
 
 // sharedGroup is the Group of all processes of a script that say "shared": their informers are
@@ -65,7 +65,7 @@ func (w *waiting) requests() {
 	defer w.mu.Unlock()
 	now := time.Now()
 	if !now.After(w.begun) {
-		return // a request that was given up at the instant at which the wait began
+		return // a request that was given up as the wait began
 	}
 	if !w.ended && now.Before(w.due) {
 		w.early = append(w.early, now)

@@ -24,7 +24,7 @@ type notification struct {
 	rv, oldRV uint64
 	uid, old  string // the UIDs of the two objects
 	tombstone bool
-	lookup    uint64 // the version in the store during the call, 0 if there was none
+	lookup    uint64 // the version in the store during the call, or 0
 }
 
 func (n notification) String() string {
@@ -66,8 +66,8 @@ type handler struct {
 	repeats  map[string][]time.Time // when it got the same version again
 }
 
-// addHandler adds a handler whose options are the bits of n, and whose calls take some time. Any
-// goroutine may call it.
+// addHandler adds a handler with the options of the bits of n. Its calls take some time. Any
+// goroutine may call addHandler.
 func (p *process) addHandler(n int, slow time.Duration) {
 	if p.impl != ours {
 		n &= 16 // client-go has no other option, and not each of its resyncs is exact

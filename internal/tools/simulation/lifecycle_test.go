@@ -16,7 +16,7 @@ import (
 	"example.com/informerstack/informer"
 )
 
-// stopWithin is the longest time in which a process must have stopped: a grace period, the longest
+// stopWithin is the longest time until a process must have stopped: a grace period, the longest
 // call of a handler or a reconcile before and after it, and the last requests.
 const stopWithin = gracePeriod + 2*40*time.Second + 2*renewDeadline
 
@@ -160,7 +160,7 @@ func (p *process) awaitVersion() {
 	})
 }
 
-// awaitSync waits for HasSynced, after which the store holds what the first list showed.
+// awaitSync waits for HasSynced. Then the store holds the content of the first list.
 func (p *process) awaitSync() {
 	p.await(p.started, func() error {
 		select {

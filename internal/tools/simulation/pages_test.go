@@ -177,7 +177,7 @@ func (w *world) breakPages(p *process, s step) {
 	serverKinds["expire"](w, p, s)
 }
 
-// generatePages makes a script of a seed in which every list has pages.
+// generatePages makes a script of a seed. All its lists have pages.
 func generatePages(seed uint64) script {
 	s := generate(seed)
 	r := rand.New(rand.NewPCG(seed, 4))

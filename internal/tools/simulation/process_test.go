@@ -72,7 +72,7 @@ type process struct {
 	refused bool          // its store has refused writes, so adds may be missing
 	stopped atomic.Bool   // something but the script has stopped it
 
-	token atomic.Pointer[leaderelection.FencingToken] // of its last term in which it worked
+	token atomic.Pointer[leaderelection.FencingToken] // of the last term that it worked in
 }
 
 // start starts a process in place of the one before it.

@@ -57,8 +57,8 @@ func (w *world) drainQueue(n int) {
 	}
 }
 
-// takeFromQueue adds items at the instants at which callers of GetWithContext leave, and checks
-// that a caller which stays gets what the others do not.
+// takeFromQueue adds items just as callers of GetWithContext leave, and checks that a caller that
+// stays gets what the others do not.
 func (w *world) takeFromQueue(n int) {
 	q := newQueue(w.impl).(workqueue.ContextInterface[int])
 	var mu sync.Mutex
@@ -130,7 +130,7 @@ func (w *world) endDrain() {
 // A limiter remembers a failure for at least this time.
 const remembered = 12 * time.Hour
 
-// passHours lets many hours pass, in which items of a limiter fail now and then.
+// passHours lets many hours pass. Items of a limiter fail now and then.
 func (w *world) passHours(n int) {
 	r := rand.New(rand.NewPCG(uint64(n), 5))
 	limiter := newDelays(w.impl)

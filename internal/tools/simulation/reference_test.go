@@ -132,7 +132,7 @@ func TestReference_Known(t *testing.T) {
 	}
 }
 
-// Scripts whose runs once differed in time only stay as tests.
+// The runs of these scripts once differed in time only. The scripts stay as tests.
 func TestReference_FoundBefore(t *testing.T) {
 	eachScript(t, "testdata/same/*.txt", func(t *testing.T, s script) {
 		assert.Empty(t, runPair(t, s).differences())

@@ -87,7 +87,7 @@ func (v view) states(key string) (all []state, byVersion map[uint64]int) {
 	return all, byVersion
 }
 
-// delivered returns the notification of each state; zero if there was none.
+// delivered returns the notification of each state; zero if the state was not delivered.
 func (h *history) delivered(all []state, byVersion map[uint64]int, key string) []notification {
 	first := make([]notification, len(all))
 	last := 0

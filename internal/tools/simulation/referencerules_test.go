@@ -7,12 +7,13 @@ import (
 	"slices"
 )
 
-// knownDifference is a way in which client-go breaks an invariant. A rule is as narrow as its
-// conditions allow: what client-go breaks without them is a difference that the test reports.
+// knownDifference is an invariant that client-go breaks under some conditions. A rule is as narrow
+// as its conditions allow: if client-go breaks the invariant without them, the test reports the
+// difference.
 type knownDifference struct {
 	name  string            // of the reproduction in testdata/reference
 	text  *regexp.Regexp    // of the violation
-	met   []string          // faults, of which one must have happened; any if empty
+	met   []string          // one of these faults must have happened; any if empty
 	when  func(*world) bool // what must hold at the time, if set
 	hides string            // what a run has covered if it may also hide changes from handlers
 	storm bool              // the run has many more requests than others

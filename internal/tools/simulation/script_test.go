@@ -24,12 +24,13 @@ const (
 	clientGo   = "client-go"
 )
 
-// setup is the pipeline of a process. One without fetch is a candidate of a contest, whose election
-// is release or keep: whether it releases the lease when it stops. It has a lock, and other traits.
+// setup is the pipeline of a process. A setup without fetch is a candidate of a contest: its
+// election is release or keep, whether it releases the lease when it stops. It also has a lock, and
+// other traits.
 type setup struct {
 	fetch    string // list, watchlist or stream
 	queue    string // delta or real
-	election string // none, plain, grace or drain
+	election string // "none", plain, grace or drain
 	selects  string // all or red: objects with that label
 	pages    string // whole, pages or uncached: lists in pages of two, or really all lists
 	resync   string // resync or once: a resync hides a key that was lost

@@ -52,9 +52,9 @@ type keyState struct {
 	queued    time.Time   // when it was last added to the queue, also by a resync
 	added     time.Time   // when it was last added so that a call must follow
 	begun     time.Time   // the last call
-	due       time.Time   // when the first delay ends; zero if there is none
+	due       time.Time   // when the first delay ends; zero without a delay
 	tie       time.Time   // when a call began, for an Add, at the instant of the end of a delay
-	maybe     []time.Time // when delays may end: one began at the instant at which another ended
+	maybe     []time.Time // when delays may end: one began as another ended
 	failures  int         // since the last change
 	uncertain int         // failures that may count: a change or an end came during the call
 	delays    int         // of the rate limiter since the last success, or since it forgot the key
@@ -122,7 +122,7 @@ func (k *work) begin(ctx context.Context, key string) {
 	if s.running {
 		k.p.violate(5, "%s works on %s twice at once", k.p.name, key)
 	}
-	// A worker may have taken the key at the instant at which it was added again.
+	// A worker may have taken the key just as it was added again.
 	queued := !s.queued.Before(s.begun)
 	ended := func(due time.Time) bool { return !now.Before(due) }
 	mayBeDue := slices.ContainsFunc(s.maybe, ended)
@@ -231,8 +231,8 @@ func (k *work) act(ctx context.Context, key string) (controller.Result, error) {
 	return controller.Result{RequeueAfter: 30 * time.Second}, nil
 }
 
-// takeTime waits, so that users write between a read and a write. Some calls take half a minute, in
-// which they act all the time.
+// takeTime waits, so that users write between a read and a write. Some calls take half a minute and
+// act all the time.
 func (k *work) takeTime(ctx context.Context, cm *corev1.ConfigMap) error {
 	time.Sleep(50 * time.Millisecond)
 	if write := cm.Data["write"]; write[len(write)-1] == '0' {

@@ -42,7 +42,7 @@ type world struct {
 	leases    leases
 	contestants
 	refusing bool
-	lagEnd   time.Time // of the replica that lags; zero if none does
+	lagEnd   time.Time // of the replica that lags; zero without one
 	caughtUp time.Time // when a replica last did
 	oldest   uint64    // what a list may show: the present state, or an older one of a replica
 	stalled  bool      // a connection is silent without being closed

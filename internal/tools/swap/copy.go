@@ -56,7 +56,7 @@ func (f *folder) copyClientGo(p *program, exports []export) error {
 }
 
 // copyTree copies a folder except what skip names. Links are followed, as the compiler does: the
-// copy has none. Broken links and links to a folder above them are left out.
+// copy has no links. Broken links and links to a folder above them are left out.
 func copyTree(from, to string, skip func(path string, isDir bool) bool) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// goCommand runs the go command in dir and returns its output, also when it fails. goWork "" leaves
+// goCommand runs the go command in dir and returns its output, even when it fails. goWork "" leaves
 // GOWORK unchanged. The error contains the message of the go command.
 func goCommand(ctx context.Context, dir, goWork string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)

@@ -160,7 +160,7 @@ func (p *program) checkMode(ctx context.Context) error {
 	return nil
 }
 
-// supportedVersions are client-go's minor versions whose names our packages have.
+// supportedVersions are client-go's minor versions that our packages have all names of.
 var supportedVersions = []string{"v0.36", "v0.37"}
 
 // supported reports whether ours can replace the client-go of the build. A folder or a commit of a

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// importAlias is the name under which a re-exporting file imports our package.
+// importAlias is the name of our package in a re-exporting file.
 const importAlias = "compat"
 
 // source is one file of a package.
@@ -199,7 +199,7 @@ func mentionsUnexported(fn *ast.FuncType) bool {
 
 var majorVersion = regexp.MustCompile(`/v\d+$`)
 
-// importName returns the name by which a file refers to an import.
+// importName returns the name of an import in its file.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name

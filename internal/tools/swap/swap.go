@@ -2,11 +2,11 @@
 
 // Package swap builds a program on this stack without changing a line of it.
 //
-// It writes a folder with two things: a copy of the client-go that the program's build uses, in
-// which the chosen packages re-export ours (reexport.go), and a go.work that uses the program, that
-// copy and this module (workspace.go). Under that go.work the go command takes the copy for
-// k8s.io/client-go, in the program and in everything it imports, and takes every other module in
-// the version that the program's own build has. To undo the swap, delete the folder.
+// It writes a folder with two things. The first is a copy of the client-go that the program's build
+// uses; the chosen packages of the copy re-export ours (reexport.go). The second is a go.work that
+// uses the program, that copy and this module (workspace.go). Under that go.work, the go command
+// takes the copy for k8s.io/client-go, in the program and in everything it imports. It takes every
+// other module in the version of the program's own build. To undo the swap, delete the folder.
 //
 // Laws:
 //  1. The program's files are only read.

@@ -81,8 +81,8 @@ func (w *workspace) base() string {
 	return w.folder.new
 }
 
-// others lists the modules of the program whose files the workspace takes from elsewhere, and those
-// that it does not have; both sorted.
+// others returns two sorted lists: the modules of the program that the workspace takes from
+// elsewhere, and the modules that it does not have.
 func (w *workspace) others(ctx context.Context) (raised, lost []*module, err error) {
 	now, err := buildList(ctx, w.program.root, filepath.Join(w.folder.new, workFile))
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *workspace) others(ctx context.Context) (raised, lost []*module, err err
 
 // compile builds the packages below client-go.
 func (w *workspace) compile(ctx context.Context, packages []string, log io.Writer) error {
-	// so that it is cached for the next swap, whose folder has another name at first
+	// so that it is cached for the next swap, in a folder with another name at first
 	args := []string{"-trimpath"}
 	for _, pkg := range packages {
 		args = append(args, clientGoPath+"/"+pkg)

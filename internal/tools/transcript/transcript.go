@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript replays scripts, with their output recorded under them.
+// Package transcript replays scripts. The output of a script is recorded below it.
 //
 // A file is a list of sections with blank lines between them:
 //
@@ -34,8 +34,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the recorded output of transcripts")
 
-// Ours is the variant whose output is recorded under "----". That of any other variant is recorded
-// under "---- VARIANT" if it differs.
+// Ours is the variant with its output recorded under "----". The output of any other variant is
+// recorded under "---- VARIANT" if it differs.
 const Ours = "ours"
 
 const divider = "----"
@@ -47,7 +47,7 @@ type Command struct {
 	Line string // the whole line, for messages
 }
 
-// Arg returns argument i, or "" if the line has none.
+// Arg returns argument i, or "" if the line has fewer arguments.
 func (c Command) Arg(i int) string {
 	if i < len(c.Args) {
 		return c.Args[i]

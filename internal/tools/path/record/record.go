@@ -16,11 +16,11 @@ import (
 	"sync"
 )
 
-// FileVariable names an environment variable: the file to which the test of this package writes its
-// traces. If it is not set, the test writes none.
+// FileVariable names an environment variable. The test of this package writes its traces to the
+// file that it names, or writes nothing if it is not set.
 const FileVariable = "PATH_TRACES"
 
-// Trace is what ran between Start and Stop, by goroutine, in the order in which they began to run.
+// Trace lists the goroutines that ran between Start and Stop, in the order of their first calls.
 type Trace []*Goroutine
 
 // Goroutine is the part of a Trace that one goroutine ran.
@@ -35,7 +35,7 @@ type Goroutine struct {
 type Visit struct {
 	Function string
 	Caller   string   // the next function outward, or ""
-	Via      string   // the interface method by which it was called, or ""
+	Via      string   // the interface method of the call, or ""
 	Held     []string // the mutexes that its goroutine held when it was called
 	Taken    []string // the mutexes that it locked itself
 	Literal  bool     // only a function literal in it was called
@@ -46,7 +46,7 @@ type Visit struct {
 // goroutine is the state of a running goroutine.
 type goroutine struct {
 	stack []*Visit // the calls that have not returned
-	held  []string // the mutexes, in the order in which they were locked
+	held  []string // the mutexes, in the order of locking
 	via   string   // the interface method that is being called
 	trace *Goroutine
 }
@@ -146,8 +146,8 @@ func Via[T any](method string, v T) T {
 	return v
 }
 
-// caller is the function that makes a call now. A literal whose function has not returned is passed
-// over: it is called for that function.
+// caller is the function that makes a call now. A literal is passed over until its function has
+// returned: it is called for that function.
 func (g *goroutine) caller() string {
 	top := g.stack[len(g.stack)-1]
 	outer := g.stack[:len(g.stack)-1]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package order is a test whose output and result depend on everything that two runs of a Go
-// program do not share.
+// Package order is a test. Its output and result depend on everything that two runs of a Go program
+// do not share.
 package order
 
 import (
