@@ -12,13 +12,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TypedDelayingQueue is a queue to which items can be added later.
+// TypedDelayingQueue is a queue that can add an item after a delay.
 //
 //	       AddAfter                  timer is due
 //	item ------------> waiting, heap --------------> Typed.Add
 //
-// A heap under a mutex orders the waiting items by the time at which they are due, and a timer is
-// set for the first of them. When it fires, addDue adds the due items to the queue. AddAfter never
+// A heap under a mutex orders the waiting items by the time when they are due, and a timer is set
+// for the first of them. When it fires, addDue adds the due items to the queue. AddAfter never
 // blocks. (In client-go a goroutine owns the heap. AddAfter sends to it on the channel
 // waitingForAddCh, and blocks while that is full.)
 //

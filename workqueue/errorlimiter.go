@@ -30,8 +30,8 @@ type ErrorDelays struct {
 // Pass the error to WhenError, as TypedRateLimitingQueue.AddFailed does. Or pass it to Failed, and
 // then call When, as AddRateLimited of any queue does.
 //
-// It drops items that are not forgotten as TypedItemExponentialFailureRateLimiter does, with the
-// longest of its delays as maxDelay.
+// Items that are never forgotten are dropped, as by TypedItemExponentialFailureRateLimiter, with
+// the longest delay as maxDelay.
 type TypedErrorTypeRateLimiter[T comparable] struct {
 	failures[T]
 	delays ErrorDelays
@@ -64,8 +64,8 @@ func (r *TypedErrorTypeRateLimiter[T]) WhenError(item T, err error) time.Duratio
 	return r.delay(r.fail(item), r.delayFor(err))
 }
 
-// Failed sets the error by which the next When of item decides. A nil err means an error of no
-// known kind, as if Failed had not been called.
+// Failed sets the error for the next When of item. A nil err means an error of no known kind, as if
+// Failed had not been called.
 func (r *TypedErrorTypeRateLimiter[T]) Failed(item T, err error) {
 	next := r.delayFor(err) // calls methods of err
 	r.mu.Lock()

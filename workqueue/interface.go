@@ -6,7 +6,7 @@
 //
 // There are three queues, each built around the previous one: Typed holds items to work on now,
 // TypedDelayingQueue adds items later, and TypedRateLimitingQueue asks a TypedRateLimiter how much
-// later. One Config configures all of them.
+// later. One Config configures all three.
 //
 // To use it, see the Example of TypedRateLimitingQueue. Items are the same if they are ==: queue
 // values, such as "namespace/name" or a struct of strings. Pointers to equal structs are two items.
@@ -16,9 +16,9 @@
 // go test -v -run Story ./workqueue.
 //
 // Goroutines: any number of adders and workers may call a queue. A Typed with Metrics.Unfinished
-// runs one goroutine until ShutDown. A TypedDelayingQueue runs one for as long as due items are
-// being added, and with a Clock that has no AfterFunc one for as long as items wait. Locking:
-// Typed, TypedDelayingQueue and each limiter have one mutex. None is held while another is locked.
+// runs one goroutine until ShutDown. A TypedDelayingQueue runs a goroutine while due items are
+// being added. With a Clock that has no AfterFunc, it runs another while items wait. Locking:
+// Typed, TypedDelayingQueue and each limiter have one mutex. No two mutexes are locked at once.
 // Config.Order and most Metrics are the only code of the caller that runs under a lock, as in
 // client-go.
 //
@@ -59,7 +59,7 @@ type TypedInterface[T comparable] interface {
 	ShuttingDown() bool
 }
 
-// TypedDelayingInterface is a queue to which an item can be added later.
+// TypedDelayingInterface is a queue that can add an item after a delay.
 type TypedDelayingInterface[T comparable] interface {
 	TypedInterface[T]
 	// AddAfter adds item once duration has passed, or at once if duration is not positive.
@@ -77,7 +77,7 @@ type TypedRateLimitingInterface[T comparable] interface {
 	NumRequeues(item T) int
 }
 
-// ContextInterface is what every queue of this package has beside client-go's interface.
+// ContextInterface has the methods of every queue of this package: client-go's and our own.
 type ContextInterface[T comparable] interface {
 	TypedInterface[T]
 	// GetWithContext is Get for a worker that also stops when ctx ends: it then returns shutdown =
@@ -87,8 +87,8 @@ type ContextInterface[T comparable] interface {
 	Snapshot() Snapshot[T]
 }
 
-// ExtendedInterface is what a TypedRateLimitingQueue has beside client-go's interface. A queue that
-// decorates one should implement it too: package controller looks for it.
+// ExtendedInterface has the methods of a TypedRateLimitingQueue: client-go's and our own. A queue
+// that decorates one should implement it too: package controller looks for it.
 type ExtendedInterface[T comparable] interface {
 	ContextInterface[T]
 	TypedRateLimitingInterface[T]
@@ -105,7 +105,7 @@ type Config[T comparable] struct {
 	Metrics Metrics
 	// Clock decides when an item is due, and measures for the metrics. Nil means the real clock.
 	Clock clock.WithTicker
-	// Order is the order in which items are handed out. Nil means first in, first out.
+	// Order orders the items. Nil means first in, first out.
 	Order Queue[T]
 	// DrainProcessingOnly makes ShutDownWithDrain wait until no worker has an item, whether items
 	// are queued or not, as client-go's does. By default it also waits until no item is queued,
@@ -116,8 +116,8 @@ type Config[T comparable] struct {
 	// the item is worked on once. This field and those below are for a TypedDelayingQueue and a
 	// TypedRateLimitingQueue.
 	AddSupersedesDelayed bool
-	// Queue is the queue to which due items are added, in place of a new Typed. Order and
-	// DrainProcessingOnly are then not used, and of the Metrics only Retries and Released.
+	// Queue gets the items that are due, in place of a new Typed. Order and DrainProcessingOnly are
+	// then not used. Only the Metrics Retries and Released are.
 	Queue ContextInterface[T]
 	// Logger is for the report of a panic of Queue.Add. Nil means klog's.
 	Logger *klog.Logger

@@ -24,8 +24,8 @@ type Metrics struct {
 	Latency func(waited time.Duration)
 	// WorkDuration is called at each Done with the time since the item's Get.
 	WorkDuration func(worked time.Duration)
-	// Unfinished is called every 500 ms with the sum and the maximum of the times for which workers
-	// have had their items.
+	// Unfinished is called every 500 ms. Its arguments are the sum and the maximum of the times
+	// since workers got their items.
 	Unfinished func(total, longest time.Duration)
 	// Retries is called at each AddAfter, whatever the delay.
 	Retries func()

@@ -209,8 +209,8 @@ func (q *Typed[T]) ShuttingDown() bool {
 	return q.shuttingDown
 }
 
-// Queue is the order in which a Typed hands out its items. The Typed calls it under its lock: an
-// implementation needs no lock of its own, and must not call the Typed.
+// Queue orders the items of a Typed. The Typed calls it under its lock: an implementation needs no
+// lock of its own, and must not call the Typed.
 type Queue[T comparable] interface {
 	// Touch reports that an item that is in the queue was added again.
 	Touch(item T)

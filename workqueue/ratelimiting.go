@@ -15,7 +15,7 @@ import (
 // After a failure a worker calls AddRateLimited or AddFailed. After success, or when it gives the
 // item up, it calls Forget. In both cases it then calls Done.
 type TypedRateLimitingQueue[T comparable] struct {
-	// TypedDelayingQueue is the queue to which items are added after the limiter's delay.
+	// TypedDelayingQueue gets each item, with the limiter's delay.
 	*TypedDelayingQueue[T]
 	limiter TypedRateLimiter[T]
 }
@@ -61,8 +61,8 @@ func (q *TypedRateLimitingQueue[T]) Snapshot() Snapshot[T] {
 	return s
 }
 
-// TypedRateLimiter decides how long an item that failed has to wait. Every method is safe for
-// concurrent use, and none blocks.
+// TypedRateLimiter decides how long an item has to wait after a failure. Every method is safe for
+// concurrent use and returns without blocking.
 type TypedRateLimiter[T comparable] interface {
 	// When counts a failure of item and returns how long it has to wait.
 	When(item T) time.Duration
@@ -114,7 +114,7 @@ func DefaultTypedItemBasedRateLimiter[T comparable]() TypedRateLimiter[T] {
 }
 
 // TypedBucketRateLimiter is one token bucket for all items: it limits the number of retries per
-// second, whichever items they are of.
+// second over all items.
 type TypedBucketRateLimiter[T comparable] struct {
 	*rate.Limiter
 }
@@ -123,8 +123,8 @@ type TypedBucketRateLimiter[T comparable] struct {
 // gains qps tokens a second.
 //
 // If qps is zero, negative or not a number, the bucket gains no tokens. If burst is not positive,
-// it holds none. An item that needs a token which never exists waits for rate.InfDuration, some 292
-// years. An infinite qps limits nothing.
+// the bucket stays empty. An item that needs a token that never exists waits for rate.InfDuration,
+// some 292 years. An infinite qps limits nothing.
 func NewTypedBucketRateLimiter[T comparable](qps float64, burst int) TypedRateLimiter[T] {
 	limit := rate.Limit(qps)
 	switch {

@@ -13,7 +13,7 @@ import (
 type Snapshot[T comparable] struct {
 	// Ready are the queued items, the next one first. With a Config.Order their order is undefined.
 	Ready []T
-	// Processing are the items that workers have, in the order in which they took them.
+	// Processing are the items that workers have, longest first.
 	Processing []T
 	// Again are those of Processing that are dirty: Done will queue them again.
 	Again []T
