@@ -11,14 +11,14 @@
 // arrival.
 //
 // To use it, make a queue with [NewDeltaFIFO] or [NewRealFIFO], give it to a reflector as its
-// store, and call Pop in a loop. Options.KnownObjects must be the store that the consumer fills; it
-// is what makes a delete that no event reported visible. An informer does all of this.
+// store, and call Pop in a loop. Options.KnownObjects must be the store that the consumer fills: it
+// shows deletes that no event reported. An informer does all of this.
 //
 // Read queue.go, options.go, deltafifo.go; then realfifo.go. Both queues share handover.go,
-// progress.go and known.go. Then run go test -v -run Transcript ./deltafifo.
-// Goroutines: none of its own; any number of producers, one consumer.
-// Locking: one mutex per queue. The consumer's process function runs under it (a RealFIFO can be
-// configured not to), and so do KnownObjects, Metrics and Reached; a transformer does not.
+// progress.go and known.go. Then run go test -v -run Transcript ./deltafifo. Goroutines: none; any
+// number of producers, one consumer. Locking: one mutex per queue. The consumer's process function
+// runs under it (a RealFIFO can be configured not to), and so do KnownObjects, Metrics and Reached;
+// a transformer does not.
 //
 // Source: tools/cache/delta_fifo.go DeltaFIFO, tools/cache/the_real_fifo.go RealFIFO
 package deltafifo

@@ -79,9 +79,9 @@ func (h *handover) Transformer() store.TransformFunc { return h.transformer }
 //
 // The queue may also call Reached with the resourceVersion of a queued change and a zero asOf. It
 // does not call Reached for a change that failed, or for later changes, until a list behind that
-// change has been processed. For a DeltaFIFO it must have come after the failure: a
-// part of a list that waited was merged with the change. Reached may run under the queue's lock and
-// must not call the queue.
+// change has been processed. A DeltaFIFO must have received that list after the failure: a part of
+// a list that waited was merged with the change. Reached may run under the queue's lock and must
+// not call the queue.
 func (h *handover) Received(resourceVersion string, asOf time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

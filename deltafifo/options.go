@@ -20,10 +20,10 @@ type Options struct {
 	Name string
 	// KeyFunction computes the keys of objects. Default: store.MetaNamespaceKeyFunc.
 	KeyFunction store.KeyFunc
-	// KnownObjects is the consumer's copy of the objects. Without it, a DeltaFIFO cannot report in
-	// Replace the loss of an object without queued deltas; its Delete drops the delete of
-	// such an object, and its Resync is a no-op. A RealFIFO needs either KnownObjects or
-	// AtomicEvents, and not both.
+	// KnownObjects is the consumer's copy of the objects. Without KnownObjects, a DeltaFIFO's
+	// Replace cannot report the loss of an object without queued deltas, its Delete drops the
+	// delete of such an object, and its Resync is a no-op. A RealFIFO needs either KnownObjects or
+	// AtomicEvents, but not both.
 	KnownObjects KeyListerGetter
 	// Transformer changes each received object before it is queued. Tombstones, and objects that
 	// a Resync replays, are not transformed. It runs without the queue's lock and must not add to

@@ -32,7 +32,7 @@ type Delta struct {
 // Deltas is the list of changes of one object that are delivered together, oldest first.
 type Deltas []Delta
 
-// Oldest returns the first delta, or nil if there is none.
+// Oldest returns the first delta, or nil if d is empty.
 func (d Deltas) Oldest() *Delta {
 	if len(d) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (d Deltas) Oldest() *Delta {
 	return &d[0]
 }
 
-// Newest returns the last delta, or nil if there is none.
+// Newest returns the last delta, or nil if d is empty.
 func (d Deltas) Newest() *Delta {
 	if len(d) == 0 {
 		return nil

@@ -9,9 +9,9 @@ const (
 	backlogLen = 2 * maxBatchLen
 )
 
-// RealFIFO is a queue of deltas in the order of arrival, over all keys. It merges no deltas and
-// drops none: the consumer sees every change, including the delete of an object that it never saw.
-// The consumer pops deltas one by one, or in batches of different keys.
+// RealFIFO is a queue of deltas in the order of arrival, over all keys. It neither merges nor drops
+// deltas: the consumer sees every change, including the delete of an object that it never saw. The
+// consumer pops deltas one by one, or in batches of different keys.
 //
 // Adding and popping take constant time. Replace is linear in the size of the list. Without
 // AtomicEvents, Replace and Resync are also linear in the number of queued and known objects. Every
@@ -19,8 +19,8 @@ const (
 // change the queue wait while a process function runs under the lock.
 //
 //	O1  items are in the order of the calls that queued them
-//	O2  with AtomicEvents no queued delta is Replaced or Sync; without it none is ReplacedAll,
-//	    SyncAll or Bookmark
+//	O2  with AtomicEvents no queued delta is Replaced or Sync; without it no queued delta
+//	    is ReplacedAll, SyncAll or Bookmark
 //	O3  an item has a key unless it is ReplacedAll, SyncAll or Bookmark
 //
 // Source: tools/cache/the_real_fifo.go RealFIFO
@@ -117,11 +117,11 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Replace queues what a LIST returned. With AtomicEvents this is one ReplacedAll delta. Then list
-// belongs to the queue, and the caller must not change it. Without AtomicEvents it is one delta for
-// each object:
+// Replace queues the result of a LIST. With AtomicEvents it queues one ReplacedAll delta. Then list
+// belongs to the queue, and the caller must not change it. Without AtomicEvents it queues one delta
+// for each object:
 //
-//  1. Keys that are queued and not listed, and whose newest delta is not a delete: Deleted, with a
+//  1. Keys that are queued and not listed, unless their newest delta is a delete: Deleted, with a
 //     tombstone of that delta's object.
 //  2. Keys that are known, and neither listed nor queued: Deleted, with a tombstone of the known
 //     object, or of nil if it cannot be read.
