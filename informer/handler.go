@@ -19,7 +19,7 @@ import (
 // key to a workqueue and returns. The objects are shared with all readers of the store: a handler
 // must not modify them.
 //
-// A handler may call every method of its informer, also AddEventHandler, and RemoveEventHandler for
+// A handler may call every method of its informer, even AddEventHandler, and RemoveEventHandler for
 // itself. It must not wait for its own ShutdownChan, or for Run to return: both wait for the
 // handler.
 //
@@ -98,10 +98,10 @@ func (f ResourceEventHandlerDetailedFuncs) OnDelete(obj any) {
 	}
 }
 
-// FilteringResourceEventHandler notifies Handler only of objects for which FilterFunc is true. An
-// update from which on an object passes the filter becomes an add. An update from which on it no
-// longer passes becomes a delete. The store still holds every object. A selector keeps objects out
-// of memory; a transform makes them smaller.
+// FilteringResourceEventHandler notifies Handler only of objects that pass FilterFunc. If an object
+// begins to pass with an update, Handler gets an add. If an object no longer passes, Handler gets a
+// delete. The store still holds every object. To save memory, use a selector, which keeps objects
+// out, or a transform, which makes them smaller.
 //
 //	old passes | new passes | Handler gets
 //	yes        | yes        | OnUpdate(old, new)
@@ -170,7 +170,7 @@ type HandlerStatus struct {
 	HasSynced bool
 	// Pending is the number of changes that are waiting or being delivered.
 	Pending int
-	// OldestPending is the age of the oldest pending change; 0 if there is none.
+	// OldestPending is the age of the oldest pending change; 0 if no change is pending.
 	OldestPending time.Duration
 	// Calls is the number of calls that have ended. Panics is the number of those that panicked.
 	Calls, Panics int

@@ -17,13 +17,12 @@ type Health struct {
 	Name string
 	// Started is true once Run was called, Stopped once it has ended. HasSynced is the informer's.
 	Started, Stopped, HasSynced bool
-	// ResourceVersion is the version up to which the store holds every change; "" before the first
-	// list.
+	// The store holds every change up to ResourceVersion; "" before the first list.
 	ResourceVersion string
-	// CurrentAsOf is a time up to which the store holds every change of the collection. It is the
-	// zero time before the first list, and while the store is known to be old: after an expired
-	// watch or a lost change, until the next list. See reflector.Status for what moves it, and for
-	// the request that is sent to find it out while events never pause.
+	// The store holds every change of the collection up to CurrentAsOf. It is the zero time before
+	// the first list, and while the store is known to be old: after an expired watch or a lost
+	// change, until the next list. See reflector.Status for the events that move it, and for the
+	// request that finds it out while events never pause.
 	CurrentAsOf time.Time
 	// Reflector is the state of listing and watching, with its last error; zero before the start.
 	Reflector reflector.Status
@@ -34,7 +33,7 @@ type Status struct {
 	Health
 	// Objects is the number of objects in the store.
 	Objects int
-	// Handlers holds the handlers in the order in which they were added.
+	// Handlers holds the handlers, in the order of AddEventHandler.
 	Handlers []HandlerStatus
 }
 

@@ -12,13 +12,13 @@
 //
 // To read it, start with sharedinformer.go (the contract of an informer, and its parts), then
 // controller.go (the loop, and from delta to store to change), changelog.go (the list that all
-// handlers read), processor.go (the handlers). Then run go test -v ./informer.
-// Goroutines: an informer's Run is one, its reflector another, a third waits for the first list;
-// each handler has one. Run starts them, and returns when they have ended.
-// Locking: the informer's mu guards its lifecycle, the processor's mu the store with the change
-// log; they are locked in this order. No handler runs under either. Index functions and wrappers of
-// the store run under the processor's mu, and must not call the informer, except for its Status,
-// Health and HasSynced, which take neither.
+// handlers read), processor.go (the handlers). Then run go test -v ./informer. Goroutines: Run is
+// one, the reflector is another, a third waits for the first list, and each handler has one. Run
+// starts them, and returns when they have ended. Locking: the informer's mu guards its lifecycle,
+// the processor's mu guards the store and the change log; they are locked in this order. No handler
+// runs under either. Index functions and wrappers of the store run under the processor's mu. They
+// must not call the informer, except for its Status, Health and HasSynced, which take neither
+// mutex.
 //
 // Source: tools/cache/shared_informer.go SharedInformer, tools/cache/controller.go Controller
 package informer
@@ -50,7 +50,7 @@ type Informer[T Object] struct {
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
 // and version, for example clientset.CoreV1().RESTClient(). T is a pointer to the type of the
 // objects: a Go type such as *corev1.Pod, *unstructured.Unstructured, or
-// *metav1.PartialObjectMetadata, for which the server sends metadata only. If a Go type has another
+// *metav1.PartialObjectMetadata (then the server sends metadata only). If a Go type has another
 // name than the kind, set Options.Kind. The store has an index by namespace, for the lister.
 //
 // The informer lists and watches with a wire.ListWatch, which requests protobuf if T has it, and

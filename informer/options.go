@@ -64,7 +64,8 @@ type Options struct {
 }
 
 // ReachedFunc is called when every change up to resourceVersion, which was current at asOf, is in
-// the store. resourceVersion is "" if the server has none; asOf is zero if it is not known yet.
+// the store. resourceVersion is "" if the server has no resourceVersions; asOf is zero if it is not
+// known yet.
 type ReachedFunc = func(resourceVersion string, asOf time.Time)
 
 // VersionedQueue is a queue that reports the resourceVersion that the store has reached. Both

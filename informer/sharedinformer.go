@@ -42,7 +42,7 @@ var errNilHandler = errors.New("handler is nil")
 //     HandlerOptions.Coalesce and ResourceEventHandlerRegistration.Status.
 //   - Once: an informer runs once. A second run needs a new informer.
 //
-// Every method may be called from any goroutine, also from a handler, before, during and after Run.
+// Every method may be called from any goroutine, even from a handler, before, during and after Run.
 //
 // Source: tools/cache/shared_informer.go SharedInformer
 type SharedInformer interface {

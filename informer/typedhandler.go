@@ -22,7 +22,7 @@ type Object interface {
 }
 
 // TypedResourceEventHandler is a ResourceEventHandler for objects of one type. It needs no type
-// assertions, also not for tombstones.
+// assertions, not even for tombstones.
 //
 // Source: tools/cache/controller.go TypedResourceEventHandler
 type TypedResourceEventHandler[T Object] interface {
@@ -31,7 +31,8 @@ type TypedResourceEventHandler[T Object] interface {
 	OnDelete(obj DeletedObject[T])
 }
 
-// DeletedObject is a deleted object. Its key and name are always known, its last state may not be.
+// DeletedObject is a deleted object. Its key and name are always known, but its last state may not
+// be.
 //
 // Source: tools/cache/controller.go DeletedObject
 type DeletedObject[T Object] struct {
@@ -65,7 +66,7 @@ func (d DeletedObject[T]) GetName() string { return d.GetObjectName().Name }
 // GetNamespace returns the namespace; "" for a cluster-scoped object.
 func (d DeletedObject[T]) GetNamespace() string { return d.GetObjectName().Namespace }
 
-// GetKey returns the key under which the object was stored.
+// GetKey returns the object's key in the store.
 func (d DeletedObject[T]) GetKey() string {
 	if d.FinalStateUnknown != nil {
 		return d.FinalStateUnknown.Key

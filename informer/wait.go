@@ -26,7 +26,7 @@ type DoneChecker = deltafifo.DoneChecker
 // Syncer is an informer or the registration of a handler.
 type Syncer interface {
 	HasSyncedChecker() DoneChecker
-	// Err returns the error that keeps the informer from listing or watching; nil if there is none.
+	// Err returns the error that keeps the informer from listing or watching, or nil.
 	Err() error
 }
 
@@ -118,8 +118,8 @@ func (s *sharedIndexInformer) WaitForResourceVersion(
 type BehindError struct {
 	// Informer is the name of the informer.
 	Informer string
-	// Want is the argument of WaitForResourceVersion. Have is the version up to which the store
-	// held every change when the wait ended; "" before the first list.
+	// Want is the argument of WaitForResourceVersion. When the wait ended, the store held every
+	// change up to Have; "" before the first list.
 	Want, Have string
 	// Cause is why the wait ended: the context's cause, ErrStopped, or an error that says that the
 	// server's resourceVersions are not numbers.
