@@ -50,7 +50,7 @@ func (e *VeryShortWatchError) Error() string {
 	return fmt.Sprintf(text, e.Name)
 }
 
-// ApplyError is a change that was received and not taken: the transform failed, or the Store, or
+// ApplyError reports a received change that was not applied: the transform failed, or the Store, or
 // the consumer behind the Store (see Reflector.Relist). Nothing is lost: the reflector lists again.
 type ApplyError struct {
 	Verb   string // transform, add, update, delete, bookmark, replace, resync or process

@@ -12,10 +12,10 @@ import (
 
 // ListerWatcher knows how to list a collection and how to watch it from a resourceVersion.
 //
-// client-go's ListWatch, and so every generated informer's, is one. A result must not be nil when
-// the error is; both methods should return soon after ctx is done. The optional interfaces
-// StreamLister and WatchListRefuser say more about a ListerWatcher; what wraps one should pass them
-// on.
+// client-go's ListWatch, and so every generated informer's, is a ListerWatcher. If the error is
+// nil, the result must not be nil. Both methods should return soon after ctx is done. The optional
+// interfaces StreamLister and WatchListRefuser say more about a ListerWatcher; a wrapper should
+// implement them if the wrapped one does.
 //
 // Source: tools/cache/listwatch.go ListerWatcherWithContext
 type ListerWatcher interface {
@@ -30,7 +30,7 @@ type ListerWatcher interface {
 }
 
 // StreamLister is a ListerWatcher that can hand over the items of a list one by one while it is
-// still being received. The reflector then calls ListStream instead of ListWithContext, also for
+// still being received. The reflector then calls ListStream instead of ListWithContext, once for
 // each page.
 type StreamLister interface {
 	// ListStream calls each with the items in order, and returns the list's metadata. It stops at

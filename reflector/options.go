@@ -49,8 +49,8 @@ type Options struct {
 	// ShouldResync is asked before each Resync. nil means always.
 	ShouldResync func() bool
 
-	// MinWatchTimeout is the least time for which a watch is requested: each request asks for a
-	// random time between it and twice as much. Default, and minimum: 5 minutes.
+	// MinWatchTimeout is the shortest timeout that a watch requests. Each request has a random
+	// timeout between it and twice as much. Default, and minimum: 5 minutes.
 	MinWatchTimeout time.Duration
 	// WatchdogSlack is how long after that time a silent watch is given up. Default: 30 seconds;
 	// negative: never.
@@ -63,15 +63,15 @@ type Options struct {
 	// at random.
 	Backoff *wait.Backoff
 	// Outage, if not nil, is the Group of reflectors that try in turn while several of them wait
-	// after a failure, whatever their Backoff. Default: none; informer.New sets the Group of its
-	// client, see outage.Of.
+	// after a failure, whatever their Backoff. Default: no Group. informer.New sets the Group of
+	// its client, see outage.Of.
 	Outage *outage.Group
 	// MaxInternalErrorRetryDuration is how long a watch that ends in InternalError is opened again
 	// at once instead of listing again. 0 means never.
 	MaxInternalErrorRetryDuration time.Duration
 
 	// WatchListPageSize is the page size of each LIST. Default 0: pages of 500 where the server may
-	// read from etcd anyway, and none where it can serve the list from its cache. A paged LIST
+	// read from etcd anyway, and no pages where it can serve the list from its cache. A paged LIST
 	// always reads from etcd: costly for the server.
 	WatchListPageSize int64
 	// UseWatchList says whether the first state is fetched by a streaming watch where the server
@@ -100,14 +100,14 @@ type Options struct {
 	// Observe, if not nil, is called with each transition of the state machine. It must return
 	// quickly.
 	Observe func(Transition)
-	// Progress, if not nil, is called with each resourceVersion up to which the Store has taken
-	// everything, once Status shows it, and with the time at which it was current (see
-	// Status.CurrentAsOf). It must return quickly.
+	// Progress, if not nil, is called when the Store has taken every change up to resourceVersion,
+	// once Status shows it. asOf is when that version was current (see Status.CurrentAsOf).
+	// Progress must return quickly.
 	Progress func(resourceVersion string, asOf time.Time)
 }
 
-// Metrics are functions that a reflector calls with what it measures, from the goroutine that runs
-// it. They must return quickly. nil is not measured.
+// Metrics are functions that a reflector calls with its measurements, from the goroutine that runs
+// it. They must return quickly. A nil field is not measured.
 //
 // Source: tools/cache/reflector_metrics.go MetricsProvider
 type Metrics struct {

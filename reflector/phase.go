@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Phase is what a reflector is doing. Reflector.decide says how one follows another.
+// Phase is the present work of a reflector. Reflector.decide chooses the next phase.
 type Phase string
 
 // The phases. BackingOff is a wait before one of the others; only Status shows it.

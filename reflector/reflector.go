@@ -11,9 +11,9 @@
 //
 // Read reflector.go, phase.go (the state machine), list.go, watch.go, event.go and backoff.go;
 // watchlist.go is the streaming list, recency.go the age of the store. Then go test -v ./reflector.
-// Goroutines: Run's own does everything but wait for the server: each LIST and each opening of a
-// watch has one that ends with the request. Locking: mu guards what Status shows; no foreign code
-// runs under it.
+// Goroutines: Run's caller does everything but wait for the server. Each LIST and each opening of a
+// watch has a goroutine that ends with the request. Locking: mu guards the content of Status; no
+// foreign code runs under it.
 //
 // Source: tools/cache/reflector.go Reflector, tools/cache/listwatch.go ListWatch
 package reflector
@@ -31,10 +31,10 @@ import (
 	"example.com/informerstack/reflector/outage"
 )
 
-// Store is what a reflector keeps equal to the collection: a store.Store, or a queue in front of
-// one.
+// Store is the destination of a reflector, which keeps it equal to the collection: a store.Store,
+// or a queue in front of one.
 //
-// A reflector calls all methods, also those of the optional interfaces below, from the goroutine
+// A reflector calls all methods, and those of the optional interfaces below, from the goroutine
 // that runs it, one at a time. An error means that the store did not take the change: the reflector
 // does not move past it, see ApplyError.
 //
@@ -68,8 +68,8 @@ type ResourceVersionUpdater interface {
 //
 //	R1  the Store has taken every change up to the last resourceVersion, and no relist asks for
 //	    an older state
-//	R2  one watch is open while the phase is Watching or Streaming, otherwise none; every watch
-//	    received is stopped
+//	R2  one watch is open while the phase is Watching or Streaming, and no watch otherwise; every
+//	    watch received is stopped
 //	R3  each received object is transformed once, then handed to the Store or dropped with the
 //	    list that it came in; one transform runs at a time
 //	R4  the Store is called from one goroutine; Resync only between the end of a list and the
@@ -205,7 +205,7 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 // A list that was requested before the call does not satisfy it: another one follows. Calls that no
 // list has followed yet count as one, and the first one's cause is reported. A call during a wait
 // before a list, or before Run, is satisfied by that list. Relist never blocks, and may be called
-// from any goroutine, also from within the Store.
+// from any goroutine, even from within the Store.
 func (r *Reflector) Relist(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

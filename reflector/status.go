@@ -19,16 +19,16 @@ type Status struct {
 	// LIST or WATCH request, also an API error such as 403 or 429, or an event, a bookmark or an
 	// error in a watch. A connection that fails or ends is not contact.
 	LastContact time.Time
-	// CurrentAsOf is a time up to which the store is complete: it has been given everything that
-	// the collection held then, as the server that answered knew it. A list, also a streaming one,
-	// sets it to the time of its request. A list in pages that shows the state of
-	// the last resourceVersion sets it to the time at which that was reached. Opening a watch, its
-	// end, and a list that is still being received do not move it.
+	// CurrentAsOf is a time: the store has been given everything that the collection held then, as
+	// the server that answered knew it. A list, even a streaming one, sets it to the time of its
+	// request. A list in pages that shows the state of the last resourceVersion sets it to the time
+	// when that version was reached. Opening a watch, its end, and a list that is still being
+	// received do not move it.
 	//
-	// A change or a bookmark of a watch moves it to the time at which that arrived, or an earlier
-	// one: it may have waited in the client, for a slow transform or Store, or while the process
-	// was stopped, and this time does not count. A pause of 100 ms shows that it did not wait,
-	// unless the events before the pause have kept the reflector busy for a second.
+	// A change or a bookmark of a watch moves it to the time of the arrival, or an earlier one: the
+	// event may have waited in the client, for a slow transform or Store, or while the process was
+	// stopped, and this time does not count. A pause of 100 ms shows that it did not wait, unless
+	// the events before the pause have kept the reflector busy for a second.
 	//
 	// A watch that is opened more than a second after this time first sends its backlog, the events
 	// since. They do not move it, until a bookmark or a pause of a second ends the backlog. Only a
@@ -39,9 +39,9 @@ type Status struct {
 	// newest resourceVersion, with a LIST of one object, and waits for the watch to reach that. It
 	// asks once in ten seconds at most, and only if Status was called within the last minute.
 	//
-	// It is the zero time before the first list, and from the moment at which the store is known to
-	// be old until the next list has replaced its content. A store is known to be old after a 410
-	// (Gone, Expired) to a watch, an ApplyError, or a Relist.
+	// It is the zero time before the first list. It is also zero from the moment that the store is
+	// known to be old until the next list has replaced the store's content. A store is known to be
+	// old after a 410 (Gone, Expired) to a watch, an ApplyError, or a Relist.
 	CurrentAsOf time.Time
 
 	LastEvent    time.Time // when the last change was taken; initial events do not count
@@ -66,9 +66,9 @@ func (r *Reflector) Status() Status {
 	return r.status
 }
 
-// LastSyncResourceVersion returns the resourceVersion up to which the Store has everything, or ""
-// before the first list. It is safe to call from any goroutine; the Store may be ahead of it by the
-// change that is being applied.
+// LastSyncResourceVersion returns the last resourceVersion that the Store has reached, or "" before
+// the first list. It is safe to call from any goroutine. The Store may be ahead of it by the change
+// that is being applied.
 func (r *Reflector) LastSyncResourceVersion() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

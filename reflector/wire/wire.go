@@ -13,9 +13,9 @@
 //
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
 // -v ./reflector/wire. Goroutines: one reads a body until its end, and one hands over the events of
-// a watch until it is stopped; the items of a list are handed over by that of the caller. Locking:
-// a mutex of each body guards the bytes that wait. The objects of one ListWatch share strings under
-// another, which is held for one object at a time.
+// a watch until it is stopped. The caller's goroutine hands over the items of a list. Locking: each
+// body has a mutex that guards its waiting bytes. The objects of one ListWatch share strings under
+// another mutex, which is held for one object at a time.
 //
 // Source: rest/request.go Request, rest/watch/decoder.go Decoder
 package wire
@@ -35,7 +35,7 @@ type Options struct {
 	// Kind is the group, version and kind of the objects. The default kind is the name of their Go
 	// type, and any kind for *unstructured.Unstructured and *metav1.PartialObjectMetadata. If
 	// Version is "", group and version are those of the client, or any without a client. A list of
-	// something else is an error, even if it is empty; a watch event of something else has an
+	// another kind is an error, even if it is empty. A watch event of another kind has an
 	// *unstructured.Unstructured.
 	Kind schema.GroupVersionKind
 	// ListKind is the kind of a list of them. The default is the kind of the objects and "List". It
