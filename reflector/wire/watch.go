@@ -32,6 +32,10 @@ type stream struct {
 	once     sync.Once
 }
 
+// eventBuffer is the number of decoded events that may wait for their receiver. So both work at the
+// same time, and a burst does not wake one of them for each event.
+const eventBuffer = 64
+
 // ReadWatch returns a watch that reads its events, in JSON or protobuf, from body. The object of an
 // event is one that newObject makes, a *metav1.Status, or, if it is of another kind than expected,
 // an *unstructured.Unstructured. An event that cannot be read ends the watch with an ERROR event,

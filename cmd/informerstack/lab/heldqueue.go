@@ -14,7 +14,7 @@ import (
 // is dirty and in the queue, and another Add of it changes nothing. Its workers stop when their
 // context ends, or after ShutDown.
 //
-//	H1  only the worker whose value is in turn waits for a key, or gets one
+//	H1  only the worker that has the turn waits for a key, or gets one
 type heldQueue struct {
 	workqueue.ExtendedInterface[string]
 	gate  *gate
