@@ -26,7 +26,7 @@ func differ[T any](
 }
 
 // A Replace that fails leaves the queue unchanged. In client-go it has queued the objects before
-// the bad one, and none or all of the deletes.
+// the bad one, and either all of the deletes or no delete.
 func TestDifference_FailedReplaceQueuesNothing(t *testing.T) {
 	fail := func(t *testing.T, w *world, want []string) {
 		w.known.set(object("ns/c", "1"))

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// version is a resourceVersion, and a time at which the collection was at it.
+// version is a resourceVersion, and a time when the collection was at it.
 type version struct {
 	resourceVersion string
 	asOf            time.Time // zero if it is not known
@@ -108,7 +108,7 @@ func (p *progress) replaced(resourceVersion string, apart int) {
 }
 
 // received notes that every change up to v has been added, see mark. "" is the version of a server
-// that has none; it is reported too, because a list repairs what was lost before.
+// without versions; it is reported too, because a list repairs what was lost before.
 func (p *progress) received(v version, apart int) {
 	if p.reached == nil {
 		return

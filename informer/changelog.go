@@ -75,7 +75,7 @@ type cursor struct {
 	before int64 // number of changes in the log at the start, minus those of the replay
 
 	mu      sync.Mutex
-	at      *batch // the batch to read next, or the one that next returned; nil once dropped
+	at      *batch // the batch to read next, or the last result of next; nil once dropped
 	reading bool   // next has returned at
 	end     *batch // the end of reading; nil until closed
 	endLen  int64  // the result of appended when it was closed
@@ -100,7 +100,7 @@ func (l *changeLog) newCursor(replay []change, synced bool) *cursor {
 	return c
 }
 
-// next returns the next batch, or nil if there is none. The batch that it returned before is
+// next returns the next batch, or nil if all are read. The batch that it returned before is
 // delivered.
 func (c *cursor) next() *batch {
 	c.mu.Lock()

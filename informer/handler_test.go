@@ -106,7 +106,7 @@ func TestFiltering(t *testing.T) {
 	}
 }
 
-// A typed handler gets the object inside a tombstone, or the zero value if there is none. Type
+// A typed handler gets the object inside a tombstone, or the zero value if it has no object. Type
 // assertions in delete handlers often forget tombstones.
 func TestUntyped_Tombstones(t *testing.T) {
 	for _, tc := range []struct {

@@ -72,7 +72,7 @@ func (x refusing) Replace(list []any, rv string) error {
 	return x.Indexer.Replace(list, rv)
 }
 
-// A store that refuses a part of the first list has synced with the next one, also if the lists
+// A store that refuses a part of the first list has synced with the next one, even when the lists
 // have no resourceVersion.
 func TestHasSynced_AfterALossWithoutResourceVersions(t *testing.T) {
 	for _, rv := range []string{"", "0", "5"} {

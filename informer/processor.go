@@ -175,8 +175,8 @@ const (
 //	L2  appended - delivered = changes that are pending, and calls that are left of the batch that
 //	    is being delivered
 //	L3  synced is closed  <=>  all changes up to the end of the initial list are delivered
-//	L4  after close(dropped) no further call begins; after close(done) none is running
-//	L5  wake has a token if a batch was appended since the goroutine last found none
+//	L4  after close(dropped) no further call begins; after close(done) no call is running
+//	L5  wake has a token if a batch was appended since the goroutine last read to the end
 //
 // Source: tools/cache/shared_informer.go processorListener
 type listener struct {

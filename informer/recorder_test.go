@@ -34,7 +34,7 @@ type recorder struct {
 	wrong  []string          // calls that contradict the view
 	block  chan struct{}     // if set, calls block until it is closed
 	slow   time.Duration     // duration of each call
-	panics map[string]bool   // lines whose calls panic
+	panics map[string]bool   // lines with calls that panic
 	onCall func(line string) // runs in the call
 
 	narrate *narrate.Log

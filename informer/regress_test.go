@@ -326,8 +326,8 @@ func TestDifference_FailedTransformIsRetried(t *testing.T) {
 	})
 }
 
-// An object whose transform always fails stops the updates of the store. client-go skips it until
-// the next LIST, which then fails.
+// An object that the transform always refuses stops the updates of the store. client-go skips it
+// until the next LIST, which then fails.
 func TestDifference_AnObjectThatCannotBeTransformed(t *testing.T) {
 	story(t, func(w *world) {
 		w.transform = func(obj any) (any, error) {

@@ -334,7 +334,7 @@ type reachedVersion struct {
 
 	mu      sync.Mutex
 	version string    // "" before the first list
-	asOf    time.Time // a time at which the server's collection was at version
+	asOf    time.Time // a time when the server's collection was at version
 	moved   chan struct{}
 
 	incomplete bool

@@ -30,7 +30,7 @@ func defaultBackoff() wait.Backoff {
 // did, whatever happened; but after a 410 a wait may be shorter, because a server that sends it is
 // well.
 //
-//	B1  a wait is the shorter one of two (before jitter), each of which grows from wait to wait:
+//	B1  a wait is the shorter one of two (before jitter); each grows from wait to wait:
 //	    client-go's, and the one since the last restart
 //	B2  a 410 restarts, if it is the first one since a watch has lived for healthyWatch. Nothing
 //	    else does: a LIST, a change and a short watch prove nothing

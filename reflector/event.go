@@ -31,8 +31,8 @@ type event struct {
 // eventHandler takes the events of a watch: a snapshot while the initial state streams in, then a
 // storeWriter.
 type eventHandler interface {
-	// handle takes a change, a bookmark, or an event of an unknown type, of which only the
-	// resourceVersion counts. done means that the handler needs no further event.
+	// handle takes a change, a bookmark, or the resourceVersion of an event of an unknown
+	// type. done means that the handler needs no further event.
 	handle(r *Reflector, e event) (done bool, err error)
 	// check is called at first and then whenever nothing has arrived for the time that it returned,
 	// or for less. An error ends the watch.
@@ -208,7 +208,7 @@ func (r *Reflector) transformed(ctx context.Context, obj runtime.Object) (any, e
 
 // storeWriter writes the events of a watch to the reflector's store.
 type storeWriter struct {
-	from    string // the resourceVersion at which the watch began
+	from    string // the first resourceVersion of the watch
 	changed bool   // a change has arrived; initial events do not count
 }
 

@@ -306,7 +306,8 @@ func TestOutage_HealthyPeersDoNotWake(t *testing.T) {
 	assert.InDelta(t, alone, together, float64(alone)/5)
 }
 
-// Reflectors whose LISTs succeed and whose WATCHes do not are no reason to wake each other at once.
+// Reflectors with LISTs that succeed and WATCHes that do not are no reason to wake each other at
+// once.
 func TestOutage_SickPeersDoNotWakeEachOtherAllTheTime(t *testing.T) {
 	requests := func(group *outage.Group) (all int) {
 		synctest.Test(t, func(t *testing.T) {

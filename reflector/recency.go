@@ -188,7 +188,7 @@ const (
 	questionBusy    = 2 * time.Second  // how long events have not paused
 	questionAge     = 5 * time.Second  // of the store
 	questionPeriod  = 10 * time.Second // between two questions
-	questionRetry   = time.Minute      // after one that failed, or whose answer is not reached
+	questionRetry   = time.Minute      // after a failure, or while the answer is not reached
 	questionTimeout = 30 * time.Second
 	questionReader  = time.Minute
 )

@@ -116,7 +116,7 @@ type round struct {
 	resync         clock.Timer // fires when the next Resync is due; nil before it is fetched
 	open           *liveWatch  // see R2
 	followedFrom   time.Time   // when the open watch began, or the initial events of a stream ended
-	lost           bool        // a watch was lost, and none has lived for healthyWatch since
+	lost           bool        // a watch was lost, and no watch has lived for healthyWatch since
 	internalErrors internalErrors
 }
 

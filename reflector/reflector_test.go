@@ -47,7 +47,7 @@ func TestNew_Names(t *testing.T) {
 	require.Equal(t, "mine", New(nil, nil, nil, Options{Name: "mine"}).Name())
 }
 
-// The bounds of a watch's timeout, of which less than five minutes is not honoured.
+// The bounds of a watch's timeout: less than five minutes is not honoured.
 func TestNew_WatchTimeout(t *testing.T) {
 	for _, test := range []struct{ option, least, most time.Duration }{
 		{0, 5 * time.Minute, 10 * time.Minute},

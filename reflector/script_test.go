@@ -36,7 +36,7 @@ import (
 	"example.com/informerstack/internal/tools/narrate"
 )
 
-// reported receives what goes to utilruntime.HandleError. Tests that care set it; none of them runs
+// reported receives what goes to utilruntime.HandleError. Tests that care set it, and do not run
 // in parallel.
 var reported = func(error, string) {}
 
@@ -317,7 +317,7 @@ func describe(o metav1.ListOptions) string {
 	return strings.Join(words, " ")
 }
 
-// answerList answers the LIST that waits. It fails the test if none does within a minute.
+// answerList answers the LIST that waits. It fails the test if no LIST does within a minute.
 func (s *script) answerList(list runtime.Object, err error) {
 	send(s.t, s.lists, listAnswer{list, err})
 }
@@ -344,7 +344,7 @@ func send[T any](t *testing.T, to chan T, v T) {
 	synctest.Wait()
 }
 
-// sendEventually is send once a request waits. It fails the test if none does within ten minutes.
+// sendEventually is send once a request waits. It fails the test after ten minutes without one.
 func sendEventually[T any](t *testing.T, to chan T, v T) {
 	t.Helper()
 	select {

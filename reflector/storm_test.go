@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchesThat returns a server whose LISTs work and whose watches each play f. It counts the
+// watchesThat returns a server of LISTs that work and watches that each play f. It counts the
 // requests.
 type watchesThat struct {
 	f              func(w *watch.RaceFreeFakeWatcher)

@@ -202,7 +202,7 @@ func TestMetrics_EachFieldIsOptional(t *testing.T) {
 	}
 }
 
-// faulty are metrics of which the one called name panics when it is called while armed.
+// faulty are metrics. The metric called name panics when it is called while armed.
 func faulty(name string, armed *atomic.Bool) workqueue.Metrics {
 	m := newRecorder().metrics("q")
 	fail := func(metric string) {

@@ -24,7 +24,7 @@ import (
 //	Q3  no caller of Get waits while the queue has an item for it: each Push is followed by a
 //	    Signal, and a caller that leaves without an item wakes the next
 type Typed[T comparable] struct {
-	metrics             *queueMetrics[T] // nil: none
+	metrics             *queueMetrics[T] // may be nil
 	drainProcessingOnly bool
 
 	mu           sync.Mutex

@@ -345,8 +345,8 @@ func TestRegress104655_NoOverflow(t *testing.T) {
 	}
 }
 
-// kubernetes/kubernetes#135072, #94813: ShutDown waits for the goroutine of the metrics, and
-// without metrics there is none.
+// kubernetes/kubernetes#135072, #94813: ShutDown waits for the goroutine of the metrics,
+// which runs only with metrics.
 func TestRegress135072_NothingRunsAfterShutDown(t *testing.T) {
 	for name, shutDown := range map[string]func(queue){
 		"ShutDown":          func(q queue) { q.ShutDown() },

@@ -23,7 +23,7 @@ type ahead struct {
 	mu       sync.Mutex
 	changed  sync.Cond // of the fields below
 	waiting  int64     // bytes of the chunks that were not read
-	chunks   [][]byte  // each is full, except for the last one, of which run fills the rest
+	chunks   [][]byte  // each is full, except for the last one, which run fills
 	read     int       // bytes of the first chunk that were read
 	err      error     // of body; errStopped after stop
 	panicked any

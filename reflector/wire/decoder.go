@@ -292,8 +292,8 @@ func isStatus(gvk schema.GroupVersionKind) bool {
 }
 
 // sharedMetadata makes the typed objects of a collection share the bytes of equal strings in their
-// metadata: namespaces, labels, annotations, owners, and above all the managed fields, of which all
-// pods of a Deployment have the same.
+// metadata: namespaces, labels, annotations, owners, and above all the managed fields: all pods of
+// a Deployment have the same.
 //
 // It remembers what it has seen. When that is too much, it forgets all of it, so that its memory is
 // bounded.

@@ -35,7 +35,7 @@ func (b *broken) UnmarshalJSON(raw []byte) error {
 
 func newBroken() runtime.Object { return &broken{} }
 
-// brokenList is a list in JSON whose item at is one that broken panics at.
+// brokenList is a list in JSON; broken panics at its item at.
 func brokenList(count, at int) []byte {
 	body := []byte(`{"kind":"brokenList","apiVersion":"v1","items":[`)
 	for i := range count {

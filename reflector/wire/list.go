@@ -188,8 +188,8 @@ func (l *list) field(in *tokens, name string) error {
 	return nil
 }
 
-// check returns an error if the answer was not the list that was requested. If it has items, each
-// of which says its own kind, the list may have any, as that of a custom resource may.
+// check returns an error if the answer was not the list that was requested. If each
+// item says its own kind, the list may have any, as that of a custom resource may.
 func (l *list) check() error {
 	var err error
 	if !l.judged || l.count == 0 {

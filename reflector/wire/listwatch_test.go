@@ -157,7 +157,7 @@ func TestDifference_ListOfAnotherKind(t *testing.T) {
 }
 
 // A server that does not know of PartialObjectMetadata sends whole objects. client-go's metadata
-// client reads the list, and none of the events.
+// client reads the list, and no event.
 func TestDifference_MetadataOfWholeObjects(t *testing.T) {
 	body := encodeEvents(t, jsonStream, contents()[:4]...)
 	w := &roundTripper{answer: answerWith(http.StatusOK, body)}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// owned is a pod whose metadata does not depend on i, except for its name.
+// owned is a pod. Only its name depends on i.
 func owned(i int) *v1.Pod {
 	text := func(s string) string { return strings.Clone(s) }
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{

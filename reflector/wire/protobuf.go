@@ -35,8 +35,8 @@ const (
 var errProtobuf = errors.New("not protobuf")
 
 // startsAsProtobuf reports whether an answer that begins with a byte is in protobuf: a list begins
-// with the magic bytes, and an event with its length, of which the first byte is less than any that
-// JSON begins with.
+// with the magic bytes, and an event with its length, which begins with a smaller byte than
+// JSON.
 func startsAsProtobuf(begin byte) bool { return begin == magic[0] || begin < '\t' }
 
 // messages cuts a stream of protobuf.

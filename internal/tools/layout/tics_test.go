@@ -18,15 +18,9 @@ var (
 	notTics = regexp.MustCompile("(?i)(?:goroutines|locking):\\s+none\\b|\"[^\"\\n]*\"|`[^`\\n]*`")
 )
 
-// ticking are the folders with comments that are not rewritten yet. The list only shrinks.
-var ticking = []string{
-	"deltafifo", "informer", "reflector", "reflector/wire", "workqueue",
-}
-
 // Tics are ordinary words, but prose that is full of them has to be read twice. Rewrite the whole
 // sentence: a replaced tic becomes the next tic.
 func TestComments_HaveFewTics(t *testing.T) {
-	excused := newExceptions(ticking)
 	lines, found := map[string]int{}, map[string][]string{}
 	for _, f := range tree(t) {
 		for _, group := range f.ast.Comments {
@@ -40,10 +34,9 @@ func TestComments_HaveFewTics(t *testing.T) {
 	}
 	for folder, places := range found {
 		n := len(places)
-		if n > 1 && n*1000 > maxTics*lines[folder] && !excused.covers(folder) {
+		if n > 1 && n*1000 > maxTics*lines[folder] {
 			t.Errorf("%s: %d tics in %d lines of comments, more than %d per 1,000:\n%s",
 				folder, n, lines[folder], maxTics, strings.Join(places, "\n"))
 		}
 	}
-	excused.reportUnused(t, "ticking")
 }
