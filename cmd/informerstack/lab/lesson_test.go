@@ -101,6 +101,8 @@ func TestLessons_BeginInAnyState(t *testing.T) {
 				w.mustDo(`{"do":"change","key":"default/a"}`)
 				w.after(20 * time.Second)
 				w.play(lessons[0], len(lessons[0].Steps))
+				slow := strings.Contains(broken, "slow")
+				assert.Equal(t, slow, w.frame().Mode == Slow, "slow motion stays")
 			})
 		})
 	}

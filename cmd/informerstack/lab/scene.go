@@ -40,10 +40,9 @@ type kept struct {
 	faults   bool // the random ones
 }
 
-// enter prepares for a step. A step is not played while the mode is Pause; the first one begins at
-// full speed.
+// enter prepares for a step. A step is not played while the mode is Pause; slow motion stays.
 func (s *scene) enter(p *performance, first bool) error {
-	if mode, _, _ := s.lab.gate.state(0); first || mode == Pause {
+	if mode, _, _ := s.lab.gate.state(0); mode == Pause {
 		_ = s.lab.setMode(command{Mode: Run})
 	}
 	if !first {
