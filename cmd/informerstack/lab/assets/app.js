@@ -11,7 +11,7 @@ import { html, render } from "./html.js";
 import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-work.js";
 import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
 import { Dialogs } from "./dialogs.js";
-import { Flow, cardOf } from "./flow.js";
+import { Flow } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
 import { listen } from "./keyboard.js";
@@ -19,6 +19,8 @@ import { leave } from "./lessons.js";
 import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
+import { Presenter } from "./present.js";
+import { cardOf } from "./rails.js";
 import { LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
 import { initialLanguage, named, remember, remembered, setLanguage, t } from "./text.js";
 
@@ -37,8 +39,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const lab = {
   model: new Model(),
   lessons: [],
-  lit: new Set(),
-  litAt: 0,
+  lit: new Map(), // by card: when it was lit
   nextFocus: null,
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
@@ -72,7 +73,8 @@ const lab = {
   follow(key) {
     if (key === this.ui.follow) return;
     this.set({ follow: key, journeysBack: 0 });
-    flow?.clear();
+    presenter.follow = key;
+    settle();
     this.askToFollow();
   },
 
@@ -117,8 +119,9 @@ const on = {
   },
 
   hello(hello) {
-    lab.model.greet(hello);
+    presenter.reset();
     flow?.clear();
+    lab.model.greet(hello);
     if (hello.replay && lab.source.live) replay();
     else if (lab.ui.follow) lab.askToFollow(); // another program, or another stream of this one
     requestDraw();
@@ -127,6 +130,7 @@ const on = {
   /** restart forgets all frames: a recording was moved. */
   restart() {
     lab.model.reset();
+    presenter.reset();
     flow?.clear();
   },
 
@@ -137,9 +141,10 @@ const on = {
 
   /** frame takes a frame; silent is true while a recording is moved over it. */
   frame(frame, { at = Date.now(), silent = false } = {}) {
-    const before = lab.frame;
-    lab.model.add(frame, at);
-    if (silent) lab.model.takeFresh();
+    const before = lab.model.newest;
+    const fresh = lab.model.receive(frame, at);
+    if (silent) presenter.jump(fresh);
+    else presenter.take(fresh);
     if (before?.mode !== frame.mode || before?.delayMs !== frame.delayMs) {
       if (frame.mode === "slow") lab.ui.delayMs = frame.delayMs;
       if (frame.mode === "run") lab.ui.delayMs = 0;
@@ -172,9 +177,28 @@ function announce(frame, before) {
   lab.ui.announcement = t("reflector.picture", { phase: named("phase", phase) });
 }
 
+/** presenter decides when each card changes; flow draws what moves between them. */
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+const presenter = new Presenter({
+  model: lab.model,
+  still: () => still.matches || document.hidden,
+  depart: (rail, hops, travel) => flow?.launch(rail, hops, travel),
+  arrive(hops) {
+    lab.model.arrived(hops);
+    for (const hop of hops) lab.lit.set(cardOf(hop), performance.now());
+  },
+});
+
+/** settle shows at once what is on its way. */
+function settle() {
+  presenter.flush();
+  flow?.clear();
+}
+
 let flow = null;
 let requested = false;
 let drawnAt = 0;
+let wakeUp = 0; // the timer of the presenter's next change
 
 function requestDraw() {
   if (requested) return;
@@ -185,21 +209,19 @@ function requestDraw() {
 function draw() {
   requested = false;
   drawnAt = performance.now();
+  clearTimeout(wakeUp);
+  const wait = presenter.advance();
+  if (wait != null) wakeUp = setTimeout(requestDraw, wait);
   const { model, ui, source } = lab;
-  const fresh = model.takeFresh();
   lab.now = source.live ? model.now(Date.now()) : (source.times?.[0] ?? 0) + source.at;
   if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
   lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
-  if (fresh.length) {
-    lab.lit = new Set(fresh.map(cardOf));
-    lab.litAt = lab.now;
-  } else if (lab.now - lab.litAt > LIT_MS) lab.lit = new Set();
+  for (const [card, at] of lab.lit) if (drawnAt - at > LIT_MS) lab.lit.delete(card);
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
   lab.nextFocus = null;
   flow ??= model.frame && new Flow(document.getElementById("flow"), document.getElementById("overlay"));
   flow?.hold(lab.frame?.mode === "pause" ? (lab.frame.held ?? []) : []);
-  flow?.launch(fresh, { follow: ui.follow, delayMs: lab.frame?.mode === "slow" ? lab.frame.delayMs : 0 });
 }
 
 /** Page has a key where an element must stay: the desk has the focus and folds, the overlay the flow. */
@@ -213,7 +235,7 @@ function Page() {
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${ui.follow ? "desk has-follow" : "desk"}>
       <main>
-        <div id="flow" class="flow" tabindex="-1">${frame && html`
+        <div id="flow" class="flow" tabindex="-1" data-seq=${frame?.seq}>${frame && html`
           <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
           <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />
           <${HandlersCard} lab=${lab} /><${WorkqueueCard} lab=${lab} />

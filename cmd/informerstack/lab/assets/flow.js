@@ -8,52 +8,18 @@
  *
  *	F1  at most MAX_TOKENS tokens exist; a hop beyond that is counted by its rail's crowd
  *	F2  a rail has at most one crowd at a time: a token with a number instead of a key
- *	F3  a key's tokens travel one after another, in the order of its hops
  */
 import { colourOf, shortName } from "./key.js";
+import { RAILS, railOf } from "./rails.js";
 import { t } from "./text.js";
 
 const MAX_TOKENS = 40;
 /** MAX_ON_RAIL tokens of one frame are readable on one rail; more of them are a crowd. */
 const MAX_ON_RAIL = 5;
-const TRAVEL_MS = 520;
-const MAX_LAG_MS = 2600;
+const CROWD_MS = 520;
+/** ROW_PX is the distance of tokens that are side by side. */
+const ROW_PX = 23;
 const SVG = "http://www.w3.org/2000/svg";
-
-/** The rails: where they begin and end. */
-const RAILS = {
-  wire: ["server", "reflector"],
-  deltas: ["reflector", "queue"],
-  pop: ["queue", "store"],
-  notify: ["store", "handlers"],
-  keys: ["handlers", "workqueue"],
-  get: ["workqueue", "workers"],
-  write: ["workers", "server"],
-};
-
-/** railOf returns the rail on which a hop arrives, or undefined: not every event is a movement. */
-function railOf(hop) {
-  switch (hop.hop) {
-    case "server":
-      if (/^(POST|PUT|PATCH|DELETE)$/.test(hop.what)) return "write";
-      return /^(ADDED|MODIFIED|DELETED|LIST)$/.test(hop.what) ? "wire" : undefined;
-    case "deltafifo":
-      return hop.what === "Pop" ? undefined : "deltas";
-    case "store":
-      return "pop";
-    case "handler":
-      return "notify";
-    case "workqueue":
-      if (hop.what === "Get") return "get";
-      return hop.what === "Add" ? "keys" : undefined;
-  }
-}
-
-/** cardOf returns the piece of a hop's card. */
-export function cardOf(hop) {
-  const pieces = { deltafifo: "queue", handler: "handlers", worker: "workers" };
-  return pieces[hop.hop] ?? hop.hop;
-}
 
 export class Flow {
   /** container holds the cards; overlay covers it and belongs to the Flow. */
@@ -64,11 +30,9 @@ export class Flow {
     this.layer = document.createElement("div");
     this.layer.className = "tokens";
     overlay.append(this.svg, this.layer);
-    this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.paths = {};
     this.crowds = {};
     this.flying = 0;
-    this.busyUntil = new Map();
     new ResizeObserver(() => this.measure()).observe(container);
     this.measure();
   }
@@ -111,29 +75,15 @@ export class Flow {
     this.svg.append(line, head, label);
   }
 
-  /** launch sends a token for each hop, or counts it where there are too many. */
-  launch(hops, { follow, delayMs }) {
-    if (this.still.matches || document.hidden) return;
-    const now = performance.now();
-    const travel = Math.min(TRAVEL_MS + (delayMs ?? 0) / 3, 1400);
-    const moves = hops
-      .filter((hop) => !follow || hop.key === follow)
-      .map((hop) => ({ hop, rail: railOf(hop) }))
-      .filter(({ rail }) => this.paths[rail]);
-    const onRail = {};
-    for (const { rail } of moves) onRail[rail] = (onRail[rail] ?? 0) + 1;
-    for (const { hop, rail } of moves) {
-      const path = this.paths[rail];
-      const start = Math.max(now, this.busyUntil.get(hop.key) ?? 0);
-      const crowded = onRail[rail] > MAX_ON_RAIL || this.flying >= MAX_TOKENS;
-      if (!hop.key || crowded || start - now > MAX_LAG_MS) {
-        this.join(rail, path, hop);
-        continue;
-      }
-      this.busyUntil.set(hop.key, start + travel * 0.8);
-      this.fly(path, this.token(hop), start - now, travel);
-    }
-    if (this.busyUntil.size > 500) this.busyUntil.clear();
+  /** launch sends a token for each hop along a rail, or counts the hops that are too many. */
+  launch(rail, hops, travel) {
+    const path = this.paths[rail];
+    if (!path) return;
+    const crowded = hops.length > MAX_ON_RAIL;
+    hops.forEach((hop, i) => {
+      if (!hop.key || crowded || this.flying >= MAX_TOKENS) this.join(rail, path, hop);
+      else this.fly(path, this.token(hop), travel, i - (hops.length - 1) / 2);
+    });
   }
 
   token(hop) {
@@ -153,13 +103,14 @@ export class Flow {
     element.className = "token crowd";
     element.textContent = "×" + crowd.waiting;
     crowd.waiting = 0;
-    this.fly(path, element, 0, TRAVEL_MS, () => (crowd.flying = false));
+    this.fly(path, element, CROWD_MS, 0, () => (crowd.flying = false));
   }
 
-  fly([[x1, y1], [x2, y2]], element, delay, duration, then) {
+  /** fly moves a token along a path. Tokens that travel together have rows of their own. */
+  fly([[x1, y1], [x2, y2]], element, duration, row, then) {
     this.flying++;
     this.layer.append(element);
-    const place = (x, y) => `translate(${x}px, ${y}px) translate(-50%, -50%)`;
+    const place = (x, y) => `translate(${x}px, ${y + row * ROW_PX}px) translate(-50%, -50%)`;
     const animation = element.animate(
       [
         { transform: place(x1, y1), opacity: 0 },
@@ -167,7 +118,7 @@ export class Flow {
         { transform: place(x2, y2), opacity: 1, offset: 0.85 },
         { transform: place(x2, y2), opacity: 0 },
       ],
-      { delay, duration, easing: "ease-in-out", fill: "both" },
+      { duration, easing: "ease-in-out", fill: "both" },
     );
     animation.onfinish = animation.oncancel = () => {
       this.flying--;
@@ -191,7 +142,7 @@ export class Flow {
       const element = this.token(hop);
       element.classList.add("held");
       element.style.transform =
-        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * 23}px) translate(-50%, -50%)`;
+        `translate(${(x1 + x2) / 2}px, ${(y1 + y2) / 2 + row * ROW_PX}px) translate(-50%, -50%)`;
       this.layer.append(element);
     }
   }
@@ -199,7 +150,6 @@ export class Flow {
   /** clear removes all tokens: the recording was moved, or another key is followed. */
   clear() {
     for (const animation of this.layer.getAnimations({ subtree: true })) animation.cancel();
-    this.busyUntil.clear();
   }
 }
 

@@ -3,12 +3,14 @@
 /**
  * The model: what the page knows about the program.
  *
- *   M1  frame is the newest frame; a frame is complete, so an old one is never merged into it
- *   M2  hops holds the newest hops in ascending order of n, at most HOPS of them
- *   M3  a hop is in fresh until the page has drawn it once
- *   M4  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
+ *   M1  newest is the newest frame. frame is what the page shows: see present.js
+ *   M2  hops holds the newest hops that are shown, in ascending order of n, at most HOPS of them
+ *   M3  samples holds at most one entry per SAMPLE_MS, of the last WINDOW_S seconds
  */
 const HOPS = 2000;
+
+/** CONTROLS are the fields of a frame that the controls need at once. */
+const CONTROLS = ["mode", "delayMs", "settings"];
 const SAMPLE_MS = 250;
 const EXAMPLE_MS = 2000;
 const EXAMPLES = 10;
@@ -25,9 +27,10 @@ export class Model {
 
   /** reset forgets all frames: a program has started, or a recording was moved. */
   reset() {
+    this.newest = null;
     this.frame = null;
+    this.lastHop = -1;
     this.hops = [];
-    this.fresh = [];
     this.samples = [];
     this.samplesVersion = 0;
     this.leftOut = 0;
@@ -41,25 +44,32 @@ export class Model {
     this.hello = hello;
   }
 
-  /** add takes the next frame. now is the reader's clock in milliseconds. */
-  add(frame, now) {
-    const last = this.hops.at(-1)?.n ?? -1;
-    const hops = (frame.hops ?? []).filter((hop) => hop.n > last);
+  /**
+   * receive takes the next frame, and returns it without the hops that were received before. now is
+   * the reader's clock in milliseconds.
+   */
+  receive(frame, now) {
+    const hops = (frame.hops ?? []).filter((hop) => hop.n > this.lastHop);
     for (const hop of hops) hop.at = timeOf(hop.t);
-    this.frame = frame;
-    this.frameAt = Date.parse(frame.t);
-    this.clockSkew = this.frameAt - now;
-    this.hops = this.hops.concat(hops).slice(-HOPS);
-    this.fresh = this.fresh.concat(hops).slice(-HOPS);
+    this.lastHop = hops.at(-1)?.n ?? this.lastHop;
+    this.newest = { ...frame, hops };
+    this.clockSkew = Date.parse(frame.t) - now;
     this.leftOut = Math.max(0, (frame.counters?.events ?? 0) - (frame.counters?.shown ?? 0));
+    if (this.frame) this.show(frame, CONTROLS);
     this.sample(frame);
+    return this.newest;
   }
 
-  /** takeFresh returns the hops that were not drawn yet. */
-  takeFresh() {
-    const fresh = this.fresh;
-    this.fresh = [];
-    return fresh;
+  /** show makes fields of a frame visible. */
+  show(frame, fields) {
+    this.frame = { ...this.frame };
+    for (const field of fields) this.frame[field] = frame[field];
+    if (fields.includes("t")) this.frameAt = Date.parse(frame.t);
+  }
+
+  /** arrived makes hops visible. */
+  arrived(hops) {
+    this.hops = this.hops.concat(hops).sort((a, b) => a.n - b.n).slice(-HOPS);
   }
 
   /**
@@ -86,7 +96,7 @@ export class Model {
   }
 
   sample(frame) {
-    const at = this.frameAt / 1000;
+    const at = Date.parse(frame.t) / 1000;
     const last = this.samples.at(-1);
     if (last && at - last.at < SAMPLE_MS / 1000) return;
     this.samples.push({ at, ...frame.plot });

@@ -52,11 +52,14 @@ func (s *scene) use(id string) {
 	s.control(s, s.actions[at])
 }
 
-// until waits for a frame that satisfies the condition, and until the page has received it.
+// shownFrame is the number of the newest frame that the page shows.
+const shownFrame = `Number(document.querySelector("#flow")?.dataset.seq ?? 0)`
+
+// until waits for a frame that satisfies the condition, and until the page shows it.
 func (s *scene) until(what string, condition func(f lab.Frame) bool) lab.Frame {
 	s.t.Helper()
 	f := s.frames.until(what, condition)
-	s.await("the page has received the frame", fmt.Sprintf("window.seen >= %d", f.Seq))
+	s.await("the page shows the frame", fmt.Sprintf("%s >= %d", shownFrame, f.Seq))
 	return f
 }
 

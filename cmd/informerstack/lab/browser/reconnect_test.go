@@ -48,7 +48,7 @@ func TestPage_SurvivesAReload(t *testing.T) {
 	s.await("Chinese and dark", `document.documentElement.lang === "zh-Hans" &&
 		document.documentElement.dataset.theme === "dark"`)
 	evaluate[bool](s.tab, "location.reload(), true")
-	s.await("the page is drawn again", `performance.now() < 60000 && window.seen > 0 &&
+	s.await("the page is drawn again", `performance.now() < 60000 && `+shownFrame+` > 0 &&
 		document.querySelectorAll(".card-store .tiles .chip").length === 6`)
 	s.await("Chinese and dark", `document.documentElement.lang === "zh-Hans" &&
 		document.documentElement.dataset.theme === "dark"`)

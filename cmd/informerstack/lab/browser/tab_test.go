@@ -17,7 +17,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
@@ -55,16 +54,6 @@ type tab struct {
 	excused  string   // problems that contain it are caused by the test; "" excuses nothing
 }
 
-// noteFrames makes window.seen the number of the newest frame that the page has received.
-const noteFrames = `window.EventSource = class extends EventSource {
-	constructor(...args) {
-		super(...args);
-		this.addEventListener("frame", ({ data }) => {
-			window.seen = Number(/"seq":(\d+)/.exec(data)[1]);
-		});
-	}
-};`
-
 // open opens the page of a program, or a file.
 func open(t *testing.T, address string, l look) *tab {
 	t.Helper()
@@ -88,8 +77,6 @@ func openDocument(t *testing.T, address string, l look) *tab {
 	})
 	call(p, log.Enable, cdp.Empty{})
 	call(p, network.Enable, network.EnableParams{})
-	call(p, page.AddScriptToEvaluateOnNewDocument,
-		page.AddScriptToEvaluateOnNewDocumentParams{Source: noteFrames})
 	p.show(l)
 	p.run(chromedp.Navigate(address))
 	return p
