@@ -34,6 +34,8 @@ export const ACTIONS = [
     command: (lab) => ({ do: "mode", mode: nextMode(lab), delayMs: lab.ui.delayMs }),
   },
   { id: "step", key: ".", piece: "time", command: () => ({ do: "step" }) },
+  { id: "back", key: "ArrowLeft", piece: "time", local: (lab) => lab.lookBack(-1) },
+  { id: "live", key: "End", piece: "time", local: (lab) => lab.toPresent() },
   { id: "slower", key: "[", piece: "time", local: (lab) => lab.changeSpeed(+1) },
   { id: "faster", key: "]", piece: "time", local: (lab) => lab.changeSpeed(-1) },
 
@@ -130,12 +132,13 @@ export function offered(lab, a) {
 
 /** perform runs an action: in the page, or by a command. */
 export function perform(lab, a) {
-  if (a.local) a.local(lab);
-  else lab.send(a.command(lab));
+  if (a.local) return a.local(lab);
+  lab.toPresent(); // a command concerns what the program does now
+  lab.send(a.command(lab));
 }
 
 /** keyName is what a key is called on the page. */
-export const keyName = (key) => (key === " " ? t("key.space") : key === "Escape" ? "Esc" : key);
+export const keyName = (key) => t("key")[key] ?? key;
 
 /** ActionButton is the button of one action, with its key. */
 export function ActionButton({ lab, id, label }) {

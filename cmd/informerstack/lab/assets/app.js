@@ -21,7 +21,7 @@ import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
 import { Presenter } from "./present.js";
 import { cardOf } from "./rails.js";
-import { LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
+import { History, LiveSource, RecordedSource, embeddedRecording, parseRecording } from "./source.js";
 import { initialLanguage, named, remember, remembered, setLanguage, t } from "./text.js";
 
 /** CLOCK_MS is the time after which due times and elapsed times are drawn without a frame. */
@@ -41,6 +41,7 @@ const lab = {
   lessons: [],
   lit: new Map(), // by card: when it was lit
   nextFocus: null,
+  past: null, // the source, while the reader looks back
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
@@ -60,6 +61,35 @@ const lab = {
   focus(selector) {
     this.nextFocus = selector;
     requestDraw();
+  },
+
+  /** lookBack moves by frames in the last minute of a live run. After its end is the present. */
+  lookBack(by) {
+    const start = this.past ?? history.source({ ...on, frame: show }, this.model.hello);
+    if (!start.frames.length) return;
+    if (by > 0 && start.index === start.frames.length - 1) return this.toPresent();
+    this.past = start;
+    start.step(by);
+  },
+
+  /** toPresent shows the running program again. */
+  toPresent() {
+    if (!this.past) return;
+    this.past.pause();
+    this.past = null;
+    on.restart();
+    for (const frame of history.frames) show(frame, { at: Date.parse(frame.t) - history.skew, silent: true });
+  },
+
+  /** move moves what is recorded by frames. */
+  move(by) {
+    if (this.source.live) this.lookBack(by);
+    else this.source.step(by);
+  },
+
+  /** recorded is the source of frames that the reader can move, or null in the present. */
+  get recorded() {
+    return this.past ?? (this.source.live ? null : this.source);
   },
 
   async send(command) {
@@ -119,6 +149,9 @@ const on = {
   },
 
   hello(hello) {
+    if (hello.started !== lab.model.hello?.started) history.frames = [];
+    lab.past?.pause();
+    lab.past = null;
     presenter.reset();
     flow?.clear();
     lab.model.greet(hello);
@@ -139,24 +172,29 @@ const on = {
     requestDraw();
   },
 
-  /** frame takes a frame; silent is true while a recording is moved over it. */
-  frame(frame, { at = Date.now(), silent = false } = {}) {
-    const before = lab.model.newest;
-    const fresh = lab.model.receive(frame, at);
-    if (silent) presenter.jump(fresh);
-    else presenter.take(fresh);
-    if (before?.mode !== frame.mode || before?.delayMs !== frame.delayMs) {
-      if (frame.mode === "slow") lab.ui.delayMs = frame.delayMs;
-      if (frame.mode === "run") lab.ui.delayMs = 0;
-    }
-    announce(frame, before);
-    requestDraw();
+  frame(frame, how) {
+    if (lab.source.live) history.add(frame);
+    if (!lab.past) show(frame, how);
   },
 
   moved() {
     requestDraw();
   },
 };
+
+/** show shows a frame; silent is true while a recording is moved over it. */
+function show(frame, { at = Date.now(), silent = false } = {}) {
+  const before = lab.model.newest;
+  const fresh = lab.model.receive(frame, at);
+  if (silent) presenter.jump(fresh);
+  else presenter.take(fresh);
+  if (before?.mode !== frame.mode || before?.delayMs !== frame.delayMs) {
+    if (frame.mode === "slow") lab.ui.delayMs = frame.delayMs;
+    if (frame.mode === "run") lab.ui.delayMs = 0;
+  }
+  announce(frame, before);
+  requestDraw();
+}
 
 /** replay fetches the recording that a program shows instead of a live run. */
 async function replay() {
@@ -179,6 +217,7 @@ function announce(frame, before) {
 
 /** presenter decides when each card changes; flow draws what moves between them. */
 const still = matchMedia("(prefers-reduced-motion: reduce)");
+const history = new History();
 const presenter = new Presenter({
   model: lab.model,
   still: () => still.matches || document.hidden,
@@ -212,8 +251,9 @@ function draw() {
   clearTimeout(wakeUp);
   const wait = presenter.advance();
   if (wait != null) wakeUp = setTimeout(requestDraw, wait);
-  const { model, ui, source } = lab;
-  lab.now = source.live ? model.now(Date.now()) : (source.times?.[0] ?? 0) + source.at;
+  const { model, ui } = lab;
+  const recorded = lab.recorded;
+  lab.now = recorded ? (recorded.times?.[0] ?? 0) + recorded.at : model.now(Date.now());
   if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
   lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
   for (const [card, at] of lab.lit) if (drawnAt - at > LIT_MS) lab.lit.delete(card);

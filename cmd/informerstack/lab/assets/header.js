@@ -2,7 +2,7 @@
 
 /** The top of the page: time control, what is followed, the reader's settings, and the state line. */
 import { html, cx } from "./html.js";
-import { ActionButton, action, offered, perform } from "./actions.js";
+import { ActionButton, action, keyName, offered, perform } from "./actions.js";
 import { Chip, duration, number } from "./key.js";
 import { whatOf } from "./model.js";
 import { named, t, translated } from "./text.js";
@@ -13,7 +13,7 @@ export const DELAYS = [0, 50, 100, 200, 400, 800, 1500, 3000];
 export function Header({ lab }) {
   return html`<header class="top">
     <h1><span class="mark" aria-hidden="true"></span>informerstack <em>${t("laboratory")}</em></h1>
-    ${lab.source.live ? html`<${TimeControl} lab=${lab} />` : html`<${ReplayControl} lab=${lab} />`}
+    ${lab.recorded ? html`<${ReplayControl} lab=${lab} />` : html`<${TimeControl} lab=${lab} />`}
     <div class="spacer"></div>
     ${lab.ui.follow && html`<div class="following">
       <span class="dim">${t("following")}</span>
@@ -49,6 +49,7 @@ function TimeControl({ lab }) {
   const position = DELAYS.findLastIndex((delay) => delay <= lab.ui.delayMs);
   return html`<div class=${cx("time", paused && "paused")} role="group" aria-label=${t("time")}>
     <${ActionButton} lab=${lab} id="run" label=${paused ? t("run") : t("pause")} />
+    <${ActionButton} lab=${lab} id="back" label="‹" />
     <${ActionButton} lab=${lab} id="step" />
     <label class="slow"><span>${t("slow")}</span>
       <input type="range" min="0" max=${DELAYS.length - 1} step="1" value=${position}
@@ -65,15 +66,16 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5];
 
 /** ReplayControl moves through a recording. */
 function ReplayControl({ lab }) {
-  const source = lab.source;
-  return html`<div class="time" role="group" aria-label=${t("replay")}>
+  const source = lab.recorded;
+  return html`<div class=${cx("time", lab.past && "past")} role="group" aria-label=${t("replay")}>
+    ${lab.past && html`<${ActionButton} lab=${lab} id="live" label=${t("live")} />`}
     <button type="button" class=${cx("btn", source.playing && "on")} aria-keyshortcuts="Space"
       onClick=${() => (source.playing ? source.pause() : source.play())}>
-      ${source.playing ? t("pause") : t("play")} <kbd>${t("key.space")}</kbd></button>
+      ${source.playing ? t("pause") : t("play")} <kbd>${keyName(" ")}</kbd></button>
     <button type="button" class="btn icon" aria-label=${t("frameBack")}
-      onClick=${() => source.step(-1)}>‹</button>
+      onClick=${() => lab.move(-1)}>‹</button>
     <button type="button" class="btn icon" aria-label=${t("frameOn")}
-      onClick=${() => source.step(+1)}>›</button>
+      onClick=${() => lab.move(+1)}>›</button>
     <label class="seek"><span class="hidden">${t("position")}</span>
       <input type="range" min="0" max=${Math.max(10, Math.ceil(source.length / 10) * 10)} step="10"
         value=${Math.round(source.at)} aria-valuetext=${clock(source.at)}

@@ -39,7 +39,7 @@ export function listen(lab) {
     if (moveBetweenChips(event) || typing(event) || lab.ui.dialog) return;
     // Space and Enter press the focused button, as everywhere.
     if (event.key === " " && event.target.closest?.("button, summary, a")) return;
-    if (!lab.source.live && replayKey(lab, event)) return;
+    if (lab.recorded && replayKey(lab, event)) return;
     const found = ACTIONS.find((a) => a.key === event.key && offered(lab, a));
     if (!found || (event.repeat && found.id !== "step")) return;
     event.preventDefault();
@@ -67,16 +67,15 @@ function moveBetweenChips(event) {
 
 /** replayKey moves a recording. */
 function replayKey(lab, event) {
-  const { source } = lab;
   switch (event.key) {
     case " ":
-      source.playing ? source.pause() : source.play();
+      lab.recorded.playing ? lab.recorded.pause() : lab.recorded.play();
       break;
     case "ArrowRight":
-      source.step(+1);
+      lab.move(+1);
       break;
     case "ArrowLeft":
-      source.step(-1);
+      lab.move(-1);
       break;
     default:
       return false;

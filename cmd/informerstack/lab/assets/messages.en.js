@@ -4,7 +4,7 @@
 export default {
   title: "informerstack laboratory", laboratory: "laboratory", otherLanguage: "zh-Hans",
   skip: "Skip to the pipeline", waiting: "Waiting for the first frame…", tools: "Page settings", docs: "docs", stateLine: "State of the program",
-  time: "Time", run: "▶ Run", pause: "❚❚ Pause", play: "▶ Play", slow: "slow motion",
+  time: "Time", run: "▶ Run", pause: "❚❚ Pause", play: "▶ Play", slow: "slow motion", live: "● Live",
   perHop: "{delay} per hop", fullSpeed: "full speed", following: "following", paused: "paused",
   randomFaults: { on: "random faults", paused: "random faults pause during a lesson", help: "Requests and watches fail at random, as with --faults. The settings end that." },
   held: "paused, {n} event{+s} held:", readOnly: "read only", close: "Close", cancel: "Cancel", apply: "Apply",
@@ -13,7 +13,7 @@ export default {
   events: "{n} event{+s}, {rate}/s", sampled: "sampled: {n} event{+s} not drawn",
   sampledHelp: "There are more events than can be drawn. The counters are exact; the lists and tokens are a sample.",
   more: "+{n} more", objects: "{n} object{+s}", bar: "Controls of: {piece}", open: "What is this? {piece}",
-  key: { space: "space" }, chip: { follow: "{key}, follow this key" },
+  key: { " ": "space", Escape: "Esc", ArrowLeft: "←", End: "End" }, chip: { follow: "{key}, follow this key" },
   panel: "Explanations", tab: { lessons: "Lessons", piece: "Piece", events: "Events" },
   eventsNote: "The newest {n} events as text. Follow a key to see only its events.",
   pieceNone: "Click the heading of a card to read what it is, what always holds, and where its code is.",
@@ -45,6 +45,8 @@ export default {
   action: {
     run: { name: "run or pause", help: "Hold every change where it is, or let them travel." },
     step: { name: "Step", help: "Let exactly one hop happen." },
+    back: { name: "look back", help: "Show the frame before. The program goes on." },
+    live: { name: "present", help: "Show the running program again." },
     slower: { name: "slower", help: "More time per hop." },
     faster: { name: "faster", help: "Less time per hop." },
     create: { name: "Create", help: "Create an object on the server." },

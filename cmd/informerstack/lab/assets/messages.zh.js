@@ -4,7 +4,7 @@
 export default {
   title: "informerstack 实验室", laboratory: "实验室", otherLanguage: "en",
   skip: "跳到流水线", waiting: "正在等待第一帧数据…", tools: "页面设置", docs: "文档", stateLine: "程序状态",
-  time: "时间控制", run: "▶ 运行", pause: "❚❚ 暂停", play: "▶ 播放", slow: "慢动作",
+  time: "时间控制", run: "▶ 运行", pause: "❚❚ 暂停", play: "▶ 播放", slow: "慢动作", live: "● 回到当前",
   perHop: "每一跳 {delay}", fullSpeed: "全速", following: "正在跟踪", paused: "已暂停",
   randomFaults: { on: "随机故障", paused: "课程进行时暂停随机故障", help: "请求和 watch 会随机失败，与 --faults 相同。可在设置中关闭。" },
   held: "已暂停，{n} 个事件被拦住：", readOnly: "只读", close: "关闭", cancel: "取消", apply: "应用",
@@ -13,7 +13,7 @@ export default {
   events: "{n} 个事件，{rate} 个/秒", sampled: "已采样：{n} 个事件未画出",
   sampledHelp: "事件太多，无法全部画出。计数是准确的，列表和圆点只是样本。",
   more: "还有 {n} 个", objects: "{n} 个对象", bar: "{piece}的操作", open: "这是什么？{piece}",
-  key: { space: "空格" }, chip: { follow: "{key}，跟踪这个 key" },
+  key: { " ": "空格", Escape: "Esc", ArrowLeft: "←", End: "End" }, chip: { follow: "{key}，跟踪这个 key" },
   panel: "讲解", tab: { lessons: "课程", piece: "组件", events: "事件" },
   eventsNote: "最近 {n} 个事件的文字记录。跟踪一个 key 后只显示它的事件。",
   pieceNone: "点击卡片标题，查看该组件是什么、有哪些不变式、代码在哪里。",
@@ -45,6 +45,8 @@ export default {
   action: {
     run: { name: "运行或暂停", help: "让所有变更停在原处，或继续前进。" },
     step: { name: "单步", help: "只放行一跳。" },
+    back: { name: "回看", help: "显示上一帧；程序继续运行。" },
+    live: { name: "回到当前", help: "重新显示正在运行的程序。" },
     slower: { name: "更慢", help: "每一跳用更多时间。" },
     faster: { name: "更快", help: "每一跳用更少时间。" },
     create: { name: "创建", help: "在服务器上创建一个对象。" },

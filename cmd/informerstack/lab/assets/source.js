@@ -131,6 +131,32 @@ export class RecordedSource {
   }
 }
 
+/** KEPT_MS is how far a reader can look back in a live run. */
+const KEPT_MS = 60_000;
+
+/** History keeps the last frames of a live run. skew is the program's clock minus the reader's. */
+export class History {
+  constructor() {
+    this.frames = [];
+    this.skew = 0;
+  }
+
+  add(frame) {
+    this.frames.push(frame);
+    this.skew = Date.parse(frame.t) - Date.now();
+    const oldest = Date.parse(frame.t) - KEPT_MS;
+    while (Date.parse(this.frames[0].t) < oldest) this.frames.shift();
+  }
+
+  /** source returns a source that is at the end of what is kept now. */
+  source(on, hello) {
+    const past = new RecordedSource(on, { hello, frames: this.frames.slice() });
+    past.index = past.frames.length - 1;
+    past.at = past.length;
+    return past;
+  }
+}
+
 /** embeddedRecording returns the recording that a self-contained page carries, or null. */
 export function embeddedRecording() {
   const element = document.getElementById("recording");

@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -135,11 +136,8 @@ func clickControl(s *scene, a action) {
 
 func pressKey(s *scene, a action) {
 	s.t.Helper()
-	if a.Key == "Escape" {
-		s.press(kb.Escape)
-		return
-	}
-	s.press(a.Key)
+	named := map[string]string{"Escape": kb.Escape, "ArrowLeft": kb.ArrowLeft, "End": kb.End}
+	s.press(cmp.Or(named[a.Key], a.Key))
 }
 
 // runFromHelp opens the list of controls and clicks the name of an action.
@@ -148,7 +146,7 @@ func runFromHelp(s *scene, a action) {
 	s.press("?")
 	s.await("the list opens", element("dialog .keys"))
 	marked := evaluate[bool](s.tab, `(() => {
-		const name = {" ": "space", Escape: "Esc"}[`+quoted(a.Key)+`] ?? `+quoted(a.Key)+`;
+		const name = {" ": "space", Escape: "Esc", ArrowLeft: "←"}[`+quoted(a.Key)+`] ?? `+quoted(a.Key)+`;
 		for (const row of document.querySelectorAll("dialog dl > div")) {
 			if (row.querySelector("kbd").textContent !== name) continue;
 			row.querySelector("button").id = "wanted";
@@ -184,6 +182,10 @@ func timeControls(s *scene) {
 	s.until("the rest passes", func(f lab.Frame) bool {
 		return f.Mode == lab.Run && f.Store.Objects == before.Server.Objects
 	})
+	s.use("back")
+	s.await("a recording is shown", element(".time.past"))
+	s.use("live")
+	s.await("the program is shown", "!"+element(".time.past"))
 	s.use("slower")
 	s.use("slower")
 	s.until("slow motion", func(f lab.Frame) bool {
