@@ -122,6 +122,14 @@ func (p *page) options(options informer.Options, sink trace.Sink) informer.Optio
 	return options
 }
 
+// rateLimiter is a controller's Options.RateLimiter.
+func (p *page) rateLimiter() workqueue.TypedRateLimiter[string] {
+	if p.lab == nil {
+		return nil
+	}
+	return p.lab.RateLimiter()
+}
+
 func (p *page) workqueueConfig(config workqueue.Config[string]) workqueue.Config[string] {
 	if p.control == nil {
 		return config

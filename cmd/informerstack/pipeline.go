@@ -89,6 +89,7 @@ func (o *options) build(
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
 		Lead:        shown.lead(elector),
 		MaxAttempts: shown.maxAttempts(),
+		RateLimiter: shown.rateLimiter(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
 		NewQueue:    newQueue(observed.workqueue, sink, shown),

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -22,6 +23,9 @@ type faultyLock struct {
 	resumed chan struct{} // closed by resume; nil while not paused
 	skew    time.Duration
 	renewed time.Time // the renewTime that was written last
+
+	read     []byte    // the record that was read last
+	observed time.Time // when it was first read: the elector's observedTime
 }
 
 func (l *faultyLock) pause() {
@@ -60,6 +64,13 @@ func (l *faultyLock) renewTime() time.Time {
 	return l.renewed
 }
 
+// observedTime returns when the record was first read that was read last.
+func (l *faultyLock) observedTime() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.observed
+}
+
 // skewed returns the record with the time of the skewed clock.
 func (l *faultyLock) skewed(
 	record resourcelock.LeaderElectionRecord,
@@ -94,7 +105,13 @@ func (l *faultyLock) Get(
 	if err := l.wait(ctx); err != nil {
 		return nil, nil, err
 	}
-	return l.Interface.Get(ctx)
+	record, raw, err := l.Interface.Get(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && !bytes.Equal(raw, l.read) {
+		l.read, l.observed = raw, time.Now()
+	}
+	return record, raw, err
 }
 
 // Create writes the lock when it is not paused.

@@ -5,12 +5,15 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/trace"
 )
 
 // tokenAnnotation holds the fencing token of the leader that wrote an object last.
@@ -113,7 +116,16 @@ func (l *Lab) leaderWrites(key string, late bool) error {
 	if !ok {
 		return fmt.Errorf("object %q has no metadata", key)
 	}
-	return e.fence.write(l.options.Server, obj.DeepCopyObject().(apitest.Object), token)
+	err = e.fence.write(l.options.Server, obj.DeepCopyObject().(apitest.Object), token)
+	event := trace.Event{
+		Time: time.Now(), Hop: trace.Server, What: http.MethodPut, Key: key,
+		Detail: fmt.Sprintf("fencing token %d", token.Transitions),
+	}
+	if err != nil {
+		event.Error = err.Error()
+	}
+	l.recorder.record(event)
+	return err
 }
 
 // token returns the token of the leader, or of the leader that was paused last.

@@ -162,6 +162,7 @@ type WorkqueueView struct {
 	Delayed      []DelayedView `json:"delayed"`
 	DelayedTotal int           `json:"delayedTotal"`
 	Limited      int           `json:"limited"`
+	Bucket       BucketView    `json:"bucket"`
 }
 
 // DelayedView is a key with a delay.
@@ -170,6 +171,13 @@ type DelayedView struct {
 	DueMs    float64 `json:"dueMs"`
 	Failures int     `json:"failures"`
 	NextMs   float64 `json:"nextMs"`
+}
+
+// BucketView is the token bucket that delays all failed keys.
+type BucketView struct {
+	Tokens    float64 `json:"tokens"` // negative: so many keys wait for one
+	Burst     int     `json:"burst"`  // 0 without a bucket
+	PerSecond float64 `json:"perSecond"`
 }
 
 // WorkersView is what the workers do.
@@ -205,6 +213,7 @@ type ElectionView struct {
 	LeftMs     float64  `json:"leftMs"`
 	DurationMs float64  `json:"durationMs"`
 	RenewedMs  float64  `json:"renewedMs"`
+	ObservedMs float64  `json:"observedMs"`
 	Token      int      `json:"token"`
 	Paused     bool     `json:"paused"`
 	Candidates []string `json:"candidates"`
@@ -258,9 +267,8 @@ type HopView struct {
 
 // PlotView is a sample for the plots.
 type PlotView struct {
-	Depth     int                   `json:"depth"`
-	Backlog   int                   `json:"backlog"`
-	Retries   int                   `json:"retries"`
-	PerSecond float64               `json:"perSecond"`
-	HopMs     map[string][2]float64 `json:"hopMs"`
+	Depth     int     `json:"depth"`
+	Backlog   int     `json:"backlog"`
+	Retries   int     `json:"retries"`
+	PerSecond float64 `json:"perSecond"`
 }

@@ -8,12 +8,13 @@
 //	                            '--> [lab] --+--> page --'
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
-// and with Lab.WrapQueue, WorkqueueConfig, WrapWorkqueue, Handler, Reconcile and ReflectorOptions.
+// and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, Handler, Reconcile and
+// ReflectorOptions.
 // Give the pieces to Show, and serve the Lab as an http.Handler. The pieces do not know about the
 // Lab. A page shows only their events and public snapshots. A program without a Lab pays nothing. A
 // Lab without an open page costs the record of the queue: about one map operation per change.
 //
-// Read lab.go, gate.go (the time control), recorder.go, latency.go and queue.go (the records of
+// Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of
 // events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
 // page.go (its transport), command.go, faults.go, election.go, fence.go and restart.go (the page's
 // commands), lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the
@@ -32,6 +33,8 @@ import (
 	"crypto/rand"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/controller"
@@ -108,6 +111,7 @@ type Lab struct {
 	pieces      Pieces
 	queue       deltafifo.Queue                     // nil before the informer has started
 	workqueue   workqueue.ExtendedInterface[string] // of the newest controller, or nil
+	bucket      *rate.Limiter                       // of the newest controller, or nil
 	queueRecord *queueRecord
 	transition  reflector.Transition
 	transitAt   time.Time
@@ -192,6 +196,19 @@ func (l *Lab) WorkqueueConfig(config workqueue.Config[string]) workqueue.Config[
 	}
 	config.Order = signalingOrder{config.Order, l.ready}
 	return config
+}
+
+// RateLimiter returns a limiter like workqueue.DefaultTypedControllerRateLimiter. The page shows its
+// token bucket. Use it for controller.Options.RateLimiter.
+func (l *Lab) RateLimiter() workqueue.TypedRateLimiter[string] {
+	bucket := rate.NewLimiter(10, 100)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bucket = bucket
+	return workqueue.NewTypedMaxOfRateLimiter(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstDelay, maxDelay),
+		&workqueue.TypedBucketRateLimiter[string]{Limiter: bucket},
+	)
 }
 
 // WrapWorkqueue returns a queue that lets the next key wait for the time control before a worker

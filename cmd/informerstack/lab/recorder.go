@@ -12,8 +12,8 @@ import (
 	"example.com/informerstack/observe/trace"
 )
 
-// recorder keeps what a frame shows of the events: the hops since the last frame, the end of the
-// change log and of the server's log, and the latencies.
+// recorder keeps what a frame shows of the events: the hops since the last frame, and the ends of
+// the change log and of the server's log.
 //
 //	R1  without a page, active is false and an event costs one look at it
 //	R2  hops has at most maxHops elements, logged and events at most maxRows each
@@ -29,7 +29,6 @@ type recorder struct {
 	hops     []HopView
 	logged   []LogItem
 	events   []ServerEvent
-	latency  latency
 	rates    []rateMark
 }
 
@@ -59,7 +58,6 @@ func (r *recorder) activate(active bool) {
 	r.active = active
 	r.share, r.total, r.shown, r.recent = sampleRange, 0, 0, 0
 	r.hops, r.logged, r.events, r.rates = nil, nil, nil, nil
-	r.latency = latency{}
 }
 
 func (r *recorder) follow(key string) {
@@ -78,7 +76,6 @@ func (r *recorder) record(event trace.Event) {
 	r.total++
 	r.recent++
 	key := printable.Short(event.Key)
-	r.latency.observe(event.Hop, event.What, key, event.Time)
 	switch {
 	case event.Hop == trace.Store && event.Error == "":
 		item := LogItem{What: "On" + event.What, Key: key, RV: event.ResourceVersion}
@@ -117,7 +114,6 @@ type recorded struct {
 	total     int
 	shown     int
 	perSecond float64
-	hopMs     map[string][2]float64
 	followed  string
 }
 
@@ -137,7 +133,6 @@ func (r *recorder) take(now time.Time) recorded {
 		events:   append([]ServerEvent{}, r.events...),
 		total:    r.total,
 		shown:    r.shown,
-		hopMs:    r.latency.quantiles(),
 		followed: r.followed,
 	}
 	if elapsed := now.Sub(first.at); elapsed > 0 {

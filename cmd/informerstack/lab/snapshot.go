@@ -5,6 +5,7 @@ package lab
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -59,7 +60,7 @@ func (l *Lab) describe(now time.Time, events recorded) Frame {
 	l.describeController(&f, pieces.Controller, now)
 	f.Plot = PlotView{
 		Depth:   f.Queue.Keys + f.Workqueue.Queued,
-		Retries: f.Workqueue.DelayedTotal, PerSecond: events.perSecond, HopMs: events.hopMs,
+		Retries: f.Workqueue.DelayedTotal, PerSecond: events.perSecond,
 	}
 	for _, h := range f.Handlers {
 		f.Plot.Backlog = max(f.Plot.Backlog, h.Pending)
@@ -157,10 +158,16 @@ func (l *Lab) describeController(f *Frame, ctrl *controller.Controller[string], 
 	}
 	s := ctrl.Snapshot()
 	l.mu.Lock()
-	queue := l.workqueue
+	queue, bucket := l.workqueue, l.bucket
 	l.mu.Unlock()
 	if queue != nil {
 		f.Workqueue = workqueueView(queue.Snapshot(), now)
+	}
+	if bucket != nil {
+		f.Workqueue.Bucket = BucketView{
+			Tokens: math.Floor(bucket.TokensAt(now)), Burst: bucket.Burst(),
+			PerSecond: float64(bucket.Limit()),
+		}
 	}
 	f.Workers.Running = rows(s.Running, func(r controller.Running[string]) RunningView {
 		return RunningView{printable.Short(r.Key), milliseconds(now.Sub(r.Since))}
@@ -216,4 +223,8 @@ func nextDelay(failures int) time.Duration {
 		delay *= 2
 	}
 	return min(cmp.Or(delay, firstDelay), maxDelay)
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }

@@ -10,6 +10,7 @@
 import { html, render } from "./html.js";
 import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-work.js";
 import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
+import { Caption, captionOf } from "./caption.js";
 import { Dialogs } from "./dialogs.js";
 import { Flow } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
@@ -41,6 +42,7 @@ const lab = {
   lessons: [],
   lit: new Map(), // by card: when it was lit
   nextFocus: null,
+  caption: null, // the hop that is explained
   past: null, // the source, while the reader looks back
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
@@ -221,8 +223,12 @@ const history = new History();
 const presenter = new Presenter({
   model: lab.model,
   still: () => still.matches || document.hidden,
-  depart: (rail, hops, travel) => flow?.launch(rail, hops, travel),
+  depart(rail, hops, travel) {
+    lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
+    flow?.launch(rail, hops, travel);
+  },
   arrive(hops) {
+    lab.caption = captionOf(hops, lab.ui.follow) ?? lab.caption;
     lab.model.arrived(hops);
     for (const hop of hops) lab.lit.set(cardOf(hop), performance.now());
   },
@@ -275,6 +281,7 @@ function Page() {
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
     <div key="desk" class=${ui.follow ? "desk has-follow" : "desk"}>
       <main>
+        <${Caption} lab=${lab} />
         <div id="flow" class="flow" tabindex="-1" data-seq=${frame?.seq}>${frame && html`
           <${ServerCard} lab=${lab} /><${ReflectorCard} lab=${lab} />
           <${QueueCard} lab=${lab} /><${StoreCard} lab=${lab} />

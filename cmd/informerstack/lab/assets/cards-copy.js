@@ -142,7 +142,7 @@ function IndexRows({ lab, index }) {
       : html`<b>${index?.name ?? "–"}</b>`}</label>
     <dl>${values.slice(0, 4).map((entry) => html`<div key=${entry.value}>
       <dt>${entry.value || "–"}</dt>
-      <dd><${Chips} keys=${entry.keys?.slice(0, 2)} total=${entry.n} short
+      <dd><${Chips} keys=${entry.keys?.slice(0, 1)} total=${entry.n} short
         follow=${lab.ui.follow} /></dd>
     </div>`)}</dl>
   </div>`;

@@ -19,6 +19,8 @@ const MAX_ON_RAIL = 5;
 const CROWD_MS = 520;
 /** ROW_PX is the distance of tokens that are side by side. */
 const ROW_PX = 23;
+/** LABEL_PX is the distance of a label from a rail that goes up or down. */
+const LABEL_PX = 56;
 const SVG = "http://www.w3.org/2000/svg";
 
 export class Flow {
@@ -69,8 +71,9 @@ export class Flow {
     const label = document.createElementNS(SVG, "text");
     label.textContent = t("rail." + name);
     const across = Math.abs(uy) > Math.abs(ux);
-    label.setAttribute("x", (x1 + x2) / 2 + (across ? 9 : 0));
-    label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -7));
+    // Tokens pass in the middle: the label is above them, or behind their end.
+    label.setAttribute("x", (x1 + x2) / 2 + (across ? LABEL_PX : 0));
+    label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -14));
     label.setAttribute("class", across ? "beside" : "above");
     this.svg.append(line, head, label);
   }

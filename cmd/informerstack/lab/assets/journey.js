@@ -49,7 +49,7 @@ function Swimlane({ journey, colour }) {
   return html`<div class=${"lanes " + colour + "-line"}>
     ${lanes.map(({ name, moments, spans }) => {
       const named = moments.filter(({ what }) => what !== "Forget" && what !== "Done");
-      const last = named.at(-1) ?? moments.at(-1);
+      const first = named[0] ?? moments[0];
       const shown = moments.slice(0, MAX_MOMENTS);
       return html`<div key=${name} class=${cx("lane", !moments.length && "missed")}>
         <b>${t("hop." + name)}</b>
@@ -59,8 +59,8 @@ function Swimlane({ journey, colour }) {
             <i key=${n} class=${cx("dot", error && "failed")} style=${{ left: share(ms) + "%" }}
               title=${`${whatOf(shown[i])} +${duration(ms)} ${detail} ${error}`}></i>`)}
         </span>
-        <span class="what">${last
-          ? html`<span class="rv">+${duration(last.ms)}</span> ${summary(named.length ? named : moments)}`
+        <span class="what">${first
+          ? html`<span class="rv">+${duration(first.ms)}</span> ${summary(named.length ? named : moments)}`
           : html`<span class="dim">${t("journey.notYet")}</span>`}</span>
       </div>`;
     })}

@@ -36,6 +36,37 @@ export default {
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
   rail: { wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
+  captionNone: "Each hop is explained here when it happens.",
+  caption: {
+    server: {
+      LIST: "The reflector asks for all objects, and remembers the version of the answer.",
+      WATCH: "The reflector opens a watch from the version that it has. The server sends every later change.",
+      ADDED: "The watch sends {key} as version {rv}. The reflector does not call your handler: it queues a delta, so that a slow handler never makes the network wait.",
+      BOOKMARK: "A bookmark: up to version {rv}, the reflector has everything. A new watch can begin there.",
+      ERROR: "The server ends the watch with an error.",
+      PUT: "A worker writes to the server, not into the store. The store gets the change like everybody else, by the watch.",
+    },
+    deltafifo: {
+      Add: "The delta waits in the queue. Further changes of {key} would wait beside it.",
+      Replace: "A list replaces everything: known objects that are not in it become deletes.",
+      Resync: "A resync queues every known object again, without a request.",
+      Pop: "The informer pops {key} with all its deltas, oldest first.",
+    },
+    store: { Add: "First the store changes, and only then are the handlers told. So a handler never finds an older object in the store." },
+    handler: { OnAdd: "The handler adds the key to the workqueue, and does no work itself: the changes behind this one would wait." },
+    workqueue: {
+      Add: "The workqueue keeps the key, not the object. If the key is there already, nothing happens: many changes become one piece of work.",
+      AddAfter: "The key comes back after a delay.",
+      AddRateLimited: "The call failed. The key comes back after a delay, which doubles with each failure.",
+      Get: "A worker gets the key. The key is in processing now, so no other worker gets it.",
+      Forget: "Forget: the key has no failures any more.",
+      Done: "Done: the key leaves processing. Had it been added meanwhile, it would be queued again now.",
+    },
+    worker: {
+      reconcile: "reconcile reads the newest object from the store, and compares what is with what should be.",
+      reconciled: "reconcile has returned. What it wrote comes back as a change, by the watch.",
+    },
+  },
   plot: { title: { depth: "Waiting", rate: "Events per second", latency: "Time per hop" }, window: "last {s} s", quantiles: "p50 dashed · p99", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker" },
 
   lessons: { title: "Lessons", intro: "Each lesson plays on the real pipeline of this page, step by step.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", show: "Show the answer", running: "The pipeline is playing this step…" },

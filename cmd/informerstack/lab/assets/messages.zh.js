@@ -36,6 +36,37 @@ export default {
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
   rail: { wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
+  captionNone: "每一步发生时，这里会说明原因。",
+  caption: {
+    server: {
+      LIST: "reflector 请求全部对象，并记住应答的版本。",
+      WATCH: "reflector 从已有的版本打开 watch，服务器会发送此后的每个变更。",
+      ADDED: "watch 送来 {key}，版本 {rv}。reflector 不会直接调用你的 handler，而是把一个 delta 放进队列：handler 再慢，也不会拖住网络。",
+      BOOKMARK: "这是一个 bookmark：到版本 {rv} 为止，reflector 什么都没漏。新的 watch 可以从这里开始。",
+      ERROR: "服务器以一个错误结束了 watch。",
+      PUT: "worker 写的是服务器，而不是 store。和其他人一样，store 要等 watch 送来这个变更。",
+    },
+    deltafifo: {
+      Add: "这个 delta 在队列里等待。{key} 若再有变更，会和它排在一起。",
+      Replace: "列表会替换全部内容：已知但不在列表里的对象会变成删除。",
+      Resync: "resync 把所有已知对象重新放进队列，不发任何请求。",
+      Pop: "informer 取出 {key} 和它的全部 delta，从最早的开始处理。",
+    },
+    store: { Add: "先改 store，再通知 handler。所以 handler 去读 store 时，绝不会读到更旧的对象。" },
+    handler: { OnAdd: "handler 只把 key 放进 workqueue，自己不做事，否则后面的变更都得等着。" },
+    workqueue: {
+      Add: "workqueue 里存的是 key，不是对象。key 已经在里面时什么也不会发生：多次变更合并成一次处理。",
+      AddAfter: "这个 key 过一段时间再回来。",
+      AddRateLimited: "调用失败了。这个 key 过一段时间再回来，每失败一次，等待时间翻倍。",
+      Get: "worker 拿到了这个 key。它现在处于 processing，其他 worker 不会再拿到它。",
+      Forget: "Forget：清除这个 key 的失败记录。",
+      Done: "Done：这个 key 离开 processing。如果期间又被加入过，现在会重新排队。",
+    },
+    worker: {
+      reconcile: "reconcile 从 store 读取最新的对象，比较现状与期望。",
+      reconciled: "reconcile 返回了。它写入的内容会作为一次变更，经 watch 回来。",
+    },
+  },
   plot: { title: { depth: "等待中", rate: "每秒事件数", latency: "每一跳的耗时" }, window: "最近 {s} 秒", quantiles: "虚线 p50 · 实线 p99", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker" },
 
   lessons: { title: "课程", intro: "每一课都在本页的真实流水线上逐步演示。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", show: "显示答案", running: "流水线正在演示这一步…" },
