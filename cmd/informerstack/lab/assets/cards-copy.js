@@ -93,7 +93,7 @@ export function QueueCard({ lab }) {
           ? html`<${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />`
           : html`<b>${t("queue.all")}</b>`}
         <span class="deltas">${(item.deltas ?? []).map((delta, j) => html`
-          <span key=${j} class=${"delta " + delta.type}>${delta.type}<i>@${delta.rv || "?"}</i></span>`)}
+          <${Delta} key=${j} delta=${delta} />`)}
         </span>
       </li>`)}
       <${More} shown=${items.length} total=${real ? queue.deltas : queue.keys} />
@@ -101,6 +101,13 @@ export function QueueCard({ lab }) {
     ${!items.length && html`<${Empty}>${t("queue.empty")}<//>`}
     <p class="note">${t(queue.hold ? "queue.hold" : real ? "queue.noteReal" : "queue.note")}</p>
   <//>`;
+}
+
+/** Delta is one change. A delete without a version is a tombstone. */
+function Delta({ delta: { type, rv } }) {
+  const lost = type === "Deleted" && !rv;
+  return html`<span class=${cx("delta", type, lost && "ghost")} title=${lost ? t("queue.tombstone") : undefined}>
+    ${type}<i>${rv ? "@" + rv : lost ? " ✝" : ""}</i></span>`;
 }
 
 /** LOG_ROWS is how many changes of the server's log a frame has at most. */
@@ -115,12 +122,15 @@ export function StoreCard({ lab }) {
   // The server's version also counts writes to other resources, so the changes are counted.
   const log = lab.frame.server?.log ?? [];
   const behind = log.filter((entry) => Number(entry.rv) > Number(store.rv)).length;
+  const newest = new Map(log.map((entry) => [entry.key, Number(entry.rv)]));
+  const stale = (item) => newest.get(item.key) > Number(item.rv);
   return html`<${Card} lab=${lab} piece="store" title=${t("piece.store.name")}
     summary=${html`${t("objects", { n: number(store.objects) })}
       ${behind > 0 && html` · <span class="hot" title=${t("store.behindHelp")}>
         ${t("store.behind", { n: number(behind) + (behind >= LOG_ROWS ? "+" : "") })}</span>`}`}>
     <ul class="rows tiles">
-      ${items.map((item, i) => html`<li key=${item.key}>
+      ${items.map((item, i) => html`<li key=${item.key} class=${cx(stale(item) && "stale")}
+        title=${stale(item) ? t("store.stale") : undefined}>
         <${Chip} id=${item.key} follow=${lab.ui.follow} first=${i === 0} />
         <span class="rv">@${item.rv}</span>
       </li>`)}

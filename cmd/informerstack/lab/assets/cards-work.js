@@ -71,6 +71,7 @@ export function WorkqueueCard({ lab }) {
       ${column("processing", q.processing)}
       <div class="set set-delayed">
         <h3>${t("workqueue.delayed")} <small>${number(q.delayedTotal)}</small></h3>
+        <${Bucket} bucket=${q.bucket} />
         <${Delayed} lab=${lab} items=${q.delayed ?? []} total=${q.delayedTotal} />
         <${DeadLetters} lab=${lab} />
       </div>
@@ -79,6 +80,19 @@ export function WorkqueueCard({ lab }) {
       ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t("workqueue.again")}`
       : t("workqueue.note")}</p>
   <//>`;
+}
+
+/** Bucket draws the token bucket, and how many keys wait for a token. */
+function Bucket({ bucket }) {
+  if (!bucket?.burst) return null;
+  const { tokens, burst, perSecond } = bucket;
+  const full = Math.max(0, tokens / burst);
+  return html`<p class="bucket" title=${t("workqueue.bucketHelp", { rate: perSecond })}>
+    <svg viewBox="0 0 20 20" aria-hidden="true"><path class="water"
+        d=${`M${4 - 1.5 * full} ${18 - 14 * full}H${16 + 1.5 * full}L16 18H4Z`} />
+      <path d="M2 3L4 18H16L18 3" /></svg>
+    ${tokens < 0 ? t("workqueue.bucketEmpty", { n: number(-tokens) })
+      : t("workqueue.bucket", { tokens: number(tokens), burst: number(burst) })}</p>`;
 }
 
 /** Delayed lists the heap in the order of the due times; a bar shrinks until a key is due. */
@@ -137,6 +151,9 @@ export function WorkersCard({ lab }) {
   <//>`;
 }
 
+/** ago writes a time in tenths of a second, which change slowly enough to be read. */
+const ago = (ms) => (Math.max(0, ms) / 1000).toFixed(1) + " s";
+
 /** fenced describes what the receiver of the leaders' writes has done. */
 function fenced(fence) {
   if (!fence?.writes) return "";
@@ -165,8 +182,11 @@ export function ElectionCard({ lab }) {
         <span aria-hidden="true">${name === e.leader ? "●" : "○"}</span> ${shortName(name)}
         <span class="dim">${[name === e.leader ? t("election.leads") : t("election.waits"),
           e.pausedNames?.includes(name) && t("election.paused"),
+          name === e.leader && e.renewedMs >= -1000 && e.leftMs > 0
+            && t("election.renewed", { ago: ago(e.renewedMs) }),
           name === e.leader && e.renewedMs < -1000
-            && t("election.ahead", { by: duration(-e.renewedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
+            && t("election.ahead", { by: duration(-e.renewedMs) }),
+          name !== e.leader && e.observedMs > 0 && t("election.observed", { ago: ago(e.observedMs) })].filter(Boolean).join(" · ")}</span></li>`)}
     </ul>
   <//>`;
 }

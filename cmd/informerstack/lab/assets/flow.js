@@ -9,8 +9,9 @@
  *	F1  at most MAX_TOKENS tokens exist; a hop beyond that is counted by its rail's crowd
  *	F2  a rail has at most one crowd at a time: a token with a number instead of a key
  */
+import { cx } from "./html.js";
 import { colourOf, shortName } from "./key.js";
-import { RAILS, railOf } from "./rails.js";
+import { RAILS, railsOf } from "./rails.js";
 import { t } from "./text.js";
 
 const MAX_TOKENS = 40;
@@ -22,6 +23,15 @@ const ROW_PX = 23;
 /** LABEL_PX is the distance of a label from a rail that goes up or down. */
 const LABEL_PX = 56;
 const SVG = "http://www.w3.org/2000/svg";
+
+/** isOne reports whether a hop is one token: an object, a request, or a message of the watch. */
+const isOne = (rail, hop) => hop.key || rail === "ask" || (rail === "wire" && hop.what !== "LIST");
+
+/** messageOf is the text of a token without a key: WATCH @1722, 410 Gone. */
+function messageOf({ what, rv, error }) {
+  if (what === "ERROR") return error.includes("too old") || error.includes("Expired") ? "410 Gone" : "ERROR";
+  return what === "WATCH" || what === "BOOKMARK" ? `${what} @${rv || "–"}` : what;
+}
 
 export class Flow {
   /** container holds the cards; overlay covers it and belongs to the Flow. */
@@ -53,7 +63,7 @@ export class Flow {
     for (const [name, [from, to]] of Object.entries(RAILS)) {
       const a = box(from);
       const b = box(to);
-      this.paths[name] = a && b && route(a, b);
+      this.paths[name] = a && b && aside(name, route(a, b));
       if (this.paths[name]) this.drawRail(name, this.paths[name]);
     }
   }
@@ -84,15 +94,16 @@ export class Flow {
     if (!path) return;
     const crowded = hops.length > MAX_ON_RAIL;
     hops.forEach((hop, i) => {
-      if (!hop.key || crowded || this.flying >= MAX_TOKENS) this.join(rail, path, hop);
+      if (!isOne(rail, hop) || crowded || this.flying >= MAX_TOKENS) this.join(rail, path, hop);
       else this.fly(path, this.token(hop), travel, i - (hops.length - 1) / 2);
     });
   }
 
   token(hop) {
     const element = document.createElement("span");
-    element.className = "token " + colourOf(hop.key);
-    element.textContent = shortName(hop.key);
+    element.className = cx("token", hop.key ? colourOf(hop.key) : "message",
+      hop.error && "failed", hop.detail?.includes("tombstone") && "ghost");
+    element.textContent = hop.key ? shortName(hop.key) : messageOf(hop);
     return element;
   }
 
@@ -138,8 +149,8 @@ export class Flow {
     for (const element of this.layer.querySelectorAll(".held")) element.remove();
     const onRail = {};
     for (const hop of held) {
-      const rail = railOf(hop);
-      if (!hop.key || !this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
+      const [rail] = railsOf(hop);
+      if (!this.paths[rail] || (onRail[rail] ?? 0) >= MAX_ON_RAIL) continue;
       const [[x1, y1], [x2, y2]] = this.paths[rail];
       const row = (onRail[rail] = (onRail[rail] ?? 0) + 1) - 1;
       const element = this.token(hop);
@@ -168,6 +179,16 @@ function route(a, b) {
   if (a.bottom <= b.top) return b.top - a.bottom < 160 ? ends(x, a.bottom + gap, x, b.top - gap) : null;
   if (b.bottom <= a.top) return a.top - b.bottom < 160 ? ends(x, a.top - gap, x, b.bottom + gap) : null;
   return null;
+}
+
+/** ASIDE_PX is how far the requests are beside the rail of the watch. */
+const ASIDE_PX = 58;
+
+/** aside moves the rail of the requests beside that of the answers, which has the same ends. */
+function aside(name, path) {
+  if (name !== "ask" || !path) return path;
+  const across = path[0][1] === path[1][1] ? [0, ASIDE_PX] : [ASIDE_PX, 0];
+  return path.map(([x, y]) => [x + across[0], y + across[1]]);
 }
 
 /** rowOf reports whether two boxes are beside each other. */

@@ -3,7 +3,7 @@
 /** The journey of one change as a swimlane, with the time of each hop. */
 import { html, cx } from "./html.js";
 import { Chip, colourOf, duration } from "./key.js";
-import { journeysOf, lanesOf, whatOf } from "./model.js";
+import { journeysOf, lanesOf, staysOf, whatOf } from "./model.js";
 import { t } from "./text.js";
 
 const LANES = ["server", "deltafifo", "store", "handler", "workqueue", "worker"];
@@ -32,7 +32,7 @@ export function Journey({ lab }) {
         <button type="button" class="btn" aria-label=${t("journey.later")}
           disabled=${back === 0} onClick=${() => turn(back - 1)}>›</button></span>`}
     </header>
-    ${journey ? html`<${Swimlane} journey=${journey} colour=${colourOf(key)} />`
+    ${journey ? html`<${Swimlane} journey=${journey} colour=${colourOf(key)} /><${Stays} journey=${journey} />`
       : html`<p class="dim empty">${t("journey.empty")}</p>`}
     <p class="note">${lab.ui.follow ? t("journey.following") : t("journey.note")}</p>
   </section>`;
@@ -64,6 +64,18 @@ function Swimlane({ journey, colour }) {
           : html`<span class="dim">${t("journey.notYet")}</span>`}</span>
       </div>`;
     })}
+  </div>`;
+}
+
+/** Stays is one bar: where the time of a journey went. */
+function Stays({ journey }) {
+  const stays = staysOf(journey);
+  const total = Math.max(stays.reduce((sum, { ms }) => sum + ms, 0), 0.001);
+  return html`<div class="stays">
+    <span class="bar" aria-hidden="true">${stays.map(({ name, ms }, i) => html`
+      <i key=${name} class=${"p" + i} style=${{ width: (ms / total) * 100 + "%" }}></i>`)}</span>
+    <ul class="legend">${stays.map(({ name, ms }, i) => html`<li key=${name}>
+      <i class=${"p" + i} aria-hidden="true"></i>${t("hop." + name)} <b>${duration(ms)}</b></li>`)}</ul>
   </div>`;
 }
 

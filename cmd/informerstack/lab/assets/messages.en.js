@@ -25,17 +25,18 @@ export default {
   fault: { cut: "The watch was cut.", stall: "The watch is stalled.", expire: "The watch has expired." },
   reason: { "a round begins": "a round begins", "the list is complete": "the list is complete", "the watch is open": "the watch is open", "the watch ended, it resumes": "the watch ended, it resumes" },
   reflector: { from: "after {from}", because: ": {reason}", picture: "Reflector: {phase}", backoff: "next attempt in {wait}", failures: "{n} failure{+s}" },
-  queue: { size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
-  store: { empty: "no objects", index: "index", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks" },
+  queue: { tombstone: "a tombstone: the delete itself was missed, so this is the last known state",
+    size: "keys {keys} · deltas {n}", deltas: "{n} delta{+s}", empty: "empty: no change waits here", hold: "The consumer waits.", all: "all objects", note: "A key's place is that of its oldest delta. One Pop takes all deltas of a key.", noteReal: "One entry per change, in the order of arrival." },
+  store: { empty: "no objects", stale: "older than on the server", index: "index", behind: "{n} behind", behindHelp: "changes of the server's log that the store lacks" },
   handlers: { count: "{n} cursor{+s}, one log", log: "the newest changes", current: "up to date", pending: "{n} pending", oldestHelp: "age of the oldest pending change", slow: "{delay} per call", panics: "panics: {n}", note: "Each handler has a cursor in one shared log and reads at its own pace." },
-  workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", note: "However often a key is added, it is queued once, and one worker has it." },
+  workqueue: { bucket: "bucket {tokens}/{burst}", bucketEmpty: "bucket empty: {n} wait", bucketHelp: "The token bucket of all failed keys: each failure takes a token, and {rate} are added per second. Without a token, a key waits for one.", queue: "queue", dirty: "dirty", processing: "processing", delayed: "delayed", limited: "{n} key{+s} with failures", failures: "✕{n} → {next}", failuresHelp: "number of failures → delay after the next one", again: "was added while a worker has it: it is dirty, and Done will queue it again.", note: "However often a key is added, it is queued once, and one worker has it." },
   workers: { idle: "{n} idle", standby: "{n} waiting for a leader", dead: "dead letters", attempts: "{n} attempt{+s}" },
   outcome: { success: "ok", error: "failed", requeue: "requeued", terminal: "terminal", panic: "panicked" },
-  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", waits: "waits", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
+  election: { off: "off", offNote: "This process works without a lease.", nobody: "Nobody leads: the workers wait.", token: "token", left: "lease: {left} left", leads: "leads", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "waits", paused: "paused", ahead: "clock +{by}", stored: "stored token {token}", refused: "writes refused: {n}" },
 
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
-  rail: { wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
+  rail: { ask: "requests", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
   captionNone: "Each hop is explained here when it happens.",
   caption: {
     server: {
@@ -67,7 +68,7 @@ export default {
       reconciled: "reconcile has returned. What it wrote comes back as a change, by the watch.",
     },
   },
-  plot: { title: { depth: "Waiting", rate: "Events per second", latency: "Time per hop" }, window: "last {s} s", quantiles: "p50 dashed · p99", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker" },
+  plot: { title: { depth: "Waiting", rate: "Events per second" }, window: "last {s} s", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s" },
 
   lessons: { title: "Lessons", intro: "Each lesson plays on the real pipeline of this page, step by step.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", show: "Show the answer", running: "The pipeline is playing this step…" },
   help: { title: "Keys and controls", intro: "Every control has a key. Click a name to run it.", list: "Tab reaches each list of keys; the arrow keys move within it, and Enter follows a key." },

@@ -25,17 +25,18 @@ export default {
   fault: { cut: "watch 已断开。", stall: "watch 已卡住。", expire: "watch 已过期。" },
   reason: { "a round begins": "开始新一轮", "the list is complete": "列表已完整", "the watch is open": "watch 已打开", "the watch ended, it resumes": "watch 已结束，从原处继续" },
   reflector: { from: "来自 {from}", because: "：{reason}", picture: "Reflector:{phase}", backoff: "{wait} 后重试", failures: "失败 {n} 次" },
-  queue: { size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
-  store: { empty: "没有对象", index: "索引", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数" },
+  queue: { tombstone: "墓碑：没有收到删除事件本身，所以这是最后已知的状态",
+    size: "{keys} 个 key · {n} 个 delta", deltas: "{n} 个 delta", empty: "空：这里没有等待的变更", hold: "消费者在等待。", all: "全部对象", note: "key 的位置由它最早的 delta 决定；一次 Pop 取走一个 key 的全部 delta。", noteReal: "每个变更一项，按到达顺序排列。" },
+  store: { empty: "没有对象", stale: "比服务器上的旧", index: "索引", behind: "落后 {n}", behindHelp: "服务器日志中 store 还没有的变更数" },
   handlers: { count: "{n} 个游标，一份日志", log: "最近的变更", current: "已跟上", pending: "积压 {n} 个", oldestHelp: "最早一个积压变更的等待时间", slow: "每次调用 {delay}", panics: "panic {n} 次", note: "所有 handler 共用一份变更日志，各有自己的游标，按自己的速度读取。" },
-  workqueue: { queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
+  workqueue: { bucket: "令牌桶 {tokens}/{burst}", bucketEmpty: "令牌桶已空：{n} 个在等", bucketHelp: "所有失败的 key 共用的令牌桶：每次失败取一个令牌，每秒补充 {rate} 个；没有令牌就得等。", queue: "queue", dirty: "dirty", processing: "processing", delayed: "延时", limited: "{n} 个 key 有失败记录", failures: "✕{n} → {next}", failuresHelp: "失败次数 → 再次失败后的延时", again: "在 worker 处理期间又被加入：它是 dirty 的，调用 Done 后会重新入队。", note: "一个 key 无论加入多少次，只排队一次，同一时刻只由一个 worker 处理。" },
   workers: { idle: "{n} 个空闲", standby: "{n} 个等待 leader", dead: "死信", attempts: "尝试 {n} 次" },
   outcome: { success: "成功", error: "失败", requeue: "重新入队", terminal: "终止", panic: "panic" },
-  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", waits: "等待", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
+  election: { off: "未启用", offNote: "此进程不使用租约（lease）。", nobody: "没有 leader：worker 在等待。", token: "fencing token", left: "租约剩余 {left}", leads: "leader", renewed: "renewTime {ago}", observed: "observedTime {ago}", waits: "等待", paused: "已暂停", ahead: "时钟快 {by}", stored: "已保存 token {token}", refused: "拒绝写入 {n} 次" },
 
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
-  rail: { wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
+  rail: { ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
   captionNone: "每一步发生时，这里会说明原因。",
   caption: {
     server: {
@@ -67,7 +68,7 @@ export default {
       reconciled: "reconcile 返回了。它写入的内容会作为一次变更，经 watch 回来。",
     },
   },
-  plot: { title: { depth: "等待中", rate: "每秒事件数", latency: "每一跳的耗时" }, window: "最近 {s} 秒", quantiles: "虚线 p50 · 实线 p99", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker" },
+  plot: { title: { depth: "等待中", rate: "每秒事件数" }, window: "最近 {s} 秒", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒" },
 
   lessons: { title: "课程", intro: "每一课都在本页的真实流水线上逐步演示。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", show: "显示答案", running: "流水线正在演示这一步…" },
   help: { title: "快捷键与操作", intro: "每个操作都有快捷键。点击名称即可执行。", list: "Tab 键到达每个 key 列表，方向键在列表内移动，Enter 键跟踪一个 key。" },

@@ -16,9 +16,6 @@ const EXAMPLE_MS = 2000;
 const EXAMPLES = 10;
 export const WINDOW_S = 60;
 
-/** The hops that have a latency, in the order in which a change passes them. */
-export const TIMED_HOPS = ["deltafifo", "store", "handler", "workqueue", "worker"];
-
 export class Model {
   constructor() {
     this.hello = null;
@@ -173,5 +170,23 @@ export function lanesOf(journey, order) {
     }
     if (entered != null) spans.push([entered, end - start]);
     return { name, moments, spans };
+  });
+}
+
+/** STAYS are the hops in which a change spends its time: the events that begin and end each. */
+const STAYS = [
+  ["deltafifo", (hop) => hop.hop === "deltafifo" && hop.what !== "Pop", (hop) => hop.what === "Pop"],
+  ["store", (hop) => hop.what === "Pop", (hop) => hop.hop === "store"],
+  ["handler", (hop) => hop.hop === "store", (hop) => hop.hop === "handler"],
+  ["workqueue", (hop) => hop.hop === "workqueue" && hop.what === "Add", (hop) => hop.what === "Get"],
+  ["worker", (hop) => hop.what === "reconcile", (hop) => hop.what === "reconciled"],
+];
+
+/** staysOf returns how long a change stayed in each hop, in milliseconds; null if it has not left it. */
+export function staysOf({ hops }) {
+  return STAYS.map(([name, begins, ends]) => {
+    const from = hops.find(begins);
+    const to = from && hops.find((hop) => hop.at >= from.at && ends(hop));
+    return { name, ms: to ? to.at - from.at : null };
   });
 }

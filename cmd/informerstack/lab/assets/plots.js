@@ -2,26 +2,22 @@
 
 /** The plots over the last minute. uPlot draws them; it is given new data at most four times a second. */
 import { html, Component, createRef } from "./html.js";
-import { duration, number } from "./key.js";
-import { TIMED_HOPS, WINDOW_S } from "./model.js";
+import { number } from "./key.js";
+import { WINDOW_S } from "./model.js";
 import { t } from "./text.js";
 import uPlot from "./vendor/uplot.mjs";
 
-/** Plots shows three plots: what waits, how fast events come, and how long each hop takes. */
+/** Plots shows two plots: what waits, and how fast events come. */
 export function Plots({ lab }) {
   const shared = { model: lab.model, version: lab.model.samplesVersion, now: lab.now };
   const look = lab.ui.language + lab.ui.theme; // a plot has its texts and colours from its start
   return [
-    html`<${Plot} key=${"depth" + look} ...${shared} name="depth" height=${68}
+    html`<${Plot} key=${"depth" + look} ...${shared} name="depth"
       series=${[["depth", 0], ["backlog", 1], ["retries", 2]]}
       columns=${[(s) => s.depth, (s) => s.backlog, (s) => s.retries]} write=${number} />`,
-    html`<${Plot} key=${"rate" + look} ...${shared} name="rate" height=${68} fill
+    html`<${Plot} key=${"rate" + look} ...${shared} name="rate" fill
       series=${[["perSecond", 4]]} columns=${[(s) => s.perSecond]}
       write=${rate} />`,
-    html`<${Plot} key=${"latency" + look} ...${shared} name="latency" height=${150}
-      log write=${duration}
-      series=${TIMED_HOPS.flatMap((hop, i) => [[hop, i, "p50"], [hop, i, "p99"]])}
-      columns=${TIMED_HOPS.flatMap((hop) => [0, 1].map((i) => (s) => s.hopMs?.[hop]?.[i]))} />`,
   ];
 }
 
@@ -38,8 +34,8 @@ function ceiling(max) {
   return [1, 2, 4, 10].find((n) => n * decade >= max) * decade;
 }
 
-/** positive drops what a logarithmic scale cannot show. */
-const positive = (ms) => (ms > 0 ? ms : null);
+/** HEIGHT is that of a plot without its legend, in pixels. */
+const HEIGHT = 110;
 
 /** Plot owns one uPlot; it is created once and only given data after that. */
 class Plot extends Component {
@@ -68,8 +64,7 @@ class Plot extends Component {
   }
 
   data() {
-    const { model, columns, log } = this.props;
-    return model.series(...(log ? columns.map((column) => (s) => positive(column(s))) : columns));
+    return this.props.model.series(...this.props.columns);
   }
 
   options() {
@@ -79,47 +74,37 @@ class Plot extends Component {
       stroke: colour("--dim"), font: "11px system-ui, sans-serif",
       grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
     };
-    const { log, write } = this.props;
-    const decades = (u, ticks) => ticks.map((tick) => (Number.isInteger(Math.log10(tick)) ? tick : null));
     return {
-      width: Math.max(this.box.current.clientWidth, 160), height: this.props.height,
+      width: Math.max(this.box.current.clientWidth, 160), height: HEIGHT,
       legend: { show: false }, cursor: { show: false }, padding: [8, 14, 0, 0],
       scales: {
         x: { time: true, range: () => [this.props.now / 1000 - WINDOW_S, this.props.now / 1000] },
-        y: log ? { distr: 3, range: (u, min, max) => [Math.min(min || 0.1, 0.1), Math.max(max || 10, 10)] }
-          : { range: (u, min, max) => [0, ceiling(max)] },
+        y: { range: (u, min, max) => [0, ceiling(max)] },
       },
       axes: [
         {
           ...axis, size: 22, splits: () => AGES.map((age) => this.props.now / 1000 - age),
           values: () => AGES.map((age) => `${-age} s`),
         },
-        { ...axis, space: log ? 18 : 26, size: 46,
-          ...(log
-            ? { filter: decades, grid: { ...axis.grid, filter: decades } }
-            : { splits: (u, i, min, max) => [0, max / 2, max] }),
-          values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : write(tick))) },
+        {
+          ...axis, space: 26, size: 46, splits: (u, i, min, max) => [0, max / 2, max],
+          values: (u, ticks) => ticks.map(this.props.write),
+        },
       ],
-      series: [{}, ...this.props.series.map(([, index, quantile]) => ({
-        stroke: colour("--p" + index), width: quantile === "p50" ? 1 : 1.75, spanGaps: true,
-        dash: quantile === "p50" ? [3, 3] : undefined,
+      series: [{}, ...this.props.series.map(([, index]) => ({
+        stroke: colour("--p" + index), width: 1.75, spanGaps: true,
         fill: this.props.fill ? colour("--p" + index) + "22" : undefined,
         points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }),
       }))],
     };
   }
 
-  render({ name, series, columns, model, write, log }) {
+  render({ name, series, columns, model, write }) {
     const last = model.samples.at(-1) ?? {};
     const value = (i) => write(columns[i](last));
-    const entries = [];
-    series.forEach(([label, index, quantile], i) => {
-      if (quantile === "p99") return;
-      entries.push(html`<li key=${label}><i class=${"p" + index} aria-hidden="true"></i>${t("plot." + label)}
-        <b>${value(i)}${quantile === "p50" && html` <span class="dim">· ${value(i + 1)}</span>`}</b></li>`);
-    });
-    const single = html`<b>${value(0)}</b>`;
-    const note = log ? t("plot.quantiles") : entries.length > 1 ? t("plot.window", { s: WINDOW_S }) : single;
+    const entries = series.map(([label, index], i) => html`<li key=${label}>
+      <i class=${"p" + index} aria-hidden="true"></i>${t("plot." + label)} <b>${value(i)}</b></li>`);
+    const note = entries.length > 1 ? t("plot.window", { s: WINDOW_S }) : html`<b>${value(0)}</b>`;
     return html`<section class=${"card plot plot-" + name} aria-labelledby=${"title-" + name}>
       <header><h2 id=${"title-" + name}>${t(`plot.title.${name}`)}</h2>
         <small>${note}</small></header>

@@ -13,7 +13,7 @@
  * the one before has ended, and a frame when the one before is shown. At full speed there is no time
  * for this: stages overlap, and frames begin when they arrive.
  */
-import { RAILS, cardOf, railOf } from "./rails.js";
+import { RAILS, cardOf, railsOf } from "./rails.js";
 
 /** TRAVEL_MS is how long an item travels, GAP_MS the time between stages at full speed. */
 const TRAVEL_MS = 520;
@@ -67,12 +67,12 @@ export class Presenter {
     const departures = {};
     let at = start;
     let end = start;
-    for (const { rail, card, hops } of stagesOf(frame.hops ?? [], this.follow)) {
+    for (const { rail, card, moving, hops } of stagesOf(frame.hops ?? [], this.follow)) {
       const [from, to] = RAILS[rail] ?? [card, card];
       const arrival = rail ? at + travel : at;
       departures[from] ??= at;
       arrivals[to] = arrival;
-      if (rail) this.at(at, () => this.depart(rail, hops, travel));
+      if (rail) this.at(at, () => this.depart(rail, moving, travel));
       this.at(arrival, () => this.arrive(hops));
       end = Math.max(end, arrival);
       if (rail) at += gap;
@@ -130,17 +130,22 @@ const isRest = (field) => !inCards.has(field);
 function stagesOf(hops, follow) {
   const stages = [];
   const reached = new Map(); // by key: the stage of its last hop
-  for (const hop of hops) {
-    const rail = follow && hop.key !== follow ? undefined : railOf(hop);
+  const join = (hop, rail, happens) => {
     const card = cardOf(hop);
     const last = reached.get(hop.key) ?? -1;
     const same = (stage) => stage.rail === rail && stage.card === card;
     const from = last >= 0 && same(stages[last]) ? last : last + 1;
     let i = stages.findIndex((stage, at) => at >= from && same(stage));
     if (i < 0 && stages.length >= MAX_STAGES) i = stages.findLastIndex(same);
-    if (i < 0) i = stages.push({ rail, card, hops: [] }) - 1;
-    stages[i].hops.push(hop);
+    if (i < 0) i = stages.push({ rail, card, moving: [], hops: [] }) - 1;
+    if (rail) stages[i].moving.push(hop);
+    if (happens) stages[i].hops.push(hop);
     reached.set(hop.key, i);
+  };
+  for (const hop of hops) {
+    const rails = follow && hop.key && hop.key !== follow ? [] : railsOf(hop);
+    rails.slice(0, -1).forEach((rail) => join(hop, rail, false));
+    join(hop, rails.at(-1), true);
   }
   return stages;
 }

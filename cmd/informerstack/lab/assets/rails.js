@@ -4,6 +4,7 @@
 
 /** The rails: where they begin and end. */
 export const RAILS = {
+  ask: ["reflector", "server"],
   wire: ["server", "reflector"],
   deltas: ["reflector", "queue"],
   pop: ["queue", "store"],
@@ -13,22 +14,28 @@ export const RAILS = {
   write: ["workers", "server"],
 };
 
-/** railOf returns the rail on which a hop arrives, or undefined: not every event is a movement. */
-export function railOf(hop) {
+/** SERVER are the rails of the server's events. A LIST is a request and its answer. */
+const SERVER = {
+  LIST: ["ask", "wire"], WATCH: ["ask"],
+  ADDED: ["wire"], MODIFIED: ["wire"], DELETED: ["wire"], BOOKMARK: ["wire"], ERROR: ["wire"],
+  POST: ["write"], PUT: ["write"], PATCH: ["write"], DELETE: ["write"],
+};
+
+/** railsOf returns the rails that a hop takes, one after the other. Not every hop is a movement. */
+export function railsOf(hop) {
   switch (hop.hop) {
     case "server":
-      if (/^(POST|PUT|PATCH|DELETE)$/.test(hop.what)) return "write";
-      return /^(ADDED|MODIFIED|DELETED|LIST)$/.test(hop.what) ? "wire" : undefined;
+      return SERVER[hop.what] ?? [];
     case "deltafifo":
-      return hop.what === "Pop" ? undefined : "deltas";
+      return hop.what === "Pop" ? [] : ["deltas"];
     case "store":
-      return "pop";
+      return ["pop"];
     case "handler":
-      return "notify";
+      return ["notify"];
     case "workqueue":
-      if (hop.what === "Get") return "get";
-      return hop.what === "Add" ? "keys" : undefined;
+      return { Get: ["get"], Add: ["keys"] }[hop.what] ?? [];
   }
+  return [];
 }
 
 /** cardOf returns the piece of a hop's card. */

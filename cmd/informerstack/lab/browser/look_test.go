@@ -28,7 +28,7 @@ func TestMotion_IsReducedOnRequest(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, look{width: 1440, height: 900, still: still})
 			s.watching()
-			s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 7`)
+			s.await("the rails are drawn", `document.querySelectorAll(".rails .head").length === 8`)
 			evaluate[bool](s.tab, countTokens)
 			s.press("n", "u", "h", "n")
 			s.frames.untilHop("worker", "reconciled", "")
