@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -218,6 +219,24 @@ func TestCommand_ReconcileFaults(t *testing.T) {
 	})
 }
 
+// The token bucket is shown: each failure takes a token, and a bucket without tokens counts the keys
+// that wait for one.
+func TestCommand_ShowsTheBucket(t *testing.T) {
+	story(t, func(w *world) {
+		assert.Equal(t, BucketView{Tokens: 100, Burst: 100, PerSecond: 10}, w.frame().Workqueue.Bucket)
+		for i := range 60 {
+			w.mustDo(`{"do":"create","key":"many/%d"}`, i)
+		}
+		w.mustDo(`{"do":"reconcile","fault":"fail"}`)
+		w.mustDo(`{"do":"resync"}`)
+		w.after(40 * time.Millisecond)
+		f := w.frame()
+		assert.Negative(t, f.Workqueue.Bucket.Tokens)
+		assert.InDelta(t, f.Workqueue.DelayedTotal, -f.Workqueue.Bucket.Tokens, 1,
+			"every key waits for a token")
+	})
+}
+
 // A resync brings OnUpdate for each stored object, without a request to the server.
 func TestCommand_Resync(t *testing.T) {
 	for _, queue := range []string{"deltafifo", "realfifo"} {
@@ -246,10 +265,19 @@ func TestCommand_LeaderFaults(t *testing.T) {
 		before := w.frame().Election
 		assert.NotEmpty(t, before.Leader)
 		assert.Positive(t, before.LeftMs)
+		assert.LessOrEqual(t, before.ObservedMs, 2*milliseconds(retryPeriod))
 		w.mustDo(`{"do":"leader","fault":"pause"}`)
 		assert.True(t, w.frame().Election.Paused)
+		w.after(4 * time.Second)
+		assert.Greater(t, w.frame().Election.ObservedMs, 2000.0, "no renewal was seen since")
 		w.after(leaseDuration + renewDeadline)
 		after := w.frame().Election
+		w.mustDo(`{"do":"write","key":"default/a"}`)
+		assert.Contains(t, w.do(`{"do":"write","key":"default/a","late":true}`), "refused")
+		hops := w.frame().Hops
+		last := slices.IndexFunc(hops, func(h HopView) bool { return h.Error != "" })
+		require.Positive(t, last, "the refused write is a hop")
+		assert.Equal(t, "PUT", hops[last].What)
 		assert.NotEqual(t, before.Leader, after.Leader)
 		assert.Equal(t, before.Token+1, after.Token)
 		w.mustDo(`{"do":"leader","fault":"resume"}`)

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"example.com/informerstack/internal/helpers/hostheader"
@@ -55,6 +56,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serveGuarded(w, r, func(mux *http.ServeMux) {
 		mux.HandleFunc("GET /lab/events", l.serveEvents)
 		mux.HandleFunc("GET /lab/lessons", l.serveLessons)
+		mux.HandleFunc("GET /lab/keys", l.serveKeys)
 		mux.HandleFunc("POST /lab/command", l.serveCommand)
 	})
 }
@@ -142,6 +144,24 @@ func (l *Lab) serveEvents(w http.ResponseWriter, r *http.Request) {
 func (l *Lab) serveLessons(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(lessonsFile)
+}
+
+// maxFound is the number of keys that a search finds.
+const maxFound = 20
+
+// serveKeys sends the first keys of the store, in order, that contain the text of the search.
+func (l *Lab) serveKeys(w http.ResponseWriter, r *http.Request) {
+	found := []string{}
+	if objects := l.known(); objects != nil {
+		keys := objects.ListKeys()
+		slices.Sort(keys)
+		for _, key := range keys {
+			if len(found) < maxFound && strings.Contains(key, r.FormValue("contains")) {
+				found = append(found, key)
+			}
+		}
+	}
+	reply(w, http.StatusOK, map[string][]string{"keys": found})
 }
 
 // serveCommand runs one command.

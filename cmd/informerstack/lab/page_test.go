@@ -53,6 +53,7 @@ func TestPage_ServesItsFiles(t *testing.T) {
 		"/lab/assets/style.css":        "text/css; charset=utf-8",
 		"/lab/assets/icon.svg":         "image/svg+xml",
 		"/lab/lessons":                 "application/json",
+		"/lab/keys?contains=x":         "application/json",
 	} {
 		answer := ask(l, "GET", path, "", unchanged)
 		assert.Equal(t, http.StatusOK, answer.Code, path)
@@ -65,6 +66,23 @@ func TestPage_ServesItsFiles(t *testing.T) {
 	} {
 		assert.Equal(t, http.StatusNotFound, ask(l, "GET", path, "", unchanged).Code, path)
 	}
+}
+
+// A search finds keys of the whole store, not only those that a frame has room for.
+func TestPage_FindsKeys(t *testing.T) {
+	story(t, func(w *world) {
+		find := func(text string) string {
+			return ask(w.lab, "GET", "/lab/keys?contains="+text, "", unchanged).Body.String()
+		}
+		w.mustDo(`{"do":"create","key":"default/lesson"}`)
+		assert.JSONEq(t, `{"keys":["default/b"]}`, find("/b"))
+		assert.JSONEq(t, `{"keys":["default/a","default/b","default/lesson"]}`, find("default"))
+		assert.JSONEq(t, `{"keys":[]}`, find("none"))
+		for i := range 2 * maxFound {
+			w.mustDo(`{"do":"create","key":"many/%d"}`, i)
+		}
+		assert.Equal(t, maxFound, strings.Count(find("many"), "many/"))
+	})
 }
 
 func TestPage_SetsThePolicyOnEveryAnswer(t *testing.T) {

@@ -116,7 +116,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	}
 	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(succeed), sink),
 		controller.Options[string]{
-			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: 10,
+			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: 10, RateLimiter: w.lab.RateLimiter(),
 			WaitFor: []controller.Synced{objects.HasSyncedChecker()},
 			NewQueue: func(
 				_ string, limiter workqueue.TypedRateLimiter[string],

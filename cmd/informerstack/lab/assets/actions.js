@@ -114,6 +114,13 @@ export const ACTIONS = [
     local: (lab) => lab.set({ dialog: "settings" }),
   },
   { id: "lessons", key: "j", piece: "page", local: (lab) => lab.set({ tab: "lessons" }) },
+  {
+    id: "search", key: "/", piece: "page",
+    local: (lab) => {
+      lab.set({ tab: "events" });
+      lab.focus("#search");
+    },
+  },
   { id: "events", key: "v", piece: "page", local: (lab) => lab.set({ tab: "events" }) },
   { id: "unfollow", key: "Escape", piece: "page", local: (lab) => lab.follow("") },
   { id: "theme", key: "b", piece: "page", local: (lab) => lab.toggleTheme() },

@@ -47,7 +47,7 @@ const lab = {
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
-    lesson: null, dialog: null, problem: "", announcement: "",
+    lesson: null, dialog: null, search: "", found: [], problem: "", announcement: "",
     language: initialLanguage(), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
   },
   get frame() {
@@ -69,7 +69,7 @@ const lab = {
   lookBack(by) {
     const start = this.past ?? history.source({ ...on, frame: show }, this.model.hello);
     if (!start.frames.length) return;
-    if (by > 0 && start.index === start.frames.length - 1) return this.toPresent();
+    if (start.index + by >= start.frames.length - 1) return this.toPresent();
     this.past = start;
     start.step(by);
   },

@@ -82,9 +82,10 @@ export class Flow {
     label.textContent = t("rail." + name);
     const across = Math.abs(uy) > Math.abs(ux);
     // Tokens pass in the middle: the label is above them, or behind their end.
-    label.setAttribute("x", (x1 + x2) / 2 + (across ? LABEL_PX : 0));
+    const side = name === "wire" ? -1 : 1; // the requests are on its right
+    label.setAttribute("x", (x1 + x2) / 2 + (across ? side * LABEL_PX : 0));
     label.setAttribute("y", (y1 + y2) / 2 + (across ? 4 : -14));
-    label.setAttribute("class", across ? "beside" : "above");
+    label.setAttribute("class", !across ? "above" : side < 0 ? "before" : "beside");
     this.svg.append(line, head, label);
   }
 

@@ -52,7 +52,7 @@ function TimeControl({ lab }) {
     <${ActionButton} lab=${lab} id="back" label="‹" />
     <${ActionButton} lab=${lab} id="step" />
     <label class="slow"><span>${t("slow")}</span>
-      <input type="range" min="0" max=${DELAYS.length - 1} step="1" value=${position}
+      <input type="range" min="0" max=${DELAYS.length - 1} step="1" value=${position} aria-label=${t("slow")}
         disabled=${lab.ui.connection !== "connected"}
         aria-valuetext=${delayText(lab.ui.delayMs)}
         onInput=${(event) => lab.setDelay(DELAYS[event.target.value])} />

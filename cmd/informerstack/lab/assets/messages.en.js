@@ -36,7 +36,8 @@ export default {
 
   journey: { title: "Journey", total: "{time} in total", empty: "No change has been seen yet.", notYet: "no event seen", earlier: "Earlier journey", later: "Later journey", following: "Bars: waiting or working. Dots: events. Times count from the watch event.", note: "The newest change that reached a worker. Click a key to follow it." },
   hop: { server: "server", deltafifo: "delta queue", store: "store", handler: "handler", workqueue: "workqueue", worker: "worker", reflector: "reflector" },
-  rail: { ask: "requests", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
+  search: { label: "Find a key", example: "settings-1", none: "no such key in the store" },
+  rail: { all: "Pieces", short: { server: "API", reflector: "refl", queue: "FIFO", store: "store", handlers: "hdlr", workqueue: "queue", workers: "work", election: "lead" }, ask: "requests", wire: "watch", deltas: "deltas", pop: "Pop", notify: "notify", keys: "Add", get: "Get", write: "write" },
   captionNone: "Each hop is explained here when it happens.",
   caption: {
     server: {
@@ -102,6 +103,7 @@ export default {
     freeze: { name: "Pause", help: "Pause the leader's process, or let it continue." },
     settings: { name: "Settings", help: "Delta queue, list, workers, workload." },
     lessons: { name: "Lessons", help: "Show the lessons." },
+    search: { name: "find a key", help: "Find a key among all objects, to follow it." },
     events: { name: "Events", help: "Show the events as text." },
     unfollow: { name: "follow all keys", help: "Stop following a key." },
     theme: { name: "Light or dark", help: "Switch between light and dark." },

@@ -36,7 +36,8 @@ export default {
 
   journey: { title: "一次变更的旅程", total: "共 {time}", empty: "还没有看到变更。", notYet: "没有看到事件", earlier: "上一次旅程", later: "下一次旅程", following: "横条：等待或处理；圆点：事件。时间从收到 watch 事件时算起。", note: "最近一个到达 worker 的变更。点击任意 key 可以跟踪它。" },
   hop: { server: "API Server", deltafifo: "Delta 队列", store: "Store", handler: "Handler", workqueue: "WorkQueue", worker: "Worker", reflector: "Reflector" },
-  rail: { ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
+  search: { label: "查找 key", example: "settings-1", none: "store 中没有这样的 key" },
+  rail: { all: "组件", short: { server: "API", reflector: "Refl", queue: "FIFO", store: "Store", handlers: "Hdlr", workqueue: "Queue", workers: "Work", election: "选主" }, ask: "请求", wire: "watch", deltas: "delta", pop: "Pop", notify: "通知", keys: "Add", get: "Get", write: "写入" },
   captionNone: "每一步发生时，这里会说明原因。",
   caption: {
     server: {
@@ -102,6 +103,7 @@ export default {
     freeze: { name: "冻结", help: "冻结 leader 进程，或让它继续。" },
     settings: { name: "设置", help: "Delta 队列、全量获取、worker、负载。" },
     lessons: { name: "课程", help: "显示课程。" },
+    search: { name: "查找 key", help: "在全部对象中查找一个 key 并跟踪它。" },
     events: { name: "事件", help: "以文字显示事件。" },
     unfollow: { name: "显示全部 key", help: "停止跟踪。" },
     theme: { name: "浅色或深色", help: "切换浅色与深色。" },

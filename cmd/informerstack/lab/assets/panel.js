@@ -6,6 +6,7 @@ import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
 import { whatOf } from "./model.js";
 import { Path, Prose } from "./prose.js";
+import { Search } from "./search.js";
 import { named, t, translated } from "./text.js";
 
 export function Panel({ lab }) {
@@ -18,12 +19,24 @@ export function Panel({ lab }) {
         aria-pressed=${name === tab}
         onClick=${() => lab.set({ tab: name === tab ? null : name })}>${t("tab." + name)}</button>`)}
     </div>
+    <${Rail} lab=${lab} />
     ${tab && html`<div class="sheet">
       ${tab === "lessons" && html`<${Lessons} lab=${lab} />`}
       ${tab === "piece" && html`<${Piece} lab=${lab} />`}
       ${tab === "events" && html`<${Events} lab=${lab} />`}
     </div>`}
   </aside>`;
+}
+
+/** Rail shows all pieces of a phone's page in one line: what is lit, what a lesson points to. */
+function Rail({ lab }) {
+  const pointed = lab.frame?.lesson?.watch ?? [];
+  const show = (name) => document.getElementById("card-" + name)?.scrollIntoView({ block: "start" });
+  return html`<nav class="rail-of-pieces" aria-label=${t("rail.all")}>
+    ${Object.keys(PIECES).map((name) => html`<button key=${name} type="button" title=${t(`piece.${name}.name`)}
+      class=${cx(lab.lit.has(name) && "lit", pointed.includes(name) && "pointed")}
+      onClick=${() => show(name)}>${t("rail.short")[name]}</button>`)}
+  </nav>`;
 }
 
 /** PIECES names the code and the chapter of each piece. */
@@ -70,6 +83,7 @@ function Events({ lab }) {
   return html`<article class="events">
     <h2>${t("tab.events")}</h2>
     <p class="dim">${t("eventsNote", { n: EVENTS })}</p>
+    <${Search} lab=${lab} />
     <ol>${hops.map((hop) => html`<li key=${hop.n}>
       <time>${hop.t.slice(11, 23)}</time>
       <span class="hop">${named("hop", hop.hop)}</span> <b>${whatOf(hop)}</b>

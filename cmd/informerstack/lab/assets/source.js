@@ -38,6 +38,12 @@ export class LiveSource {
     }
   }
 
+  /** find returns keys of the store that contain a text. */
+  async find(text) {
+    const answer = await fetch("/lab/keys?" + new URLSearchParams({ contains: text }));
+    return answer.ok ? (await answer.json()).keys : [];
+  }
+
   /** send posts a command and returns the error's text, or "". */
   async send(command) {
     try {
@@ -128,6 +134,12 @@ export class RecordedSource {
 
   async send() {
     return "";
+  }
+
+  /** find looks among the objects of the present frame, of which a recording has at most 50. */
+  async find(text) {
+    const items = this.frames[this.index]?.store?.items ?? [];
+    return items.map(({ key }) => key).filter((key) => key.includes(text)).slice(0, 20);
   }
 }
 

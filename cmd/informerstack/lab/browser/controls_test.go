@@ -125,6 +125,10 @@ func clickControl(s *scene, a action) {
 		s.choose(slider, strconv.Itoa(next))
 	case "lessons":
 		s.click(".tabs .tab:first-child")
+	case "search":
+		s.click(".tabs .tab:last-child")
+		s.await("the search is offered", element("#search"))
+		s.click("#search")
 	case "events":
 		s.click(".tabs .tab:last-child")
 	case "unfollow":
@@ -378,6 +382,14 @@ func pageControls(s *scene) {
 	s.await("the events are listed", `document.querySelectorAll(".sheet .events li").length > 5`)
 	s.use("lessons")
 	s.await("the lessons are listed", `document.querySelectorAll(".sheet .lessons li").length > 5`)
+	s.use("search")
+	s.await("the search has the focus", `document.activeElement?.id === "search"`)
+	s.press("n", "g", "s", "-", "3")
+	s.await("the key is found", `document.querySelectorAll(".search .chip").length === 1`)
+	s.press(kb.Tab, kb.Enter)
+	s.await("the key is followed", `document.querySelector(".following .chip")?.dataset.key === `+
+		`"default/settings-3"`)
+	s.press(kb.Escape)
 	for _, want := range []string{"dark", "light"} {
 		s.use("theme")
 		s.await(want, `document.documentElement.dataset.theme === `+quoted(want))

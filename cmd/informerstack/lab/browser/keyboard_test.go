@@ -66,7 +66,7 @@ func TestKeyboard_ReachesEveryControl(t *testing.T) {
 	}
 	controls := evaluate[int](s.tab, `[...document.querySelectorAll(
 		"button:enabled, select:enabled, input:enabled, a[href]")]
-		.filter((control) => control.tabIndex >= 0).length`)
+		.filter((control) => control.tabIndex >= 0 && control.checkVisibility()).length`)
 	// A scrolled list is a stop of its own.
 	assert.GreaterOrEqual(t, len(reached), controls, "stops of Tab")
 }
