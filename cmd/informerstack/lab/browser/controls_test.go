@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -384,11 +385,13 @@ func pageControls(s *scene) {
 	s.await("the lessons are listed", `document.querySelectorAll(".sheet .lessons li").length > 5`)
 	s.use("search")
 	s.await("the search has the focus", `document.activeElement?.id === "search"`)
-	s.press("n", "g", "s", "-", "3")
-	s.await("the key is found", `document.querySelectorAll(".search .chip").length === 1`)
-	s.press(kb.Tab, kb.Enter)
-	s.await("the key is followed", `document.querySelector(".following .chip")?.dataset.key === `+
-		`"default/settings-3"`)
+	wanted := s.frames.now().Store.Items[0].Key
+	s.press(strings.Split(strings.TrimPrefix(wanted, "default/"), "")...)
+	found := ".search .chip[data-key=" + quoted(wanted) + "]"
+	s.await("the key is found", element(found))
+	s.click(found)
+	s.await("the key is followed",
+		`document.querySelector(".following .chip")?.dataset.key === `+quoted(wanted))
 	s.press(kb.Escape)
 	for _, want := range []string{"dark", "light"} {
 		s.use("theme")
