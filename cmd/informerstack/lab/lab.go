@@ -121,6 +121,7 @@ type Lab struct {
 	allow       func() error // ends the refusal of connections; nil while the server is up
 	indexName   string
 	storeView   storeView
+	pages       int // that are open
 }
 
 // New returns a Lab that runs no pipeline yet.

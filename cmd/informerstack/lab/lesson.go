@@ -47,7 +47,8 @@ func lessonIDs() []string {
 }
 
 // lesson plays one step of a lesson in the background. Step 0 begins the lesson: it ends the step
-// that plays, and prepares the pipeline. An empty id ends the lesson.
+// that plays, and prepares the pipeline. A step that does not follow the last one begins the lesson
+// too, and first plays the steps before it, at full speed. An empty id ends the lesson.
 func (l *Lab) lesson(id string, step int) error {
 	if id == "" {
 		l.player.halt()
@@ -59,14 +60,36 @@ func (l *Lab) lesson(id string, step int) error {
 		return fmt.Errorf("no step %d of lesson %q", step, printable.Short(id))
 	}
 	steps := lessons[i].Steps
-	if step == 0 {
+	first := step
+	if last := l.player.state(); last == nil || last.ID != id || last.Step != step-1 {
 		l.player.halt()
+		first = 0
 	}
 	view := LessonView{ID: id, Step: step, State: "running", Watch: steps[step].Watch}
 	return l.player.begin(view, func(p *performance) error {
-		if err := l.scene.enter(p, step == 0); err != nil {
+		if err := l.scene.enter(p, first == 0); err != nil {
+			return err
+		}
+		if err := l.catchUp(p, steps[first:step]); err != nil {
 			return err
 		}
 		return p.perform(steps[step].Script)
 	})
+}
+
+// catchUp plays steps at full speed.
+func (l *Lab) catchUp(p *performance, steps []lessonStep) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	mode, _, _ := l.gate.state(0)
+	_ = l.setMode(command{Mode: Run})
+	defer func() { _ = l.setMode(command{Mode: mode}) }()
+	for _, step := range steps {
+		if err := p.perform(step.Script); err != nil {
+			return err
+		}
+		l.player.forget()
+	}
+	return nil
 }

@@ -42,6 +42,41 @@ func (w *world) play(l lesson, steps int) {
 	}
 }
 
+// A reader who opens a lesson at any step, or again after another page has started another one,
+// finds the pipeline as the steps before leave it.
+func TestLessons_OpenAtAnyStep(t *testing.T) {
+	for _, l := range lessons {
+		t.Run(l.ID, func(t *testing.T) {
+			story(t, func(w *world) {
+				for step := len(l.Steps) - 1; step >= 0; step-- {
+					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, l.ID, step)
+					w.playsToEnd()
+					assert.Empty(t, w.frame().Lesson.Error, step)
+					w.mustDo(`{"do":"lesson","id":"onadd","step":0}`)
+				}
+			})
+		})
+	}
+}
+
+// A lesson ends some time after the last page was closed. A page that is loaded again finds it.
+func TestLessons_EndWithoutAPage(t *testing.T) {
+	story(t, func(w *world) {
+		closed := w.lab.openPage()
+		w.mustDo(`{"do":"lesson","id":"onadd","step":0}`)
+		w.playsToEnd()
+		closed()
+		w.after(reloadTime / 2)
+		closed = w.lab.openPage()
+		w.after(reloadTime)
+		assert.Equal(t, "onadd", w.frame().Lesson.ID, "the page was loaded again")
+		closed()
+		w.after(reloadTime + time.Second)
+		assert.Nil(t, w.frame().Lesson)
+		assert.Equal(t, 2.0, w.frame().Settings.Rate, "the load goes on")
+	})
+}
+
 // playsToEnd waits for the end of a step.
 func (w *world) playsToEnd() {
 	for w.frame().Lesson.State == "running" {

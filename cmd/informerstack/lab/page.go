@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/informerstack/internal/helpers/hostheader"
 	"example.com/informerstack/internal/helpers/printable"
@@ -110,6 +111,7 @@ func serveAsset(w http.ResponseWriter, name string) {
 func (l *Lab) serveEvents(w http.ResponseWriter, r *http.Request) {
 	frames, leave := l.stream.open()
 	defer leave()
+	defer l.openPage()()
 	hello, err := json.Marshal(l.hello)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
@@ -137,6 +139,30 @@ func (l *Lab) serveEvents(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
+	}
+}
+
+// reloadTime is how long a lesson goes on without a page: its reader may load the page again.
+const reloadTime = 10 * time.Second
+
+// openPage counts a page until it is closed. Some time after the last one, the lesson ends.
+func (l *Lab) openPage() (closed func()) {
+	count := func(by int) (pages int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pages += by
+		return l.pages
+	}
+	count(+1)
+	return func() {
+		if count(-1) > 0 {
+			return
+		}
+		time.AfterFunc(reloadTime, func() {
+			if count(0) == 0 {
+				_ = l.lesson("", 0)
+			}
+		})
 	}
 }
 

@@ -140,6 +140,13 @@ func (p *player) finish(err error) {
 	}
 }
 
+// forget forgets the events of a step, for the next one.
+func (p *player) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wanted, p.seen, p.next = nil, nil, 0
+}
+
 // find looks for an event among those that no expectation has looked at.
 func (p *player) find(e expectation) bool {
 	p.mu.Lock()

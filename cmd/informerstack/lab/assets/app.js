@@ -8,6 +8,7 @@
  * the only place that renders, and requestAnimationFrame calls it at most once per screen frame.
  */
 import { html, render } from "./html.js";
+import { readAddress, writeAddress } from "./address.js";
 import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-work.js";
 import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
 import { Caption, captionOf } from "./caption.js";
@@ -16,7 +17,7 @@ import { Flow } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
 import { listen } from "./keyboard.js";
-import { leave } from "./lessons.js";
+import { leave, openAt } from "./lessons.js";
 import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
@@ -34,6 +35,7 @@ const LIT_MS = 400;
 /** ANNOUNCE_MS is the least time between two announcements to a screen reader. */
 const ANNOUNCE_MS = 2500;
 
+const address = readAddress();
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /** lab is what every component gets: the model, the reader's choices, and what can be done. */
@@ -47,8 +49,8 @@ const lab = {
   ui: {
     connection: "connecting", follow: "", journeysBack: 0, delayMs: 0, piece: null,
     tab: matchMedia("(min-width: 1181px)").matches ? "lessons" : null,
-    lesson: null, dialog: null, search: "", found: [], problem: "", announcement: "",
-    language: initialLanguage(), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
+    teach: address.teach, lesson: null, dialog: null, search: "", found: [], problem: "", announcement: "",
+    language: initialLanguage(address.language), theme: remembered("theme") || (dark.matches ? "dark" : "light"),
   },
   get frame() {
     return this.model.frame;
@@ -171,6 +173,7 @@ const on = {
 
   lessons(lessons) {
     lab.lessons = lessons;
+    follow(readAddress());
     requestDraw();
   },
 
@@ -183,6 +186,12 @@ const on = {
     requestDraw();
   },
 };
+
+/** follow goes where an address leads. */
+function follow({ lesson, step, delayMs }) {
+  if (delayMs !== undefined) lab.setDelay(delayMs);
+  if (lesson && (lesson !== lab.ui.lesson?.id || step !== lab.ui.lesson.step)) openAt(lab, lesson, step);
+}
 
 /** show shows a frame; silent is true while a recording is moved over it. */
 function show(frame, { at = Date.now(), silent = false } = {}) {
@@ -263,6 +272,7 @@ function draw() {
   if (ui.connection === "disconnected" || !model.frame) lab.now = model.frameAt ?? 0;
   lab.age = lab.frame?.mode === "pause" ? 0 : Math.max(0, lab.now - (model.frameAt ?? 0));
   for (const [card, at] of lab.lit) if (drawnAt - at > LIT_MS) lab.lit.delete(card);
+  if (lab.lessons.length) writeAddress(ui.lesson);
   render(html`<${Page} lab=${lab} />`, document.getElementById("page"));
   if (lab.nextFocus) document.querySelector(lab.nextFocus)?.focus({ preventScroll: true });
   lab.nextFocus = null;
@@ -305,7 +315,8 @@ listen(lab);
 dark.addEventListener("change", () => {
   if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
 });
-addEventListener("pagehide", () => lab.ui.lesson && leave(lab));
+addEventListener("hashchange", () => follow(readAddress()));
+document.documentElement.toggleAttribute("data-teach", address.teach);
 lab.source.start();
 setInterval(() => {
   if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();

@@ -2,8 +2,12 @@
 
 /** The keyboard and the clicks on keys, for the whole page. */
 import { ACTIONS, offered, perform } from "./actions.js";
+import { turn } from "./lessons.js";
 
 const ARROWS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+/** TURNS are the keys of a teacher, and of the remote control of slides. */
+const TURNS = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 };
 
 /** SLIP_PX is how far a pointer may move while it is pressed on a key. */
 const SLIP_PX = 8;
@@ -39,6 +43,7 @@ export function listen(lab) {
     if (moveBetweenChips(event) || typing(event) || lab.ui.dialog) return;
     // Space and Enter press the focused button, as everywhere.
     if (event.key === " " && event.target.closest?.("button, summary, a")) return;
+    if (lab.ui.teach && event.key in TURNS && turn(lab, TURNS[event.key])) return event.preventDefault();
     if (lab.recorded && replayKey(lab, event)) return;
     const found = ACTIONS.find((a) => a.key === event.key && offered(lab, a));
     if (!found || (event.repeat && found.id !== "step")) return;

@@ -15,6 +15,9 @@ export function Lessons({ lab }) {
   return lesson ? html`<${Lesson} lab=${lab} lesson=${lesson} />` : html`<${List} lab=${lab} />`;
 }
 
+/** ANSWER_MS is how long the program may take until a frame tells that it plays a step. */
+const ANSWER_MS = 2000;
+
 /** finished returns the ids of the lessons that the reader has completed in this browser. */
 const finished = () => (remembered("lessons") || "").split(" ").filter(Boolean);
 
@@ -39,6 +42,32 @@ function begin(lab, lesson) {
   play(lab, lesson);
 }
 
+/**
+ * openAt opens a lesson at a step: an address leads there, or the page was loaded again. The program
+ * plays the steps before it first, unless it is there already.
+ */
+export function openAt(lab, id, step) {
+  const lesson = lab.lessons.find((l) => l.id === id);
+  if (!lesson) return false;
+  const at = Math.min(step, lesson.steps.length - 1);
+  const there = lab.model.newest?.lesson;
+  const played = there?.id === id && there.step === at ? at : -1;
+  lab.set({ lesson: { id, step: at, played, choice: played === at ? -1 : null }, tab: "lessons" });
+  play(lab, lesson);
+  return true;
+}
+
+/** turn is the arrow key of a teacher: it shows an answer, or another step. */
+export function turn(lab, by) {
+  const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
+  if (!lesson) return false;
+  const { step, choice } = lab.ui.lesson;
+  if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, -1);
+  else if (by > 0 && !ended(lab, lesson)) return true;
+  else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
+  return true;
+}
+
 /** goTo shows another step. A step that was played before is only shown. */
 function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
@@ -54,7 +83,7 @@ function goTo(lab, lesson, step) {
 function play(lab, lesson) {
   const { step, played, choice } = lab.ui.lesson;
   if (step <= played || (lesson.steps[step].question && choice == null)) return;
-  lab.set({ lesson: { ...lab.ui.lesson, played: step } });
+  lab.set({ lesson: { ...lab.ui.lesson, played: step, sentAt: performance.now() } });
   lab.send({ do: "lesson", id: lesson.id, step });
 }
 
@@ -109,7 +138,13 @@ function Lesson({ lab, lesson }) {
 /** Progress reports that the program plays the step, or why it could not. */
 function Progress({ lab, lesson }) {
   const state = lab.frame?.lesson;
-  if (state?.id !== lesson.id || state.step !== lab.ui.lesson.step) return null;
+  const { step, played, sentAt = 0 } = lab.ui.lesson;
+  const lost = lab.model.newest?.lesson?.id !== lesson.id && performance.now() - sentAt > ANSWER_MS;
+  if (played === step && lost) {
+    return html`<p class="dim" role="status">${t("lessons.elsewhere")}
+      <button type="button" class="btn" onClick=${() => openAt(lab, lesson.id, step)}>${t("lessons.here")}</button></p>`;
+  }
+  if (state?.id !== lesson.id || state.step !== step) return null;
   if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
   if (state.state !== "running") return null;
   return html`<p class="dim running">

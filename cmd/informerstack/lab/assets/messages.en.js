@@ -71,7 +71,7 @@ export default {
   },
   plot: { title: { depth: "Waiting", rate: "Events per second" }, window: "last {s} s", depth: "queue depth", backlog: "handler backlog", retries: "retries", perSecond: "events/s" },
 
-  lessons: { title: "Lessons", intro: "Each lesson plays on the real pipeline of this page, step by step.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", show: "Show the answer", running: "The pipeline is playing this step…" },
+  lessons: { title: "Lessons", intro: "Each lesson plays on the real pipeline of this page, step by step.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", show: "Show the answer", elsewhere: "The program does not play this lesson any more: another page may have started one.", here: "Play it here", running: "The pipeline is playing this step…" },
   help: { title: "Keys and controls", intro: "Every control has a key. Click a name to run it.", list: "Tab reaches each list of keys; the arrow keys move within it, and Enter follows a key." },
   settings: { title: "Settings", intro: "Applying other settings builds the pipeline again, on the same server.", queue: "Delta queue", list: "Initial list", workers: "number", workMs: "time per key (ms)", workload: "Workload", rate: "changes per second", objects: "objects", faults: "requests and watches fail at random" },
 

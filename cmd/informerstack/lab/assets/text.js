@@ -7,10 +7,10 @@ import zh from "./messages.zh.js";
 const messages = { en, zh };
 let language = "en";
 
-/** initialLanguage is the remembered choice, or the browser's language if the page has it. */
-export function initialLanguage() {
-  const choice = remembered("language") || (navigator.language || "en").slice(0, 2);
-  return messages[choice] ? choice : "en";
+/** initialLanguage is that of the address, the remembered one, or the browser's, if the page has it. */
+export function initialLanguage(asked) {
+  const wishes = [asked, remembered("language"), (navigator.language || "en").slice(0, 2)];
+  return wishes.find((wish) => messages[wish]) ?? "en";
 }
 
 /** setLanguage makes t return texts of a language. */
