@@ -96,6 +96,8 @@ func (l *Lab) run(c command) error {
 		return l.setSettings(c)
 	case "index":
 		return l.setIndex(c.Name)
+	case "solve":
+		return l.player.solution()
 	case "lesson":
 		return l.lesson(c.ID, c.Step)
 	}

@@ -242,6 +242,7 @@ type LessonView struct {
 	ID    string   `json:"id"`
 	Step  int      `json:"step"`
 	State string   `json:"state"`
+	Wrong int      `json:"wrong,omitempty"`
 	Error string   `json:"error,omitempty"`
 	Watch []string `json:"watch"`
 }

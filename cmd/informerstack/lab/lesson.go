@@ -22,10 +22,19 @@ type lesson struct {
 	Steps []lessonStep `json:"steps"`
 }
 
-// lessonStep is a script over the commands of the page, and the pieces to look at.
+// lessonStep is a script over the commands of the page, perhaps a task for the reader, and the
+// pieces to look at.
 type lessonStep struct {
 	Script []scriptLine `json:"script"`
+	Task   *task        `json:"task"`
 	Watch  []string     `json:"watch"`
+}
+
+// task is what the reader does with the controls of the page, after the script.
+type task struct {
+	Done     []scriptLine `json:"done"`     // checks that hold one after the other
+	Wrong    []scriptLine `json:"wrong"`    // a check that holds before: this way does not count
+	Solution []scriptLine `json:"solution"` // what a reader may do
 }
 
 // lessons are those of lessonsFile.
@@ -73,11 +82,11 @@ func (l *Lab) lesson(id string, step int) error {
 		if err := l.catchUp(p, steps[first:step]); err != nil {
 			return err
 		}
-		return p.perform(steps[step].Script)
+		return p.perform(steps[step], false)
 	})
 }
 
-// catchUp plays steps at full speed.
+// catchUp plays steps at full speed, with the solutions of their tasks.
 func (l *Lab) catchUp(p *performance, steps []lessonStep) error {
 	if len(steps) == 0 {
 		return nil
@@ -86,10 +95,9 @@ func (l *Lab) catchUp(p *performance, steps []lessonStep) error {
 	_ = l.setMode(command{Mode: Run})
 	defer func() { _ = l.setMode(command{Mode: mode}) }()
 	for _, step := range steps {
-		if err := p.perform(step.Script); err != nil {
+		if err := p.perform(step, true); err != nil {
 			return err
 		}
-		l.player.forget()
 	}
 	return nil
 }

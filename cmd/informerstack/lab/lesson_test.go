@@ -77,11 +77,92 @@ func TestLessons_EndWithoutAPage(t *testing.T) {
 	})
 }
 
-// playsToEnd waits for the end of a step.
+// playsToEnd waits for the end of a step. The solution does its task.
 func (w *world) playsToEnd() {
-	for w.frame().Lesson.State == "running" {
+	for solved := false; w.frame().Lesson.State != "done"; {
+		if w.frame().Lesson.State == "yours" && !solved {
+			w.mustDo(`{"do":"solve"}`)
+			solved = true
+		}
 		w.after(100 * time.Millisecond)
 	}
+}
+
+// The reader does a task in any time, also after a wrong way, in slow motion and after a pause. The
+// program does it on request.
+func TestLessons_Task(t *testing.T) {
+	const step = `{
+		"script": [{"do": "delete", "key": "default/x", "try": true}, {"settle": true}],
+		"task": {
+			"done": [{"expect": {"hop": "store", "what": "Add", "key": "default/x"}}, {"settle": true}],
+			"wrong": [{"expect": {"hop": "handler", "what": "OnDelete"}}, {"frame": {"path": "server.up", "is": false}}],
+			"solution": [{"do": "create", "key": "default/x"}]
+		}}`
+	begin := func(w *world) {
+		var s lessonStep
+		require.NoError(t, json.Unmarshal([]byte(step), &s))
+		require.NoError(t, w.lab.player.begin(LessonView{ID: "test", State: "running"},
+			func(p *performance) error { return p.perform(s, false) }))
+		w.after(time.Second)
+		require.Equal(t, "yours", w.frame().Lesson.State)
+	}
+	t.Run("right", func(t *testing.T) {
+		story(t, func(w *world) {
+			begin(w)
+			w.mustDo(`{"do":"change","key":"default/a"}`)
+			w.after(time.Hour)
+			assert.Equal(t, "yours", w.frame().Lesson.State, "another change is not the task")
+			w.mustDo(`{"do":"create","key":"default/x"}`)
+			w.after(time.Second)
+			assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
+		})
+	})
+	t.Run("wrong", func(t *testing.T) {
+		story(t, func(w *world) {
+			begin(w)
+			w.mustDo(`{"do":"delete","key":"default/a"}`)
+			w.after(time.Second)
+			assert.Equal(t, LessonView{ID: "test", State: "yours", Wrong: 1}, *w.frame().Lesson)
+			w.mustDo(`{"do":"server","up":false}`)
+			w.after(time.Second)
+			assert.Equal(t, 2, w.frame().Lesson.Wrong)
+			w.mustDo(`{"do":"server","up":true}`)
+			w.after(time.Minute)
+			w.mustDo(`{"do":"create","key":"default/x"}`)
+			w.after(time.Minute)
+			assert.Equal(t, LessonView{ID: "test", State: "done"}, *w.frame().Lesson)
+		})
+	})
+	t.Run("slow", func(t *testing.T) {
+		story(t, func(w *world) {
+			begin(w)
+			w.mustDo(`{"do":"mode","mode":"pause"}`)
+			w.mustDo(`{"do":"create","key":"default/x"}`)
+			w.after(time.Hour)
+			assert.Equal(t, "yours", w.frame().Lesson.State)
+			w.mustDo(`{"do":"mode","mode":"slow","delayMs":1000}`)
+			w.after(time.Minute)
+			assert.Equal(t, "done", w.frame().Lesson.State)
+		})
+	})
+	t.Run("solution", func(t *testing.T) {
+		story(t, func(w *world) {
+			assert.Contains(t, w.do(`{"do":"solve"}`), "no task")
+			begin(w)
+			w.mustDo(`{"do":"solve"}`)
+			w.after(time.Second)
+			assert.Equal(t, "done", w.frame().Lesson.State)
+			assert.Contains(t, w.do(`{"do":"solve"}`), "no task")
+		})
+	})
+	t.Run("leave", func(t *testing.T) {
+		story(t, func(w *world) {
+			begin(w)
+			assert.Contains(t, w.do(`{"do":"lesson","id":"test","step":1}`), "no step")
+			w.mustDo(`{"do":"lesson","id":""}`)
+			assert.Nil(t, w.frame().Lesson)
+		})
+	})
 }
 
 // Lessons play in any order, also after a lesson that the reader has left in the middle. They
@@ -135,7 +216,7 @@ func TestLessons_BeginInAnyState(t *testing.T) {
 				w.mustDo("%s", broken)
 				w.mustDo(`{"do":"change","key":"default/a"}`)
 				w.after(20 * time.Second)
-				w.play(lessons[0], len(lessons[0].Steps))
+				w.play(lessons[1], len(lessons[1].Steps))
 				slow := strings.Contains(broken, "slow")
 				assert.Equal(t, slow, w.frame().Mode == Slow, "slow motion stays")
 			})
@@ -195,7 +276,7 @@ func (w *world) playing(script ...string) {
 	text := "[" + strings.Join(script, ",") + "]"
 	require.NoError(w.t, json.Unmarshal([]byte(text), &lines))
 	require.NoError(w.t, w.lab.player.begin(LessonView{ID: "test", State: "running"},
-		func(p *performance) error { return p.perform(lines) }))
+		func(p *performance) error { return p.perform(lessonStep{Script: lines}, false) }))
 }
 
 // A step that waits for too long ends with an error, which names the missing event or fact.

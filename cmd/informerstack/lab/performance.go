@@ -4,6 +4,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -50,18 +51,61 @@ func (e expectation) matches(event trace.Event) bool {
 		(!e.Failed || event.Error != "")
 }
 
-// performance is one performance of a step's script.
+// performance is one performance of a step.
 type performance struct {
 	ctx    context.Context
 	lab    *Lab
 	player *player
-	before any // the frame at the beginning, as JSON
+	before any   // the frame at the beginning of the script or task, as JSON
+	task   *task // that the reader does now, or nil
+	alone  bool  // nobody watches: no slow motion
 }
 
-// perform runs a script to its end, or to the first failure.
-func (p *performance) perform(script []scriptLine) error {
-	p.player.want(script)
+// wrongWay is the number of the wrong way of a task that the reader has taken, from 1.
+type wrongWay int
+
+func (w wrongWay) Error() string { return fmt.Sprintf("wrong way %d", int(w)) }
+
+// perform plays a step. Its task is done by the reader, or by its solution if alone is true. After a
+// wrong way the step begins again.
+func (p *performance) perform(step lessonStep, alone bool) error {
+	var wrong wrongWay
+	p.alone = alone
+	for {
+		p.player.turn("running", int(wrong))
+		err := p.begin(step.Script).run(step.Script)
+		if err != nil || step.Task == nil {
+			return err
+		}
+		p.begin(step.Task.Done, step.Task.Wrong)
+		if alone {
+			if err := p.run(step.Task.Solution); err != nil {
+				return err
+			}
+			return p.run(step.Task.Done)
+		}
+		p.player.turn("yours", int(wrong))
+		p.task = step.Task
+		err = p.run(step.Task.Done)
+		p.task = nil
+		if !errors.As(err, &wrong) {
+			return err
+		}
+	}
+}
+
+// begin begins to keep the events of scripts, and remembers the present frame.
+func (p *performance) begin(scripts ...[]scriptLine) *performance {
+	p.player.forget()
+	for _, script := range scripts {
+		p.player.want(script)
+	}
 	p.before = asJSON(p.look())
+	return p
+}
+
+// run runs a script to its end, or to the first failure.
+func (p *performance) run(script []scriptLine) error {
 	for _, line := range script {
 		if err := p.line(line); err != nil {
 			return err
@@ -91,6 +135,12 @@ func (p *performance) line(line scriptLine) error {
 	case line.Do == "restart":
 		p.lab.restarts.restart()
 		return nil
+	}
+	if line.Mode == Slow {
+		if p.alone {
+			return nil
+		}
+		p.lab.scene.slow()
 	}
 	err := p.lab.run(line.command)
 	switch {
@@ -152,25 +202,59 @@ func (p *performance) settle(limit time.Duration) error {
 // look describes the pipeline now, without events.
 func (p *performance) look() Frame { return p.lab.describe(time.Now(), recorded{}) }
 
+// wrong returns the wrong way that the reader has taken in the task, or nil.
+func (p *performance) wrong() error {
+	if p.task == nil {
+		return nil
+	}
+	for i, line := range p.task.Wrong {
+		if line.Expect != nil && p.player.count(*line.Expect) > 0 ||
+			line.Frame != nil && line.Frame.check(asJSON(p.look()), p.before) == nil {
+			return wrongWay(i + 1)
+		}
+	}
+	return nil
+}
+
+// solve does the task for the reader.
+func (p *performance) solve() error {
+	reader := p.task
+	p.task = nil
+	defer func() { p.task = reader }()
+	return p.run(reader.Solution)
+}
+
 // until calls check now, after each event, and after each lookPeriod, until it returns nil. After
-// the limit it returns check's error. The limit begins again while the mode is not Run.
+// the limit it returns check's error. There is no limit while the mode is not Run, and for the
+// reader's task, which a wrong way ends.
 func (p *performance) until(limit time.Duration, check func() error) error {
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	for {
+		if err := p.wrong(); err != nil {
+			return err
+		}
 		err := check()
 		if err == nil {
 			return nil
 		}
+		var solve <-chan struct{}
+		if p.task != nil {
+			solve = p.player.solve
+		}
 		select {
+		case <-solve:
+			if err := p.solve(); err != nil {
+				return err
+			}
 		case <-p.player.news:
 		case <-ticker.C:
 		case <-p.ctx.Done():
 			return context.Cause(p.ctx)
 		case <-timeout.C:
-			if mode, _, _ := p.lab.gate.state(0); mode == Run {
+			if mode, _, _ := p.lab.gate.state(0); mode == Run && p.task == nil {
 				return err
 			}
 			timeout.Reset(limit)

@@ -24,7 +24,7 @@ var (
 // player plays one step at a time. While the script runs, it keeps the events that the script asks
 // for.
 //
-//	P1  view.State is "running"  <=>  the goroutine of a step runs
+//	P1  view.State is not "done"  <=>  the goroutine of a step runs
 //	P2  an expectation sees only events that are newer than those of the expectations before it
 type player struct {
 	lab *Lab
@@ -35,12 +35,15 @@ type player struct {
 	seen    []trace.Event           // that match one of wanted
 	next    int                     // the first event of seen that no expectation has seen
 	news    chan struct{}           // capacity 1: seen has grown
+	solve   chan struct{}           // capacity 1: the reader wants to see the solution of a task
 	stop    context.CancelCauseFunc // ends the last step; nil before the first
 	done    chan struct{}           // closed when the last step has ended; nil before the first
 	stopped bool                    // by close
 }
 
-func newPlayer(l *Lab) *player { return &player{lab: l, news: make(chan struct{}, 1)} }
+func newPlayer(l *Lab) *player {
+	return &player{lab: l, news: make(chan struct{}, 1), solve: make(chan struct{}, 1)}
+}
 
 // close ends the step that plays, and waits for its end. No step begins afterwards.
 func (p *player) close() {
@@ -55,7 +58,7 @@ func (p *player) halt() {
 	p.end(errLeft)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.view != nil && p.view.State != "running" {
+	if p.view != nil && p.view.State == "done" {
 		p.view = nil
 	}
 }
@@ -117,7 +120,7 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 	switch {
 	case p.stopped:
 		return errClosed
-	case p.view != nil && p.view.State == "running":
+	case p.view != nil && p.view.State != "done":
 		return fmt.Errorf("a step of lesson %s is playing", p.view.ID)
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -134,17 +137,43 @@ func (p *player) begin(view LessonView, play func(*performance) error) error {
 func (p *player) finish(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.view.State, p.wanted, p.seen = "done", nil, nil
+	p.view.State, p.view.Wrong, p.wanted, p.seen = "done", 0, nil, nil
 	if err != nil {
 		p.view.Error = printable.Short(err.Error())
 	}
 }
 
-// forget forgets the events of a step, for the next one.
+// forget forgets what the last script asked for.
 func (p *player) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wanted, p.seen, p.next = nil, nil, 0
+}
+
+// turn notes whose turn it is: "running" is the program's, "yours" the reader's. wrong is the number
+// of the way that the reader has taken, from 1, or 0.
+func (p *player) turn(state string, wrong int) {
+	select {
+	case <-p.solve: // it was asked for in another task
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.view.State, p.view.Wrong = state, wrong
+}
+
+// solution asks for the solution of the reader's task.
+func (p *player) solution() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view == nil || p.view.State != "yours" {
+		return errors.New("the reader has no task")
+	}
+	select {
+	case p.solve <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
 // find looks for an event among those that no expectation has looked at.

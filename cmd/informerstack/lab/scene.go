@@ -28,8 +28,9 @@ const lessonWorkers = 2
 type scene struct {
 	lab *Lab
 
-	mu   sync.Mutex
-	kept *kept
+	mu     sync.Mutex
+	kept   *kept
+	slowed bool // by a script
 }
 
 // kept are the reader's settings.
@@ -48,6 +49,7 @@ func (s *scene) enter(p *performance, first bool) error {
 	if !first {
 		return nil
 	}
+	s.endSlow()
 	settings := s.keep()
 	settings.WorkMs = 0
 	settings.Workers = max(settings.Workers, lessonWorkers)
@@ -89,6 +91,7 @@ func (s *scene) leave() {
 	kept := s.kept
 	s.kept = nil
 	s.mu.Unlock()
+	s.endSlow()
 	if kept == nil {
 		return
 	}
@@ -96,6 +99,23 @@ func (s *scene) leave() {
 	if w := s.lab.options.Workload; w != nil {
 		_ = w.Set(kept.rate, kept.objects)
 		w.SetFaults(kept.faults)
+	}
+}
+
+// slow notes that a script has begun slow motion. It ends with the lesson.
+func (s *scene) slow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slowed = true
+}
+
+func (s *scene) endSlow() {
+	s.mu.Lock()
+	slowed := s.slowed
+	s.slowed = false
+	s.mu.Unlock()
+	if slowed {
+		_ = s.lab.setMode(command{Mode: Run})
 	}
 }
 

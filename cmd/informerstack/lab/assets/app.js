@@ -7,7 +7,7 @@
  * A source calls the handlers below; they change the model or ui and request a drawing. draw is
  * the only place that renders, and requestAnimationFrame calls it at most once per screen frame.
  */
-import { html, render } from "./html.js";
+import { html, render, cx } from "./html.js";
 import { readAddress, writeAddress } from "./address.js";
 import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-work.js";
 import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
@@ -17,7 +17,7 @@ import { Flow } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
 import { listen } from "./keyboard.js";
-import { leave, openAt } from "./lessons.js";
+import { alone, openAt, openFirst } from "./lessons.js";
 import { Model } from "./model.js";
 import { Panel } from "./panel.js";
 import { Plots } from "./plots.js";
@@ -174,6 +174,7 @@ const on = {
   lessons(lessons) {
     lab.lessons = lessons;
     follow(readAddress());
+    if (!lab.ui.lesson && !address.desk && lab.model.hello?.writable) openFirst(lab);
     requestDraw();
   },
 
@@ -289,7 +290,7 @@ function Page() {
     <${StateLine} lab=${lab} />
     <div class="hidden" role="status" aria-live="polite">${ui.announcement}</div>
     ${ui.problem && html`<div class="problem" role="alert">${ui.problem}</div>`}
-    <div key="desk" class=${ui.follow ? "desk has-follow" : "desk"}>
+    <div key="desk" class=${cx("desk", ui.follow && "has-follow", alone(lab) && "alone")}>
       <main>
         <${Caption} lab=${lab} />
         <div id="flow" class="flow" tabindex="-1" data-seq=${frame?.seq}>${frame && html`

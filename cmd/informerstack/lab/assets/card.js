@@ -4,6 +4,7 @@
 import { html, cx } from "./html.js";
 import { ActionBar } from "./actions.js";
 import { number } from "./key.js";
+import { predicting } from "./lessons.js";
 import { t } from "./text.js";
 
 /**
@@ -11,6 +12,7 @@ import { t } from "./text.js";
  * frame had a change in it, and marked while a lesson points to it.
  */
 export function Card({ lab, piece, title, summary, bad, children }) {
+  const answer = predicting(lab);
   const pointed = lab.frame?.lesson?.watch?.includes(piece);
   return html`<section id=${"card-" + piece} data-piece=${piece} aria-labelledby=${"title-" + piece}
     class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", pointed && "pointed", bad && "bad")}>
@@ -22,6 +24,8 @@ export function Card({ lab, piece, title, summary, bad, children }) {
       </h2>
       <small>${summary}</small>
     </header>
+    ${answer && html`<button type="button" class="pick" onClick=${() => answer(piece)}>
+      ${t("lessons.pick", { piece: title })}</button>`}
     <div class="body">${children}</div>
     <${ActionBar} lab=${lab} piece=${piece} />
   </section>`;

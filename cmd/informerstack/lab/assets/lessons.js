@@ -4,7 +4,8 @@
  * Lessons: a list, and the lesson that is being played.
  *
  * A step without a question is played when the reader arrives at it. A step with a question is
- * played when the reader has answered, so that the pipeline shows whether the guess was right.
+ * played when the reader has answered, so that the pipeline shows whether the guess was right. In a
+ * step with a task, the program prepares, and then the reader acts until the program's checks hold.
  */
 import { html, cx } from "./html.js";
 import { Path, Prose } from "./prose.js";
@@ -14,6 +15,9 @@ export function Lessons({ lab }) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
   return lesson ? html`<${Lesson} lab=${lab} lesson=${lesson} />` : html`<${List} lab=${lab} />`;
 }
+
+/** SHOWN is the choice of a reader who has asked for the answer. */
+const SHOWN = -1;
 
 /** ANSWER_MS is how long the program may take until a frame tells that it plays a step. */
 const ANSWER_MS = 2000;
@@ -35,9 +39,10 @@ function List({ lab }) {
   </article>`;
 }
 
-/** begin opens a lesson at its first step. */
+/** begin opens a lesson at its first step. seed shuffles the options, until the lesson is opened again. */
 function begin(lab, lesson) {
-  lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null }, tab: "lessons" });
+  if (lesson.follow) lab.follow(lesson.follow);
+  lab.set({ lesson: { id: lesson.id, step: 0, played: -1, choice: null, seed: Math.random() }, tab: "lessons" });
   lab.focus(".lesson h2");
   play(lab, lesson);
 }
@@ -52,17 +57,30 @@ export function openAt(lab, id, step) {
   const at = Math.min(step, lesson.steps.length - 1);
   const there = lab.model.newest?.lesson;
   const played = there?.id === id && there.step === at ? at : -1;
-  lab.set({ lesson: { id, step: at, played, choice: played === at ? -1 : null }, tab: "lessons" });
+  const choice = played === at ? SHOWN : null;
+  if (lesson.follow) lab.follow(lesson.follow);
+  lab.set({ lesson: { id, step: at, played, choice, seed: Math.random() }, tab: "lessons" });
   play(lab, lesson);
   return true;
 }
+
+/** openFirst opens the first lesson, the first time that this browser shows the page. */
+export function openFirst(lab) {
+  if (remembered("opened") || !lab.lessons.length) return;
+  remember("opened", "yes");
+  begin(lab, lab.lessons[0]);
+}
+
+/** alone reports whether the lesson shows its own object only. */
+export const alone = (lab) =>
+  lab.lessons.find((lesson) => lesson.id === lab.ui.lesson?.id)?.alone === true;
 
 /** turn is the arrow key of a teacher: it shows an answer, or another step. */
 export function turn(lab, by) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
   if (!lesson) return false;
   const { step, choice } = lab.ui.lesson;
-  if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, -1);
+  if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, SHOWN);
   else if (by > 0 && !ended(lab, lesson)) return true;
   else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
   return true;
@@ -71,7 +89,7 @@ export function turn(lab, by) {
 /** goTo shows another step. A step that was played before is only shown. */
 function goTo(lab, lesson, step) {
   const now = lab.ui.lesson;
-  lab.set({ lesson: { ...now, step, choice: step <= now.played ? -1 : null } });
+  lab.set({ lesson: { ...now, step, hint: false, choice: step <= now.played ? SHOWN : null } });
   play(lab, lesson);
   lab.focus(".lesson h2"); // the button of this step may be disabled in the next
   if (step === lesson.steps.length - 1) {
@@ -89,6 +107,7 @@ function play(lab, lesson) {
 
 /** leave returns to the list and ends the lesson: the program restores its settings. */
 export function leave(lab) {
+  if (alone(lab)) lab.follow("");
   lab.set({ lesson: null });
   lab.send({ do: "lesson", id: "" });
   lab.focus(".lessons h2");
@@ -108,6 +127,14 @@ function answer(lab, lesson, choice) {
   play(lab, lesson);
 }
 
+/** predicting returns what a click on a card answers, while a question asks for a card, or null. */
+export function predicting(lab) {
+  const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
+  if (!lesson || lab.ui.lesson.choice != null) return null;
+  if (!lesson.steps[lab.ui.lesson.step].question?.where) return null;
+  return (piece) => answer(lab, lesson, piece);
+}
+
 function Lesson({ lab, lesson }) {
   const { step, choice } = lab.ui.lesson;
   const now = lesson.steps[step];
@@ -124,7 +151,8 @@ function Lesson({ lab, lesson }) {
       ${lesson.steps.map((_, i) => html`<i key=${i} class=${cx(i <= step && "done")}></i>`)}</div>
     <div aria-live="polite">${prose(now.text)}</div>
     ${now.question && html`<${Question} key=${lesson.id + step} question=${now.question}
-      choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
+      seed=${lab.ui.lesson.seed} choice=${choice} choose=${(i) => answer(lab, lesson, i)} />`}
+    ${now.task && html`<${Task} key=${lesson.id + step} lab=${lab} lesson=${lesson} task=${now.task} />`}
     <div role="status">
       ${!open && ended(lab, lesson) && !lab.frame.lesson.error && now.after && prose(now.after)}</div>
     <${Progress} lab=${lab} lesson=${lesson} />
@@ -146,7 +174,7 @@ function Progress({ lab, lesson }) {
   }
   if (state?.id !== lesson.id || state.step !== step) return null;
   if (state.error) return html`<p class="hot" role="alert">${state.error}</p>`;
-  if (state.state !== "running") return null;
+  if (state.state !== "running") return null; // at its end, or the reader's turn
   return html`<p class="dim running">
     <span class="spin" aria-hidden="true"></span> ${t("lessons.running")}</p>`;
 }
@@ -155,6 +183,7 @@ function Progress({ lab, lesson }) {
 function Steps({ lab, lesson, open }) {
   const { step } = lab.ui.lesson;
   const last = step === lesson.steps.length - 1;
+  const next = lab.lessons[lab.lessons.indexOf(lesson) + 1];
   const onward = () => (last ? leave(lab) : goTo(lab, lesson, step + 1));
   return html`<div class="steps">
     <button type="button" class="btn"
@@ -163,6 +192,8 @@ function Steps({ lab, lesson, open }) {
     <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
       onClick=${() => ended(lab, lesson) && onward()}>
       ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
+    ${last && next && ended(lab, lesson) && html`<button type="button" class="btn quiet nextLesson"
+      onClick=${() => begin(lab, next)}>${t("lessons.nextLesson", { title: local(next.title) })} →</button>`}
   </div>`;
 }
 
@@ -175,25 +206,58 @@ function Links({ lab, links }) {
     </li>`)}</ul>`;
 }
 
+/** Task says what the reader has to do, why another way does not count, and how it can be done. */
+function Task({ lab, lesson, task }) {
+  const { step, hint } = lab.ui.lesson;
+  const state = lab.frame?.lesson;
+  const yours = state?.id === lesson.id && state.step === step && state.state === "yours";
+  const because = state?.wrong > 0 && task.wrong?.[state.wrong - 1]?.because;
+  return html`<section class=${cx("task", yours && "yours")}>
+    <p role="status"><b>${ended(lab, lesson) ? t("lessons.taskDone") : t("lessons.task")}</b>${" "}
+      <${Prose} text=${task.ask} follow=${lab.ui.follow} /></p>
+    ${yours && because && html`<p class="hot" role="alert"><${Prose} text=${because} /></p>`}
+    ${yours && hint && html`<p><${Prose} text=${task.hint} /></p>`}
+    ${yours && html`<p>
+      ${!hint && task.hint && html`<button type="button" class="btn quiet"
+        onClick=${() => lab.set({ lesson: { ...lab.ui.lesson, hint: true } })}>${t("lessons.hint")}</button>`}
+      <button type="button" class="btn quiet" onClick=${() => lab.send({ do: "solve" })}>
+        ${t("lessons.solve")}</button></p>`}
+  </section>`;
+}
+
 /**
- * Question asks before the answer is shown. choice is the index of the chosen option, -1 if the
- * answer was shown without one, or null while the question is open.
+ * Question asks before the answer is shown. choice is the index of the chosen option, or the chosen
+ * card if the question asks where; SHOWN if the answer was shown without one, or null while the
+ * question is open.
  */
-function Question({ question, choice, choose }) {
+function Question({ question, seed, choice, choose }) {
   const open = choice == null;
+  const why = question.where ? question.why?.[choice] : question.options[choice]?.why;
   return html`<fieldset class="question">
     <legend><${Prose} text=${question.ask} /></legend>
-    ${question.options.map((option, i) => {
-      const right = !open && option.right;
-      const wrong = choice === i && !option.right;
-      return html`<button key=${i} type="button" disabled=${!open} aria-pressed=${choice === i}
-        class=${cx("option", right && "right", wrong && "wrong")} onClick=${() => choose(i)}>
-        <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
-        <span><${Prose} text=${option.text} /></span></button>`;
-    })}
+    ${question.where
+      ? html`<p>${open ? t("lessons.where") : html`${choice === question.where ? "✓" : "→"}${" "}
+          <b>${t(`piece.${question.where}.name`)}</b>`}</p>`
+      : shuffled(question.options, seed).map(({ option, i }) => html`
+          <${Option} key=${i} option=${option} chosen=${choice === i} open=${open} choose=${() => choose(i)} />`)}
     ${open
-      ? html`<button type="button" class="btn quiet" onClick=${() => choose(-1)}>
+      ? html`<button type="button" class="btn quiet" onClick=${() => choose(SHOWN)}>
           ${t("lessons.show")}</button>`
-      : html`<p role="status"><${Prose} text=${question.answer} /></p>`}
+      : html`<p role="status">${why && html`<${Prose} text=${why} /> `}<${Prose} text=${question.answer} /></p>`}
   </fieldset>`;
+}
+
+function Option({ option, chosen, open, choose }) {
+  const right = !open && option.right;
+  const wrong = chosen && !option.right;
+  return html`<button type="button" disabled=${!open} aria-pressed=${chosen}
+    class=${cx("option", right && "right", wrong && "wrong")} onClick=${choose}>
+    <span aria-hidden="true">${right ? "✓" : wrong ? "✕" : "○"}</span>
+    <span><${Prose} text=${option.text} /></span></button>`;
+}
+
+/** shuffled returns the options in an order that the seed decides, each with its index. */
+function shuffled(options, seed = 0) {
+  const place = (i) => (Math.sin((seed + 1) * 1000 + i * 77) * 10_000) % 1;
+  return options.map((option, i) => ({ option, i })).sort((a, b) => place(a.i) - place(b.i));
 }

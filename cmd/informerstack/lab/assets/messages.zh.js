@@ -71,7 +71,7 @@ export default {
   },
   plot: { title: { depth: "等待中", rate: "每秒事件数" }, window: "最近 {s} 秒", depth: "队列深度", backlog: "handler 积压", retries: "重试", perSecond: "事件/秒" },
 
-  lessons: { title: "课程", intro: "每一课都在本页的真实流水线上逐步演示。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", running: "流水线正在演示这一步…" },
+  lessons: { title: "课程", intro: "每一课都在本页的真实流水线上逐步演示。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", nextLesson: "下一课：{title}", task: "轮到你了：", taskDone: "✓ 完成：", hint: "提示", solve: "演示给我看", where: "点击一张卡片。", pick: "在这里：{piece}", show: "显示答案", elsewhere: "程序已不在播放这一课：可能有另一个页面开始了别的课程。", here: "在这里继续", running: "流水线正在演示这一步…" },
   help: { title: "快捷键与操作", intro: "每个操作都有快捷键。点击名称即可执行。", list: "Tab 键到达每个 key 列表，方向键在列表内移动，Enter 键跟踪一个 key。" },
   settings: { title: "设置", intro: "应用新的设置会在同一个服务器上重新搭建流水线。", queue: "Delta 队列", list: "首次全量获取", workers: "数量", workMs: "每个 key 的处理时间（毫秒）", workload: "负载", rate: "每秒变更数", objects: "对象数", faults: "请求和 watch 随机失败" },
 

@@ -53,7 +53,7 @@ export class Presenter {
   take(frame) {
     const now = performance.now();
     if (this.still() || !this.model.frame) return this.jump(frame);
-    const strict = frame.mode !== "run" || frame.lesson?.state === "running";
+    const strict = frame.mode !== "run" || (frame.lesson && frame.lesson.state !== "done");
     if (strict !== this.strict || this.busyUntil - now > MAX_LAG_MS) this.flush();
     this.strict = strict;
     const start = strict ? Math.max(now, this.busyUntil) : now;

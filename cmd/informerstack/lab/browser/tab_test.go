@@ -57,6 +57,9 @@ type tab struct {
 // open opens the page of a program, or a file.
 func open(t *testing.T, address string, l look) *tab {
 	t.Helper()
+	if !strings.Contains(address, "#") {
+		address += "#desk" // without the lesson of a first visit
+	}
 	p := openDocument(t, address, l)
 	p.await("the page shows a frame", `document.querySelector("#flow .card") != null`)
 	return p
