@@ -87,7 +87,7 @@ func readCode(file string) (Code, error) {
 		"func(obj any)":         {"handler OnAdd", "handler OnUpdate", "handler OnDelete"},
 		"queue.Add(":            {"workqueue Add"},
 		"queue.Get(":            {"workqueue Get"},
-		"reconcile(":            {"worker reconcile", "worker reconciled"},
+		"reconcile(":            {"worker reconcile", "server PATCH", "worker reconciled"},
 		"queue.AddRateLimited(": {"workqueue AddRateLimited"},
 		"queue.Forget(":         {"workqueue Forget"},
 		"queue.Done(":           {"workqueue Done"},

@@ -112,6 +112,7 @@ export const ACTIONS = [
     local: (lab) => lab.set({ dialog: "settings" }),
   },
   { id: "lessons", key: "j", piece: "page", local: (lab) => lab.set({ tab: "lessons" }) },
+  { id: "code", key: "i", piece: "page", local: (lab) => lab.set({ tab: "code" }) },
   { id: "events", key: "v", piece: "page", local: (lab) => lab.set({ tab: "events" }) },
   { id: "unfollow", key: "Escape", piece: "page", local: (lab) => lab.follow("") },
   { id: "theme", key: "b", piece: "page", local: (lab) => lab.toggleTheme() },
