@@ -82,7 +82,7 @@ func TestCode_WithoutDone(t *testing.T) {
 		f := w.frame()
 		assert.Equal(t, []string{"default/a"}, f.Workqueue.Processing)
 		assert.Empty(t, f.Workqueue.Dirty)
-		assert.Empty(t, f.Workers.Running, "the worker has gone on")
+		assert.Empty(t, f.Workers.Running, "the worker is free")
 		assert.Equal(t, CodeView{
 			Changes: []string{"done"}, Undone: []string{"default/a"}, Watch: []string{"workqueue"},
 		}, f.Code)
@@ -104,7 +104,8 @@ func TestCode_WithoutDone(t *testing.T) {
 		assert.Empty(t, f.Workqueue.Processing)
 		assert.Empty(t, f.Workqueue.Dirty)
 		assert.Equal(t, done+2, f.Workers.Outcomes["success"], "the dirty key was queued")
-		assert.Equal(t, CodeView{Changes: []string{}, Undone: []string{}, Watch: []string{}}, f.Code)
+		assert.Empty(t, f.Code.Changes)
+		assert.Empty(t, f.Code.Undone)
 		w.mustDo(`{"do":"change","key":"default/a"}`)
 		assert.Equal(t, done+3, w.frame().Workers.Outcomes["success"])
 	})

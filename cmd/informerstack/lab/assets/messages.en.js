@@ -40,10 +40,10 @@ export default {
 
   lessons: { title: "Lessons", intro: "Each lesson plays on the real pipeline of this page, step by step.", none: "This program has no lessons.", steps: "{n} step{+s}", done: "✓ done", place: "Lesson {n} of {of} · step {step} of {steps}", back: "Back", next: "Next", end: "Finish", all: "All lessons", show: "Show the answer", running: "The pipeline is playing this step…" },
   code: {
-    title: "Your own code", intro: "A controller as the posts write it. The marked line is where the key is; a bar shows the lines that it has passed since the handler was called. A switch changes a line, here and in the running program.",
+    title: "Your own code", intro: "A controller as the posts write it. The marked line is where the key is; a bar shows the lines that it has passed. A switch changes a line, here and in the running program.",
     next: "next:", outside: "is not in this code", off: "Every line is as it should be.",
     done: { name: "no Done", ready: "Change an object: its key stays in `processing` after reconcile.", stuck: "[[{key}]] is in `processing` for ever: no worker gets it again.", dirty: "[[{key}]] is in `processing` for ever: no worker gets it again, although it is dirty." },
-    add: { name: "Add at once", ready: "Let reconciles fail: a key that fails is tried again at once, for ever. It never waits under `delayed`, nobody counts its failures, and it keeps a worker busy. Here each failure takes 0.1 s, or the loop would fill a core." },
+    add: { name: "use Add", ready: "Let reconciles fail: a key that fails is tried again at once, for ever. It never waits under `delayed`, its failures are not counted, and it keeps a worker busy. Here each failure takes 0.1 s, or the loop would fill a core." },
     slow: { name: "slow handler", ready: "Make many changes: each call of the handler takes a second, so its backlog grows. The store has these changes, the workqueue does not, and the other handler is not held up." },
   },
   help: { title: "Keys and controls", intro: "Every control has a key. Click a name to run it.", list: "Tab reaches each list of keys; the arrow keys move within it, and Enter follows a key." },

@@ -40,10 +40,10 @@ export default {
 
   lessons: { title: "课程", intro: "每一课都在本页的真实流水线上逐步演示。", none: "此程序没有课程。", steps: "{n} 步", done: "✓ 已完成", place: "第 {n} 课，共 {of} 课 · 第 {step} 步，共 {steps} 步", back: "上一步", next: "下一步", end: "完成", all: "全部课程", show: "显示答案", running: "流水线正在演示这一步…" },
   code: {
-    title: "自己写的代码", intro: "这就是博文里常见的 controller 写法。高亮的一行是 key 当前所在的位置；左侧的竖线标出自 handler 被调用以来它经过的行。打开开关会改动那一行，正在运行的程序也随之改变。",
+    title: "自己写的代码", intro: "博文里常见的 controller 写法。高亮的一行是 key 当前所在的位置，竖线标出它经过的行。打开开关会改动那一行，正在运行的程序也随之改变。",
     next: "下一步：", outside: "不在这段代码里", off: "现在每一行都是正确的写法。",
     done: { name: "去掉 Done", ready: "修改一个对象：reconcile 返回之后，它的 key 仍然留在 `processing` 里。", stuck: "[[{key}]] 一直留在 `processing` 中：再也没有 worker 能取到它。", dirty: "[[{key}]] 一直留在 `processing` 中：虽然它是 dirty 的，却再也没有 worker 能取到它。" },
-    add: { name: "改用 Add", ready: "让 reconcile 失败：失败的 key 会立刻重试，没完没了。它从不进入“延时”一栏，失败次数也没有人记，还一直占着一个 worker。这里每次失败会多花 0.1 秒，否则这个循环会占满一个 CPU 核。" },
+    add: { name: "改用 Add", ready: "让 reconcile 失败：失败的 key 会立刻重试，永不停止。它从不进入“延时”一栏，失败次数也不累计，还一直占着一个 worker。这里每次失败会多花 0.1 秒，否则这个循环会占满一个 CPU 核。" },
     slow: { name: "handler 变慢", ready: "多做一些修改：handler 每次调用要花一秒，积压越来越多。这些变更 store 里已经有了，WorkQueue 里却还没有；另一个 handler 不受影响。" },
   },
   help: { title: "快捷键与操作", intro: "每个操作都有快捷键。点击名称即可执行。", list: "Tab 键到达每个 key 列表，方向键在列表内移动，Enter 键跟踪一个 key。" },
