@@ -155,6 +155,13 @@ func (p *page) reconcile(
 	return p.lab.Reconcile(next)
 }
 
+func (p *page) handler(handler informer.ResourceEventHandler) informer.ResourceEventHandler {
+	if p.lab == nil {
+		return handler
+	}
+	return p.lab.ControllerHandler(handler)
+}
+
 // lead returns a controller's Options.Lead. It is nil without an election: the controller always
 // works.
 func (p *page) lead(

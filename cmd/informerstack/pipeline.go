@@ -100,7 +100,7 @@ func (o *options) build(
 		FilterFunc: interesting,
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
-	toHandler := observed.eventHandler(trace.EventHandler(handler, sink))
+	toHandler := observed.eventHandler(trace.EventHandler(shown.handler(handler), sink))
 	handle, err := objects.AddEventHandler(toHandler)
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)

@@ -34,6 +34,7 @@ type command struct {
 	Faults    *bool    `json:"faults"`
 	ID        string   `json:"id"`
 	Step      int      `json:"step"`
+	On        bool     `json:"on"`
 }
 
 // Limits of the commands.
@@ -80,6 +81,8 @@ func (l *Lab) run(c command) error {
 		return l.setHandler(c)
 	case "reconcile":
 		return l.faults.setFault(Fault(c.Fault))
+	case "code":
+		return l.code.set(c.ID, c.On)
 	case "resync":
 		return l.resync()
 	case "leader":

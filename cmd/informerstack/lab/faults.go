@@ -178,13 +178,20 @@ func (l *Lab) Handler(
 	if l.faults.handlers[name] == nil {
 		l.faults.handlers[name] = &handlerFault{}
 	}
-	return faultyHandler{handler, name, l.faults}
+	return faultyHandler{handler, func() { l.faults.call(name) }}
 }
 
+// ControllerHandler returns the handler of the controller, which the page's code can slow down.
+func (l *Lab) ControllerHandler(
+	handler informer.ResourceEventHandler,
+) informer.ResourceEventHandler {
+	return faultyHandler{handler, func() { time.Sleep(l.code.handlerDelay()) }}
+}
+
+// faultyHandler calls before at the beginning of each call.
 type faultyHandler struct {
 	informer.ResourceEventHandler
-	name   string
-	faults *faults
+	before func()
 }
 
 // Unwrap returns the handler inside, which messages name.
@@ -192,26 +199,31 @@ func (h faultyHandler) Unwrap() informer.ResourceEventHandler { return h.Resourc
 
 // OnAdd calls the handler, after the faults.
 func (h faultyHandler) OnAdd(obj any, isInInitialList bool) {
-	h.faults.call(h.name)
+	h.before()
 	h.ResourceEventHandler.OnAdd(obj, isInInitialList)
 }
 
 // OnUpdate calls the handler, after the faults.
 func (h faultyHandler) OnUpdate(oldObj, newObj any) {
-	h.faults.call(h.name)
+	h.before()
 	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
 }
 
 // OnDelete calls the handler, after the faults.
 func (h faultyHandler) OnDelete(obj any) {
-	h.faults.call(h.name)
+	h.before()
 	h.ResourceEventHandler.OnDelete(obj)
 }
 
 // Reconcile returns a reconcile function that takes the time of the settings, and that the page can
 // make fail.
 func (l *Lab) Reconcile(next controller.ReconcileFunc[string]) controller.ReconcileFunc[string] {
-	return func(ctx context.Context, key string) (controller.Result, error) {
+	return func(ctx context.Context, key string) (_ controller.Result, err error) {
+		defer func() {
+			if err != nil && l.code.has(addAtOnce) {
+				wait(ctx, retryPace, nil)
+			}
+		}()
 		fault, work, changed := l.faults.state()
 		if work > 0 {
 			wait(ctx, work, nil)

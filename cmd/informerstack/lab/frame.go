@@ -19,6 +19,7 @@ type Hello struct {
 	Writable bool      `json:"writable"`
 	Replay   bool      `json:"replay"`
 	Lessons  []string  `json:"lessons"`
+	Code     Code      `json:"code"`
 	Token    string    `json:"token,omitempty"`
 }
 
@@ -40,6 +41,7 @@ type Frame struct {
 	Workers   WorkersView   `json:"workers"`
 	Election  ElectionView  `json:"election"`
 	Settings  SettingsView  `json:"settings"`
+	Code      CodeView      `json:"code"`
 	Lesson    *LessonView   `json:"lesson"`
 	Counters  CountersView  `json:"counters"`
 	Hops      []HopView     `json:"hops"`

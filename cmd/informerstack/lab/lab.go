@@ -8,19 +8,19 @@
 //	                            '--> [lab] --+--> page --'
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
-// and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, Handler, Reconcile and
-// ReflectorOptions.
-// Give the pieces to Show, and serve the Lab as an http.Handler. The pieces do not know about the
-// Lab. A page shows only their events and public snapshots. A program without a Lab pays nothing. A
-// Lab without an open page costs the record of the queue: about one map operation per change.
+// and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, ControllerHandler, Handler, Reconcile and
+// ReflectorOptions. Give the pieces to Show, and serve the Lab as an http.Handler. The pieces do
+// not know about the Lab. A page shows only their events and public snapshots. A program without a
+// Lab pays nothing. A Lab without an open page costs the record of the queue: about one map
+// operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of
 // events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
 // page.go (its transport), command.go, faults.go, election.go, fence.go and restart.go (the page's
-// commands), lesson.go, player.go, performance.go and scene.go (the lessons), read.go (the
-// documents and the code that they link to), then recording.go and html.go. The messages are
-// described in protocol.md, the page in assets/README.md. Then run go test -v
-// ./cmd/informerstack/lab.
+// commands), code.go and codequeue.go (a learner's code and its changes), lesson.go, player.go,
+// performance.go and scene.go (the lessons), read.go (the documents and the code that they link
+// to), then recording.go and html.go. The messages are described in protocol.md, the page in
+// assets/README.md. Then run go test -v ./cmd/informerstack/lab.
 //
 // Goroutines: the request of each open page; one that makes the frames while a page is open or a
 // recording runs; and one that plays a lesson's step. Locking: each type has a mutex of its own,
@@ -83,7 +83,8 @@ type Workload interface {
 type Pieces struct {
 	Informer   informer.SharedIndexInformer
 	Controller *controller.Controller[string]
-	// Handlers are the informer's handlers. The page's commands concern the last one.
+	// Handlers are the informer's handlers, that of the controller first. The page's commands
+	// concern the last one.
 	Handlers []Handler
 }
 
@@ -100,6 +101,7 @@ type Lab struct {
 	gate     *gate
 	recorder *recorder
 	faults   *faults
+	code     *codeChanges
 	election *election // nil without the server
 	stream   *stream
 	restarts *restarts
@@ -131,13 +133,15 @@ func New(options Options) *Lab {
 		gate:      newGate(),
 		recorder:  newRecorder(),
 		faults:    newFaults(options.Settings.work()),
+		code:      &codeChanges{},
 		restarts:  newRestarts(options.Settings),
 		indexName: store.NamespaceIndex,
 		ready:     &signal{},
 	}
 	l.hello = Hello{
 		Version: options.Version, Started: time.Now(), Resource: options.Resource,
-		Writable: options.Server != nil, Lessons: []string{}, Token: rand.Text(),
+		Writable: options.Server != nil, Lessons: []string{}, Code: learnersCode,
+		Token: rand.Text(),
 	}
 	if l.hello.Writable {
 		l.hello.Lessons = lessonIDs()
@@ -213,9 +217,9 @@ func (l *Lab) RateLimiter() workqueue.TypedRateLimiter[string] {
 }
 
 // WrapWorkqueue returns a queue that lets the next key wait for the time control before a worker
-// gets it. The page shows its content. queue must have a configuration of WorkqueueConfig; unless
-// it is a workqueue.ExtendedInterface, it is returned unchanged. Call it in
-// controller.Options.NewQueue.
+// gets it. The page shows its content, and changes how it is called. queue must have a
+// configuration of WorkqueueConfig; unless it is a workqueue.ExtendedInterface, it is returned
+// unchanged. Call it in controller.Options.NewQueue.
 func (l *Lab) WrapWorkqueue(
 	queue workqueue.TypedRateLimitingInterface[string],
 ) workqueue.TypedRateLimitingInterface[string] {
@@ -226,7 +230,17 @@ func (l *Lab) WrapWorkqueue(
 	if !ok {
 		return queue
 	}
-	return heldQueue{extended, l.gate, l.ready, make(chan struct{}, 1)}
+	held := heldQueue{extended, l.gate, l.ready, make(chan struct{}, 1)}
+	l.code.begin(held)
+	return codeQueue{held, l.code, l.enqueue}
+}
+
+// enqueue adds a key as the controller's handler does.
+func (l *Lab) enqueue(key string) {
+	l.mu.Lock()
+	ctrl := l.pieces.Controller
+	l.mu.Unlock()
+	ctrl.Enqueue(key)
 }
 
 // ReflectorOptions returns options that let the page show the reflector's phases and waits.

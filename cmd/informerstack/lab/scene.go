@@ -158,10 +158,11 @@ func (s *scene) quiet() error {
 	return w.Set(0, w.Objects())
 }
 
-// clear ends every fault, and changes the settings.
+// clear ends every fault and every change of the code, and changes the settings.
 func (s *scene) clear(settings Settings) error {
 	l := s.lab
 	l.faults.clear()
+	l.code.clear()
 	if e := l.elected(); e != nil {
 		_ = e.apply("resume")
 	}

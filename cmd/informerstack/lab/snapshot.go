@@ -32,6 +32,7 @@ func (l *Lab) describe(now time.Time, events recorded) Frame {
 			Events: events.total, Shown: events.shown, PerSecond: events.perSecond,
 		},
 		Settings: SettingsView{Settings: settings},
+		Code:     l.code.view(),
 		Lesson:   l.player.state(),
 		Election: l.elected().view(now),
 		Queue: QueueView{
@@ -95,12 +96,15 @@ func (l *Lab) describeInformer(f *Frame, pieces Pieces, followed string, now tim
 	if !watchSince.IsZero() {
 		f.Reflector.WatchSince = &watchSince
 	}
+	delay := l.code.handlerDelay() // of the first one
 	for _, h := range pieces.Handlers {
 		s := h.Registration.Status()
+		delay += l.faults.delayOf(h.Name)
 		f.Handlers = append(f.Handlers, HandlerView{
 			Name: h.Name, Pending: s.Pending, OldestMs: milliseconds(s.OldestPending),
-			DelayMs: milliseconds(l.faults.delayOf(h.Name)), Panics: s.Panics,
+			DelayMs: milliseconds(delay), Panics: s.Panics,
 		})
+		delay = 0
 	}
 }
 

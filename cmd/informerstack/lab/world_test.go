@@ -126,7 +126,7 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 					workqueue.NewTypedRateLimitingQueue(limiter, config), sink))
 			},
 		})
-	toQueue := ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc)
+	toQueue := w.lab.ControllerHandler(ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
 	first, err := objects.AddEventHandler(trace.EventHandler(toQueue, sink))
 	require.NoError(w.t, err)
 	audit := w.lab.Handler("audit", informer.ResourceEventHandlerFuncs{})

@@ -121,6 +121,7 @@ export const ACTIONS = [
       lab.focus("#search");
     },
   },
+  { id: "code", key: "i", piece: "page", local: (lab) => lab.set({ tab: "code" }) },
   { id: "events", key: "v", piece: "page", local: (lab) => lab.set({ tab: "events" }) },
   { id: "unfollow", key: "Escape", piece: "page", local: (lab) => lab.follow("") },
   { id: "theme", key: "b", piece: "page", local: (lab) => lab.toggleTheme() },

@@ -9,11 +9,12 @@ import { t } from "./text.js";
 
 /**
  * Card is one piece of the pipeline. Its heading opens the piece's panel; it is lit while the last
- * frame had a change in it, and marked while a lesson points to it.
+ * frame had a change in it, and marked while a lesson or a change of the code points to it.
  */
 export function Card({ lab, piece, title, summary, bad, children }) {
   const answer = predicting(lab);
-  const pointed = lab.frame?.lesson?.watch?.includes(piece);
+  const { lesson, code } = lab.frame ?? {};
+  const pointed = lesson?.watch?.includes(piece) || code?.watch?.includes(piece);
   return html`<section id=${"card-" + piece} data-piece=${piece} aria-labelledby=${"title-" + piece}
     class=${cx("card", "card-" + piece, lab.lit.has(piece) && "lit", pointed && "pointed", bad && "bad")}>
     <header>

@@ -59,6 +59,7 @@ export function WorkqueueCard({ lab }) {
   const processing = new Set(q.processing ?? []);
   const again = (q.dirty ?? []).filter((key) => processing.has(key));
   const follow = lab.ui.follow;
+  const undone = lab.frame.code?.undone?.includes(again[0]);
   const column = (name, keys, total) => html`<div class=${"set set-" + name}>
     <h3>${t(`workqueue.${name}`)} <small>${number(total ?? keys?.length)}</small></h3>
     <${Chips} keys=${keys} total=${total} follow=${follow} />
@@ -77,7 +78,7 @@ export function WorkqueueCard({ lab }) {
       </div>
     </div>
     <p class="note">${again.length
-      ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t("workqueue.again")}`
+      ? html`<${Chip} id=${again[0]} follow=${follow} /> ${t(undone ? "workqueue.undone" : "workqueue.again")}`
       : t("workqueue.note")}</p>
   <//>`;
 }

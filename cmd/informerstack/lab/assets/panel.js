@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The panel beside the pipeline: lessons, the piece that was clicked, or the list of events. */
+/** The panel beside the pipeline: lessons, code, the piece that was clicked, or the list of events. */
 import { html, cx } from "./html.js";
+import { Code } from "./code.js";
 import { Chip } from "./key.js";
 import { Lessons } from "./lessons.js";
 import { whatOf } from "./model.js";
@@ -11,7 +12,8 @@ import { named, t, translated } from "./text.js";
 
 export function Panel({ lab }) {
   const playable = lab.source.live && lab.model.hello?.writable;
-  const tabs = playable ? ["lessons", "piece", "events"] : ["piece", "events"];
+  const offers = { lessons: playable, code: lab.model.hello?.code?.lines, piece: true, events: true };
+  const tabs = Object.keys(offers).filter((name) => offers[name]);
   const tab = lab.ui.tab && tabs.includes(lab.ui.tab) ? lab.ui.tab : null;
   return html`<aside class=${cx("panel", !tab && "closed")} aria-label=${t("panel")}>
     <div class="tabs" role="group" aria-label=${t("panel")}>
@@ -22,6 +24,7 @@ export function Panel({ lab }) {
     <${Rail} lab=${lab} />
     ${tab && html`<div class="sheet">
       ${tab === "lessons" && html`<${Lessons} lab=${lab} />`}
+      ${tab === "code" && html`<${Code} lab=${lab} />`}
       ${tab === "piece" && html`<${Piece} lab=${lab} />`}
       ${tab === "events" && html`<${Events} lab=${lab} />`}
     </div>`}

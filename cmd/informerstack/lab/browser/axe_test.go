@@ -77,6 +77,18 @@ func (s *scene) walkViews() {
 	s.press("j")
 	s.await("lessons", element(".lessons li"))
 	s.accessible("the list of lessons")
+	s.use("code")
+	for _, change := range []string{"done", "add", "slow"} {
+		s.toggle(change, true)
+	}
+	s.use("change")
+	s.until("a slow handler", func(f lab.Frame) bool { return f.Handlers[0].Pending > 0 })
+	s.await("a line is lit", element(".source .now"))
+	s.accessible("the code with all changes")
+	for _, change := range []string{"done", "add", "slow"} {
+		s.toggle(change, false)
+	}
+	s.watching()
 	s.press("?")
 	s.await("help", element("dialog .keys"))
 	s.accessible("the list of controls")

@@ -130,6 +130,8 @@ func clickControl(s *scene, a action) {
 		s.click(".tabs .tab:last-child")
 		s.await("the search is offered", element("#search"))
 		s.click("#search")
+	case "code":
+		s.click(".tabs .tab:nth-child(2)")
 	case "events":
 		s.click(".tabs .tab:last-child")
 	case "unfollow":
@@ -381,6 +383,8 @@ func pageControls(s *scene) {
 	s.await("the settings close", `!document.querySelector("dialog")`)
 	s.use("events")
 	s.await("the events are listed", `document.querySelectorAll(".sheet .events li").length > 5`)
+	s.use("code")
+	s.await("the code is shown", `document.querySelectorAll(".sheet .source li").length > 15`)
 	s.use("lessons")
 	s.await("the lessons are listed", `document.querySelectorAll(".sheet .lessons li").length > 5`)
 	s.use("search")
