@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 // Times of a step. The time limits of a step count only while the mode is Run.
 const (
 	expectTimeout = 30 * time.Second
-	lookPeriod    = 50 * time.Millisecond // between two looks at the pipeline
+	lookPeriod    = 50 * time.Millisecond  // between two looks at the pipeline
+	readerPause   = 400 * time.Millisecond // after each command of a solution
 )
 
 // scriptLine is one line of a script: a command, or one of the other fields, which protocol.md
@@ -56,9 +58,10 @@ type performance struct {
 	ctx    context.Context
 	lab    *Lab
 	player *player
-	before any   // the frame at the beginning of the script or task, as JSON
-	task   *task // that the reader does now, or nil
-	alone  bool  // nobody watches: no slow motion
+	before any        // the frame at the beginning of the script or task, as JSON
+	task   *task      // that the reader does now, or nil
+	alone  bool       // nobody watches: no slow motion
+	solved chan error // receives the end of a solution; nil while none plays
 }
 
 // wrongWay is the number of the wrong way of a task that the reader has taken, from 1.
@@ -77,21 +80,48 @@ func (p *performance) perform(step lessonStep, alone bool) error {
 		if err != nil || step.Task == nil {
 			return err
 		}
-		p.begin(step.Task.Done, step.Task.Wrong)
-		if alone {
-			if err := p.run(step.Task.Solution); err != nil {
-				return err
-			}
-			return p.run(step.Task.Done)
-		}
-		p.player.turn("yours", int(wrong))
-		p.task = step.Task
-		err = p.run(step.Task.Done)
-		p.task = nil
-		if !errors.As(err, &wrong) {
+		if err := p.do(step.Task, int(wrong)); !errors.As(err, &wrong) {
 			return err
 		}
 	}
+}
+
+// do waits until the reader has done a task. It returns a wrongWay if the reader has taken one.
+func (p *performance) do(t *task, wrong int) error {
+	p.begin(t.Done, t.Wrong)
+	if p.alone {
+		p.solve(t)
+	} else {
+		p.player.turn("yours", wrong)
+		p.task = t
+	}
+	err := p.run(t.Done)
+	p.task = nil
+	if p.solved != nil {
+		err = cmp.Or(err, <-p.solved)
+		p.solved = nil
+	}
+	return err
+}
+
+// solve does a task for the reader, at the pace of a reader.
+func (p *performance) solve(t *task) {
+	if p.solved != nil {
+		return
+	}
+	solved := make(chan error, 1)
+	p.solved = solved
+	reader := performance{ctx: p.ctx, lab: p.lab, player: p.player, before: p.before}
+	go func() {
+		for _, line := range t.Solution {
+			if err := reader.run([]scriptLine{line}); err != nil {
+				solved <- err
+				return
+			}
+			wait(p.ctx, readerPause, nil)
+		}
+		solved <- nil
+	}()
 }
 
 // begin begins to keep the events of scripts, and remembers the present frame.
@@ -216,14 +246,6 @@ func (p *performance) wrong() error {
 	return nil
 }
 
-// solve does the task for the reader.
-func (p *performance) solve() error {
-	reader := p.task
-	p.task = nil
-	defer func() { p.task = reader }()
-	return p.run(reader.Solution)
-}
-
 // until calls check now, after each event, and after each lookPeriod, until it returns nil. After
 // the limit it returns check's error. There is no limit while the mode is not Run, and for the
 // reader's task, which a wrong way ends.
@@ -246,7 +268,10 @@ func (p *performance) until(limit time.Duration, check func() error) error {
 		}
 		select {
 		case <-solve:
-			if err := p.solve(); err != nil {
+			p.solve(p.task)
+		case err := <-p.solved:
+			p.solved = nil
+			if err != nil {
 				return err
 			}
 		case <-p.player.news:
