@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type lesson struct {
 		Text     text
 		After    text
 		Question *question
+		Task     *task
 		Watch    []string
 	}
 	Links []struct{ Kind string }
@@ -32,11 +34,26 @@ type lesson struct {
 
 type question struct {
 	Ask     text
-	Options []struct {
-		Text  text
-		Right bool
-	}
-	Answer text
+	Options []option
+	Answer  text
+}
+
+type option struct {
+	Text, Why text
+	Right     bool
+}
+
+// task is what a reader does.
+type task struct {
+	Ask, Hint text
+	Wrong     []struct{ Because text }
+	Solution  []command
+}
+
+// command is a line of a solution.
+type command struct {
+	Do, Key, Fault string
+	WatchList      *bool
 }
 
 // text is a text by language.
@@ -107,6 +124,9 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		if step.Question != nil {
 			s.answer(step.Question, language)
 		}
+		if step.Task != nil {
+			s.doTask(step.Task, language)
+		}
 		f := s.until(fmt.Sprintf("step %d of lesson %s is played", n, l.ID),
 			func(f lab.Frame) bool {
 				return f.Lesson != nil && f.Lesson.ID == l.ID && f.Lesson.Step == n &&
@@ -162,31 +182,122 @@ func (s *scene) shows(selector string, want text, language string) {
 func (s *scene) answer(q *question, language string) {
 	s.t.Helper()
 	s.shows(".question legend", q.Ask, language)
-	right := slices.IndexFunc(q.Options, func(o struct {
-		Text  text
-		Right bool
-	}) bool {
-		return o.Right
-	})
-	require.GreaterOrEqual(s.t, right, 0, "the question has a right answer")
-	option := func(i int) string {
-		return fmt.Sprintf(".question .option:nth-of-type(%d)", i+1)
-	}
-	for i, o := range q.Options {
-		s.shows(option(i)+" span:last-child", o.Text, language)
-	}
 	require.True(s.t, evaluate[bool](s.tab, element(".lesson .steps .primary")+".disabled"),
 		"a reader answers before the next step")
+	right := slices.IndexFunc(q.Options, func(o option) bool { return o.Right })
+	require.GreaterOrEqual(s.t, right, 0, "the question has a right answer")
 	choice := right
 	if language == "en" {
 		choice = (right + 1) % len(q.Options)
 	}
-	s.click(option(choice))
-	s.await("the right option is marked", element(option(right)+".right"))
+	rightOption := s.option(q.Options[right].Text.shown(language))
+	chosen := s.option(q.Options[choice].Text.shown(language))
+	s.click(chosen)
+	s.await("the right option is marked", element(rightOption+".right"))
+	want := q.Answer.shown(language)
 	if choice != right {
-		s.await("the wrong option is marked", element(option(choice)+".wrong"))
+		s.await("the wrong option is marked", element(chosen+".wrong"))
+		want = q.Options[choice].Why.shown(language) + " " + want
 	}
-	s.shows(".question [role=status]", q.Answer, language)
+	s.await("the answer is shown",
+		element(".question [role=status]")+"?.textContent === "+quoted(want))
+}
+
+// option returns the selector of the option with a text: the page shuffles them.
+func (s *scene) option(text string) string {
+	s.t.Helper()
+	i := evaluate[int](s.tab, `[...document.querySelectorAll(".question .option span:last-child")]
+		.findIndex((span) => span.textContent === `+quoted(text)+`)`)
+	require.GreaterOrEqual(s.t, i, 0, "no option %q", text)
+	return fmt.Sprintf(".question .option:nth-of-type(%d)", i+1)
+}
+
+// doTask does a task with the controls of the page, as its solution says.
+func (s *scene) doTask(t *task, language string) {
+	s.t.Helper()
+	s.await("it is the reader's turn", element(".task.yours"))
+	s.await("the task is shown",
+		element(".task [role=status]")+"?.textContent.endsWith("+quoted(t.Ask.shown(language))+")")
+	for _, c := range t.Solution {
+		s.perform(c)
+	}
+}
+
+// perform uses the control for a command, and waits for its effect.
+func (s *scene) perform(c command) {
+	s.t.Helper()
+	before := s.frames.now()
+	if c.Key != "" && c.Do != "create" {
+		s.followKey(c.Key)
+	}
+	key := map[string]string{
+		"create": "n", "change": "u", "delete": "d", "compact": "k", "handler": "h",
+		"settings": "w", "watch cut": "c", "watch stall": "t", "watch expire": "e",
+		"reconcile hang": "g", "reconcile fail": "f", "leader pause": "y", "leader resume": "y",
+		"reconcile none": map[lab.Fault]string{"hang": "g", "fail": "f"}[before.Workers.Fault],
+	}[strings.TrimSpace(c.Do+" "+c.Fault)]
+	if c.Do == "" {
+		return // it waits for what the command before has done
+	}
+	require.NotEmpty(s.t, key, "no control for %+v", c)
+	s.press(key)
+	s.frames.until(fmt.Sprintf("the effect of %+v", c), func(f lab.Frame) bool {
+		switch {
+		case c.Do == "watch" && c.Fault == "stall":
+			return f.Server.Fault == "stall"
+		case c.Do == "watch" && c.Fault == "cut":
+			return f.Reflector.Phase == "watching" && f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
+		case c.Do == "compact":
+			return f.Server.Compacted != before.Server.Compacted
+		case c.Do == "reconcile":
+			return string(f.Workers.Fault) == c.Fault
+		case c.Do == "delete":
+			return f.Server.Objects < before.Server.Objects
+		case c.Do == "change" && slices.Contains(before.Workqueue.Processing, c.Key):
+			return slices.Contains(f.Workqueue.Dirty, c.Key)
+		case c.Do == "change" && f.Workers.Fault == "hang" && !f.Queue.Hold:
+			return slices.Contains(f.Workqueue.Processing, c.Key)
+		case c.Do == "change":
+			return f.Server.RV != before.Server.RV
+		}
+		return true
+	})
+}
+
+// followKey follows a key of the lesson's text, unless it is followed.
+func (s *scene) followKey(key string) {
+	s.t.Helper()
+	if evaluate[string](s.tab, element(".following .chip")+`?.dataset.key ?? ""`) != key {
+		s.click(".task .chip[data-key=" + quoted(key) + "]")
+	}
+	s.await("the key is followed",
+		element(".following .chip")+"?.dataset.key === "+quoted(key))
+}
+
+// A wrong way is explained, and the task begins again. Then the program shows it.
+func TestLessons_ExplainWrongWays(t *testing.T) {
+	t.Parallel()
+	for id, c := range map[string]command{
+		"resume":     {Do: "watch", Fault: "expire"},
+		"tombstones": {Do: "delete", Key: "default/lesson"},
+		"ownwrite":   {Do: "change", Key: "default/lesson"},
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "run", "--objects", "6", "--rate", "0")
+			s := &scene{program: p, frames: p.frames(), used: map[string]bool{}}
+			s.tab = open(t, p.url+"/#lesson="+id, desktop)
+			s.await("it is the reader's turn", element(".task.yours"))
+			s.perform(c)
+			s.await("the page says why this does not count", element(".task .hot"))
+			s.click(".task .btn:first-of-type")
+			s.await("the hint is shown", `document.querySelectorAll(".task p").length === 4`)
+			s.click(".task .btn:last-of-type")
+			s.await("the program shows it",
+				element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
+			assert.Empty(t, s.frames.now().Lesson.Error)
+		})
+	}
 }
 
 // list returns the JavaScript array of strings.
