@@ -5,6 +5,7 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -34,6 +35,8 @@ type lesson struct {
 
 type question struct {
 	Ask     text
+	Where   string
+	Why     map[string]text
 	Options []option
 	Answer  text
 }
@@ -184,6 +187,10 @@ func (s *scene) answer(q *question, language string) {
 	s.shows(".question legend", q.Ask, language)
 	require.True(s.t, evaluate[bool](s.tab, element(".lesson .steps .primary")+".disabled"),
 		"a reader answers before the next step")
+	if q.Where != "" {
+		s.predict(q, language)
+		return
+	}
 	right := slices.IndexFunc(q.Options, func(o option) bool { return o.Right })
 	require.GreaterOrEqual(s.t, right, 0, "the question has a right answer")
 	choice := right
@@ -201,6 +208,20 @@ func (s *scene) answer(q *question, language string) {
 	}
 	s.await("the answer is shown",
 		element(".question [role=status]")+"?.textContent === "+quoted(want))
+}
+
+// predict clicks the card that a question asks for, or a wrong one.
+func (s *scene) predict(q *question, language string) {
+	s.t.Helper()
+	piece, want := q.Where, q.Answer.shown(language)
+	if language == "en" {
+		piece = slices.Sorted(maps.Keys(q.Why))[0]
+		want = q.Why[piece].shown(language) + " " + want
+	}
+	s.click("#card-" + piece + " .pick")
+	s.await("the answer is shown",
+		element(".question [role=status]")+"?.textContent === "+quoted(want))
+	s.await("no card asks any more", "!"+element(".pick"))
 }
 
 // option returns the selector of the option with a text: the page shuffles them.
