@@ -99,7 +99,7 @@ func TestExport_LeavesNothingWhenItIsStopped(t *testing.T) {
 	page := filepath.Join(dir, "old.html")
 	require.NoError(t, os.WriteFile(page, []byte(lab.EditionMark), 0o600))
 	p := start(t, "lab", "export", dir)
-	p.prints(t, "Playing 16 lessons")
+	p.prints(t, " lessons in slow motion")
 	p.interrupt()
 	p.exits(t, exitFailed)
 	assert.Contains(t, p.stderr.String(), "lab export: stopped")

@@ -252,7 +252,7 @@ func TestEdition_IsAccessible(t *testing.T) {
 			s.accessible("the last step plays")
 			s.await("the step has ended", element(stepEnded))
 			s.accessible("the end")
-			s.click(".lesson .btn.quiet")
+			s.click(".lesson > .btn.quiet")
 			s.await("the list", `document.links.length === 4`)
 			evaluate[bool](s.tab, axe+"; true")
 			s.accessible("the list")
@@ -279,7 +279,7 @@ func TestEdition_FitsIntoAnIframe(t *testing.T) {
 	frame(`document.querySelector(".question .option").click() ?? true`)
 	frame(`document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.documentElement.scrollWidth <= 380`)
-	frame(`[...document.querySelectorAll(".lesson *, .top *")].every(
+	frame(`[...document.querySelectorAll(".lesson *")].every(
 		(e) => e.getBoundingClientRect().right <= 381 || e.closest(".hidden"))`)
 }
 
