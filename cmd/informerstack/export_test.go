@@ -69,7 +69,7 @@ func TestExport_RefusesWhatCannotBeWritten(t *testing.T) {
 		{nil, "want one folder"},
 		{[]string{""}, "want one folder"},
 		{[]string{"a", "b"}, "want one folder"},
-		{[]string{other, "--lesson", "none"}, `--lesson "none": want one of onadd, `},
+		{[]string{other, "--lesson", "none"}, `--lesson "none": want one of first, `},
 		{[]string{file}, "not a directory"},
 		{[]string{filepath.Join(file, "below")}, "not a directory"},
 		{[]string{other}, "has other content, such as index.html: choose a folder"},
