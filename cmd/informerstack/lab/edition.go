@@ -184,6 +184,9 @@ func (r *RecordedLesson) add(f Frame, encoded []byte) error {
 	if err := json.Unmarshal(encoded, &fields); err != nil {
 		return err
 	}
+	if len(r.frames) == 0 {
+		fields["hops"] = json.RawMessage("[]") // the start of the pipeline is not in the lesson
+	}
 	changed := map[string]json.RawMessage{}
 	for name, value := range fields {
 		if !bytes.Equal(value, r.last[name]) {

@@ -80,6 +80,7 @@ func TestEdition_HasEveryStep(t *testing.T) {
 				require.Len(t, p.Starts, len(l.Steps))
 				assert.Equal(t, 1, p.Starts[0])
 				assert.Nil(t, frames[0].Lesson)
+				assert.Empty(t, frames[0].Hops)
 				for step := range l.Steps {
 					end := len(frames)
 					if step+1 < len(l.Steps) {
