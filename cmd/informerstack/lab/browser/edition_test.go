@@ -128,7 +128,8 @@ func (s *scene) reads(l lesson, language string) {
 			s.click(".lesson .task.yours p:last-child .btn:last-child") // the solution
 		}
 		if n == 0 {
-			s.await("the scene moves", serverRV+" !== "+quoted(before))
+			s.await("the scene moves", serverRV+` !==
+				JSON.parse(document.getElementById("recording").textContent).frames[0].server.rv`)
 		}
 		s.await("the step has ended", element(stepEnded))
 		s.await("the page marks the pieces", fmt.Sprintf(
