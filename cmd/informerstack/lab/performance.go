@@ -61,7 +61,7 @@ type performance struct {
 	before any        // the frame at the beginning of the script or task, as JSON
 	task   *task      // that the reader does now, or nil
 	alone  bool       // nobody watches: no slow motion
-	solved chan error // receives the end of a solution; nil while none plays
+	solved chan error // receives the end of a solution; nil while no solution plays
 }
 
 // wrongWay is the number of the wrong way of a task that the reader has taken, from 1.
@@ -167,7 +167,7 @@ func (p *performance) line(line scriptLine) error {
 		return nil
 	}
 	if line.Mode == Slow {
-		if p.alone {
+		if p.alone || p.lab.scene.quick {
 			return nil
 		}
 		p.lab.scene.slow()

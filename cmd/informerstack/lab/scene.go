@@ -31,6 +31,7 @@ type scene struct {
 	mu     sync.Mutex
 	kept   *kept
 	slowed bool // by a script
+	quick  bool // scripts do not begin slow motion: a held event may hold a mutex of its piece
 }
 
 // kept are the reader's settings.
