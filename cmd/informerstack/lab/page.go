@@ -209,6 +209,7 @@ func (l *Lab) serveCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("read command: %w", err))
 		return
 	}
+	l.player.act(c)
 	if err := l.run(c); err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return
