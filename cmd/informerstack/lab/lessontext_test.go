@@ -35,6 +35,8 @@ type shownLesson struct {
 				Text, Why text
 				Right     bool
 			}
+			Where string
+			Why   json.RawMessage // by piece, if there is a Where
 		}
 	}
 	Links []struct{ Kind, Path, Text string }
@@ -44,6 +46,11 @@ func shownLessons(t *testing.T) []shownLesson {
 	var file struct{ Lessons []shownLesson }
 	require.NoError(t, json.Unmarshal(lessonsFile, &file))
 	return file.Lessons
+}
+
+// The cards of the page.
+var pieces = []string{
+	"server", "reflector", "queue", "store", "handlers", "workqueue", "workers", "election",
 }
 
 // The ends of a sentence in both languages.
@@ -85,6 +92,19 @@ func TestLessons_AreComplete(t *testing.T) {
 			}
 			questions++
 			complete(step.After, step.Question.Ask, step.Question.Answer)
+			if step.Question.Where != "" {
+				var why map[string]text
+				require.NoError(t, json.Unmarshal(step.Question.Why, &why), l.ID)
+				assert.NotContains(t, why, step.Question.Where, l.ID)
+				for piece, text := range why {
+					complete(text)
+					assert.Contains(t, pieces, piece, l.ID)
+				}
+				assert.Contains(t, pieces, step.Question.Where, l.ID)
+				assert.GreaterOrEqual(t, len(why), 3, l.ID)
+				assert.Empty(t, step.Question.Options, l.ID)
+				continue
+			}
 			right := 0
 			for _, option := range step.Question.Options {
 				complete(option.Text)
@@ -140,16 +160,26 @@ func TestLessons_LinkToWhatExists(t *testing.T) {
 func TestLessons_ScriptsHaveNoUnknownFields(t *testing.T) {
 	var file struct {
 		Lessons []struct {
-			Steps []struct{ Script []json.RawMessage }
+			Steps []struct {
+				Script []json.RawMessage
+				Task   struct{ Done, Wrong, Solution []json.RawMessage }
+				Watch  []string
+			}
 		}
 	}
 	require.NoError(t, json.Unmarshal(lessonsFile, &file))
 	for _, l := range file.Lessons {
 		for _, step := range l.Steps {
-			for _, line := range step.Script {
+			assert.Subset(t, pieces, step.Watch)
+			task := step.Task
+			for _, line := range slices.Concat(step.Script, task.Done, task.Wrong, task.Solution) {
 				decoder := json.NewDecoder(strings.NewReader(string(line)))
 				decoder.DisallowUnknownFields()
-				assert.NoError(t, decoder.Decode(&scriptLine{}), string(line))
+				var known struct {
+					scriptLine
+					Because text // of a wrong way
+				}
+				assert.NoError(t, decoder.Decode(&known), string(line))
 			}
 		}
 	}
