@@ -209,11 +209,11 @@ func (l *Lab) serveCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("read command: %w", err))
 		return
 	}
-	l.player.act(c)
 	if err := l.run(c); err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
+	l.player.act(c)
 	reply(w, http.StatusOK, map[string]bool{"ok": true})
 }
 

@@ -100,7 +100,7 @@ func (p *player) observe(event trace.Event) {
 	p.tell()
 }
 
-// act takes a command of the reader, before it is run.
+// act takes a command of the reader, after it was run.
 func (p *player) act(c command) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
