@@ -5,6 +5,7 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -36,6 +37,8 @@ type question struct {
 	Ask     text
 	Options []option
 	Answer  text
+	Where   string          // the right card, if the reader answers with one
+	Why     map[string]text // why another card is wrong
 }
 
 type option struct {
@@ -147,27 +150,16 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		element(entry+" small")+`?.textContent.startsWith("✓")`)
 }
 
-// openQuestion plays a lesson until its first question.
+// openQuestion opens a lesson that begins with a question with options.
 func (s *scene) openQuestion(use func(selector string)) {
 	s.t.Helper()
 	s.await("the list of lessons", element(".lessons li"))
-	for i, l := range s.program.lessons() {
-		for n, step := range l.Steps[:2] {
-			if step.Question == nil {
-				continue
-			}
-			use(fmt.Sprintf(".lessons li:nth-child(%d) button", i+1))
-			if n == 1 {
-				s.until("the first step is played", func(f lab.Frame) bool {
-					return f.Lesson != nil && f.Lesson.State == "done"
-				})
-				use(".lesson .steps .primary")
-			}
-			s.await("a question", element(".question"))
-			return
-		}
-	}
-	require.Fail(s.t, "no lesson begins with a question")
+	at := slices.IndexFunc(s.program.lessons(), func(l lesson) bool {
+		q := l.Steps[0].Question
+		return q != nil && q.Where == ""
+	})
+	use(fmt.Sprintf(".lessons li:nth-child(%d) button", at+1))
+	s.await("a question", element(".question"))
 }
 
 // shows waits until an element has exactly the text of a language.
@@ -184,6 +176,10 @@ func (s *scene) answer(q *question, language string) {
 	s.shows(".question legend", q.Ask, language)
 	require.True(s.t, evaluate[bool](s.tab, element(".lesson .steps .primary")+".disabled"),
 		"a reader answers before the next step")
+	if q.Where != "" {
+		s.answerWhere(q, language)
+		return
+	}
 	right := slices.IndexFunc(q.Options, func(o option) bool { return o.Right })
 	require.GreaterOrEqual(s.t, right, 0, "the question has a right answer")
 	choice := right
@@ -201,6 +197,23 @@ func (s *scene) answer(q *question, language string) {
 	}
 	s.await("the answer is shown",
 		element(".question [role=status]")+"?.textContent === "+quoted(want))
+}
+
+// answerWhere clicks a card: a wrong one in English.
+func (s *scene) answerWhere(q *question, language string) {
+	s.t.Helper()
+	choice, want := q.Where, q.Answer.shown(language)
+	if language == "en" {
+		choice = slices.Sorted(maps.Keys(q.Why))[0]
+		want = q.Why[choice].shown(language) + " " + want
+	}
+	assert.Len(s.t, s.texts(".card .pick"), 8, "each card is an answer")
+	s.click("#card-" + choice + " .pick")
+	s.await("the answer is shown",
+		element(".question [role=status]")+"?.textContent === "+quoted(want))
+	s.await("the right card is named", element(".question b")+".textContent === "+
+		element("#title-"+q.Where)+".textContent")
+	s.await("the cards are cards again", "!"+element(".pick"))
 }
 
 // option returns the selector of the option with a text: the page shuffles them.
