@@ -23,7 +23,7 @@ PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controll
 TOUR        := observe/trace reflector deltafifo store informer workqueue controller leaderelection apitest observe/metrics observe/health
 MODULES     := . e2e compat/example cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check long
+.PHONY: help run test tour lint vuln update pictures lessons fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check long
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -55,6 +55,10 @@ update: ## rewrite the transcripts, the quotes in the docs and docs/path.md from
 pictures: ## plot speed (BENCH=output of make bench) and growth for the docs, and photograph the laboratory in Chromium
 	$(GO) run ./internal/tools/pictures $(if $(BENCH),-bench $(BENCH))
 	$(GO) -C cmd/informerstack/lab/browser test -count=1 -run TestPictures . -pictures
+
+lessons: ## the lessons of the laboratory as pages that need no program, in bin/lessons
+	$(GO) build -o bin/informerstack ./cmd/informerstack
+	@bin/informerstack lab export bin/lessons
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for package in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go internal/*/*/*_test.go | xargs -n1 dirname | sort -u); do \

@@ -7,8 +7,9 @@
 // (the server and the resource to watch), pipeline.go (how the pieces are connected), checksum.go
 // (the controller's work), workload.go (the changes on the embedded server), sink.go and print.go
 // (the lines), pace.go (--step and --slow), serve.go (metrics and health), kubectl.go (--serve),
-// progress.go, hint.go and summary.go. page.go, control.go and replay.go connect the page of
-// package lab. swap.go is independent of the others: see internal/tools/swap.
+// progress.go, hint.go and summary.go. page.go, control.go, replay.go and export.go (with
+// folder.go) connect the page of package lab. swap.go is independent of the others: see
+// internal/tools/swap.
 package main
 
 import (
@@ -75,7 +76,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(newRunCommand(), newReplayCommand(), newSwapCommand())
+	root.AddCommand(newRunCommand(), newReplayCommand(), newLabCommand(),
+		newSwapCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

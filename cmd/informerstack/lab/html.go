@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// selfContained is the page as one file. Its parts are the policy, the styles, the import map, the
-// recording and the start.
+// selfContained is the page as one file. Its parts are the policy, the title, the styles, the
+// import map, the recording and the start.
 const selfContained = `<!doctype html>
 <html lang="en">
 <head>
@@ -25,7 +25,7 @@ const selfContained = `<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>informerstack laboratory</title>
+%s
 <style>%s</style>
 <script type="importmap">%s</script>
 </head>
@@ -47,15 +47,21 @@ var (
 
 // WriteHTML writes the clip as one HTML file, which shows the recording without a server and
 // without a network.
-//
-// A module in a data: URL cannot import a relative path. So each "./name.js" becomes a bare name,
-// "lab/name.js", and an import map gives each bare name its data: URL. The policy names the hashes
-// of the scripts and styles, and forbids every connection.
 func (c *Clip) WriteHTML(w io.Writer) error {
 	recording, err := c.encode()
 	if err != nil {
 		return err
 	}
+	return writeSelfContained(w, "<title>informerstack laboratory</title>", recording)
+}
+
+// writeSelfContained writes the page as one file. head has the page's title, recording is JSON.
+//
+// A module in a data: URL cannot import a relative path. So each "./name.js" becomes a bare name,
+// "lab/name.js", and an import map gives each bare name its data: URL. The policy names the hashes
+// of the scripts and styles, and forbids every connection.
+func writeSelfContained(w io.Writer, head string, recording []byte) error {
+	recording = bytes.ReplaceAll(recording, []byte("<"), []byte(`\u003c`))
 	imports, err := importMap()
 	if err != nil {
 		return err
@@ -66,19 +72,18 @@ func (c *Clip) WriteHTML(w io.Writer) error {
 	}
 	policy := fmt.Sprintf("default-src 'none'; script-src %s %s data:; style-src %s; "+
 		"img-src data:; base-uri 'none'", hash(imports), hash(startModule), hash(styles))
-	_, err = fmt.Fprintf(w, selfContained, policy, styles, imports, recording, startModule)
+	_, err = fmt.Fprintf(w, selfContained, policy, head, styles, imports, recording, startModule)
 	return err
 }
 
-// encode returns the recording as JSON that can be inside a script element.
+// encode returns the recording as JSON.
 func (c *Clip) encode() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hello == nil || len(c.frames) == 0 {
 		return nil, errors.New("the recording is empty")
 	}
-	encoded := joined(c.hello, c.frames)
-	return bytes.ReplaceAll(encoded, []byte("<"), []byte(`\u003c`)), nil
+	return joined(c.hello, c.frames), nil
 }
 
 // joined joins the encoded parts, which are valid JSON.

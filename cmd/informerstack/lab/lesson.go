@@ -46,8 +46,8 @@ var lessons = func() []lesson {
 	return file.Lessons
 }()
 
-// lessonIDs returns the ids of the lessons.
-func lessonIDs() []string {
+// LessonIDs returns the ids of the lessons.
+func LessonIDs() []string {
 	ids := make([]string, 0, len(lessons))
 	for _, l := range lessons {
 		ids = append(ids, l.ID)

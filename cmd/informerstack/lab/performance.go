@@ -72,25 +72,31 @@ func (w wrongWay) Error() string { return fmt.Sprintf("wrong way %d", int(w)) }
 var errShow = errors.New("the reader wants to see the solution")
 
 // perform plays a step. Its task is done by the reader, or by its solution if alone is true. The
-// step begins again after a wrong way, and before the solution is shown.
+// step begins again after a wrong way, and before the solution is shown to a reader who has acted.
 func (p *performance) perform(step lessonStep, alone bool) error {
 	p.alone = alone
 	show, wrong := alone, wrongWay(0)
-	for {
+	for again := true; ; {
 		p.player.turn("running", int(wrong))
-		err := p.begin(step.Script).run(step.Script)
-		if err != nil || step.Task == nil {
-			return err
+		if again {
+			if err := p.begin(step.Script).run(step.Script); err != nil {
+				return err
+			}
 		}
-		err = p.do(step.Task, show, wrong)
-		wrong = 0
+		if step.Task == nil {
+			return nil
+		}
+		err := p.do(step.Task, show, wrong)
+		wrong, again = 0, true
 		switch {
 		case errors.Is(err, errShow):
-			show = true
+			show, again = true, p.player.acted()
 		case !errors.As(err, &wrong):
 			return err
 		}
-		p.lab.scene.mend()
+		if again {
+			_ = p.lab.scene.mend() // the watch that was cut may have ended
+		}
 	}
 }
 

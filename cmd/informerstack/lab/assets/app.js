@@ -13,6 +13,7 @@ import { HandlersCard, WorkersCard, WorkqueueCard, ElectionCard } from "./cards-
 import { QueueCard, ReflectorCard, ServerCard, StoreCard } from "./cards-copy.js";
 import { Caption, captionOf } from "./caption.js";
 import { Dialogs } from "./dialogs.js";
+import { EditionSource } from "./edition.js";
 import { Flow } from "./flow.js";
 import { DELAYS, Header, StateLine } from "./header.js";
 import { Journey } from "./journey.js";
@@ -186,6 +187,9 @@ const on = {
   moved() {
     requestDraw();
   },
+
+  /** busy reports whether something is on its way between the cards. */
+  busy: () => presenter.due.length > 0,
 };
 
 /** follow goes where an address leads. */
@@ -311,7 +315,8 @@ setLanguage(lab.ui.language);
 lab.showTheme(lab.ui.theme);
 const recording = embeddedRecording();
 lab.served = !recording;
-lab.source = recording ? new RecordedSource(on, recording) : new LiveSource(on);
+const Source = !recording ? LiveSource : recording.lesson ? EditionSource : RecordedSource;
+lab.source = new Source(on, recording);
 listen(lab);
 dark.addEventListener("change", () => {
   if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
@@ -319,6 +324,7 @@ dark.addEventListener("change", () => {
 addEventListener("hashchange", () => follow(readAddress()));
 document.documentElement.toggleAttribute("data-teach", address.teach);
 lab.source.start();
+if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);
 setInterval(() => {
   if (lab.frame && !document.hidden && performance.now() - drawnAt > CLOCK_MS) requestDraw();
 }, CLOCK_MS);

@@ -59,7 +59,7 @@ function begin(lab, lesson) {
  */
 export function openAt(lab, id, step) {
   const lesson = lab.lessons.find((l) => l.id === id);
-  if (!lesson) return false;
+  if (!lesson?.steps) return false;
   const at = Math.min(step, lesson.steps.length - 1);
   const there = lab.model.newest?.lesson;
   const played = there?.id === id && there.step === at ? at : -1;
@@ -108,8 +108,12 @@ function play(lab, lesson) {
   lab.send({ do: "lesson", id: lesson.id, step });
 }
 
-/** leave returns to the list and ends the lesson: the program restores its settings. */
+/**
+ * leave returns to the list and ends the lesson: the program restores its settings. The static
+ * edition has a page for the list.
+ */
 export function leave(lab) {
+  if (lab.source.lesson) return location.assign("index.html");
   if (alone(lab)) lab.follow("");
   lab.set({ lesson: null });
   lab.send({ do: "lesson", id: "" });
@@ -143,6 +147,7 @@ function Lesson({ lab, lesson }) {
   const now = lesson.steps[step];
   const open = now.question && choice == null;
   if (step === lesson.steps.length - 1 && ended(lab, lesson)) complete(lesson);
+  if (lab.source.lesson) document.title = local(lesson.title); // the page of this lesson alone
   const place = {
     n: lab.lessons.indexOf(lesson) + 1, of: lab.lessons.length,
     step: step + 1, steps: lesson.steps.length,
@@ -171,7 +176,7 @@ function Lesson({ lab, lesson }) {
 function Progress({ lab, lesson }) {
   const state = lab.frame?.lesson;
   const { step, played, sentAt = 0 } = lab.ui.lesson;
-  const lost = lab.model.newest?.lesson?.id !== lesson.id && performance.now() - sentAt > ANSWER_MS;
+  const lost = lab.source.live && lab.model.newest?.lesson?.id !== lesson.id && performance.now() - sentAt > ANSWER_MS;
   if (played === step && lost) {
     return html`<p class="dim" role="status">${t("lessons.elsewhere")}
       <button type="button" class="btn" onClick=${() => openAt(lab, lesson.id, step)}>${t("lessons.here")}</button></p>`;
@@ -196,9 +201,15 @@ function Steps({ lab, lesson, open }) {
     <button type="button" class="btn primary" disabled=${open} aria-disabled=${!ended(lab, lesson)}
       onClick=${() => ended(lab, lesson) && onward()}>
       ${last ? t("lessons.end") : t("lessons.next") + " →"}</button>
-    ${last && next && ended(lab, lesson) && html`<button type="button" class="btn quiet nextLesson"
-      onClick=${() => begin(lab, next)}>${t("lessons.nextLesson", { title: local(next.title) })} →</button>`}
+    ${last && next && ended(lab, lesson) && html`<${Onward} lab=${lab} next=${next} />`}
   </div>`;
+}
+
+/** Onward leads to the next lesson, which is a page of its own in the static edition. */
+function Onward({ lab, next }) {
+  const text = t("lessons.nextLesson", { title: local(next.title) }) + " →";
+  if (lab.source.lesson) return html`<a class="btn quiet nextLesson" href="${next.id}.html">${text}</a>`;
+  return html`<button type="button" class="btn quiet nextLesson" onClick=${() => begin(lab, next)}>${text}</button>`;
 }
 
 function Links({ lab, links }) {

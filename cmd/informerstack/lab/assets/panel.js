@@ -11,7 +11,7 @@ import { Search } from "./search.js";
 import { named, t, translated } from "./text.js";
 
 export function Panel({ lab }) {
-  const playable = lab.source.live && lab.model.hello?.writable;
+  const playable = lab.source.lesson || (lab.source.live && lab.model.hello?.writable);
   const offers = { lessons: playable, code: lab.model.hello?.code?.lines, piece: true, events: true };
   const tabs = Object.keys(offers).filter((name) => offers[name]);
   const tab = lab.ui.tab && tabs.includes(lab.ui.tab) ? lab.ui.tab : null;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** The static edition of a lesson: a page with one lesson and the recorded frames of its steps. */
+import { readAddress } from "./address.js";
+import { RecordedSource } from "./source.js";
+
+/** PAST_MS is the time before a step that is kept when the reader moves within the step. */
+const PAST_MS = 60_000;
+
+/** EditionSource plays the frames of a step when the page asks the program to play that step. */
+export class EditionSource extends RecordedSource {
+  constructor(on, { hello, lesson, lessons, starts, frames }) {
+    super({ ...on, frame: (frame, how) => on.frame(this.slowed(frame), how) }, { hello, frames: [] });
+    this.lessons = lessons;
+    this.lesson = lessons.find((l) => l.id === lesson);
+    this.starts = starts;
+    this.all = complete(frames);
+  }
+
+  /** start shows the pipeline before the first step, or before the one that the address names. */
+  start() {
+    this.on.hello(this.hello);
+    this.on.connection("recorded");
+    this.choose(0, this.starts[readAddress().step] ?? this.starts.at(-1));
+    this.moveTo(this.length, true);
+    this.on.lessons(this.lessons);
+  }
+
+  /** next is the lesson after this one, or undefined. */
+  get next() {
+    return this.lessons[this.lessons.indexOf(this.lesson) + 1];
+  }
+
+  /** slowed is a frame in the slow motion of the reader: the slower, the longer a change travels. */
+  slowed(frame) {
+    return frame.mode === "slow" ? { ...frame, delayMs: frame.delayMs / Math.min(this.speed, 1) } : frame;
+  }
+
+  async send(command) {
+    if (command.do === "lesson" && command.id === this.lesson.id) this.perform(command.step);
+    if (command.do === "solve") this.playOn(this.task, this.starts[this.performed + 1]);
+    return "";
+  }
+
+  /** perform plays a step until its end, or until the reader's task, which has a recorded solution. */
+  perform(step) {
+    const [from, to] = [this.starts[step], this.starts[step + 1]];
+    const yours = ({ lesson }) => lesson?.step === step && lesson.state === "yours";
+    const task = this.all.slice(from, to).findIndex(yours);
+    this.performed = step;
+    this.task = task < 0 ? to : from + task + 1;
+    this.playOn(from, this.task);
+  }
+
+  /** playOn plays frames, which follow those that are shown, or else replace them. */
+  playOn(from, to) {
+    const follows = this.from + this.index + 1 === from;
+    this.choose(from, to);
+    if (!follows) this.seek(0);
+    this.play();
+  }
+
+  /** choose makes the source play these frames. */
+  choose(from, to) {
+    this.from = from;
+    this.frames = this.all.slice(from, to);
+    this.times = this.frames.map((frame) => Date.parse(frame.t));
+    this.length = this.times.at(-1) - this.times[0];
+    this.index = -1;
+    this.at = 0;
+  }
+
+  /** seek moves within the frames that were chosen. */
+  seek(at) {
+    this.on.restart();
+    for (const frame of this.all.slice(0, this.from)) {
+      const time = Date.parse(frame.t);
+      if (time > this.times[0] - PAST_MS) this.on.frame(frame, { at: time, silent: true });
+    }
+    this.index = -1;
+    this.moveTo(at, true);
+  }
+
+  /**
+   * moveTo waits for what is on its way: a change travels longer on the page than it did in slow
+   * motion. A reader in a hurry does not wait.
+   */
+  moveTo(at, silent) {
+    const waits = this.speed <= 1 && this.frames[this.index]?.mode === "slow";
+    if (waits && this.playing && !silent && this.on.busy()) return;
+    super.moveTo(at, silent);
+    // The step stays ended when the reader moves back: the answer stays on the page.
+    const lesson = this.frames[this.index]?.lesson;
+    const done = lesson?.state === "done" && lesson.step === this.performed;
+    if (done) for (const frame of this.frames) frame.lesson = lesson;
+  }
+}
+
+/** complete returns complete frames. A recorded one has only the fields that have changed. */
+function complete(frames) {
+  let last = {};
+  return frames.map((changed) => (last = { ...last, ...changed }));
+}

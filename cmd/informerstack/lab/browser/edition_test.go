@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// edition is a static edition.
+type edition struct {
+	folder  string
+	lessons []lesson // with their texts, in the order of their ids
+}
+
+var embeddedLesson = regexp.MustCompile(`(?s)id="recording">(.*?)</script>`)
+
+// twoLessons is an edition that several tests share.
+var twoLessons = sync.OnceValues(func() (edition, error) {
+	return exportEdition("onadd", "slowhandler")
+})
+
+// exportEdition exports the lessons, or all of them.
+func exportEdition(ids ...string) (edition, error) {
+	folder, err := os.MkdirTemp(filepath.Dir(shared.program), "edition-")
+	if err != nil {
+		return edition{}, err
+	}
+	args := []string{"lab", "export", folder}
+	for _, id := range ids {
+		args = append(args, "--lesson", id)
+	}
+	if output, err := exec.Command(shared.program, args...).CombinedOutput(); err != nil {
+		return edition{}, fmt.Errorf("%w: %s", err, output)
+	}
+	e := edition{folder: folder}
+	pages, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	for _, page := range pages {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			return edition{}, err
+		}
+		var embedded struct{ Lessons []lesson }
+		recording := embeddedLesson.FindSubmatch(content)
+		if recording == nil {
+			continue // the list
+		}
+		if err := json.Unmarshal(recording[1], &embedded); err != nil {
+			return edition{}, err
+		}
+		for _, l := range embedded.Lessons {
+			if l.ID+".html" == filepath.Base(page) {
+				e.lessons = append(e.lessons, l)
+			}
+		}
+	}
+	return e, err
+}
+
+// address is the file: URL of a page.
+func (e edition) address(name string) string {
+	return "file://" + filepath.ToSlash(filepath.Join(e.folder, name))
+}
+
+const (
+	primary   = ".lesson .steps .primary"
+	nextPage  = ".lesson .nextLesson"
+	stepEnded = `.lesson .steps .primary[aria-disabled="false"]`
+	serverRV  = `document.querySelector(".card-server header b").textContent`
+)
+
+// The pages of an edition need no program: a reader answers, sees the scene move, and reads on.
+func TestEdition_PlaysFromFiles(t *testing.T) {
+	t.Parallel()
+	e, err := twoLessons()
+	require.NoError(t, err)
+	for name, l := range map[string]look{
+		"desktop": {width: 1440, height: 900, offline: true},
+		"phone":   {width: 390, height: 844, phone: true, offline: true},
+		"still":   {width: 1440, height: 900, offline: true, still: true, dark: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &scene{tab: open(t, e.address("onadd.html"), l)}
+			s.reads(e.lessons[0], "zh")
+			s.click(nextPage + `[href="slowhandler.html"]`)
+			s.await("the next lesson", `location.pathname.endsWith("/slowhandler.html") &&
+				document.querySelector(".lesson")`)
+			s.reads(e.lessons[1], "en")
+			s.click(primary)
+			s.await("the list", `document.links.length === 4`)
+			s.click(`a[href^="onadd.html"][lang]`)
+			s.await("a lesson in Chinese", `document.querySelector(".lesson")
+				&& document.documentElement.lang === "zh-Hans"`)
+		})
+	}
+}
+
+// reads plays a lesson to its end. A reader of English guesses wrong, a reader of Chinese is right.
+func (s *scene) reads(l lesson, language string) {
+	s.t.Helper()
+	s.await("the lesson", element(".lesson"))
+	if evaluate[string](s.tab, "document.documentElement.lang.slice(0, 2)") != language {
+		s.press("z")
+	}
+	for n, step := range l.Steps {
+		s.shows(".lesson h2", l.Title, language)
+		s.shows(".lesson .text", step.Text, language)
+		before := evaluate[string](s.tab, serverRV)
+		if step.Question != nil {
+			assert.Equal(s.t, before, evaluate[string](s.tab, serverRV), "nothing plays yet")
+			s.guess(*step.Question, language)
+		}
+		if evaluate[bool](s.tab, element(".lesson .task")+" != null") {
+			s.click(".lesson .task.yours p:last-child .btn:last-child") // the solution
+		}
+		if n == 0 {
+			s.await("the scene moves", serverRV+` !==
+				JSON.parse(document.getElementById("recording").textContent).frames[0].server.rv`)
+		}
+		s.await("the step has ended", element(stepEnded))
+		s.await("the page marks the pieces", fmt.Sprintf(
+			`[...document.querySelectorAll(".card.pointed")].map((card) => card.dataset.piece)
+				.sort().join() === %s.sort().join()`, list(step.Watch)))
+		if len(step.After) > 0 {
+			s.shows(".lesson .text:not([aria-live] *)", step.After, language)
+		}
+		assert.Empty(s.t, s.texts(".lesson [role=alert]"))
+		if n < len(l.Steps)-1 {
+			s.click(primary)
+		}
+	}
+	s.await("the lesson is remembered", fmt.Sprintf(
+		`localStorage.getItem("informerstack.lessons").split(" ").includes(%q)`, l.ID))
+	assert.Empty(s.t, s.texts(button("n")), "nothing can be changed")
+	assert.Empty(s.t, s.texts(button(",")), "there are no settings")
+}
+
+// Every lesson can be exported, side by side with the others, and its page plays.
+func TestEdition_HasEveryLesson(t *testing.T) {
+	t.Parallel()
+	e, err := exportEdition()
+	require.NoError(t, err)
+	assert.Len(t, e.lessons, len(start(t, "run", "--rate", "0").lessons()))
+	for _, l := range e.lessons {
+		t.Run(l.ID, func(t *testing.T) {
+			t.Parallel()
+			still := look{width: 1440, height: 900, offline: true, still: true}
+			s := &scene{tab: open(t, e.address(l.ID+".html"), still)}
+			s.reads(l, "zh")
+		})
+	}
+}
+
+// guess chooses an option of a question: a wrong one in English, the right one in Chinese.
+func (s *scene) guess(q question, language string) {
+	s.t.Helper()
+	s.shows(".question legend", q.Ask, language)
+	if len(q.Options) == 0 { // it asks for a card
+		s.click(".question .btn.quiet")
+		return
+	}
+	var texts []string // of the options that the reader may choose
+	for _, o := range q.Options {
+		if o.Right == (language == "zh") {
+			texts = append(texts, o.Text.shown(language))
+		}
+	}
+	evaluate[bool](s.tab, fmt.Sprintf(`[...document.querySelectorAll(".question .option")].find(
+		(option) => %s.includes(option.lastElementChild.textContent)).id = "guess", true`,
+		list(texts)))
+	s.click("#guess")
+	mark := map[string]string{"en": ".wrong", "zh": ".right"}[language]
+	s.await("the guess is marked", element(".question .option[aria-pressed=true]"+mark))
+}
+
+// A reader without a mouse plays a lesson, moves within a step, and starts again.
+func TestEdition_IsPlayedByKeyboard(t *testing.T) {
+	t.Parallel()
+	e, err := twoLessons()
+	require.NoError(t, err)
+	s := &scene{tab: open(t, e.address("onadd.html"), desktop)}
+	s.await("the step has ended", element(stepEnded))
+	at := element(".seek input") + ".valueAsNumber"
+	end := element(".seek input") + ".max - 10"
+	s.await("it plays to the end", at+" >= "+end)
+	s.press(kb.ArrowLeft, kb.ArrowLeft)
+	s.await("it moves back", at+" < "+end)
+	s.press(" ")
+	s.await("it plays to the end", at+" >= "+end)
+	s.press(" ")
+	s.await("it plays again", at+" < "+end)
+	s.await("the step stays ended", element(stepEnded))
+	s.tabTo(primary)
+	s.press(kb.Enter)
+	s.await("the question", element(".question"))
+	s.tabTo(".question .option")
+	s.press(kb.Enter)
+	s.await("the focus is not lost", "document.activeElement.matches("+quoted(primary)+")")
+	s.await("the step has ended", element(stepEnded))
+	s.await("the focus stays", "document.activeElement.matches("+quoted(primary)+")")
+	s.press("r") // no command of the program
+	assert.Empty(t, s.texts(".problem"))
+	s.press(kb.Tab)
+	s.await("the next lesson is offered", "document.activeElement.matches("+quoted(nextPage)+")")
+	s.press(kb.Enter)
+	s.await("the next lesson", `location.pathname.endsWith("/slowhandler.html")`)
+
+	evaluate[bool](s.tab, "history.back(), true")
+	s.await("the lesson is at the same step", `location.pathname.endsWith("/onadd.html") &&
+		document.querySelector(".question .option:enabled")`)
+	assert.Equal(t, evaluate[string](s.tab, `(() => {
+		const { frames, starts } = JSON.parse(document.getElementById("recording").textContent);
+		return frames.slice(0, starts[1]).findLast((frame) => frame.server).server.rv;
+	})()`), evaluate[string](s.tab, serverRV), "the pipeline is as before the step")
+	s.click(".question .option")
+	s.await("the step has ended", element(stepEnded))
+}
+
+// axe-core finds nothing serious in an edition, in both themes.
+func TestEdition_IsAccessible(t *testing.T) {
+	t.Parallel()
+	e, err := twoLessons()
+	require.NoError(t, err)
+	for name, l := range map[string]look{
+		"light": {width: 1440, height: 900, still: true},
+		"dark":  {width: 1440, height: 900, still: true, dark: true},
+		"phone": {width: 390, height: 844, still: true, phone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &scene{tab: open(t, e.address("onadd.html"), l)}
+			evaluate[bool](s.tab, axe+"; true")
+			s.accessible("a step plays")
+			s.await("the step has ended", element(stepEnded))
+			s.click(primary)
+			s.await("the question", element(".question"))
+			s.accessible("an open question")
+			s.click(".question .option")
+			s.accessible("the last step plays")
+			s.await("the step has ended", element(stepEnded))
+			s.accessible("the end")
+			s.click(".lesson > .btn.quiet")
+			s.await("the list", `document.links.length === 4`)
+			evaluate[bool](s.tab, axe+"; true")
+			s.accessible("the list")
+		})
+	}
+}
+
+// A page fits into a narrow iframe of another page.
+func TestEdition_FitsIntoAnIframe(t *testing.T) {
+	t.Parallel()
+	e, err := twoLessons()
+	require.NoError(t, err)
+	post := filepath.Join(e.folder, "post.html")
+	require.NoError(t, os.WriteFile(post, []byte(`<!doctype html><title>A post</title>
+<p>Text</p><iframe src="onadd.html#lang=zh" title="Lesson" width="380" height="700"></iframe>`),
+		0o600))
+	p := openDocument(t, e.address("post.html"), desktop)
+	p.await("the iframe is loaded", "window[0]")
+	frame := p.isolated(1)
+	frame(`document.querySelector(".lesson .text") && document.documentElement.lang === "zh-Hans"`)
+	frame(`document.querySelector(` + quoted(stepEnded) + `)`)
+	frame(`document.documentElement.scrollWidth <= 380`)
+	frame(`document.querySelector(` + quoted(primary) + `).click() ?? true`)
+	frame(`document.querySelector(".question .option").click() ?? true`)
+	frame(`document.querySelector(` + quoted(stepEnded) + `)`)
+	frame(`document.documentElement.scrollWidth <= 380`)
+	frame(`[...document.querySelectorAll(".lesson *")].every(
+		(e) => e.getBoundingClientRect().right <= 381 || e.closest(".hidden"))`)
+}
+
+// isolated returns a function that waits until an expression is true in the n-th iframe.
+func (p *tab) isolated(n int) (awaits func(condition string)) {
+	p.t.Helper()
+	tree := call(p, page.GetFrameTree, cdp.Empty{}).FrameTree
+	require.Len(p.t, tree.ChildFrames, n)
+	world := call(p, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{
+		FrameID: tree.ChildFrames[n-1].Frame.ID,
+	}).ExecutionContextID
+	return func(condition string) {
+		p.t.Helper()
+		require.Eventually(p.t, func() bool {
+			answer := call(p, runtime.Evaluate, runtime.EvaluateParams{
+				Expression: "Boolean(" + condition + ")", ContextID: world,
+				ReturnByValue: new(true),
+			})
+			return string(answer.Result.Value) == "true"
+		}, patience, patience/1000, condition)
+	}
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+)
+
+// EditionDelay is the delay per hop of RecordLesson with which two frames show each state.
+const EditionDelay = 2 * framePeriod
+
+const (
+	// editionCrowd is the number of objects from which on a lesson plays at full speed: its content
+	// is the crowd, not the way of each object.
+	editionCrowd = 20
+	// editionPause is the time after each step, in which its last changes arrive.
+	editionPause = time.Second
+	// editionClock is the time between two frames that differ in nothing but times.
+	editionClock = 5 * framePeriod
+	// stepLimit bounds a recorded step. Time limits of its own do not count in slow motion.
+	stepLimit = 2 * time.Minute
+)
+
+// EditionMark is in each page of the static edition, within its first kilobyte.
+const EditionMark = `<meta name="generator" content="informerstack lab export">`
+
+// editionIndex is the name of the page that lists the lessons.
+const editionIndex = "index.html"
+
+// EditionName is the file name of a lesson's page in the static edition. An empty id names the page
+// that lists the lessons.
+func EditionName(id string) string {
+	if id == "" {
+		return editionIndex
+	}
+	return id + ".html"
+}
+
+// RecordedLesson is a lesson that was played, with the frames of each step.
+type RecordedLesson struct {
+	id     string
+	hello  Hello
+	starts []int // the first frame of each step; frames before are of the pipeline at rest
+	frames []map[string]json.RawMessage
+
+	last  map[string]json.RawMessage // the newest frame, complete
+	still []byte                     // that frame without times
+	at    time.Time                  // its time
+}
+
+// RecordLesson plays a lesson from its beginning to its end, with a delay per hop, and records it.
+// It fails with the first step that fails. The pipeline need not be at rest yet. Nothing else may
+// use the Lab meanwhile. A lesson with many objects plays at full speed.
+func (l *Lab) RecordLesson(
+	ctx context.Context, id string, delay time.Duration,
+) (*RecordedLesson, error) {
+	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id })
+	if i < 0 {
+		return nil, fmt.Errorf("no lesson %q", id)
+	}
+	frames, leave := l.stream.open()
+	defer leave()
+	r := &RecordedLesson{id: id, hello: l.recordedHello()}
+	if err := r.begin(ctx, l, frames); err != nil {
+		return nil, fmt.Errorf("lesson %s: start the pipeline: %w", id, err)
+	}
+	if delay > 0 && !lessons[i].isCrowded() {
+		l.SetMode(Slow, delay, nil)
+	}
+	for step := range lessons[i].Steps {
+		if err := r.play(ctx, l, step, frames); err != nil {
+			return nil, fmt.Errorf("lesson %s, step %d: %w", id, step+1, err)
+		}
+	}
+	return r, nil
+}
+
+// begin waits until the pipeline is at rest, and adds the frame of that time.
+func (r *RecordedLesson) begin(ctx context.Context, l *Lab, frames <-chan []byte) error {
+	return follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
+		if l.moving(f) != "" {
+			return false, nil
+		}
+		return true, r.add(f, encoded)
+	})
+}
+
+// isCrowded reports whether a step of the lesson needs many objects.
+func (l lesson) isCrowded() bool {
+	return slices.ContainsFunc(l.Steps, func(step lessonStep) bool {
+		return slices.ContainsFunc(step.Script, func(line scriptLine) bool {
+			return line.Do == "workload" && line.Objects >= editionCrowd
+		})
+	})
+}
+
+// play plays a step and adds its frames. It asks for the solution of a task.
+func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-chan []byte) error {
+	r.starts = append(r.starts, len(r.frames))
+	if err := l.lesson(r.id, step); err != nil {
+		return err
+	}
+	solved := false
+	err := follow(ctx, frames, func(f Frame, encoded []byte) (bool, error) {
+		if err := r.add(f, encoded); err != nil {
+			return false, err
+		}
+		if f.Lesson == nil || f.Lesson.Step != step {
+			return false, nil
+		}
+		switch {
+		case f.Lesson.State == "yours" && !solved:
+			solved = true
+			return false, l.run(command{Do: "solve"})
+		case f.Lesson.Error != "":
+			return false, errors.New(f.Lesson.Error)
+		}
+		return f.Lesson.State == "done", nil
+	})
+	if err != nil {
+		return err
+	}
+	after, stop := context.WithTimeout(ctx, editionPause)
+	defer stop()
+	err = follow(after, frames, func(f Frame, encoded []byte) (bool, error) {
+		return false, r.add(f, encoded)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// follow gives each frame to look until look returns true or an error, or ctx or stepLimit ends.
+func follow(
+	ctx context.Context, frames <-chan []byte,
+	look func(f Frame, encoded []byte) (done bool, err error),
+) error {
+	limit := time.NewTimer(stepLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case encoded, open := <-frames:
+			if !open {
+				return errClosed
+			}
+			var f Frame
+			if err := json.Unmarshal(encoded, &f); err != nil {
+				return err
+			}
+			if done, err := look(f, encoded); done || err != nil {
+				return err
+			}
+		case <-limit.C:
+			return fmt.Errorf("no end within %v", stepLimit)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// add adds the fields of a frame that differ from those of the frame before. It leaves the frame
+// out if only a short time has passed and nothing else has changed. It may change f.
+func (r *RecordedLesson) add(f Frame, encoded []byte) error {
+	at, hops := f.Time, len(f.Hops)
+	still, err := json.Marshal(withoutTimes(f))
+	if err != nil {
+		return err
+	}
+	if hops == 0 && bytes.Equal(still, r.still) && at.Sub(r.at) < editionClock {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &fields); err != nil {
+		return err
+	}
+	if len(r.frames) == 0 {
+		fields["hops"] = json.RawMessage("[]") // the start of the pipeline is not in the lesson
+	}
+	changed := map[string]json.RawMessage{}
+	for name, value := range fields {
+		if !bytes.Equal(value, r.last[name]) {
+			changed[name] = value
+		}
+	}
+	r.frames = append(r.frames, changed)
+	r.last, r.still, r.at = fields, still, at
+	return nil
+}
+
+// withoutTimes returns a frame without the fields that differ only because time has passed. It
+// changes the lists of f.
+func withoutTimes(f Frame) Frame {
+	f.Seq, f.Time, f.Plot = 0, time.Time{}, PlotView{}
+	f.Counters.PerSecond, f.Reflector.BackoffMs = 0, 0
+	f.Election.LeftMs, f.Election.RenewedMs, f.Election.ObservedMs = 0, 0, 0
+	f.Workqueue.Bucket.Tokens = 0
+	for i := range f.Handlers {
+		f.Handlers[i].OldestMs = 0
+	}
+	for i := range f.Workqueue.Delayed {
+		f.Workqueue.Delayed[i].DueMs = 0
+	}
+	for i := range f.Workers.Running {
+		f.Workers.Running[i].Ms = 0
+	}
+	return f
+}
+
+// WriteHTML writes the lesson as one HTML file, which shows its recorded steps without a server and
+// without a network. The page links to the pages of the lessons in edition, by their file names.
+func (r *RecordedLesson) WriteHTML(w io.Writer, edition []string) error {
+	texts := make([]lessonText, 0, len(edition))
+	for _, id := range edition {
+		text := lessonTexts()[id]
+		if id != r.id {
+			text = lessonText{"id": text["id"], "title": text["title"]}
+		}
+		texts = append(texts, text)
+	}
+	recording, err := json.Marshal(map[string]any{
+		"hello": r.hello, "lesson": r.id, "lessons": texts, "starts": r.starts, "frames": r.frames,
+	})
+	if err != nil {
+		return err
+	}
+	title := template.HTMLEscapeString(lessonTexts()[r.id].title()["en"])
+	return writeSelfContained(w, EditionMark+"\n<title>"+title+"</title>", recording)
+}
+
+// lessonText has the fields of a lesson that the page shows.
+type lessonText map[string]json.RawMessage
+
+// title is the title by language.
+func (t lessonText) title() (title map[string]string) {
+	_ = json.Unmarshal(t["title"], &title)
+	return title
+}
+
+// lessonTexts returns the texts of each lesson by its id. The scripts are for the program.
+var lessonTexts = sync.OnceValue(func() map[string]lessonText {
+	var file struct{ Lessons []lessonText }
+	if err := json.Unmarshal(lessonsFile, &file); err != nil {
+		panic(err) // the file is embedded
+	}
+	texts := map[string]lessonText{}
+	for i, text := range file.Lessons {
+		var steps []map[string]json.RawMessage
+		if err := json.Unmarshal(text["steps"], &steps); err != nil {
+			panic(err)
+		}
+		for _, step := range steps {
+			delete(step, "script")
+		}
+		text["steps"], _ = json.Marshal(steps) // it was JSON before
+		texts[lessons[i].ID] = text
+	}
+	return texts
+})
+
+// indexPage is the page that lists the lessons of an edition. It needs no script.
+var indexPage = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+{{.Mark}}
+<title>informerstack: lessons</title>
+<style>{{.Style}}</style>
+</head>
+<body>
+<main><article>
+<h1>Lessons of the informer stack</h1>
+<p>Each lesson shows a real pipeline, recorded in slow motion: from the API server to the workers
+of a controller. It asks a question before it shows the answer.</p>
+<p lang="zh-Hans">每一课都是真实流水线的慢动作记录：从 API 服务器到控制器的 worker。先提问，再演示答案。</p>
+<ol>
+{{- range .Lessons}}
+<li><a href="{{.Page}}#lang=en">{{.Title.en}}</a><br>
+<a href="{{.Page}}#lang=zh" lang="zh-Hans">{{.Title.zh}}</a></li>
+{{- end}}
+</ol>
+</article></main>
+</body>
+</html>
+`))
+
+// WriteLessonIndex writes the page that lists the lessons of an edition.
+func WriteLessonIndex(w io.Writer, edition []string) error {
+	style, err := fs.ReadFile(assets, "read.css")
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Page  string
+		Title map[string]string
+	}
+	var entries []entry
+	for _, id := range edition {
+		entries = append(entries, entry{EditionName(id), lessonTexts()[id].title()})
+	}
+	return indexPage.Execute(w, map[string]any{
+		"Policy":  "default-src 'none'; style-src " + hash(string(style)) + "; base-uri 'none'",
+		"Mark":    template.HTML(EditionMark),
+		"Style":   template.CSS(style),
+		"Lessons": entries,
+	})
+}
