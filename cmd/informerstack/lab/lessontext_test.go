@@ -56,9 +56,9 @@ var pieces = []string{
 // The ends of a sentence in both languages.
 var sentenceEnd = regexp.MustCompile(`[.?!](\s|$)|[。？！]`)
 
-// A lesson has two to five steps of at most four sentences. In at least half of them the reader does
-// a task, in the others the reader answers a question; only the first lesson begins with a step to
-// look at.
+// A lesson has two to five steps of at most four sentences. In at least half of them the reader
+// does a task, in the others the reader answers a question; only the first lesson begins with a
+// step to look at.
 func TestLessons_AreComplete(t *testing.T) {
 	all := shownLessons(t)
 	assert.GreaterOrEqual(t, len(all), 14)
@@ -94,6 +94,9 @@ func TestLessons_AreComplete(t *testing.T) {
 			complete(step.After, step.Question.Ask, step.Question.Answer)
 			if step.Question.Where != "" {
 				assert.Contains(t, pieces, step.Question.Where)
+				assert.Empty(t, step.Question.Options, l.ID)
+				assert.GreaterOrEqual(t, len(step.Question.Why), 3, l.ID)
+				assert.NotContains(t, step.Question.Why, step.Question.Where, l.ID)
 				for piece, why := range step.Question.Why {
 					assert.Contains(t, pieces, piece)
 					complete(why)
@@ -111,8 +114,8 @@ func TestLessons_AreComplete(t *testing.T) {
 			}
 			assert.Equal(t, 1, right, "%s: %s", l.ID, step.Text.En)
 		}
+		assert.GreaterOrEqual(t, 2*tasks, len(l.Steps), l.ID)
 		if l.ID != all[0].ID {
-			assert.GreaterOrEqual(t, 2*tasks, len(l.Steps), l.ID)
 			assert.Len(t, l.Steps, tasks+questions, l.ID)
 		}
 	}
@@ -155,16 +158,26 @@ func TestLessons_LinkToWhatExists(t *testing.T) {
 func TestLessons_ScriptsHaveNoUnknownFields(t *testing.T) {
 	var file struct {
 		Lessons []struct {
-			Steps []struct{ Script []json.RawMessage }
+			Steps []struct {
+				Script []json.RawMessage
+				Task   struct{ Done, Wrong, Solution []json.RawMessage }
+				Watch  []string
+			}
 		}
 	}
 	require.NoError(t, json.Unmarshal(lessonsFile, &file))
 	for _, l := range file.Lessons {
 		for _, step := range l.Steps {
-			for _, line := range step.Script {
+			assert.Subset(t, pieces, step.Watch)
+			task := step.Task
+			for _, line := range slices.Concat(step.Script, task.Done, task.Wrong, task.Solution) {
 				decoder := json.NewDecoder(strings.NewReader(string(line)))
 				decoder.DisallowUnknownFields()
-				assert.NoError(t, decoder.Decode(&scriptLine{}), string(line))
+				var known struct {
+					scriptLine
+					Because text // of a wrong way
+				}
+				assert.NoError(t, decoder.Decode(&known), string(line))
 			}
 		}
 	}
@@ -176,7 +189,9 @@ func TestLessons_DateReplacedAll(t *testing.T) {
 	shown := 0
 	for _, l := range shownLessons(t) {
 		for _, step := range l.Steps {
-			for _, text := range []string{step.Text.En, step.Text.Zh, step.After.En, step.After.Zh} {
+			for _, text := range []string{
+				step.Text.En, step.Text.Zh, step.After.En, step.After.Zh,
+			} {
 				if strings.Contains(text, "ReplacedAll") {
 					shown++
 					assert.Contains(t, text, "AtomicFIFO", l.ID)

@@ -213,6 +213,7 @@ func (l *Lab) serveCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
+	l.player.act(c)
 	reply(w, http.StatusOK, map[string]bool{"ok": true})
 }
 

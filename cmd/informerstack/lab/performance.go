@@ -58,10 +58,9 @@ type performance struct {
 	ctx    context.Context
 	lab    *Lab
 	player *player
-	before any        // the frame at the beginning of the script or task, as JSON
-	task   *task      // that the reader does now, or nil
-	alone  bool       // nobody watches: no slow motion
-	solved chan error // receives the end of a solution; nil while no solution plays
+	before any   // the frame at the beginning of the script or task, as JSON
+	task   *task // that the reader does now, or nil
+	alone  bool  // without a reader: no slow motion
 }
 
 // wrongWay is the number of the wrong way of a task that the reader has taken, from 1.
@@ -69,59 +68,76 @@ type wrongWay int
 
 func (w wrongWay) Error() string { return fmt.Sprintf("wrong way %d", int(w)) }
 
-// perform plays a step. Its task is done by the reader, or by its solution if alone is true. After a
-// wrong way the step begins again.
+// errShow ends a task: the reader wants to see its solution.
+var errShow = errors.New("the reader wants to see the solution")
+
+// perform plays a step. Its task is done by the reader, or by its solution if alone is true. The
+// step begins again after a wrong way, and before the solution is shown to a reader who has acted.
 func (p *performance) perform(step lessonStep, alone bool) error {
-	var wrong wrongWay
 	p.alone = alone
-	for {
+	show, wrong := alone, wrongWay(0)
+	for again := true; ; {
 		p.player.turn("running", int(wrong))
-		err := p.begin(step.Script).run(step.Script)
-		if err != nil || step.Task == nil {
-			return err
-		}
-		if err := p.do(step.Task, int(wrong)); !errors.As(err, &wrong) {
-			return err
-		}
-	}
-}
-
-// do waits until the reader has done a task. It returns a wrongWay if the reader has taken one.
-func (p *performance) do(t *task, wrong int) error {
-	p.begin(t.Done, t.Wrong)
-	if p.alone {
-		p.solve(t)
-	} else {
-		p.player.turn("yours", wrong)
-		p.task = t
-	}
-	err := p.run(t.Done)
-	p.task = nil
-	if p.solved != nil {
-		err = cmp.Or(err, <-p.solved)
-		p.solved = nil
-	}
-	return err
-}
-
-// solve does a task for the reader, at the pace of a reader.
-func (p *performance) solve(t *task) {
-	if p.solved != nil {
-		return
-	}
-	solved := make(chan error, 1)
-	p.solved = solved
-	reader := performance{ctx: p.ctx, lab: p.lab, player: p.player, before: p.before}
-	go func() {
-		for _, line := range t.Solution {
-			if err := reader.run([]scriptLine{line}); err != nil {
-				solved <- err
-				return
+		if again {
+			if err := p.begin(step.Script).run(step.Script); err != nil {
+				return err
 			}
-			wait(p.ctx, readerPause, nil)
 		}
-		solved <- nil
+		if step.Task == nil {
+			return nil
+		}
+		err := p.do(step.Task, show, wrong)
+		wrong, again = 0, true
+		switch {
+		case errors.Is(err, errShow):
+			show, again = true, p.player.acted()
+		case !errors.As(err, &wrong):
+			return err
+		}
+		if again {
+			_ = p.lab.scene.repair() // the watch that was cut may have ended
+		}
+	}
+}
+
+// do waits until a task is done. It returns a wrongWay if the reader has taken one.
+func (p *performance) do(t *task, show bool, wrong wrongWay) error {
+	p.begin(t.Done, t.Wrong)
+	if show {
+		return p.show(t)
+	}
+	p.player.turn("yours", int(wrong))
+	p.task = t
+	defer func() { p.task = nil }()
+	return p.run(t.Done)
+}
+
+// show does a task for the reader, at the pace of a reader.
+func (p *performance) show(t *task) error {
+	ctx, fail := context.WithCancelCause(p.ctx)
+	defer fail(nil)
+	reader := *p
+	reader.ctx = ctx
+	solved := make(chan error, 1)
+	go func() {
+		err := reader.solve(t.Solution)
+		if err != nil {
+			fail(err)
+		}
+		solved <- err
 	}()
+	watcher := reader
+	return cmp.Or(watcher.run(t.Done), <-solved)
+}
+
+func (p *performance) solve(solution []scriptLine) error {
+	for _, line := range solution {
+		if err := p.run([]scriptLine{line}); err != nil {
+			return err
+		}
+		wait(p.ctx, readerPause, nil)
+	}
+	return nil
 }
 
 // begin begins to keep the events of scripts, and remembers the present frame.
@@ -238,7 +254,8 @@ func (p *performance) wrong() error {
 		return nil
 	}
 	for i, line := range p.task.Wrong {
-		if line.Expect != nil && p.player.count(*line.Expect) > 0 ||
+		if line.Do != "" && p.player.did(line.command) ||
+			line.Expect != nil && p.player.count(*line.Expect) > 0 ||
 			line.Frame != nil && line.Frame.check(asJSON(p.look()), p.before) == nil {
 			return wrongWay(i + 1)
 		}
@@ -268,12 +285,7 @@ func (p *performance) until(limit time.Duration, check func() error) error {
 		}
 		select {
 		case <-solve:
-			p.solve(p.task)
-		case err := <-p.solved:
-			p.solved = nil
-			if err != nil {
-				return err
-			}
+			return errShow
 		case <-p.player.news:
 		case <-ticker.C:
 		case <-p.ctx.Done():

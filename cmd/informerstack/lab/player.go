@@ -34,6 +34,7 @@ type player struct {
 	wanted  []expectation           // of the script that runs
 	seen    []trace.Event           // that match one of wanted
 	next    int                     // the first event of seen that no expectation has seen
+	acts    []command               // of the reader, since the task began
 	news    chan struct{}           // capacity 1: seen has grown
 	solve   chan struct{}           // capacity 1: the reader wants to see the solution of a task
 	stop    context.CancelCauseFunc // ends the last step; nil before the first
@@ -96,6 +97,25 @@ func (p *player) observe(event trace.Event) {
 		return
 	}
 	p.seen = append(p.seen, event)
+	p.notify()
+}
+
+// act takes a command of the reader, after it was run.
+func (p *player) act(c command) {
+	if slices.Contains(reads, c.Do) || c.Do == "solve" || c.Do == "lesson" {
+		return // it does nothing to the pipeline
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view == nil || p.view.State != "yours" || len(p.acts) >= maxSeen {
+		return
+	}
+	p.acts = append(p.acts, c)
+	p.notify()
+}
+
+// notify reports that there is something new to look at.
+func (p *player) notify() {
 	select {
 	case p.news <- struct{}{}:
 	default:
@@ -147,11 +167,11 @@ func (p *player) finish(err error) {
 func (p *player) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wanted, p.seen, p.next = nil, nil, 0
+	p.wanted, p.seen, p.next, p.acts = nil, nil, 0, nil
 }
 
-// turn notes whose turn it is: "running" is the program's, "yours" the reader's. wrong is the number
-// of the way that the reader has taken, from 1, or 0.
+// turn notes who acts now: "running" is the program, "yours" the reader. wrong is the number of the
+// way that the reader has taken, from 1, or 0.
 func (p *player) turn(state string, wrong int) {
 	select {
 	case <-p.solve: // it was asked for in another task
@@ -187,6 +207,22 @@ func (p *player) find(e expectation) bool {
 	}
 	p.next += at + 1
 	return true
+}
+
+// acted reports whether the reader has done anything in this task.
+func (p *player) acted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.acts) > 0
+}
+
+// did reports whether the reader has given such a command in this task.
+func (p *player) did(c command) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.acts, func(act command) bool {
+		return act.Do == c.Do && (c.Fault == "" || act.Fault == c.Fault)
+	})
 }
 
 // count returns how many such events have happened in this step.

@@ -162,13 +162,19 @@ func (s *scene) quiet() error {
 // clear ends every fault and every change of the code, and changes the settings.
 func (s *scene) clear(settings Settings) error {
 	l := s.lab
-	l.faults.clear()
-	l.code.clear()
 	if e := l.elected(); e != nil {
 		_ = e.apply("resume")
 	}
 	l.faults.setWork(settings.work())
 	l.restarts.set(settings)
+	return s.repair()
+}
+
+// repair ends every fault but those of the leader, and every change of the code.
+func (s *scene) repair() error {
+	l := s.lab
+	l.faults.clear()
+	l.code.clear()
 	err := l.setServer(true)
 	l.mu.Lock()
 	stalled := l.serverFault == "stall"

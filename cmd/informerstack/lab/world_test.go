@@ -46,7 +46,8 @@ type world struct {
 	t      *testing.T
 	server *apitest.Server
 	lab    *Lab
-	starts int // of the pipeline
+	starts int  // of the pipeline
+	writer bool // its reconcile writes, as that of the program does
 	leave  func()
 
 	mu      sync.Mutex
@@ -112,10 +113,10 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 			return trace.Indexer(indexer, sink)
 		},
 	})
-	succeed := func(context.Context, string) (controller.Result, error) {
-		return controller.Result{}, nil
+	reconcile := func(_ context.Context, key string) (controller.Result, error) {
+		return controller.Result{}, w.reconcile(objects.GetIndexer(), key)
 	}
-	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(succeed), sink),
+	ctrl := controller.New("story", trace.Reconcile(w.lab.Reconcile(reconcile), sink),
 		controller.Options[string]{
 			Workers: s.Workers, Lead: w.lab.Lead, MaxAttempts: 10, RateLimiter: w.lab.RateLimiter(),
 			WaitFor: []controller.Synced{objects.HasSyncedChecker()},
@@ -139,6 +140,23 @@ func (w *world) pipeline(ctx context.Context, config *rest.Config, s Settings) e
 	defer running.Wait()
 	running.Go(func() { objects.Run(ctx) })
 	return ctrl.Run(ctx)
+}
+
+// reconcile writes the object once after each of its changes, unless it has changed since.
+func (w *world) reconcile(objects store.Indexer, key string) error {
+	stored, exists, err := objects.GetByKey(key)
+	if !w.writer || !exists {
+		return err
+	}
+	obj := stored.(*corev1.ConfigMap).DeepCopy()
+	if obj.Annotations["seen"] == obj.Data["write"] {
+		return nil
+	}
+	obj.Annotations = map[string]string{"seen": obj.Data["write"]}
+	if err := w.server.Update(obj); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 // do sends a command as the page does. It returns the error, or "".

@@ -25,6 +25,12 @@ const ANSWER_MS = 2000;
 /** finished returns the ids of the lessons that the reader has completed in this browser. */
 const finished = () => (remembered("lessons") || "").split(" ").filter(Boolean);
 
+/** complete remembers that the reader has come to the end of a lesson. */
+function complete({ id }) {
+  const ids = finished();
+  if (!ids.includes(id)) remember("lessons", [...ids, id].join(" "));
+}
+
 function List({ lab }) {
   const done = finished();
   return html`<article class="lessons">
@@ -92,9 +98,6 @@ function goTo(lab, lesson, step) {
   lab.set({ lesson: { ...now, step, hint: false, choice: step <= now.played ? SHOWN : null } });
   play(lab, lesson);
   lab.focus(".lesson h2"); // the button of this step may be disabled in the next
-  if (step === lesson.steps.length - 1) {
-    remember("lessons", [...new Set([...finished(), lesson.id])].join(" "));
-  }
 }
 
 /** play makes the program play the present step, unless its question is still open. */
@@ -143,6 +146,7 @@ function Lesson({ lab, lesson }) {
   const { step, choice } = lab.ui.lesson;
   const now = lesson.steps[step];
   const open = now.question && choice == null;
+  if (step === lesson.steps.length - 1 && ended(lab, lesson)) complete(lesson);
   if (lab.source.lesson) document.title = local(lesson.title); // the page of this lesson alone
   const place = {
     n: lab.lessons.indexOf(lesson) + 1, of: lab.lessons.length,
@@ -221,12 +225,13 @@ function Links({ lab, links }) {
 function Task({ lab, lesson, task }) {
   const { step, hint } = lab.ui.lesson;
   const state = lab.frame?.lesson;
-  const yours = state?.id === lesson.id && state.step === step && state.state === "yours";
-  const because = state?.wrong > 0 && task.wrong?.[state.wrong - 1]?.because;
+  const here = state?.id === lesson.id && state.step === step;
+  const because = here && state.wrong > 0 && task.wrong?.[state.wrong - 1]?.because;
+  const yours = here && state.state === "yours";
   return html`<section class=${cx("task", yours && "yours")}>
     <p role="status"><b>${ended(lab, lesson) ? t("lessons.taskDone") : t("lessons.task")}</b>${" "}
       <${Prose} text=${task.ask} follow=${lab.ui.follow} /></p>
-    ${yours && because && html`<p class="hot" role="alert"><${Prose} text=${because} /></p>`}
+    ${because && html`<p class="hot" role="alert"><${Prose} text=${because} /></p>`}
     ${yours && hint && html`<p><${Prose} text=${task.hint} /></p>`}
     ${yours && html`<p>
       ${!hint && task.hint && html`<button type="button" class="btn quiet"

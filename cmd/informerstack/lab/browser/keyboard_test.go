@@ -3,6 +3,8 @@
 package browser
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -100,21 +102,43 @@ func TestKeyboard_FollowsAKey(t *testing.T) {
 	s.await("it is not followed any more", `!document.querySelector(".following")`)
 }
 
-// A lesson can be played with the keyboard alone: the focus stays in it.
+// A lesson can be played with the keyboard alone, also one that asks for a card: the focus stays in
+// the lesson.
 func TestKeyboard_PlaysALesson(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, desktop)
-	l := s.program.lessons()[0]
+	for _, id := range []string{"onadd", "resync"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			newScene(t, desktop).playByKeys(id)
+		})
+	}
+}
+
+// playByKeys plays a lesson with the keyboard.
+func (s *scene) playByKeys(id string) {
+	s.t.Helper()
+	lessons := s.program.lessons()
+	at := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id })
 	s.press("j")
-	s.tabTo(".lessons li button")
+	s.tabTo(fmt.Sprintf(".lessons li:nth-child(%d) button", at+1))
 	s.press(kb.Enter)
-	for n, step := range l.Steps {
+	for n, step := range lessons[at].Steps {
 		s.await("the focus is in the lesson", `document.activeElement.closest(".lesson")`)
-		if step.Question != nil {
-			s.tabTo(".question .option")
+		if q := step.Question; q != nil {
+			answer := ".question .option"
+			if q.Where != "" {
+				answer = "#card-" + q.Where + " .pick"
+			}
+			s.tabTo(answer)
 			s.press(" ")
 			s.await("the answer is shown", element(".question [role=status]"))
 			s.await("the focus is in the lesson", `document.activeElement.closest(".lesson")`)
+		}
+		if step.Task != nil {
+			s.await("it is the reader's turn", element(".task.yours"))
+			for _, c := range step.Task.Solution {
+				s.perform(c)
+			}
 		}
 		s.until("the step is played", func(f lab.Frame) bool {
 			return f.Lesson != nil && f.Lesson.Step == n && f.Lesson.State == "done"

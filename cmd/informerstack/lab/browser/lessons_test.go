@@ -35,8 +35,8 @@ type lesson struct {
 
 type question struct {
 	Ask     text
-	Where   string
-	Why     map[string]text
+	Where   string          // the right card, if the reader answers with one
+	Why     map[string]text // why another card is wrong
 	Options []option
 	Answer  text
 }
@@ -150,27 +150,16 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 		element(entry+" small")+`?.textContent.startsWith("✓")`)
 }
 
-// openQuestion plays a lesson until its first question.
+// openQuestion opens a lesson that begins with a question with options.
 func (s *scene) openQuestion(use func(selector string)) {
 	s.t.Helper()
 	s.await("the list of lessons", element(".lessons li"))
-	for i, l := range s.program.lessons() {
-		for n, step := range l.Steps[:2] {
-			if step.Question == nil {
-				continue
-			}
-			use(fmt.Sprintf(".lessons li:nth-child(%d) button", i+1))
-			if n == 1 {
-				s.until("the first step is played", func(f lab.Frame) bool {
-					return f.Lesson != nil && f.Lesson.State == "done"
-				})
-				use(".lesson .steps .primary")
-			}
-			s.await("a question", element(".question"))
-			return
-		}
-	}
-	require.Fail(s.t, "no lesson begins with a question")
+	at := slices.IndexFunc(s.program.lessons(), func(l lesson) bool {
+		q := l.Steps[0].Question
+		return q != nil && q.Where == ""
+	})
+	use(fmt.Sprintf(".lessons li:nth-child(%d) button", at+1))
+	s.await("a question", element(".question"))
 }
 
 // shows waits until an element has exactly the text of a language.
@@ -218,6 +207,7 @@ func (s *scene) predict(q *question, language string) {
 		piece = slices.Sorted(maps.Keys(q.Why))[0]
 		want = q.Why[piece].shown(language) + " " + want
 	}
+	assert.Len(s.t, s.texts(".card .pick"), 8, "each card is an answer")
 	s.click("#card-" + piece + " .pick")
 	s.await("the answer is shown",
 		element(".question [role=status]")+"?.textContent === "+quoted(want))
@@ -267,7 +257,8 @@ func (s *scene) perform(c command) {
 		case c.Do == "watch" && c.Fault == "stall":
 			return f.Server.Fault == "stall"
 		case c.Do == "watch" && c.Fault == "cut":
-			return f.Reflector.Phase == "watching" && f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
+			return f.Reflector.Phase == "watching" &&
+				f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
 		case c.Do == "compact":
 			return f.Server.Compacted != before.Server.Compacted
 		case c.Do == "reconcile":

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// way is what a reader does in a task, as the keys of the page's controls. U changes the other
+// object of a lesson.
+type way struct {
+	lesson string
+	step   int
+	right  string
+	wrong  []string // that take the wrong ways of the task, in their order
+}
+
+var ways = []way{
+	{"first", 1, "u", []string{"d"}},
+	{"first", 3, "f", []string{"g"}},
+	{"onadd", 0, "n", []string{"u"}},
+	{"listwatch", 0, "w", []string{"e"}},
+	{"listwatch", 2, "c", []string{"e"}},
+	{"resume", 0, "cu", []string{"e"}},
+	{"resume", 2, "tukc", []string{"e", "w"}},
+	{"tombstones", 0, "tdk", []string{"d"}},
+	{"streaming", 1, "u", []string{"e", "c"}},
+	{"streaming", 2, "e", []string{"w"}},
+	{"resync", 1, "e", []string{"r"}},
+	{"queues", 0, "uUu", []string{"U", "uu", "uUU"}},
+	{"queues", 2, "uUu", []string{"U", "uu", "uUU"}},
+	{"slowhandler", 0, "huuu", []string{"t", "g"}},
+	{"slowhandler", 2, "h", []string{"w"}},
+	{"ownwrite", 0, "tu", []string{"u"}},
+	{"ownwrite", 2, "c", []string{"e"}},
+	{"keys", 0, "gu", []string{"f"}},
+	{"keys", 2, "guuug", []string{"f"}},
+	{"onekey", 0, "guu", []string{"f"}},
+	{"onekey", 2, "g", []string{"f"}},
+	{"done", 0, "u", []string{"f"}},
+	{"done", 2, "f", []string{"g"}},
+	{"retry", 1, "fu", []string{"d"}},
+	{"bucket", 1, "u", []string{"f"}},
+	{"bucket", 2, "f", []string{"w"}},
+	{"lease", 1, "y", []string{"l"}},
+	{"fencing", 0, "y", []string{"l"}},
+	{"fencing", 2, "y", []string{"l"}},
+}
+
+// use uses the control of the page with this key, as actions.js does.
+func (w *world) use(key rune) (refused string) {
+	f := w.frame()
+	toggled := func(fault Fault) string {
+		if f.Workers.Fault == fault {
+			fault = NoFault
+		}
+		return fmt.Sprintf(`{"do":"reconcile","fault":%q}`, fault)
+	}
+	audit := f.Handlers[1]
+	leader := map[bool]string{false: "pause", true: "resume"}[f.Election.Paused]
+	return w.do("%s", map[rune]string{
+		'n': fmt.Sprintf(`{"do":"create","key":"default/new-%d"}`, f.Server.Objects),
+		'u': `{"do":"change","key":"default/lesson"}`,
+		'U': `{"do":"change","key":"default/lesson-2"}`,
+		'd': `{"do":"delete","key":"default/lesson"}`,
+		'k': `{"do":"compact"}`,
+		'x': fmt.Sprintf(`{"do":"server","up":%t}`, !f.Server.Up),
+		'c': `{"do":"watch","fault":"cut"}`,
+		't': `{"do":"watch","fault":"stall"}`,
+		'e': `{"do":"watch","fault":"expire"}`,
+		'w': fmt.Sprintf(`{"do":"settings","watchList":%t}`, !f.Settings.WatchList),
+		'r': `{"do":"resync"}`,
+		'h': fmt.Sprintf(`{"do":"handler","name":"audit","delayMs":%d}`,
+			1000*(1-min(1, int(audit.DelayMs)))),
+		'f': toggled(Fail),
+		'g': toggled(Hang),
+		'l': `{"do":"leader","fault":"kill"}`,
+		'y': fmt.Sprintf(`{"do":"leader","fault":%q}`, leader),
+	}[key])
+}
+
+// act uses controls one after the other, unless the task ends or begins again before.
+func (w *world) act(keys string) {
+	w.t.Helper()
+	for _, key := range keys {
+		assert.Empty(w.t, w.use(key), string(key))
+		w.after(time.Second)
+	}
+}
+
+// turn waits until the lesson is in a state, after a wrong way or 0.
+func (w *world) turn(state string, wrong int) bool {
+	w.t.Helper()
+	for range 5 * time.Minute / (100 * time.Millisecond) {
+		if l := w.frame().Lesson; l.State == state && l.Wrong == wrong {
+			return assert.Empty(w.t, l.Error)
+		}
+		w.after(100 * time.Millisecond)
+	}
+	return assert.Fail(w.t, "the lesson does not get there", "want %s %d: %+v", state, wrong,
+		w.frame().Lesson)
+}
+
+// Each task has its right way in the table, and each of its wrong ways.
+func TestLessons_TasksHaveTheirWays(t *testing.T) {
+	for _, l := range lessons {
+		for step, s := range l.Steps {
+			i := slices.IndexFunc(ways, func(w way) bool {
+				return w.lesson == l.ID && w.step == step
+			})
+			if s.Task == nil {
+				assert.Negative(t, i, "step %d of %s has no task", step, l.ID)
+				continue
+			}
+			require.GreaterOrEqual(t, i, 0, "step %d of %s", step, l.ID)
+			assert.Len(t, ways[i].wrong, len(s.Task.Wrong), "step %d of %s", step, l.ID)
+		}
+	}
+}
+
+// A task waits for its reader. The right way does it, also after each of the wrong ways. The page
+// says of these why they do not count.
+func TestLessons_DoTheirTasks(t *testing.T) {
+	for _, queue := range []string{"deltafifo", "realfifo"} {
+		for _, way := range ways {
+			t.Run(fmt.Sprintf("%s/%s/%d", queue, way.lesson, way.step), func(t *testing.T) {
+				story(t, func(w *world) {
+					w.writer = queue == "realfifo"
+					w.mustDo(`{"do":"settings","queue":%q}`, queue)
+					w.after(time.Second)
+					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.lesson, way.step)
+					ok := w.turn("yours", 0)
+					if queue == "deltafifo" {
+						w.after(time.Minute)
+					}
+					for i, keys := range way.wrong {
+						w.act(keys)
+						ok = ok && w.turn("yours", i+1)
+						w.after(time.Second)
+					}
+					w.act(way.right)
+					_ = ok && w.turn("done", 0)
+				})
+			})
+		}
+	}
+}
+
+// The program shows the solution of a task, although the reader has begun with it, or has broken
+// something.
+func TestLessons_ShowTheirTasks(t *testing.T) {
+	for _, way := range ways {
+		for _, before := range []string{way.right[:len(way.right)-1], "x", "g", "h", "k", "d"} {
+			t.Run(fmt.Sprintf("%s/%d/%s", way.lesson, way.step, before), func(t *testing.T) {
+				story(t, func(w *world) {
+					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.lesson, way.step)
+					ok := w.turn("yours", 0)
+					w.after(time.Second)
+					for _, key := range before {
+						w.use(key) // it may be refused
+						w.after(time.Second)
+					}
+					for ok && w.frame().Lesson.State == "running" { // it was a wrong way
+						w.after(100 * time.Millisecond)
+					}
+					if w.frame().Lesson.State == "yours" { // it was not a right way
+						w.mustDo(`{"do":"solve"}`)
+					}
+					_ = ok && w.turn("done", 0)
+				})
+			})
+		}
+	}
+}
