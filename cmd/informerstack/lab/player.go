@@ -170,7 +170,7 @@ func (p *player) forget() {
 	p.wanted, p.seen, p.next, p.acts = nil, nil, 0, nil
 }
 
-// turn notes who acts now: "running" is the program, "yours" the reader. wrong is the number of the
+// turn notes the actor: "running" is the program, "yours" the reader. wrong is the number of the
 // way that the reader has taken, from 1, or 0.
 func (p *player) turn(state string, wrong int) {
 	select {
