@@ -348,6 +348,21 @@ func TestStreaming_DeadlineIsExact(t *testing.T) {
 	})
 }
 
+// Events about known objects, however often they arrive, do not keep a stream open: a server that
+// ignores the request for initial events sends those without end.
+func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.streaming()
+		s.added("a@1")
+		for range 20 * 60 {
+			require.Zero(t, s.open.stopCount.Load())
+			s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")})
+			s.after(50 * time.Millisecond)
+		}
+		require.Positive(t, s.open.stopCount.Load())
+	})
+}
+
 // A stream is stopped also where the round ends between its last initial event and its first
 // change.
 func TestStreaming_StoppedWhateverHappens(t *testing.T) {
