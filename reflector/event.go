@@ -34,8 +34,8 @@ type eventHandler interface {
 	// handle takes a change, a bookmark, or the resourceVersion of an event of an unknown
 	// type. done means that the handler needs no further event.
 	handle(r *Reflector, e event) (done bool, err error)
-	// check is called at first, after events, and whenever nothing has arrived for the time that it
-	// returned, or for less. An error ends the watch.
+	// check is called at first and then whenever nothing has arrived for the time that it returned,
+	// or for less. An error ends the watch.
 	check(ctx context.Context, r *Reflector, now time.Time) (next time.Duration, err error)
 }
 
@@ -85,10 +85,7 @@ func (r *Reflector) consume(ctx context.Context, h eventHandler) error {
 					return nil
 				}
 			}
-			if next, err = h.check(ctx, r, now); err != nil {
-				return err
-			}
-			timer.Reset(min(next, r.recency.pause))
+			timer.Reset(r.recency.pause)
 		}
 	}
 }
