@@ -277,7 +277,7 @@ func TestSnapshot_LawsUnderRandomEvents(t *testing.T) {
 		case 1:
 			e.Type = watch.Modified
 		}
-		_, err := s.handle(nil, e)
+		_, err := s.handle(&Reflector{}, e)
 		require.NoError(t, err)
 		if want[p.Name] = p.ResourceVersion; e.Type == watch.Deleted {
 			delete(want, p.Name)
@@ -344,6 +344,21 @@ func TestStreaming_DeadlineIsExact(t *testing.T) {
 		s.after(15*time.Second - 1)
 		require.Zero(t, s.open.stopCount.Load())
 		s.after(1)
+		require.Positive(t, s.open.stopCount.Load())
+	})
+}
+
+// Events about known objects, however often they arrive, do not keep a stream open: a server that
+// ignores the request for initial events sends those without end.
+func TestStreaming_EventsOfKnownObjectsAreNoProgress(t *testing.T) {
+	on(t, "ours", func(t *testing.T, s *script) {
+		s.streaming()
+		s.added("a@1")
+		for range 20*60 + 1 {
+			require.Zero(t, s.open.stopCount.Load())
+			s.event(watch.Event{Type: watch.Modified, Object: pod("a@2")})
+			s.after(50 * time.Millisecond)
+		}
 		require.Positive(t, s.open.stopCount.Load())
 	})
 }

@@ -97,7 +97,7 @@ func newSnapshot(began time.Time) *snapshot {
 	return &snapshot{index: map[store.ObjectName]int{}, progress: began}
 }
 
-func (s *snapshot) handle(_ *Reflector, e event) (done bool, err error) {
+func (s *snapshot) handle(r *Reflector, e event) (done bool, err error) {
 	name := store.MetaObjectToName(e.meta)
 	i, known := s.index[name]
 	switch {
@@ -116,22 +116,35 @@ func (s *snapshot) handle(_ *Reflector, e event) (done bool, err error) {
 		s.items = append(s.items, e.obj)
 		s.progress = e.received
 	}
-	return s.complete, nil
+	if s.complete {
+		return true, nil
+	}
+	return false, s.stalled(r, e.received)
 }
 
-// check logs a stream that brings nothing new, then gives it up. Events about known objects do not
-// count: a server that ignores the request for initial events sends those without end.
+// stalled returns an error if a stream has brought nothing new for too long. Events about known
+// objects do not count: a server that ignores the request for initial events sends those without
+// end.
+func (s *snapshot) stalled(r *Reflector, now time.Time) error {
+	quiet, deadline := now.Sub(s.progress), r.opts.WatchListDeadline
+	if deadline > 0 && quiet >= deadline {
+		return fmt.Errorf("%w: nothing new for %v", ErrStreamUnfinished, quiet)
+	}
+	return nil
+}
+
+// check logs a stream that brings nothing new, then gives it up.
 func (s *snapshot) check(
 	ctx context.Context, r *Reflector, now time.Time,
 ) (next time.Duration, err error) {
 	if next, err = r.watchdog(now); err != nil {
 		return 0, err
 	}
+	if err = s.stalled(r, now); err != nil {
+		return 0, err
+	}
 	quiet := now.Sub(s.progress)
 	if deadline := r.opts.WatchListDeadline; deadline > 0 {
-		if quiet >= deadline {
-			return 0, fmt.Errorf("%w: nothing new for %v", ErrStreamUnfinished, quiet)
-		}
 		next = min(next, deadline-quiet)
 	}
 	if quiet >= bookmarkWarning && now.Sub(s.warned) >= bookmarkWarning {

@@ -3,7 +3,6 @@
 package workqueue
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -35,7 +34,6 @@ type TypedDelayingQueue[T comparable] struct {
 	retries       func() // Metrics.Retries
 	released      func() // Metrics.Released, once
 	clock         clock.WithTicker
-	start         time.Time
 	logger        klog.Logger
 	addSupersedes bool
 	timers        sync.WaitGroup // timers that are set and calls of addDue
@@ -45,10 +43,10 @@ type TypedDelayingQueue[T comparable] struct {
 	waiting  map[T]*waitingItem[T]
 	heap     waitHeap[T]
 	seq      uint64
-	stop     func() bool   // stops the timer, and reports whether it did; nil: no timer, no addDue
-	firesAt  time.Duration // when the timer fires, since start
-	stopped  bool          // ShutDown or ShutDownWithDrain was called
-	draining int           // calls of ShutDownWithDrain that have not returned
+	stop     func() bool // stops the timer, and reports whether it did; nil: no timer, no addDue
+	firesAt  time.Time   // when the timer fires
+	stopped  bool        // ShutDown or ShutDownWithDrain was called
+	draining int         // calls of ShutDownWithDrain that have not returned
 }
 
 // NewTypedDelayingQueue returns a delaying queue.
@@ -68,7 +66,6 @@ func NewTypedDelayingQueue[T comparable](config Config[T]) *TypedDelayingQueue[T
 		retries:          orNothing(metrics.Retries),
 		released:         sync.OnceFunc(orNothing(metrics.Released)),
 		clock:            c,
-		start:            c.Now(),
 		logger:           logger,
 		addSupersedes:    config.AddSupersedesDelayed,
 		waiting:          map[T]*waitingItem[T]{},
@@ -110,8 +107,7 @@ func (q *TypedDelayingQueue[T]) AddAfter(item T, duration time.Duration) {
 		q.Add(item)
 		return
 	}
-	now := q.now()
-	due := now + min(duration, math.MaxInt64-now)
+	due := q.clock.Now().Add(duration)
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,8 +129,6 @@ func (q *TypedDelayingQueue[T]) CancelDelayed(item T) bool {
 	return waits
 }
 
-func (q *TypedDelayingQueue[T]) now() time.Duration { return q.clock.Since(q.start) }
-
 // setTimerLocked keeps D2.
 func (q *TypedDelayingQueue[T]) setTimerLocked() {
 	if len(q.heap) == 0 {
@@ -142,13 +136,13 @@ func (q *TypedDelayingQueue[T]) setTimerLocked() {
 	}
 	due := q.heap[0].due
 	if q.stop != nil {
-		if due >= q.firesAt || !q.stop() {
+		if !due.Before(q.firesAt) || !q.stop() {
 			return // the timer fires early enough, or has fired
 		}
 		q.timers.Done()
 		q.stop = nil
 	}
-	q.stop = afterFunc(q.clock, due-q.now(), q.addDue)
+	q.stop = afterFunc(q.clock, due.Sub(q.clock.Now()), q.addDue)
 	q.firesAt = due
 	q.timers.Add(1)
 }

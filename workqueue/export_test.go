@@ -72,7 +72,7 @@ func (q *TypedDelayingQueue[T]) CheckLaws(t testing.TB) {
 	}
 	if len(q.heap) > 0 {
 		require.NotNil(t, q.stop, "D2")
-		require.False(t, q.firesAt > q.heap[0].due, "D2")
+		require.False(t, q.firesAt.After(q.heap[0].due), "D2")
 	}
 	if q.stopped {
 		require.Empty(t, q.heap, "D3")

@@ -5,6 +5,7 @@ package workqueue_test
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -373,6 +374,45 @@ func TestDelaying_ClockIsSteppedInAddAfter(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, 1, q.Len())
 			})
+		})
+	}
+}
+
+// A clock of the owner's own is stepped and set back at random, also behind the time when the queue
+// was made: items are due when they are in client-go.
+func TestDelaying_ClockGoesBack(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			clocks := []*testingclock.FakeClock{
+				testingclock.NewFakeClock(time.Now()), testingclock.NewFakeClock(time.Now()),
+			}
+			queues := []workqueue.TypedDelayingInterface[int]{
+				workqueue.NewTypedDelayingQueue(workqueue.Config[int]{Clock: clocks[0]}),
+				reference.NewTypedDelayingQueueWithConfig(
+					reference.TypedDelayingQueueConfig[int]{Clock: clocks[1]}),
+			}
+			for i := range 60 {
+				op, delay := random.IntN(9), time.Duration(random.IntN(100))*time.Second
+				if random.IntN(20) == 0 {
+					delay = math.MaxInt64
+				}
+				synctest.Wait()
+				require.Equal(t, queues[1].Len(), queues[0].Len())
+				for j, q := range queues {
+					switch now := clocks[j].Now(); {
+					case op < 4:
+						q.AddAfter(i%20, delay)
+					case op < 8:
+						clocks[j].SetTime(now.Add(delay % time.Minute))
+					default:
+						clocks[j].SetTime(now.Add(-delay % time.Hour))
+					}
+				}
+			}
+			for _, q := range queues {
+				q.ShutDown()
+			}
 		})
 	}
 }

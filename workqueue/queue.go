@@ -227,7 +227,7 @@ func DefaultQueue[T comparable]() Queue[T] {
 	return &fifo[T]{}
 }
 
-// keptSlots is the number of slots that an empty fifo keeps.
+// keptSlots is the number of slots that a fifo keeps, and eight more for each item in it.
 const keptSlots = 4096
 
 // fifo is a slice from which items are taken at the front.
@@ -255,12 +255,14 @@ func (f *fifo[T]) Pop() T {
 	f.slice[f.first] = zero
 	f.first++
 	if f.first > len(f.slice)/2 {
-		n := copy(f.slice, f.slice[f.first:])
+		rest := f.slice[f.first:]
+		if cap(f.slice) > keptSlots+8*len(rest) {
+			f.slice, f.first = append([]T(nil), rest...), 0
+			return item
+		}
+		n := copy(f.slice, rest)
 		clear(f.slice[n:])
 		f.slice, f.first = f.slice[:n], 0
-		if n == 0 && cap(f.slice) > keptSlots {
-			f.slice = nil
-		}
 	}
 	return item
 }

@@ -83,7 +83,7 @@ func TestRegress104991_DefaultQueue(t *testing.T) {
 	assert.Equal(t, 1, order.Len())
 }
 
-// A burst does not keep its memory: the map and the ring shrink.
+// A burst does not keep its memory: the map and the slice shrink.
 func TestTyped_ShrinksAfterABurst(t *testing.T) {
 	q := workqueue.NewTyped(workqueue.Config[int]{})
 	const n = 100_000
@@ -102,7 +102,28 @@ func TestTyped_ShrinksAfterABurst(t *testing.T) {
 	assert.LessOrEqual(t, q.Slots(), 4096)
 }
 
-// Nor do its metrics: they have a map of their own.
+// The slice shrinks even if the queue never becomes empty, as in client-go.
+func TestTyped_ShrinksWhileItemsAreQueued(t *testing.T) {
+	q := workqueue.NewTyped(workqueue.Config[int]{})
+	const n = 100_000
+	for i := range n {
+		q.Add(i)
+	}
+	for range n - 10 {
+		item, _ := q.Get()
+		q.Done(item)
+	}
+	for range n {
+		item, _ := q.Get()
+		q.Done(item)
+		q.Add(item)
+	}
+	q.CheckLaws(t)
+	assert.Equal(t, 10, q.Len())
+	assert.LessOrEqual(t, q.Slots(), 8192)
+}
+
+// The metrics give back theirs: they have a map of their own.
 func TestTyped_MetricsShrinkAfterABurst(t *testing.T) {
 	live := func() int64 {
 		var m runtime.MemStats

@@ -62,7 +62,7 @@ func (q *TypedDelayingQueue[T]) Snapshot() Snapshot[T] {
 	waiting := q.copyWaiting()
 	slices.SortFunc(waiting, func(a, b waitingItem[T]) int { return a.compare(&b) })
 	for _, w := range waiting {
-		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: q.start.Add(w.due)})
+		s.Waiting = append(s.Waiting, Waiting[T]{Item: w.item, Due: w.due})
 	}
 	return s
 }

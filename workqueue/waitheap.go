@@ -11,13 +11,13 @@ import (
 // waitingItem is an item that is due later.
 type waitingItem[T comparable] struct {
 	item  T
-	due   time.Duration // since TypedDelayingQueue.start
-	seq   uint64        // orders items with equal times: the first AddAfter first
-	index int           // in the waitHeap
+	due   time.Time
+	seq   uint64 // orders items with equal times: the first AddAfter first
+	index int    // in the waitHeap
 }
 
 func (w *waitingItem[T]) compare(other *waitingItem[T]) int {
-	return cmp.Or(cmp.Compare(w.due, other.due), cmp.Compare(w.seq, other.seq))
+	return cmp.Or(w.due.Compare(other.due), cmp.Compare(w.seq, other.seq))
 }
 
 // waitHeap is a heap.Interface: heap[0] is due first, and heap[i].index == i.
@@ -52,7 +52,7 @@ func (h *waitHeap[T]) Pop() any {
 }
 
 // waitLocked makes item wait until due. An item that waits already keeps the earlier time.
-func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Duration) {
+func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Time) {
 	w, waits := q.waiting[item]
 	switch {
 	case !waits:
@@ -60,7 +60,7 @@ func (q *TypedDelayingQueue[T]) waitLocked(item T, due time.Duration) {
 		w = &waitingItem[T]{item: item, due: due, seq: q.seq}
 		q.waiting[item] = w
 		heap.Push(&q.heap, w)
-	case due < w.due:
+	case due.Before(w.due):
 		w.due = due
 		heap.Fix(&q.heap, w.index)
 	}
@@ -78,7 +78,7 @@ func (q *TypedDelayingQueue[T]) removeLocked(w *waitingItem[T]) {
 func (q *TypedDelayingQueue[T]) takeDue() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.heap) == 0 || q.heap[0].due > q.now() {
+	if len(q.heap) == 0 || q.heap[0].due.After(q.clock.Now()) {
 		return item, false
 	}
 	w := q.heap[0]

@@ -138,6 +138,33 @@ func TestReadWatch_StopIsNoError(t *testing.T) {
 	}
 }
 
+// slow is a pod with a decoder that waits, and then fails.
+type slow struct {
+	v1.Pod
+	until <-chan struct{}
+}
+
+func (s *slow) UnmarshalJSON([]byte) error {
+	<-s.until
+	return io.ErrClosedPipe
+}
+
+// What a stopped watch still decodes is not sent, and no error either.
+func TestReadWatch_StopDuringADecodeThatFails(t *testing.T) {
+	for range 50 { // it would be sent or not, at random
+		synctest.Test(t, func(t *testing.T) {
+			until := make(chan struct{})
+			newSlow := func() runtime.Object { return &slow{until: until} }
+			body := strings.NewReader(`{"type":"ADDED","object":{"kind":"slow"}}`)
+			w := ReadWatch(io.NopCloser(body), newSlow, Options{})
+			synctest.Wait()
+			w.Stop()
+			close(until)
+			require.Empty(t, receiveAll(w))
+		})
+	}
+}
+
 // Unstructured objects keep their kind, even if it is set in Options.
 func TestReadWatch_UnstructuredOfAKind(t *testing.T) {
 	body := encodeEvents(t, jsonStream, contents()[0])

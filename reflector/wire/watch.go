@@ -105,6 +105,11 @@ func (w *stream) read() error {
 // send sends an event, unless the watch is stopped.
 func (w *stream) send(event watch.EventType, obj runtime.Object) error {
 	select {
+	case <-w.in.stopped:
+		return errStopped
+	default: // of two cases that are ready, the next select would take any
+	}
+	select {
 	case w.result <- watch.Event{Type: event, Object: obj}:
 		w.count++
 		return nil
