@@ -122,10 +122,7 @@ func (s *scene) views(name string) {
 	s.looksAsBefore(name)
 
 	s.use("lessons")
-	s.click(".lessons li:nth-child(2) button")
-	s.until("it is the reader's turn", func(f lab.Frame) bool {
-		return f.Lesson != nil && f.Lesson.State == "yours"
-	})
+	s.await("the lessons are listed", element(".sheet .lessons li"))
 	s.choose(".index select", "label:team")
 	s.follow(".card-store .chip")
 	for _, id := range []string{"fail", "slow", "change", "create", "change", "create"} {
