@@ -73,7 +73,7 @@ func TestLessons_EndWithoutAPage(t *testing.T) {
 		closed()
 		w.after(reloadTime + time.Second)
 		assert.Nil(t, w.frame().Lesson)
-		assert.Equal(t, 2.0, w.frame().Settings.Rate, "the load goes on")
+		assert.Equal(t, 2.0, w.frame().Settings.Rate, "the load continues")
 	})
 }
 
@@ -81,7 +81,7 @@ func TestLessons_EndWithoutAPage(t *testing.T) {
 func (w *world) playsToEnd() {
 	began := time.Now()
 	for solved := false; w.frame().Lesson.State != "done"; {
-		require.Less(w.t, time.Since(began), 10*time.Minute, "the step does not end: %+v", w.frame().Lesson)
+		require.Less(w.t, time.Since(began), 10*time.Minute, "%+v", w.frame().Lesson)
 		if w.frame().Lesson.State == "yours" && !solved {
 			w.mustDo(`{"do":"solve"}`)
 			solved = true

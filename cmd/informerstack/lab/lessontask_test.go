@@ -62,7 +62,7 @@ func (w *world) use(key rune) (refused string) {
 		}
 		return fmt.Sprintf(`{"do":"reconcile","fault":%q}`, fault)
 	}
-	audit := f.Handlers[1]
+	lag := map[bool]int{true: 1000, false: 0}[f.Handlers[1].DelayMs == 0]
 	leader := map[bool]string{false: "pause", true: "resume"}[f.Election.Paused]
 	return w.do("%s", map[rune]string{
 		'n': fmt.Sprintf(`{"do":"create","key":"default/new-%d"}`, f.Server.Objects),
@@ -76,7 +76,7 @@ func (w *world) use(key rune) (refused string) {
 		'e': `{"do":"watch","fault":"expire"}`,
 		'w': fmt.Sprintf(`{"do":"settings","watchList":%t}`, !f.Settings.WatchList),
 		'r': `{"do":"resync"}`,
-		'h': fmt.Sprintf(`{"do":"handler","name":"audit","delayMs":%d}`, 1000*(1-min(1, int(audit.DelayMs)))),
+		'h': fmt.Sprintf(`{"do":"handler","name":"audit","delayMs":%d}`, lag),
 		'f': toggled(Fail),
 		'g': toggled(Hang),
 		'l': `{"do":"leader","fault":"kill"}`,
@@ -102,14 +102,17 @@ func (w *world) turn(state string, wrong int) bool {
 		}
 		w.after(100 * time.Millisecond)
 	}
-	return assert.Fail(w.t, "the lesson does not get there", "want %s %d: %+v", state, wrong, w.frame().Lesson)
+	return assert.Fail(w.t, "the lesson does not get there", "want %s %d: %+v",
+		state, wrong, w.frame().Lesson)
 }
 
 // Each task has its right way in the table, and each of its wrong ways.
 func TestLessons_TasksHaveTheirWays(t *testing.T) {
 	for _, l := range lessons {
 		for step, s := range l.Steps {
-			i := slices.IndexFunc(ways, func(w way) bool { return w.lesson == l.ID && w.step == step })
+			i := slices.IndexFunc(ways, func(w way) bool {
+				return w.lesson == l.ID && w.step == step
+			})
 			if s.Task == nil {
 				assert.Negative(t, i, "step %d of %s has no task", step, l.ID)
 				continue
@@ -120,8 +123,8 @@ func TestLessons_TasksHaveTheirWays(t *testing.T) {
 	}
 }
 
-// A task waits for its reader. The right way does it, also after each of the wrong ways, of which the
-// page says why they do not count.
+// A task waits for its reader. The right way does it, also after each of the wrong ways, which do
+// not count.
 func TestLessons_DoTheirTasks(t *testing.T) {
 	for _, queue := range []string{"deltafifo", "realfifo"} {
 		for _, way := range ways {

@@ -56,9 +56,9 @@ var pieces = []string{
 // The ends of a sentence in both languages.
 var sentenceEnd = regexp.MustCompile(`[.?!](\s|$)|[。？！]`)
 
-// A lesson has two to five steps of at most four sentences. In at least half of them the reader does
-// a task, in the others the reader answers a question; only the first lesson begins with a step to
-// look at.
+// A lesson has two to five steps of at most four sentences. In at least half of them the reader
+// does a task, in the others the reader answers a question; only the first lesson begins with a
+// step to look at.
 func TestLessons_AreComplete(t *testing.T) {
 	all := shownLessons(t)
 	assert.GreaterOrEqual(t, len(all), 14)
@@ -189,11 +189,13 @@ func TestLessons_DateReplacedAll(t *testing.T) {
 	shown := 0
 	for _, l := range shownLessons(t) {
 		for _, step := range l.Steps {
-			for _, text := range []string{step.Text.En, step.Text.Zh, step.After.En, step.After.Zh} {
-				if strings.Contains(text, "ReplacedAll") {
-					shown++
-					assert.Contains(t, text, "AtomicFIFO", l.ID)
-					assert.Contains(t, text, "1.36", l.ID)
+			for _, text := range []text{step.Text, step.After} {
+				for _, text := range []string{text.En, text.Zh} {
+					if strings.Contains(text, "ReplacedAll") {
+						shown++
+						assert.Contains(t, text, "AtomicFIFO", l.ID)
+						assert.Contains(t, text, "1.36", l.ID)
+					}
 				}
 			}
 		}

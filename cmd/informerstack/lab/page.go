@@ -142,7 +142,7 @@ func (l *Lab) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reloadTime is how long a lesson goes on without a page: its reader may load the page again.
+// reloadTime is how long a lesson continues without a page: its reader may load the page again.
 const reloadTime = 10 * time.Second
 
 // openPage counts a page until it is closed. Some time after the last one, the lesson ends.

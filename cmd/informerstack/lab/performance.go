@@ -60,7 +60,7 @@ type performance struct {
 	player *player
 	before any   // the frame at the beginning of the script or task, as JSON
 	task   *task // that the reader does now, or nil
-	alone  bool  // nobody watches: no slow motion
+	alone  bool  // no reader watches: no slow motion
 }
 
 // wrongWay is the number of the wrong way of a task that the reader has taken, from 1.
@@ -95,7 +95,7 @@ func (p *performance) perform(step lessonStep, alone bool) error {
 			return err
 		}
 		if again {
-			_ = p.lab.scene.mend() // the watch that was cut may have ended
+			_ = p.lab.scene.repair() // the watch that was cut may have ended
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (p *performance) line(line scriptLine) error {
 		return nil
 	}
 	if line.Mode == Slow {
-		if p.alone {
+		if p.alone || p.lab.scene.quick {
 			return nil
 		}
 		p.lab.scene.slow()

@@ -97,7 +97,7 @@ func (p *player) observe(event trace.Event) {
 		return
 	}
 	p.seen = append(p.seen, event)
-	p.tell()
+	p.notify()
 }
 
 // act takes a command of the reader, after it was run.
@@ -111,11 +111,11 @@ func (p *player) act(c command) {
 		return
 	}
 	p.acts = append(p.acts, c)
-	p.tell()
+	p.notify()
 }
 
-// tell says that there is something new to look at.
-func (p *player) tell() {
+// notify wakes the performance: there is something new to look at.
+func (p *player) notify() {
 	select {
 	case p.news <- struct{}{}:
 	default:
@@ -170,8 +170,8 @@ func (p *player) forget() {
 	p.wanted, p.seen, p.next, p.acts = nil, nil, 0, nil
 }
 
-// turn notes whose turn it is: "running" is the program's, "yours" the reader's. wrong is the number
-// of the way that the reader has taken, from 1, or 0.
+// turn notes whose turn it is: "running" is the program's, "yours" the reader's. wrong is the
+// number of the way that the reader has taken, from 1, or 0.
 func (p *player) turn(state string, wrong int) {
 	select {
 	case <-p.solve: // it was asked for in another task

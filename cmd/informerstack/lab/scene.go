@@ -31,6 +31,7 @@ type scene struct {
 	mu     sync.Mutex
 	kept   *kept
 	slowed bool // by a script
+	quick  bool // scripts do not begin slow motion: a held event may hold a mutex of its piece
 }
 
 // kept are the reader's settings.
@@ -166,11 +167,11 @@ func (s *scene) clear(settings Settings) error {
 	}
 	l.faults.setWork(settings.work())
 	l.restarts.set(settings)
-	return s.mend()
+	return s.repair()
 }
 
-// mend ends every fault but those of the leader, and every change of the code.
-func (s *scene) mend() error {
+// repair ends every fault but those of the leader, and every change of the code.
+func (s *scene) repair() error {
 	l := s.lab
 	l.faults.clear()
 	l.code.clear()

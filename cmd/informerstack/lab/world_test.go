@@ -71,6 +71,7 @@ func story(t *testing.T, body func(w *world)) {
 			Version: "test", Resource: "configmaps", Server: server, Workload: w,
 			Settings: Settings{Queue: "deltafifo", WatchList: true, Workers: 2},
 		})
+		w.lab.scene.quick = true
 		config := &rest.Config{Host: server.URL, Transport: server.Transport(), QPS: -1}
 		require.NoError(t, w.lab.Elect(config))
 		for _, name := range []string{"a", "b"} {

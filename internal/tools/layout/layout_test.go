@@ -88,7 +88,9 @@ var rules = map[string]rule{
 			"leaderelection", "leaderelection/resourcelock", "observe/trace",
 			"internal/helpers/hostheader", "internal/helpers/printable",
 		},
-		outside: []string{module, "k8s.io/client-go/rest", "github.com/yuin/goldmark"},
+		outside: []string{
+			module, "k8s.io/client-go/rest", "github.com/yuin/goldmark", "golang.org/x/time/rate",
+		},
 	},
 
 	"compat/adapt": {

@@ -38,7 +38,7 @@ func TestAddress_LeadsToAStep(t *testing.T) {
 	assert.Equal(t, "onadd", frames.now().Lesson.ID)
 	s.click(".lesson .steps .btn:first-child")
 	s.await("the address has no lesson", `location.hash === "#lang=zh"`)
-	frames.until("the load goes on", func(f lab.Frame) bool { return f.Settings.Rate == 2 })
+	frames.until("the load continues", func(f lab.Frame) bool { return f.Settings.Rate == 2 })
 }
 
 // Two pages of one program: the one that does not play any more says so, and plays again.
@@ -65,7 +65,8 @@ func TestAddress_Teacher(t *testing.T) {
 	s := open(t, p.url+"/#lesson=onadd&teach", desktop)
 	s.await("the step is played",
 		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
-	large := evaluate[string](s, `getComputedStyle(document.querySelector(".lesson .text")).fontSize`)
+	large := evaluate[string](s,
+		`getComputedStyle(document.querySelector(".lesson .text")).fontSize`)
 	assert.Equal(t, "20px", large)
 	s.press(kb.ArrowRight)
 	s.await("the question is asked", element(".question .option:enabled"))

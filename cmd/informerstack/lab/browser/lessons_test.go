@@ -257,7 +257,8 @@ func (s *scene) perform(c command) {
 		case c.Do == "watch" && c.Fault == "stall":
 			return f.Server.Fault == "stall"
 		case c.Do == "watch" && c.Fault == "cut":
-			return f.Reflector.Phase == "watching" && f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
+			return f.Reflector.Phase == "watching" &&
+				f.Reflector.WatchSince.After(*before.Reflector.WatchSince)
 		case c.Do == "compact":
 			return f.Server.Compacted != before.Server.Compacted
 		case c.Do == "reconcile":
