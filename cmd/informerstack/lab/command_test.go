@@ -219,11 +219,12 @@ func TestCommand_ReconcileFaults(t *testing.T) {
 	})
 }
 
-// The token bucket is shown: each failure takes a token, and a bucket without tokens counts the keys
-// that wait for one.
+// The token bucket is shown: each failure takes a token, and a bucket without tokens counts the
+// keys that wait for one.
 func TestCommand_ShowsTheBucket(t *testing.T) {
 	story(t, func(w *world) {
-		assert.Equal(t, BucketView{Tokens: 100, Burst: 100, PerSecond: 10}, w.frame().Workqueue.Bucket)
+		full := BucketView{Tokens: 100, Burst: 100, PerSecond: 10}
+		assert.Equal(t, full, w.frame().Workqueue.Bucket)
 		for i := range 60 {
 			w.mustDo(`{"do":"create","key":"many/%d"}`, i)
 		}

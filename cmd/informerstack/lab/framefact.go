@@ -14,7 +14,7 @@ import (
 type frameFact struct {
 	Path string `json:"path"` // see valueAt
 
-	Is  json.RawMessage `json:"is"`  // it is this value; null if there is none
+	Is  json.RawMessage `json:"is"`  // it is this value; null means no value
 	As  string          `json:"as"`  // it is equal to the value at this path
 	Min *float64        `json:"min"` // it is a number that is not less
 	Max *float64        `json:"max"` // it is a number that is not greater

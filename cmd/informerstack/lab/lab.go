@@ -8,11 +8,11 @@
 //	                            '--> [lab] --+--> page --'
 //
 // To use it, build the pieces with the decorators of package trace, with Lab.Sink as their sink,
-// and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, ControllerHandler, Handler, Reconcile and
-// ReflectorOptions. Give the pieces to Show, and serve the Lab as an http.Handler. The pieces do
-// not know about the Lab. A page shows only their events and public snapshots. A program without a
-// Lab pays nothing. A Lab without an open page costs the record of the queue: about one map
-// operation per change.
+// and with Lab.WrapQueue, RateLimiter, WorkqueueConfig, WrapWorkqueue, ControllerHandler, Handler,
+// Reconcile and ReflectorOptions. Give the pieces to Show, and serve the Lab as an http.Handler.
+// The pieces do not know about the Lab. A page shows only their events and public snapshots. A
+// program without a Lab pays nothing. A Lab without an open page costs the record of the queue:
+// about one map operation per change.
 //
 // Read lab.go, gate.go (the time control), recorder.go and queue.go (the records of
 // events), frame.go and snapshot.go (the content of a page, ten times per second), stream.go and
@@ -203,8 +203,8 @@ func (l *Lab) WorkqueueConfig(config workqueue.Config[string]) workqueue.Config[
 	return config
 }
 
-// RateLimiter returns a limiter like workqueue.DefaultTypedControllerRateLimiter. The page shows its
-// token bucket. Use it for controller.Options.RateLimiter.
+// RateLimiter returns a limiter like workqueue.DefaultTypedControllerRateLimiter. The page shows
+// its token bucket. Use it for controller.Options.RateLimiter.
 func (l *Lab) RateLimiter() workqueue.TypedRateLimiter[string] {
 	bucket := rate.NewLimiter(10, 100)
 	l.mu.Lock()

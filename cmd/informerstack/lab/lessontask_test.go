@@ -102,8 +102,8 @@ func (w *world) turn(state string, wrong int) bool {
 		}
 		w.after(100 * time.Millisecond)
 	}
-	return assert.Fail(w.t, "the lesson does not get there", "want %s %d: %+v",
-		state, wrong, w.frame().Lesson)
+	return assert.Fail(w.t, "the lesson does not get there", "want %s %d: %+v", state, wrong,
+		w.frame().Lesson)
 }
 
 // Each task has its right way in the table, and each of its wrong ways.
@@ -123,8 +123,8 @@ func TestLessons_TasksHaveTheirWays(t *testing.T) {
 	}
 }
 
-// A task waits for its reader. The right way does it, also after each of the wrong ways, which do
-// not count.
+// A task waits for its reader. The right way does it, also after each of the wrong ways. The page
+// says of these why they do not count.
 func TestLessons_DoTheirTasks(t *testing.T) {
 	for _, queue := range []string{"deltafifo", "realfifo"} {
 		for _, way := range ways {

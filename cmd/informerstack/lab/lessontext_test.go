@@ -189,13 +189,13 @@ func TestLessons_DateReplacedAll(t *testing.T) {
 	shown := 0
 	for _, l := range shownLessons(t) {
 		for _, step := range l.Steps {
-			for _, text := range []text{step.Text, step.After} {
-				for _, text := range []string{text.En, text.Zh} {
-					if strings.Contains(text, "ReplacedAll") {
-						shown++
-						assert.Contains(t, text, "AtomicFIFO", l.ID)
-						assert.Contains(t, text, "1.36", l.ID)
-					}
+			for _, text := range []string{
+				step.Text.En, step.Text.Zh, step.After.En, step.After.Zh,
+			} {
+				if strings.Contains(text, "ReplacedAll") {
+					shown++
+					assert.Contains(t, text, "AtomicFIFO", l.ID)
+					assert.Contains(t, text, "1.36", l.ID)
 				}
 			}
 		}

@@ -60,7 +60,7 @@ type performance struct {
 	player *player
 	before any   // the frame at the beginning of the script or task, as JSON
 	task   *task // that the reader does now, or nil
-	alone  bool  // no reader watches: no slow motion
+	alone  bool  // without a reader: no slow motion
 }
 
 // wrongWay is the number of the wrong way of a task that the reader has taken, from 1.

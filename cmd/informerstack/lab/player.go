@@ -114,7 +114,7 @@ func (p *player) act(c command) {
 	p.notify()
 }
 
-// notify wakes the performance: there is something new to look at.
+// notify reports that there is something new to look at.
 func (p *player) notify() {
 	select {
 	case p.news <- struct{}{}:
@@ -170,8 +170,8 @@ func (p *player) forget() {
 	p.wanted, p.seen, p.next, p.acts = nil, nil, 0, nil
 }
 
-// turn notes whose turn it is: "running" is the program's, "yours" the reader's. wrong is the
-// number of the way that the reader has taken, from 1, or 0.
+// turn notes the actor: "running" is the program, "yours" the reader. wrong is the number of the
+// way that the reader has taken, from 1, or 0.
 func (p *player) turn(state string, wrong int) {
 	select {
 	case <-p.solve: // it was asked for in another task

@@ -56,8 +56,8 @@ func TestAddress_TwoPages(t *testing.T) {
 	two.await("the second page says that it does not play", element(".lesson p .btn"))
 }
 
-// A teacher's page has large type, and turns its steps with the arrow keys: first the question, then
-// its answer.
+// A teacher's page has large type, and turns its steps with the arrow keys: first the question,
+// then its answer.
 func TestAddress_Teacher(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--objects", "6", "--rate", "0")
