@@ -123,8 +123,8 @@ func (s *scene) views(name string) {
 
 	s.use("lessons")
 	s.click(".lessons li:nth-child(2) button")
-	s.until("the step is played", func(f lab.Frame) bool {
-		return f.Lesson != nil && f.Lesson.State == "done"
+	s.until("it is the reader's turn", func(f lab.Frame) bool {
+		return f.Lesson != nil && f.Lesson.State == "yours"
 	})
 	s.choose(".index select", "label:team")
 	s.follow(".card-store .chip")
