@@ -227,11 +227,15 @@ func (w *world) SetFaults(on bool) {
 func (w *world) Change(key string) error {
 	obj := w.named(key)
 	data := obj.Data
-	if err := w.server.Get(obj); err != nil {
-		return err
+	for {
+		if err := w.server.Get(obj); err != nil {
+			return err
+		}
+		obj.Data = data
+		if err := w.server.Update(obj); !apierrors.IsConflict(err) {
+			return err
+		}
 	}
-	obj.Data = data
-	return w.server.Update(obj)
 }
 
 func (w *world) Set(rate float64, objects int) error {

@@ -26,7 +26,7 @@ export function Card({ lab, piece, title, summary, bad, children }) {
       <small>${summary}</small>
     </header>
     ${answer && html`<button type="button" class="pick" onClick=${() => answer(piece)}>
-      ${t("lessons.pick", { piece: title })}</button>`}
+      <span>${t("lessons.pick", { piece: title })}</span></button>`}
     <div class="body">${children}</div>
     <${ActionBar} lab=${lab} piece=${piece} />
   </section>`;
