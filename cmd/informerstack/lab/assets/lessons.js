@@ -81,15 +81,26 @@ export function openFirst(lab) {
 export const alone = (lab) =>
   lab.lessons.find((lesson) => lesson.id === lab.ui.lesson?.id)?.alone === true;
 
-/** turn is the arrow key of a teacher: it shows an answer, or another step. */
+/** turn is the arrow key of a teacher: it shows an answer, a solution, or another step. */
 export function turn(lab, by) {
   const lesson = lab.lessons.find((l) => l.id === lab.ui.lesson?.id);
   if (!lesson) return false;
   const { step, choice } = lab.ui.lesson;
   if (by > 0 && lesson.steps[step].question && choice == null) answer(lab, lesson, SHOWN);
-  else if (by > 0 && !ended(lab, lesson)) return true;
+  else if (by > 0 && !ended(lab, lesson)) solve(lab, lesson);
   else if (lesson.steps[step + by]) goTo(lab, lesson, step + by);
   return true;
+}
+
+/** yours reports whether the program waits for the reader to do the task of the present step. */
+function yours(lab, lesson) {
+  const state = lab.frame?.lesson;
+  return state?.id === lesson.id && state.step === lab.ui.lesson.step && state.state === "yours";
+}
+
+/** solve makes the program do the task. */
+function solve(lab, lesson) {
+  if (yours(lab, lesson)) lab.send({ do: "solve" });
 }
 
 /** goTo shows another step. A step that was played before is only shown. */
@@ -227,16 +238,16 @@ function Task({ lab, lesson, task }) {
   const state = lab.frame?.lesson;
   const here = state?.id === lesson.id && state.step === step;
   const because = here && state.wrong > 0 && task.wrong?.[state.wrong - 1]?.because;
-  const yours = here && state.state === "yours";
-  return html`<section class=${cx("task", yours && "yours")}>
+  const acts = yours(lab, lesson);
+  return html`<section class=${cx("task", acts && "yours")}>
     <p role="status"><b>${ended(lab, lesson) ? t("lessons.taskDone") : t("lessons.task")}</b>${" "}
       <${Prose} text=${task.ask} follow=${lab.ui.follow} /></p>
     ${because && html`<p class="hot" role="alert"><${Prose} text=${because} /></p>`}
-    ${yours && hint && html`<p><${Prose} text=${task.hint} /></p>`}
-    ${yours && html`<p>
+    ${acts && hint && html`<p><${Prose} text=${task.hint} /></p>`}
+    ${acts && html`<p>
       ${!hint && task.hint && html`<button type="button" class="btn quiet"
         onClick=${() => lab.set({ lesson: { ...lab.ui.lesson, hint: true } })}>${t("lessons.hint")}</button>`}
-      <button type="button" class="btn quiet" onClick=${() => lab.send({ do: "solve" })}>
+      <button type="button" class="btn quiet" onClick=${() => solve(lab, lesson)}>
         ${t("lessons.solve")}</button></p>`}
   </section>`;
 }

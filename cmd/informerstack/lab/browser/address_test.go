@@ -18,19 +18,19 @@ func TestAddress_LeadsToAStep(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--objects", "6", "--rate", "2")
 	frames := p.frames()
-	s := open(t, p.url+"/#lesson=resume&step=2&lang=zh&speed=full", desktop)
+	s := open(t, p.url+"/#lesson=resume&step=3&lang=zh&speed=full", desktop)
 	s.await("the page is Chinese", `document.documentElement.lang === "zh-Hans"`)
 	ready := `[...document.querySelectorAll(".lesson .progress .done")].length === %d &&
-		document.querySelector(".lesson .steps .primary")?.getAttribute("aria-disabled") === "false"`
-	s.await("the second step is played", strings.Replace(ready, "%d", "2", 1))
+		document.querySelector(".lesson .task.yours") != null`
+	s.await("the third step is the reader's turn", strings.Replace(ready, "%d", "3", 1))
 	f := frames.now()
 	assert.Equal(t, "resume", f.Lesson.ID)
-	assert.Equal(t, 1, f.Lesson.Step)
+	assert.Equal(t, 2, f.Lesson.Step)
 	assert.Empty(t, f.Lesson.Error)
 
 	evaluate[bool](s, "location.reload(), true")
 	s.await("the page was loaded again", `performance.now() < 60000 && `+shownFrame+` > 0`)
-	s.await("the step is shown", strings.Replace(ready, "%d", "2", 1))
+	s.await("the step is shown", strings.Replace(ready, "%d", "3", 1))
 	assert.Equal(t, f.Lesson, frames.now().Lesson, "it is not played again")
 
 	evaluate[bool](s, `location.hash = "lesson=onadd&lang=zh", true`)
@@ -46,28 +46,30 @@ func TestAddress_TwoPages(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--objects", "6", "--rate", "0")
 	one := open(t, p.url+"/#lesson=onadd", desktop)
-	primary := element(".lesson .steps .primary") + `?.getAttribute("aria-disabled") === "false"`
-	one.await("the step is played", primary)
+	yours := element(".lesson .task.yours")
+	one.await("the step is played", yours)
 	two := open(t, p.url+"/#lesson=resume", desktop)
-	two.await("the other step is played", primary)
+	two.await("the other step is played", yours)
 	one.await("the first page says that it does not play", element(".lesson p .btn"))
 	one.click(".lesson p .btn")
-	one.await("it plays again", primary)
+	one.await("it plays again", yours)
 	two.await("the second page says that it does not play", element(".lesson p .btn"))
 }
 
-// A teacher's page has large type, and turns its steps with the arrow keys: first the question,
-// then its answer.
+// A teacher's page has large type, and turns its steps with the arrow keys: they also show the
+// solution of a task, and the answer of a question.
 func TestAddress_Teacher(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--objects", "6", "--rate", "0")
 	frames := p.frames()
 	s := open(t, p.url+"/#lesson=onadd&teach", desktop)
-	s.await("the step is played",
-		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
+	s.await("the first step is a task", element(".lesson .task.yours"))
 	large := evaluate[string](s,
 		`getComputedStyle(document.querySelector(".lesson .text")).fontSize`)
 	assert.Equal(t, "20px", large)
+	s.press(kb.ArrowRight)
+	s.await("the task is done",
+		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
 	s.press(kb.ArrowRight)
 	s.await("the question is asked", element(".question .option:enabled"))
 	s.press(kb.ArrowRight)

@@ -193,6 +193,9 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 	e, err := twoLessons()
 	require.NoError(t, err)
 	s := &scene{tab: open(t, e.address("onadd.html"), desktop)}
+	s.await("the reader's turn", element(".task.yours"))
+	s.tabTo(".task .btn:last-child")
+	s.press(kb.Enter) // the solution
 	s.await("the step has ended", element(stepEnded))
 	at := element(".seek input") + ".valueAsNumber"
 	end := element(".seek input") + ".max - 10"
