@@ -4,6 +4,7 @@ package browser
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -134,4 +135,19 @@ func (s *scene) walkViews() {
 	s.click(".question .option")
 	s.await("an answer", element(".question [role=status]"))
 	s.accessible("an answered question")
+	s.openAt("resync", 0)
+	s.await("each card is an answer", element(".card .pick"))
+	s.accessible("a prediction")
+	s.openAt("tombstones", 0)
+	s.await("it is the reader's turn", element(".task.yours"))
+	s.use("delete")
+	s.await("a wrong way", element(".task.yours .hot"))
+	s.click(".task .btn:first-of-type")
+	s.accessible("a task, with a hint")
+}
+
+// openAt follows an address to a step of a lesson. Steps count from 0.
+func (s *scene) openAt(id string, step int) {
+	s.t.Helper()
+	evaluate[bool](s.tab, fmt.Sprintf(`location.hash = "lesson=%s&step=%d", true`, id, step+1))
 }
