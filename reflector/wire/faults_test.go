@@ -149,7 +149,7 @@ func (s *slow) UnmarshalJSON([]byte) error {
 	return io.ErrClosedPipe
 }
 
-// What a stopped watch still decodes is not sent, and no error either.
+// A stopped watch does not send the event that it still decodes, and no error either.
 func TestReadWatch_StopDuringADecodeThatFails(t *testing.T) {
 	for range 50 { // it would be sent or not, at random
 		synctest.Test(t, func(t *testing.T) {
