@@ -245,7 +245,7 @@ func TestReached_ListThatWaitsBehindAFailure(t *testing.T) {
 // applied.
 func TestReached_MeansWhatItSays(t *testing.T) {
 	const keys = 5
-	for seed := range uint64(60) {
+	for seed := range uint64(90) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		version := 0
 		last := [][keys]int{{}} // last[v][k]: the version of key k's last change up to v
@@ -259,7 +259,11 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 			}
 		}
 		var q versionedQueue = NewDeltaFIFO(Options{Reached: report})
-		if seed%2 == 1 {
+		switch seed % 3 {
+		case 1:
+			known := &knownObjects{objs: map[string]any{}}
+			q = NewRealFIFO(Options{KnownObjects: known, Reached: report})
+		case 2:
 			q = NewRealFIFO(Options{
 				AtomicEvents: true, UnlockWhileProcessing: true, Reached: report,
 			})
@@ -268,11 +272,42 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 			o := obj.(*corev1.ConfigMap)
 			applied[o.Name[0]-'a'], _ = strconv.Atoi(o.ResourceVersion)
 		}
-		process := func(obj any, _ bool) error {
-			if random.IntN(10) == 0 {
-				return errors.New("refused")
+		change := func() {
+			version++
+			k := random.IntN(keys)
+			next := last[version-1]
+			next[k] = version
+			last = append(last, next)
+			require.NoError(t, q.Update(named(string(rune('a'+k)), strconv.Itoa(version))))
+			q.Received(strconv.Itoa(version), time.Now())
+		}
+		relist := func() {
+			var list []any
+			for k, v := range last[version] {
+				list = append(list, named(string(rune('a'+k)), strconv.Itoa(v)))
 			}
-			for _, d := range obj.(Deltas) {
+			require.NoError(t, q.Replace(list, strconv.Itoa(version)))
+			if random.IntN(2) == 0 {
+				q.Received(strconv.Itoa(version), time.Now())
+			}
+		}
+		process := func(obj any, _ bool) error {
+			real, isReal := q.(*RealFIFO)
+			for isReal && real.unlock && random.IntN(3) == 0 { // more arrives meanwhile
+				if random.IntN(4) == 0 {
+					relist()
+				} else {
+					change()
+				}
+			}
+			fails := -1
+			if random.IntN(10) == 0 {
+				fails = random.IntN(len(obj.(Deltas)))
+			}
+			for i, d := range obj.(Deltas) {
+				if i == fails {
+					return errors.New("refused")
+				}
 				if all, ok := d.Object.(ReplacedAllInfo); ok {
 					for _, o := range all.Objects {
 						apply(o)
@@ -281,7 +316,13 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 				}
 				apply(d.Object)
 			}
+			if random.IntN(2) == 0 {
+				q.(interface{ Stored() }).Stored()
+			}
 			return nil
+		}
+		processBatch := func(deltas []Delta, initial bool) error {
+			return process(Deltas(deltas), initial)
 		}
 		waiting := func() int { // popping an empty queue would block
 			if d, ok := q.(*DeltaFIFO); ok {
@@ -292,26 +333,19 @@ func TestReached_MeansWhatItSays(t *testing.T) {
 		for range 200 {
 			switch op := random.IntN(10); {
 			case op < 4:
-				version++
-				k := random.IntN(keys)
-				next := last[version-1]
-				next[k] = version
-				last = append(last, next)
-				require.NoError(t, q.Update(named(string(rune('a'+k)), strconv.Itoa(version))))
-				q.Received(strconv.Itoa(version), time.Now())
+				change()
 			case op == 4:
 				version++
 				last = append(last, last[version-1])
 				q.Received(strconv.Itoa(version), time.Now())
 			case op == 5:
-				var list []any
-				for k, v := range last[version] {
-					list = append(list, named(string(rune('a'+k)), strconv.Itoa(v)))
-				}
-				require.NoError(t, q.Replace(list, strconv.Itoa(version)))
-				q.Received(strconv.Itoa(version), time.Now())
+				relist()
 			case waiting() > 0:
-				_, _ = q.Pop(process)
+				if real, ok := q.(*RealFIFO); ok && random.IntN(2) == 0 {
+					_ = real.PopBatch(processBatch, process)
+				} else {
+					_, _ = q.Pop(process)
+				}
 			}
 			q.checkLaws(t)
 		}

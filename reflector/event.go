@@ -106,6 +106,9 @@ func receive[T any](
 			relists = r.relists
 		}
 		r.recency.waitingSince = r.opts.Clock.Now()
+		if r.round.open != nil {
+			r.recency.idle = r.round.open.idle()
+		}
 		select {
 		case value, ok = <-ch:
 			return value, ok, nil

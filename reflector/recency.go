@@ -25,7 +25,8 @@ import (
 // there are three ways in which the store becomes more current:
 //
 //   - The reflector waits for the next event: everything that had arrived was taken. The time of
-//     that wait counts, but not the time of its work.
+//     that wait counts, but not the time of its work. A watch of package wire also knows when it
+//     was waiting for the server, and not decoding: then only that time counts.
 //   - Nothing arrives for a while, after some events: all that arrived was taken. If the events
 //     kept the reflector busy for less than a second, the last of them was not late.
 //   - The watch has reached the resourceVersion that the server named in answer to a question.
@@ -41,7 +42,8 @@ type recency struct {
 	pause     time.Duration // how long nothing must arrive to be a pause
 	busySince time.Time     // when the first event after the last pause was taken; zero in a pause
 
-	waitingSince time.Time // when the reflector last began to wait
+	waitingSince time.Time     // when the reflector last began to wait
+	idle         time.Duration // of the open watch then
 	question     question
 }
 
@@ -72,8 +74,9 @@ func (c *recency) opened(now time.Time) {
 // the newest version, and takes the answer later.
 func (r *Reflector) took(ctx context.Context, e watch.Event, now time.Time) {
 	c := &r.recency
-	if waited := now.Sub(c.waitingSince); waited >= minWait && waited < maxWait {
-		c.upTo = c.upTo.Add(waited)
+	waited := now.Sub(c.waitingSince)
+	if idle := r.round.open.idle() - c.idle; idle >= minWait && waited < maxWait {
+		c.upTo = c.upTo.Add(min(idle, waited))
 	}
 	if c.busySince.IsZero() {
 		c.busySince = now
@@ -103,8 +106,8 @@ func (r *Reflector) took(ctx context.Context, e watch.Event, now time.Time) {
 // The resourceVersion does not move, so the Store, which may be slow, is not called.
 func (r *Reflector) paused(now time.Time) bool {
 	c, w := &r.recency, r.round.open
-	waited := now.Sub(c.waitingSince)
-	if c.busySince.IsZero() || waited < c.pause || waited >= 2*c.pause {
+	waited, idle := now.Sub(c.waitingSince), w.idle()-c.idle
+	if c.busySince.IsZero() || waited < c.pause || waited >= 2*c.pause || idle < c.pause-minWait {
 		return c.busySince.IsZero()
 	}
 	known := w.lastEvent

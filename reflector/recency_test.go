@@ -4,9 +4,12 @@ package reflector
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,6 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
+
+	"example.com/informerstack/reflector/wire"
+	"example.com/informerstack/store"
 )
 
 // feed is a server that changes one object, and knows when each version came into being. Nothing
@@ -361,7 +367,7 @@ func TestCurrentAsOf_StoppedWhileQuiet(t *testing.T) {
 func TestCurrentAsOf_LateLookIsNoPause(t *testing.T) {
 	opened := time.Now()
 	r := New(nil, nil, nil, Options{})
-	r.round.open = &liveWatch{}
+	r.round.open = &liveWatch{idle: func() time.Duration { return time.Hour }}
 	c := &r.recency
 	c.asOf = opened.Add(-time.Minute)
 	c.opened(opened)
@@ -686,6 +692,71 @@ func TestCurrentAsOf_BacklogIsOld(t *testing.T) {
 				}
 				require.Equal(t, newest, status.CurrentAsOf)
 			})
+		})
+	}
+}
+
+// slowPod is a pod that takes long to decode.
+type slowPod struct{ v1.Pod }
+
+func (p *slowPod) UnmarshalJSON(raw []byte) error {
+	err := json.Unmarshal(raw, &p.Pod)
+	time.Sleep(time.Duration(len(p.Name)) * time.Millisecond)
+	return err
+}
+
+func (p *slowPod) DeepCopyObject() runtime.Object { return p }
+
+// The store lacks the events that have arrived and are not decoded yet, although the reflector
+// waits.
+func TestCurrentAsOf_SlowDecoding(t *testing.T) {
+	for _, decodeMs := range []int{20, 150} {
+		synctest.Test(t, func(t *testing.T) {
+			body, server := io.Pipe()
+			newSlowPod := func() runtime.Object { return &slowPod{} }
+			r := New(&ListWatch{
+				ListWithContextFunc: func(
+					context.Context, metav1.ListOptions,
+				) (runtime.Object, error) {
+					return podList("1", ""), nil
+				},
+				WatchFuncWithContext: func(
+					context.Context, metav1.ListOptions,
+				) (watch.Interface, error) {
+					return wire.ReadWatch(body, newSlowPod, wire.Options{}), nil
+				},
+			}, nil, store.New(store.MetaNamespaceKeyFunc, store.Options{}),
+				Options{UseWatchList: new(bool)})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				r.Run(ctx)
+			}()
+			version := 1
+			send := func(count, decodeMs int) {
+				for range count {
+					version++
+					_, _ = fmt.Fprintf(server, `{"type":"MODIFIED","object":{"kind":"slowPod",`+
+						`"apiVersion":"v1","metadata":{"name":"%s","resourceVersion":"%d"}}}`,
+						strings.Repeat("a", decodeMs), version)
+				}
+			}
+			send(1, 1)
+			time.Sleep(500 * time.Millisecond)
+			arrived := time.Now()
+			send(3000/decodeMs, decodeMs)
+			for r.LastSyncResourceVersion() != fmt.Sprint(version) {
+				require.False(t, r.Status().CurrentAsOf.After(arrived), "at version %v of %d",
+					r.LastSyncResourceVersion(), version)
+				time.Sleep(10 * time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			send(1, 1)
+			time.Sleep(time.Second)
+			require.Less(t, time.Since(r.Status().CurrentAsOf), 2*time.Second)
+			cancel()
+			<-ended
 		})
 	}
 }

@@ -26,9 +26,9 @@ type Status struct {
 	// received do not move it.
 	//
 	// A change or a bookmark of a watch moves it to the time of the arrival, or an earlier one: the
-	// event may have waited in the client, for a slow transform or Store, or while the process was
-	// stopped, and this time does not count. A pause of 100 ms shows that it did not wait, unless
-	// the events before the pause have kept the reflector busy for a second.
+	// event may have waited in the client, for a slow decoder, transform or Store, or while the
+	// process was stopped, and this time does not count. A pause of 100 ms shows that it did not
+	// wait, unless the events before the pause have kept the reflector busy for a second.
 	//
 	// A watch that is opened more than a second after this time first sends its backlog, the events
 	// since. They do not move it, until a bookmark or a pause of a second ends the backlog. Only a

@@ -27,7 +27,8 @@ type liveWatch struct {
 	deadline    time.Time // when the server should have ended it
 	lastEvent   time.Time // or the zero time
 	eventCount  int
-	pastInitial bool // what the server sends now is in resourceVersion order
+	idle        func() time.Duration // for which it has waited for the server; see recency
+	pastInitial bool                 // what the server sends now is in resourceVersion order
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -94,8 +95,12 @@ func (r *Reflector) startWatch(
 	}
 	count(r.opts.Metrics.Watches)
 	r.recency.opened(started)
+	idle := func() time.Duration { return r.opts.Clock.Since(started) }
+	if w, ok := w.(interface{ Idle() time.Duration }); ok { // a watch of package wire
+		idle = w.Idle
+	}
 	return &liveWatch{
-		Interface: w, cancel: cancel,
+		Interface: w, cancel: cancel, idle: idle,
 		started: started, deadline: started.Add(timeout),
 	}, nil
 }

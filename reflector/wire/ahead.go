@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // ahead reads a body ahead of its own reader, so that the network never waits for the program.
@@ -27,6 +28,8 @@ type ahead struct {
 	read     int       // bytes of the first chunk that were read
 	err      error     // of body; errStopped after stop
 	panicked any
+	idle     time.Duration // for which Read has waited
+	idling   time.Time     // when Read began to wait; zero if it does not
 }
 
 const chunkBytes = 16 << 10
@@ -98,8 +101,12 @@ func (a *ahead) commit(n int, err error) (space []byte) {
 func (a *ahead) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.waiting == 0 && a.err == nil {
-		a.changed.Wait()
+	if a.waiting == 0 && a.err == nil {
+		a.idling = time.Now()
+		for a.waiting == 0 && a.err == nil {
+			a.changed.Wait()
+		}
+		a.idle, a.idling = a.idle+time.Since(a.idling), time.Time{}
 	}
 	switch {
 	case a.err == errStopped:

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -65,6 +66,17 @@ func (w *stream) Stop() {
 		w.in.stop()
 		_ = w.body.Close()
 	})
+}
+
+// Idle returns for how long the watch has waited for bytes. In that time, all events that had
+// arrived were decoded.
+func (w *stream) Idle() time.Duration {
+	w.in.mu.Lock()
+	defer w.in.mu.Unlock()
+	if w.in.idling.IsZero() {
+		return w.in.idle
+	}
+	return w.in.idle + time.Since(w.in.idling)
 }
 
 func (w *stream) run() {
