@@ -11,9 +11,9 @@
 const SLOW_MS = 1500;
 const MAX_MS = 3000;
 
-/** readAddress returns what the address asks for. A field that it lacks, or that is wrong, is undefined. */
-export function readAddress() {
-  const asked = new URLSearchParams(location.hash.slice(1));
+/** readAddress returns what a URL asks for. A field that it lacks, or that is wrong, is undefined. */
+export function readAddress(url = location) {
+  const asked = new URLSearchParams(url.hash.slice(1));
   const speed = { slow: SLOW_MS, full: 0 }[asked.get("speed")] ?? Number.parseInt(asked.get("speed"), 10);
   const step = Number.parseInt(asked.get("step"), 10);
   return {

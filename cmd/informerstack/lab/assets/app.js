@@ -321,7 +321,8 @@ listen(lab);
 dark.addEventListener("change", () => {
   if (!remembered("theme")) lab.showTheme(dark.matches ? "dark" : "light");
 });
-addEventListener("hashchange", () => follow(readAddress()));
+// The event comes later: the page may have written its own address again.
+addEventListener("hashchange", ({ newURL }) => follow(readAddress(new URL(newURL))));
 document.documentElement.toggleAttribute("data-teach", address.teach);
 lab.source.start();
 if (lab.source.lesson && !lab.ui.lesson) openAt(lab, lab.source.lesson.id, address.step);

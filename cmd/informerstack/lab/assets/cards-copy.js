@@ -50,6 +50,9 @@ const EDGES = [
   ["watching", "backing off", "M193 94Q206 57 194 22"],
 ];
 
+/** withoutRequest is the error of a request, without the address that was requested. */
+const withoutRequest = (error) => error.replace(/^\w+ "[^"]*": /, "");
+
 /** ReflectorCard shows the state machine, with the phase and the reason of the last transition. */
 export function ReflectorCard({ lab }) {
   const r = lab.frame.reflector ?? {};
@@ -71,10 +74,11 @@ export function ReflectorCard({ lab }) {
     </svg>
     <p class="note"><b>${named("phase", phase)}</b>${since != null && ` ${duration(since)}`}
       ${r.from && html` · ${t("reflector.from", { from: named("phase", r.from) })}`}
-      ${r.reason && t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>
+      ${r.reason && r.reason !== r.error &&
+        t("reflector.because", { reason: named("reason", local(r.reason)) })}</p>
     ${r.backoffMs > 0 && html`<p class="note">${t("reflector.backoff", { wait: duration(r.backoffMs) })}
       ${r.failures > 0 && html` · ${t("reflector.failures", { n: r.failures })}`}</p>`}
-    ${r.error && html`<p class="note hot">${r.error}</p>`}
+    ${r.error && html`<p class="note hot" tabindex="0">${withoutRequest(r.error)}</p>`}
   <//>`;
 }
 

@@ -4,7 +4,7 @@
 import { html, Component, createRef } from "./html.js";
 import { ACTIONS, keyName, offered, perform } from "./actions.js";
 import { number } from "./key.js";
-import { t } from "./text.js";
+import { t, translated } from "./text.js";
 
 export function Dialogs({ lab }) {
   const name = lab.ui.dialog;
@@ -65,7 +65,9 @@ function Help({ lab, close }) {
             ${t(`action.${a.id}.name`)}</button>
             <span class="dim">${t(`action.${a.id}.help`)}</span></dd></div>`)}</dl></section>`;
     })}</div>
-    <p class="dim">${t("help.list")}</p>`;
+    <p class="dim">${t("help.list")}</p>
+    ${lab.served && html`<p><a href=${"/read/" + translated("docs/README.md")}
+      target="_blank" rel="noreferrer">${t("docs")}</a></p>`}`;
 }
 
 const RATES = [0, 1, 5, 20, 100, 1000];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** The top of the page: time control, what is followed, the reader's settings, and the state line. */
+/** The top of the page: time control, the reader's settings, and the state line. */
 import { html, cx } from "./html.js";
 import { ActionButton, action, keyName, offered, perform } from "./actions.js";
 import { Chip, duration, number } from "./key.js";
@@ -15,12 +15,6 @@ export function Header({ lab }) {
     <h1><span class="mark" aria-hidden="true"></span>informerstack <em>${t("laboratory")}</em></h1>
     ${lab.recorded ? html`<${ReplayControl} lab=${lab} />` : html`<${TimeControl} lab=${lab} />`}
     <div class="spacer"></div>
-    ${lab.ui.follow && html`<div class="following">
-      <span class="dim">${t("following")}</span>
-      <${Chip} id=${lab.ui.follow} follow=${lab.ui.follow} full first />
-      <button type="button" class="btn icon" title=${t("action.unfollow.help")}
-        aria-label=${t("action.unfollow.name")}
-        onClick=${() => lab.follow("")}>×</button></div>`}
     <nav class="tools" aria-label=${t("tools")}>
       ${lab.served && html`<a class="btn" href=${"/read/" + translated("docs/README.md")}
         target="_blank" rel="noreferrer">${t("docs")}</a>`}
@@ -36,7 +30,7 @@ function Tool({ lab, id }) {
   const a = action(id);
   if (!offered(lab, a)) return null;
   const label = t(`action.${id}.name`);
-  return html`<button type="button" class="btn icon" title=${`${label} (${a.key})`}
+  return html`<button type="button" class=${"btn icon tool-" + id} title=${`${label} (${a.key})`}
     aria-label=${TOOL_ICONS[id] && label}
     lang=${id === "language" ? t("otherLanguage") : undefined}
     aria-keyshortcuts=${a.key} onClick=${() => perform(lab, a)}>
@@ -99,7 +93,7 @@ function clock(ms) {
 /** RANDOM_FAULTS are the states of the random faults that the page names. */
 const RANDOM_FAULTS = ["on", "paused"];
 
-/** StateLine reports what the cards do not: the connection, what is held, what is not drawn. */
+/** StateLine reports what the cards do not: the connection, what is followed, held, not drawn. */
 export function StateLine({ lab }) {
   const { frame, model, ui } = lab;
   const { events, perSecond } = frame?.counters ?? {};
@@ -115,6 +109,12 @@ export function StateLine({ lab }) {
       title=${t("randomFaults.help")}>${t("randomFaults." + frame.settings.faults)}</span>`}
     ${model.leftOut > 0 && html`<span class="badge warn" title=${t("sampledHelp")}>
       ${t("sampled", { n: number(model.leftOut) })}</span>`}
+    ${lab.ui.follow && html`<div class="following">
+      <span class="dim">${t("following")}</span>
+      <${Chip} id=${lab.ui.follow} follow=${lab.ui.follow} full first />
+      <button type="button" class="btn icon" title=${t("action.unfollow.help")}
+        aria-label=${t("action.unfollow.name")}
+        onClick=${() => lab.follow("")}>×</button></div>`}
     ${frame?.mode === "pause" && html`<${Held} held=${frame.held ?? []} follow=${ui.follow} />`}
   </section>`;
 }

@@ -110,10 +110,17 @@ func TestEdition_PlaysFromFiles(t *testing.T) {
 	}
 }
 
+// hurries is a reader who plays five times as fast.
+func (p *tab) hurries() {
+	p.t.Helper()
+	p.choose(".time select", "5")
+}
+
 // reads plays a lesson to its end. A reader of English guesses wrong, a reader of Chinese is right.
 func (s *scene) reads(l lesson, language string) {
 	s.t.Helper()
 	s.await("the lesson", element(".lesson"))
+	s.hurries()
 	if evaluate[string](s.tab, "document.documentElement.lang.slice(0, 2)") != language {
 		s.press("z")
 	}
@@ -195,6 +202,7 @@ func TestEdition_IsPlayedByKeyboard(t *testing.T) {
 	require.NoError(t, err)
 	s := &scene{tab: open(t, e.address("onadd.html"), desktop)}
 	s.await("the reader's turn", element(".task.yours"))
+	s.hurries()
 	s.tabTo(".task .btn:last-child")
 	s.press(kb.Enter) // the solution
 	s.await("the step has ended", element(stepEnded))
@@ -248,6 +256,7 @@ func TestEdition_IsAccessible(t *testing.T) {
 			t.Parallel()
 			s := &scene{tab: open(t, e.address("onadd.html"), l)}
 			evaluate[bool](s.tab, axe+"; true")
+			s.hurries()
 			s.accessible("a step plays")
 			s.click(solution)
 			s.await("the step has ended", element(stepEnded))
@@ -280,6 +289,9 @@ func TestEdition_FitsIntoAnIframe(t *testing.T) {
 	frame := p.isolated(1)
 	frame(`document.querySelector(".lesson .text") && document.documentElement.lang === "zh-Hans"`)
 	frame(`document.documentElement.scrollWidth <= 380`)
+	frame(`document.querySelector(".time select").value = "5"`)
+	frame(`document.querySelector(".time select").dispatchEvent(
+		new Event("change", { bubbles: true }))`)
 	frame(`document.querySelector(` + quoted(solution) + `)?.click() === undefined &&
 		document.querySelector(` + quoted(stepEnded) + `)`)
 	frame(`document.querySelector(` + quoted(primary) + `).click() ?? true`)
