@@ -142,10 +142,21 @@ function stagesOf(hops, follow) {
     if (happens) stages[i].hops.push(hop);
     reached.set(hop.key, i);
   };
-  for (const hop of hops) {
+  for (const hop of causesFirst(hops)) {
     const rails = follow && hop.key && hop.key !== follow ? [] : railsOf(hop);
     rails.slice(0, -1).forEach((rail) => join(hop, rail, false));
     join(hop, rails.at(-1), true);
   }
   return stages;
+}
+
+/** causesFirst puts a write, which is recorded when it is answered, before the event that it has caused. */
+function causesFirst(hops) {
+  const ordered = [];
+  for (const hop of hops) {
+    const caused = railsOf(hop)[0] !== "write" ? -1 : ordered.findIndex(
+      (other) => other.key === hop.key && railsOf(other)[0] === "wire");
+    ordered.splice(caused < 0 ? ordered.length : caused, 0, hop);
+  }
+  return ordered;
 }

@@ -27,11 +27,9 @@ export function railsOf(hop) {
     case "server":
       return SERVER[hop.what] ?? [];
     case "deltafifo":
-      return hop.what === "Pop" ? [] : ["deltas"];
+      return hop.what === "Pop" ? ["pop"] : ["deltas"];
     case "store":
-      return ["pop"];
-    case "handler":
-      return ["notify"];
+      return ["notify"]; // into the log, where each handler finds it
     case "workqueue":
       return { Get: ["get"], Add: ["keys"] }[hop.what] ?? [];
   }

@@ -44,8 +44,13 @@ export class LiveSource {
     return answer.ok ? (await answer.json()).keys : [];
   }
 
-  /** send posts a command and returns the error's text, or "". */
-  async send(command) {
+  /** send posts a command, after those before it, and returns the error's text, or "". */
+  send(command) {
+    this.sent = (this.sent ?? Promise.resolve()).then(() => this.post(command));
+    return this.sent;
+  }
+
+  async post(command) {
     try {
       const answer = await fetch("/lab/command", {
         method: "POST",

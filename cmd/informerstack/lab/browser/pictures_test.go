@@ -18,8 +18,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/informerstack/cmd/informerstack/lab"
 )
 
 // picture is the path of a picture of the docs.
@@ -45,17 +43,12 @@ func TestPictures_ShowThePresentPage(t *testing.T) {
 		"the pictures of the laboratory are outdated: run make pictures")
 }
 
-// photograph writes lab.png: a busy laboratory with failing workers and a slow handler.
+// photograph writes lab.png, the opening minute: one object on its way, and why it goes there.
 func photograph(t *testing.T) {
-	l := look{width: 1440, height: 1000}
-	s := newScene(t, l, "--rate", "3", "--objects", "12")
-	s.press("f", "h")
-	s.until("retries, and a backlog", func(f lab.Frame) bool {
-		return f.Workqueue.DelayedTotal > 5 && f.Handlers[1].Pending > 5
-	})
-	s.choose(".slow input", "2")
-	s.until("a queue", func(f lab.Frame) bool { return f.Workqueue.Queued > 2 })
-	s.await("tokens travel", `document.querySelectorAll(".tokens > *").length > 1`)
+	p := start(t, "run", "--objects", "6", "--rate", "0")
+	s := open(t, p.url+"/#lesson=first", look{width: 1440, height: 1000})
+	s.await("the handler is called", `document.querySelector(".caption b")?.textContent ===
+		"handler OnAdd" && getComputedStyle(document.querySelector(".tokens > *")).opacity === "1"`)
 	shot := s.shoot(page.Viewport{Width: 1440, Height: 1000, Scale: 1.25})
 	var encoded bytes.Buffer
 	best := png.Encoder{CompressionLevel: png.BestCompression}
@@ -64,8 +57,7 @@ func photograph(t *testing.T) {
 }
 
 // animate writes lab.gif: one change in slow motion, recorded four times as slowly as it is shown,
-// so that it has
-// many frames per second even from a slow machine.
+// so that it has many frames per second even from a slow machine.
 func animate(t *testing.T) {
 	s := newScene(t, look{width: 1440, height: 940}, "--objects", "12")
 	s.watching()
