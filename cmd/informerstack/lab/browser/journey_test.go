@@ -76,6 +76,64 @@ func TestPage_SlowMotionIsSlow(t *testing.T) {
 	s.until("full speed", func(f lab.Frame) bool { return f.Mode == lab.Run })
 }
 
+// stops notes each event that the caption names, and the key's version in the store at that moment.
+const stops = `new Promise((resolve) => {
+	const stops = [];
+	const check = () => {
+		const event = document.querySelector(".caption b")?.textContent;
+		const row = document.querySelector(".card-store .tiles .chip.followed").parentElement;
+		if (event && event !== stops.at(-1)?.event) stops.push({ event, stored: row.textContent });
+		if (event === "worker reconcile") resolve(stops);
+		else setTimeout(check, 30);
+	};
+	check();
+})`
+
+// In slow motion, causes come before their effects: the store changes when the item has arrived.
+func TestPage_ShowsCausesFirst(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	s.control = clickControl
+	s.watching()
+	s.follow(".card-store .chip")
+	s.choose(`.slow input`, "5")
+	s.until("slow", func(f lab.Frame) bool { return f.Mode == lab.Slow && f.DelayMs == 800 })
+	s.use("change")
+	var events, changes []string
+	stored := ""
+	for _, stop := range evaluate[[]struct{ Event, Stored string }](s.tab, stops) {
+		events = append(events, stop.Event)
+		if stored != "" && stop.Stored != stored {
+			changes = append(changes, stop.Event)
+		}
+		stored = stop.Stored
+	}
+	assert.Equal(t, []string{"server MODIFIED", "delta queue Update", "delta queue Pop",
+		"store Update", "handler OnUpdate", "workqueue Add", "workqueue Get", "worker reconcile",
+	}, events)
+	assert.Equal(t, []string{"store Update"}, changes, "it has arrived after Pop")
+}
+
+// A write is recorded when it is answered, but it is shown before the event that it has caused.
+func TestPage_ShowsAWriteBeforeItsEvent(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, desktop)
+	rails := evaluate[[]string](s.tab, `import("/lab/assets/present.js").then(({ Presenter }) => {
+		const rails = [];
+		const presenter = new Presenter({
+			model: { frame: {}, show() {} }, depart: (rail) => rails.push(rail), arrive() {},
+			still: () => false,
+		});
+		const hop = (what, key) => ({ hop: "server", what, key });
+		presenter.take({ seq: 1, mode: "slow", delayMs: 0, hops: [
+			hop("ADDED", "b"), hop("MODIFIED", "a"), hop("PATCH", "a"),
+		] });
+		presenter.flush();
+		return rails;
+	})`)
+	assert.Equal(t, []string{"wire", "write", "wire"}, rails)
+}
+
 // The heading of each card explains the piece, with its code and its chapter.
 func TestPage_ExplainsEachPiece(t *testing.T) {
 	t.Parallel()
