@@ -59,7 +59,7 @@ func (o *office) lead(ctx context.Context, work func(context.Context)) error {
 func (o *office) elect() {
 	o.w.narrate.Event("worker", "elected")
 	o.elected <- struct{}{}
-	o.w.settled()
+	o.w.settle()
 }
 
 // A replica that does not lead fills its caches and its queue. When elected, it handles the queue.
@@ -89,7 +89,7 @@ func TestStory_LostTermLeavesItsKeysToTheNext(t *testing.T) {
 		o.elect()
 		w.change("a", "b", "c")
 		o.depose()
-		w.settled()
+		w.settle()
 		<-o.ended
 		w.workerSaw("a: hold")
 		assert.Equal(t, PhaseStandby, w.c.Snapshot().Phase)

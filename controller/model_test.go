@@ -235,7 +235,7 @@ func step(t *testing.T, w *world, m *model, key string, rng *rand.Rand) {
 	default:
 		time.Sleep(time.Duration(rng.IntN(4000)) * time.Millisecond)
 	}
-	w.settled()
+	w.settle()
 }
 
 // All operations run at once. C1 and C2 hold, and at the end the controller holds no key.

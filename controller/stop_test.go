@@ -76,7 +76,7 @@ func TestStory_DrainEmptiesTheQueue(t *testing.T) {
 		w.change("a")
 		w.workerSaw("z: after 1h")
 		w.cancel()
-		w.settled()
+		w.settle()
 		w.workerSaw()
 		w.release("a")
 		<-w.ended

@@ -240,7 +240,7 @@ func TestStory_GoexitAtTheStop(t *testing.T) {
 		w.run()
 		w.change("a", "b")
 		w.cancel()
-		w.settled()
+		w.settle()
 		w.release("a")
 		<-w.ended
 		w.workerSaw("a: hold then goexit", "b: ok")

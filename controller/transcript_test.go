@@ -102,7 +102,7 @@ func (s *script) do(cmd transcript.Command) (out []string) {
 	default:
 		require.Fail(s.t, "unknown command", cmd.Line)
 	}
-	w.settled()
+	w.settle()
 	return out
 }
 

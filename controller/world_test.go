@@ -98,7 +98,7 @@ func (w *world) runWith(logger klog.Logger) {
 		defer close(w.ended)
 		w.runErr = w.c.Run(ctx)
 	}()
-	w.settled()
+	w.settle()
 }
 
 // stop ends the controller and waits for Run to return. A controller that never ran is released.
@@ -114,8 +114,8 @@ func (w *world) stop() {
 	checkLaws(w.t, w.c)
 }
 
-// settled waits until nothing more happens without time passing.
-func (w *world) settled() {
+// settle waits until nothing more happens without time passing.
+func (w *world) settle() {
 	w.t.Helper()
 	synctest.Wait()
 	checkLaws(w.t, w.c)
@@ -159,7 +159,7 @@ func (w *world) change(keys ...string) {
 		w.narrate.Event("handler", "Enqueue %s", key)
 		w.c.Enqueue(key)
 	}
-	w.settled()
+	w.settle()
 }
 
 // resync enqueues a key, as an informer's resync would.
@@ -216,14 +216,14 @@ func (w *world) release(key string) {
 	w.mu.Unlock()
 	require.NotNil(w.t, held, "no call holds %s", key)
 	close(held)
-	w.settled()
+	w.settle()
 }
 
 // after lets time pass.
 func (w *world) after(d time.Duration) {
 	w.t.Helper()
 	time.Sleep(d)
-	w.settled()
+	w.settle()
 }
 
 // workerSaw expects the finished calls since the last workerSaw, as "key: answer".

@@ -181,7 +181,7 @@ func (w *world) enqueue(o *office, keys ...string) {
 		w.narrate.Event("handler", "Enqueue %s to %s", key, o.name)
 		o.ctrl.Enqueue(key)
 	}
-	w.settled()
+	w.settle()
 }
 
 // The term is lost, and OnStoppedLeading stops the whole process, as most programs do. The grace
@@ -338,6 +338,6 @@ func TestStory_ALostTermIsNoAttempt(t *testing.T) {
 		w.after(5 * time.Second)
 		assert.Equal(t, []string{"x", "x"}, a.keys())
 		assert.Equal(t, []string{"x"}, a.live())
-		w.heard()
+		w.take()
 	})
 }

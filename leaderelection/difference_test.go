@@ -42,7 +42,7 @@ func TestDifference_ReleaseLeavesAnothersLease(t *testing.T) {
 		} else {
 			w.holder("")
 		}
-		w.heard()
+		w.take()
 	})
 }
 
@@ -62,7 +62,7 @@ func TestDifference_ReleaseLooksAgainAfterAConflict(t *testing.T) {
 		} else {
 			w.holder("")
 		}
-		w.heard()
+		w.take()
 	})
 }
 
@@ -256,7 +256,7 @@ func TestDifference_ACandidatesRequestsAreBounded(t *testing.T) {
 		w.after(time.Minute)
 		a.api("ok")
 		w.after(time.Minute)
-		assert.Equal(t, ours(w), len(w.heard()) == 1)
+		assert.Equal(t, ours(w), len(w.take()) == 1)
 	})
 }
 
@@ -277,7 +277,7 @@ func TestDifference_AnUnknownLeaseIsReleased(t *testing.T) {
 				} else {
 					w.holder("a")
 				}
-				w.heard()
+				w.take()
 			})
 		})
 	}
@@ -354,7 +354,7 @@ func TestDifference_LeaseDurationIsRoundedUp(t *testing.T) {
 		} else {
 			assert.Equal(t, 0, w.shelf.get().LeaseDurationSeconds)
 		}
-		w.heard()
+		w.take()
 	})
 }
 
@@ -379,7 +379,7 @@ func TestDifference_CheckForgetsATermThatHasEnded(t *testing.T) {
 		a.stop()
 		w.after(time.Hour)
 		assert.Equal(t, !ours(w), a.check(time.Second) != nil)
-		w.heard()
+		w.take()
 	})
 }
 
@@ -411,7 +411,7 @@ func TestDifference_NewLeadersAreToldInOrder(t *testing.T) {
 		}
 		w.after(24 * time.Hour)
 		assert.Equal(t, append(want, "a"), notified)
-		w.heard()
+		w.take()
 	})
 }
 
@@ -425,6 +425,6 @@ func TestDifference_TheFirstRenewalWaits(t *testing.T) {
 		} else {
 			assert.Equal(t, 1, w.shelf.count("update"))
 		}
-		w.heard()
+		w.take()
 	})
 }

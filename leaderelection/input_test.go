@@ -192,7 +192,7 @@ func TestRun_PanicEndsTheTerm(t *testing.T) {
 		ctx, cancel := context.WithCancel(quiet())
 		defer cancel()
 		assert.Panics(t, func() { a.run(ctx) })
-		w.settled()
+		w.settle()
 		assert.Equal(t, Idle, a.Status().Phase)
 		assert.False(t, a.IsLeader())
 		w.saw("0s a started", "2s a stopped")
@@ -233,7 +233,7 @@ func TestHealthzAdaptor(t *testing.T) {
 		assert.NoError(t, check.Check(nil), "within the lease and 5 s")
 		w.after(time.Second)
 		assert.EqualError(t, check.Check(nil), "failed election to renew leadership on lease lease")
-		w.heard()
+		w.take()
 	})
 }
 
@@ -246,7 +246,7 @@ func TestHealthzAdaptor_LostToAnother(t *testing.T) {
 		w.takes("b")
 		w.after(time.Hour)
 		assert.NoError(t, a.check(0))
-		w.heard()
+		w.take()
 	})
 	story(t, func(w *world) {
 		a := w.candidate("a", rejoining).works(-1).runs()
@@ -255,7 +255,7 @@ func TestHealthzAdaptor_LostToAnother(t *testing.T) {
 		w.after(15 * time.Second)
 		assert.Error(t, a.check(0), "the last renewal was sent at 0 s")
 		close(a.release)
-		w.settled()
+		w.settle()
 		assert.NoError(t, a.check(0))
 		w.saw("0s a started", "2s a stopped", "16s a finished its work")
 	})

@@ -41,7 +41,7 @@ func (m *metric) taken() []float64 {
 	return m.slack
 }
 
-func (m *metric) heard() []string {
+func (m *metric) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	calls := m.calls
@@ -59,23 +59,23 @@ func TestMetrics(t *testing.T) {
 		assert.Equal(
 			t,
 			[]string{"off lease"},
-			m.heard(),
+			m.take(),
 			"the series exists before there is a leader",
 		)
 		a.runs()
-		assert.Equal(t, []string{"on lease"}, m.heard())
+		assert.Equal(t, []string{"on lease"}, m.take())
 		w.after(3 * time.Second)
-		assert.Empty(t, m.heard())
+		assert.Empty(t, m.take())
 		a.api("loses")
 		w.after(2 * time.Second)
-		assert.Empty(t, m.heard(), "it could not be read either")
+		assert.Empty(t, m.take(), "it could not be read either")
 		a.api("ok")
 		w.after(2 * time.Second)
-		assert.Equal(t, []string{"slow path lease"}, m.heard())
+		assert.Equal(t, []string{"slow path lease"}, m.take())
 		a.stop()
-		w.settled()
-		assert.Equal(t, []string{"off lease"}, m.heard())
-		w.heard()
+		w.settle()
+		assert.Equal(t, []string{"off lease"}, m.take())
+		w.take()
 	})
 }
 
@@ -96,7 +96,7 @@ func TestEvents(t *testing.T) {
 		a.runs()
 		w.after(time.Second)
 		a.stop()
-		got := w.heard()
+		got := w.take()
 		want := []string{
 			"0s event: a became leader",
 			"0s a started",
@@ -133,13 +133,13 @@ func TestStatus(t *testing.T) {
 		b := w.candidate("b").runs()
 		assert.Equal(t, Status{Phase: Acquiring, Leader: "a"}, b.Status(), "waiting is no failure")
 		a.stop()
-		w.settled()
+		w.settle()
 		assert.Equal(t, Finishing, a.Status().Phase)
 		w.after(time.Second)
 		assert.Equal(t, Idle, a.Status().Phase)
 		assert.Zero(t, a.Status().Token)
 		assert.Empty(t, a.GetLeader())
-		w.heard()
+		w.take()
 	})
 }
 
@@ -161,6 +161,6 @@ func TestObserve(t *testing.T) {
 			"21s acquiring -> leading", "21s a started",
 			"23s leading -> finishing", "24s a finished its work", "24s finishing -> releasing",
 			"24s a stopped",
-			"24s releasing -> idle"}, w.heard())
+			"24s releasing -> idle"}, w.take())
 	})
 }

@@ -36,7 +36,7 @@ func TestRegress80954_ReleasedRecordIsValid(t *testing.T) {
 			resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1, LeaderTransitions: 7},
 			got,
 		)
-		w.heard()
+		w.take()
 	})
 }
 
@@ -85,7 +85,7 @@ func TestRegress137988_ReleaseAfterAConflict(t *testing.T) {
 		w.after(3 * time.Second)
 		w.holder("")
 		assert.True(t, a.returned())
-		w.heard()
+		w.take()
 	})
 }
 
@@ -103,7 +103,7 @@ func TestRegress114872_TheHoldersDurationCounts(t *testing.T) {
 		w.after(59 * time.Second)
 		w.saw()
 		w.after(5 * time.Second)
-		assert.Len(t, w.heard(), 1)
+		assert.Len(t, w.take(), 1)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestRegress65667_NoHotLoop(t *testing.T) {
 		before = w.shelf.count("update")
 		w.after(10 * time.Second)
 		assert.LessOrEqual(t, w.shelf.count("update"), before+6)
-		w.heard()
+		w.take()
 	})
 }
 
@@ -185,7 +185,7 @@ func TestRegress97419_AskingWhileRenewing(t *testing.T) {
 			}
 		})
 		askers.Wait()
-		w.heard()
+		w.take()
 	})
 }
 
@@ -213,7 +213,7 @@ func TestRegressAc40ba329_StoppedLeadingIsRecorded(t *testing.T) {
 			a.lock.events = func(event string) { w.say("event: %s", event) }
 			a.runs()
 			w.after(time.Second)
-			w.heard()
+			w.take()
 			a.api(api)
 			if api == "ok" {
 				a.stop()
@@ -250,7 +250,7 @@ func TestRegress8a32b4087_NoTryAfterCancel(t *testing.T) {
 		a.gone()
 		w.after(time.Minute)
 		assert.Equal(t, before, w.shelf.count("update")+w.shelf.count("get"))
-		w.heard()
+		w.take()
 	})
 }
 

@@ -101,7 +101,7 @@ func TestStory_TheLogSaysWhatFailed(t *testing.T) {
 				"not renewed for 12s]",
 			"Failed to release lease, it will expire",
 		)
-		w.heard()
+		w.take()
 	})
 }
 
@@ -189,7 +189,7 @@ func TestStory_OneOfManyWins(t *testing.T) {
 		a.stop()
 		w.saw("0s a started", "0s a stopped")
 		w.after(time.Minute)
-		started := w.heard()
+		started := w.take()
 		assert.Len(t, started, 1)
 		assert.Equal(t, 1, w.shelf.get().LeaderTransitions)
 	})
@@ -219,14 +219,14 @@ func TestStory_EverybodyHearsOfNewLeaders(t *testing.T) {
 			}
 		}
 		a := w.candidate("a", releasing, hears("a")).runs()
-		assert.ElementsMatch(t, []string{"0s a started", "0s a hears of a"}, w.heard())
+		assert.ElementsMatch(t, []string{"0s a started", "0s a hears of a"}, w.take())
 		w.after(time.Second)
 		w.candidate("b", hears("b")).runs()
 		w.saw("1s b hears of a")
 		a.stop()
 		w.saw("1s a stopped")
 		w.after(2 * time.Second)
-		got := w.heard()
+		got := w.take()
 		assert.ElementsMatch(t, []string{"3s b started", "3s b hears of b"}, got)
 	})
 }
@@ -456,7 +456,7 @@ func TestStory_ASuspendBeforeTheWorkBegins(t *testing.T) {
 						"0s a started with a context that is done: context canceled",
 						"0s a stopped",
 					}
-					assert.ElementsMatch(t, want, w.heard())
+					assert.ElementsMatch(t, want, w.take())
 					return
 				}
 				w.saw()
@@ -632,7 +632,7 @@ func TestStory_Timings(t *testing.T) {
 					w.after(100 * time.Millisecond)
 				}
 				assert.InDelta(t, row.gap.Seconds(), time.Since(ended).Seconds(), 0.2)
-				w.heard()
+				w.take()
 			})
 		})
 	}
@@ -654,7 +654,7 @@ func TestStory_AReleasedLeaseHasNoStrategy(t *testing.T) {
 		a.stop()
 		w.holder("")
 		assert.Empty(t, w.shelf.get().Strategy)
-		w.heard()
+		w.take()
 	})
 }
 
@@ -678,7 +678,7 @@ func TestStory_ACoordinatedCandidateWaitsToBeGivenTheLease(t *testing.T) {
 			},
 		)
 		w.after(5 * time.Second)
-		assert.Len(t, w.heard(), 1)
+		assert.Len(t, w.take(), 1)
 		assert.EqualValues(t, "OldestEmulationVersion", w.shelf.get().Strategy, "it is kept")
 	})
 }

@@ -115,7 +115,7 @@ func TestTermContext_EndsBeforeAnythingIsTold(t *testing.T) {
 		w.after(time.Minute)
 		lost := "leader election lost: lease was not renewed for 12s"
 		want := []string{"12s work: " + lost, "12s OnStoppedLeading: " + lost, "12s a stopped"}
-		assert.ElementsMatch(t, want, w.heard())
+		assert.ElementsMatch(t, want, w.take())
 	})
 }
 

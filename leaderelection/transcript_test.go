@@ -50,7 +50,7 @@ type script struct {
 
 func (s *script) exec(cmd transcript.Command) string {
 	out := s.do(cmd)
-	return strings.Join(append(s.w.heard(), out...), "\n")
+	return strings.Join(append(s.w.take(), out...), "\n")
 }
 
 func (s *script) do(cmd transcript.Command) (out []string) {

@@ -151,9 +151,9 @@ func (w *world) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%v ", time.Since(w.start))+fmt.Sprintf(format, args...))
 }
 
-// heard returns what was said since the last time, in order.
-func (w *world) heard() []string {
-	w.settled()
+// take returns what was said since the last time, in order.
+func (w *world) take() []string {
+	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	log := w.log
@@ -164,13 +164,13 @@ func (w *world) heard() []string {
 // saw compares what has happened since the last saw.
 func (w *world) saw(want ...string) {
 	w.t.Helper()
-	if got := w.heard(); len(got) > 0 || len(want) > 0 {
+	if got := w.take(); len(got) > 0 || len(want) > 0 {
 		assert.Equal(w.t, want, got)
 	}
 }
 
-// settled waits until nothing more happens without time passing.
-func (w *world) settled() {
+// settle waits until nothing more happens without time passing.
+func (w *world) settle() {
 	w.t.Helper()
 	synctest.Wait()
 	w.checkLaws()
@@ -179,13 +179,13 @@ func (w *world) settled() {
 func (w *world) after(d time.Duration) {
 	w.t.Helper()
 	time.Sleep(d)
-	w.settled()
+	w.settle()
 }
 
 // holder compares the holder in the record.
 func (w *world) holder(want string) {
 	w.t.Helper()
-	w.settled()
+	w.settle()
 	assert.Equal(w.t, want, w.shelf.get().HolderIdentity)
 }
 
@@ -321,7 +321,7 @@ func (c *candidate) runs() *candidate {
 		defer close(ended)
 		c.run(ctx)
 	}()
-	c.w.settled()
+	c.w.settle()
 	return c
 }
 

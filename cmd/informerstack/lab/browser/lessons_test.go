@@ -314,7 +314,7 @@ func TestLessons_ExplainWrongWays(t *testing.T) {
 	}
 }
 
-// A reader who loads the page again in the middle of a task continues with it, as does another page.
+// A reader who loads the page again in the middle of a task resumes it, and another page too.
 func TestLessons_KeepATaskAcrossPages(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--objects", "6", "--rate", "0")
