@@ -34,6 +34,7 @@ type command struct {
 	Faults    *bool    `json:"faults"`
 	ID        string   `json:"id"`
 	Step      int      `json:"step"`
+	Solved    bool     `json:"solved"`
 	On        bool     `json:"on"`
 }
 
@@ -102,7 +103,7 @@ func (l *Lab) run(c command) error {
 	case "solve":
 		return l.player.solution()
 	case "lesson":
-		return l.lesson(c.ID, c.Step)
+		return l.lesson(c.ID, c.Step, c.Solved)
 	}
 	return fmt.Errorf("unknown command %q", printable.Short(c.Do))
 }

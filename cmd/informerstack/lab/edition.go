@@ -107,7 +107,7 @@ func (l lesson) isCrowded() bool {
 // play plays a step and adds its frames. It asks for the solution of a task.
 func (r *RecordedLesson) play(ctx context.Context, l *Lab, step int, frames <-chan []byte) error {
 	r.starts = append(r.starts, len(r.frames))
-	if err := l.lesson(r.id, step); err != nil {
+	if err := l.lesson(r.id, step, false); err != nil {
 		return err
 	}
 	solved := false

@@ -247,6 +247,8 @@ type LessonView struct {
 	Wrong int      `json:"wrong,omitempty"`
 	Error string   `json:"error,omitempty"`
 	Watch []string `json:"watch"`
+
+	solved bool // the reader does not take part
 }
 
 // CountersView counts the events since the page was opened.

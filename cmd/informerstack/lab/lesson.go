@@ -57,8 +57,9 @@ func LessonIDs() []string {
 
 // lesson plays one step of a lesson in the background. Step 0 begins the lesson: it ends the step
 // that plays, and prepares the pipeline. A step that does not follow the last one begins the lesson
-// too, and first plays the steps before it, at full speed. An empty id ends the lesson.
-func (l *Lab) lesson(id string, step int) error {
+// too, and first plays the steps before it, at full speed. If solved is true, the step itself is
+// played so too, with the solution of its task. An empty id ends the lesson.
+func (l *Lab) lesson(id string, step int, solved bool) error {
 	if id == "" {
 		l.player.halt()
 		l.scene.leave()
@@ -70,14 +71,21 @@ func (l *Lab) lesson(id string, step int) error {
 	}
 	steps := lessons[i].Steps
 	first := step
-	if last := l.player.state(); last == nil || last.ID != id || last.Step != step-1 {
+	last := l.player.state()
+	hurried := last != nil && last.solved && last.State != "done"
+	if last == nil || last.ID != id || last.Step != step-1 || hurried {
 		l.player.halt()
 		first = 0
 	}
-	view := LessonView{ID: id, Step: step, State: "running", Watch: steps[step].Watch}
+	view := LessonView{
+		ID: id, Step: step, State: "running", Watch: steps[step].Watch, solved: solved,
+	}
 	return l.player.begin(view, func(p *performance) error {
 		if err := l.scene.enter(p, first == 0); err != nil {
 			return err
+		}
+		if solved {
+			return l.catchUp(p, steps[first:step+1])
 		}
 		if err := l.catchUp(p, steps[first:step]); err != nil {
 			return err

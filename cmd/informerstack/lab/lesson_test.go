@@ -59,6 +59,25 @@ func TestLessons_OpenAtAnyStep(t *testing.T) {
 	}
 }
 
+// A page that opens at a question shows the pipeline as the question describes it: the program
+// plays the steps before it, and does their tasks. A reader who answers sooner loses nothing.
+func TestLessons_OpenAtAQuestion(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		story(t, func(w *world) {
+			w.mustDo(`{"do":"lesson","id":"onekey","step":0,"solved":true}`)
+			w.after(wait)
+			if f := w.frame(); wait > 0 {
+				assert.Equal(t, "done", f.Lesson.State, "it waits for no reader")
+				assert.Equal(t, []string{"default/lesson"}, f.Workqueue.Processing)
+			}
+			w.mustDo(`{"do":"lesson","id":"onekey","step":1}`)
+			w.playsToEnd()
+			assert.Empty(t, w.frame().Lesson.Error)
+			assert.Equal(t, 1, w.frame().Lesson.Step)
+		})
+	}
+}
+
 // A lesson ends some time after the last page was closed. A page that is loaded again finds it.
 func TestLessons_EndWithoutAPage(t *testing.T) {
 	story(t, func(w *world) {

@@ -160,7 +160,7 @@ func (l *Lab) openPage() (closed func()) {
 		}
 		time.AfterFunc(reloadTime, func() {
 			if count(0) == 0 {
-				_ = l.lesson("", 0)
+				_ = l.lesson("", 0, false)
 			}
 		})
 	}

@@ -42,6 +42,23 @@ func TestAddress_LeadsToAStep(t *testing.T) {
 	frames.until("the load continues", func(f lab.Frame) bool { return f.Settings.Rate == 2 })
 }
 
+// An address that leads to a question shows the pipeline as the question describes it.
+func TestAddress_LeadsToAQuestion(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "--objects", "6", "--rate", "0")
+	frames := p.frames()
+	s := open(t, p.url+"/#lesson=onekey&step=2", desktop)
+	s.await("each card is an answer", element(".card .pick"))
+	frames.until("the call hangs", func(f lab.Frame) bool {
+		return f.Lesson != nil && f.Lesson.State == "done" && f.Workers.Fault == "hang"
+	})
+	s.click("#card-workqueue .pick")
+	f := frames.until("the step is played", func(f lab.Frame) bool {
+		return f.Lesson.Step == 1 && f.Lesson.State == "done"
+	})
+	assert.Empty(t, f.Lesson.Error)
+}
+
 // Two pages of one program: the one that does not play any more says so, and plays again.
 func TestAddress_TwoPages(t *testing.T) {
 	t.Parallel()
