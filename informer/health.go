@@ -59,7 +59,8 @@ func (s *sharedIndexInformer) Status() Status {
 }
 
 // Fresh returns nil if the informer runs and has synced, and CurrentAsOf is at most d before now.
-// Otherwise the error is a *StaleError.
+// Otherwise the error is a *StaleError. An informer may have synced a moment before it knows how
+// current its first list is.
 //
 // A quiet collection needs a d of more than a minute: only events and bookmarks show that the watch
 // has missed nothing, and a server sends about one bookmark a minute. If the server sends no

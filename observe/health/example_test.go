@@ -43,7 +43,7 @@ func Example() {
 	}
 	get("/readyz")
 	go pods.Run(ctx)
-	if err := informer.WaitForSync(ctx, pods); err != nil {
+	if err := pods.WaitForResourceVersion(ctx, "1"); err != nil { // the store knows its version
 		fmt.Println(err)
 	}
 	get("/readyz?verbose")
