@@ -3,7 +3,9 @@
 package lab
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,43 +17,23 @@ import (
 // way is what a reader does in a task, as the keys of the page's controls. U changes the other
 // object of a lesson.
 type way struct {
-	lesson string
-	step   int
-	right  string
-	wrong  []string // that take the wrong ways of the task, in their order
+	Lesson string
+	Step   int
+	Right  string
+	Wrong  []string // that take the wrong ways of the task, in their order
 }
 
-var ways = []way{
-	{"first", 1, "u", []string{"d"}},
-	{"first", 3, "f", []string{"g"}},
-	{"onadd", 0, "n", []string{"u"}},
-	{"listwatch", 0, "w", []string{"e"}},
-	{"listwatch", 2, "c", []string{"e"}},
-	{"resume", 0, "cu", []string{"e"}},
-	{"resume", 2, "tukc", []string{"e", "w"}},
-	{"tombstones", 0, "tdk", []string{"d"}},
-	{"streaming", 1, "u", []string{"e", "c"}},
-	{"streaming", 2, "e", []string{"w"}},
-	{"resync", 1, "e", []string{"r"}},
-	{"queues", 0, "uUu", []string{"U", "uu", "uUU"}},
-	{"queues", 2, "uUu", []string{"U", "uu", "uUU"}},
-	{"slowhandler", 0, "huuu", []string{"t", "g"}},
-	{"slowhandler", 2, "h", []string{"w"}},
-	{"ownwrite", 0, "tu", []string{"u"}},
-	{"ownwrite", 2, "c", []string{"e"}},
-	{"keys", 0, "gu", []string{"f"}},
-	{"keys", 2, "guuug", []string{"f"}},
-	{"onekey", 0, "guu", []string{"f"}},
-	{"onekey", 2, "g", []string{"f"}},
-	{"done", 0, "u", []string{"f"}},
-	{"done", 2, "f", []string{"g"}},
-	{"retry", 1, "fu", []string{"d"}},
-	{"bucket", 1, "u", []string{"f"}},
-	{"bucket", 2, "f", []string{"w"}},
-	{"lease", 1, "y", []string{"l"}},
-	{"fencing", 0, "y", []string{"l"}},
-	{"fencing", 2, "y", []string{"l"}},
-}
+// ways are also those of the tests in the browser.
+var ways = func() (ways []way) {
+	content, err := os.ReadFile("testdata/ways.json")
+	if err == nil {
+		err = json.Unmarshal(content, &ways)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return ways
+}()
 
 // use uses the control of the page with this key, as actions.js does.
 func (w *world) use(key rune) (refused string) {
@@ -111,14 +93,14 @@ func TestLessons_TasksHaveTheirWays(t *testing.T) {
 	for _, l := range lessons {
 		for step, s := range l.Steps {
 			i := slices.IndexFunc(ways, func(w way) bool {
-				return w.lesson == l.ID && w.step == step
+				return w.Lesson == l.ID && w.Step == step
 			})
 			if s.Task == nil {
 				assert.Negative(t, i, "step %d of %s has no task", step, l.ID)
 				continue
 			}
 			require.GreaterOrEqual(t, i, 0, "step %d of %s", step, l.ID)
-			assert.Len(t, ways[i].wrong, len(s.Task.Wrong), "step %d of %s", step, l.ID)
+			assert.Len(t, ways[i].Wrong, len(s.Task.Wrong), "step %d of %s", step, l.ID)
 		}
 	}
 }
@@ -127,20 +109,20 @@ func TestLessons_TasksHaveTheirWays(t *testing.T) {
 // says of these why they do not count.
 func TestLessons_DoTheirTasks(t *testing.T) {
 	for i, way := range ways {
-		t.Run(fmt.Sprintf("%s/%d", way.lesson, way.step), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/%d", way.Lesson, way.Step), func(t *testing.T) {
 			story(t, func(w *world) {
 				w.writer = true
 				w.mustDo(`{"do":"settings","queue":%q}`, []string{"deltafifo", "realfifo"}[i%2])
 				w.after(time.Second)
-				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.lesson, way.step)
+				w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
 				ok := w.turn("yours", 0)
 				w.after(time.Minute)
-				for i, keys := range way.wrong {
+				for i, keys := range way.Wrong {
 					w.act(keys)
 					ok = ok && w.turn("yours", i+1)
 					w.after(time.Second)
 				}
-				w.act(way.right)
+				w.act(way.Right)
 				_ = ok && w.turn("done", 0)
 			})
 		})
@@ -151,10 +133,10 @@ func TestLessons_DoTheirTasks(t *testing.T) {
 // something.
 func TestLessons_ShowTheirTasks(t *testing.T) {
 	for _, way := range ways {
-		for _, before := range []string{way.right[:len(way.right)-1], "x", "g", "h", "k", "d"} {
-			t.Run(fmt.Sprintf("%s/%d/%s", way.lesson, way.step, before), func(t *testing.T) {
+		for _, before := range []string{way.Right[:len(way.Right)-1], "x", "g", "h", "k", "d"} {
+			t.Run(fmt.Sprintf("%s/%d/%s", way.Lesson, way.Step, before), func(t *testing.T) {
 				story(t, func(w *world) {
-					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.lesson, way.step)
+					w.mustDo(`{"do":"lesson","id":%q,"step":%d}`, way.Lesson, way.Step)
 					ok := w.turn("yours", 0)
 					w.after(time.Second)
 					for _, key := range before {

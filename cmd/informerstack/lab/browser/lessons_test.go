@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -130,6 +132,8 @@ func (s *scene) playLesson(i int, l lesson, language string) {
 			s.answer(step.Question, language)
 		}
 		if step.Task != nil {
+			s.await("it is the reader's turn", element(".task.yours"))
+			s.goAstray(l.ID, n, step.Task, language)
 			s.doTask(step.Task, language)
 		}
 		f := s.until(fmt.Sprintf("step %d of lesson %s is played", n, l.ID),
@@ -225,10 +229,57 @@ func (s *scene) option(text string) string {
 	return fmt.Sprintf(".question .option:nth-of-type(%d)", i+1)
 }
 
+// wrongWays are the keys that take the wrong ways of each task, by lesson and step.
+var wrongWays = sync.OnceValues(func() (map[string][]string, error) {
+	content, err := os.ReadFile("../testdata/ways.json")
+	if err != nil {
+		return nil, err
+	}
+	var ways []struct {
+		Lesson string
+		Step   int
+		Wrong  []string
+	}
+	err = json.Unmarshal(content, &ways)
+	byTask := map[string][]string{}
+	for _, way := range ways {
+		byTask[fmt.Sprint(way.Lesson, way.Step)] = way.Wrong
+	}
+	return byTask, err
+})
+
+// goAstray takes each wrong way of a task. The page says why it does not count, and the task begins
+// again.
+func (s *scene) goAstray(id string, step int, t *task, language string) {
+	s.t.Helper()
+	ways, err := wrongWays()
+	require.NoError(s.t, err)
+	require.Len(s.t, ways[fmt.Sprint(id, step)], len(t.Wrong))
+	for i, keys := range ways[fmt.Sprint(id, step)] {
+		for _, key := range keys {
+			rv := s.frames.now().Server.RV
+			switch key {
+			case 'u':
+				s.followKey("default/lesson")
+			case 'U':
+				s.followKey("default/lesson-2")
+			}
+			s.press(strings.ToLower(string(key)))
+			if len(keys) > 1 {
+				s.frames.until("a change", func(f lab.Frame) bool { return f.Server.RV != rv })
+			}
+		}
+		s.shows(".task .hot", t.Wrong[i].Because, language)
+		s.frames.until("the task begins again", func(f lab.Frame) bool {
+			return f.Lesson.State == "yours" && f.Lesson.Wrong == i+1
+		})
+		s.await("it is the reader's turn again", element(".task.yours"))
+	}
+}
+
 // doTask does a task with the controls of the page, as its solution says.
 func (s *scene) doTask(t *task, language string) {
 	s.t.Helper()
-	s.await("it is the reader's turn", element(".task.yours"))
 	s.await("the task is shown",
 		element(".task [role=status]")+"?.textContent.endsWith("+quoted(t.Ask.shown(language))+")")
 	for _, c := range t.Solution {
@@ -288,30 +339,18 @@ func (s *scene) followKey(key string) {
 		element(".following .chip")+"?.dataset.key === "+quoted(key))
 }
 
-// A wrong way is explained, and the task begins again. Then the program shows it.
-func TestLessons_ExplainWrongWays(t *testing.T) {
+// A task has a hint, and the program shows how it is done.
+func TestLessons_ShowATask(t *testing.T) {
 	t.Parallel()
-	for id, c := range map[string]command{
-		"resume":     {Do: "watch", Fault: "expire"},
-		"tombstones": {Do: "delete", Key: "default/lesson"},
-		"ownwrite":   {Do: "change", Key: "default/lesson"},
-	} {
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			p := start(t, "run", "--objects", "6", "--rate", "0")
-			s := &scene{program: p, frames: p.frames(), used: map[string]bool{}}
-			s.tab = open(t, p.url+"/#lesson="+id, desktop)
-			s.await("it is the reader's turn", element(".task.yours"))
-			s.perform(c)
-			s.await("the page says why this does not count", element(".task .hot"))
-			s.click(".task .btn:first-of-type")
-			s.await("the hint is shown", `document.querySelectorAll(".task p").length === 4`)
-			s.click(".task .btn:last-of-type")
-			s.await("the program shows it",
-				element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
-			assert.Empty(t, s.frames.now().Lesson.Error)
-		})
-	}
+	s := newScene(t, desktop)
+	s.openAt("tombstones", 0)
+	s.await("it is the reader's turn", element(".task.yours"))
+	s.click(".task .btn:first-of-type")
+	s.await("the hint is shown", `document.querySelectorAll(".task p").length === 3`)
+	s.click(".task .btn:last-of-type")
+	s.await("the program shows it",
+		element(".lesson .steps .primary")+`?.getAttribute("aria-disabled") === "false"`)
+	assert.Empty(t, s.frames.now().Lesson.Error)
 }
 
 // A reader who loads the page again in the middle of a task resumes it, and another page too.
