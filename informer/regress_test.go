@@ -189,17 +189,19 @@ func TestRegress139755_ShutDownWaits(t *testing.T) {
 // still runs. So the process ends.
 func TestRegress93646_PanicLeavesRun(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
-		server := newServer()
-		server.create("a")
-		informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, Options{
-			InOrder: inOrder,
-			WrapIndexer: func(inner store.Indexer) store.Indexer {
-				return panickingIndexer{inner}
-			},
+		synctest.Test(t, func(t *testing.T) {
+			server := newServer()
+			server.create("a")
+			informer := NewSharedIndexInformer(server, &corev1.ConfigMap{}, Options{
+				InOrder: inOrder,
+				WrapIndexer: func(inner store.Indexer) store.Indexer {
+					return panickingIndexer{inner}
+				},
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			assert.PanicsWithValue(t, "from the store", func() { informer.Run(ctx) })
 		})
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		assert.PanicsWithValue(t, "from the store", func() { informer.Run(ctx) })
 	}
 }
 
