@@ -4,6 +4,7 @@ package health_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,7 +44,9 @@ func Example() {
 	}
 	get("/readyz")
 	go pods.Run(ctx)
-	if err := pods.WaitForResourceVersion(ctx, "1"); err != nil { // the store knows its version
+	// The first list is a milestone, and the version of the store another one.
+	err := errors.Join(informer.WaitForSync(ctx, pods), pods.WaitForResourceVersion(ctx, "1"))
+	if err != nil {
 		fmt.Println(err)
 	}
 	get("/readyz?verbose")

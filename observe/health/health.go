@@ -3,22 +3,23 @@
 // Package health serves the state of a running program: whether it is alive, whether it is ready
 // (and if not, the reason), and what it is doing.
 //
-//	informer, workqueue, controller -> [health] -> /healthz /readyz /debug/informers
+//	informer, workqueue, controller, elector -> [health] -> /healthz /readyz /debug/informers
 //
 // To use it, make a [Handler] with [New], add checks with AddReady and AddLive, add informers,
-// queues and controllers for the page, and serve it over HTTP. [Fresh] is the check that an
+// queues, controllers and electors for the page, and serve it over HTTP. [Fresh] is the check that an
 // informer is up to date.
 //
 // The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose,
 // ?exclude=NAME and one path per check. /debug/informers shows every informer with the backlogs of
-// its handlers, and every queue and controller with its keys, as text or as JSON.
+// its handlers, and every queue and controller with its keys, as text or as JSON. With ?why=KEY it
+// answers why one key is not being reconciled.
 //
 // All endpoints are read-only. They show names, keys and errors without asking for credentials:
 // serve them on loopback, or behind an authorization. See Handler.AllowHosts for the protection
 // against DNS rebinding.
 //
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
-// sources) and text.go (its form). Then run go test -v ./observe/health. Goroutines: none; the
+// sources), text.go (its form) and why.go (the answer about a key). Then run go test -v ./observe/health. Goroutines: none; the
 // goroutines of the HTTP server call a Handler. Locking: the Handler's mutex guards its lists; no
 // check and no snapshot runs under it.
 package health
@@ -42,6 +43,7 @@ type Handler struct {
 	informers   []*func(limit int) Informer
 	queues      []*func(limit int) Queue
 	controllers []*func(limit int) Controller
+	elections   []*func(limit int) Election
 }
 
 // New returns a Handler without checks, which reports alive and ready, and with an empty page.

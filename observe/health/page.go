@@ -14,7 +14,9 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
 )
 
 // Page is the content of /debug/informers. Its texts are truncated after 1,024 characters.
@@ -23,6 +25,7 @@ type Page struct {
 	Informers   []Informer   `json:"informers"`
 	Controllers []Controller `json:"controllers"`
 	Queues      []Queue      `json:"queues"`
+	Elections   []Election   `json:"elections,omitempty"`
 }
 
 // Informer is an informer on the page.
@@ -46,6 +49,8 @@ type Informer struct {
 	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
 
 	Handlers []HandlerInfo `json:"handlers"`
+
+	store store.Store // for Why; nil if it cannot be read
 }
 
 // HandlerInfo is a handler of an informer.
@@ -87,6 +92,17 @@ type Controller struct {
 	Evicted     uint64            `json:"evicted"`
 	KeyErrors   uint64            `json:"keyErrors"`
 	Outcomes    map[string]uint64 `json:"outcomes"`
+}
+
+// Election is an elector on the page.
+type Election struct {
+	Name    string               `json:"name"`
+	Phase   leaderelection.Phase `json:"phase"`
+	Leading bool                 `json:"leading"`
+	Leader  string               `json:"leader,omitempty"`
+
+	LastRenewal *time.Time `json:"lastRenewal,omitempty"`
+	LastError   string     `json:"lastError,omitempty"`
 }
 
 // MissingCache is a cache that a controller waits for.
@@ -140,6 +156,7 @@ func (h *Handler) page(limit int) Page {
 		Informers:   each(current(h, &h.informers), limit),
 		Queues:      each(current(h, &h.queues), limit),
 		Controllers: each(current(h, &h.controllers), limit),
+		Elections:   each(current(h, &h.elections), limit),
 	}
 }
 
@@ -151,7 +168,8 @@ func each[T any](snapshots []*func(limit int) T, limit int) []T {
 	return all
 }
 
-// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text.
+// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text. With
+// ?why=KEY it answers about that key.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if refusal := h.refusal(r); refusal != "" {
 		answer(w, http.StatusForbidden, refusal)
@@ -177,7 +195,17 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, fmt.Sprintf("format=%q: want text or json\n", format))
 		return
 	}
-	page := h.page(limit)
+	var page fmt.Stringer
+	if r.URL.Query().Has("why") {
+		key := r.URL.Query().Get("why")
+		if key == "" {
+			answer(w, http.StatusBadRequest, "why is empty: want a key, such as namespace/name\n")
+			return
+		}
+		page = h.Why(key)
+	} else {
+		page = h.page(limit)
+	}
 	if !asJSON {
 		answer(w, http.StatusOK, page.String())
 		return

@@ -9,17 +9,23 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
 
 // AddInformer adds an informer to the page. If name is "", the page uses the informer's own name.
 // The returned function removes it: an informer that has stopped stays on the page, and in memory,
-// until then.
+// until then. Why looks for keys in the informers that have a GetStore.
 func (h *Handler) AddInformer(
 	name string, subject interface{ Status() informer.Status },
 ) (remove func()) {
 	return add(h, &h.informers, func(int) Informer {
-		return describeInformer(name, subject.Status())
+		i := describeInformer(name, subject.Status())
+		if stored, ok := subject.(interface{ GetStore() store.Store }); ok {
+			i.store = stored.GetStore()
+		}
+		return i
 	})
 }
 
@@ -45,6 +51,16 @@ func AddQueue[K comparable](
 func AddController[K comparable](h *Handler, subject *controller.Controller[K]) (remove func()) {
 	return add(h, &h.controllers, func(limit int) Controller {
 		return describeController(subject, limit)
+	})
+}
+
+// AddElection adds an elector to the page. The name is usually that of the lease. The returned
+// function removes it.
+func (h *Handler) AddElection(
+	name string, elector interface{ Status() leaderelection.Status },
+) (remove func()) {
+	return add(h, &h.elections, func(int) Election {
+		return describeElection(name, elector.Status())
 	})
 }
 
@@ -107,6 +123,18 @@ func describeController[K comparable](subject *controller.Controller[K], limit i
 		})
 	}
 	return c
+}
+
+func describeElection(name string, s leaderelection.Status) Election {
+	e := Election{
+		Name:        printable.Short(name),
+		Phase:       s.Phase,
+		Leader:      printable.Short(s.Leader),
+		LastRenewal: orNil(s.LastRenewal),
+		LastError:   errorText(s.LastError),
+	}
+	e.Leading = s.Phase == leaderelection.Leading || s.Phase == leaderelection.Finishing
+	return e
 }
 
 func describeWaiting[K comparable](w workqueue.Waiting[K]) WaitingKey {

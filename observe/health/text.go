@@ -24,6 +24,9 @@ func (p Page) String() string {
 	for _, q := range p.Queues {
 		t.queue(q)
 	}
+	for _, e := range p.Elections {
+		t.election(e)
+	}
 	if t.b.Len() == 0 {
 		return "nothing to show\n"
 	}
@@ -123,6 +126,19 @@ func (t *text) queue(q Queue) {
 	keys(t, "processing", q.Processing, same)
 	keys(t, "again", q.Again, same)
 	t.waiting(q.Waiting)
+}
+
+func (t *text) election(e Election) {
+	leads := "does not lead"
+	if e.Leading {
+		leads = "leads"
+	}
+	t.head("election %s: %s, this process %s; the leader is %s", e.Name, e.Phase, leads,
+		orNone(e.Leader))
+	t.line("  last renewal %s", t.ago(e.LastRenewal))
+	if e.LastError != "" {
+		t.line("  last error: %s", e.LastError)
+	}
 }
 
 func (t *text) waiting(l List[WaitingKey]) {

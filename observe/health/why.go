@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/store"
+)
+
+// Answer says where a key is on its way from the server to a worker, and so why it is not being
+// reconciled.
+type Answer struct {
+	Time time.Time `json:"time"`
+	Key  string    `json:"key"`
+	// Reason and Sentence are about the place that is nearest to a worker.
+	Reason   Reason `json:"reason"`
+	Sentence string `json:"sentence"`
+	// Evidence has a sentence for each other fact about the key, the nearest to a worker first.
+	Evidence []string `json:"evidence"`
+}
+
+// Reason is the place of a key. The constants are in order, from the worker to the server.
+type Reason string
+
+const (
+	Reconciling Reason = "reconciling" // a worker has the key
+	Queued      Reason = "queued"      // a worker may take the key
+	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
+	GivenUp     Reason = "givenUp"     // it is a dead letter
+	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
+	Handled     Reason = "handled"     // it is stored, all handlers were called, no queue has it
+	Unsynced    Reason = "unsynced"    // an informer that does not have it has no list yet
+	Unknown     Reason = "unknown"     // no informer has it
+)
+
+// fromWorker has the reasons in the order of an Answer.
+var fromWorker = []Reason{
+	Reconciling, Queued, Delayed, GivenUp, Behind, Handled, Unsynced, Unknown,
+}
+
+// maxSameName bounds the keys that an Answer names in place of one that no informer has.
+const maxSameName = 5
+
+// Why answers why a key is not being reconciled. The key is what %v prints of an item of a queue,
+// such as "namespace/name", which is its key in the informers' stores, too. It copies the content
+// of all queues.
+func (h *Handler) Why(key string) Answer {
+	// A key that moves to a worker, or back to the waiting keys, while both are read may be missed:
+	// look twice before the answer is that no queue has it.
+	answer := h.lookFor(key)
+	if slices.Contains(fromWorker[slices.Index(fromWorker, Behind):], answer.Reason) {
+		answer = h.lookFor(key)
+	}
+	return answer
+}
+
+// lookFor reads the informers before the queues: a change that moves on is seen twice, not missed.
+func (h *Handler) lookFor(key string) Answer {
+	now := time.Now()
+	s := search{key: key, text: keyText(key), now: now, found: map[Reason][]string{}}
+	for _, informer := range current(h, &h.informers) {
+		s.informer((*informer)(math.MaxInt))
+	}
+	for _, queue := range current(h, &h.queues) {
+		s.queue((*queue)(math.MaxInt))
+	}
+	for _, c := range current(h, &h.controllers) {
+		s.controller((*c)(math.MaxInt))
+	}
+	for _, election := range current(h, &h.elections) {
+		s.election((*election)(math.MaxInt))
+	}
+	return s.answer()
+}
+
+// search collects sentences about a key.
+type search struct {
+	key   string
+	text  string // of the key, as pages show it
+	now   time.Time
+	found map[Reason][]string
+
+	queues    int      // and controllers
+	informers []string // that are synced and do not have the key
+	sameName  []string // keys of other namespaces
+	remarks   []string // about the program, not about the key
+}
+
+func (s *search) add(reason Reason, format string, args ...any) {
+	s.found[reason] = append(s.found[reason], fmt.Sprintf(format, args...))
+}
+
+func (s *search) remark(format string, args ...any) {
+	s.remarks = append(s.remarks, fmt.Sprintf(format, args...))
+}
+
+func (s *search) answer() Answer {
+	if len(s.found) == 0 {
+		s.unknown()
+	}
+	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}}
+	for _, reason := range fromWorker {
+		for _, sentence := range s.found[reason] {
+			if a.Reason == "" {
+				a.Reason, a.Sentence = reason, sentence
+			} else {
+				a.Evidence = append(a.Evidence, sentence)
+			}
+		}
+	}
+	a.Evidence = append(a.Evidence, s.remarks...)
+	switch {
+	case a.Reason != Handled && a.Reason != Behind:
+	case s.queues == 0:
+		a.Evidence = append(a.Evidence, "no queue was added, so nothing is known of the way from "+
+			"handlers to workers")
+	case a.Reason == Handled:
+		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
+			"handler has added it"
+	}
+	return a
+}
+
+func (s *search) unknown() {
+	if len(s.informers) == 0 {
+		s.add(Unknown, "nothing is known of %s: no informer with a store was added", s.text)
+		return
+	}
+	s.add(Unknown, "no informer has %s (%s): it does not exist, or a selector or a namespace of "+
+		"the informer leaves it out", s.text, strings.Join(s.informers, ", "))
+	if len(s.sameName) > 0 {
+		s.remark("there is another namespace with this name: %s", strings.Join(s.sameName, ", "))
+	}
+}
+
+func (s *search) informer(i Informer) {
+	objects := i.store
+	if objects == nil {
+		s.remark("the store of informer %s cannot be read", i.Name)
+		return
+	}
+	obj, exists, err := objects.GetByKey(s.key)
+	switch {
+	case err != nil:
+		s.remark("the store of informer %s: %s", i.Name, errorText(err))
+	case exists:
+		s.stored(i, obj)
+	case !i.Started:
+		s.add(Unsynced, "informer %s was not started, so it has no objects", i.Name)
+	case !i.Synced:
+		s.add(Unsynced, "informer %s is %s and has no list yet%s", i.Name, i.Phase,
+			withColon(i.LastError))
+	default:
+		s.informers = append(s.informers, i.Name)
+		s.otherNamespaces(objects)
+	}
+	switch {
+	case i.Stopped:
+		s.remark("informer %s has stopped: it gets no more changes", i.Name)
+	case i.Synced && i.ConsecutiveFailures > 0:
+		s.remark("informer %s may be old: %s in a row, the last one %s", i.Name,
+			plural(i.ConsecutiveFailures, "failure"), i.LastError)
+	}
+}
+
+// stored says how far an object of the store has come.
+func (s *search) stored(i Informer, obj any) {
+	at := ""
+	if object, err := meta.Accessor(obj); err == nil {
+		at = " at resourceVersion " + printable.Short(object.GetResourceVersion())
+		if object.GetDeletionTimestamp() != nil {
+			at += ", is being deleted"
+		}
+	}
+	behind := false
+	for _, h := range i.Handlers {
+		if h.Pending > 0 {
+			behind = true
+			age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
+			s.add(Behind, "informer %s has %s%s, and its handler %s is %s behind, the oldest "+
+				"for %s: that of %[2]s may be one of them", i.Name, s.text, at, h.Name,
+				plural(h.Pending, "call"), short(age))
+		}
+	}
+	switch {
+	case behind:
+	case len(i.Handlers) == 0:
+		s.add(Handled, "informer %s, which has no handler, has %s%s", i.Name, s.text, at)
+	default:
+		s.add(Handled, "informer %s has %s%s, its handlers were called", i.Name, s.text, at)
+	}
+}
+
+func (s *search) otherNamespaces(objects store.Store) {
+	_, name, found := strings.Cut(s.key, "/")
+	if !found {
+		name = s.key
+	}
+	for _, key := range objects.ListKeys() {
+		if len(s.sameName) == maxSameName {
+			return
+		}
+		if strings.HasSuffix(key, "/"+name) {
+			s.sameName = append(s.sameName, keyText(key))
+		}
+	}
+}
+
+// is reports whether the text of an item means the key. A types.NamespacedName of a cluster-scoped
+// object is printed with a slash before its name.
+func (s *search) is(item string) bool { return strings.TrimPrefix(item, "/") == s.text }
+
+func (s *search) queue(q Queue) {
+	s.queues++
+	if slices.ContainsFunc(q.Processing.Items, s.is) {
+		again := ""
+		if slices.ContainsFunc(q.Again.Items, s.is) {
+			again = "; it was added again since, and follows when that worker calls Done"
+		}
+		s.add(Reconciling, "a worker of queue %s has %s, and has not called Done%s", q.Name,
+			s.text, again)
+	}
+	idle := ""
+	if q.Processing.Total == 0 {
+		idle = "; no worker has a key now: are the workers running?"
+	}
+	s.ready("queue "+q.Name, q.Ready, idle)
+	s.waiting("queue "+q.Name, q.Waiting, nil)
+}
+
+func (s *search) ready(name string, ready List[string], remark string) {
+	if at := slices.IndexFunc(ready.Items, s.is); at >= 0 {
+		s.add(Queued, "%s is number %d of %d in %s%s", s.text, at+1, ready.Total, name, remark)
+	}
+}
+
+func (s *search) waiting(name string, waiting List[WaitingKey], failing []FailingKey) {
+	for _, w := range waiting.Items {
+		if !s.is(w.Key) {
+			continue
+		}
+		after := "AddAfter or RequeueAfter"
+		if w.Attempts > 0 {
+			after = plural(w.Attempts, "failure")
+		}
+		for _, f := range failing {
+			if s.is(f.Key) {
+				after = fmt.Sprintf("%s, the last one %s ago: %s", plural(f.Attempts, "failure"),
+					short(s.now.Sub(f.Last)), f.LastError)
+			}
+		}
+		s.add(Delayed, "%s joins %s in %s, at %s, after %s", s.text, name,
+			short(w.Due.Sub(s.now)), w.Due.Format(time.RFC3339), after)
+	}
+}
+
+func (s *search) controller(c Controller) {
+	s.queues++
+	for _, r := range c.Running.Items {
+		if s.is(r.Key) {
+			s.add(Reconciling, "controller %s has been reconciling %s for %s (reconcileID %s)",
+				c.Name, s.text, short(s.now.Sub(r.Since)), r.ReconcileID)
+		}
+	}
+	remark := ""
+	switch c.Phase {
+	case controller.PhaseRunning:
+		if c.Running.Total > 0 {
+			remark = fmt.Sprintf("; its workers have %s, the longest for %s",
+				plural(c.Running.Total, "other key"), short(s.now.Sub(c.Running.Items[0].Since)))
+		}
+	case controller.PhaseStandby:
+		remark = ", which does not lead: another process does the work"
+	default:
+		remark = ", which is " + string(c.Phase)
+	}
+	s.ready("controller "+c.Name, c.Ready, remark)
+	s.waiting("controller "+c.Name, c.Waiting, c.Failing.Items)
+	for _, d := range c.DeadLetters.Items {
+		if s.is(d.Key) {
+			s.add(GivenUp, "controller %s gave %s up %s ago (%s, attempts: %d) until it changes: %s",
+				c.Name, s.text, short(s.now.Sub(d.Last)), d.Reason, d.Attempts, d.LastError)
+		}
+	}
+	for _, cache := range c.Missing {
+		s.remark("controller %s waits for cache %s%s", c.Name, cache.Name, withColon(cache.Error))
+	}
+}
+
+func (s *search) election(e Election) {
+	if !e.Leading {
+		s.remark("this process does not lead %s (%s): %s does", e.Name, e.Phase, orNone(e.Leader))
+	}
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func orNone(leader string) string {
+	if leader == "" {
+		return "no process that it knows"
+	}
+	return leader
+}
+
+// String returns the answer as text, with a line for each sentence.
+func (a Answer) String() string {
+	var b strings.Builder
+	b.WriteString(printable.Line(a.Sentence) + "\n")
+	for _, sentence := range a.Evidence {
+		b.WriteString("  " + printable.Line(sentence) + "\n")
+	}
+	return b.String()
+}

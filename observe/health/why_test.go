@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+// why asks for the answer about a key, as text and as JSON.
+func (w *world) why(key string) (health.Reason, string) {
+	w.t.Helper()
+	text := withoutID(w.get("/debug/informers?why=" + url.QueryEscape(key)))
+	var answer health.Answer
+	encoded := w.get("/debug/informers?format=json&why=" + url.QueryEscape(key))
+	require.NoError(w.t, json.Unmarshal([]byte(encoded), &answer))
+	require.Equal(w.t, key, answer.Key)
+	require.Equal(w.t, text, withoutID(answer.String()))
+	return answer.Reason, text
+}
+
+// run starts a controller, which runs until the test ends.
+func (w *world) run(options controller.Options[string]) *controller.Controller[string] {
+	c := controller.New("volumes", w.reconcile, options)
+	_, err := w.maps.AddEventHandler(c.Handler(store.DeletionHandlingMetaNamespaceKeyFunc))
+	require.NoError(w.t, err)
+	w.handler.AddInformer("configmaps", w.maps)
+	health.AddController(w.handler, c)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	synctest.Wait()
+	return c
+}
+
+func TestStory_WhyAKeyIsNotReconciled(t *testing.T) {
+	story(t, false, func(w *world) {
+		c := w.run(controller.Options[string]{Workers: 1})
+		for _, key := range []string{"ns/broken", "ns/hopeless", "ns/later", "ns/slow"} {
+			c.Enqueue(key)
+			synctest.Wait()
+		}
+		c.Enqueue("ns/b")
+		c.Enqueue("ns/a")
+		time.Sleep(90 * time.Millisecond) // ns/broken is due, and waits for the worker, too
+
+		for _, row := range []struct {
+			key    string
+			reason health.Reason
+			text   string
+		}{
+			{"ns/slow", health.Reconciling, "controller volumes has been reconciling ns/slow for " +
+				"90ms (reconcileID ID)\n"},
+			{"ns/a", health.Queued, "ns/a is number 2 of 3 in controller volumes; its workers have " +
+				"1 other key, the longest for 90ms\n" +
+				"  informer configmaps has ns/a at resourceVersion 5, its handlers were called\n"},
+			{"ns/later", health.Delayed, "ns/later joins controller volumes in 59m59.91s, at " +
+				"2000-01-01T01:00:00Z, after AddAfter or RequeueAfter\n"},
+			{"ns/hopeless", health.GivenUp, "controller volumes gave ns/hopeless up 90ms ago " +
+				"(Terminal, attempts: 1) until it changes: terminal error: spec makes no sense\n"},
+			{"ns/gone", health.Unknown, "no informer has ns/gone (configmaps): it does not exist, " +
+				"or a selector or a namespace of the informer leaves it out\n"},
+			{"other/a", health.Unknown, "no informer has other/a (configmaps): it does not exist, " +
+				"or a selector or a namespace of the informer leaves it out\n" +
+				"  there is another namespace with this name: ns/a\n"},
+		} {
+			reason, text := w.why(row.key)
+			assert.Equal(t, row.reason, reason, row.key)
+			assert.Equal(t, row.text, text, row.key)
+		}
+	})
+}
+
+func TestWhy_DelayedByFailures(t *testing.T) {
+	story(t, false, func(w *world) {
+		w.run(controller.Options[string]{}).Enqueue("ns/broken")
+		time.Sleep(90 * time.Millisecond) // it failed at 0, 5, 15, 35 and 75 ms
+		reason, text := w.why("ns/broken")
+		assert.Equal(t, health.Delayed, reason)
+		assert.Equal(t, "ns/broken joins controller volumes in 65ms, at 2000-01-01T00:00:00Z, "+
+			"after 5 failures, the last one 15ms ago: no such volume\n", text)
+	})
+}
+
+func TestWhy_ReconciledOrNotAdded(t *testing.T) {
+	story(t, false, func(w *world) {
+		w.run(controller.Options[string]{})
+		reason, text := w.why("ns/a")
+		assert.Equal(t, health.Handled, reason)
+		assert.Equal(t, "informer configmaps has ns/a at resourceVersion 5, its handlers were "+
+			"called, and no queue has the key: it was reconciled since it changed, or no handler "+
+			"has added it\n", text)
+	})
+}
+
+// Without queues on the page, the answer does not claim that no queue has the key.
+func TestWhy_KnowsNoQueue(t *testing.T) {
+	story(t, false, func(w *world) {
+		w.handler.AddInformer("configmaps", w.maps)
+		reason, text := w.why("ns/a")
+		assert.Equal(t, health.Handled, reason)
+		assert.Equal(t, "informer configmaps, which has no handler, has ns/a at resourceVersion "+
+			"5\n  no queue was added, so nothing is known of the way from handlers to workers\n",
+			text)
+	})
+}
+
+func TestWhy_HandlerIsBehind(t *testing.T) {
+	story(t, false, func(w *world) {
+		release := make(chan struct{})
+		_, err := w.maps.AddEventHandler(informer.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { <-release }})
+		require.NoError(t, err)
+		defer close(release)
+		w.run(controller.Options[string]{})
+		time.Sleep(time.Second)
+		reason, text := w.why("ns/a")
+		assert.Equal(t, health.Behind, reason)
+		assert.Regexp(t, "^informer configmaps has ns/a at resourceVersion 5, and its handler .* is "+
+			"2 calls behind, the oldest for 1s: that of ns/a may be one of them\n$", text)
+	})
+}
+
+func TestWhy_InformerHasNoList(t *testing.T) {
+	story(t, true, func(w *world) {
+		late := informer.NewSharedIndexInformer(w.server, nil, informer.Options{})
+		synced := w.maps.HasSyncedChecker()
+		w.run(controller.Options[string]{WaitFor: []controller.Synced{synced}}).Enqueue("ns/a")
+		w.handler.AddInformer("late", late)
+		reason, text := w.why("ns/b")
+		assert.Equal(t, health.Unsynced, reason)
+		assert.Equal(t, "informer configmaps is backing off and has no list yet: failed to list "+
+			"configmaps: configmaps is forbidden\n"+
+			"  informer late was not started, so it has no objects\n"+
+			"  controller volumes waits for cache SharedIndexInformer configmaps: failed to list "+
+			"configmaps: configmaps is forbidden\n", text)
+		reason, text = w.why("ns/a")
+		assert.Equal(t, health.Queued, reason)
+		assert.Contains(t, text,
+			"ns/a is number 1 of 1 in controller volumes, which is waiting for caches\n")
+	})
+}
+
+func TestWhy_NobodyLeadsHere(t *testing.T) {
+	story(t, false, func(w *world) {
+		c := w.run(controller.Options[string]{
+			Lead: func(ctx context.Context, _ func(context.Context)) error {
+				<-ctx.Done()
+				return nil
+			},
+		})
+		w.handler.AddElection("volumes", candidate{})
+		c.Enqueue("ns/c")
+		reason, text := w.why("ns/c")
+		assert.Equal(t, health.Queued, reason)
+		assert.Equal(t, "ns/c is number 3 of 3 in controller volumes, which does not lead: another "+
+			"process does the work\n"+
+			"  this process does not lead volumes (acquiring): other does\n", text)
+		assert.Contains(t, w.get("/debug/informers"), `
+election volumes: acquiring, this process does not lead; the leader is other
+  last renewal never
+  last error: no route
+`)
+	})
+}
+
+// candidate is an elector that another process keeps from leading.
+type candidate struct{}
+
+func (candidate) Status() leaderelection.Status {
+	return leaderelection.Status{Phase: leaderelection.Acquiring, Leader: "other",
+		LastError: errors.New("no route")}
+}
+
+// Keys of any type are found by their text. That of a cluster-scoped object has a slash in front.
+func TestWhy_Queue(t *testing.T) {
+	story(t, false, func(w *world) {
+		q := workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](
+				time.Hour, time.Hour),
+			workqueue.Config[types.NamespacedName]{})
+		defer q.ShutDown()
+		health.AddQueue(w.handler, "nodes", q)
+		node := types.NamespacedName{Name: "node-1"}
+		q.Add(node)
+		_, text := w.why("node-1")
+		assert.Equal(t, "node-1 is number 1 of 1 in queue nodes; no worker has a key now: are the "+
+			"workers running?\n", text)
+		_, _ = q.Get()
+		reason, text := w.why("node-1")
+		assert.Equal(t, health.Reconciling, reason)
+		assert.Equal(t, "a worker of queue nodes has node-1, and has not called Done\n", text)
+		q.Add(node)
+		q.AddRateLimited(node)
+		_, text = w.why("node-1")
+		assert.Equal(t, "a worker of queue nodes has node-1, and has not called Done; it was added "+
+			"again since, and follows when that worker calls Done\n"+
+			"  node-1 joins queue nodes in 1h0m0s, at 2000-01-01T01:00:00Z, after 1 failure\n",
+			text)
+	})
+}
+
+func TestWhy_Refuses(t *testing.T) {
+	for target, want := range map[string]string{
+		"/debug/informers?why=":           "why is empty: want a key, such as namespace/name\n",
+		"/debug/informers?why=a&format=x": "format=\"x\": want text or json\n",
+	} {
+		code, text := ask(health.New(), target)
+		assert.Equal(t, 400, code)
+		assert.Equal(t, want, text)
+	}
+	_, text := ask(health.New(), "/debug/informers?why=a")
+	assert.Equal(t, "nothing is known of a: no informer with a store was added\n", text)
+}
