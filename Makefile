@@ -128,4 +128,4 @@ long: ## what CI repeats with fixed seeds, and client-go's own tests
 	$(MAKE) simulate SIMULATIONS=TestReference FIRST=0 SEEDS=200
 	$(GO) -C internal/tools/simulation/sandbox test -count=1 -timeout 40m .
 	$(MAKE) planted BUG='$(PLANTED)'
-	$(MAKE) swap-proof PROOFS=ClientGo
+	$(MAKE) swap-proof PROOFS="ClientGo|Devtools"

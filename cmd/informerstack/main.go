@@ -8,8 +8,8 @@
 // (the controller's work), workload.go (the changes on the embedded server), sink.go and print.go
 // (the lines), pace.go (--step and --slow), serve.go (metrics and health), kubectl.go (--serve),
 // progress.go, hint.go and summary.go. page.go, control.go, replay.go and export.go (with
-// folder.go) connect the page of package lab. swap.go is independent of the others: see
-// internal/tools/swap.
+// folder.go) connect the page of package lab. swap.go (see internal/tools/swap) and devtools.go
+// (see compat/devtools) are independent of the others.
 package main
 
 import (
@@ -68,7 +68,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Long: "informerstack shows how a change travels from a Kubernetes API server through\n" +
 			"reflector, DeltaFIFO, store, handlers and workqueue to the workers of a\n" +
 			"controller, and how their writes return. It can also build a program that uses\n" +
-			"client-go on this stack.",
+			"client-go on this stack, and show its inside.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -77,7 +77,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newRunCommand(), newReplayCommand(), newLabCommand(),
-		newSwapCommand())
+		newSwapCommand(), newDevtoolsCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

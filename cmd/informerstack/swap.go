@@ -41,12 +41,17 @@ const swapExamples = `
   # run a program's own tests on this stack
   informerstack swap ~/src/my-controller -- go test ./...
 
+  # run it, and ask it why a key is not being reconciled
+  informerstack swap --devtools 127.0.0.1:9000 ~/src/my-controller -- go run ./cmd/manager
+  informerstack devtools LINK --why default/settings-1
+
   # swap only its workqueue
   informerstack swap --pieces workqueue`
 
 // newSwapCommand returns the command informerstack swap.
 func newSwapCommand() *cobra.Command {
 	var options swap.Options
+	var address string
 	cmd := &cobra.Command{
 		Use:     "swap [flags] [MODULE-DIR] [-- COMMAND [ARGUMENT ...]]",
 		Short:   "Build a program that uses client-go on this stack, without changing it",
@@ -57,8 +62,13 @@ func newSwapCommand() *cobra.Command {
 			if err != nil {
 				return fail(exitUsage, "%w", err)
 			}
+			if options.Devtools = address != ""; options.Devtools {
+				if err := checkListen("devtools", address); err != nil {
+					return err
+				}
+			}
 			options.Program, options.Log = program, cmd.ErrOrStderr()
-			return swapProgram(cmd.Context(), options, command, cmd.OutOrStdout())
+			return swapProgram(cmd.Context(), options, address, command, cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
@@ -66,6 +76,8 @@ func newSwapCommand() *cobra.Command {
 		"the pieces to swap, of "+strings.Join(swap.PieceNames(), ",")+" (default all)")
 	flags.StringVar(&options.Out, "out", "",
 		"the folder to write (default "+swap.FolderName+" in the program's module)")
+	flags.StringVar(&address, "devtools", "",
+		"make the program show its inside on this loopback `address`: see informerstack devtools")
 	flags.StringVar(&options.Stack, "stack", "",
 		"the folder of this stack's source (default: the one that the program is built with, "+
 			"else the one that informerstack was built from)")
@@ -107,9 +119,9 @@ func parseSwap(cmd *cobra.Command, args []string) (program string, command []str
 }
 
 // swapProgram swaps, and prints how to use the result. If there is a command, it runs the command
-// instead, and only the command writes to stdout.
+// instead, and only the command writes to stdout. The address is that of the devtools, if any.
 func swapProgram(
-	ctx context.Context, options swap.Options, command []string, stdout io.Writer,
+	ctx context.Context, options swap.Options, address string, command []string, stdout io.Writer,
 ) error {
 	result, err := swap.Swap(ctx, options)
 	if err != nil {
@@ -121,8 +133,12 @@ func swapProgram(
 		}
 		return fail(exitFailed, "%w", err)
 	}
+	env := []string{"GOWORK=" + result.GoWork}
+	if address != "" {
+		env = append(env, swap.DevtoolsVariable+"="+address)
+	}
 	if len(command) > 0 {
-		return runSwapped(ctx, result, command, stdout, options.Log)
+		return runSwapped(ctx, result, env, command, stdout, options.Log)
 	}
 	fmt.Fprintf(stdout, "swapped in %s of %s: %s\n",
 		result.ClientGo, result.Program, strings.Join(result.Packages, ", "))
@@ -133,6 +149,9 @@ func swapProgram(
 	fmt.Fprintf(stdout,
 		"\nbuild with it:\n  cd %s\n  GOWORK=%s go build ./...\n\nundo:\n  rm -r %s\n",
 		quoted(result.Program), quoted(result.GoWork), quoted(result.Out))
+	if address != "" {
+		fmt.Fprintf(stdout, "\nrun the program with:\n  %s=%s\n", swap.DevtoolsVariable, address)
+	}
 	return nil
 }
 
@@ -144,10 +163,10 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// runSwapped runs a command in MODULE-DIR with the go.work of the swap. The command's exit code
+// runSwapped runs a command in MODULE-DIR with variables of the swap. The command's exit code
 // becomes that of the error.
 func runSwapped(
-	ctx context.Context, result *swap.Result, command []string, stdout, stderr io.Writer,
+	ctx context.Context, result *swap.Result, env, command []string, stdout, stderr io.Writer,
 ) error {
 	signals := make(chan os.Signal, 8) // buffers signals that arrive during forward
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -158,7 +177,7 @@ func runSwapped(
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = result.Dir
-	cmd.Env = append(cmd.Environ(), "GOWORK="+result.GoWork)
+	cmd.Env = append(cmd.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
 	err := cmd.Start()
 	if err == nil {

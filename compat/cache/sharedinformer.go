@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/compat/internal/setters"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/reflector"
@@ -147,6 +148,7 @@ func NewSharedIndexInformerWithOptions(
 	}
 	s.core = informer.NewSharedIndexInformer(
 		ToListerWatcherWithContext(lw), exampleObject, coreOptions)
+	found.Add("", s, func(s *sharedInformer) any { return s.core })
 	return s
 }
 

@@ -23,6 +23,7 @@ import (
 	"context"
 	"time"
 
+	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 	"example.com/informerstack/leaderelection"
 )
@@ -101,7 +102,12 @@ func (lec LeaderElectionConfig) ours() leaderelection.LeaderElectionConfig {
 //
 // Source: tools/leaderelection/leaderelection.go NewLeaderElector
 func NewLeaderElector(lec LeaderElectionConfig) (*LeaderElector, error) {
-	return leaderelection.NewLeaderElector(lec.ours())
+	elector, err := leaderelection.NewLeaderElector(lec.ours())
+	if err != nil {
+		return nil, err
+	}
+	found.Add(lec.Lock.Describe(), elector, func(elector *LeaderElector) any { return elector })
+	return elector, nil
 }
 
 // RunOrDie runs a candidate until it has lost the lease or ctx is done, and panics if lec is
@@ -109,7 +115,14 @@ func NewLeaderElector(lec LeaderElectionConfig) (*LeaderElector, error) {
 //
 // Source: tools/leaderelection/leaderelection.go RunOrDie
 func RunOrDie(ctx context.Context, lec LeaderElectionConfig) {
-	leaderelection.RunOrDie(ctx, lec.ours())
+	elector, err := NewLeaderElector(lec)
+	if err != nil {
+		panic(err)
+	}
+	if lec.WatchDog != nil {
+		lec.WatchDog.SetLeaderElection(elector)
+	}
+	elector.Run(ctx)
 }
 
 // NewLeaderHealthzAdaptor returns a check that fails when the lease has been expired for longer

@@ -20,12 +20,16 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"reflect"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/workqueue"
 )
 
@@ -64,6 +68,10 @@ func NewTyped[T comparable]() *Typed[T] {
 // NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
 // but not for queued ones: a program may drain a queue that has no worker.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
+	return shown(config.Name, newTyped(config))
+}
+
+func newTyped[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	return workqueue.NewTyped(workqueue.Config[T]{
 		Metrics:             queueMetrics(config.MetricsProvider, config.Name),
 		Clock:               config.Clock,
@@ -107,13 +115,13 @@ func TypedNewDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 func NewTypedDelayingQueueWithConfig[T comparable](
 	config TypedDelayingQueueConfig[T],
 ) TypedDelayingInterface[T] {
-	return workqueue.NewTypedDelayingQueue(delaying(config))
+	return shown(config.Name, workqueue.NewTypedDelayingQueue(delaying(config)))
 }
 
 // delaying registers a ticker with config's Clock, which the queue stops when it is shut down.
 func delaying[T comparable](config TypedDelayingQueueConfig[T]) workqueue.Config[T] {
 	if config.Queue == nil {
-		config.Queue = NewTypedWithConfig(TypedQueueConfig[T]{
+		config.Queue = newTyped(TypedQueueConfig[T]{
 			Name:            config.Name,
 			MetricsProvider: config.MetricsProvider,
 			Clock:           config.Clock,
@@ -179,11 +187,22 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 	if config.DelayingQueue != nil {
 		return rateLimitingQueue[T]{config.DelayingQueue, rateLimiter}
 	}
-	return workqueue.NewTypedRateLimitingQueue(rateLimiter, delaying(TypedDelayingQueueConfig[T]{
+	queue := workqueue.NewTypedRateLimitingQueue(rateLimiter, delaying(TypedDelayingQueueConfig[T]{
 		Name:            config.Name,
 		MetricsProvider: config.MetricsProvider,
 		Clock:           config.Clock,
 	}))
+	return shown(config.Name, queue)
+}
+
+// shown shows a new queue to package devtools, if the program has it.
+func shown[T comparable, Q any, P interface {
+	*Q
+	Snapshot() workqueue.Snapshot[T]
+}](name string, queue P) P {
+	name = cmp.Or(name, fmt.Sprintf("of %v without a name", reflect.TypeFor[T]()))
+	found.AddQueue[T](name, queue)
+	return queue
 }
 
 // rateLimitingQueue is a rate-limiting queue around an owner's delaying queue. It has the methods

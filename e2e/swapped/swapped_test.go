@@ -57,19 +57,16 @@ var buildInformerstack = sync.OnceValues(func() (file string, err error) {
 	return file, nil
 })
 
-// swap swaps pieces, or all of them, in the program of the module in dir. It returns the go.work to
-// run it with.
-func swap(t testing.TB, dir string, pieces ...string) (goWork string) {
+// swap swaps the program of the module in dir, with more flags. It returns the go.work to run it
+// with.
+func swap(t testing.TB, dir string, flags ...string) (goWork string) {
 	t.Helper()
 	informerstack, err := buildInformerstack()
 	require.NoError(t, err)
 	stack, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "swap")
-	args := []string{"swap", "--stack", stack, "--out", out, dir}
-	for _, piece := range pieces {
-		args = append(args, "--pieces", piece)
-	}
+	args := slices.Concat([]string{"swap", "--stack", stack, "--out", out}, flags, []string{dir})
 	cmd := exec.CommandContext(t.Context(), informerstack, args...)
 	cmd.Env = environ("off")
 	said, err := cmd.CombinedOutput()

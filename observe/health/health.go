@@ -6,8 +6,8 @@
 //	informer, workqueue, controller, elector -> [health] -> /healthz /readyz /debug/informers
 //
 // To use it, make a [Handler] with [New], add checks with AddReady and AddLive, add informers,
-// queues, controllers and electors for the page, and serve it over HTTP. [Fresh] is the check that an
-// informer is up to date.
+// queues, controllers and electors for the page, and serve it over HTTP. [Fresh] is the check that
+// an informer is up to date.
 //
 // The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose,
 // ?exclude=NAME and one path per check. /debug/informers shows every informer with the backlogs of
@@ -19,9 +19,9 @@
 // against DNS rebinding.
 //
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
-// sources), text.go (its form) and why.go (the answer about a key). Then run go test -v ./observe/health. Goroutines: none; the
-// goroutines of the HTTP server call a Handler. Locking: the Handler's mutex guards its lists; no
-// check and no snapshot runs under it.
+// sources), text.go (its form) and why.go (the answer about a key). Then run go test -v
+// ./observe/health. Goroutines: none; the goroutines of the HTTP server call a Handler. Locking:
+// the Handler's mutex guards its lists; no check and no snapshot runs under it.
 package health
 
 import (

@@ -168,8 +168,8 @@ func each[T any](snapshots []*func(limit int) T, limit int) []T {
 	return all
 }
 
-// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text. With
-// ?why=KEY it answers about that key.
+// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text. It
+// answers about a key if ?why=KEY asks for it.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if refusal := h.refusal(r); refusal != "" {
 		answer(w, http.StatusForbidden, refusal)

@@ -287,8 +287,8 @@ func (s *search) controller(c Controller) {
 	s.waiting("controller "+c.Name, c.Waiting, c.Failing.Items)
 	for _, d := range c.DeadLetters.Items {
 		if s.is(d.Key) {
-			s.add(GivenUp, "controller %s gave %s up %s ago (%s, attempts: %d) until it changes: %s",
-				c.Name, s.text, short(s.now.Sub(d.Last)), d.Reason, d.Attempts, d.LastError)
+			s.add(GivenUp, "controller %s gave %s up %s ago (%s, attempts: %d) until it changes: "+
+				"%s", c.Name, s.text, short(s.now.Sub(d.Last)), d.Reason, d.Attempts, d.LastError)
 		}
 	}
 	for _, cache := range c.Missing {

@@ -71,17 +71,17 @@ func TestStory_WhyAKeyIsNotReconciled(t *testing.T) {
 		}{
 			{"ns/slow", health.Reconciling, "controller volumes has been reconciling ns/slow for " +
 				"90ms (reconcileID ID)\n"},
-			{"ns/a", health.Queued, "ns/a is number 2 of 3 in controller volumes; its workers have " +
-				"1 other key, the longest for 90ms\n" +
+			{"ns/a", health.Queued, "ns/a is number 2 of 3 in controller volumes; its workers " +
+				"have 1 other key, the longest for 90ms\n" +
 				"  informer configmaps has ns/a at resourceVersion 5, its handlers were called\n"},
 			{"ns/later", health.Delayed, "ns/later joins controller volumes in 59m59.91s, at " +
 				"2000-01-01T01:00:00Z, after AddAfter or RequeueAfter\n"},
 			{"ns/hopeless", health.GivenUp, "controller volumes gave ns/hopeless up 90ms ago " +
 				"(Terminal, attempts: 1) until it changes: terminal error: spec makes no sense\n"},
-			{"ns/gone", health.Unknown, "no informer has ns/gone (configmaps): it does not exist, " +
-				"or a selector or a namespace of the informer leaves it out\n"},
-			{"other/a", health.Unknown, "no informer has other/a (configmaps): it does not exist, " +
-				"or a selector or a namespace of the informer leaves it out\n" +
+			{"ns/gone", health.Unknown, "no informer has ns/gone (configmaps): it does not " +
+				"exist, or a selector or a namespace of the informer leaves it out\n"},
+			{"other/a", health.Unknown, "no informer has other/a (configmaps): it does not " +
+				"exist, or a selector or a namespace of the informer leaves it out\n" +
 				"  there is another namespace with this name: ns/a\n"},
 		} {
 			reason, text := w.why(row.key)
@@ -136,8 +136,8 @@ func TestWhy_HandlerIsBehind(t *testing.T) {
 		time.Sleep(time.Second)
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Behind, reason)
-		assert.Regexp(t, "^informer configmaps has ns/a at resourceVersion 5, and its handler .* is "+
-			"2 calls behind, the oldest for 1s: that of ns/a may be one of them\n$", text)
+		assert.Regexp(t, "^informer configmaps has ns/a at resourceVersion 5, and its handler .* "+
+			"is 2 calls behind, the oldest for 1s: that of ns/a may be one of them\n$", text)
 	})
 }
 
@@ -173,8 +173,8 @@ func TestWhy_NobodyLeadsHere(t *testing.T) {
 		c.Enqueue("ns/c")
 		reason, text := w.why("ns/c")
 		assert.Equal(t, health.Queued, reason)
-		assert.Equal(t, "ns/c is number 3 of 3 in controller volumes, which does not lead: another "+
-			"process does the work\n"+
+		assert.Equal(t, "ns/c is number 3 of 3 in controller volumes, which does not lead: "+
+			"another process does the work\n"+
 			"  this process does not lead volumes (acquiring): other does\n", text)
 		assert.Contains(t, w.get("/debug/informers"), `
 election volumes: acquiring, this process does not lead; the leader is other
@@ -213,8 +213,8 @@ func TestWhy_Queue(t *testing.T) {
 		q.Add(node)
 		q.AddRateLimited(node)
 		_, text = w.why("node-1")
-		assert.Equal(t, "a worker of queue nodes has node-1, and has not called Done; it was added "+
-			"again since, and follows when that worker calls Done\n"+
+		assert.Equal(t, "a worker of queue nodes has node-1, and has not called Done; it was "+
+			"added again since, and follows when that worker calls Done\n"+
 			"  node-1 joins queue nodes in 1h0m0s, at 2000-01-01T01:00:00Z, after 1 failure\n",
 			text)
 	})

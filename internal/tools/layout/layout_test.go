@@ -79,8 +79,8 @@ var rules = map[string]rule{
 		outside: []string{"github.com/prometheus/"},
 	},
 	"observe/health": {
-		ours: []string{"reflector", "informer", "workqueue", "controller",
-			"internal/helpers/hostheader", "internal/helpers/printable"},
+		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
+			"leaderelection", "internal/helpers/hostheader", "internal/helpers/printable"},
 	},
 	"cmd/informerstack/lab": {
 		ours: []string{
@@ -103,17 +103,22 @@ var rules = map[string]rule{
 	},
 	"compat/cache": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/helpers/callsite",
-			"internal/helpers/done", "internal/helpers/objects", "compat/internal/setters"},
+			"internal/helpers/done", "internal/helpers/objects", "compat/internal/found",
+			"compat/internal/setters"},
 		outside: []string{
 			"k8s.io/client-go/features", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/consistencydetector",
 		},
 	},
+	"compat/devtools": {ours: []string{"store", "informer", "workqueue", "leaderelection",
+		"observe/health", "internal/helpers/printable", "compat/internal/found"}},
+	"compat/internal/found":   {ours: []string{"workqueue"}}, // nothing that depends on rest
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},
 	"compat/cache/synctrack":  {},
 	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
 	"compat/leaderelection": {
-		ours:    []string{"leaderelection", "compat/leaderelection/resourcelock"},
+		ours: []string{"leaderelection", "compat/leaderelection/resourcelock",
+			"compat/internal/found"},
 		outside: []string{"k8s.io/client-go/kubernetes", "k8s.io/api/"},
 	},
 	"compat/leaderelection/resourcelock": {
@@ -122,7 +127,7 @@ var rules = map[string]rule{
 			"k8s.io/api/"},
 	},
 	"compat/watch":     {ours: []string{"compat/cache"}},
-	"compat/workqueue": {ours: []string{"workqueue"}},
+	"compat/workqueue": {ours: []string{"workqueue", "compat/internal/found"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {

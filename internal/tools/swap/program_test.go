@@ -37,6 +37,14 @@ func TestSwap_RefusesBadInput(t *testing.T) {
 			want:    []string{`no piece "informer"`, "cache, workqueue, leaderelection"},
 		},
 		{
+			name:    "devtools without the piece that has them",
+			program: files{"go.mod": goMod},
+			options: func(o *swap.Options) {
+				o.Pieces, o.Devtools = []string{"workqueue"}, true
+			},
+			want: []string{"devtools need the piece cache"},
+		},
+		{
 			name:    "no such folder",
 			options: func(o *swap.Options) { o.Program = filepath.Join(o.Program, "nowhere") },
 			want:    []string{"nowhere", "no such file"},

@@ -16,8 +16,8 @@
 //     shows.
 //
 // Read swap.go, program.go (the modules of the build), pieces.go (the parts that can be swapped),
-// stack.go, folder.go, copy.go, reexport.go, workspace.go, gowork.go and gocmd.go; then go test -v
-// ./internal/tools/swap. Goroutines and locking: none.
+// stack.go, folder.go, copy.go, devtools.go, reexport.go, workspace.go, gowork.go, gocmd.go; then
+// go test -v ./internal/tools/swap. Goroutines and locking: none.
 package swap
 
 import (
@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,9 @@ type Options struct {
 	// the folder of this module's source; "" means the one in the program's build, else see
 	// findStack
 	Stack string
-	Log   io.Writer
+	// Devtools links compat/devtools into the program. It needs the piece cache.
+	Devtools bool
+	Log      io.Writer
 }
 
 // Result describes the written folder.
@@ -58,6 +61,9 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	pieces, err := choose(options.Pieces)
 	if err != nil {
 		return nil, err
+	}
+	if options.Devtools && !slices.ContainsFunc(pieces, hasDevtools) {
+		return nil, bad("devtools need the piece %s", devtoolsPiece)
 	}
 	program, err := inspect(ctx, options.Program)
 	if err != nil {
@@ -84,6 +90,11 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 		filepath.Join(f.path, copyName))
 	if err := f.copyClientGo(program, exports); err != nil {
 		return nil, err
+	}
+	if options.Devtools {
+		if err := f.addDevtools(); err != nil {
+			return nil, err
+		}
 	}
 	space, err := newWorkspace(program, stack, f)
 	if err != nil {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package devtools shows the inside of a program that uses client-go's names: its informers, queues
+// and elections, and why one key is not being reconciled. Nothing has to be registered.
+//
+//	compat/cache, compat/workqueue, compat/leaderelection -> [devtools] -> /debug/informers
+//
+// To use it, serve [Handler] beside the program's metrics. A program that is built with
+// "informerstack swap --devtools" needs no change: see [Environment]. Then ask, for example with
+// "informerstack devtools URL --why namespace/name".
+//
+// It shows what is made after this package was initialized: import it in package main. Queues of
+// controller-runtime are its own, and are not shown: there "no queue" in an answer means none of
+// client-go's.
+//
+// Read devtools.go, then serve.go; then go test ./compat/devtools. Goroutines: the HTTP server's,
+// if Environment is set. Locking: health's.
+package devtools
+
+import (
+	"example.com/informerstack/compat/internal/found"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+var handler = health.New()
+
+// Handler returns the handler of /debug/informers. It also has the checks of package health. It is
+// read-only, and asks for no credentials: serve it on loopback, or behind an authorization.
+func Handler() *health.Handler { return handler }
+
+func init() {
+	found.To(show)
+	serveFromEnvironment()
+}
+
+// show adds a thing to the page until it is collected: the page does not keep it in memory.
+func show(name string, view func() any) (gone func()) {
+	switch view().(type) {
+	case viewOfInformer:
+		return handler.AddInformer(name, shownInformer{view})
+	case found.Queue:
+		return health.AddQueue(handler, name, shownQueue{view})
+	case viewOfElector:
+		return handler.AddElection(name, shownElector{view})
+	}
+	return func() {}
+}
+
+type (
+	viewOfInformer interface {
+		Status() informer.Status
+		GetStore() store.Store
+	}
+	viewOfElector interface{ Status() leaderelection.Status }
+)
+
+// The shown types read a thing as long as it exists. Then they are empty.
+type (
+	shownInformer struct{ view func() any }
+	shownQueue    struct{ view func() any }
+	shownElector  struct{ view func() any }
+)
+
+func (s shownInformer) Status() informer.Status {
+	if i, ok := s.view().(viewOfInformer); ok {
+		return i.Status()
+	}
+	return informer.Status{}
+}
+
+func (s shownInformer) GetStore() store.Store {
+	if i, ok := s.view().(viewOfInformer); ok {
+		return i.GetStore()
+	}
+	return nil
+}
+
+func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.Snapshot()
+	}
+	return workqueue.Snapshot[string]{}
+}
+
+func (s shownElector) Status() leaderelection.Status {
+	if e, ok := s.view().(viewOfElector); ok {
+		return e.Status()
+	}
+	return leaderelection.Status{}
+}
