@@ -99,5 +99,8 @@ func (e *election) elector(
 	if err != nil {
 		return nil, fail(exitUsage, "--leader-elect: %w", err)
 	}
+	if observed != nil {
+		observed.handler.AddElection(e.name, elector)
+	}
 	return elector, nil
 }

@@ -43,21 +43,27 @@ const (
 )
 
 // fromWorker has the reasons in the order of an Answer.
-var fromWorker = []Reason{
-	Reconciling, Queued, Delayed, GivenUp, Behind, Handled, Unsynced, Unknown,
-}
+var fromWorker = slices.Concat([]Reason{Reconciling, Queued, Delayed, GivenUp}, inNoQueue)
 
-// maxSameName bounds the keys that an Answer names in place of one that no informer has.
-const maxSameName = 5
+var inNoQueue = []Reason{Behind, Handled, Unsynced, Unknown}
+
+const (
+	// looks is how often a key is looked for until a queue has it, and pause the time between two.
+	looks = 4
+	pause = time.Millisecond
+	// maxSameName bounds the keys that an Answer names in place of one that no informer has.
+	maxSameName = 5
+)
 
 // Why answers why a key is not being reconciled. The key is what %v prints of an item of a queue,
 // such as "namespace/name", which is its key in the informers' stores, too. It copies the content
 // of all queues.
 func (h *Handler) Why(key string) Answer {
-	// A key that moves to a worker, or back to the waiting keys, while both are read may be missed:
-	// look twice before the answer is that no queue has it.
+	// A key may be missed that moves while it is looked for, and one that is due is for a moment in
+	// no queue: look again, a little later, before the answer is that no queue has it.
 	answer := h.lookFor(key)
-	if slices.Contains(fromWorker[slices.Index(fromWorker, Behind):], answer.Reason) {
+	for look := 1; look < looks && slices.Contains(inNoQueue, answer.Reason); look++ {
+		time.Sleep(pause)
 		answer = h.lookFor(key)
 	}
 	return answer

@@ -31,7 +31,6 @@ func (w *world) why(key string) (health.Reason, string) {
 	encoded := w.get("/debug/informers?format=json&why=" + url.QueryEscape(key))
 	require.NoError(w.t, json.Unmarshal([]byte(encoded), &answer))
 	require.Equal(w.t, key, answer.Key)
-	require.Equal(w.t, text, withoutID(answer.String()))
 	return answer.Reason, text
 }
 
@@ -137,7 +136,7 @@ func TestWhy_HandlerIsBehind(t *testing.T) {
 		reason, text := w.why("ns/a")
 		assert.Equal(t, health.Behind, reason)
 		assert.Regexp(t, "^informer configmaps has ns/a at resourceVersion 5, and its handler .* "+
-			"is 2 calls behind, the oldest for 1s: that of ns/a may be one of them\n$", text)
+			"is 2 calls behind, the oldest for 1\\.\\d+s: that of ns/a may be one of them\n$", text)
 	})
 }
 
