@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/compat/devtools"
+	"example.com/informerstack/internal/tools/swap"
 )
 
 // queueProgram writes a program and returns its folder. The program's client-go is a folder with a
@@ -31,6 +34,10 @@ func queueProgram(t *testing.T) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
+}
+
+func TestSwap_NamesTheVariableOfDevtools(t *testing.T) {
+	assert.Equal(t, devtools.Environment, swap.DevtoolsVariable)
 }
 
 func TestSwap_SaysHowToUseAndHowToUndo(t *testing.T) {
@@ -107,5 +114,18 @@ func TestSwap_RefusesBadUsage(t *testing.T) {
 			execute(t.Context(), append([]string{"swap"}, test.args...), &stdout, &stderr))
 		assert.Contains(t, stderr.String(), test.want)
 		assert.Empty(t, stdout.String())
+	}
+}
+
+func TestSwap_ServesDevtoolsOnLoopback(t *testing.T) {
+	for address, want := range map[string]string{
+		"0.0.0.0:9000": "want a loopback address, such as 127.0.0.1:9000",
+		"9000":         "want HOST:PORT",
+		"":             "--devtools is empty",
+	} {
+		var stdout, stderr bytes.Buffer
+		args := []string{"swap", "--devtools", address, t.TempDir()}
+		assert.Equal(t, exitUsage, execute(t.Context(), args, &stdout, &stderr))
+		assert.Contains(t, stderr.String(), want)
 	}
 }

@@ -86,6 +86,18 @@ func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 	return workqueue.Snapshot[string]{}
 }
 
+func (s shownQueue) Workers() map[string]health.Worker {
+	q, ok := s.view().(found.Queue)
+	if !ok {
+		return nil
+	}
+	workers := map[string]health.Worker{}
+	for item, worker := range q.Workers() {
+		workers[item] = health.Worker(worker)
+	}
+	return workers
+}
+
 func (s shownElector) Status() leaderelection.Status {
 	if e, ok := s.view().(viewOfElector); ok {
 		return e.Status()

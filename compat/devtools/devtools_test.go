@@ -24,7 +24,6 @@ import (
 	"example.com/informerstack/compat/leaderelection"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 	"example.com/informerstack/compat/workqueue"
-	"example.com/informerstack/internal/tools/swap"
 	"example.com/informerstack/observe/health"
 )
 
@@ -56,17 +55,24 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 
 	page := Handler().Page()
 	require.Len(t, page.Informers, 1)
+	onPage := func() map[string]health.Queue {
+		queues := map[string]health.Queue{}
+		for _, queue := range Handler().Page().Queues {
+			if !strings.HasPrefix(queue.Name, "worker") { // of other tests
+				assert.NotContains(t, queues, queue.Name)
+				queues[queue.Name] = queue
+			}
+		}
+		return queues
+	}
 	assert.Equal(t, "SharedIndexInformer *v1.ConfigMap", page.Informers[0].Name)
 	require.Len(t, page.Elections, 1)
 	assert.Equal(t, health.Election{Name: "ns/lease", Phase: "idle"}, page.Elections[0])
-	names := map[string]health.Queue{}
-	for _, queue := range page.Queues {
-		names[queue.Name] = queue
-	}
-	require.Len(t, page.Queues, 3)
-	assert.Equal(t, []string{"7"}, names["typed"].Ready.Items)
-	assert.Equal(t, "ns/later", names["delaying"].Waiting.Items[0].Key)
-	assert.Equal(t, []string{"ns/now"}, names["of interface {} without a name"].Ready.Items)
+	queues := onPage()
+	require.Len(t, queues, 3)
+	assert.Equal(t, []string{"7"}, queues["typed"].Ready.Items)
+	assert.Equal(t, "ns/later", queues["delaying"].Waiting.Items[0].Key)
+	assert.Equal(t, []string{"ns/now"}, queues["of interface {} without a name"].Ready.Items)
 	assert.Equal(t, health.Queued, Handler().Why("ns/now").Reason)
 
 	for _, queue := range []interface{ ShutDown() }{typed, delaying, limiting} {
@@ -77,12 +83,11 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	assert.Eventually(t, func() bool {
 		runtime.GC()
 		page := Handler().Page()
-		return len(page.Informers)+len(page.Queues)+len(page.Elections) == 0
+		return len(page.Informers)+len(onPage())+len(page.Elections) == 0
 	}, time.Minute, time.Millisecond)
 }
 
 func TestServe_NeedsTheToken(t *testing.T) {
-	require.Equal(t, Environment, swap.DevtoolsVariable)
 	used, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer used.Close()
@@ -118,5 +123,67 @@ func TestServe_RefusesOtherAddresses(t *testing.T) {
 		serve(address, &log)
 		assert.Equal(t, "devtools: INFORMERSTACK_DEVTOOLS="+address+": want a loopback address "+
 			"with a port, such as 127.0.0.1:9000\n", log.String())
+	}
+}
+
+// The page shows the goroutine that took an item, since when, and what it does now.
+func TestHandler_ShowsTheWorkerOfAKey(t *testing.T) {
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "worker hangs"})
+	defer queue.ShutDown()
+	release := make(chan struct{})
+	defer close(release)
+	for _, key := range []string{"ns/first", "ns/second", "ns/third"} {
+		queue.Add(key)
+		go func() {
+			item, _ := queue.Get()
+			hang(item, release)
+			queue.Done(item)
+		}()
+	}
+	for _, key := range []string{"ns/second", "ns/third", "ns/first"} {
+		var answer health.Answer
+		require.Eventually(t, func() bool {
+			answer = Handler().Why(key)
+			return len(answer.Stack) > 1 && answer.Stack[0] == "chan receive"
+		}, time.Minute, time.Millisecond)
+		assert.Equal(t, health.Reconciling, answer.Reason)
+		assert.Regexp(t, "^a worker of queue worker hangs has had "+key+" for .*s, and has not "+
+			"called Done$", answer.Sentence)
+		assert.Regexp(t, `devtools\.hang devtools_test.go:\d+$`, answer.Stack[1])
+	}
+}
+
+func hang(_ string, release chan struct{}) { <-release }
+
+// A worker is named only as long as it is certain which item it has.
+func TestHandler_ShowsNoWorkerInDoubt(t *testing.T) {
+	for name, doubt := range map[string]func(workqueue.TypedInterface[string]){
+		"worker takes two": func(queue workqueue.TypedInterface[string]) { queue.Get() },
+		"worker is not the one that is done": func(queue workqueue.TypedInterface[string]) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				queue.Done("a")
+			}()
+			<-done
+		},
+	} {
+		queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name})
+		queue.Add("a")
+		queue.Add("b")
+		queue.Add("c")
+		queue.Get()
+		require.NotEmpty(t, Handler().Why("a").Stack, name)
+		doubt(queue)
+		queue.Get()
+		for _, key := range []string{"a", "b", "c"} {
+			assert.Empty(t, Handler().Why(key).Stack, name)
+		}
+		for _, key := range []string{"a", "b", "c"} {
+			queue.Done(key)
+		}
+		queue.ShutDown()
 	}
 }

@@ -68,12 +68,13 @@ func NewTyped[T comparable]() *Typed[T] {
 // NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
 // but not for queued ones: a program may drain a queue that has no worker.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	return shown(config.Name, newTyped(config))
+	workers := found.NewWorkers()
+	return shown(config.Name, workers, newTyped(config, workers))
 }
 
-func newTyped[T comparable](config TypedQueueConfig[T]) *Typed[T] {
+func newTyped[T comparable](config TypedQueueConfig[T], workers *found.Workers) *Typed[T] {
 	return workqueue.NewTyped(workqueue.Config[T]{
-		Metrics:             queueMetrics(config.MetricsProvider, config.Name),
+		Metrics:             workers.Watch(queueMetrics(config.MetricsProvider, config.Name)),
 		Clock:               config.Clock,
 		Order:               config.Queue,
 		DrainProcessingOnly: true,
@@ -115,17 +116,21 @@ func TypedNewDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 func NewTypedDelayingQueueWithConfig[T comparable](
 	config TypedDelayingQueueConfig[T],
 ) TypedDelayingInterface[T] {
-	return shown(config.Name, workqueue.NewTypedDelayingQueue(delaying(config)))
+	workers := found.NewWorkers()
+	queue := workqueue.NewTypedDelayingQueue(delaying(config, workers))
+	return shown(config.Name, workers, queue)
 }
 
 // delaying registers a ticker with config's Clock, which the queue stops when it is shut down.
-func delaying[T comparable](config TypedDelayingQueueConfig[T]) workqueue.Config[T] {
+func delaying[T comparable](
+	config TypedDelayingQueueConfig[T], workers *found.Workers,
+) workqueue.Config[T] {
 	if config.Queue == nil {
 		config.Queue = newTyped(TypedQueueConfig[T]{
 			Name:            config.Name,
 			MetricsProvider: config.MetricsProvider,
 			Clock:           config.Clock,
-		})
+		}, workers)
 	}
 	metrics := delayMetrics(config.MetricsProvider, config.Name)
 	if config.Clock != nil {
@@ -187,21 +192,22 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 	if config.DelayingQueue != nil {
 		return rateLimitingQueue[T]{config.DelayingQueue, rateLimiter}
 	}
+	workers := found.NewWorkers()
 	queue := workqueue.NewTypedRateLimitingQueue(rateLimiter, delaying(TypedDelayingQueueConfig[T]{
 		Name:            config.Name,
 		MetricsProvider: config.MetricsProvider,
 		Clock:           config.Clock,
-	}))
-	return shown(config.Name, queue)
+	}, workers))
+	return shown(config.Name, workers, queue)
 }
 
 // shown shows a new queue to package devtools, if the program has it.
 func shown[T comparable, Q any, P interface {
 	*Q
 	Snapshot() workqueue.Snapshot[T]
-}](name string, queue P) P {
+}](name string, workers *found.Workers, queue P) P {
 	name = cmp.Or(name, fmt.Sprintf("of %v without a name", reflect.TypeFor[T]()))
-	found.AddQueue[T](name, queue)
+	found.AddQueue[T](name, workers, queue)
 	return queue
 }
 

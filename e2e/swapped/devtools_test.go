@@ -42,8 +42,10 @@ func TestSwapped_Devtools(t *testing.T) {
 	const stored = `informer SharedIndexInformer \*v1.ConfigMap has default/\w+ at ` +
 		`resourceVersion \d+, its handlers were called`
 	for key, want := range map[string]string{
-		"default/hangs": `a worker of queue settings has default/hangs, and has not called Done\n` +
-			`  ` + stored + `\n`,
+		"default/hangs": `a worker of queue settings has had default/hangs for \S+, and has not ` +
+			`called Done\n  ` + stored + `\n  its goroutine: select \(no cases\)\n` +
+			`    main.reconcile main.go:\d+\n    main.work main.go:\d+\n` +
+			`    created by main.main in goroutine 1 main.go:\d+\n`,
 		"default/fails": `default/fails joins queue settings in 59m\S+, at \S+, after 1 failure\n` +
 			`  ` + stored + `\n`,
 		"default/filtered": stored + `, and no queue has the key: it was reconciled since it ` +

@@ -70,6 +70,14 @@ type Queue struct {
 	Processing List[string]     `json:"processing"`
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
+
+	workers func() map[string]Worker // for Why; nil if they are not known
+}
+
+// Worker is the goroutine that has an item of a queue.
+type Worker struct {
+	Since time.Time
+	Stack []string // its state, then the frames, innermost first; nil if it has ended
 }
 
 // WaitingKey is a key with a delay.

@@ -29,20 +29,25 @@ func (h *Handler) AddInformer(
 	})
 }
 
-// AddQueue adds a workqueue to the page. Use it for queues without a controller. The returned
-// function removes it.
+// AddQueue adds a workqueue to the page. Use it for queues without a controller. If queue has a
+// method Workers() map[string]Worker, by the texts of items, Why shows the goroutine that has an
+// item. The returned function removes it.
 func AddQueue[K comparable](
 	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
 ) (remove func()) {
 	return add(h, &h.queues, func(limit int) Queue {
 		s := queue.Snapshot()
-		return Queue{
+		q := Queue{
 			Name:       printable.Short(name),
 			Ready:      list(s.Ready, limit, keyText[K]),
 			Processing: list(s.Processing, limit, keyText[K]),
 			Again:      list(s.Again, limit, keyText[K]),
 			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
 		}
+		if known, ok := queue.(interface{ Workers() map[string]Worker }); ok {
+			q.workers = known.Workers
+		}
+		return q
 	})
 }
 

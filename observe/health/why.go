@@ -26,6 +26,8 @@ type Answer struct {
 	Sentence string `json:"sentence"`
 	// Evidence has a sentence for each other fact about the key, the nearest to a worker first.
 	Evidence []string `json:"evidence"`
+	// Stack is that of the goroutine that has the key, if it is known: its state, then its frames.
+	Stack []string `json:"stack,omitempty"`
 }
 
 // Reason is the place of a key. The constants are in order, from the worker to the server.
@@ -96,6 +98,7 @@ type search struct {
 	found map[Reason][]string
 
 	queues    int      // and controllers
+	stack     []string // of the worker
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
 	remarks   []string // about the program, not about the key
@@ -113,7 +116,7 @@ func (s *search) answer() Answer {
 	if len(s.found) == 0 {
 		s.unknown()
 	}
-	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}}
+	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}, Stack: s.stack}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -227,13 +230,10 @@ func (s *search) is(item string) bool { return strings.TrimPrefix(item, "/") == 
 
 func (s *search) queue(q Queue) {
 	s.queues++
-	if slices.ContainsFunc(q.Processing.Items, s.is) {
-		again := ""
-		if slices.ContainsFunc(q.Again.Items, s.is) {
-			again = "; it was added again since, and follows when that worker calls Done"
+	for _, item := range q.Processing.Items {
+		if s.is(item) {
+			s.processing(q, item)
 		}
-		s.add(Reconciling, "a worker of queue %s has %s, and has not called Done%s", q.Name,
-			s.text, again)
 	}
 	idle := ""
 	if q.Processing.Total == 0 {
@@ -241,6 +241,20 @@ func (s *search) queue(q Queue) {
 	}
 	s.ready("queue "+q.Name, q.Ready, idle)
 	s.waiting("queue "+q.Name, q.Waiting, nil)
+}
+
+func (s *search) processing(q Queue, item string) {
+	has, again := "has "+s.text, ""
+	if q.workers != nil {
+		if worker, known := q.workers()[item]; known {
+			has = fmt.Sprintf("has had %s for %s", s.text, short(s.now.Sub(worker.Since)))
+			s.stack = worker.Stack
+		}
+	}
+	if slices.ContainsFunc(q.Again.Items, s.is) {
+		again = "; it was added again since, and follows when that worker calls Done"
+	}
+	s.add(Reconciling, "a worker of queue %s %s, and has not called Done%s", q.Name, has, again)
 }
 
 func (s *search) ready(name string, ready List[string], remark string) {
@@ -328,6 +342,13 @@ func (a Answer) String() string {
 	b.WriteString(printable.Line(a.Sentence) + "\n")
 	for _, sentence := range a.Evidence {
 		b.WriteString("  " + printable.Line(sentence) + "\n")
+	}
+	for i, line := range a.Stack {
+		before := "    "
+		if i == 0 {
+			before = "  its goroutine: "
+		}
+		b.WriteString(before + printable.Line(line) + "\n")
 	}
 	return b.String()
 }

@@ -9,8 +9,8 @@
 //
 // It imports no package that depends on client-go's rest, which uses a workqueue itself.
 //
-// Read found.go; then go test ./compat/devtools. Goroutines: none, except runtime's for cleanups.
-// Locking: none.
+// Read found.go and workers.go; then go test ./compat/devtools. Goroutines: none, except runtime's
+// for cleanups. Locking: the mutex of Workers, which is locked under that of a queue.
 package found
 
 import (
@@ -53,22 +53,30 @@ func Add[T any](name string, made *T, show func(made *T) any) {
 	runtime.AddCleanup(made, func(gone func()) { gone() }, gone)
 }
 
-// Queue is what a page may read of a queue.
+// Queue is what a page may read of a queue. Workers returns the goroutines that have items, as far
+// as they are known.
 type Queue interface {
 	Snapshot() workqueue.Snapshot[string]
+	Workers() map[string]Worker
 }
 
-// AddQueue reports a queue, which is a pointer.
+// AddQueue reports a queue, which is a pointer, with the workers that watch it.
 func AddQueue[T comparable, Q any, P interface {
 	*Q
 	Snapshot() workqueue.Snapshot[T]
-}](name string, queue P) {
-	Add(name, (*Q)(queue), func(queue *Q) any { return texts[T]{P(queue)} })
+}](name string, workers *Workers, queue P) {
+	Add(name, (*Q)(queue), func(queue *Q) any { return texts[T]{P(queue), workers} })
 }
 
 // texts is a queue with items as texts.
 type texts[T comparable] struct {
-	queue interface{ Snapshot() workqueue.Snapshot[T] }
+	queue   interface{ Snapshot() workqueue.Snapshot[T] }
+	workers *Workers
+}
+
+// Workers implements Queue.
+func (t texts[T]) Workers() map[string]Worker {
+	return t.workers.of(func() []string { return t.Snapshot().Processing })
 }
 
 // Snapshot implements Queue.
