@@ -50,7 +50,7 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	elector, err := leaderelection.NewLeaderElector(config)
 	require.NoError(t, err)
 	typed.Add(7)
-	delaying.AddAfter("ns/later", time.Hour)
+	delaying.Add("ns/soon")
 	limiting.Add("ns/now")
 
 	page := Handler().Page()
@@ -71,7 +71,7 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	queues := onPage()
 	require.Len(t, queues, 3)
 	assert.Equal(t, []string{"7"}, queues["typed"].Ready.Items)
-	assert.Equal(t, "ns/later", queues["delaying"].Waiting.Items[0].Key)
+	assert.Equal(t, []string{"ns/soon"}, queues["delaying"].Ready.Items)
 	assert.Equal(t, []string{"ns/now"}, queues["of interface {} without a name"].Ready.Items)
 	assert.Equal(t, health.Queued, Handler().Why("ns/now").Reason)
 
@@ -80,10 +80,12 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	}
 	runtime.KeepAlive(informer)
 	runtime.KeepAlive(elector)
-	assert.Eventually(t, func() bool {
+	assert.EventuallyWithT(t, func(t *assert.CollectT) {
 		runtime.GC()
 		page := Handler().Page()
-		return len(page.Informers)+len(onPage())+len(page.Elections) == 0
+		assert.Empty(t, page.Informers)
+		assert.Empty(t, onPage())
+		assert.Empty(t, page.Elections)
 	}, time.Minute, time.Millisecond)
 }
 
