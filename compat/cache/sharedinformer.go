@@ -15,6 +15,7 @@ import (
 	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/compat/internal/setters"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/reflector"
 )
 
@@ -187,7 +188,7 @@ func (s *sharedInformer) Run(stopCh <-chan struct{}) {
 func (s *sharedInformer) AddEventHandler(
 	handler ResourceEventHandler,
 ) (ResourceEventHandlerRegistration, error) {
-	return s.core.AddEventHandler(handler)
+	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
 }
 
 // AddEventHandlerWithResyncPeriod implements SharedInformer.
@@ -201,7 +202,16 @@ func (s *sharedInformer) AddEventHandlerWithResyncPeriod(
 func (s *sharedInformer) AddEventHandlerWithOptions(
 	handler ResourceEventHandler, options HandlerOptions,
 ) (ResourceEventHandlerRegistration, error) {
-	return s.core.AddEventHandlerWithOptions(handler, options)
+	j := found.Journal()
+	if j == nil || handler == nil {
+		return s.core.AddEventHandlerWithOptions(handler, options)
+	}
+	noted := journal.NewHandler(j, s.core.Status().Name, handler)
+	registration, err := s.core.AddEventHandlerWithOptions(noted, options)
+	if err == nil {
+		noted.Named(registration.Status().Name)
+	}
+	return registration, err
 }
 
 // RemoveEventHandler implements SharedInformer.

@@ -22,6 +22,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -33,7 +34,9 @@ var handler = health.New()
 func Handler() *health.Handler { return handler }
 
 func init() {
-	found.To(show)
+	j := journal.New()
+	handler.SetJournal(j)
+	found.To(show, j)
 	serveFromEnvironment()
 }
 
@@ -86,16 +89,11 @@ func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 	return workqueue.Snapshot[string]{}
 }
 
-func (s shownQueue) Workers() map[string]health.Worker {
-	q, ok := s.view().(found.Queue)
-	if !ok {
-		return nil
+func (s shownQueue) Workers() map[string]journal.Worker {
+	if q, ok := s.view().(found.Queue); ok {
+		return q.Workers()
 	}
-	workers := map[string]health.Worker{}
-	for item, worker := range q.Workers() {
-		workers[item] = health.Worker(worker)
-	}
-	return workers
+	return nil
 }
 
 func (s shownElector) Status() leaderelection.Status {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,10 +22,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"example.com/informerstack/compat/cache"
+	cachetesting "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/compat/leaderelection"
 	"example.com/informerstack/compat/leaderelection/resourcelock"
 	"example.com/informerstack/compat/workqueue"
 	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
 )
 
 // Everything that a program makes is on the page until it is collected, and only once.
@@ -159,33 +162,79 @@ func TestHandler_ShowsTheWorkerOfAKey(t *testing.T) {
 
 func hang(_ string, release chan struct{}) { <-release }
 
-// A worker is named only as long as it is certain which item it has.
-func TestHandler_ShowsNoWorkerInDoubt(t *testing.T) {
-	for name, doubt := range map[string]func(workqueue.TypedInterface[string]){
-		"worker takes two": func(queue workqueue.TypedInterface[string]) { queue.Get() },
-		"worker is not the one that is done": func(queue workqueue.TypedInterface[string]) {
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				queue.Done("a")
-			}()
-			<-done
-		},
-	} {
-		queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name})
-		queue.Add("a")
-		queue.Add("b")
-		queue.Add("c")
+// A worker is known although it has several keys, or another goroutine calls Done.
+func TestHandler_ShowsUnusualWorkers(t *testing.T) {
+	queue := workqueue.NewTypedDelayingQueueWithConfig(
+		workqueue.TypedDelayingQueueConfig[string]{Name: "worker takes two"})
+	defer queue.ShutDown()
+	for _, key := range []string{"a", "b", "c"} {
+		queue.Add(key)
 		queue.Get()
-		require.NotEmpty(t, Handler().Why("a").Stack, name)
-		doubt(queue)
-		queue.Get()
-		for _, key := range []string{"a", "b", "c"} {
-			assert.Empty(t, Handler().Why(key).Stack, name)
-		}
-		for _, key := range []string{"a", "b", "c"} {
-			queue.Done(key)
-		}
-		queue.ShutDown()
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		queue.Done("b")
+	}()
+	<-done
+	assert.NotEmpty(t, Handler().Why("a").Stack)
+	assert.Empty(t, Handler().Why("b").Stack)
+	assert.NotEmpty(t, Handler().Why("c").Stack)
+	queue.Done("a")
+	queue.Done("c")
+}
+
+// The reasons of reconciles are recorded after the first question.
+func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
+	Handler().Page()
+	server := cachetesting.NewFakeControllerSource()
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "why queue"})
+	defer queue.ShutDown()
+	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if key, _ := cache.MetaNamespaceKeyFunc(obj); key != "why/filtered" {
+				queue.Add(key)
+			}
+		},
+	})
+	require.NoError(t, err)
+	for _, name := range []string{"done", "filtered"} {
+		server.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "why", Name: name}})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	defer running.Wait()
+	defer cancel()
+	key, _ := queue.Get()
+	queue.Forget(key)
+	queue.Done(key)
+
+	const handler = `informer SharedIndexInformer \*v1.ConfigMap, handler ` +
+		`devtools.TestHandler_KnowsWhyAKeyWasReconciled.func1`
+	for key, want := range map[string]struct {
+		reason   health.Reason
+		sentence string
+	}{
+		"why/done": {health.Reconciled, `queue why queue reconciled why/done \S+ ago, and it has ` +
+			`not changed since: succeeded \(Forget\) in \S+, because of: initial list of ` +
+			`why/done at resourceVersion \d+, ` + handler},
+		"why/filtered": {health.Filtered, `a handler was called \S+ ago and added no key: ` +
+			`initial list of why/filtered at resourceVersion \d+, ` + handler},
+	} {
+		assert.EventuallyWithT(t, func(t *assert.CollectT) {
+			answer := Handler().Why(key)
+			assert.Equal(t, want.reason, answer.Reason)
+			assert.Regexp(t, "^"+want.sentence+"$", answer.Sentence)
+		}, time.Minute, time.Millisecond)
+	}
+	facts := Handler().Page().Journal
+	assert.Contains(t, facts.Arrows, journal.Arrow{
+		Informer: "SharedIndexInformer *v1.ConfigMap",
+		Handler:  "devtools.TestHandler_KnowsWhyAKeyWasReconciled.func1",
+		Queue:    "why queue", Adds: 1,
+	})
 }

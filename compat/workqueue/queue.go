@@ -30,6 +30,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/informerstack/compat/internal/found"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
 )
 
@@ -68,13 +69,12 @@ func NewTyped[T comparable]() *Typed[T] {
 // NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
 // but not for queued ones: a program may drain a queue that has no worker.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	workers := found.NewWorkers()
-	return shown(config.Name, workers, newTyped(config, workers))
+	return shown[T](shownName[T](config.Name), newTyped(config))
 }
 
-func newTyped[T comparable](config TypedQueueConfig[T], workers *found.Workers) *Typed[T] {
+func newTyped[T comparable](config TypedQueueConfig[T]) *Typed[T] {
 	return workqueue.NewTyped(workqueue.Config[T]{
-		Metrics:             workers.Watch(queueMetrics(config.MetricsProvider, config.Name)),
+		Metrics:             queueMetrics(config.MetricsProvider, config.Name),
 		Clock:               config.Clock,
 		Order:               config.Queue,
 		DrainProcessingOnly: true,
@@ -116,21 +116,22 @@ func TypedNewDelayingQueue[T comparable]() TypedDelayingInterface[T] {
 func NewTypedDelayingQueueWithConfig[T comparable](
 	config TypedDelayingQueueConfig[T],
 ) TypedDelayingInterface[T] {
-	workers := found.NewWorkers()
-	queue := workqueue.NewTypedDelayingQueue(delaying(config, workers))
-	return shown(config.Name, workers, queue)
+	queue := workqueue.NewTypedDelayingQueue(delaying(config))
+	if j := found.Journal(); j != nil {
+		name := shownName[T](config.Name)
+		return shown[T](name, journal.NewDelayingQueue(j, name, queue))
+	}
+	return queue
 }
 
 // delaying registers a ticker with config's Clock, which the queue stops when it is shut down.
-func delaying[T comparable](
-	config TypedDelayingQueueConfig[T], workers *found.Workers,
-) workqueue.Config[T] {
+func delaying[T comparable](config TypedDelayingQueueConfig[T]) workqueue.Config[T] {
 	if config.Queue == nil {
 		config.Queue = newTyped(TypedQueueConfig[T]{
 			Name:            config.Name,
 			MetricsProvider: config.MetricsProvider,
 			Clock:           config.Clock,
-		}, workers)
+		})
 	}
 	metrics := delayMetrics(config.MetricsProvider, config.Name)
 	if config.Clock != nil {
@@ -192,23 +193,29 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 	if config.DelayingQueue != nil {
 		return rateLimitingQueue[T]{config.DelayingQueue, rateLimiter}
 	}
-	workers := found.NewWorkers()
 	queue := workqueue.NewTypedRateLimitingQueue(rateLimiter, delaying(TypedDelayingQueueConfig[T]{
 		Name:            config.Name,
 		MetricsProvider: config.MetricsProvider,
 		Clock:           config.Clock,
-	}, workers))
-	return shown(config.Name, workers, queue)
+	}))
+	if j := found.Journal(); j != nil {
+		name := shownName[T](config.Name)
+		return shown[T](name, journal.NewRateLimitingQueue(j, name, queue))
+	}
+	return queue
 }
 
 // shown shows a new queue to package devtools, if the program has it.
 func shown[T comparable, Q any, P interface {
 	*Q
 	Snapshot() workqueue.Snapshot[T]
-}](name string, workers *found.Workers, queue P) P {
-	name = cmp.Or(name, fmt.Sprintf("of %v without a name", reflect.TypeFor[T]()))
-	found.AddQueue[T](name, workers, queue)
+}](name string, queue P) P {
+	found.AddQueue[T](name, queue)
 	return queue
+}
+
+func shownName[T comparable](name string) string {
+	return cmp.Or(name, fmt.Sprintf("of %v without a name", reflect.TypeFor[T]()))
 }
 
 // rateLimitingQueue is a rate-limiting queue around an owner's delaying queue. It has the methods

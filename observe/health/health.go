@@ -11,15 +11,17 @@
 //
 // The endpoints are those of Kubernetes components: /healthz and /readyz, with ?verbose,
 // ?exclude=NAME and one path per check. /debug/informers shows every informer with the backlogs of
-// its handlers, and every queue and controller with its keys, as text or as JSON. With ?why=KEY it
-// answers why one key is not being reconciled.
+// its handlers, every queue and controller with its keys, and findings: things that are probably
+// wrong. It is text, JSON or a web page. With ?why=KEY it answers why one key is not being
+// reconciled. With a Journal it also knows why the key was reconciled before.
 //
 // All endpoints are read-only. They show names, keys and errors without asking for credentials:
 // serve them on loopback, or behind an authorization. See Handler.AllowHosts for the protection
 // against DNS rebinding.
 //
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
-// sources), text.go (its form) and why.go (the answer about a key). Then run go test -v
+// sources), text.go and web.go (its forms), why.go (the answer about a key) and findings.go. Then
+// run go test -v
 // ./observe/health. Goroutines: none; the goroutines of the HTTP server call a Handler. Locking:
 // the Handler's mutex guards its lists; no check and no snapshot runs under it.
 package health
@@ -28,8 +30,10 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"example.com/informerstack/internal/helpers/hostheader"
+	"example.com/informerstack/observe/journal"
 )
 
 // Handler serves the endpoints. Make it with New. All methods are safe for concurrent use, also
@@ -44,6 +48,7 @@ type Handler struct {
 	queues      []*func(limit int) Queue
 	controllers []*func(limit int) Controller
 	elections   []*func(limit int) Election
+	journal     *journal.Journal
 }
 
 // New returns a Handler without checks, which reports alive and ready, and with an empty page.
@@ -109,4 +114,25 @@ func current[T any](h *Handler, list *[]*T) []*T {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return *list
+}
+
+// recorded is how long a journal records after a question about the program.
+const recorded = 10 * time.Minute
+
+// SetJournal adds what j remembers to the page and to the answers about keys. Each question about
+// the program makes j record for ten more minutes.
+func (h *Handler) SetJournal(j *journal.Journal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.journal = j
+}
+
+// recording returns the journal, which records from now on, or nil.
+func (h *Handler) recording() *journal.Journal {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.journal != nil {
+		h.journal.Record(recorded)
+	}
+	return h.journal
 }

@@ -15,6 +15,7 @@ import (
 	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 )
@@ -26,6 +27,10 @@ type Page struct {
 	Controllers []Controller `json:"controllers"`
 	Queues      []Queue      `json:"queues"`
 	Elections   []Election   `json:"elections,omitempty"`
+
+	// Findings say what is wrong. Journal is nil without SetJournal.
+	Findings []Finding      `json:"findings"`
+	Journal  *journal.Facts `json:"journal,omitempty"`
 }
 
 // Informer is an informer on the page.
@@ -71,13 +76,7 @@ type Queue struct {
 	Again      List[string]     `json:"again"` // keys in Processing that were added again since
 	Waiting    List[WaitingKey] `json:"waiting"`
 
-	workers func() map[string]Worker // for Why; nil if they are not known
-}
-
-// Worker is the goroutine that has an item of a queue.
-type Worker struct {
-	Since time.Time
-	Stack []string // its state, then the frames, innermost first; nil if it has ended
+	workers func() map[string]journal.Worker // nil if they are not known
 }
 
 // WaitingKey is a key with a delay.
@@ -159,13 +158,23 @@ func (h *Handler) Page() Page { return h.page(math.MaxInt) }
 
 // page is Page with at most limit items of each list.
 func (h *Handler) page(limit int) Page {
-	return Page{
+	p := Page{
 		Time:        time.Now(),
 		Informers:   each(current(h, &h.informers), limit),
 		Queues:      each(current(h, &h.queues), limit),
 		Controllers: each(current(h, &h.controllers), limit),
 		Elections:   each(current(h, &h.elections), limit),
 	}
+	facts := journal.Facts{}
+	if j := h.recording(); j != nil {
+		facts = j.Facts(math.MaxInt)
+	}
+	p.Findings = findings(p, facts)
+	if facts.Recording {
+		facts.Keys = facts.Keys[:min(limit, len(facts.Keys))]
+		p.Journal = &facts
+	}
+	return p
 }
 
 func each[T any](snapshots []*func(limit int) T, limit int) []T {

@@ -147,6 +147,9 @@ func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
 		time.Sleep(90 * time.Millisecond) // broken: failed at 0, 5, 15, 35 and 75 ms
 		page := w.get("/debug/informers")
 		assert.Equal(t, strings.TrimPrefix(`
+finding: controller volumes gave 1 key up
+  Read the errors of its dead letters. A change of the object queues it again. (docs/controller.md)
+
 informer SharedIndexInformer configmaps: synced, 2 objects
   reflector: watching at resourceVersion "7"
   last contact 90ms ago, last event never, last bookmark never

@@ -10,6 +10,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -29,9 +30,8 @@ func (h *Handler) AddInformer(
 	})
 }
 
-// AddQueue adds a workqueue to the page. Use it for queues without a controller. If queue has a
-// method Workers() map[string]Worker, by the texts of items, Why shows the goroutine that has an
-// item. The returned function removes it.
+// AddQueue adds a workqueue to the page. Use it for queues without a controller. Why shows the
+// goroutine that has an item, if queue is one of package journal. The returned function removes it.
 func AddQueue[K comparable](
 	h *Handler, name string, queue interface{ Snapshot() workqueue.Snapshot[K] },
 ) (remove func()) {
@@ -44,7 +44,9 @@ func AddQueue[K comparable](
 			Again:      list(s.Again, limit, keyText[K]),
 			Waiting:    list(s.Waiting, limit, describeWaiting[K]),
 		}
-		if known, ok := queue.(interface{ Workers() map[string]Worker }); ok {
+		if known, ok := queue.(interface {
+			Workers() map[string]journal.Worker
+		}); ok {
 			q.workers = known.Workers
 		}
 		return q

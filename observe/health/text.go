@@ -10,11 +10,19 @@ import (
 	"time"
 
 	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/observe/journal"
 )
 
 // String returns the page as text. Unprintable characters are escaped.
 func (p Page) String() string {
 	t := text{now: p.Time}
+	for _, f := range p.Findings {
+		t.head("finding: %s", f.Sentence)
+		t.line("  %s (%s)", f.Advice, f.Chapter)
+		for _, frame := range f.Stack {
+			t.line("    %s", frame)
+		}
+	}
 	for _, i := range p.Informers {
 		t.informer(i)
 	}
@@ -26,6 +34,9 @@ func (p Page) String() string {
 	}
 	for _, e := range p.Elections {
 		t.election(e)
+	}
+	if p.Journal != nil {
+		t.journal(*p.Journal)
 	}
 	if t.b.Len() == 0 {
 		return "nothing to show\n"
@@ -138,6 +149,19 @@ func (t *text) election(e Election) {
 	t.line("  last renewal %s", t.ago(e.LastRenewal))
 	if e.LastError != "" {
 		t.line("  last error: %s", e.LastError)
+	}
+}
+
+func (t *text) journal(f journal.Facts) {
+	t.head("recorded for %s: reconciles with their causes, see ?why=KEY",
+		short(t.now.Sub(f.Since)))
+	for _, a := range f.Arrows {
+		t.line("  informer %s -> handler %s -> queue %s: %d keys added", a.Informer, a.Handler,
+			a.Queue, a.Adds)
+	}
+	for _, q := range f.Queues {
+		t.line("  queue %s: %d reconciles, the median %s", q.Queue, q.Reconciles,
+			q.Median.Round(time.Microsecond))
 	}
 }
 

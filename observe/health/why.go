@@ -13,6 +13,7 @@ import (
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/store"
 )
 
@@ -28,6 +29,10 @@ type Answer struct {
 	Evidence []string `json:"evidence"`
 	// Stack is that of the goroutine that has the key, if it is known: its state, then its frames.
 	Stack []string `json:"stack,omitempty"`
+	// Calls are the last calls of handlers for the object with this key, and Reconciles the last
+	// reconciles of the key in each queue, the newest first, as far as a journal knows them.
+	Calls      []journal.Call     `json:"calls,omitempty"`
+	Reconciles []journal.KeyFacts `json:"reconciles,omitempty"`
 }
 
 // Reason is the place of a key. The constants are in order, from the worker to the server.
@@ -39,6 +44,8 @@ const (
 	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
 	GivenUp     Reason = "givenUp"     // it is a dead letter
 	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
+	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
+	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
 	Handled     Reason = "handled"     // it is stored, all handlers were called, no queue has it
 	Unsynced    Reason = "unsynced"    // an informer that does not have it has no list yet
 	Unknown     Reason = "unknown"     // no informer has it
@@ -47,7 +54,7 @@ const (
 // fromWorker has the reasons in the order of an Answer.
 var fromWorker = slices.Concat([]Reason{Reconciling, Queued, Delayed, GivenUp}, inNoQueue)
 
-var inNoQueue = []Reason{Behind, Handled, Unsynced, Unknown}
+var inNoQueue = []Reason{Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
 
 const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
@@ -87,6 +94,9 @@ func (h *Handler) lookFor(key string) Answer {
 	for _, election := range current(h, &h.elections) {
 		s.election((*election)(math.MaxInt))
 	}
+	if j := h.recording(); j != nil {
+		s.journal(j.About(s.text))
+	}
 	return s.answer()
 }
 
@@ -102,6 +112,9 @@ type search struct {
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
 	remarks   []string // about the program, not about the key
+
+	calls      []journal.Call
+	reconciles []journal.KeyFacts
 }
 
 func (s *search) add(reason Reason, format string, args ...any) {
@@ -116,7 +129,8 @@ func (s *search) answer() Answer {
 	if len(s.found) == 0 {
 		s.unknown()
 	}
-	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}, Stack: s.stack}
+	a := Answer{Time: s.now, Key: s.text, Evidence: []string{}, Stack: s.stack,
+		Calls: s.calls, Reconciles: s.reconciles}
 	for _, reason := range fromWorker {
 		for _, sentence := range s.found[reason] {
 			if a.Reason == "" {
@@ -322,6 +336,35 @@ func (s *search) election(e Election) {
 	}
 }
 
+// journal says what became of the last change of the object, if that is known.
+func (s *search) journal(calls []journal.Call, reconciles []journal.KeyFacts) {
+	s.calls, s.reconciles = calls, reconciles
+	added := time.Time{} // when a handler last added a key for the last change
+	for _, call := range calls {
+		if call.ResourceVersion == calls[0].ResourceVersion && len(call.Added) > 0 &&
+			call.Time.After(added) {
+			added = call.Time
+		}
+	}
+	if len(calls) > 0 && added.IsZero() && calls[0].Duration > 0 {
+		s.add(Filtered, "a handler was called %s ago and added no key: %s",
+			short(s.now.Sub(calls[0].Time)), calls[0])
+		return
+	}
+	var done journal.Reconcile // the newest
+	for _, queue := range reconciles {
+		for _, r := range queue.Last {
+			if r.Result != journal.Running && r.Start.After(done.Start) {
+				done = r
+			}
+		}
+	}
+	if done.Result != "" && !done.Start.Before(added) {
+		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: %s",
+			done.Queue, s.text, short(s.now.Sub(done.Start)), done)
+	}
+}
+
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -339,16 +382,35 @@ func orNone(leader string) string {
 // String returns the answer as text, with a line for each sentence.
 func (a Answer) String() string {
 	var b strings.Builder
-	b.WriteString(printable.Line(a.Sentence) + "\n")
-	for _, sentence := range a.Evidence {
-		b.WriteString("  " + printable.Line(sentence) + "\n")
+	line := func(format string, args ...any) {
+		b.WriteString(printable.Line(fmt.Sprintf(format, args...)) + "\n")
 	}
-	for i, line := range a.Stack {
+	line("%s", a.Sentence)
+	for _, sentence := range a.Evidence {
+		line("  %s", sentence)
+	}
+	for i, frame := range a.Stack {
 		before := "    "
 		if i == 0 {
 			before = "  its goroutine: "
 		}
-		b.WriteString(before + printable.Line(line) + "\n")
+		line("%s%s", before, frame)
+	}
+	if len(a.Calls) > 0 {
+		line("  last calls of handlers:")
+	}
+	for _, call := range a.Calls {
+		added := "added no key"
+		if len(call.Added) > 0 {
+			added = "added " + strings.Join(call.Added, ", ")
+		}
+		line("    %s ago: %s; %s", short(a.Time.Sub(call.Time)), call, added)
+	}
+	for _, queue := range a.Reconciles {
+		line("  last reconciles of %d by queue %s:", queue.Reconciles, queue.Queue)
+		for _, r := range queue.Last {
+			line("    %s ago: %s", short(a.Time.Sub(r.Start)), r)
+		}
 	}
 	return b.String()
 }

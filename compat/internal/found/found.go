@@ -5,12 +5,13 @@
 //
 //	compat/cache, compat/workqueue, compat/leaderelection -> [found] -> compat/devtools
 //
-// Without a Report, Add does nothing. A thing that is reported can be collected as before.
+// Without a Report, Add does nothing, and there is no Journal. A thing that is reported can be
+// collected as before.
 //
 // It imports no package that depends on client-go's rest, which uses a workqueue itself.
 //
-// Read found.go and workers.go; then go test ./compat/devtools. Goroutines: none, except runtime's
-// for cleanups. Locking: the mutex of Workers, which is locked under that of a queue.
+// Read found.go; then go test ./compat/devtools. Goroutines: none, except runtime's for cleanups.
+// Locking: none.
 package found
 
 import (
@@ -19,6 +20,7 @@ import (
 	"sync/atomic"
 	"weak"
 
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
 )
 
@@ -26,25 +28,32 @@ import (
 // it was collected. After that, gone is called.
 type Report func(name string, view func() any) (gone func())
 
-var report atomic.Pointer[Report]
+type reader struct {
+	report  Report
+	journal *journal.Journal
+}
 
-// To sets the Report of the process, or none.
-func To(r Report) {
-	if r == nil {
-		report.Store(nil)
-		return
+var present atomic.Pointer[reader]
+
+// To sets the Report and the Journal of the process.
+func To(r Report, j *journal.Journal) { present.Store(&reader{r, j}) }
+
+// Journal returns the Journal that handlers and queues write to, or nil.
+func Journal() *journal.Journal {
+	if r := present.Load(); r != nil {
+		return r.journal
 	}
-	report.Store(&r)
+	return nil
 }
 
 // Add reports made. show returns what a page may read of it.
 func Add[T any](name string, made *T, show func(made *T) any) {
-	r := report.Load()
+	r := present.Load()
 	if r == nil {
 		return
 	}
 	pointer := weak.Make(made)
-	gone := (*r)(name, func() any {
+	gone := r.report(name, func() any {
 		if made := pointer.Value(); made != nil {
 			return show(made)
 		}
@@ -53,30 +62,34 @@ func Add[T any](name string, made *T, show func(made *T) any) {
 	runtime.AddCleanup(made, func(gone func()) { gone() }, gone)
 }
 
-// Queue is what a page may read of a queue. Workers returns the goroutines that have items, as far
-// as they are known.
+// Queue is what a page may read of a queue. Workers returns the goroutines that have items, if the
+// queue writes to the Journal.
 type Queue interface {
 	Snapshot() workqueue.Snapshot[string]
-	Workers() map[string]Worker
+	Workers() map[string]journal.Worker
 }
 
-// AddQueue reports a queue, which is a pointer, with the workers that watch it.
+// AddQueue reports a queue, which is a pointer.
 func AddQueue[T comparable, Q any, P interface {
 	*Q
 	Snapshot() workqueue.Snapshot[T]
-}](name string, workers *Workers, queue P) {
-	Add(name, (*Q)(queue), func(queue *Q) any { return texts[T]{P(queue), workers} })
+}](name string, queue P) {
+	Add(name, (*Q)(queue), func(queue *Q) any { return texts[T]{P(queue)} })
 }
 
 // texts is a queue with items as texts.
 type texts[T comparable] struct {
-	queue   interface{ Snapshot() workqueue.Snapshot[T] }
-	workers *Workers
+	queue interface{ Snapshot() workqueue.Snapshot[T] }
 }
 
 // Workers implements Queue.
-func (t texts[T]) Workers() map[string]Worker {
-	return t.workers.of(func() []string { return t.Snapshot().Processing })
+func (t texts[T]) Workers() map[string]journal.Worker {
+	if noted, ok := t.queue.(interface {
+		Workers() map[string]journal.Worker
+	}); ok {
+		return noted.Workers()
+	}
+	return nil
 }
 
 // Snapshot implements Queue.

@@ -78,9 +78,14 @@ var rules = map[string]rule{
 		},
 		outside: []string{"github.com/prometheus/"},
 	},
+	"observe/journal": {
+		ours:    []string{"store", "workqueue", "internal/helpers/printable"},
+		outside: []string{"sigs.k8s.io/structured-merge-diff/"},
+	},
 	"observe/health": {
 		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "internal/helpers/hostheader", "internal/helpers/printable"},
+			"leaderelection", "observe/journal", "internal/helpers/hostheader",
+			"internal/helpers/printable"},
 	},
 	"cmd/informerstack/lab": {
 		ours: []string{
@@ -103,16 +108,18 @@ var rules = map[string]rule{
 	},
 	"compat/cache": {
 		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/helpers/callsite",
-			"internal/helpers/done", "internal/helpers/objects", "compat/internal/found",
-			"compat/internal/setters"},
+			"internal/helpers/done", "internal/helpers/objects", "observe/journal",
+			"compat/internal/found", "compat/internal/setters"},
 		outside: []string{
 			"k8s.io/client-go/features", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/consistencydetector",
 		},
 	},
 	"compat/devtools": {ours: []string{"store", "informer", "workqueue", "leaderelection",
-		"observe/health", "internal/helpers/printable", "compat/internal/found"}},
-	"compat/internal/found":   {ours: []string{"workqueue"}}, // nothing that depends on rest
+		"observe/health", "observe/journal", "internal/helpers/printable",
+		"compat/internal/found"}},
+	// Nothing that depends on rest.
+	"compat/internal/found":   {ours: []string{"workqueue", "observe/journal"}},
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},
 	"compat/cache/synctrack":  {},
 	"compat/cache/testing":    {outside: []string{"k8s.io/api/"}},
@@ -127,7 +134,7 @@ var rules = map[string]rule{
 			"k8s.io/api/"},
 	},
 	"compat/watch":     {ours: []string{"compat/cache"}},
-	"compat/workqueue": {ours: []string{"workqueue", "compat/internal/found"}},
+	"compat/workqueue": {ours: []string{"workqueue", "observe/journal", "compat/internal/found"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/observe/journal"
+)
+
+// Finding is something that is probably wrong in the program.
+type Finding struct {
+	Kind FindingKind `json:"kind"`
+	// Sentence is what was seen, and Advice what to do.
+	Sentence string `json:"sentence"`
+	Advice   string `json:"advice"`
+	// Chapter is a page of docs, with its anchor.
+	Chapter string `json:"chapter"`
+	// Stack is that of a goroutine that hangs, if it is known.
+	Stack []string `json:"stack,omitempty"`
+}
+
+// FindingKind names a Finding for programs.
+type FindingKind string
+
+// The kinds, in the order of the page.
+const (
+	FailingInformer FindingKind = "failingInformer" // an informer cannot list or watch
+	SilentWatch     FindingKind = "silentWatch"     // no event and no bookmark
+	HandlerStuck    FindingKind = "handlerStuck"    // a call of a handler does not return
+	HandlerSlow     FindingKind = "handlerSlow"     // a handler works
+	ReconcileStuck  FindingKind = "reconcileStuck"  // a reconcile takes much longer than others
+	NoWorkers       FindingKind = "noWorkers"       // keys are ready, and no worker takes them
+	Loop            FindingKind = "loop"            // a reconcile's writes cause the next one
+	HotKey          FindingKind = "hotKey"          // one key has most of the reconciles
+	IdleUpdates     FindingKind = "idleUpdates"     // updates that change no field
+	ResyncTimer     FindingKind = "resyncTimer"     // resyncs cause most of the reconciles
+	NoForgets       FindingKind = "noForgets"       // workers never call Forget
+	LeaseLate       FindingKind = "leaseLate"       // a leader does not renew its lease
+	DeadKeys        FindingKind = "deadKeys"        // a controller gave keys up
+)
+
+// When something is a finding. Each bound is far from what a healthy controller does.
+const (
+	failuresInRow  = 3
+	silence        = 11 * time.Minute // a watch ends after 10 minutes at the latest
+	stuck          = 10 * time.Second // a call of a handler, a reconcile
+	stuckFactor    = 20               // times the median of the queue
+	slowHandler    = 5 * time.Millisecond
+	enoughCalls    = 20
+	echoesOf       = 10 // reconciles at least, four in five of them echoes
+	hotCount       = 100
+	hotPeriod      = 30 * time.Second
+	idleUpdates    = 20
+	resyncsAtLeast = 20
+	lateRenewal    = 10 * time.Second // electors renew every 2 s by default
+)
+
+// findings looks at a page, and at what a journal remembers.
+func findings(p Page, facts journal.Facts) []Finding {
+	f := finder{now: p.Time, found: []Finding{}}
+	for _, i := range p.Informers {
+		f.informer(i)
+	}
+	for _, h := range facts.Handlers {
+		f.handler(h)
+	}
+	for _, q := range p.Queues {
+		f.queue(q, facts)
+	}
+	for _, c := range p.Controllers {
+		f.controller(c)
+	}
+	for _, k := range facts.Keys {
+		f.key(k, facts)
+	}
+	for _, q := range facts.Queues {
+		f.reconciles(q)
+	}
+	for _, e := range p.Elections {
+		f.election(e)
+	}
+	return f.found
+}
+
+type finder struct {
+	now   time.Time
+	found []Finding
+}
+
+func (f *finder) add(kind FindingKind, chapter, advice, format string, args ...any) *Finding {
+	f.found = append(f.found, Finding{Kind: kind, Chapter: "docs/" + chapter, Advice: advice,
+		Sentence: fmt.Sprintf(format, args...)})
+	return &f.found[len(f.found)-1]
+}
+
+// since returns the time since t; 0 if t is nil.
+func (f *finder) since(t *time.Time) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return f.now.Sub(*t)
+}
+
+func (f *finder) informer(i Informer) {
+	switch {
+	case i.Stopped || !i.Started:
+	case i.ConsecutiveFailures >= failuresInRow:
+		f.add(FailingInformer, "devtools.md", "Read the error: usually a permission is missing "+
+			"(RBAC), a CRD is not installed, or the server does not answer.",
+			"informer %s failed %d times in a row, the last time with: %s",
+			i.Name, i.ConsecutiveFailures, i.LastError)
+	case i.Synced && f.since(i.LastContact) > silence:
+		f.add(SilentWatch, "reflector.md", "The connection may be dead: set a shorter read "+
+			"timeout or HTTP/2 pings, and look at what is between the program and the server.",
+			"informer %s has heard nothing for %s, no event and no bookmark",
+			i.Name, short(f.since(i.LastContact)))
+	}
+	for _, h := range i.Handlers {
+		age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
+		if h.Pending > 0 && age > stuck {
+			f.add(HandlerStuck, "informer.md", "A handler must only add a key to a queue: look "+
+				"at what it waits for. Its memory grows with each change.",
+				"handler %s of informer %s is %s behind, the oldest for %s",
+				h.Name, i.Name, plural(h.Pending, "call"), short(age))
+		}
+	}
+}
+
+func (f *finder) handler(h journal.HandlerFacts) {
+	if h.Calls >= enoughCalls && h.Time/time.Duration(h.Calls) > slowHandler {
+		f.add(HandlerSlow, "informer.md", "Move the work to the worker: a handler delays all "+
+			"later changes of its informer.", "handler %s of informer %s takes %s per call, "+
+			"and took at most %s", h.Handler, h.Informer,
+			short(h.Time/time.Duration(h.Calls)), short(h.Longest))
+	}
+	if updates := h.Kinds[journal.Updated]; h.Idle >= idleUpdates && h.Idle > updates/2 {
+		f.add(IdleUpdates, "devtools.md", "Find the program that writes objects without a "+
+			"change, by the manager in the reasons of a key.", "%d of %d updates that handler "+
+			"%s of informer %s got changed no field", h.Idle, updates, h.Handler, h.Informer)
+	}
+}
+
+func (f *finder) queue(q Queue, facts journal.Facts) {
+	bound := stuck
+	for _, known := range facts.Queues {
+		if known.Queue == q.Name {
+			bound = max(bound, stuckFactor*known.Median)
+		}
+	}
+	workers := map[string]journal.Worker{}
+	if q.Processing.Total > 0 && q.workers != nil {
+		workers = q.workers()
+	}
+	for key, worker := range workers {
+		if age := f.now.Sub(worker.Since); age > bound {
+			f.add(ReconcileStuck, "devtools.md", "Look at the stack. Give reconcile a deadline.",
+				"a worker of queue %s has had %s for %s", q.Name, key, short(age)).
+				Stack = worker.Stack
+		}
+	}
+	idle := q.Ready.Total > 0 && q.Processing.Total == 0 && facts.Recording &&
+		f.now.Sub(facts.Since) > stuck && !slices.ContainsFunc(facts.Queues,
+		func(known journal.QueueFacts) bool { return known.Queue == q.Name })
+	if idle {
+		f.add(NoWorkers, "controller.md", "Start the workers, once the caches are synced.",
+			"queue %s has %s, and no worker took one in the last %s", q.Name,
+			plural(q.Ready.Total, "ready key"), short(f.now.Sub(facts.Since)))
+	}
+}
+
+func (f *finder) controller(c Controller) {
+	for _, r := range c.Running.Items {
+		if age := f.now.Sub(r.Since); age > stuck {
+			f.add(ReconcileStuck, "controller.md", "Set ReconcileTimeout.",
+				"controller %s has been reconciling %s for %s", c.Name, r.Key, short(age))
+		}
+	}
+	if c.Phase == controller.PhaseRunning && c.DeadLetters.Total > 0 {
+		f.add(DeadKeys, "controller.md", "Read the errors of its dead letters. A change of the "+
+			"object queues it again.", "controller %s gave %s up", c.Name,
+			plural(c.DeadLetters.Total, "key"))
+	}
+}
+
+func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
+	if k.Of >= echoesOf && k.Echoes*5 >= k.Of*4 {
+		wrote := ""
+		if call := k.Last[0].Causes[0].Call; call != nil {
+			wrote = ": " + call.String()
+		}
+		f.add(Loop, "devtools.md", "Reconcile must write only if something differs, and "+
+			"handlers can leave out changes of the status (compare the generation).",
+			"queue %s reconciles %s in a loop: %d of the last %d reconciles followed an update "+
+				"during the one before%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
+		return
+	}
+	period := f.now.Sub(facts.Since)
+	for _, q := range facts.Queues {
+		if q.Queue == k.Queue && period > hotPeriod && k.Reconciles >= hotCount &&
+			float64(k.Reconciles) > period.Seconds() && k.Reconciles*2 > q.Reconciles {
+			f.add(HotKey, "devtools.md", "See its reasons with --why. Wait a moment before the "+
+				"Add (AddAfter), so that changes are merged.", "queue %s reconciled %s %d times "+
+				"in %s, more often than all its other keys", k.Queue, k.Key, k.Reconciles,
+				short(period))
+		}
+	}
+}
+
+func (f *finder) reconciles(q journal.QueueFacts) {
+	if q.Resyncs >= resyncsAtLeast && q.Resyncs*2 > q.Reconciles {
+		f.add(ResyncTimer, "informer.md", "A resync repeats what the store has, and finds no "+
+			"lost change. For work at a time use AddAfter; otherwise raise the period.",
+			"%d of %d reconciles of queue %s were caused by resyncs alone", q.Resyncs,
+			q.Reconciles, q.Queue)
+	}
+	retries := q.Results[journal.Retried]
+	if q.Results[journal.NoForget] >= enoughCalls && q.Results[journal.Succeeded] == 0 &&
+		retries > 0 {
+		f.add(NoForgets, "workqueue.md", "Call Forget after a success: otherwise the next "+
+			"failure of the key waits longer than it should.", "queue %s: %d reconciles "+
+			"ended without Forget, and %d failed", q.Queue, q.Results[journal.NoForget], retries)
+	}
+}
+
+func (f *finder) election(e Election) {
+	if e.Leading && f.since(e.LastRenewal) > lateRenewal {
+		f.add(LeaseLate, "leaderelection.md", "If the server does not answer, the program stops "+
+			"leading when RenewDeadline has passed.", "this process leads %s, and has not renewed "+
+			"the lease for %s%s", e.Name, short(f.since(e.LastRenewal)), withColon(e.LastError))
+	}
+}

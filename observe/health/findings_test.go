@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+// program is a small controller against a server in the same bubble. A user changes the objects.
+type program struct {
+	t       *testing.T
+	server  *apitest.Server
+	client  kubernetes.Interface
+	page    *health.Handler
+	journal *journal.Journal
+	queue   workqueue.ExtendedInterface[string]
+	objects int
+
+	// These are planted by a test.
+	resync    time.Duration
+	workers   int
+	handle    func(key string)
+	reconcile func(key string) error
+	forget    func(key string)
+	user      func()
+
+	mu     sync.Mutex
+	failed map[string]bool
+	ended  chan struct{}
+}
+
+// newProgram returns a healthy controller: it writes what it saw, each object fails once, and a
+// user changes an object every few seconds.
+func newProgram(t *testing.T) *program {
+	p := &program{t: t, server: apitest.NewServer(apitest.Options{}), page: health.New(),
+		journal: journal.New(), objects: 10, workers: 2, failed: map[string]bool{},
+		ended: make(chan struct{})}
+	p.page.SetJournal(p.journal)
+	p.queue = journal.NewRateLimitingQueue(p.journal, "settings",
+		workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
+	p.handle, p.forget = p.queue.Add, p.queue.Forget
+	p.reconcile = func(key string) error {
+		p.mu.Lock()
+		first := !p.failed[key]
+		p.failed[key] = true
+		p.mu.Unlock()
+		if first {
+			return errors.New("not yet")
+		}
+		return p.write(key, func(c *corev1.ConfigMap) { c.Annotations["seen"] = c.Data["color"] })
+	}
+	changes := 0
+	p.user = func() {
+		time.Sleep(3 * time.Second)
+		changes++
+		p.change(fmt.Sprint("settings-", changes%p.objects), fmt.Sprint(changes))
+	}
+	return p
+}
+
+// write writes an object if change changes it.
+func (p *program) write(key string, change func(*corev1.ConfigMap)) error {
+	_, name, _ := strings.Cut(key, "/")
+	maps := p.client.CoreV1().ConfigMaps("default")
+	object, err := maps.Get(p.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	before := object.DeepCopy()
+	if object.Annotations == nil {
+		object.Annotations = map[string]string{}
+	}
+	if change(object); object.Annotations["seen"] == before.Annotations["seen"] {
+		return nil
+	}
+	_, err = maps.Update(p.t.Context(), object, metav1.UpdateOptions{})
+	return err
+}
+
+func (p *program) change(name, color string) {
+	require.NoError(p.t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		object := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		if err := p.server.Get(object); err != nil {
+			return err
+		}
+		object.Data = map[string]string{"color": color}
+		return p.server.Update(object)
+	}))
+}
+
+// run runs the program for d, in a bubble, and returns its findings.
+func (p *program) run(d time.Duration) []health.Finding {
+	require.NoError(p.t, p.server.StartPipe())
+	defer p.server.Close()
+	config := &rest.Config{Host: p.server.URL, Transport: p.server.Transport(), QPS: -1}
+	config.ContentType = "application/json"
+	clientset := kubernetes.NewForConfigOrDie(config)
+	p.client = clientset
+	for i := range p.objects {
+		require.NoError(p.t, p.server.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprint("settings-", i)}}))
+	}
+	p.page.Page() // begins to record
+	maps := informer.NewSharedIndexInformer(cache.NewListWatchFromClient(
+		clientset.CoreV1().RESTClient(), "configmaps", "default", fields.Everything()),
+		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: p.resync})
+	p.page.AddInformer("configmaps", maps)
+	health.AddQueue(p.page, "settings", p.queue)
+	handler := func(obj any) {
+		key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		if err == nil {
+			p.handle(key)
+		}
+	}
+	noted := journal.NewHandler[informer.ResourceEventHandler](p.journal, "configmaps",
+		informer.ResourceEventHandlerFuncs{AddFunc: handler, DeleteFunc: handler,
+			UpdateFunc: func(_, obj any) { handler(obj) }})
+	registration, err := maps.AddEventHandler(noted)
+	require.NoError(p.t, err)
+	noted.Named(registration.Status().Name)
+
+	ctx, cancel := context.WithCancel(p.t.Context())
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() { maps.Run(ctx) })
+	for range p.workers {
+		running.Go(p.work)
+	}
+	running.Go(func() {
+		for ctx.Err() == nil {
+			p.user()
+		}
+	})
+	time.Sleep(d)
+	page := p.page.Page()
+	cancel()
+	close(p.ended)
+	p.queue.ShutDown()
+	running.Wait()
+	return page.Findings
+}
+
+func (p *program) work() {
+	for {
+		key, shutdown := p.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := p.reconcile(key); err != nil {
+			p.queue.AddRateLimited(key)
+		} else {
+			p.forget(key)
+		}
+		p.queue.Done(key)
+	}
+}
+
+// Each planted problem is found, and nothing else.
+func TestFindings(t *testing.T) {
+	for name, test := range map[string]struct {
+		plant    func(p *program)
+		after    time.Duration
+		want     health.FindingKind // "": no finding
+		sentence string
+	}{
+		"healthy": {func(*program) {}, 10 * time.Minute, "", ""},
+		"a healthy start with many objects": {func(p *program) {
+			p.objects = 300
+		}, time.Minute, "", ""},
+		"forbidden": {func(p *program) {
+			p.server.Faults().Fail(0, apitest.Match{Verb: "list,watch"}, apierrors.NewForbidden(
+				corev1.Resource("configmaps"), "", errors.New("no role")))
+		}, time.Minute, health.FailingInformer, "informer configmaps failed \\d+ times in a row, " +
+			"the last time with: .*forbidden: no role"},
+		"a handler hangs": {func(p *program) {
+			p.handle = func(string) { <-p.ended }
+		}, time.Minute, health.HandlerStuck, "handler health_test.* of informer configmaps is " +
+			"\\d+ calls behind, the oldest for (59.*s|1m0s)"},
+		"a handler works": {func(p *program) {
+			p.handle = func(key string) {
+				time.Sleep(50 * time.Millisecond)
+				p.queue.Add(key)
+			}
+		}, time.Minute, health.HandlerSlow, "handler health_test.* of informer configmaps takes " +
+			"50ms per call, and took at most 50ms"},
+		"a reconcile hangs": {func(p *program) {
+			healthy := p.reconcile
+			p.reconcile = func(key string) error {
+				if key == "default/settings-7" {
+					<-p.ended
+				}
+				return healthy(key)
+			}
+		}, time.Minute, health.ReconcileStuck, "a worker of queue settings has had " +
+			"default/settings-7 for (59.*s|1m0s)"},
+		"no workers": {func(p *program) { p.workers = 0 }, time.Minute, health.NoWorkers,
+			"queue settings has 10 ready keys, and no worker took one in the last 1m0s"},
+		"a loop": {func(p *program) {
+			writes := 0
+			p.reconcile = func(key string) error {
+				time.Sleep(100 * time.Millisecond)
+				if key != "default/settings-3" {
+					return nil
+				}
+				writes++
+				return p.write(key, func(c *corev1.ConfigMap) {
+					c.Annotations["seen"] = fmt.Sprint(writes)
+				})
+			}
+		}, time.Minute, health.Loop, "queue settings reconciles default/settings-3 in a loop: " +
+			"\\d+ of the last 40 reconciles followed an update during the one before: update of " +
+			"default/settings-3 from resourceVersion \\d+ to \\d+ \\(changed: " +
+			".metadata.annotations.seen\\), .*"},
+		"a hot key": {func(p *program) {
+			p.user = func() {
+				time.Sleep(500 * time.Millisecond)
+				p.change("settings-4", time.Now().String())
+			}
+			p.reconcile = func(string) error { return nil }
+		}, 2 * time.Minute, health.HotKey, "queue settings reconciled default/settings-4 " +
+			"\\d+ times in 2m0s, more often than all its other keys"},
+		"a resync as a timer": {func(p *program) { p.resync = 5 * time.Second }, 3 * time.Minute,
+			health.ResyncTimer, "\\d+ of \\d+ reconciles of queue settings were caused by " +
+				"resyncs alone"},
+		"no Forget": {func(p *program) { p.forget = func(string) {} }, 3 * time.Minute,
+			health.NoForgets, "queue settings: \\d+ reconciles ended without Forget, " +
+				"and 10 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProgram(t)
+				test.plant(p)
+				found := p.run(test.after)
+				if test.want == "" {
+					assert.Empty(t, found)
+					return
+				}
+				require.Len(t, found, 1)
+				assert.Equal(t, test.want, found[0].Kind)
+				assert.Regexp(t, "^"+test.sentence+"$", found[0].Sentence)
+				assert.NotEmpty(t, found[0].Advice)
+				assert.FileExists(t, "../../"+found[0].Chapter)
+				if test.want == health.ReconcileStuck {
+					assert.Contains(t, strings.Join(found[0].Stack, "\n"), "TestFindings")
+				}
+			})
+		})
+	}
+}
+
+// quietInformer and quietElector have a Status that a test gives them.
+type (
+	quietInformer informer.Status
+	quietElector  leaderelection.Status
+)
+
+func (s quietInformer) Status() informer.Status { return informer.Status(s) }
+
+func (s quietElector) Status() leaderelection.Status { return leaderelection.Status(s) }
+
+func TestFindings_OfSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		now := time.Now()
+		page.AddInformer("", quietInformer{Health: informer.Health{
+			Name: "configmaps", Started: true, HasSynced: true,
+			Reflector: reflector.Status{LastContact: now}}})
+		page.AddElection("ns/lease", quietElector{Phase: leaderelection.Leading,
+			LastRenewal: now, LastError: errors.New("timeout")})
+		time.Sleep(10 * time.Second)
+		assert.Empty(t, page.Page().Findings)
+		time.Sleep(time.Second)
+		found := page.Page().Findings
+		require.Len(t, found, 1)
+		assert.Equal(t, health.LeaseLate, found[0].Kind)
+		assert.Equal(t, "this process leads ns/lease, and has not renewed the lease for 11s: "+
+			"timeout",
+			found[0].Sentence)
+		time.Sleep(11 * time.Minute)
+		found = page.Page().Findings
+		require.Len(t, found, 2)
+		assert.Equal(t, health.SilentWatch, found[0].Kind)
+		assert.Equal(t, "informer configmaps has heard nothing for 11m11s, no event and no "+
+			"bookmark", found[0].Sentence)
+		for _, f := range found {
+			assert.FileExists(t, "../../"+f.Chapter)
+		}
+	})
+}
+
+// A program that writes an object without a change gets it a new version all the same, if its
+// managed fields change.
+func TestFindings_OfIdleUpdates(t *testing.T) {
+	page, j := health.New(), journal.New()
+	page.SetJournal(j)
+	page.Page()
+	handler := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
+		informer.ResourceEventHandlerFuncs{})
+	handler.Named("idle")
+	update := func(color string) {
+		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "settings", ResourceVersion: "1"}}
+		after := before.DeepCopy()
+		after.ResourceVersion = "2"
+		after.Data = map[string]string{"color": color}
+		before.Data = map[string]string{"color": "red"}
+		handler.OnUpdate(before, after)
+	}
+	for range 19 {
+		update("red")
+	}
+	assert.Empty(t, page.Page().Findings)
+	update("red")
+	found := page.Page().Findings
+	require.Len(t, found, 1)
+	assert.Equal(t, health.IdleUpdates, found[0].Kind)
+	assert.Equal(t, "20 of 20 updates that handler idle of informer configmaps got changed "+
+		"no field",
+		found[0].Sentence)
+	assert.FileExists(t, "../../"+found[0].Chapter)
+	for range 20 {
+		update("blue")
+	}
+	assert.Empty(t, page.Page().Findings)
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Facts is what was remembered since the recording began.
+type Facts struct {
+	Recording bool           `json:"recording"`
+	Since     time.Time      `json:"since"`
+	Handlers  []HandlerFacts `json:"handlers"`
+	Queues    []QueueFacts   `json:"queues"`
+	// Arrows lead from handlers to the queues that they add keys to.
+	Arrows []Arrow `json:"arrows"`
+	// Keys are those of queues, the one used last first.
+	Keys []KeyFacts `json:"keys"`
+}
+
+// HandlerFacts is about a handler of an informer. Handlers with one name are one.
+type HandlerFacts struct {
+	Informer string       `json:"informer"`
+	Handler  string       `json:"handler"`
+	Calls    int          `json:"calls"`
+	Filtered int          `json:"filtered"` // calls that added no key
+	Kinds    map[Kind]int `json:"kinds"`
+	// Idle are updates that changed no field; see Call.Fields.
+	Idle    int           `json:"idle"`
+	Time    time.Duration `json:"timeNanoseconds"` // of all calls
+	Longest time.Duration `json:"longestNanoseconds"`
+	// Running is a call that has not returned.
+	Running *Call `json:"running,omitempty"`
+}
+
+func (f *HandlerFacts) note(call *Call) {
+	f.Calls++
+	f.Kinds[call.Kind]++
+	if len(call.Added) == 0 {
+		f.Filtered++
+	}
+	if call.Fields != nil && len(call.Fields) == 0 {
+		f.Idle++
+	}
+	f.Time += call.Duration
+	f.Longest = max(f.Longest, call.Duration)
+}
+
+// QueueFacts is about the reconciles of a queue. Queues with one name are one.
+type QueueFacts struct {
+	Queue      string         `json:"queue"`
+	Reconciles int            `json:"reconciles"`
+	Results    map[Result]int `json:"results"`
+	Resyncs    int            `json:"resyncs"` // reconciles that had only resyncs as causes
+	// Median is the median duration of the last reconciles.
+	Median time.Duration `json:"medianNanoseconds"`
+}
+
+// Arrow leads from a handler to a queue.
+type Arrow struct {
+	Informer string `json:"informer"`
+	Handler  string `json:"handler"`
+	Queue    string `json:"queue"`
+	Adds     int    `json:"adds"`
+}
+
+// KeyFacts is about a key of a queue.
+type KeyFacts struct {
+	Queue      string `json:"queue"`
+	Key        string `json:"key"`
+	Reconciles int    `json:"reconciles"`
+	// Echoes is the number of the last Of reconciles that had as causes only updates of the object
+	// that came during the reconcile before, or within 250 ms after it.
+	Echoes int `json:"echoes"`
+	Of     int `json:"of"`
+	// Last are the last reconciles, the newest first. The first one may be running.
+	Last []Reconcile `json:"last"`
+}
+
+// queueFacts are counted while keys are reconciled.
+type queueFacts struct {
+	reconciles, resyncs int
+	results             map[Result]int
+	durations           []time.Duration // of the last ones, a ring
+}
+
+const maxDurations = 64
+
+func (f *queueFacts) note(r *Reconcile) {
+	if f.results == nil {
+		f.results = map[Result]int{}
+	}
+	f.results[r.Result]++
+	resyncs := !slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Kind != Resync })
+	if resyncs && r.More == 0 {
+		f.resyncs++
+	}
+	if len(f.durations) < maxDurations {
+		f.durations = append(f.durations, r.Duration)
+	} else {
+		f.durations[f.reconciles%maxDurations] = r.Duration
+	}
+	f.reconciles++
+}
+
+func (f *queueFacts) facts(name string) QueueFacts {
+	q := QueueFacts{Queue: name, Reconciles: f.reconciles, Resyncs: f.resyncs,
+		Results: maps.Clone(f.results)}
+	if len(f.durations) > 0 {
+		sorted := slices.Sorted(slices.Values(f.durations))
+		q.Median = sorted[len(sorted)/2]
+	}
+	return q
+}
+
+// Facts returns what is remembered of everything, with at most limit keys.
+func (j *Journal) Facts(limit int) Facts {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f := Facts{Recording: j.recording(), Since: j.since, Handlers: []HandlerFacts{},
+		Queues: []QueueFacts{}, Arrows: []Arrow{}, Keys: []KeyFacts{}}
+	if !f.Recording {
+		return f
+	}
+	for _, h := range j.handlers {
+		facts := *h
+		facts.Kinds = maps.Clone(h.Kinds)
+		f.Handlers = append(f.Handlers, facts)
+	}
+	for _, call := range j.calls {
+		f.addRunning(call.copied())
+	}
+	for name, q := range j.queues {
+		f.Queues = append(f.Queues, q.facts(name))
+	}
+	for arrow, adds := range j.arrows {
+		arrow.Adds = adds
+		f.Arrows = append(f.Arrows, arrow)
+	}
+	j.keys.all(func(p place, h *history) {
+		if h.count > 0 && len(f.Keys) < limit {
+			f.Keys = append(f.Keys, h.facts(p))
+		}
+	})
+	slices.SortFunc(f.Handlers, func(a, b HandlerFacts) int {
+		return cmp.Or(cmp.Compare(a.Informer, b.Informer), cmp.Compare(a.Handler, b.Handler))
+	})
+	slices.SortFunc(f.Queues, func(a, b QueueFacts) int { return cmp.Compare(a.Queue, b.Queue) })
+	slices.SortFunc(f.Arrows, func(a, b Arrow) int {
+		return cmp.Or(cmp.Compare(a.Informer, b.Informer), cmp.Compare(a.Handler, b.Handler),
+			cmp.Compare(a.Queue, b.Queue))
+	})
+	return f
+}
+
+// addRunning adds the longest of the calls that a handler has not returned from.
+func (f *Facts) addRunning(call *Call) {
+	at := slices.IndexFunc(f.Handlers, func(h HandlerFacts) bool {
+		return h.Informer == call.Informer && h.Handler == call.Handler
+	})
+	if at < 0 {
+		f.Handlers = append(f.Handlers, HandlerFacts{
+			Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})
+		at = len(f.Handlers) - 1
+	}
+	if h := &f.Handlers[at]; h.Running == nil || call.Time.Before(h.Running.Time) {
+		h.Running = call
+	}
+}
+
+// About returns the last calls of handlers for the object with a key, and what is remembered of the
+// key in each queue. Items of queues are texts; that of a types.NamespacedName of a cluster-scoped
+// object begins with a slash.
+func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.recording() {
+		return nil, nil
+	}
+	noted, _ := j.objects.get(key)
+	for _, call := range slices.Backward(noted) {
+		calls = append(calls, *call.copied())
+	}
+	j.keys.all(func(p place, h *history) {
+		if h.count > 0 && strings.TrimPrefix(p.key, "/") == key {
+			queues = append(queues, h.facts(p))
+		}
+	})
+	return calls, queues
+}
+
+func (h *history) facts(p place) KeyFacts {
+	f := KeyFacts{Queue: p.queue.name, Key: p.key, Reconciles: h.count, Last: []Reconcile{}}
+	f.Echoes, f.Of = h.echoed()
+	if h.current != nil {
+		f.Last = append(f.Last, h.current.copied())
+	}
+	for _, r := range slices.Backward(h.last) {
+		f.Last = append(f.Last, r.copied())
+	}
+	return f
+}
+
+// copied returns a copy for readers without the Journal's lock.
+func (r Reconcile) copied() Reconcile {
+	r.Causes = slices.Clone(r.Causes)
+	for i, c := range r.Causes {
+		if c.Call != nil {
+			r.Causes[i].Call = c.Call.copied()
+		}
+	}
+	return r
+}
+
+func (c Call) copied() *Call {
+	c.Added = slices.Clone(c.Added)
+	return &c
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+const (
+	maxFields    = 10
+	maxPathRunes = 100
+
+	// Comparisons may take 50 ms, and then one part in 50 of the time. Later ones are left out.
+	burst = 50 * time.Millisecond
+	part  = 50
+)
+
+// changes returns the paths of the fields that differ, and the managers that own the change. Fields
+// is nil for a Secret, where even the names in its data may say too much, and while comparisons
+// take too much time.
+func (j *Journal) changes(before, after any) (fields, managers []string) {
+	from, err := meta.Accessor(before)
+	to, err2 := meta.Accessor(after)
+	if err != nil || err2 != nil {
+		return nil, nil
+	}
+	managers = owners(from.GetManagedFields(), to.GetManagedFields())
+	if isSecret(after) || !j.mayCompare() {
+		return nil, managers
+	}
+	start := time.Now()
+	fields = differences(before, after)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.compared += time.Since(start)
+	return fields, managers
+}
+
+func (j *Journal) mayCompare() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.compared < burst+time.Since(j.since)/part
+}
+
+// isSecret looks at the type: an object of a typed client has no kind.
+func isSecret(obj any) bool {
+	if reflect.TypeOf(obj).String() == "*v1.Secret" {
+		return true
+	}
+	object, ok := obj.(runtime.Object)
+	return ok && object.GetObjectKind().GroupVersionKind().GroupKind() ==
+		schema.GroupKind{Kind: "Secret"}
+}
+
+// owners returns the managers of the entries that are new, the newest first.
+func owners(before, after []metav1.ManagedFieldsEntry) []string {
+	old := map[string]time.Time{}
+	id := func(e metav1.ManagedFieldsEntry) string {
+		return e.Manager + "\x00" + string(e.Operation) + "\x00" + e.Subresource
+	}
+	at := func(e metav1.ManagedFieldsEntry) time.Time {
+		if e.Time == nil {
+			return time.Time{}
+		}
+		return e.Time.Time
+	}
+	for _, e := range before {
+		old[id(e)] = at(e)
+	}
+	changed := slices.DeleteFunc(slices.Clone(after), func(e metav1.ManagedFieldsEntry) bool {
+		then, existed := old[id(e)]
+		return existed && then.Equal(at(e))
+	})
+	slices.SortStableFunc(changed, func(a, b metav1.ManagedFieldsEntry) int {
+		return at(b).Compare(at(a))
+	})
+	var names []string
+	for _, e := range changed[:min(len(changed), maxCauses)] {
+		names = append(names, shortText(e.Manager, maxPathRunes))
+	}
+	return slices.Compact(names)
+}
+
+// differences returns the paths of the fields that differ, such as .spec.replicas. A list is one
+// field. Those that every write changes are left out: an empty list means that they alone differ.
+// It returns nil if the objects cannot be compared.
+func differences(before, after any) []string {
+	old, err := typedValue(before)
+	now, err2 := typedValue(after)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	comparison, err := old.Compare(now)
+	if err != nil {
+		return nil
+	}
+	fields := []string{}
+	for _, set := range []*fieldpath.Set{
+		comparison.Added, comparison.Modified, comparison.Removed,
+	} {
+		set.Leaves().Iterate(func(path fieldpath.Path) {
+			text := path.String()
+			if text == ".metadata.resourceVersion" || text == ".metadata.generation" ||
+				strings.HasPrefix(text, ".metadata.managedFields") {
+				return
+			}
+			fields = append(fields, shortText(text, maxPathRunes))
+		})
+	}
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	return slices.Clip(fields[:min(len(fields), maxFields)])
+}
+
+// typedValue reads an object without a schema: maps have fields, and lists are atomic.
+func typedValue(obj any) (*typed.TypedValue, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return typed.DeducedParseableType.FromUnstructured(u.UnstructuredContent())
+	}
+	return typed.DeducedParseableType.FromStructured(obj)
+}
+
+func shortText(s string, runes int) string {
+	if all := []rune(s); len(all) > runes {
+		return string(all[:runes-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/store"
+)
+
+// EventHandler is a handler of an informer. It is informer.ResourceEventHandler, which this package
+// does not import: then client-go's own packages can use it below their REST client.
+type EventHandler interface {
+	OnAdd(obj any, isInInitialList bool)
+	OnUpdate(oldObj, newObj any)
+	OnDelete(obj any)
+}
+
+// Handler is a handler that notes its calls and then calls another one. H is
+// informer.ResourceEventHandler.
+type Handler[H EventHandler] struct {
+	inner    H
+	journal  *Journal
+	informer string
+	name     atomic.Pointer[string]
+}
+
+// NewHandler returns a handler that notes its calls in j and calls inner. informer is the name of
+// the informer. Call Named once the handler is registered.
+func NewHandler[H EventHandler](j *Journal, informer string, inner H) *Handler[H] {
+	return &Handler[H]{inner: inner, journal: j, informer: printable.Short(informer)}
+}
+
+// Unwrap returns the handler inside, which messages name.
+func (h *Handler[H]) Unwrap() H { return h.inner }
+
+// Named sets the name of the handler, that of its registration's Status. Calls before that have no
+// name.
+func (h *Handler[H]) Named(name string) {
+	name = printable.Short(name)
+	h.name.Store(&name)
+}
+
+// OnAdd notes an object that is new to the handler.
+func (h *Handler[H]) OnAdd(obj any, isInInitialList bool) {
+	kind := Added
+	if isInInitialList {
+		kind = InitialList
+	}
+	defer h.note(kind, nil, obj)()
+	h.inner.OnAdd(obj, isInInitialList)
+}
+
+// OnUpdate notes an object that changed, or that is delivered again.
+func (h *Handler[H]) OnUpdate(oldObj, newObj any) {
+	kind := Updated
+	switch {
+	case same(oldObj, newObj):
+		kind = Resync
+	case version(oldObj) != "" && version(oldObj) == version(newObj):
+		kind = Relist
+	}
+	defer h.note(kind, oldObj, newObj)()
+	h.inner.OnUpdate(oldObj, newObj)
+}
+
+// OnDelete notes an object that was deleted.
+func (h *Handler[H]) OnDelete(obj any) {
+	kind := Deleted
+	if _, missed := obj.(store.DeletedFinalStateUnknown); missed {
+		kind = Tombstone
+	}
+	defer h.note(kind, nil, obj)()
+	h.inner.OnDelete(obj)
+}
+
+// note notes a call, and returns a function that notes its end, also after a panic.
+func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
+	if !h.journal.recording() {
+		return func() {}
+	}
+	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return func() {} // it is no object of the API
+	}
+	call := &Call{
+		Time: time.Now(), Informer: h.informer, Kind: kind, Key: printable.Short(key),
+		ResourceVersion: version(obj), Added: []string{},
+	}
+	if name := h.name.Load(); name != nil {
+		call.Handler = *name
+	}
+	if kind == Updated {
+		call.Was = version(before)
+		call.Fields, call.Managers = h.journal.changes(before, obj)
+	}
+	goroutine := goroutine()
+	h.journal.enter(goroutine, call)
+	return func() { h.journal.leave(goroutine, call) }
+}
+
+// same reports whether two objects are one in memory. Other types than pointers never are.
+func same(a, b any) bool {
+	first, err := meta.Accessor(a)
+	second, err2 := meta.Accessor(b)
+	return err == nil && err2 == nil && first == second
+}
+
+func version(obj any) string {
+	if tombstone, missed := obj.(store.DeletedFinalStateUnknown); missed {
+		obj = tombstone.Obj
+	}
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return printable.Short(object.GetResourceVersion())
+}

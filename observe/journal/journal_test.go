@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"example.com/informerstack/store"
+	"example.com/informerstack/workqueue"
+)
+
+// settings returns a ConfigMap default/settings.
+func settings(version string, change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "settings", ResourceVersion: version}}
+	for _, c := range change {
+		c(object)
+	}
+	return object
+}
+
+func data(value string) func(*corev1.ConfigMap) {
+	return func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": value} }
+}
+
+func by(manager string, at int64) func(*corev1.ConfigMap) {
+	return func(c *corev1.ConfigMap) {
+		changed := metav1.Unix(at, 0)
+		c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &changed})
+	}
+}
+
+// world is a handler that adds the keys of objects to a queue, and the queue.
+type world struct {
+	journal *Journal
+	queue   workqueue.ExtendedInterface[string]
+	handler *Handler[EventHandler]
+	handle  func(key string) // in place of an Add
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{journal: New()}
+	w.queue = NewRateLimitingQueue(w.journal, "work", workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour),
+		workqueue.Config[string]{}))
+	t.Cleanup(w.queue.ShutDown)
+	w.handler = NewHandler[EventHandler](w.journal, "configmaps", w)
+	w.handler.Named("world")
+	w.handle = w.queue.Add
+	return w
+}
+
+func (w *world) OnAdd(obj any, _ bool) { w.OnDelete(obj) }
+
+func (w *world) OnUpdate(_, obj any) { w.OnDelete(obj) }
+
+func (w *world) OnDelete(obj any) {
+	key, err := store.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		panic(err)
+	}
+	w.handle(key)
+}
+
+// reconcile takes the next key, calls work, and ends with Done. It returns what is remembered.
+func (w *world) reconcile(t *testing.T, work func(key string)) Reconcile {
+	t.Helper()
+	key, shutdown := w.queue.Get()
+	require.False(t, shutdown)
+	if work != nil {
+		work(key)
+	}
+	w.queue.Done(key)
+	_, queues := w.journal.About(key)
+	require.NotEmpty(t, queues)
+	return queues[0].Last[0]
+}
+
+func TestJournal_KnowsWhyAKeyIsReconciled(t *testing.T) {
+	secret := func(value string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default",
+				ResourceVersion: value, Annotations: map[string]string{"applied": value}},
+			Data: map[string][]byte{"password": []byte(value)},
+		}
+	}
+	same := settings("7")
+	for name, test := range map[string]struct {
+		call func(w *world)
+		want []string // causes
+	}{
+		"initial list": {func(w *world) { w.handler.OnAdd(settings("4"), true) }, []string{
+			"initial list of default/settings at resourceVersion 4"}},
+		"add": {func(w *world) { w.handler.OnAdd(settings("4"), false) }, []string{
+			"add of default/settings at resourceVersion 4"}},
+		"update": {func(w *world) {
+			w.handler.OnUpdate(settings("4", by("kubectl", 1)),
+				settings("5", data("red"), by("kubectl", 1), by("helm", 2)))
+		}, []string{"update of default/settings from resourceVersion 4 to 5 by helm " +
+			"(changed: .data.color)"}},
+		"update of one value": {func(w *world) {
+			w.handler.OnUpdate(settings("4", data("red")), settings("5", data("blue")))
+		}, []string{"update of default/settings from resourceVersion 4 to 5 " +
+			"(changed: .data.color)"}},
+		"update of nothing": {func(w *world) {
+			w.handler.OnUpdate(settings("4"), settings("5", by("helm", 1)))
+		}, []string{"update of default/settings from resourceVersion 4 to 5 by helm " +
+			"(no field changed)"}},
+		"update of a Secret": {func(w *world) { w.handler.OnUpdate(secret("4"), secret("5")) },
+			[]string{"update of default/settings from resourceVersion 4 to 5"}},
+		"update without a type": {func(w *world) {
+			object := func(version string, replicas int64) *unstructured.Unstructured {
+				return &unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "example.com/v1", "kind": "Web",
+					"metadata": map[string]any{"namespace": "default", "name": "settings",
+						"resourceVersion": version},
+					"spec": map[string]any{"replicas": replicas, "image": "nginx"},
+				}}
+			}
+			w.handler.OnUpdate(object("4", 1), object("5", 2))
+		}, []string{"update of default/settings from resourceVersion 4 to 5 " +
+			"(changed: .spec.replicas)"}},
+		"resync": {func(w *world) { w.handler.OnUpdate(same, same) }, []string{
+			"resync of default/settings at resourceVersion 7"}},
+		"relist": {func(w *world) { w.handler.OnUpdate(settings("7"), settings("7")) }, []string{
+			"relist of default/settings at resourceVersion 7"}},
+		"delete": {func(w *world) { w.handler.OnDelete(settings("4")) }, []string{
+			"delete of default/settings at resourceVersion 4"}},
+		"tombstone": {func(w *world) {
+			w.handler.OnDelete(store.DeletedFinalStateUnknown{
+				Key: "default/settings", Obj: settings("4")})
+		}, []string{"tombstone of default/settings at resourceVersion 4"}},
+		"several": {func(w *world) {
+			w.handler.OnAdd(settings("4"), false)
+			w.handler.OnDelete(settings("5"))
+		}, []string{"add of default/settings at resourceVersion 4",
+			"delete of default/settings at resourceVersion 5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.journal.Record(time.Minute)
+			test.call(w)
+			r := w.reconcile(t, w.queue.Forget)
+			assert.Equal(t, Succeeded, r.Result)
+			var causes []string
+			for _, c := range r.Causes {
+				causes = append(causes, strings.TrimSuffix(c.String(),
+					", informer configmaps, handler world"))
+			}
+			assert.Equal(t, test.want, causes)
+			assert.Equal(t, []string{"work default/settings"}, r.Causes[0].Call.Added)
+			assert.NotContains(t, fmt.Sprintf("%+v", r), "password")
+		})
+	}
+}
+
+func TestJournal_KnowsRetriesAndDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(24 * time.Hour)
+		cause := func(r Reconcile) string {
+			require.Len(t, r.Causes, 1)
+			return r.Causes[0].String()
+		}
+		w.queue.Add("default/settings")
+		r := w.reconcile(t, func(key string) {
+			time.Sleep(time.Second)
+			w.queue.AddRateLimited(key)
+		})
+		assert.Equal(t, Program, r.Causes[0].Kind)
+		assert.Equal(t, Retried, r.Result)
+		assert.Equal(t, time.Second, r.Duration)
+
+		// The key is reconciled for another reason before the retry is due.
+		w.handler.OnAdd(settings("4"), false)
+		r = w.reconcile(t, nil)
+		assert.Contains(t, cause(r), "add of default/settings")
+		assert.Equal(t, NoForget, r.Result)
+		r = w.reconcile(t, func(key string) { w.queue.AddFailed(key, errors.New("no volume")) })
+		assert.Equal(t, "retry (AddRateLimited)", cause(r))
+		assert.Equal(t, "no volume", r.Error)
+		r = w.reconcile(t, func(key string) {
+			w.queue.Forget(key)
+			w.queue.AddAfter(key, time.Hour)
+		})
+		assert.Equal(t, "retry after: no volume", cause(r))
+		assert.Equal(t, Postponed, r.Result)
+		r = w.reconcile(t, func(string) { w.queue.Add("other") })
+		assert.Equal(t, "AddAfter of 1h0m0s by its worker", cause(r))
+		assert.Equal(t, NoForget, r.Result)
+		r = w.reconcile(t, w.queue.Add)
+		assert.Equal(t, "added by the worker that had work default/settings", cause(r))
+		r = w.reconcile(t, w.queue.Forget)
+		assert.Equal(t, "added by the worker that had work other", cause(r))
+	})
+}
+
+func TestJournal_KnowsWhatAHandlerFilteredOut(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	w.handle = func(string) {}
+	w.handler.OnAdd(settings("4"), false)
+	assert.Panics(t, func() {
+		w.handle = func(string) { panic("handler") }
+		w.handler.OnUpdate(settings("4"), settings("5"))
+	})
+	calls, queues := w.journal.About("default/settings")
+	assert.Empty(t, queues)
+	require.Len(t, calls, 2)
+	assert.Equal(t, Updated, calls[0].Kind)
+	assert.Equal(t, Added, calls[1].Kind)
+	assert.Empty(t, calls[1].Added)
+	handlers := w.journal.Facts(10).Handlers
+	require.Len(t, handlers, 1)
+	assert.Equal(t, 2, handlers[0].Calls)
+	assert.Equal(t, 2, handlers[0].Filtered)
+	assert.Nil(t, handlers[0].Running)
+}
+
+// Arrows lead from handlers to queues; two queues may have one name.
+func TestJournal_DrawsArrows(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	delays := NewDelayingQueue(w.journal, "delays", workqueue.NewTypedDelayingQueue(
+		workqueue.Config[int]{}))
+	defer delays.ShutDown()
+	w.handler.OnAdd(settings("4"), false)
+	w.handle = func(key string) {
+		w.queue.Add(key)
+		delays.AddAfter(7, time.Hour)
+		facts := w.journal.Facts(10)
+		require.NotNil(t, facts.Handlers[0].Running)
+		assert.Equal(t, "5", facts.Handlers[0].Running.ResourceVersion)
+	}
+	w.handler.OnAdd(settings("5"), false)
+	assert.Equal(t, []Arrow{
+		{"configmaps", "world", "delays", 1}, {"configmaps", "world", "work", 2},
+	}, w.journal.Facts(10).Arrows)
+}
+
+// A worker that has a key is known although nothing was recorded when it took it.
+func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
+	w := newWorld(t)
+	w.handler.OnAdd(settings("4"), false)
+	assert.Equal(t, Facts{Handlers: []HandlerFacts{}, Queues: []QueueFacts{}, Arrows: []Arrow{},
+		Keys: []KeyFacts{}}, w.journal.Facts(10))
+	calls, queues := w.journal.About("default/settings")
+	assert.Empty(t, calls)
+	assert.Empty(t, queues)
+
+	taken, release := make(chan struct{}), make(chan struct{})
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		key, _ := w.queue.GetWithContext(context.Background())
+		close(taken)
+		<-release
+		w.queue.AddRateLimited(key)
+		w.queue.Done(key)
+	})
+	<-taken
+	w.journal.Record(time.Minute)
+	workers := w.queue.(interface{ Workers() map[string]Worker }).Workers()
+	require.Contains(t, workers, "default/settings")
+	assert.Contains(t, strings.Join(workers["default/settings"].Stack, "\n"),
+		"TestJournal_KnowsWorkersBeforeItRecords")
+	close(release)
+	worker.Wait()
+	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
+}
+
+// When a recording has ended, the next one begins without what the first one knew.
+func TestJournal_BeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(time.Minute)
+		w.handle = func(key string) {
+			w.queue.Add(key)
+			time.Sleep(2 * time.Minute)
+			assert.False(t, w.journal.Facts(10).Recording)
+			w.journal.Record(time.Minute)
+			w.journal.Record(time.Second) // does not shorten it
+			time.Sleep(30 * time.Second)
+		}
+		w.handler.OnAdd(settings("4"), false)
+		facts := w.journal.Facts(10)
+		assert.True(t, facts.Recording)
+		assert.Empty(t, facts.Handlers) // the call began in the first recording
+		r := w.reconcile(t, nil)
+		assert.Equal(t, NotKnown, r.Causes[0].Kind)
+	})
+}
+
+// A loop is seen: each reconcile follows an update that came during the one before.
+func TestJournal_CountsEchoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(24 * time.Hour)
+		echoes := func() (echoes, of int) {
+			_, queues := w.journal.About("default/settings")
+			return queues[0].Echoes, queues[0].Of
+		}
+		for i := range 20 { // each change comes from outside
+			w.handler.OnUpdate(settings("1"), settings(fmt.Sprint(2+i)))
+			w.reconcile(t, w.queue.Forget)
+			time.Sleep(time.Second)
+		}
+		got, of := echoes()
+		assert.Equal(t, [2]int{0, 20}, [2]int{got, of})
+		w.queue.Add("default/settings")
+		for i := range 50 { // each reconcile writes
+			w.reconcile(t, func(key string) {
+				w.handler.OnUpdate(settings("1"), settings(fmt.Sprint(2+i)))
+				w.queue.Forget(key)
+			})
+		}
+		got, of = echoes()
+		assert.Equal(t, [2]int{40, 40}, [2]int{got, of})
+	})
+}
+
+// The memory is bounded, even if all names are new. Waiting keys are remembered first.
+func TestJournal_IsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Hour)
+	add := func(name string, times int) {
+		object := settings("1")
+		object.Name = name
+		for range times {
+			w.handler.OnAdd(object, false)
+		}
+	}
+	for i := range maxKeys - 1 {
+		add(fmt.Sprint("first-", i), 1)
+	}
+	add("many", 10*maxCauses)
+	for range maxKeys {
+		key, _ := w.queue.Get()
+		w.queue.Done(key)
+	}
+	facts := w.journal.Facts(1 << 20)
+	require.Len(t, facts.Keys, maxKeys)
+	for i, key := range facts.Keys {
+		causes, more := 1, 0
+		if i == 0 {
+			causes, more = maxCauses, 9*maxCauses
+			assert.Equal(t, "default/many", key.Key)
+		}
+		assert.Len(t, key.Last[0].Causes, causes)
+		assert.Equal(t, more, key.Last[0].More)
+		assert.Equal(t, Added, key.Last[0].Causes[0].Kind)
+	}
+	calls, _ := w.journal.About("default/many")
+	assert.Len(t, calls, maxLast)
+
+	for range 2 * maxLast {
+		w.queue.Add("default/many")
+		w.reconcile(t, nil)
+	}
+	_, queues := w.journal.About("default/many")
+	assert.Len(t, queues[0].Last, maxLast)
+	assert.Equal(t, 2*maxLast+1, queues[0].Reconciles)
+	for i := range maxKeys {
+		add(fmt.Sprint("second-", i), 1)
+	}
+	assert.Len(t, w.journal.objects.entries, maxKeys)
+	assert.Len(t, w.journal.keys.entries, maxKeys)
+	for i := range 2 * maxNames {
+		NewHandler(w.journal, fmt.Sprint("informer-", i), w).OnAdd(settings("1"), false)
+	}
+	facts = w.journal.Facts(10)
+	assert.LessOrEqual(t, len(facts.Keys), 10)
+	assert.Len(t, facts.Handlers, maxNames)
+	assert.Len(t, facts.Arrows, maxNames)
+}
+
+// With handlers and workers at the same time, each reconcile has a cause, and each Get is counted.
+func TestJournal_CountsEachGet(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	gets := map[string]int{}
+	var mu sync.Mutex
+	var workers, handlers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for {
+				key, shutdown := w.queue.Get()
+				if shutdown {
+					return
+				}
+				mu.Lock()
+				gets[key]++
+				mu.Unlock()
+				w.queue.Forget(key)
+				w.queue.Done(key)
+			}
+		})
+	}
+	for n := range 4 {
+		handlers.Go(func() {
+			for i := range 200 {
+				object := settings(fmt.Sprint(i))
+				object.Name = fmt.Sprint(n, "-", i%7)
+				w.handler.OnUpdate(settings("x"), object)
+				w.journal.Facts(10)
+			}
+		})
+	}
+	handlers.Wait()
+	w.queue.ShutDown()
+	workers.Wait()
+	facts := w.journal.Facts(100)
+	require.Len(t, facts.Keys, len(gets))
+	for _, key := range facts.Keys {
+		assert.Equal(t, gets[key.Key], key.Reconciles, key.Key)
+		for _, r := range key.Last {
+			assert.NotEmpty(t, r.Causes)
+			assert.Equal(t, Succeeded, r.Result)
+		}
+	}
+	assert.Equal(t, 800, facts.Handlers[0].Calls)
+	assert.Equal(t, 800, facts.Arrows[0].Adds)
+	assert.Empty(t, w.journal.calls)
+	assert.Empty(t, w.journal.workers)
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/workqueue"
+)
+
+// notes are what a queue of items writes into a Journal.
+type notes[T comparable] struct {
+	journal *Journal
+	name    *queueName
+}
+
+func newNotes[T comparable](j *Journal, name string) notes[T] {
+	return notes[T]{j, &queueName{printable.Short(name)}}
+}
+
+func (n notes[T]) place(item T) place { return place{n.name, printable.Short(fmt.Sprint(item))} }
+
+func (n notes[T]) added(item T, c Cause, delayed bool) {
+	if n.journal.recording() {
+		c.Time = time.Now()
+		n.journal.added(n.place(item), c, delayed)
+	}
+}
+
+func (n notes[T]) took(item T, shutdown bool) {
+	if !shutdown {
+		n.journal.begin(n.place(item), Worker{Since: time.Now(), goroutine: goroutine()})
+	}
+}
+
+// Workers returns the goroutine of each item that is being worked on.
+func (n notes[T]) Workers() map[string]Worker { return n.journal.workersOf(n.name) }
+
+// DelayingQueue is a queue that notes which keys it gets, why, and how their reconciles end.
+type DelayingQueue[T comparable] struct {
+	delaying[T]
+	notes[T]
+}
+
+type delaying[T comparable] interface {
+	workqueue.ContextInterface[T]
+	AddAfter(item T, duration time.Duration)
+}
+
+// NewDelayingQueue returns a queue that notes in j, under a name, what it does with inner.
+func NewDelayingQueue[T comparable](
+	j *Journal, name string, inner *workqueue.TypedDelayingQueue[T],
+) *DelayingQueue[T] {
+	return &DelayingQueue[T]{inner, newNotes[T](j, name)}
+}
+
+// Add notes the reason, and adds it.
+func (q *DelayingQueue[T]) Add(item T) {
+	q.added(item, Cause{}, false)
+	q.delaying.Add(item)
+}
+
+// AddAfter notes the delay, and adds item after it.
+func (q *DelayingQueue[T]) AddAfter(item T, duration time.Duration) {
+	q.added(item, Cause{Kind: Delay, Delay: duration}, duration > 0)
+	q.delaying.AddAfter(item, duration)
+}
+
+// Get notes the worker that gets the item.
+func (q *DelayingQueue[T]) Get() (item T, shutdown bool) {
+	item, shutdown = q.delaying.Get()
+	q.took(item, shutdown)
+	return item, shutdown
+}
+
+// GetWithContext is Get with a context.
+func (q *DelayingQueue[T]) GetWithContext(ctx context.Context) (item T, shutdown bool) {
+	item, shutdown = q.delaying.GetWithContext(ctx)
+	q.took(item, shutdown)
+	return item, shutdown
+}
+
+// Done notes the end of the work on item.
+func (q *DelayingQueue[T]) Done(item T) {
+	q.journal.end(q.place(item))
+	q.delaying.Done(item)
+}
+
+// RateLimitingQueue is a DelayingQueue with a rate limiter. It is a workqueue.ExtendedInterface.
+type RateLimitingQueue[T comparable] struct {
+	DelayingQueue[T]
+	inner workqueue.ExtendedInterface[T]
+}
+
+// NewRateLimitingQueue returns a queue that notes in j, under a name, what it does with inner. It
+// is for controller.Options.NewQueue, for example.
+func NewRateLimitingQueue[T comparable](
+	j *Journal, name string, inner workqueue.ExtendedInterface[T],
+) *RateLimitingQueue[T] {
+	return &RateLimitingQueue[T]{DelayingQueue[T]{inner, newNotes[T](j, name)}, inner}
+}
+
+// AddRateLimited notes a failure.
+func (q *RateLimitingQueue[T]) AddRateLimited(item T) {
+	q.added(item, Cause{Kind: Retry}, true)
+	q.inner.AddRateLimited(item)
+}
+
+// AddFailed notes a failure with its error.
+func (q *RateLimitingQueue[T]) AddFailed(item T, err error) {
+	q.added(item, Cause{Kind: Retry, Error: printable.Short(fmt.Sprint(err))}, true)
+	q.inner.AddFailed(item, err)
+}
+
+// Forget notes a success.
+func (q *RateLimitingQueue[T]) Forget(item T) {
+	if q.journal.recording() {
+		q.journal.forgotten(q.place(item))
+	}
+	q.inner.Forget(item)
+}
+
+// NumRequeues implements workqueue.TypedRateLimitingInterface.
+func (q *RateLimitingQueue[T]) NumRequeues(item T) int { return q.inner.NumRequeues(item) }
+
+// CancelDelayed implements workqueue.ExtendedInterface.
+func (q *RateLimitingQueue[T]) CancelDelayed(item T) bool { return q.inner.CancelDelayed(item) }
+
+// caller returns the function that called a method of a queue.
+func caller() string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		name := frame.Function[strings.LastIndex(frame.Function, "/")+1:]
+		of, _, _ := strings.Cut(name, ".")
+		if of != "journal" && of != "workqueue" || !more {
+			return printable.Short(name)
+		}
+	}
+}
