@@ -19,8 +19,6 @@ type Finding struct {
 	Advice   string `json:"advice"`
 	// Chapter is a page of docs, with its anchor.
 	Chapter string `json:"chapter"`
-	// Stack is that of a goroutine that hangs, if it is known.
-	Stack []string `json:"stack,omitempty"`
 }
 
 // FindingKind names a Finding for programs.
@@ -91,10 +89,9 @@ type finder struct {
 	found []Finding
 }
 
-func (f *finder) add(kind FindingKind, chapter, advice, format string, args ...any) *Finding {
+func (f *finder) add(kind FindingKind, chapter, advice, format string, args ...any) {
 	f.found = append(f.found, Finding{Kind: kind, Chapter: "docs/" + chapter, Advice: advice,
 		Sentence: fmt.Sprintf(format, args...)})
-	return &f.found[len(f.found)-1]
 }
 
 // since returns the time since t; 0 if t is nil.
@@ -157,9 +154,8 @@ func (f *finder) queue(q Queue, facts journal.Facts) {
 	}
 	for key, worker := range workers {
 		if age := f.now.Sub(worker.Since); age > bound {
-			f.add(ReconcileStuck, "devtools.md", "Look at the stack. Give reconcile a deadline.",
-				"a worker of queue %s has had %s for %s", q.Name, key, short(age)).
-				Stack = worker.Stack
+			f.add(ReconcileStuck, "devtools.md", "Look at its stack with --why. Give reconcile a "+
+				"deadline.", "a worker of queue %s has had %s for %s", q.Name, key, short(age))
 		}
 	}
 	idle := q.Ready.Total > 0 && q.Processing.Total == 0 && facts.Recording &&

@@ -167,7 +167,7 @@ func (h *Handler) page(limit int) Page {
 	}
 	facts := journal.Facts{}
 	if j := h.recording(); j != nil {
-		facts = j.Facts(math.MaxInt)
+		facts = j.Facts(max(limit, defaultLimit))
 	}
 	p.Findings = findings(p, facts)
 	if facts.Recording {

@@ -19,9 +19,6 @@ func (p Page) String() string {
 	for _, f := range p.Findings {
 		t.head("finding: %s", f.Sentence)
 		t.line("  %s (%s)", f.Advice, f.Chapter)
-		for _, frame := range f.Stack {
-			t.line("    %s", frame)
-		}
 	}
 	for _, i := range p.Informers {
 		t.informer(i)

@@ -262,7 +262,7 @@ func (s *search) processing(q Queue, item string) {
 	if q.workers != nil {
 		if worker, known := q.workers()[item]; known {
 			has = fmt.Sprintf("has had %s for %s", s.text, short(s.now.Sub(worker.Since)))
-			s.stack = worker.Stack
+			s.stack = worker.Stack()
 		}
 	}
 	if slices.ContainsFunc(q.Again.Items, s.is) {

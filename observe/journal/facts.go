@@ -18,7 +18,7 @@ type Facts struct {
 	Queues    []QueueFacts   `json:"queues"`
 	// Arrows lead from handlers to the queues that they add keys to.
 	Arrows []Arrow `json:"arrows"`
-	// Keys are those of queues, the one used last first.
+	// Keys are those of queues that were reconciled most often, the most frequent first.
 	Keys []KeyFacts `json:"keys"`
 }
 
@@ -117,14 +117,34 @@ func (f *queueFacts) facts(name string) QueueFacts {
 	return q
 }
 
-// Facts returns what is remembered of everything, with at most limit keys.
+// Facts returns what is remembered of everything, with at most limit keys. Handlers and workers do
+// not wait while the keys are sorted.
 func (j *Journal) Facts(limit int) Facts {
+	f, keys := j.facts()
+	slices.SortStableFunc(keys, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	f := Facts{Recording: j.recording(), Since: j.since, Handlers: []HandlerFacts{},
+	for _, key := range keys[:min(limit, len(keys))] {
+		f.Keys = append(f.Keys, key.history.facts(key.place))
+	}
+	return f
+}
+
+// counted is a key and how often it was reconciled.
+type counted struct {
+	place   place
+	history *history
+	count   int
+}
+
+// facts returns the Facts without keys, and all keys.
+func (j *Journal) facts() (f Facts, keys []counted) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f = Facts{Recording: j.recording(), Since: j.since, Handlers: []HandlerFacts{},
 		Queues: []QueueFacts{}, Arrows: []Arrow{}, Keys: []KeyFacts{}}
 	if !f.Recording {
-		return f
+		return f, nil
 	}
 	for _, h := range j.handlers {
 		facts := *h
@@ -142,8 +162,8 @@ func (j *Journal) Facts(limit int) Facts {
 		f.Arrows = append(f.Arrows, arrow)
 	}
 	j.keys.all(func(p place, h *history) {
-		if h.count > 0 && len(f.Keys) < limit {
-			f.Keys = append(f.Keys, h.facts(p))
+		if h.count > 0 {
+			keys = append(keys, counted{p, h, h.count})
 		}
 	})
 	slices.SortFunc(f.Handlers, func(a, b HandlerFacts) int {
@@ -154,7 +174,7 @@ func (j *Journal) Facts(limit int) Facts {
 		return cmp.Or(cmp.Compare(a.Informer, b.Informer), cmp.Compare(a.Handler, b.Handler),
 			cmp.Compare(a.Queue, b.Queue))
 	})
-	return f
+	return f, keys
 }
 
 // addRunning adds the longest of the calls that a handler has not returned from.

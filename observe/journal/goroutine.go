@@ -4,7 +4,6 @@ package journal
 
 import (
 	"bytes"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,30 +12,22 @@ import (
 
 // Worker is a goroutine that has an item of a queue.
 type Worker struct {
-	Since time.Time
-	Stack []string // its state, then the frames, innermost first; nil if it has ended
-
+	Since     time.Time
 	goroutine string
 }
 
-// workersOf returns the workers of a queue with their stacks. The process stops while the stacks
-// are written.
+// Stack returns the state of the goroutine and then its frames, innermost first; nil if it has
+// ended. The process stops while the stacks of all goroutines are written.
+func (w Worker) Stack() []string { return stacks()[w.goroutine] }
+
 func (j *Journal) workersOf(queue *queueName) map[string]Worker {
 	found := map[string]Worker{}
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	for p, worker := range j.workers {
 		if p.queue == queue {
 			found[p.key] = worker
 		}
-	}
-	j.mu.Unlock()
-	if len(found) == 0 {
-		return found
-	}
-	stacks := stacks()
-	for key, worker := range maps.All(found) {
-		worker.Stack = stacks[worker.goroutine]
-		found[key] = worker
 	}
 	return found
 }

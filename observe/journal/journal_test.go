@@ -276,7 +276,7 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	w.journal.Record(time.Minute)
 	workers := w.queue.(interface{ Workers() map[string]Worker }).Workers()
 	require.Contains(t, workers, "default/settings")
-	assert.Contains(t, strings.Join(workers["default/settings"].Stack, "\n"),
+	assert.Contains(t, strings.Join(workers["default/settings"].Stack(), "\n"),
 		"TestJournal_KnowsWorkersBeforeItRecords")
 	close(release)
 	worker.Wait()
