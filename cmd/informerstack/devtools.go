@@ -25,13 +25,18 @@ key is not being reconciled. The program is one of these:
   compat/devtools.Handler                  a program that imports this stack's client-go names
   observe/health.Handler                   a program on this stack, also informerstack run --listen
 
+With --record it keeps what the program shows in a file, each two seconds of the last minutes, until
+Ctrl-C: informerstack replay FILE shows it without the program. It holds keys, versions, names of
+fields and errors, no other content of objects.
+
 URL is the link that the program printed, or the address of the handler, such as
 http://127.0.0.1:8080; then the page debug/informers below it is asked. For a pod, use kubectl
 port-forward.`
 
 const devtoolsExamples = `
   informerstack devtools http://127.0.0.1:8080
-  informerstack devtools http://127.0.0.1:8080 --why default/settings-1`
+  informerstack devtools http://127.0.0.1:8080 --why default/settings-1
+  informerstack devtools http://127.0.0.1:8080 --record controller.jsonl`
 
 const (
 	informersPage   = "/debug/informers"
@@ -41,7 +46,8 @@ const (
 )
 
 func newDevtoolsCommand() *cobra.Command {
-	var key, format string
+	var key, format, record string
+	var last time.Duration
 	cmd := &cobra.Command{
 		Use:     "devtools URL",
 		Short:   "Show the inside of a running program, and why a key is not reconciled",
@@ -57,9 +63,24 @@ func newDevtoolsCommand() *cobra.Command {
 			if format != "text" && format != "json" {
 				return fail(exitUsage, "--format %q: want text or json", format)
 			}
+			if record != "" && (key != "" || cmd.Flags().Changed("format")) {
+				return fail(exitUsage, "--record takes neither --why nor --format")
+			}
+			if record == "" && cmd.Flags().Changed("last") {
+				return fail(exitUsage, "--last has no effect without --record")
+			}
+			if last <= 0 {
+				return fail(exitUsage, "--last %s: want a positive duration", last)
+			}
+			if record != "" {
+				format = "json"
+			}
 			asked, err := pageURL(args[0], key, format)
 			if err != nil {
 				return fail(exitUsage, "devtools: %w", err)
+			}
+			if record != "" {
+				return recordProgram(cmd.Context(), asked, record, last, cmd.ErrOrStderr())
 			}
 			page, err := askProgram(cmd.Context(), asked)
 			if err != nil {
@@ -78,6 +99,10 @@ func newDevtoolsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&key, "why", "",
 		"answer why this `key`, such as namespace/name, is not being reconciled")
 	cmd.Flags().StringVar(&format, "format", "text", "`text` or json")
+	cmd.Flags().StringVar(&record, "record", "",
+		"keep what the program shows in this `file`, for informerstack replay")
+	cmd.Flags().DurationVar(&last, "last", 10*time.Minute,
+		"with --record: how much of the time before the end is kept")
 	return cmd
 }
 

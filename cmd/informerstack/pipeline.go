@@ -92,7 +92,7 @@ func (o *options) build(
 		RateLimiter: shown.rateLimiter(),
 		GracePeriod: finishReconciles,
 		Metrics:     observed.ofController(),
-		NewQueue:    newQueue(observed.workqueue, sink, shown),
+		NewQueue:    newQueue(observed, sink, shown),
 	})
 
 	// handler
@@ -100,8 +100,8 @@ func (o *options) build(
 		FilterFunc: interesting,
 		Handler:    ctrl.Handler(store.DeletionHandlingMetaNamespaceKeyFunc),
 	}
-	toHandler := observed.eventHandler(trace.EventHandler(shown.handler(handler), sink))
-	handle, err := objects.AddEventHandler(toHandler)
+	handle, err := observed.register(objects, t.resource.GroupResource().String(),
+		trace.EventHandler(shown.handler(handler), sink))
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
@@ -145,13 +145,14 @@ func (o *options) interesting() func(any) bool {
 
 // newQueue returns a controller's Options.NewQueue.
 func newQueue(
-	metrics func(name string) workqueue.Metrics, sink trace.Sink, shown *page,
+	observed *observation, sink trace.Sink, shown *page,
 ) func(string, workqueue.TypedRateLimiter[string]) workqueue.TypedRateLimitingInterface[string] {
 	return func(
 		name string, limiter workqueue.TypedRateLimiter[string],
 	) workqueue.TypedRateLimitingInterface[string] {
-		config := shown.workqueueConfig(workqueue.Config[string]{Metrics: metrics(name)})
-		return shown.workqueue(trace.NewRateLimitingQueue(limiter, config, sink))
+		config := shown.workqueueConfig(workqueue.Config[string]{Metrics: observed.workqueue(name)})
+		queue := shown.workqueue(trace.NewRateLimitingQueue(limiter, config, sink))
+		return observed.notedQueue(name, queue)
 	}
 }
 

@@ -17,18 +17,20 @@ import (
 
 	"example.com/informerstack/cmd/informerstack/lab"
 	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/observe/health"
 )
 
 const replayHelp = `
-replay shows a run again that "informerstack run --record FILE" has recorded, in the browser and
-with a time slider. With --html it writes the end of the recording as one file, which can be
-published and needs neither this program nor a network.`
+replay shows a run again that "informerstack run --record FILE" has recorded, or a program that
+"informerstack devtools URL --record FILE" has, in the browser and with a time slider. With --html
+it writes the end of a recorded run as one file, which can be published and needs neither this
+program nor a network.`
 
 func newReplayCommand() *cobra.Command {
 	var listen, html string
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Show a recorded run in the browser",
+		Short: "Show a recorded run or program in the browser",
 		Long:  strings.TrimSpace(replayHelp),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -61,7 +63,7 @@ func replay(ctx context.Context, path, listen string, stderr io.Writer) error {
 			return err
 		}
 	}
-	recording, err := lab.NewReplay(path)
+	recording, page, closePage, err := openRecording(path)
 	if err != nil {
 		return fail(exitUsage, "replay: %w", err)
 	}
@@ -72,18 +74,39 @@ func replay(ctx context.Context, path, listen string, stderr io.Writer) error {
 	}
 	server := &http.Server{Handler: recording, ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() {
-		recording.Close()
+		closePage()
 		_ = server.Close()
 	})()
-	fmt.Fprintf(stderr, "Open http://%s/ to see the recording. Ctrl-C stops.\n", listener.Addr())
+	fmt.Fprintf(stderr, "Open http://%s%s to see the recording. Ctrl-C stops.\n", listener.Addr(),
+		page)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fail(exitFailed, "serve recording: %w", err)
 	}
 	return nil
 }
 
+// openRecording returns what serves a recording, the path of its page, and a function that ends the
+// page's streams.
+func openRecording(path string) (serve http.Handler, page string, end func(), err error) {
+	frames, ofDevtools, err := readRing(path)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if ofDevtools {
+		return health.NewReplay(frames), informersPage, func() {}, nil
+	}
+	recording, err := lab.NewReplay(path)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return recording, "/", recording.Close, nil
+}
+
 // convert writes the end of a recording as one HTML file.
 func convert(path, html string, stderr io.Writer) error {
+	if _, ofDevtools, _ := readRing(path); ofDevtools {
+		return fail(exitUsage, "--html: %s is a recording of devtools: see it without --html", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return fail(exitUsage, "replay: %w", err)

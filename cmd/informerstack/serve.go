@@ -23,6 +23,7 @@ import (
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/observe/metrics"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -80,6 +81,7 @@ type observation struct {
 	controller *metrics.Controller
 	journey    *metrics.Journey[string]
 	handler    *health.Handler
+	journal    *journal.Journal
 }
 
 // observe returns the observation, or nil without --listen.
@@ -117,7 +119,9 @@ func (o *options) observe(t target, interesting func(any) bool) (*observation, e
 	}))
 	handler.Handle("GET /{$}", http.HandlerFunc(serveIndex)) // without the page
 	journey := metrics.NewJourney(ofController, keysOf)
-	return &observation{all, ofInformer, ofController, journey, handler}, nil
+	reasons := journal.New()
+	handler.SetJournal(reasons)
+	return &observation{all, ofInformer, ofController, journey, handler, reasons}, nil
 }
 
 // serveIndex answers / with links to the endpoints.
@@ -139,13 +143,29 @@ func (o *observation) options(
 	return o.informer.Options(options)
 }
 
-func (o *observation) eventHandler(
-	handler informer.ResourceEventHandler,
-) informer.ResourceEventHandler {
+// register adds a handler to the informer of a resource.
+func (o *observation) register(
+	objects informer.SharedIndexInformer, resource string, handler informer.ResourceEventHandler,
+) (informer.ResourceEventHandlerRegistration, error) {
 	if o == nil {
-		return handler
+		return objects.AddEventHandler(handler)
 	}
-	return o.journey.Handler(handler)
+	noted := journal.NewHandler(o.journal, resource, o.journey.Handler(handler))
+	registration, err := objects.AddEventHandler(noted)
+	if err == nil {
+		noted.Named(registration.Status().Name)
+	}
+	return registration, err
+}
+
+func (o *observation) notedQueue(
+	name string, queue workqueue.TypedRateLimitingInterface[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	extended, ok := queue.(workqueue.ExtendedInterface[string])
+	if o == nil || !ok {
+		return queue
+	}
+	return journal.NewRateLimitingQueue(o.journal, name, extended)
 }
 
 func (o *observation) reconcile(

@@ -5,6 +5,7 @@ package health
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/informerstack/controller"
@@ -19,6 +20,8 @@ type Finding struct {
 	Advice   string `json:"advice"`
 	// Chapter is a page of docs, with its anchor.
 	Chapter string `json:"chapter"`
+	// Key is the key that it is about, or "".
+	Key string `json:"key,omitempty"`
 }
 
 // FindingKind names a Finding for programs.
@@ -90,8 +93,14 @@ type finder struct {
 }
 
 func (f *finder) add(kind FindingKind, chapter, advice, format string, args ...any) {
+	f.addKey("", kind, chapter, advice, format, args...)
+}
+
+func (f *finder) addKey(
+	key string, kind FindingKind, chapter, advice, format string, args ...any,
+) {
 	f.found = append(f.found, Finding{Kind: kind, Chapter: "docs/" + chapter, Advice: advice,
-		Sentence: fmt.Sprintf(format, args...)})
+		Sentence: fmt.Sprintf(format, args...), Key: strings.TrimPrefix(key, "/")})
 }
 
 // since returns the time since t; 0 if t is nil.
@@ -154,8 +163,9 @@ func (f *finder) queue(q Queue, facts journal.Facts) {
 	}
 	for key, worker := range workers {
 		if age := f.now.Sub(worker.Since); age > bound {
-			f.add(ReconcileStuck, "devtools.md", "Look at its stack with --why. Give reconcile a "+
-				"deadline.", "a worker of queue %s has had %s for %s", q.Name, key, short(age))
+			f.addKey(key, ReconcileStuck, "devtools.md", "Ask why the key is not reconciled: the "+
+				"answer has the stack. Give reconcile a deadline.",
+				"a worker of queue %s has had %s for %s", q.Name, key, short(age))
 		}
 	}
 	idle := q.Ready.Total > 0 && q.Processing.Total == 0 && facts.Recording &&
@@ -171,7 +181,7 @@ func (f *finder) queue(q Queue, facts journal.Facts) {
 func (f *finder) controller(c Controller) {
 	for _, r := range c.Running.Items {
 		if age := f.now.Sub(r.Since); age > stuck {
-			f.add(ReconcileStuck, "controller.md", "Set ReconcileTimeout.",
+			f.addKey(r.Key, ReconcileStuck, "controller.md", "Set ReconcileTimeout.",
 				"controller %s has been reconciling %s for %s", c.Name, r.Key, short(age))
 		}
 	}
@@ -188,7 +198,7 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 		if call := k.Last[0].Causes[0].Call; call != nil {
 			wrote = ": " + call.String()
 		}
-		f.add(Loop, "devtools.md", "Reconcile must write only if something differs, and "+
+		f.addKey(k.Key, Loop, "devtools.md", "Reconcile must write only if something differs, and "+
 			"handlers can leave out changes of the status (compare the generation).",
 			"queue %s reconciles %s in a loop: %d of the last %d reconciles followed an update "+
 				"during the one before%s", k.Queue, k.Key, k.Echoes, k.Of, wrote)
@@ -198,10 +208,10 @@ func (f *finder) key(k journal.KeyFacts, facts journal.Facts) {
 	for _, q := range facts.Queues {
 		if q.Queue == k.Queue && period > hotPeriod && k.Reconciles >= hotCount &&
 			float64(k.Reconciles) > period.Seconds() && k.Reconciles*2 > q.Reconciles {
-			f.add(HotKey, "devtools.md", "See its reasons with --why. Wait a moment before the "+
-				"Add (AddAfter), so that changes are merged.", "queue %s reconciled %s %d times "+
-				"in %s, more often than all its other keys", k.Queue, k.Key, k.Reconciles,
-				short(period))
+			f.addKey(k.Key, HotKey, "devtools.md", "Ask for the reasons of the key. Use "+
+				"AddAfter with a short time, so that changes are merged.",
+				"queue %s reconciled %s %d times in %s, more often than all its other keys",
+				k.Queue, k.Key, k.Reconciles, short(period))
 		}
 	}
 }

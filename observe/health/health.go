@@ -49,6 +49,7 @@ type Handler struct {
 	controllers []*func(limit int) Controller
 	elections   []*func(limit int) Election
 	journal     *journal.Journal
+	frames      []Page // of NewReplay
 }
 
 // New returns a Handler without checks, which reports alive and ready, and with an empty page.

@@ -4,10 +4,13 @@ package health
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"mime"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +26,7 @@ import (
 // Page is the content of /debug/informers. Its texts are truncated after 1,024 characters.
 type Page struct {
 	Time        time.Time    `json:"time"`
+	Program     string       `json:"program"`
 	Informers   []Informer   `json:"informers"`
 	Controllers []Controller `json:"controllers"`
 	Queues      []Queue      `json:"queues"`
@@ -156,15 +160,22 @@ const defaultLimit = 100
 // Page returns the present state of everything that was added, with whole lists.
 func (h *Handler) Page() Page { return h.page(math.MaxInt) }
 
-// page is Page with at most limit items of each list.
-func (h *Handler) page(limit int) Page {
-	p := Page{
+// snapshot reads the informers before the queues: a change that moves on is seen twice, not missed.
+// Lists have at most limit items.
+func (h *Handler) snapshot(limit int) Page {
+	return Page{
 		Time:        time.Now(),
+		Program:     printable.Short(filepath.Base(os.Args[0])),
 		Informers:   each(current(h, &h.informers), limit),
 		Queues:      each(current(h, &h.queues), limit),
 		Controllers: each(current(h, &h.controllers), limit),
 		Elections:   each(current(h, &h.elections), limit),
 	}
+}
+
+// page is Page with at most limit items of each list.
+func (h *Handler) page(limit int) Page {
+	p := h.snapshot(limit)
 	facts := journal.Facts{}
 	if j := h.recording(); j != nil {
 		facts = j.Facts(max(limit, defaultLimit))
@@ -185,55 +196,72 @@ func each[T any](snapshots []*func(limit int) T, limit int) []T {
 	return all
 }
 
-// servePage answers with JSON if ?format=json or the Accept header asks for it, else with text. It
+// servePage answers with a web page, JSON or text, as ?format= or the Accept header asks for. It
 // answers about a key if ?why=KEY asks for it.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if refusal := h.refusal(r); refusal != "" {
 		answer(w, http.StatusForbidden, refusal)
 		return
 	}
-	limit := defaultLimit
-	if text := r.URL.Query().Get("limit"); text != "" {
+	format := r.URL.Query().Get("format")
+	switch {
+	case format == "" && accepts(r, "application/json"):
+		format = "json"
+	case format == "" && accepts(r, "text/html") && !r.URL.Query().Has("why"):
+		format = "html"
+	case format == "":
+		format = "text"
+	}
+	switch format {
+	case "html":
+		serveWeb(w)
+		return
+	case "text", "json":
+	default:
+		answer(w, http.StatusBadRequest,
+			fmt.Sprintf("format=%q: want text, json or html\n", format))
+		return
+	}
+	page, err := h.asked(w, r)
+	switch {
+	case err != nil:
+		answer(w, http.StatusBadRequest, err.Error()+"\n")
+	case format == "text":
+		answer(w, http.StatusOK, page.String())
+	default:
+		text, err := json.MarshalIndent(page, "", "  ")
+		if err != nil {
+			answer(w, http.StatusInternalServerError, fmt.Sprintf("encode page: %v\n", err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, http.StatusOK, string(printable.JSON(text))+"\n")
+	}
+}
+
+// asked returns the Page or the Answer that a request asks for.
+func (h *Handler) asked(w http.ResponseWriter, r *http.Request) (fmt.Stringer, error) {
+	query := r.URL.Query()
+	limit, key := defaultLimit, query.Get("why")
+	if text := query.Get("limit"); text != "" {
 		var err error
 		if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
-			answer(w, http.StatusBadRequest,
-				fmt.Sprintf("limit=%q: want a number, 0 or more\n", text))
-			return
+			return nil, fmt.Errorf("limit=%q: want a number, 0 or more", text)
 		}
 	}
-	asJSON := accepts(r, "application/json")
-	switch format := r.URL.Query().Get("format"); format {
-	case "":
-	case "text":
-		asJSON = false
-	case "json":
-		asJSON = true
-	default:
-		answer(w, http.StatusBadRequest, fmt.Sprintf("format=%q: want text or json\n", format))
-		return
-	}
-	var page fmt.Stringer
-	if r.URL.Query().Has("why") {
-		key := r.URL.Query().Get("why")
-		if key == "" {
-			answer(w, http.StatusBadRequest, "why is empty: want a key, such as namespace/name\n")
-			return
+	switch {
+	case query.Has("why") && key == "":
+		return nil, errors.New("why is empty: want a key, such as namespace/name")
+	case len(h.frames) > 0:
+		page, err := h.frame(w, r)
+		if err == nil && key != "" {
+			return page.Why(key), nil
 		}
-		page = h.Why(key)
-	} else {
-		page = h.page(limit)
+		return page, err
+	case key != "":
+		return h.Why(key), nil
 	}
-	if !asJSON {
-		answer(w, http.StatusOK, page.String())
-		return
-	}
-	text, err := json.MarshalIndent(page, "", "  ")
-	if err != nil {
-		answer(w, http.StatusInternalServerError, fmt.Sprintf("encode page: %v\n", err))
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	answer(w, http.StatusOK, string(printable.JSON(text))+"\n")
+	return h.page(limit), nil
 }
 
 // accepts reports whether the Accept header names a media type.

@@ -52,7 +52,9 @@ const (
 )
 
 // fromWorker has the reasons in the order of an Answer.
-var fromWorker = slices.Concat([]Reason{Reconciling, Queued, Delayed, GivenUp}, inNoQueue)
+var fromWorker = slices.Concat(onTheWay, inNoQueue)
+
+var onTheWay = []Reason{Reconciling, Queued, Delayed, GivenUp}
 
 var inNoQueue = []Reason{Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
 
@@ -78,43 +80,50 @@ func (h *Handler) Why(key string) Answer {
 	return answer
 }
 
-// lookFor reads the informers before the queues: a change that moves on is seen twice, not missed.
 func (h *Handler) lookFor(key string) Answer {
-	now := time.Now()
-	s := search{key: key, text: keyText(key), now: now, found: map[Reason][]string{}}
-	for _, informer := range current(h, &h.informers) {
-		s.informer((*informer)(math.MaxInt))
-	}
-	for _, queue := range current(h, &h.queues) {
-		s.queue((*queue)(math.MaxInt))
-	}
-	for _, c := range current(h, &h.controllers) {
-		s.controller((*c)(math.MaxInt))
-	}
-	for _, election := range current(h, &h.elections) {
-		s.election((*election)(math.MaxInt))
-	}
+	page := h.snapshot(math.MaxInt)
+	s := search{key: key, text: keyText(key), now: page.Time}
 	if j := h.recording(); j != nil {
-		s.journal(j.About(s.text))
+		s.calls, s.reconciles = j.About(s.text)
+		s.recording = true
+		s.now = time.Now()
 	}
-	return s.answer()
+	return s.answer(page)
+}
+
+// Why answers as Handler.Why does, as far as the page knows: not from stores, nor of the last calls
+// of handlers. It is for pages that were kept.
+func (p Page) Why(key string) Answer {
+	s := search{key: key, text: keyText(key), now: p.Time, kept: true}
+	if p.Journal != nil {
+		for _, k := range p.Journal.Keys {
+			if s.is(k.Key) {
+				k.Last = slices.Clone(k.Last)
+				s.reconciles = append(s.reconciles, k)
+			}
+		}
+	}
+	return s.answer(p)
 }
 
 // search collects sentences about a key.
 type search struct {
-	key   string
-	text  string // of the key, as pages show it
-	now   time.Time
-	found map[Reason][]string
+	key  string
+	text string // of the key, as pages show it
+	now  time.Time
+	kept bool // the page was kept, and has no stores
 
+	// The calls and reconciles of the key are known if a journal records.
+	calls      []journal.Call
+	reconciles []journal.KeyFacts
+	recording  bool
+
+	found     map[Reason][]string
 	queues    int      // and controllers
 	stack     []string // of the worker
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
 	remarks   []string // about the program, not about the key
-
-	calls      []journal.Call
-	reconciles []journal.KeyFacts
 }
 
 func (s *search) add(reason Reason, format string, args ...any) {
@@ -125,7 +134,21 @@ func (s *search) remark(format string, args ...any) {
 	s.remarks = append(s.remarks, fmt.Sprintf(format, args...))
 }
 
-func (s *search) answer() Answer {
+func (s *search) answer(p Page) Answer {
+	s.found = map[Reason][]string{}
+	for _, informer := range p.Informers {
+		s.informer(informer)
+	}
+	for _, queue := range p.Queues {
+		s.queue(queue)
+	}
+	for _, c := range p.Controllers {
+		s.controller(c)
+	}
+	for _, election := range p.Elections {
+		s.election(election)
+	}
+	s.journal()
 	if len(s.found) == 0 {
 		s.unknown()
 	}
@@ -149,11 +172,19 @@ func (s *search) answer() Answer {
 	case a.Reason == Handled:
 		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
 			"handler has added it"
+		if s.recording && len(s.calls) == 0 {
+			a.Evidence = append(a.Evidence, "the reasons of its reconciles are recorded from now "+
+				"on: ask again after its next change")
+		}
 	}
 	return a
 }
 
 func (s *search) unknown() {
+	if s.kept {
+		s.add(Unknown, "neither a queue nor a reason has %s, and a recording has no stores", s.text)
+		return
+	}
 	if len(s.informers) == 0 {
 		s.add(Unknown, "nothing is known of %s: no informer with a store was added", s.text)
 		return
@@ -167,6 +198,9 @@ func (s *search) unknown() {
 
 func (s *search) informer(i Informer) {
 	objects := i.store
+	if objects == nil && s.kept {
+		return
+	}
 	if objects == nil {
 		s.remark("the store of informer %s cannot be read", i.Name)
 		return
@@ -337,8 +371,16 @@ func (s *search) election(e Election) {
 }
 
 // journal says what became of the last change of the object, if that is known.
-func (s *search) journal(calls []journal.Call, reconciles []journal.KeyFacts) {
-	s.calls, s.reconciles = calls, reconciles
+func (s *search) journal() {
+	calls, reconciles := s.calls, s.reconciles
+	for i := range calls {
+		calls[i].Text = calls[i].String()
+	}
+	for _, queue := range reconciles {
+		for i := range queue.Last {
+			queue.Last[i].Text = queue.Last[i].String()
+		}
+	}
 	added := time.Time{} // when a handler last added a key for the last change
 	for _, call := range calls {
 		if call.ResourceVersion == calls[0].ResourceVersion && len(call.Added) > 0 &&
@@ -359,7 +401,8 @@ func (s *search) journal(calls []journal.Call, reconciles []journal.KeyFacts) {
 			}
 		}
 	}
-	if done.Result != "" && !done.Start.Before(added) {
+	onItsWay := slices.ContainsFunc(onTheWay, func(r Reason) bool { return s.found[r] != nil })
+	if done.Result != "" && !done.Start.Before(added) && !onItsWay {
 		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: %s",
 			done.Queue, s.text, short(s.now.Sub(done.Start)), done)
 	}

@@ -222,7 +222,7 @@ func TestWhy_Queue(t *testing.T) {
 func TestWhy_Refuses(t *testing.T) {
 	for target, want := range map[string]string{
 		"/debug/informers?why=":           "why is empty: want a key, such as namespace/name\n",
-		"/debug/informers?why=a&format=x": "format=\"x\": want text or json\n",
+		"/debug/informers?why=a&format=x": "format=\"x\": want text, json or html\n",
 	} {
 		code, text := ask(health.New(), target)
 		assert.Equal(t, 400, code)

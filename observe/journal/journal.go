@@ -128,6 +128,8 @@ type Call struct {
 	Managers []string `json:"managers,omitempty"`
 	// Added has "queue key" for each key that the handler added in the call.
 	Added []string `json:"added"`
+	// Text is String, in an answer about a key.
+	Text string `json:"text,omitempty"`
 }
 
 // Cause is the reason of one Add.
@@ -174,6 +176,8 @@ type Reconcile struct {
 	More     int           `json:"moreCauses,omitempty"`
 	Result   Result        `json:"result"`
 	Error    string        `json:"error,omitempty"`
+	// Text is String, in an answer about a key.
+	Text string `json:"text,omitempty"`
 
 	forgotten bool
 }

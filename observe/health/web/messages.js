@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The page's words. Sentences of answers and findings come from the program, in English.
+const messages = {
+  en: {
+    otherLanguage: "中文", theme: "Theme", pause: "Pause", time: "Time",
+    ask: "Why is this key not being reconciled?", key: "Key", askButton: "Ask",
+    findings: "Findings", noFindings: "Nothing looks wrong.",
+    paths: "Paths", pathsHelp: "Which handler adds keys to which queue. Open one to see where its keys are.",
+    noPaths: "No handler has added a key since the recording began.",
+    informers: "Informers", queues: "Queues and controllers", busiest: "Keys reconciled most often", elections: "Leader elections",
+    noInformers: "No informer was found.", noQueues: "No queue was found.", noKeys: "No key was reconciled since the recording began.",
+    live: "live", recorded: "recorded", paused: "paused", lost: "the program does not answer", since: "reasons since",
+    informer: "informer", handler: "handler", queue: "queue", adds: "added", state: "state", objects: "objects", contact: "last contact",
+    failures: "failures in a row", pending: "behind", calls: "calls", panics: "panics", mean: "per call",
+    ready: "ready", processing: "processing", waiting: "delayed", again: "added again", reconciles: "reconciles", median: "median",
+    failing: "failing", deadLetters: "given up", results: "results", result: "last result", causes: "because of", echoes: "caused by its own writes",
+    reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "Workqueue", workers: "Workers",
+    version: "version", phase: "phase", oldest: "oldest", leader: "leader", renewal: "last renewal", ago: "ago", never: "never", more: "more",
+    yes: "leads", no: "does not lead", stack: "its goroutine", lastCalls: "Last calls of its handlers", lastReconciles: "Last reconciles",
+    notStarted: "not started", notSynced: "not synced", synced: "synced", stopped: "stopped", close: "Close", none: "none", filtered: "added no key",
+    reasons: {
+      reconciling: "A worker has it", queued: "It waits for a worker", delayed: "It waits for its time", givenUp: "It was given up",
+      behind: "A handler is behind", filtered: "A handler filtered it out", reconciled: "It was reconciled", handled: "Its handlers were called",
+      unsynced: "An informer has no list", unknown: "No informer has it",
+    },
+    kinds: {
+      failingInformer: "An informer fails", silentWatch: "A watch is silent", handlerStuck: "A handler hangs", handlerSlow: "A handler works",
+      reconcileStuck: "A reconcile hangs", noWorkers: "No workers", loop: "A loop", hotKey: "A hot key", idleUpdates: "Updates that change nothing",
+      resyncTimer: "A resync as a timer", noForgets: "No Forget", leaseLate: "The lease is not renewed", deadKeys: "Keys were given up",
+    },
+  },
+  zh: {
+    otherLanguage: "English", theme: "主题", pause: "暂停", time: "时间",
+    ask: "这个 key 为什么没有被 reconcile？", key: "key", askButton: "查询",
+    findings: "发现的问题", noFindings: "没有发现异常。",
+    paths: "路径", pathsHelp: "哪个 handler 把 key 加入哪个队列。点开一条，看它的 key 走到了哪里。",
+    noPaths: "开始记录以来，没有 handler 加过 key。",
+    informers: "Informer", queues: "队列与控制器", busiest: "reconcile 次数最多的 key", elections: "选主",
+    noInformers: "没有找到 informer。", noQueues: "没有找到队列。", noKeys: "开始记录以来，没有 key 被 reconcile。",
+    live: "实时", recorded: "录制", paused: "已暂停", lost: "程序没有响应", since: "原因的记录始于",
+    informer: "informer", handler: "handler", queue: "队列", adds: "加入", state: "状态", objects: "对象", contact: "上次联系",
+    failures: "连续失败", pending: "积压", calls: "调用", panics: "panic", mean: "每次调用",
+    ready: "就绪", processing: "处理中", waiting: "延迟中", again: "再次加入", reconciles: "reconcile 次数", median: "中位数",
+    failing: "失败中", deadLetters: "已放弃", results: "结果", result: "上次结果", causes: "起因", echoes: "由自己的写入引起",
+    reflector: "Reflector", store: "Store", handlers: "Handler", workqueue: "Workqueue", workers: "Worker",
+    version: "版本", phase: "阶段", oldest: "最早", leader: "leader", renewal: "上次续约", ago: "前", never: "从未", more: "更多",
+    yes: "正在领导", no: "未领导", stack: "它的 goroutine", lastCalls: "最近的 handler 调用", lastReconciles: "最近的 reconcile",
+    notStarted: "未启动", notSynced: "未同步", synced: "已同步", stopped: "已停止", close: "关闭", none: "无", filtered: "没有加入 key",
+    reasons: {
+      reconciling: "worker 正在处理", queued: "在等 worker", delayed: "还没到时间", givenUp: "已放弃",
+      behind: "handler 有积压", filtered: "被 handler 过滤掉了", reconciled: "已经 reconcile 过", handled: "handler 已被调用",
+      unsynced: "informer 还没有列表", unknown: "没有 informer 有它",
+    },
+    kinds: {
+      failingInformer: "informer 一直失败", silentWatch: "watch 没有动静", handlerStuck: "handler 卡住了", handlerSlow: "handler 里在做事",
+      reconcileStuck: "reconcile 卡住了", noWorkers: "没有 worker", loop: "循环", hotKey: "热点 key", idleUpdates: "什么都没改的更新",
+      resyncTimer: "把 resync 当定时器", noForgets: "没有调用 Forget", leaseLate: "租约没有续上", deadKeys: "有 key 被放弃",
+    },
+  },
+};

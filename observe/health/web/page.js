@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The page asks the program for its state every two seconds and shows it. It changes nothing there.
+const period = 2000;
+const limit = 20;
+const byId = (id) => document.getElementById(id);
+
+const settings = new URLSearchParams(location.hash.slice(1));
+let lang = settings.get("lang") || (navigator.language.startsWith("zh") ? "zh" : "en");
+let theme = settings.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+let asked = settings.get("why") || "";
+let opened = settings.get("path") || "";
+let paused = false;
+let page = null;
+let answer = null;
+let lost = false;
+
+const text = (name) => messages[lang][name];
+
+// el makes an element. Children are elements and texts: no text is ever read as HTML.
+function el(name, attributes, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key === "onclick") node.addEventListener("click", value);
+    else if (value !== false && value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== ""));
+  return node;
+}
+
+// show replaces the content of a place, unless it is what is there already.
+function show(id, ...nodes) {
+  const place = byId(id);
+  const next = el("div", {}, ...nodes);
+  if (place.innerHTML === next.innerHTML) return;
+  const focused = place.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+  place.replaceChildren(...next.childNodes);
+  if (focused) place.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+}
+
+// Times and durations
+
+function since(time) {
+  if (!time) return text("never");
+  const ago = duration(new Date(page.time) - new Date(time));
+  return lang === "zh" ? `${ago} ${text("ago")}` : `${ago} ago`;
+}
+
+function duration(ms) {
+  if (ms < 0) ms = 0;
+  if (ms < 1) return `${Math.round(ms * 1000)} µs`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60e3) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3600e3) return `${Math.floor(ms / 60e3)} min ${Math.floor((ms % 60e3) / 1000)} s`;
+  return `${Math.floor(ms / 3600e3)} h ${Math.floor((ms % 3600e3) / 60e3)} min`;
+}
+
+const nanoseconds = (ns) => duration(ns / 1e6);
+const clock = (time) => new Date(time).toLocaleTimeString(lang, { hour12: false });
+
+// Pieces
+
+const dim = (...children) => el("span", { class: "dim" }, ...children);
+const chip = (key) => el("button", { type: "button", class: "key", "data-id": `key ${key}`, onclick: () => ask(key) }, key);
+
+function chips(list, name = (item) => item) {
+  const more = list.total - list.items.length;
+  return [list.items.map((item) => chip(name(item))), more > 0 && list.items.length ? dim(`+ ${more}`) : ""];
+}
+
+function table(head, rows) {
+  const numbers = head.map(([, kind]) => (kind ? { class: kind } : {}));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": head[0][0] }, el("table", {},
+    el("thead", {}, el("tr", {}, head.map(([title], i) => el("th", { scope: "col", ...numbers[i] }, title)))),
+    el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) =>
+      el(i ? "td" : "th", i ? numbers[i] : { scope: "row" }, ...[cell].flat(Infinity).map(asText)))))),
+  ));
+}
+
+const asText = (child) => (child instanceof Node || child === null ? child : String(child));
+
+// Sections
+
+function showFindings() {
+  show("findings", page.findings.length
+    ? page.findings.map((f) => el("div", { class: "card finding" },
+      el("h3", {}, text("kinds")[f.kind] || f.kind),
+      el("p", {}, f.sentence, " ", f.key ? chip(f.key) : ""), el("p", { class: "dim" }, f.advice, " ", el("code", {}, f.chapter))))
+    : el("p", { class: "dim" }, text("noFindings")));
+}
+
+const pathName = (a) => `${a.informer} ${a.handler} ${a.queue}`;
+
+function showPaths() {
+  const arrows = page.journal ? page.journal.arrows : [];
+  show("paths", arrows.length
+    ? table([[text("informer")], [text("handler")], [text("queue")], [text("adds"), "number"]],
+      arrows.map((a) => [
+        el("button", { type: "button", class: "open", "data-id": pathName(a), "aria-expanded": String(opened === pathName(a)),
+          onclick: () => { opened = opened === pathName(a) ? "" : pathName(a); remember(); showAll(); } }, a.informer),
+        a.handler, a.queue, a.adds]))
+    : el("p", { class: "dim" }, text("noPaths")));
+  const arrow = arrows.find((a) => pathName(a) === opened);
+  show("path", arrow ? stops(arrow) : "");
+}
+
+// stops are the cards of one path, in the order of a change.
+function stops(arrow) {
+  const informer = page.informers.find((i) => i.name === arrow.informer) || { handlers: [] };
+  const handler = informer.handlers.find((h) => h.name === arrow.handler) || {};
+  const facts = page.journal.handlers.find((h) => h.informer === arrow.informer && h.handler === arrow.handler);
+  const queue = queueOf(arrow.queue);
+  const counts = page.journal.queues.find((q) => q.queue === arrow.queue);
+  const stop = (title, pairs, ...rest) => el("section", { class: "card stop" }, el("h3", {}, title),
+    el("dl", {}, pairs.filter(Boolean).map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])), ...rest);
+  const keys = (list, name) => (list ? el("div", { class: "keys" }, ...chips(list, name)) : "");
+  return el("div", { class: "stops" },
+    stop(text("reflector"), [[text("phase"), informer.phase || text("none")], [text("version"), informer.resourceVersion || text("none")],
+      [text("contact"), since(informer.lastContact)], [text("failures"), informer.consecutiveFailures ?? 0]]),
+    stop(text("store"), [[text("objects"), informer.objects ?? 0], [text("state"), life(informer)]]),
+    stop(text("handlers"), [[text("pending"), handler.pending ?? 0], [text("calls"), handler.calls ?? 0],
+      facts && facts.calls > 0 && [text("mean"), nanoseconds(facts.timeNanoseconds / facts.calls)],
+      facts && [text("filtered"), facts.filtered]]),
+    stop(text("workqueue"), [[text("ready"), queue ? queue.ready.total : 0], [text("waiting"), queue ? queue.waiting.total : 0]],
+      queue ? keys(queue.ready) : "", queue ? keys(queue.waiting, (w) => w.key) : ""),
+    stop(text("workers"), [[text("processing"), queue ? queue.processing.total : 0],
+      counts && [text("reconciles"), counts.reconciles], counts && [text("median"), nanoseconds(counts.medianNanoseconds)]],
+    queue ? keys(queue.processing) : ""));
+}
+
+// queueOf returns a queue of the page, or a controller's, in one form.
+function queueOf(name) {
+  const queue = page.queues.find((q) => q.name === name);
+  if (queue) return queue;
+  const controller = page.controllers.find((c) => c.name === name);
+  return controller && asQueue(controller);
+}
+
+const asQueue = (c) => ({ ...c, processing: { total: c.running.total, items: c.running.items.map((r) => r.key) }, again: { total: 0, items: [] } });
+
+function life(i) {
+  if (i.stopped) return text("stopped");
+  if (i.synced) return text("synced");
+  return i.started ? text("notSynced") : text("notStarted");
+}
+
+function showInformers() {
+  show("informers", page.informers.length
+    ? table([[text("informer")], [text("state")], [text("objects"), "number"], [text("contact"), "number"], [text("handler")]],
+      page.informers.map((i) => [i.name,
+        [el("span", { class: i.synced && !i.stopped ? "ok" : "wait" }, life(i)),
+          i.consecutiveFailures ? el("div", { class: "hot" }, `${text("failures")}: ${i.consecutiveFailures} · ${i.lastError}`) : ""],
+        i.objects, since(i.lastContact),
+        i.handlers.map((h) => el("div", {}, h.name, " ", dim(`${text("calls")} ${h.calls}`),
+          h.pending ? el("span", { class: "wait" }, ` · ${text("pending")} ${h.pending}, ${text("oldest")} ${duration(h.oldestPendingSeconds * 1000)}`) : "",
+          h.panics ? el("span", { class: "hot" }, ` · ${text("panics")} ${h.panics}`) : ""))]))
+    : el("p", { class: "dim" }, text("noInformers")));
+}
+
+function showQueues() {
+  const all = [...page.queues, ...page.controllers.map(asQueue)];
+  show("queues", all.length
+    ? table([[text("queue")], [text("ready")], [text("processing")], [text("waiting")], [text("reconciles"), "number"]],
+      all.map((q) => {
+        const counts = page.journal && page.journal.queues.find((c) => c.queue === q.name);
+        const gone = q.deadLetters && q.deadLetters.total;
+        return [[q.name, q.phase ? dim(` ${q.phase}`) : "", gone ? el("div", { class: "hot" }, `${text("deadLetters")} ${gone}`) : ""],
+          [`${q.ready.total} `, ...chips(q.ready)], [`${q.processing.total} `, ...chips(q.processing)],
+          [`${q.waiting.total} `, ...chips(q.waiting, (w) => w.key)],
+          counts ? [`${counts.reconciles} `, dim(`${text("median")} ${nanoseconds(counts.medianNanoseconds)}`)] : ""];
+      }))
+    : el("p", { class: "dim" }, text("noQueues")));
+}
+
+function showBusiest() {
+  const keys = page.journal ? page.journal.keys : [];
+  show("busiest", keys.length
+    ? table([[text("key")], [text("queue")], [text("reconciles"), "number"], [text("echoes"), "number"], [text("result")]],
+      keys.map((k) => [chip(k.key), k.queue, k.reconciles, `${k.echoes} / ${k.of}`,
+        k.last.length ? [el("span", { class: k.last[0].result === "retried" ? "hot" : "" }, k.last[0].result), " ",
+          dim(`${since(k.last[0].start)}, ${text("causes")}: ${k.last[0].causes.map((c) => c.kind).join(", ")}`)] : ""]))
+    : el("p", { class: "dim" }, text("noKeys")));
+}
+
+function showElections() {
+  const all = page.elections || [];
+  byId("elections-section").hidden = !all.length;
+  show("elections", table([[text("elections")], [text("state")], [text("leader")], [text("renewal"), "number"]],
+    all.map((e) => [e.name, [el("span", { class: e.leading ? "ok" : "wait" }, e.leading ? text("yes") : text("no")), dim(` ${e.phase}`)],
+      e.leader || text("none"), since(e.lastRenewal)])));
+}
+
+function showAnswer() {
+  if (!answer) return show("answer");
+  if (answer.error) return show("answer", el("p", { class: "card hot" }, answer.error));
+  const line = (c) => `${since(c.time || c.start)}: ${c.text}`;
+  show("answer", el("div", { class: "card" },
+    el("p", { class: "reason" }, text("reasons")[answer.reason] || answer.reason, " ", el("code", {}, answer.key)),
+    el("p", {}, answer.sentence),
+    answer.evidence.length ? el("ul", { class: "facts" }, answer.evidence.map((e) => el("li", {}, e))) : "",
+    answer.stack ? [el("p", {}, text("stack")), el("pre", { tabindex: "0" }, answer.stack.join("\n"))] : "",
+    answer.calls ? [el("h3", {}, text("lastCalls")), el("ul", { class: "facts" }, answer.calls.map((c) =>
+      el("li", {}, line(c), " ", dim(c.added.length ? `→ ${c.added.join(", ")}` : text("filtered")))))] : "",
+    (answer.reconciles || []).map((k) => [el("h3", {}, `${text("lastReconciles")} · ${k.queue} (${k.reconciles})`),
+      el("ul", { class: "facts" }, k.last.map((r) => el("li", {}, line(r))))])));
+}
+
+function showAll() {
+  document.documentElement.lang = lang;
+  document.documentElement.dataset.theme = theme;
+  for (const node of document.querySelectorAll("[data-text]")) node.textContent = text(node.dataset.text);
+  byId("pause").setAttribute("aria-pressed", String(paused));
+  if (!page) return;
+  document.title = `${page.program} · informerstack devtools`;
+  byId("program").textContent = page.program;
+  const state = byId("state");
+  state.className = lost ? "lost" : "";
+  const mode = frames ? text("recorded") : paused ? text("paused") : text("live");
+  state.textContent = lost ? text("lost")
+    : `${mode} · ${clock(page.time)}${page.journal ? ` · ${text("since")} ${clock(page.journal.since)}` : ""}`;
+  for (const section of [showAnswer, showFindings, showPaths, showInformers, showQueues, showBusiest, showElections]) section();
+  const keys = new Set((page.journal ? page.journal.keys : []).map((k) => k.key));
+  for (const q of page.queues) for (const k of [...q.ready.items, ...q.processing.items]) keys.add(k);
+  const options = [...keys].map((value) => el("option", { value }));
+  if (byId("keys").innerHTML !== el("datalist", {}, ...options).innerHTML) byId("keys").replaceChildren(...options);
+}
+
+// The program
+
+let frames = 0; // of a recording; 0: the program is running
+let frame = -1;
+
+async function fetchJSON(parameters) {
+  if (frame >= 0) parameters.frame = frame;
+  const response = await fetch(`?${new URLSearchParams({ format: "json", ...parameters })}`, { headers: { Accept: "application/json" } });
+  if (!response.ok) throw new Error((await response.text()).trim());
+  frames = Number(response.headers.get("Informerstack-Frames") || 0);
+  return response.json();
+}
+
+async function refresh() {
+  try {
+    page = await fetchJSON({ limit });
+    lost = false;
+  } catch (err) {
+    lost = true;
+  }
+  byId("frames").hidden = !frames;
+  byId("pause").hidden = frames > 0;
+  if (frames && frame < 0) {
+    byId("frame").max = frames - 1;
+    byId("frame").value = frames - 1;
+  }
+  if (asked && !lost) await refreshAnswer();
+  showAll();
+}
+
+async function refreshAnswer() {
+  const key = asked;
+  let next;
+  try {
+    next = await fetchJSON({ why: key });
+  } catch (err) {
+    next = { error: err.message };
+  }
+  if (key === asked) answer = next;
+}
+
+async function ask(key) {
+  asked = key;
+  byId("key").value = key;
+  answer = null;
+  remember();
+  if (asked) await refreshAnswer();
+  showAll();
+  if (asked) byId("ask-title").scrollIntoView({ block: "nearest" });
+}
+
+function remember() {
+  const known = { lang, theme, why: asked, path: opened };
+  history.replaceState(null, "", `#${new URLSearchParams(Object.entries(known).filter(([, value]) => value))}`);
+}
+
+byId("ask").addEventListener("submit", (event) => { event.preventDefault(); ask(byId("key").value.trim()); });
+byId("pause").addEventListener("click", () => { paused = !paused; showAll(); });
+byId("lang").addEventListener("click", () => { lang = lang === "zh" ? "en" : "zh"; remember(); showAll(); });
+byId("theme").addEventListener("click", () => { theme = theme === "dark" ? "light" : "dark"; remember(); showAll(); });
+byId("frame").addEventListener("input", () => { frame = Number(byId("frame").value); refresh(); });
+byId("key").value = asked;
+
+showAll();
+refresh();
+setInterval(() => { if (!paused && !document.hidden && !frames) refresh(); }, period);
