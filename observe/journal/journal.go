@@ -31,6 +31,8 @@ import (
 const (
 	// maxKeys is the number of objects, and that of queued keys, that are remembered.
 	maxKeys = 10_000
+	// maxBytes bounds the memory of the objects, and that of the queued keys.
+	maxBytes = 32 << 20
 	// maxLast bounds what is remembered of each: its last calls, its last reconciles.
 	maxLast = 5
 	// maxCauses bounds the causes of one reconcile, and the keys that one call adds.
@@ -199,7 +201,8 @@ func (j *Journal) enter(goroutine string, call *Call) {
 	defer j.mu.Unlock()
 	j.calls[goroutine] = call
 	calls, _ := j.objects.get(call.Key)
-	j.objects.put(call.Key, last(append(calls, call)))
+	calls = last(append(calls, call))
+	j.objects.put(call.Key, calls, bytesOf(calls))
 }
 
 func (j *Journal) leave(goroutine string, call *Call) {
@@ -210,6 +213,9 @@ func (j *Journal) leave(goroutine string, call *Call) {
 	}
 	delete(j.calls, goroutine)
 	call.Duration = time.Since(call.Time)
+	if calls, exists := j.objects.get(call.Key); exists {
+		j.objects.put(call.Key, calls, bytesOf(calls)) // Added has grown
+	}
 	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, &HandlerFacts{
 		Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})
 	facts.note(call)
@@ -265,13 +271,14 @@ func (j *Journal) added(p place, c Cause, delayed bool) {
 	default:
 		h.more++
 	}
+	j.keys.put(p, h, h.bytes(p))
 }
 
 func (j *Journal) historyLocked(p place) *history {
 	h, exists := j.keys.get(p)
 	if !exists {
 		h = &history{}
-		j.keys.put(p, h)
+		j.keys.put(p, h, h.bytes(p))
 	}
 	return h
 }
@@ -354,6 +361,7 @@ func (j *Journal) end(p place) {
 		r.Result = NoForget
 	}
 	h.last = last(append(h.last, *r))
+	j.keys.put(p, h, h.bytes(p))
 	entry(j.queues, p.queue.name, &queueFacts{}).note(r)
 }
 

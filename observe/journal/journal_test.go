@@ -390,6 +390,34 @@ func TestJournal_IsBounded(t *testing.T) {
 	assert.Len(t, facts.Arrows, maxNames)
 }
 
+// Long names and many causes do not take more memory.
+func TestJournal_IsBoundedInBytes(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Hour)
+	long := strings.Repeat("x", 500)
+	added := long
+	w.handle = func(string) { w.queue.Add(added) }
+	for i := range 12_000 {
+		object := settings(fmt.Sprint(i))
+		object.Name = fmt.Sprint(i, long)
+		added = fmt.Sprint(i/2, long)
+		w.handler.OnUpdate(settings(long), object)
+		if i%2 == 1 {
+			w.reconcile(t, nil)
+		}
+		assert.LessOrEqual(t, w.journal.objects.bytes, maxBytes)
+		assert.LessOrEqual(t, w.journal.keys.bytes, maxBytes)
+	}
+	bytes := 0
+	w.journal.objects.all(func(_ string, calls []*Call) { bytes += bytesOf(calls) })
+	assert.Equal(t, w.journal.objects.bytes, bytes)
+	assert.Greater(t, bytes, maxBytes/2)
+	bytes = 0
+	w.journal.keys.all(func(p place, h *history) { bytes += h.bytes(p) })
+	assert.Equal(t, w.journal.keys.bytes, bytes)
+	assert.Greater(t, bytes, maxBytes/2)
+}
+
 // With handlers and workers at the same time, each reconcile has a cause, and each Get is counted.
 func TestJournal_CountsEachGet(t *testing.T) {
 	w := newWorld(t)

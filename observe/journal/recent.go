@@ -4,20 +4,22 @@ package journal
 
 import "container/list"
 
-// recent is a map of at most maxKeys entries. A new one takes the place of that which was used
-// longest ago.
+// recent is a map of at most maxKeys entries with at most maxBytes, except the one that was put
+// last. If there is no room, those are dropped that were used longest ago.
 type recent[K comparable, V any] struct {
 	entries map[K]*list.Element
 	order   *list.List // of pairs, the last used first
+	bytes   int
 }
 
 type pair[K comparable, V any] struct {
 	key   K
 	value V
+	bytes int
 }
 
 func newRecent[K comparable, V any]() *recent[K, V] {
-	return &recent[K, V]{map[K]*list.Element{}, list.New()}
+	return &recent[K, V]{entries: map[K]*list.Element{}, order: list.New()}
 }
 
 func (r *recent[K, V]) get(key K) (value V, exists bool) {
@@ -29,16 +31,21 @@ func (r *recent[K, V]) get(key K) (value V, exists bool) {
 	return element.Value.(*pair[K, V]).value, true
 }
 
-func (r *recent[K, V]) put(key K, value V) {
+// put adds or replaces a value of about so many bytes.
+func (r *recent[K, V]) put(key K, value V, bytes int) {
 	if element, exists := r.entries[key]; exists {
-		element.Value.(*pair[K, V]).value = value
+		p := element.Value.(*pair[K, V])
+		r.bytes += bytes - p.bytes
+		p.value, p.bytes = value, bytes
 		r.order.MoveToFront(element)
-		return
+	} else {
+		r.entries[key] = r.order.PushFront(&pair[K, V]{key, value, bytes})
+		r.bytes += bytes
 	}
-	r.entries[key] = r.order.PushFront(&pair[K, V]{key, value})
-	if r.order.Len() > maxKeys {
-		oldest := r.order.Back()
-		delete(r.entries, r.order.Remove(oldest).(*pair[K, V]).key)
+	for r.order.Len() > 1 && (r.order.Len() > maxKeys || r.bytes > maxBytes) {
+		oldest := r.order.Remove(r.order.Back()).(*pair[K, V])
+		delete(r.entries, oldest.key)
+		r.bytes -= oldest.bytes
 	}
 }
 
@@ -48,4 +55,49 @@ func (r *recent[K, V]) all(visit func(key K, value V)) {
 		p := element.Value.(*pair[K, V])
 		visit(p.key, p.value)
 	}
+}
+
+// The sizes are rough: what the structs take, and the texts that are their own. A Call that is a
+// Cause, too, counts twice.
+const (
+	callBytes  = 288
+	causeBytes = 112
+	placeBytes = 512
+)
+
+func (c *Call) bytes() int {
+	n := callBytes + len(c.Key) + len(c.ResourceVersion) + len(c.Was)
+	for _, texts := range [][]string{c.Fields, c.Managers, c.Added} {
+		for _, text := range texts {
+			n += 16 + len(text)
+		}
+	}
+	return n
+}
+
+func bytesOf(calls []*Call) int {
+	n := placeBytes
+	for _, call := range calls {
+		n += call.bytes()
+	}
+	return n
+}
+
+// bytes counts each reconcile with the causes of its own.
+func (h *history) bytes(p place) int {
+	n := placeBytes + len(p.key)
+	count := func(causes []Cause) {
+		for _, cause := range causes {
+			n += causeBytes + len(cause.By) + len(cause.Error)
+			if cause.Call != nil {
+				n += cause.Call.bytes()
+			}
+		}
+	}
+	count(h.causes)
+	for _, r := range h.last {
+		n += callBytes
+		count(r.Causes)
+	}
+	return n
 }

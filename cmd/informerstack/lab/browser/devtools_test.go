@@ -188,7 +188,8 @@ func TestDevtools_IsAccessible(t *testing.T) {
 			p.await("Chinese", `document.documentElement.lang === "zh" &&
 				document.querySelector("h2").textContent.startsWith("这个 key")`)
 			p.accessible("in Chinese")
-			assert.LessOrEqual(t, evaluate[int64](p, "document.documentElement.scrollWidth"), l.width)
+			width := evaluate[int64](p, "document.documentElement.scrollWidth")
+			assert.LessOrEqual(t, width, l.width)
 			p.click("#theme")
 			p.accessible("in the other theme")
 		})
