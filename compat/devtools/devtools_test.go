@@ -220,7 +220,7 @@ func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 		sentence string
 	}{
 		"why/done": {health.Reconciled, `queue why queue reconciled why/done \S+ ago, and it has ` +
-			`not changed since: succeeded \(Forget\) in \S+, because of: initial list of ` +
+			`not changed since: it ended with Forget in \S+, because of: initial list of ` +
 			`why/done at resourceVersion \d+, ` + handler},
 		"why/filtered": {health.Filtered, `a handler was called \S+ ago and added no key: ` +
 			`initial list of why/filtered at resourceVersion \d+, ` + handler},

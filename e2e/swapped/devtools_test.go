@@ -39,8 +39,13 @@ func TestSwapped_Devtools(t *testing.T) {
 		require.NoError(t, err, "%s", answer)
 		return string(answer)
 	}
-	const stored = `informer SharedIndexInformer \*v1.ConfigMap has default/\w+ at ` +
-		`resourceVersion \d+, its handlers were called`
+	const (
+		kind   = `SharedIndexInformer \*v1.ConfigMap`
+		stored = `informer ` + kind + ` has default/\w+ at resourceVersion \d+, its handlers were ` +
+			`called`
+		update = `update of default/\w+ from resourceVersion \d+ to \d+ \(changed: .data.change\), ` +
+			`informer ` + kind + `, handler main.main.func\d`
+	)
 	for key, want := range map[string]string{
 		"default/hangs": `a worker of queue settings has had default/hangs for \S+, and has not ` +
 			`called Done\n  ` + stored + `\n  its goroutine: select \(no cases\)\n` +
@@ -48,17 +53,31 @@ func TestSwapped_Devtools(t *testing.T) {
 			`    created by main.main in goroutine 1 main.go:\d+\n`,
 		"default/fails": `default/fails joins queue settings in 59m\S+, at \S+, after 1 failure\n` +
 			`  ` + stored + `\n`,
-		"default/filtered": stored + `, and no queue has the key: it was reconciled since it ` +
-			`changed, or no handler has added it\n`,
-		"default/missing": `no informer has default/missing \(SharedIndexInformer ` +
-			`\*v1.ConfigMap\): it does not exist, or a selector or a namespace of the informer ` +
-			`leaves it out\n`,
+		"default/filtered": `a handler was called \S+ ago and added no key: ` + update + `\n`,
+		"default/works": `queue settings reconciled default/works \S+ ago, and it has not changed ` +
+			`since: it ended with Forget in \S+, because of: ` + update + `\n`,
+		"default/missing": `no informer has default/missing \(` + kind + `\): it does not exist, ` +
+			`or a selector or a namespace of the informer leaves it out\n`,
 	} {
 		assert.Eventually(t, func() bool {
-			return regexp.MustCompile("^" + want + "$").MatchString(ask("--why", key))
+			return regexp.MustCompile("^" + want).MatchString(ask("--why", key))
 		}, time.Minute, 100*time.Millisecond, key)
 	}
-	page := ask()
-	assert.Contains(t, page, "informer SharedIndexInformer *v1.ConfigMap: synced, 3 objects\n")
-	assert.Contains(t, page, "queue settings\n  ready: 0\n  processing: 1\n    default/hangs\n")
+	page := ""
+	for _, want := range []string{
+		`(?m)^finding: a worker of queue settings has had default/hangs for \S+$`,
+		`(?m)^finding: queue settings reconciles default/loops in a loop: 40 of the last 40 ` +
+			`reconciles followed an update during the one before: ` + update + `$`,
+		`(?m)^informer ` + kind + `: synced, 5 objects$`,
+		`(?m)^queue settings\n  ready: \d+\n  processing: \d\n    default/hangs$`,
+		`(?m)^  informer ` + kind + ` -> handler main.main.func\d -> queue settings: \d+ keys added$`,
+	} {
+		assert.Eventually(t, func() bool {
+			page = ask()
+			return regexp.MustCompile(want).MatchString(page)
+		}, time.Minute, 100*time.Millisecond, want)
+	}
+	if t.Failed() {
+		t.Log(page)
+	}
 }

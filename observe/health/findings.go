@@ -224,7 +224,7 @@ func (f *finder) reconciles(q journal.QueueFacts) {
 			q.Reconciles, q.Queue)
 	}
 	retries := q.Results[journal.Retried]
-	if q.Results[journal.NoForget] >= enoughCalls && q.Results[journal.Succeeded] == 0 &&
+	if q.Results[journal.NoForget] >= enoughCalls && q.Results[journal.Forgotten] == 0 &&
 		retries > 0 {
 		f.add(NoForgets, "workqueue.md", "Call Forget after a success: otherwise the next "+
 			"failure of the key waits longer than it should.", "queue %s: %d reconciles "+

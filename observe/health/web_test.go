@@ -85,7 +85,7 @@ func TestReplay_ShowsKeptPages(t *testing.T) {
 				Ready: health.List[string]{Total: len(ready), Items: ready}}},
 			Journal: &journal.Facts{Recording: true, Keys: []journal.KeyFacts{{
 				Queue: "settings", Key: "ns/done", Reconciles: 1, Last: []journal.Reconcile{{
-					Queue: "settings", Key: "ns/done", Result: journal.Succeeded,
+					Queue: "settings", Key: "ns/done", Result: journal.Forgotten,
 					Start:  time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 					Causes: []journal.Cause{{Kind: journal.Program, By: "main.main"}}}}}}},
 		}
@@ -98,9 +98,9 @@ func TestReplay_ShowsKeptPages(t *testing.T) {
 	assert.Equal(t, "ns/b is number 2 of 2 in queue settings; no worker has a key now: are the "+
 		"workers running?\n", text("/debug/informers?frame=1&why=ns/b"))
 	assert.Equal(t, "queue settings reconciled ns/done 5s ago, and it has not changed since: "+
-		"succeeded (Forget) in 0s, because of: added by main.main\n"+
+		"it ended with Forget in 0s, because of: added by main.main\n"+
 		"  last reconciles of 1 by queue settings:\n"+
-		"    5s ago: succeeded (Forget) in 0s, because of: added by main.main\n",
+		"    5s ago: ended with Forget in 0s, because of: added by main.main\n",
 		text("/debug/informers?why=ns/done"))
 	assert.Equal(t, "neither a queue nor a reason has ns/c, and a recording has no stores\n",
 		text("/debug/informers?why=ns/c"))

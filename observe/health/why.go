@@ -403,7 +403,7 @@ func (s *search) journal() {
 	}
 	onItsWay := slices.ContainsFunc(onTheWay, func(r Reason) bool { return s.found[r] != nil })
 	if done.Result != "" && !done.Start.Before(added) && !onItsWay {
-		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: %s",
+		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: it %s",
 			done.Queue, s.text, short(s.now.Sub(done.Start)), done)
 	}
 }

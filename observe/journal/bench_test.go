@@ -28,7 +28,8 @@ func pod(i, version int) *corev1.Pod {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 			Type: corev1.PodConditionType(fmt.Sprint(c)), Status: corev1.ConditionTrue})
 		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: fmt.Sprint("manager-", c), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:a":{}}`)}})
+			Manager:  fmt.Sprint("manager-", c),
+			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:a":{}}`)}})
 	}
 	return p
 }

@@ -47,7 +47,7 @@ func Example() {
 			strings.NewReplacer("; ", "\n  and ", ", informer", "\n  informer").Replace(causes))
 	}
 	// Output:
-	// succeeded because of update of default/a from resourceVersion 4 to 5 (changed: .data.color)
+	// forgotten because of update of default/a from resourceVersion 4 to 5 (changed: .data.color)
 	//   informer configmaps, handler updates
 	//   and added by journal_test.addEveryHour
 }

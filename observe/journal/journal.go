@@ -189,10 +189,10 @@ type Result string
 
 const (
 	Running   Result = "running"   // no Done yet
-	Succeeded Result = "succeeded" // Forget, and no retry
+	Forgotten Result = "forgotten" // Forget, and no retry: a success, or the key was given up
 	Retried   Result = "retried"   // AddRateLimited
 	Postponed Result = "postponed" // AddAfter
-	NoForget  Result = "no forget" // Done, and neither of the three
+	NoForget  Result = "noForget"  // Done, and neither of the three
 )
 
 // enter notes a call, and leave its end.
@@ -356,7 +356,7 @@ func (j *Journal) end(p place) {
 	switch {
 	case r.Result != Running:
 	case r.forgotten:
-		r.Result = Succeeded
+		r.Result = Forgotten
 	default:
 		r.Result = NoForget
 	}

@@ -155,7 +155,7 @@ func TestJournal_KnowsWhyAKeyIsReconciled(t *testing.T) {
 			w.journal.Record(time.Minute)
 			test.call(w)
 			r := w.reconcile(t, w.queue.Forget)
-			assert.Equal(t, Succeeded, r.Result)
+			assert.Equal(t, Forgotten, r.Result)
 			var causes []string
 			for _, c := range r.Causes {
 				causes = append(causes, strings.TrimSuffix(c.String(),
@@ -459,7 +459,7 @@ func TestJournal_CountsEachGet(t *testing.T) {
 		assert.Equal(t, gets[key.Key], key.Reconciles, key.Key)
 		for _, r := range key.Last {
 			assert.NotEmpty(t, r.Causes)
-			assert.Equal(t, Succeeded, r.Result)
+			assert.Equal(t, Forgotten, r.Result)
 		}
 	}
 	assert.Equal(t, 800, facts.Handlers[0].Calls)

@@ -55,21 +55,21 @@ func (c Call) String() string {
 	return b.String()
 }
 
-// String returns the reconcile as a sentence.
+// String returns the reconcile as a sentence without its subject.
 func (r Reconcile) String() string {
-	result := string(r.Result)
+	result := "is running"
 	switch r.Result {
-	case Succeeded:
-		result = "succeeded (Forget)"
+	case Forgotten:
+		result = "ended with Forget"
 	case Retried:
-		result = "failed and is retried (AddRateLimited)"
-		if r.Error != "" {
-			result = "failed and is retried: " + r.Error
-		}
+		result = "ended with AddRateLimited"
 	case Postponed:
-		result = "asked for another one later (AddAfter)"
+		result = "ended with AddAfter"
 	case NoForget:
 		result = "ended without Forget and without a retry"
+	}
+	if r.Error != "" {
+		result += " (" + r.Error + ")"
 	}
 	causes := make([]string, 0, len(r.Causes))
 	for _, c := range r.Causes {

@@ -41,6 +41,7 @@ func (p *process) checkAlways() {
 		p.checkArrived()
 	}
 	p.work.checkAlways()
+	p.checkDevtools()
 	requests, refusals, election := p.gate.lastMinute()
 	if requests > min(requestsPerMinute+len(p.truth.times), storm) ||
 		refusals > refusalsPerMinute || election > electionPerMinute {

@@ -94,7 +94,7 @@ func (p *process) addHandler(n int, slow time.Duration) {
 	if p.informer.HasSynced() {
 		h.from = number(p.informer.Health().ResourceVersion)
 	}
-	handle, err := p.informer.AddEventHandlerWithOptions(h, h.options)
+	handle, err := p.informer.AddEventHandlerWithOptions(p.devtools.handler(h.name, h), h.options)
 	switch {
 	case err != nil && p.informer.IsStopped(): // beside this step
 		return

@@ -61,7 +61,8 @@ type process struct {
 	indexes  []string                         // that were added after the start
 	added    atomic.Int64                     // how many handlers and indexes were
 	callbacks
-	duties *duties
+	duties   *duties
+	devtools *devtools // nil for every other process
 
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when every Run has returned
@@ -102,6 +103,7 @@ func (w *world) start(s setup, index int) *process {
 	if s.election != "none" {
 		p.elector = p.newElector(config)
 	}
+	p.devtools = p.newDevtools()
 	p.work = newWork(p)
 	p.addHandler(13*w.starts, 0)
 	ctx, cancel := context.WithCancel(w.ctx)

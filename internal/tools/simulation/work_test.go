@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/observe/health"
 )
 
 const maxAttempts = 4
@@ -45,6 +46,7 @@ type work struct {
 // keyState is what the calls of one key have shown.
 type keyState struct {
 	running   bool
+	failed    bool // the last call
 	changed   bool // since the running call began
 	changedAt time.Time
 	changing  bool        // a change is being added to the queue
@@ -83,8 +85,14 @@ func newWork(p *process) *work {
 	if p.election == "grace" || p.election == "drain" {
 		options.GracePeriod, options.Drain = gracePeriod, p.election == "drain"
 	}
+	if p.devtools != nil {
+		options.NewQueue = p.devtools.newQueue
+	}
 	k.controller = controller.New(p.name, k.reconcile, options)
-	handler := enqueuer{k, k.controller.MapHandler(k.keysOf)}
+	if p.devtools != nil {
+		health.AddController(p.devtools.page, k.controller)
+	}
+	handler := p.devtools.handler("enqueuer", enqueuer{k, k.controller.MapHandler(k.keysOf)})
 	if _, err := p.informer.AddEventHandler(handler); err != nil {
 		p.violate(5, "%s: add the controller's handler: %v", p.name, err)
 	}
@@ -156,7 +164,7 @@ func (k *work) end(ctx context.Context, key string, failed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.keyLocked(key)
-	s.running = false
+	s.running, s.failed = false, failed
 	ended := ctx.Err() != nil
 	if failed && s.changing {
 		s.meanwhile++

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Worker is a controller on client-go with a key in each trouble that an author may have: one hangs
-// in its worker, one fails, one is filtered out by the handler, one is not there. It runs until it
-// is killed.
+// in its worker, one fails, one is filtered out by the handler, one is reconciled in a loop, one is
+// not there. It runs until it is killed.
 package main
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,36 +19,55 @@ import (
 
 func main() {
 	server := cachetesting.NewFakeControllerSource()
-	for _, name := range []string{"hangs", "fails", "filtered"} {
-		server.Add(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+	for _, name := range []string{"hangs", "fails", "filtered", "loops", "works"} {
+		server.Add(object(name, 0))
 	}
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "settings"})
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+	enqueue := func(obj any) {
 		key, err := cache.MetaNamespaceKeyFunc(obj)
 		if err == nil && key != "default/filtered" {
 			queue.Add(key)
 		}
-	}})
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueue,
+		UpdateFunc: func(_, obj any) { enqueue(obj) },
+	})
 	if err != nil {
 		panic(err)
 	}
 	for range 2 {
-		go work(queue)
+		go work(queue, server)
 	}
+	go func() {
+		for change := 1; ; change++ {
+			time.Sleep(time.Second)
+			server.Modify(object("filtered", change))
+			server.Modify(object("works", change))
+		}
+	}()
 	informer.Run(make(chan struct{}))
 }
 
-func work(queue workqueue.TypedRateLimitingInterface[string]) {
+func object(name string, change int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Data:       map[string]string{"change": strconv.Itoa(change)},
+	}
+}
+
+func work(
+	queue workqueue.TypedRateLimitingInterface[string], server *cachetesting.FakeControllerSource,
+) {
 	for {
 		key, shutdown := queue.Get()
 		if shutdown {
 			return
 		}
-		if err := reconcile(key); err != nil {
+		if err := reconcile(key, server); err != nil {
 			queue.AddRateLimited(key)
 		} else {
 			queue.Forget(key)
@@ -56,12 +76,15 @@ func work(queue workqueue.TypedRateLimitingInterface[string]) {
 	}
 }
 
-func reconcile(key string) error {
+func reconcile(key string, server *cachetesting.FakeControllerSource) error {
 	switch key {
 	case "default/hangs":
 		select {}
 	case "default/fails":
 		return errors.New("no such volume")
+	case "default/loops":
+		time.Sleep(50 * time.Millisecond)
+		server.Modify(object("loops", time.Now().Nanosecond()))
 	}
 	return nil
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
+	"example.com/informerstack/workqueue"
+)
+
+// devtools are what a page of a process shows. Every other process has them: so their decorators
+// keep all invariants. All methods do nothing without them.
+type devtools struct {
+	page    *health.Handler
+	journal *journal.Journal
+	turn    int
+}
+
+func (p *process) newDevtools() *devtools {
+	if p.impl != ours || p.world.starts%2 == 0 {
+		return nil
+	}
+	d := &devtools{page: health.New(), journal: journal.New()}
+	d.page.SetJournal(d.journal)
+	d.page.AddInformer("informer", p.informer)
+	if p.elector != nil {
+		d.page.AddElection("lock", p.elector)
+	}
+	d.page.Page() // begins to record
+	return d
+}
+
+func (d *devtools) handler(
+	name string, h informer.ResourceEventHandler,
+) informer.ResourceEventHandler {
+	if d == nil {
+		return h
+	}
+	noted := journal.NewHandler(d.journal, "informer", h)
+	noted.Named(name)
+	return noted
+}
+
+// newQueue is a controller's Options.NewQueue.
+func (d *devtools) newQueue(
+	name string, limiter workqueue.TypedRateLimiter[string],
+) workqueue.TypedRateLimitingInterface[string] {
+	queue := workqueue.NewTypedRateLimitingQueue(limiter, workqueue.Config[string]{})
+	return journal.NewRateLimitingQueue(d.journal, name, queue)
+}
+
+// checkDevtools checks invariant 9 for some of the keys: answers are true now. All goroutines are
+// blocked.
+func (p *process) checkDevtools() {
+	d := p.devtools
+	if d == nil {
+		return
+	}
+	d.turn++
+	page := d.page.Page()
+	k := p.work
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	live := slices.Collect(maps.Values(k.live))
+	for i, key := range slices.Sorted(maps.Keys(k.keys)) {
+		if (i+d.turn)%4 == 0 {
+			answer := page.Why(key)
+			if (answer.Reason == health.Reconciling) != slices.Contains(live, key) {
+				p.violate(9, "%s: the answer about %s is %q, and these are being reconciled: %v",
+					p.name, key, answer.Sentence, live)
+			}
+			p.cover("answer " + string(answer.Reason))
+			k.checkReasonsLocked(key, d.journal)
+		}
+	}
+}
+
+// checkReasonsLocked compares the newest reconcile that the journal remembers with what the calls of
+// the key have noted.
+func (k *work) checkReasonsLocked(key string, j *journal.Journal) {
+	_, queues := j.About(key)
+	s := k.keys[key]
+	if len(queues) != 1 || s.begun.IsZero() {
+		return
+	}
+	newest := queues[0].Last[0]
+	running := newest.Result == journal.Running
+	if s.running && (!running || newest.Start.After(s.begun)) {
+		k.p.violate(9, "%s: %s is being reconciled since %v, and the journal says %s since %v",
+			k.p.name, key, s.begun, newest.Result, newest.Start)
+	}
+	claims := newest.Result == journal.Retried || newest.Result == journal.Postponed
+	if !s.running && claims && s.failed != (newest.Result == journal.Retried) {
+		k.p.violate(9, "%s: the last call for %s failed: %v, and the journal says %s", k.p.name,
+			key, s.failed, newest.Result)
+	}
+	for _, cause := range newest.Causes {
+		k.p.cover("cause " + string(cause.Kind))
+		if cause.Call != nil && cause.Call.Handler != "enqueuer" {
+			k.p.violate(9, "%s: %s was added by handler %s, which adds nothing", k.p.name, key,
+				cause.Call.Handler)
+		}
+		if cause.Time.After(newest.Start) {
+			k.p.violate(9, "%s: %s was reconciled at %v because of what came at %v", k.p.name, key,
+				newest.Start, cause.Time)
+		}
+		if cause.Call != nil {
+			k.checkChange(key, *cause.Call)
+		}
+	}
+}
+
+// checkChange checks that the server had the object in the version that a handler was called for.
+func (k *work) checkChange(key string, call journal.Call) {
+	if call.ResourceVersion == "" {
+		return // a tombstone without an object
+	}
+	if _, happened := k.p.seeing.exact(call.Key, number(call.ResourceVersion)); !happened {
+		k.p.violate(9, "%s: %s was added for %s@%s, which the server never had", k.p.name, key,
+			call.Key, call.ResourceVersion)
+	}
+	if time.Now().Before(call.Time) || call.Duration < 0 {
+		k.p.violate(9, "%s: a call in the future: %v", k.p.name, fmt.Sprint(call))
+	}
+}
