@@ -41,10 +41,10 @@ func TestSwapped_Devtools(t *testing.T) {
 	}
 	const (
 		kind   = `SharedIndexInformer \*v1.ConfigMap`
-		stored = `informer ` + kind + ` has default/\w+ at resourceVersion \d+, its handlers were ` +
-			`called`
-		update = `update of default/\w+ from resourceVersion \d+ to \d+ \(changed: .data.change\), ` +
-			`informer ` + kind + `, handler main.main.func\d`
+		stored = `informer ` + kind + ` has default/\w+ at resourceVersion \d+, its handlers ` +
+			`were called`
+		update = `update of default/\w+ from resourceVersion \d+ to \d+ ` +
+			`\(changed: .data.change\), informer ` + kind + `, handler main.main.func\d`
 	)
 	for key, want := range map[string]string{
 		"default/hangs": `a worker of queue settings has had default/hangs for \S+, and has not ` +
@@ -54,8 +54,8 @@ func TestSwapped_Devtools(t *testing.T) {
 		"default/fails": `default/fails joins queue settings in 59m\S+, at \S+, after 1 failure\n` +
 			`  ` + stored + `\n`,
 		"default/filtered": `a handler was called \S+ ago and added no key: ` + update + `\n`,
-		"default/works": `queue settings reconciled default/works \S+ ago, and it has not changed ` +
-			`since: it ended with Forget in \S+, because of: ` + update + `\n`,
+		"default/works": `queue settings reconciled default/works \S+ ago, and it has not ` +
+			`changed since: it ended with Forget in \S+, because of: ` + update + `\n`,
 		"default/missing": `no informer has default/missing \(` + kind + `\): it does not exist, ` +
 			`or a selector or a namespace of the informer leaves it out\n`,
 	} {
@@ -70,7 +70,8 @@ func TestSwapped_Devtools(t *testing.T) {
 			`reconciles followed an update during the one before: ` + update + `$`,
 		`(?m)^informer ` + kind + `: synced, 5 objects$`,
 		`(?m)^queue settings\n  ready: \d+\n  processing: \d\n    default/hangs$`,
-		`(?m)^  informer ` + kind + ` -> handler main.main.func\d -> queue settings: \d+ keys added$`,
+		`(?m)^  informer ` + kind + ` -> handler main.main.func\d -> queue settings: ` +
+			`\d+ keys added$`,
 	} {
 		assert.Eventually(t, func() bool {
 			page = ask()

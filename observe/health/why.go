@@ -86,6 +86,7 @@ func (h *Handler) lookFor(key string) Answer {
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
 		s.recording = true
+		s.adds = len(s.calls) > 0 && j.Adds(s.calls[0].Informer, s.calls[0].Handler)
 		s.now = time.Now()
 	}
 	return s.answer(page)
@@ -117,6 +118,7 @@ type search struct {
 	calls      []journal.Call
 	reconciles []journal.KeyFacts
 	recording  bool
+	adds       bool // whether the handler of the last call adds keys at all
 
 	found     map[Reason][]string
 	queues    int      // and controllers
@@ -389,6 +391,12 @@ func (s *search) journal() {
 		}
 	}
 	if len(calls) > 0 && added.IsZero() && calls[0].Duration > 0 {
+		if !s.adds {
+			s.remark("handler %s of informer %s has added no key of any object to these queues: "+
+				"it may use another goroutine, or a queue that is not shown, such as that of "+
+				"controller-runtime", calls[0].Handler, calls[0].Informer)
+			return
+		}
 		s.add(Filtered, "a handler was called %s ago and added no key: %s",
 			short(s.now.Sub(calls[0].Time)), calls[0])
 		return

@@ -13,12 +13,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/informerstack/controller"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -230,4 +233,42 @@ func TestWhy_Refuses(t *testing.T) {
 	}
 	_, text := ask(health.New(), "/debug/informers?why=a")
 	assert.Equal(t, "nothing is known of a: no informer with a store was added\n", text)
+}
+
+// A handler that adds no key of any object is not said to filter one out: its queue may be unknown.
+func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
+	page, reasons := health.New(), journal.New()
+	page.SetJournal(reasons)
+	page.Page()
+	queue := journal.NewRateLimitingQueue(reasons, "settings",
+		workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
+	defer queue.ShutDown()
+	health.AddQueue(page, "settings", queue)
+	handle := func(string) {}
+	handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
+		informer.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+			handle(obj.(*corev1.ConfigMap).Name)
+		}})
+	handler.Named("handle")
+	add := func(name string) {
+		handler.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: name, ResourceVersion: "5"}}, false)
+	}
+	add("a")
+	answer := page.Why("a")
+	assert.Equal(t, health.Unknown, answer.Reason)
+	assert.Contains(t, answer.Evidence, "handler handle of informer configmaps has added no key of "+
+		"any object to these queues: it may use another goroutine, or a queue that is not shown, "+
+		"such as that of controller-runtime")
+	handle = queue.Add
+	add("b")
+	answer = page.Why("a")
+	assert.Equal(t, health.Filtered, answer.Reason)
+	assert.Regexp(t, "^a handler was called .* ago and added no key: add of a at "+
+		"resourceVersion 5, informer configmaps, handler handle$", answer.Sentence)
+	key, _ := queue.Get()
+	queue.AddAfter(key, time.Hour)
+	queue.Done(key)
+	assert.Equal(t, health.Delayed, page.Why("b").Reason)
 }

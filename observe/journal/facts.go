@@ -192,6 +192,18 @@ func (f *Facts) addRunning(call *Call) {
 	}
 }
 
+// Adds reports whether a handler has added a key to a queue since the recording began.
+func (j *Journal) Adds(informer, handler string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for arrow := range j.arrows {
+		if arrow.Informer == informer && arrow.Handler == handler {
+			return true
+		}
+	}
+	return false
+}
+
 // About returns the last calls of handlers for the object with a key, and what is remembered of the
 // key in each queue. Items of queues are texts; that of a types.NamespacedName of a cluster-scoped
 // object begins with a slash.

@@ -81,8 +81,8 @@ func (p *process) checkDevtools() {
 	}
 }
 
-// checkReasonsLocked compares the newest reconcile that the journal remembers with what the calls of
-// the key have noted.
+// checkReasonsLocked compares the newest reconcile that the journal remembers with what the calls
+// of the key have noted.
 func (k *work) checkReasonsLocked(key string, j *journal.Journal) {
 	_, queues := j.About(key)
 	s := k.keys[key]

@@ -39,9 +39,10 @@
 // docs/testing.md. queues_test.go and factory_test.go simulate pieces that the processes do not
 // use. The reference files run the same scripts on client-go and compare the histories.
 // contest_test.go, candidate_test.go and checkcontest_test.go do so with elections, pages_test.go
-// with pages. devtools_test.go asks processes about keys. Elections of ours alone also have lock_test.go (locks, and lost answers to their
-// writes), coordinator_test.go and electionduties_test.go. Goroutines: those of the simulated
-// programs, all in the bubble. Locking: each recorder's mutex.
+// with pages. devtools_test.go asks processes about keys. Elections of ours alone also have
+// lock_test.go (locks, and lost answers to their writes), coordinator_test.go and
+// electionduties_test.go. Goroutines: those of the simulated programs, all in the bubble. Locking:
+// each recorder's mutex.
 //
 // To see it work: go test -v -run TestSimulate ./internal/tools/simulation -seeds 20
 package simulation
