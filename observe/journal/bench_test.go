@@ -29,7 +29,7 @@ func pod(i, version int) *corev1.Pod {
 			Type: corev1.PodConditionType(fmt.Sprint(c)), Status: corev1.ConditionTrue})
 		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager:  fmt.Sprint("manager-", c),
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:a":{}}`)}})
+			FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)})
 	}
 	return p
 }
