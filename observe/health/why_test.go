@@ -259,8 +259,8 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	answer := page.Why("a")
 	assert.Equal(t, health.Unknown, answer.Reason)
 	assert.Contains(t, answer.Evidence, "handler handle of informer configmaps has added no key "+
-		"of any object to these queues: it may use another goroutine, or a queue that is not shown, "+
-		"such as that of controller-runtime")
+		"of any object to these queues: it may use another goroutine, or a queue that is not "+
+		"shown, such as that of controller-runtime")
 	handle = queue.Add
 	add("b")
 	answer = page.Why("a")
