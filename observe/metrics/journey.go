@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/informerstack/controller"
@@ -36,8 +38,8 @@ const maxFollowed = 1 << 16
 //	J2  begun has the keys that changed since their last successful reconcile, with the oldest
 //	    such arrival
 type Journey[K comparable] struct {
-	observe func(seconds float64)
-	keysOf  func(obj any) []K
+	travel prometheus.Observer
+	keysOf func(obj any) []K
 
 	mu       sync.Mutex
 	arrivals map[string]arrival
@@ -54,7 +56,7 @@ type arrival struct {
 // object or a tombstone; nil if it ignores the object.
 func NewJourney[K comparable](c *Controller, keysOf func(obj any) []K) *Journey[K] {
 	return &Journey[K]{
-		observe:  c.travel.Observe,
+		travel:   c.travel,
 		keysOf:   keysOf,
 		arrivals: map[string]arrival{},
 		begun:    map[K]time.Time{},
@@ -79,7 +81,8 @@ func (j *Journey[K]) Handler(inner informer.ResourceEventHandler) informer.Resou
 	return journeyHandler[K]{j, inner}
 }
 
-// Reconcile measures the journeys that end with a success of next.
+// Reconcile measures the journeys that end with a success of next. If the context has a sampled
+// span, its trace is an exemplar: put package spans outside.
 func (j *Journey[K]) Reconcile(next controller.ReconcileFunc[K]) controller.ReconcileFunc[K] {
 	return func(ctx context.Context, key K) (result controller.Result, err error) {
 		since, known := j.take(key)
@@ -91,11 +94,22 @@ func (j *Journey[K]) Reconcile(next controller.ReconcileFunc[K]) controller.Reco
 		}()
 		result, err = next(ctx, key)
 		if known && err == nil {
-			j.observe(time.Since(since).Seconds())
+			j.observe(ctx, time.Since(since).Seconds())
 		}
 		goesOn = known && err != nil && !errors.Is(err, controller.TerminalError(nil))
 		return result, err
 	}
+}
+
+// observe adds the trace of the reconcile as exemplar, if it is sampled.
+func (j *Journey[K]) observe(ctx context.Context, seconds float64) {
+	span := trace.SpanContextFromContext(ctx)
+	if travel, ok := j.travel.(prometheus.ExemplarObserver); ok && span.IsSampled() {
+		travel.ObserveWithExemplar(seconds,
+			prometheus.Labels{"trace_id": span.TraceID().String()})
+		return
+	}
+	j.travel.Observe(seconds)
 }
 
 func (j *Journey[K]) arrived(obj any, now time.Time) {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -246,5 +247,34 @@ func TestJourney_APanicIsNotItsEnd(t *testing.T) {
 				assert.Equal(t, "1 in 2", h.measured(t))
 			})
 		})
+	}
+}
+
+// The trace of a reconcile that is sampled is an exemplar.
+func TestJourney_HasExemplars(t *testing.T) {
+	for flags, want := range map[trace.TraceFlags]string{trace.FlagsSampled: "trace_id", 0: ""} {
+		h := newHarness(t)
+		span := trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: flags})
+		h.begin("ns/a", time.Now())
+		_, err := h.Reconcile(func(context.Context, string) (controller.Result, error) {
+			return controller.Result{}, nil
+		})(trace.ContextWithSpanContext(t.Context(), span), "ns/a")
+		require.NoError(t, err)
+		families, err := h.registry.Gather()
+		require.NoError(t, err)
+		got := ""
+		for _, family := range families {
+			if family.GetName() != traveled {
+				continue
+			}
+			for _, bucket := range family.GetMetric()[0].GetHistogram().GetBucket() {
+				if exemplar := bucket.GetExemplar(); exemplar != nil {
+					got = exemplar.GetLabel()[0].GetName()
+					assert.Equal(t, span.TraceID().String(), exemplar.GetLabel()[0].GetValue())
+				}
+			}
+		}
+		assert.Equal(t, want, got)
 	}
 }

@@ -76,7 +76,11 @@ var rules = map[string]rule{
 			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
 			"leaderelection", "internal/helpers/objects",
 		},
-		outside: []string{"github.com/prometheus/"},
+		outside: []string{"github.com/prometheus/", "go.opentelemetry.io/otel/trace"},
+	},
+	"observe/spans": {
+		ours:    []string{"store", "informer", "controller", "internal/helpers/printable"},
+		outside: []string{"go.opentelemetry.io/otel/"},
 	},
 	"observe/journal": {
 		ours:    []string{"store", "workqueue", "internal/helpers/printable"},
