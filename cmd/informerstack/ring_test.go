@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,20 +141,20 @@ func TestDevtools_RefusesBadRecordings(t *testing.T) {
 
 // A program that ends does not lose what was recorded.
 func TestDevtools_KeepsTheFramesOfAProgramThatEnded(t *testing.T) {
-	answers := 3
+	var asked atomic.Int32
 	program := httptest.NewServer(http.HandlerFunc(
 		func(w http.ResponseWriter, _ *http.Request) {
-			if answers--; answers < 0 {
+			if asked.Add(1) > 3 {
 				panic(http.ErrAbortHandler)
 			}
 			_, _ = io.WriteString(w, "{}")
 		}))
 	defer program.Close()
-	asked, err := url.Parse(program.URL)
+	page, err := url.Parse(program.URL)
 	require.NoError(t, err)
 	r := ring{last: time.Hour}
 	for range 5 {
-		err = r.frame(t.Context(), asked, time.Now())
+		err = r.frame(t.Context(), page, time.Now())
 	}
 	assert.ErrorContains(t, err, strings.TrimPrefix(program.URL, "http://"))
 	assert.Len(t, r.frames, 3)

@@ -42,6 +42,7 @@ const (
 	NoForgets       FindingKind = "noForgets"       // workers never call Forget
 	LeaseLate       FindingKind = "leaseLate"       // a leader does not renew its lease
 	DeadKeys        FindingKind = "deadKeys"        // a controller gave keys up
+	ModifiedCache   FindingKind = "modifiedCache"   // an object of a cache was changed
 )
 
 // When something is a finding. Each bound is far from what a healthy controller does.
@@ -83,6 +84,9 @@ func findings(p Page, facts journal.Facts) []Finding {
 	}
 	for _, e := range p.Elections {
 		f.election(e)
+	}
+	for _, m := range facts.Modified {
+		f.modified(m)
 	}
 	return f.found
 }
@@ -230,6 +234,13 @@ func (f *finder) reconciles(q journal.QueueFacts) {
 			"failure of the key waits longer than it should.", "queue %s: %d reconciles "+
 			"ended without Forget, and %d failed", q.Queue, q.Results[journal.NoForget], retries)
 	}
+}
+
+func (f *finder) modified(m journal.Modified) {
+	f.addKey(m.Key, ModifiedCache, "store.md", "Call DeepCopy before a change: all readers of the "+
+		"cache see this one, and the server does not have it.", "the object %s in the cache of "+
+		"informer %s was changed by %s%s; %s in all", m.Key, m.Informer, m.Where,
+		withColon(strings.Join(m.Fields, " ")), plural(m.Times, "change"))
 }
 
 func (f *finder) election(e Election) {

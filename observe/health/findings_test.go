@@ -42,6 +42,7 @@ type program struct {
 	journal *journal.Journal
 	queue   workqueue.ExtendedInterface[string]
 	objects int
+	maps    informer.SharedIndexInformer
 
 	// These are planted by a test.
 	resync    time.Duration
@@ -133,6 +134,7 @@ func (p *program) run(d time.Duration) []health.Finding {
 	maps := informer.NewSharedIndexInformer(cache.NewListWatchFromClient(
 		clientset.CoreV1().RESTClient(), "configmaps", "default", fields.Everything()),
 		&corev1.ConfigMap{}, informer.Options{ResyncPeriod: p.resync})
+	p.maps = maps
 	p.page.AddInformer("configmaps", maps)
 	health.AddQueue(p.page, "settings", p.queue)
 	handler := func(obj any) {
@@ -251,6 +253,17 @@ func TestFindings(t *testing.T) {
 		"a resync as a timer": {func(p *program) { p.resync = 5 * time.Second }, 3 * time.Minute,
 			health.ResyncTimer, "\\d+ of \\d+ reconciles of queue settings were caused by " +
 				"resyncs alone"},
+		"a cached object is changed": {func(p *program) {
+			p.reconcile = func(key string) error {
+				if key == "default/settings-5" {
+					obj, _, _ := p.maps.GetStore().GetByKey(key)
+					obj.(*corev1.ConfigMap).Data = map[string]string{"mine": "true"}
+				}
+				return nil
+			}
+		}, 10 * time.Second, health.ModifiedCache, "the object default/settings-5 in the cache " +
+			"of informer configmaps was changed by a reconcile by queue settings: .data.mine; " +
+			"1 change in all"},
 		"no Forget": {func(p *program) { p.forget = func(string) {} }, 3 * time.Minute,
 			health.NoForgets, "queue settings: \\d+ reconciles ended without Forget, " +
 				"and 10 failed"},

@@ -18,6 +18,8 @@ type Facts struct {
 	Queues    []QueueFacts   `json:"queues"`
 	// Arrows lead from handlers to the queues that they add keys to.
 	Arrows []Arrow `json:"arrows"`
+	// Modified are objects that were changed in a cache, one for each informer.
+	Modified []Modified `json:"modified,omitempty"`
 	// Keys are those of queues that were reconciled most often, the most frequent first.
 	Keys []KeyFacts `json:"keys"`
 }
@@ -154,6 +156,9 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 	for _, call := range j.calls {
 		f.addRunning(call.copied())
 	}
+	for _, m := range j.modified {
+		f.Modified = append(f.Modified, *m)
+	}
 	for name, q := range j.queues {
 		f.Queues = append(f.Queues, q.facts(name))
 	}
@@ -168,6 +173,9 @@ func (j *Journal) facts() (f Facts, keys []counted) {
 	})
 	slices.SortFunc(f.Handlers, func(a, b HandlerFacts) int {
 		return cmp.Or(cmp.Compare(a.Informer, b.Informer), cmp.Compare(a.Handler, b.Handler))
+	})
+	slices.SortFunc(f.Modified, func(a, b Modified) int {
+		return cmp.Compare(a.Informer, b.Informer)
 	})
 	slices.SortFunc(f.Queues, func(a, b QueueFacts) int { return cmp.Compare(a.Queue, b.Queue) })
 	slices.SortFunc(f.Arrows, func(a, b Arrow) int {

@@ -98,9 +98,18 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 		call.Was = version(before)
 		call.Fields, call.Managers = h.journal.changes(before, obj)
 	}
+	id := sampleID{h.informer, call.Key}
+	h.journal.check(id, "a part of the program that is not known")
+	h.journal.unwatch(id)
+	if kind != Deleted && kind != Tombstone {
+		h.journal.watch(id, obj)
+	}
 	goroutine := goroutine()
 	h.journal.enter(goroutine, call)
-	return func() { h.journal.leave(goroutine, call) }
+	return func() {
+		h.journal.leave(goroutine, call)
+		h.journal.check(id, "handler "+call.Handler)
+	}
 }
 
 // same reports whether two objects are one in memory. Other types than pointers never are.

@@ -23,6 +23,7 @@ package journal
 import (
 	"math/bits"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +65,9 @@ type Journal struct {
 	handlers map[[2]string]*HandlerFacts // by informer and handler
 	queues   map[string]*queueFacts
 	arrows   map[Arrow]int
-	compared time.Duration // spent on comparing objects
+	samples  map[sampleID]sample
+	modified map[string]*Modified // by informer
+	compared time.Duration        // spent on comparing objects
 }
 
 // New returns a Journal that does not record yet.
@@ -83,6 +86,7 @@ func (j *Journal) Record(d time.Duration) {
 		j.handlers = map[[2]string]*HandlerFacts{}
 		j.queues = map[string]*queueFacts{}
 		j.arrows = map[Arrow]int{}
+		j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
 		j.compared = 0
 	}
 	j.until.Store(max(j.until.Load(), now.Add(d).UnixNano()))
@@ -340,6 +344,9 @@ func (j *Journal) forgotten(p place) {
 
 // end notes Done, before it is made.
 func (j *Journal) end(p place) {
+	if j.recording() {
+		j.checkKey(strings.TrimPrefix(p.key, "/"), "a reconcile by queue "+p.queue.name)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.workers, p)

@@ -467,3 +467,71 @@ func TestJournal_CountsEachGet(t *testing.T) {
 	assert.Empty(t, w.journal.calls)
 	assert.Empty(t, w.journal.workers)
 }
+
+// An object of the cache that a program changes is found, with the place.
+func TestJournal_FindsModifiedObjects(t *testing.T) {
+	object := settings("4", data("red"))
+	for name, test := range map[string]struct {
+		modify func(w *world)
+		where  string
+	}{
+		"in a handler": {func(w *world) {
+			w.handle = func(key string) {
+				object.Data["color"] = "blue"
+				w.queue.Add(key)
+			}
+			w.handler.OnAdd(object, false)
+		}, "handler world"},
+		"in a reconcile": {func(w *world) {
+			w.handler.OnAdd(object, false)
+			w.reconcile(t, func(string) { object.Data["color"] = "green" })
+		}, "a reconcile by queue work"},
+		"elsewhere": {func(w *world) {
+			w.handler.OnAdd(object, false)
+			object.Data["color"] = "yellow"
+			w.handler.OnUpdate(object, settings("5"))
+		}, "a part of the program that is not known"},
+		"as it should be": {func(w *world) {
+			w.handler.OnAdd(object, false)
+			w.reconcile(t, func(string) {
+				c := object.DeepCopy()
+				c.Data["color"] = "white"
+				w.handler.OnUpdate(object, c)
+			})
+			w.handler.OnDelete(object)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.journal.Record(time.Minute)
+			test.modify(w)
+			found := w.journal.Facts(1).Modified
+			if test.where == "" {
+				assert.Empty(t, found)
+				return
+			}
+			assert.Equal(t, []Modified{{Informer: "configmaps", Key: "default/settings",
+				Fields: []string{".data.color"}, Where: test.where, Times: 1}}, found)
+		})
+	}
+}
+
+// At most 64 small objects are held.
+func TestJournal_HoldsFewObjects(t *testing.T) {
+	w := newWorld(t)
+	w.journal.Record(time.Minute)
+	w.handle = func(string) {}
+	for i := range 2 * maxSamples {
+		object := settings("4", data("red"))
+		object.Name = fmt.Sprint(i)
+		w.handler.OnAdd(object, false)
+	}
+	assert.Len(t, w.journal.samples, maxSamples)
+	big := settings("5", data(strings.Repeat("x", maxSampleBytes)))
+	big.Name = "1"
+	w.handler.OnUpdate(settings("4"), big)
+	assert.Len(t, w.journal.samples, maxSamples-1)
+	big.Name = "2"
+	w.handler.OnDelete(big)
+	assert.Len(t, w.journal.samples, maxSamples-2)
+}

@@ -213,7 +213,7 @@ func TestDevtools_HasBothLanguages(t *testing.T) {
 	kinds := []health.FindingKind{health.FailingInformer, health.SilentWatch, health.HandlerStuck,
 		health.HandlerSlow, health.ReconcileStuck, health.NoWorkers, health.Loop, health.HotKey,
 		health.IdleUpdates, health.ResyncTimer, health.NoForgets, health.LeaseLate,
-		health.DeadKeys}
+		health.DeadKeys, health.ModifiedCache}
 	for of, names := range map[string]any{"reasons": reasons, "kinds": kinds} {
 		encoded, err := json.Marshal(names)
 		require.NoError(t, err)

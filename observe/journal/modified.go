@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	// maxSamples is the number of objects that are compared with a copy, maxSampleBytes the
+	// greatest size of one.
+	maxSamples     = 64
+	maxSampleBytes = 64 << 10
+)
+
+// sample is an object that a handler got, which is that of the informer's cache, with a copy of it
+// from before the handler was called. Nothing but the informer may change it, by replacing it.
+type sample struct{ object, copied runtime.Object }
+
+type sampleID struct{ informer, key string }
+
+// Modified is an object of a cache that the program has changed. Other parts of the program read
+// the changed object, although the server does not have it.
+type Modified struct {
+	Informer string   `json:"informer"`
+	Key      string   `json:"key"`
+	Fields   []string `json:"fields"` // paths, without the values; not of Secrets
+	// Where is the handler or the reconcile in which it happened.
+	Where string `json:"where"`
+	Times int    `json:"times"` // objects of this informer that were changed
+}
+
+// watch begins to compare an object, if there is room and time.
+func (j *Journal) watch(id sampleID, obj any) {
+	object, ok := obj.(runtime.Object)
+	j.mu.Lock()
+	_, known := j.samples[id]
+	full := !known && len(j.samples) >= maxSamples
+	j.mu.Unlock()
+	if !ok || full || !j.mayCompare() {
+		return
+	}
+	start := time.Now()
+	small := isSmall(object)
+	var copied runtime.Object
+	if small {
+		copied = object.DeepCopyObject()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.compared += time.Since(start)
+	if small {
+		j.samples[id] = sample{object, copied}
+	} else {
+		delete(j.samples, id)
+	}
+}
+
+func isSmall(object runtime.Object) bool {
+	if sized, ok := object.(interface{ Size() int }); ok {
+		return sized.Size() <= maxSampleBytes
+	}
+	text, err := json.Marshal(object)
+	return err == nil && len(text) <= maxSampleBytes
+}
+
+// unwatch ends it: the cache has another object now.
+func (j *Journal) unwatch(id sampleID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.samples, id)
+}
+
+// checkKey compares the objects with a key, at the end of a reconcile of that key.
+func (j *Journal) checkKey(key, where string) {
+	j.mu.Lock()
+	var ids []sampleID
+	for id := range j.samples {
+		if id.key == key {
+			ids = append(ids, id)
+		}
+	}
+	j.mu.Unlock()
+	for _, id := range ids {
+		j.check(id, where)
+	}
+}
+
+// check compares an object with its copy. Where is what the program did until now.
+func (j *Journal) check(id sampleID, where string) {
+	j.mu.Lock()
+	s, known := j.samples[id]
+	j.mu.Unlock()
+	if !known || !j.mayCompare() {
+		return
+	}
+	start := time.Now()
+	fields := []string{}
+	same := equality.Semantic.DeepEqual(s.object, s.copied)
+	if !same && !isSecret(s.object) {
+		fields = differences(s.copied, s.object)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.compared += time.Since(start)
+	if same {
+		return
+	}
+	delete(j.samples, id) // each is reported once
+	m := entry(j.modified, id.informer, &Modified{Informer: id.informer, Key: id.key,
+		Fields: fields, Where: where})
+	m.Times++
+}
