@@ -84,12 +84,12 @@ func keepDeployment(t *testing.T, on string) []string {
 
 // buildManager compiles kube-controller-manager on this stack or on client-go. It does so without
 // cgo, like the API server, because the two share most packages.
-func buildManager(t testing.TB, on string) (program string) {
+func buildManager(t testing.TB, on string, flags ...string) (program string) {
 	t.Helper()
 	t.Setenv("CGO_ENABLED", "0")
 	goWork := "off"
 	if on == "informerstack" {
-		goWork = swap(t, "kcm")
+		goWork = swap(t, "kcm", flags...)
 	}
 	start := time.Now()
 	program = compile(t, "kcm", goWork, "k8s.io/kubernetes/cmd/kube-controller-manager")
