@@ -336,11 +336,13 @@ func TestFindings_OfIdleUpdates(t *testing.T) {
 	handler := journal.NewHandler[informer.ResourceEventHandler](j, "configmaps",
 		informer.ResourceEventHandlerFuncs{})
 	handler.Named("idle")
+	version := 0
 	update := func(color string) {
 		before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "settings", ResourceVersion: "1"}}
+			Namespace: "default", Name: "settings", ResourceVersion: fmt.Sprint(version)}}
 		after := before.DeepCopy()
-		after.ResourceVersion = "2"
+		version++
+		after.ResourceVersion = fmt.Sprint(version)
 		after.Data = map[string]string{"color": color}
 		before.Data = map[string]string{"color": "red"}
 		handler.OnUpdate(before, after)

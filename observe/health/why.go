@@ -62,6 +62,8 @@ const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
 	looks = 4
 	pause = time.Millisecond
+	// maxCalls bounds the calls in the text of an Answer.
+	maxCalls = 10
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has.
 	maxSameName = 5
 )
@@ -85,9 +87,7 @@ func (h *Handler) lookFor(key string) Answer {
 	s := search{key: key, text: keyText(key), now: page.Time}
 	if j := h.recording(); j != nil {
 		s.calls, s.reconciles = j.About(s.text)
-		s.recording = true
-		s.adds = len(s.calls) > 0 && j.Adds(s.calls[0].Informer, s.calls[0].Handler)
-		s.now = time.Now()
+		s.adds, s.now = j.Adds, time.Now()
 	}
 	return s.answer(page)
 }
@@ -117,8 +117,7 @@ type search struct {
 	// The calls and reconciles of the key are known if a journal records.
 	calls      []journal.Call
 	reconciles []journal.KeyFacts
-	recording  bool
-	adds       bool // whether the handler of the last call adds keys at all
+	adds       func(informer, handler string) bool // whether a handler adds keys at all
 
 	found     map[Reason][]string
 	queues    int      // and controllers
@@ -174,7 +173,7 @@ func (s *search) answer(p Page) Answer {
 	case a.Reason == Handled:
 		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
 			"handler has added it"
-		if s.recording && len(s.calls) == 0 {
+		if s.adds != nil && len(s.calls) == 0 {
 			a.Evidence = append(a.Evidence, "the reasons of its reconciles are recorded from now "+
 				"on: ask again after its next change")
 		}
@@ -390,15 +389,8 @@ func (s *search) journal() {
 			added = call.Time
 		}
 	}
-	if len(calls) > 0 && added.IsZero() && calls[0].Duration > 0 {
-		if !s.adds {
-			s.remark("handler %s of informer %s has added no key of any object to these queues: "+
-				"it may use another goroutine, or a queue that is not shown, such as that of "+
-				"controller-runtime", calls[0].Handler, calls[0].Informer)
-			return
-		}
-		s.add(Filtered, "a handler was called %s ago and added no key: %s",
-			short(s.now.Sub(calls[0].Time)), calls[0])
+	if len(calls) > 0 && added.IsZero() {
+		s.filtered(calls)
 		return
 	}
 	var done journal.Reconcile // the newest
@@ -413,6 +405,25 @@ func (s *search) journal() {
 	if done.Result != "" && !done.Start.Before(added) && !onItsWay {
 		s.add(Reconciled, "queue %s reconciled %s %s ago, and it has not changed since: it %s",
 			done.Queue, s.text, short(s.now.Sub(done.Start)), done)
+	}
+}
+
+// filtered says that no handler added a key for the last change. calls are not empty.
+func (s *search) filtered(calls []journal.Call) {
+	for _, call := range calls {
+		if call.ResourceVersion != calls[0].ResourceVersion {
+			break
+		}
+		ended := call.Duration > 0 // otherwise it may add one yet
+		if ended && s.adds(call.Informer, call.Handler) {
+			s.add(Filtered, "a handler was called %s ago and added no key: %s",
+				short(s.now.Sub(call.Time)), call)
+		}
+	}
+	if len(s.found[Filtered]) == 0 {
+		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+
+			"may use another goroutine, or a queue that is not shown, such as that of "+
+			"controller-runtime", calls[0].Handler, calls[0].Informer)
 	}
 }
 
@@ -450,7 +461,7 @@ func (a Answer) String() string {
 	if len(a.Calls) > 0 {
 		line("  last calls of handlers:")
 	}
-	for _, call := range a.Calls {
+	for _, call := range a.Calls[:min(maxCalls, len(a.Calls))] {
 		added := "added no key"
 		if len(call.Added) > 0 {
 			added = "added " + strings.Join(call.Added, ", ")

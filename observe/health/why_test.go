@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"testing"
 	"testing/synctest"
@@ -271,4 +272,43 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	queue.AddAfter(key, time.Hour)
 	queue.Done(key)
 	assert.Equal(t, health.Delayed, page.Why("b").Reason)
+}
+
+// Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.
+func TestWhy_OfManyHandlers(t *testing.T) {
+	page, reasons := health.New(), journal.New()
+	page.SetJournal(reasons)
+	page.Page()
+	queue := journal.NewRateLimitingQueue(reasons, "settings",
+		workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
+	defer queue.ShutDown()
+	health.AddQueue(page, "settings", queue)
+	var handlers []*journal.Handler[informer.ResourceEventHandler]
+	for i := range 12 {
+		funcs := informer.ResourceEventHandlerFuncs{}
+		if i == 0 {
+			funcs.AddFunc = func(obj any) { queue.Add(obj.(*corev1.ConfigMap).Name) }
+		}
+		handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps", funcs)
+		handler.Named(fmt.Sprint("handler-", i))
+		handlers = append(handlers, handler)
+	}
+	for _, handler := range handlers {
+		handler.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: "a", ResourceVersion: "5"}}, false)
+	}
+	key, _ := queue.Get()
+	queue.Forget(key)
+	queue.Done(key)
+	answer := page.Why("a")
+	assert.Equal(t, health.Reconciled, answer.Reason)
+	assert.Len(t, answer.Calls, 12)
+	for _, handler := range handlers {
+		handler.OnUpdate(&corev1.ConfigMap{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: "a", ResourceVersion: "6"}})
+	}
+	answer = page.Why("a")
+	assert.Equal(t, health.Filtered, answer.Reason)
+	assert.Contains(t, answer.Sentence, "handler handler-0")
 }

@@ -212,19 +212,24 @@ func (j *Journal) Adds(informer, handler string) bool {
 	return false
 }
 
-// About returns the last calls of handlers for the object with a key, and what is remembered of the
-// key in each queue. Items of queues are texts; that of a types.NamespacedName of a cluster-scoped
-// object begins with a slash.
+// About returns the last calls of handlers for objects with a key, the newest first, and what is
+// remembered of the key in each queue. Items of queues are texts; that of a types.NamespacedName of
+// a cluster-scoped object begins with a slash.
 func (j *Journal) About(key string) (calls []Call, queues []KeyFacts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.recording() {
 		return nil, nil
 	}
-	noted, _ := j.objects.get(key)
-	for _, call := range slices.Backward(noted) {
-		calls = append(calls, *call.copied())
-	}
+	j.objects.all(func(id objectID, noted []*Call) {
+		if id.key != key {
+			return
+		}
+		for _, call := range noted {
+			calls = append(calls, *call.copied())
+		}
+	})
+	slices.SortStableFunc(calls, func(a, b Call) int { return b.Time.Compare(a.Time) })
 	j.keys.all(func(p place, h *history) {
 		if h.count > 0 && strings.TrimPrefix(p.key, "/") == key {
 			queues = append(queues, h.facts(p))

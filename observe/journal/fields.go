@@ -19,6 +19,7 @@ import (
 const (
 	maxFields    = 10
 	maxPathRunes = 100
+	maxChanges   = 256
 
 	// Comparisons may take 50 ms, and then one part in 50 of the time. Later ones are left out.
 	burst = 50 * time.Millisecond
@@ -28,7 +29,13 @@ const (
 // changes returns the paths of the fields that differ, and the managers that own the change. Fields
 // is nil for a Secret, where even the names in its data may say too much, and while comparisons
 // take too much time.
-func (j *Journal) changes(before, after any) (fields, managers []string) {
+func (j *Journal) changes(id changeID, before, after any) (fields, managers []string) {
+	j.mu.Lock()
+	known, exists := j.changed[id]
+	j.mu.Unlock()
+	if exists {
+		return known.fields, known.managers
+	}
 	from, err := meta.Accessor(before)
 	to, err2 := meta.Accessor(after)
 	if err != nil || err2 != nil {
@@ -43,8 +50,18 @@ func (j *Journal) changes(before, after any) (fields, managers []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.compared += time.Since(start)
+	if len(j.changed) >= maxChanges {
+		clear(j.changed)
+	}
+	j.changed[id] = change{fields, managers}
 	return fields, managers
 }
+
+// changeID is an update of an informer, and change its fields and managers.
+type (
+	changeID struct{ informer, key, was, version string }
+	change   struct{ fields, managers []string }
+)
 
 func (j *Journal) mayCompare() bool {
 	j.mu.Lock()

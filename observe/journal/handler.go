@@ -96,7 +96,8 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 	}
 	if kind == Updated {
 		call.Was = version(before)
-		call.Fields, call.Managers = h.journal.changes(before, obj)
+		call.Fields, call.Managers = h.journal.changes(
+			changeID{h.informer, call.Key, call.Was, call.ResourceVersion}, before, obj)
 	}
 	id := sampleID{h.informer, call.Key}
 	h.journal.check(id, "a part of the program that is not known")

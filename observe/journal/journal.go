@@ -30,7 +30,8 @@ import (
 )
 
 const (
-	// maxKeys is the number of objects, and that of queued keys, that are remembered.
+	// maxKeys is the number of objects, counted once for each handler, and that of queued keys, that
+	// are remembered.
 	maxKeys = 10_000
 	// maxBytes bounds the memory of the objects, and that of the queued keys.
 	maxBytes = 32 << 20
@@ -60,7 +61,7 @@ type Journal struct {
 	workers  map[place]Worker
 	since    time.Time
 	calls    map[string]*Call // in progress, by goroutine
-	objects  *recent[string, []*Call]
+	objects  *recent[objectID, []*Call]
 	keys     *recent[place, *history]
 	handlers map[[2]string]*HandlerFacts // by informer and handler
 	queues   map[string]*queueFacts
@@ -68,6 +69,7 @@ type Journal struct {
 	samples  map[sampleID]sample
 	modified map[string]*Modified // by informer
 	compared time.Duration        // spent on comparing objects
+	changed  map[changeID]change  // of the last updates: each handler asks
 }
 
 // New returns a Journal that does not record yet.
@@ -81,13 +83,13 @@ func (j *Journal) Record(d time.Duration) {
 	if !j.recording() {
 		j.since = now
 		j.calls = map[string]*Call{}
-		j.objects = newRecent[string, []*Call]()
+		j.objects = newRecent[objectID, []*Call]()
 		j.keys = newRecent[place, *history]()
 		j.handlers = map[[2]string]*HandlerFacts{}
 		j.queues = map[string]*queueFacts{}
 		j.arrows = map[Arrow]int{}
 		j.samples, j.modified = map[sampleID]sample{}, map[string]*Modified{}
-		j.compared = 0
+		j.compared, j.changed = 0, map[changeID]change{}
 	}
 	j.until.Store(max(j.until.Load(), now.Add(d).UnixNano()))
 }
@@ -199,14 +201,18 @@ const (
 	NoForget  Result = "noForget"  // Done, and neither of the three
 )
 
+// objectID is an object as a handler gets it.
+type objectID struct{ key, informer, handler string }
+
 // enter notes a call, and leave its end.
 func (j *Journal) enter(goroutine string, call *Call) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.calls[goroutine] = call
-	calls, _ := j.objects.get(call.Key)
+	id := objectID{call.Key, call.Informer, call.Handler}
+	calls, _ := j.objects.get(id)
 	calls = last(append(calls, call))
-	j.objects.put(call.Key, calls, bytesOf(calls))
+	j.objects.put(id, calls, bytesOf(calls))
 }
 
 func (j *Journal) leave(goroutine string, call *Call) {
@@ -217,8 +223,9 @@ func (j *Journal) leave(goroutine string, call *Call) {
 	}
 	delete(j.calls, goroutine)
 	call.Duration = time.Since(call.Time)
-	if calls, exists := j.objects.get(call.Key); exists {
-		j.objects.put(call.Key, calls, bytesOf(calls)) // Added has grown
+	id := objectID{call.Key, call.Informer, call.Handler}
+	if calls, exists := j.objects.get(id); exists {
+		j.objects.put(id, calls, bytesOf(calls)) // Added has grown
 	}
 	facts := entry(j.handlers, [2]string{call.Informer, call.Handler}, &HandlerFacts{
 		Informer: call.Informer, Handler: call.Handler, Kinds: map[Kind]int{}})

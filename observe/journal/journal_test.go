@@ -409,7 +409,7 @@ func TestJournal_IsBoundedInBytes(t *testing.T) {
 		assert.LessOrEqual(t, w.journal.keys.bytes, maxBytes)
 	}
 	bytes := 0
-	w.journal.objects.all(func(_ string, calls []*Call) { bytes += bytesOf(calls) })
+	w.journal.objects.all(func(_ objectID, calls []*Call) { bytes += bytesOf(calls) })
 	assert.Equal(t, w.journal.objects.bytes, bytes)
 	assert.Greater(t, bytes, maxBytes/2)
 	bytes = 0
