@@ -83,8 +83,8 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	w.runs(3, "v1")
 	d.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, and it has not `+
 		`changed since: it ended with Forget in \S+, because of: .*\(changed: `)
-	d.answers("", `informer SharedIndexInformer \*v1.Deployment -> handler deployment\..* -> queue `+
-		`deployment: \d+ keys added`)
+	d.answers("", `informer SharedIndexInformer \*v1.Deployment -> handler deployment\..* -> `+
+		`queue deployment: \d+ keys added`)
 	d.answers("swapped/other", `^no informer has swapped/other \(`)
 
 	quota := &corev1.ResourceQuota{
@@ -117,8 +117,8 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 		`\(\w+\): \S+ does\n`)
 
 	servers.StopAPIServer()
-	d.answers("swapped/web", `informer SharedIndexInformer \*v1.Deployment may be old: \d+ failures? `+
-		`in a row, the last one .*connection refused`)
+	d.answers("swapped/web", `informer SharedIndexInformer \*v1.Deployment may be old: \d+ `+
+		`failures? in a row, the last one .*connection refused`)
 	d.answers("", `finding: informer SharedIndexInformer \*v1.Deployment failed \d+ times in a row`)
 	require.NoError(t, servers.StartAPIServer(t.Context()))
 }

@@ -420,7 +420,7 @@ func (s *search) filtered(calls []journal.Call) {
 				short(s.now.Sub(call.Time)), call)
 		}
 	}
-	if len(s.found[Filtered]) == 0 {
+	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {
 		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+
 			"may use another goroutine, or a queue that is not shown, such as that of "+
 			"controller-runtime", calls[0].Handler, calls[0].Informer)

@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// maxKeys is the number of objects, counted once for each handler, and that of queued keys, that
-	// are remembered.
+	// maxKeys is the number of objects, counted for each handler, and that of queued keys, that are
+	// remembered.
 	maxKeys = 10_000
 	// maxBytes bounds the memory of the objects, and that of the queued keys.
 	maxBytes = 32 << 20
@@ -222,7 +222,7 @@ func (j *Journal) leave(goroutine string, call *Call) {
 		return
 	}
 	delete(j.calls, goroutine)
-	call.Duration = time.Since(call.Time)
+	call.Duration = max(time.Since(call.Time), time.Nanosecond)
 	id := objectID{call.Key, call.Informer, call.Handler}
 	if calls, exists := j.objects.get(id); exists {
 		j.objects.put(id, calls, bytesOf(calls)) // Added has grown
