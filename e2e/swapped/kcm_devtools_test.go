@@ -113,8 +113,8 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	second := startManager(t, servers, program, "second")
 	second.leads(false)
 	waiting := newDebugger(t, second.process)
-	waiting.answers("swapped/web", `this process does not lead kube-system/kube-controller-manager `+
-		`\(\w+\): \S+ does\n`)
+	waiting.answers("swapped/web", `this process does not lead `+
+		`kube-system/kube-controller-manager \(\w+\): \S+ does\n`)
 
 	servers.StopAPIServer()
 	d.answers("swapped/web", `informer SharedIndexInformer \*v1.Deployment may be old: \d+ `+

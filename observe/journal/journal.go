@@ -326,8 +326,9 @@ func (h *history) echoBit() uint64 {
 		return 0
 	}
 	before := h.last[len(h.last)-1]
+	key := strings.TrimPrefix(h.current.Key, "/")
 	for _, c := range h.current.Causes {
-		if c.Kind != Updated || c.Call == nil || c.Time.Before(before.Start) ||
+		if c.Kind != Updated || c.Call == nil || c.Call.Key != key || c.Time.Before(before.Start) ||
 			c.Time.After(before.Start.Add(before.Duration+echo)) {
 			return 0
 		}

@@ -332,6 +332,17 @@ func TestJournal_CountsEchoes(t *testing.T) {
 		}
 		got, of = echoes()
 		assert.Equal(t, [2]int{40, 40}, [2]int{got, of})
+		for i := range 50 { // each reconcile writes another object, which concerns this one, too
+			w.handle = func(string) { w.queue.Add("default/settings") }
+			w.reconcile(t, func(key string) {
+				child := settings(fmt.Sprint(2 + i))
+				child.Name = "child"
+				w.handler.OnUpdate(settings("1"), child)
+				w.queue.Forget(key)
+			})
+		}
+		got, of = echoes()
+		assert.Equal(t, [2]int{0, 40}, [2]int{got, of})
 	})
 }
 
