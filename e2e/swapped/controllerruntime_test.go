@@ -193,13 +193,12 @@ type operator struct {
 	address string
 }
 
-func (c *copies) start(program, name string) *operator {
+func (c *copies) start(program, name string, flags ...string) *operator {
 	c.t.Helper()
 	address := freeAddress(c.t)
-	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, "--kubeconfig",
-		c.servers.Kubeconfig(),
-		"--namespace", c.namespace, "--address", address, "--lease-duration",
-		leaseDuration.String())
+	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, append(flags,
+		"--kubeconfig", c.servers.Kubeconfig(), "--namespace", c.namespace, "--address", address,
+		"--lease-duration", leaseDuration.String())...)
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() {
 		process.Kill()

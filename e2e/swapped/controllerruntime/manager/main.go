@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -34,23 +35,27 @@ func main() {
 	address := flag.String("address", "127.0.0.1:8080", "where to serve metrics and goroutines")
 	leaseDuration := flag.Duration("lease-duration", 15*time.Second,
 		"how long others wait for a leader that is gone")
+	priorityQueue := flag.Bool("priority-queue", true, "use controller-runtime's own queue")
 	flag.Parse() // controller-runtime has the flag --kubeconfig
 	ctrl.SetLogger(klog.Background())
-	if err := run(*namespace, *address, *leaseDuration); err != nil {
+	if err := run(*namespace, *address, *leaseDuration, *priorityQueue); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(namespace, address string, leaseDuration time.Duration) error {
-	config, err := ctrl.GetConfig()
+func run(
+	namespace, address string, leaseDuration time.Duration, priorityQueue bool,
+) error {
+	clientConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
 	renewDeadline, retryPeriod := leaseDuration*2/3, leaseDuration/6
 	namespaces := map[string]cache.Config{namespace: {}}
-	manager, err := ctrl.NewManager(config, ctrl.Options{
+	manager, err := ctrl.NewManager(clientConfig, ctrl.Options{
 		Cache:                   cache.Options{DefaultNamespaces: namespaces},
+		Controller:              config.Controller{UsePriorityQueue: &priorityQueue},
 		LeaderElection:          true,
 		LeaderElectionID:        "copier",
 		LeaderElectionNamespace: namespace,
