@@ -229,6 +229,7 @@ function showAll() {
 
 let frames = 0; // of a recording; 0: the program is running
 let frame = -1;
+let asking = false; // a slow program gets no second question
 
 async function fetchJSON(parameters) {
   if (frame >= 0) parameters.frame = frame;
@@ -239,6 +240,7 @@ async function fetchJSON(parameters) {
 }
 
 async function refresh() {
+  asking = true;
   try {
     page = await fetchJSON({ limit });
     lost = false;
@@ -252,6 +254,7 @@ async function refresh() {
     byId("frame").value = frames - 1;
   }
   if (asked && !lost) await refreshAnswer();
+  asking = false;
   showAll();
 }
 
@@ -290,4 +293,4 @@ byId("key").value = asked;
 
 showAll();
 refresh();
-setInterval(() => { if (!paused && !document.hidden && !frames) refresh(); }, period);
+setInterval(() => { if (!paused && !document.hidden && !frames && !asking) refresh(); }, period);
