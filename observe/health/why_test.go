@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -311,4 +312,16 @@ func TestWhy_OfManyHandlers(t *testing.T) {
 	answer = page.Why("a")
 	assert.Equal(t, health.Filtered, answer.Reason)
 	assert.Contains(t, answer.Sentence, "handler handler-0")
+	assert.NotContains(t, strings.Join(answer.Evidence, "\n"), "added no key") // in version 5
+	handlers[0].OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "b", ResourceVersion: "7"}}, false)
+	assert.Equal(t, health.Queued, page.Why("b").Reason)
+
+	// The key of its owner is added for a change: it has changed since it was reconciled.
+	owner := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
+		informer.ResourceEventHandlerFuncs{AddFunc: func(any) { queue.Add("owner") }})
+	owner.Named("owner")
+	owner.OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", ResourceVersion: "8"}}, false)
+	assert.NotEqual(t, health.Reconciled, page.Why("a").Reason)
 }

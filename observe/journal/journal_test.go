@@ -207,6 +207,23 @@ func TestJournal_KnowsRetriesAndDelays(t *testing.T) {
 		assert.Equal(t, "added by the worker that had work default/settings", cause(r))
 		r = w.reconcile(t, w.queue.Forget)
 		assert.Equal(t, "added by the worker that had work other", cause(r))
+
+		// A retry that is also delayed stays a retry, and is the cause of one reconcile.
+		w.queue.Add("default/settings")
+		r = w.reconcile(t, func(key string) {
+			w.queue.AddFailed(key, errors.New("no volume"))
+			w.queue.AddAfter(key, time.Minute)
+		})
+		assert.Equal(t, Retried, r.Result)
+		assert.Equal(t, "no volume", r.Error)
+		r = w.reconcile(t, w.queue.Forget)
+		assert.Equal(t, "AddAfter of 1m0s by its worker", cause(r))
+		w.queue.AddAfter("default/settings", 0) // at once
+		w.queue.Add("default/settings")
+		assert.Len(t, w.reconcile(t, w.queue.Forget).Causes, 2)
+		w.queue.(*RateLimitingQueue[string]).inner.Add("default/settings") // not noted
+		r = w.reconcile(t, w.queue.Forget)
+		assert.Equal(t, NotKnown, r.Causes[0].Kind)
 	})
 }
 
@@ -281,6 +298,65 @@ func TestJournal_KnowsWorkersBeforeItRecords(t *testing.T) {
 	close(release)
 	worker.Wait()
 	assert.Empty(t, w.queue.(interface{ Workers() map[string]Worker }).Workers())
+}
+
+// Facts are copies: a call that goes through while they are read is seen to end later.
+func TestJournal_CopiesFacts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(time.Hour)
+		add := w.handle
+		w.handle = func(key string) {
+			add(key)
+			w.reconcile(t, nil)
+			w.journal.Facts(10)
+			time.Sleep(time.Minute)
+			add("other")
+		}
+		w.handler.OnAdd(settings("4"), false)
+		_, queues := w.journal.About("default/settings")
+		call := queues[0].Last[0].Causes[0].Call
+		assert.Equal(t, time.Minute, call.Duration)
+		assert.Equal(t, []string{"work default/settings", "work other"}, call.Added)
+		w.handle = func(string) {}
+		for i := range 2 * maxChanges {
+			w.handler.OnUpdate(settings("4"), settings(fmt.Sprint(5+i)))
+			assert.LessOrEqual(t, len(w.journal.changed), maxChanges)
+		}
+	})
+}
+
+// The keys that were reconciled most often come first, and the call that runs longest is shown.
+func TestJournal_SortsFacts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.queue.ShutDown()
+		w.journal.Record(time.Hour)
+		for i, key := range []string{"once", "thrice", "twice"} {
+			for range []int{1, 3, 2}[i] {
+				w.queue.Add(key)
+				w.reconcile(t, nil)
+			}
+		}
+		facts := w.journal.Facts(2)
+		require.Len(t, facts.Keys, 2)
+		assert.Equal(t, "thrice", facts.Keys[0].Key)
+		assert.Equal(t, "twice", facts.Keys[1].Key)
+
+		release := make(chan struct{})
+		w.handle = func(string) { <-release }
+		var calls sync.WaitGroup
+		for i := range 5 {
+			calls.Go(func() { w.handler.OnAdd(settings(fmt.Sprint(i)), false) })
+			synctest.Wait()
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, "0", w.journal.Facts(0).Handlers[0].Running.ResourceVersion)
+		close(release)
+		calls.Wait()
+		assert.Nil(t, w.journal.Facts(0).Handlers[0].Running)
+	})
 }
 
 // When a recording has ended, the next one begins without what the first one knew.
@@ -492,6 +568,7 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 				w.queue.Add(key)
 			}
 			w.handler.OnAdd(object, false)
+			w.reconcile(t, nil) // it is counted once
 		}, "handler world"},
 		"in a reconcile": {func(w *world) {
 			w.handler.OnAdd(object, false)
