@@ -198,6 +198,25 @@ func TestFindings(t *testing.T) {
 		"a healthy start with many objects": {func(p *program) {
 			p.objects = 300
 		}, time.Minute, "", ""},
+		"healthy, and slow": {func(p *program) {
+			p.reconcile = func(string) error { time.Sleep(15 * time.Second); return nil }
+		}, 2 * time.Minute, "", ""},
+		"healthy, with resyncs": {func(p *program) {
+			p.resync = time.Minute
+			p.user = func() {
+				time.Sleep(time.Second)
+				p.change(fmt.Sprint("settings-", time.Now().Unix()%10), time.Now().String())
+			}
+		}, 4 * time.Minute, "", ""},
+		"healthy, and some reconciles do not call Forget": {func(p *program) {
+			p.forget = func(key string) {
+				if key == "default/settings-1" {
+					p.queue.Forget(key)
+				}
+			}
+		}, 5 * time.Minute, "", ""},
+		"healthy, before the workers start": {func(p *program) { p.workers = 0 }, 5 * time.Second,
+			"", ""},
 		"forbidden": {func(p *program) {
 			p.server.Faults().Fail(0, apitest.Match{Verb: "list,watch"}, apierrors.NewForbidden(
 				corev1.Resource("configmaps"), "", errors.New("no role")))
