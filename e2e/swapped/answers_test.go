@@ -74,7 +74,9 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	goWork := swap(t, "controllerruntime", "--devtools", "127.0.0.1:0")
 	program := compile(t, "controllerruntime", goWork, "./manager")
 	c := newCopies(t, servers)
-	first := c.start(program, "first", "--priority-queue=false")
+	// A leader that cannot reach the server ends after two thirds of this.
+	const lease = "--lease-duration=15s"
+	first := c.start(program, "first", "--priority-queue=false", lease)
 	first.leads(true)
 	d := newDebugger(t, first.process)
 	d.ask() // begins to record
@@ -84,7 +86,7 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	c.isCopied("a", "1")
 	d.answers(key("a"), `^queue configmap reconciled \S+/a \S+ ago, and it has not changed `+
 		`since: it ended with Forget in \S+, because of: `)
-	d.answers(key("a"), `because of: add of \S+/a at resourceVersion \d+, informer `+
+	d.answers(key("a"), `because of: (initial list|add) of \S+/a at resourceVersion \d+, informer `+
 		`SharedIndexInformer \*v1.ConfigMap, handler`)
 	c.deleteCopy("a")
 	c.isCopied("a", "1")
@@ -93,10 +95,11 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "unlabelled"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	d.answers(key("unlabelled"), `^a handler was called \S+ ago and added no key: add of \S+`)
+	d.answers(key("unlabelled"), `^a handler was called \S+ ago and added no key: `+
+		`(initial list|add) of `)
 	d.answers(key("missing"), `^no informer has \S+/missing \(`)
 
-	second := c.start(program, "second")
+	second := c.start(program, "second", lease)
 	second.leads(false)
 	waiting := newDebugger(t, second.process)
 	waiting.ask()
@@ -110,7 +113,7 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	waiting.answers(key("a"), `has added no key of any object to these queues: it may use another `+
 		`goroutine, or a queue that is not shown, such as that of controller-runtime`)
 
-	servers.StopAPIServer()
+	servers.KillAPIServer()
 	waiting.answers(key("a"), `informer SharedIndexInformer \*v1.ConfigMap may be old: \d+ `+
 		`failures? in a row, the last one .*connection refused`)
 	require.NoError(t, servers.StartAPIServer(t.Context()))
@@ -123,7 +126,9 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 	program := buildManager(t, "informerstack", "--devtools", "127.0.0.1:0")
 	servers := cluster.New(t, cluster.Options{})
 	w := newWorkload(t, servers)
-	first := startManager(t, servers, program, "first")
+	lease := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s",
+		"--leader-elect-retry-period=2s"}
+	first := startManager(t, servers, program, "first", lease...)
 	first.leads(true)
 	d := newDebugger(t, first.process)
 	d.ask() // begins to record
@@ -159,13 +164,13 @@ func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
 		metav1.DeleteOptions{}))
 	w.runs(5, "v1")
 
-	second := startManager(t, servers, program, "second")
+	second := startManager(t, servers, program, "second", lease...)
 	second.leads(false)
 	waiting := newDebugger(t, second.process)
 	waiting.answers("swapped/web", `this process does not lead `+
 		`kube-system/kube-controller-manager \(\w+\): \S+ does\n`)
 
-	servers.StopAPIServer()
+	servers.KillAPIServer()
 	d.answers("swapped/web", `informer SharedIndexInformer \*v1.Deployment may be old: \d+ `+
 		`failures? in a row, the last one .*connection refused`)
 	d.answers("", `finding: informer SharedIndexInformer \*v1.Deployment failed \d+ times in a row`)

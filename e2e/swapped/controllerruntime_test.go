@@ -196,9 +196,9 @@ type operator struct {
 func (c *copies) start(program, name string, flags ...string) *operator {
 	c.t.Helper()
 	address := freeAddress(c.t)
-	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, append(flags,
+	process, err := c.servers.Run(filepath.Base(program)+"-"+name, program, append([]string{
 		"--kubeconfig", c.servers.Kubeconfig(), "--namespace", c.namespace, "--address", address,
-		"--lease-duration", leaseDuration.String())...)
+		"--lease-duration", leaseDuration.String()}, flags...)...)
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() {
 		process.Kill()

@@ -105,24 +105,26 @@ type manager struct {
 	client  *http.Client
 }
 
-func startManager(t testing.TB, servers *cluster.Cluster, program, name string) *manager {
+func startManager(
+	t testing.TB, servers *cluster.Cluster, program, name string, flags ...string,
+) *manager {
 	t.Helper()
 	address := freeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	process, err := servers.Run("kube-controller-manager-"+name, program,
-		"--kubeconfig="+servers.Kubeconfig(),
-		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller,"+
+	process, err := servers.Run("kube-controller-manager-"+name, program, append([]string{
+		"--kubeconfig=" + servers.Kubeconfig(),
+		"--controllers=*,bootstrap-signer-controller,selinux-warning-controller," +
 			"token-cleaner-controller",
-		"--leader-elect-lease-duration="+leaseDuration.String(),
-		"--leader-elect-renew-deadline="+renewDeadline.String(),
-		"--leader-elect-retry-period="+retryPeriod.String(),
+		"--leader-elect-lease-duration=" + leaseDuration.String(),
+		"--leader-elect-renew-deadline=" + renewDeadline.String(),
+		"--leader-elect-retry-period=" + retryPeriod.String(),
 		"--kube-api-qps=1000", "--kube-api-burst=2000", // the API server is the limit
-		"--bind-address=127.0.0.1", "--secure-port="+port,
+		"--bind-address=127.0.0.1", "--secure-port=" + port,
 		"--authentication-skip-lookup",
 		"--authorization-always-allow-paths=/healthz,/metrics,/debug/pprof/*",
-		"--flex-volume-plugin-dir="+t.TempDir(), // it creates the folder if necessary
-	)
+		"--flex-volume-plugin-dir=" + t.TempDir(), // it creates the folder if necessary
+	}, flags...)...)
 	require.NoError(t, err)
 	m := &manager{t, process, "https://" + address, &http.Client{
 		// it creates its own certificate
