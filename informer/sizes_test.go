@@ -54,6 +54,13 @@ func TestSizes_AreTheMemoryOfObjects(t *testing.T) {
 			require.NoError(t, json.Unmarshal(encoded, &decoded.Object))
 			return decoded
 		},
+		"large maps": func(*testing.T, *corev1.Pod) any {
+			data := map[string]string{}
+			for i := range 100 {
+				data[fmt.Sprintf("a-name-of-its-own-%d", i)] = strings.Repeat("x", 100)
+			}
+			return &corev1.ConfigMap{Data: data}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := make([]any, n)
@@ -159,6 +166,8 @@ type ring struct{ Next any }
 func TestSizes_OfHostileObjects(t *testing.T) {
 	itself := &ring{}
 	itself.Next = itself
+	below := &struct{ A struct{ B struct{ C *ring } } }{}
+	below.A.B.C = itself
 	list := []any{nil}
 	list[0] = list
 	keys := map[string]string{}
@@ -174,7 +183,7 @@ func TestSizes_OfHostileObjects(t *testing.T) {
 		deep = map[string]any{"d": deep}
 	}
 	for name, obj := range map[string]any{
-		"itself": itself, "list": &list, "wide": &wide, "deep": deep,
+		"itself": itself, "below": below, "list": &list, "wide": &wide, "deep": deep,
 		"annotations": &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: keys}},
 		"a long key": &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 			strings.Repeat("x", 1<<20): "x"}}},
