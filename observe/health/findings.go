@@ -43,6 +43,7 @@ const (
 	LeaseLate       FindingKind = "leaseLate"       // a leader does not renew its lease
 	DeadKeys        FindingKind = "deadKeys"        // a controller gave keys up
 	ModifiedCache   FindingKind = "modifiedCache"   // an object of a cache was changed
+	Throttled       FindingKind = "throttled"       // requests wait for their client's limiter
 )
 
 // When something is a finding. Each bound is far from what a healthy controller does.
@@ -59,6 +60,8 @@ const (
 	idleUpdates    = 20
 	resyncsAtLeast = 20
 	lateRenewal    = 10 * time.Second // electors renew every 2 s by default
+	throttledLooks = 6                // at least, four in five of them
+	throttledFor   = 10 * time.Second
 )
 
 // findings looks at a page, and at what a journal remembers.
@@ -87,6 +90,9 @@ func findings(p Page, facts journal.Facts) []Finding {
 	}
 	for _, m := range facts.Modified {
 		f.modified(m)
+	}
+	if facts.Throttled != nil {
+		f.throttled(*facts.Throttled)
 	}
 	return f.found
 }
@@ -241,6 +247,16 @@ func (f *finder) modified(m journal.Modified) {
 		"cache see this one, and the server does not have it.", "the object %s in the cache of "+
 		"informer %s was changed by %s%s; %s in all", m.Key, m.Informer, m.Where,
 		withColon(strings.Join(m.Fields, " ")), plural(m.Times, "change"))
+}
+
+func (f *finder) throttled(t journal.Throttled) {
+	if t.Looks >= throttledLooks && t.Seen*5 >= t.Looks*4 && f.now.Sub(t.Since) >= throttledFor {
+		f.add(Throttled, "devtools.md", "Read from the cache, and write only if something "+
+			"differs. If all requests are needed, raise QPS and Burst of the rest.Config: the "+
+			"server protects itself.", "requests wait for the limiter of their own client, not for the "+
+			"server: seen in %d of %d looks in the last %s; %s now, most sent by %s", t.Seen,
+			t.Looks, short(f.now.Sub(t.Since)), plural(t.Waiting, "request"), t.Function)
+	}
 }
 
 func (f *finder) election(e Election) {
