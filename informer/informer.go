@@ -44,7 +44,8 @@ import (
 // Source: tools/cache/shared_informer.go TypedSharedIndexInformer
 type Informer[T Object] struct {
 	SharedIndexInformer
-	resource schema.GroupResource
+	resource  schema.GroupResource
+	selection FactoryKey // zero unless New has made it
 }
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
@@ -64,6 +65,9 @@ func New[T interface {
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
+	selection := FactoryKey{Resource: client.APIVersion().WithResource(resource),
+		Namespace: options.Namespace, LabelSelector: options.LabelSelector,
+		FieldSelector: options.FieldSelector}
 	labels, fields := options.LabelSelector, options.FieldSelector
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
@@ -74,9 +78,10 @@ func New[T interface {
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers
-	group := client.APIVersion().Group
-	return NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
-		schema.GroupResource{Group: group, Resource: resource})
+	typed := NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
+		selection.Resource.GroupResource())
+	typed.selection = selection
+	return typed
 }
 
 // NewTyped returns an informer with typed methods, for example one of a Factory. All objects of
@@ -86,7 +91,13 @@ func New[T interface {
 func NewTyped[T Object](
 	informer SharedIndexInformer, resource schema.GroupResource,
 ) *Informer[T] {
-	return &Informer[T]{informer, resource}
+	return &Informer[T]{SharedIndexInformer: informer, resource: resource}
+}
+
+// Selection returns the resource, the namespace and the selectors of New. known is false for an
+// informer of NewTyped: its ListerWatcher has selected the objects.
+func (i *Informer[T]) Selection() (selection FactoryKey, known bool) {
+	return i.selection, i.selection != FactoryKey{}
 }
 
 // AddTypedEventHandler is AddEventHandlerWithOptions for a typed handler.

@@ -54,10 +54,10 @@ type FieldSize struct {
 	// Path is the name of the field in JSON, such as ".spec.containers", with at most two parts.
 	// Each annotation has a path of its own. The keys of other maps of texts are in no path: they
 	// are content. Path is "." for what is in no field.
-	Path  string
-	Bytes int64
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
 	// Share is the part of the Bytes of Sizes, from 0 to 1.
-	Share float64
+	Share float64 `json:"share"`
 }
 
 // SizesOf measures the objects of a store. It takes some milliseconds, and about a tenth of a
