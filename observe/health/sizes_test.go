@@ -81,17 +81,19 @@ func TestFindings_OfLargeFields(t *testing.T) {
 		"data": {withData(30_000), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := health.New()
-			page.AddInformer("", newStored(t, 1000, test.change))
-			found := page.Page().Findings
-			if test.want == "" {
-				assert.Empty(t, found)
-				return
-			}
-			require.Len(t, found, 1)
-			assert.Equal(t, health.LargeFields, found[0].Kind)
-			assert.Regexp(t, "^"+test.want+"$", found[0].Sentence)
-			assert.FileExists(t, "../../"+found[0].Chapter)
+			synctest.Test(t, func(t *testing.T) {
+				page := health.New()
+				page.AddInformer("", newStored(t, 1000, test.change))
+				found := page.Page().Findings
+				if test.want == "" {
+					assert.Empty(t, found)
+					return
+				}
+				require.Len(t, found, 1)
+				assert.Equal(t, health.LargeFields, found[0].Kind)
+				assert.Regexp(t, "^"+test.want+"$", found[0].Sentence)
+				assert.FileExists(t, "../../"+found[0].Chapter)
+			})
 		})
 	}
 }
