@@ -257,7 +257,7 @@ func textBytes(length int) int64 {
 	return allocated(uintptr(length))
 }
 
-// boxed returns the memory of a value in an interface: none if it is a pointer itself.
+// boxed returns the memory of a value in an interface. A pointer is in the interface itself.
 func boxed(v reflect.Value) int64 {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer,
@@ -268,7 +268,7 @@ func boxed(v reflect.Value) int64 {
 }
 
 // tableBytes returns the memory of a map without what its entries refer to: a header, and groups of
-// eight slots, seven of which are used before the map grows.
+// eight slots. A map grows before it uses more than seven of eight.
 func tableBytes(v reflect.Value) int64 {
 	if v.IsNil() {
 		return 0

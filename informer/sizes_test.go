@@ -162,7 +162,7 @@ func TestSizes_OfASample(t *testing.T) {
 
 type ring struct{ Next any }
 
-// No object costs more than a bound, and none makes the report large.
+// No object costs more than a bound, or makes the report large.
 func TestSizes_OfHostileObjects(t *testing.T) {
 	itself := &ring{}
 	itself.Next = itself

@@ -72,10 +72,10 @@ type Informer struct {
 
 	Handlers []HandlerInfo `json:"handlers"`
 
-	added    time.Time   // when it was added to the page
-	store    store.Store // nil if it cannot be read
-	measured *measured   // of the store
-	sizes    informer.Sizes
+	added time.Time            // when it was added to the page
+	store store.Store          // nil if it cannot be read
+	meter *informer.SizesMeter // of the store
+	sizes informer.Sizes
 }
 
 // HandlerInfo is a handler of an informer.

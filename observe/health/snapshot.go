@@ -22,10 +22,10 @@ import (
 func (h *Handler) AddInformer(
 	name string, subject interface{ Status() informer.Status },
 ) (remove func()) {
-	added, sizes := time.Now(), &measured{}
+	added, meter := time.Now(), &informer.SizesMeter{}
 	return add(h, &h.informers, func(int) Informer {
 		i := describeInformer(name, subject.Status())
-		i.added, i.measured = added, sizes
+		i.added, i.meter = added, meter
 		if selects, ok := subject.(selecting); ok {
 			if selection, known := selects.Selection(); known {
 				i.Selection = printable.Short(selection.String())
