@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swapped_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"example.com/informerstack/e2e/cluster"
+)
+
+// gate is the way of one program to the API server: its requests can be held, and its watches cut.
+// The program is a user without rights until allow gives it some.
+type gate struct {
+	t      *testing.T
+	admin  kubernetes.Interface
+	server *httptest.Server
+	proxy  *httputil.ReverseProxy
+
+	mu   sync.Mutex
+	held map[*request]chan struct{} // closed when the requests may pass
+}
+
+// request describes requests: their method, and a part of their path.
+type request struct{ method, path string }
+
+func newGate(t *testing.T, servers *cluster.Cluster) *gate {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(servers.Config(cluster.AdminToken))
+	require.NoError(t, err)
+	config := servers.Config("") // requests have the token of the program
+	target, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	certificate, err := servers.Certificate()
+	require.NoError(t, err)
+	g := &gate{t: t, admin: admin, held: map[*request]chan struct{}{}}
+	g.proxy = &httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1, // events of watches
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		// A server that does not answer is as far away as without the gate.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
+			panic(http.ErrAbortHandler)
+		},
+	}
+	g.server = httptest.NewUnstartedServer(g)
+	g.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	g.server.StartTLS()
+	t.Cleanup(func() {
+		g.mu.Lock()
+		for _, passes := range g.held {
+			close(passes)
+		}
+		g.held = nil
+		g.mu.Unlock()
+		g.cut()
+		g.server.Close()
+	})
+	return g
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for _, passes := range g.holding(r) {
+		select {
+		case <-passes:
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+	g.proxy.ServeHTTP(w, r)
+}
+
+func (g *gate) holding(r *http.Request) (all []chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for held, passes := range g.held {
+		if held.method == r.Method && strings.Contains(r.URL.Path, held.path) {
+			all = append(all, passes)
+		}
+	}
+	return all
+}
+
+// hold keeps requests from the server, and so their answers from the program, until release.
+func (g *gate) hold(method, path string) (release func()) {
+	held, passes := &request{method, path}, make(chan struct{})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held[held] = passes
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.held, held)
+		close(passes)
+	}
+}
+
+// cut ends all connections. New ones are accepted.
+func (g *gate) cut() { g.server.CloseClientConnections() }
+
+// kubeconfig returns a file for the program.
+func (g *gate) kubeconfig(servers *cluster.Cluster) string {
+	g.t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: g.server.URL,
+		CertificateAuthority: servers.Config("").CAFile}
+	config.AuthInfos["weak"] = &clientcmdapi.AuthInfo{Token: cluster.WeakToken}
+	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate", AuthInfo: "weak"}
+	config.CurrentContext = "gate"
+	file := filepath.Join(g.t.TempDir(), "kubeconfig")
+	require.NoError(g.t, clientcmd.WriteToFile(*config, file))
+	return file
+}
+
+// program is the name of the program's role, and of what grants it.
+const program = "program"
+
+// rule is a permission.
+func rule(group string, resources, verbs string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: strings.Fields(resources),
+		Verbs: strings.Fields(verbs)}
+}
+
+// allow gives all programs behind gates these permissions, and takes all others from them.
+func (g *gate) allow(rules ...rbacv1.PolicyRule) {
+	g.t.Helper()
+	ctx, rbac := g.t.Context(), g.admin.RbacV1()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: program}, Rules: rules}
+	_, err := rbac.ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = rbac.ClusterRoles().Update(ctx, role, metav1.UpdateOptions{})
+		require.NoError(g.t, err)
+		return
+	}
+	require.NoError(g.t, err)
+	_, err = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: program},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+			Name: program},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "weak"}},
+	}, metav1.CreateOptions{})
+	require.NoError(g.t, err)
+}
