@@ -5,6 +5,7 @@ package devtools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"example.com/informerstack/compat/cache"
@@ -90,6 +92,22 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 		assert.Empty(t, onPage())
 		assert.Empty(t, page.Elections)
 	}, time.Minute, time.Millisecond)
+}
+
+// A queue of client-go gets no error; the program reports it before or after AddRateLimited.
+func TestHandler_KnowsErrorsThatAreReported(t *testing.T) {
+	Handler().Page()
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "worker-fails"})
+	defer queue.ShutDown()
+	queue.Add("ns/fails")
+	key, _ := queue.Get()
+	utilruntime.HandleErrorWithContext(t.Context(), errors.New("no such volume"), "sync failed")
+	queue.AddRateLimited(key)
+	queue.Done(key)
+	assert.Regexp(t, `^ns/fails joins queue worker-fails in .*, after 1 failure, the last one .* `+
+		`ago: no such volume$`, Handler().Why("ns/fails").Sentence)
 }
 
 func TestServe_NeedsTheToken(t *testing.T) {

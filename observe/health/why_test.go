@@ -224,6 +224,67 @@ func TestWhy_Queue(t *testing.T) {
 	})
 }
 
+// newQueue adds a queue to the page, with what j knows of it.
+func newQueue(
+	t *testing.T, page *health.Handler, j *journal.Journal,
+) *journal.RateLimitingQueue[string] {
+	queue := journal.NewRateLimitingQueue(j, "settings", workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour),
+		workqueue.Config[string]{}))
+	t.Cleanup(queue.ShutDown)
+	health.AddQueue(page, "settings", queue)
+	return queue
+}
+
+// All workers of a queue have other keys, and one fails, with an error that it has reported.
+func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, reasons := health.New(), journal.New()
+		page.SetJournal(reasons)
+		page.Page()
+		queue := newQueue(t, page, reasons)
+		for _, key := range []string{"a", "b", "c"} {
+			queue.Add(key)
+		}
+		_, _ = queue.Get()
+		time.Sleep(time.Second)
+		_, _ = queue.Get()
+		time.Sleep(time.Second)
+		assert.Equal(t, "c is number 1 of 1 in queue settings; its workers have 2 other keys, "+
+			"the longest for 2s", page.Why("c").Sentence)
+		queue.Done("a")
+		reasons.Failed(errors.New("no such volume"))
+		queue.AddRateLimited("b")
+		queue.Done("b")
+		time.Sleep(time.Second)
+		answer := page.Why("b")
+		assert.Equal(t, "b joins queue settings in 59s, at 2000-01-01T00:01:02Z, after 1 failure, "+
+			"the last one 1s ago: no such volume", answer.Sentence)
+		assert.Equal(t, health.Delayed, answer.Reason)
+	})
+}
+
+// A leader that cannot renew its lease says so: it ends soon.
+func TestWhy_LeaseIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		page.AddElection("volumes", leader{time.Now()})
+		time.Sleep(9 * time.Second)
+		assert.Empty(t, page.Why("a").Evidence)
+		time.Sleep(2 * time.Second)
+		assert.Regexp(t, `^this process leads volumes, and has not renewed the lease for 11\.\d+s: `+
+			`no route$`, strings.Join(page.Why("a").Evidence, "\n"))
+	})
+}
+
+// leader is an elector that cannot renew its lease.
+type leader struct{ renewed time.Time }
+
+func (l leader) Status() leaderelection.Status {
+	return leaderelection.Status{Phase: leaderelection.Leading, Leader: "me",
+		LastRenewal: l.renewed, LastError: errors.New("no route")}
+}
+
 func TestWhy_Refuses(t *testing.T) {
 	for target, want := range map[string]string{
 		"/debug/informers?why=":           "why is empty: want a key, such as namespace/name\n",
@@ -242,11 +303,7 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	page, reasons := health.New(), journal.New()
 	page.SetJournal(reasons)
 	page.Page()
-	queue := journal.NewRateLimitingQueue(reasons, "settings",
-		workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-	defer queue.ShutDown()
-	health.AddQueue(page, "settings", queue)
+	queue := newQueue(t, page, reasons)
 	handle := func(string) {}
 	handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
 		informer.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -280,11 +337,7 @@ func TestWhy_OfManyHandlers(t *testing.T) {
 	page, reasons := health.New(), journal.New()
 	page.SetJournal(reasons)
 	page.Page()
-	queue := journal.NewRateLimitingQueue(reasons, "settings",
-		workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-	defer queue.ShutDown()
-	health.AddQueue(page, "settings", queue)
+	queue := newQueue(t, page, reasons)
 	var handlers []*journal.Handler[informer.ResourceEventHandler]
 	for i := range 12 {
 		funcs := informer.ResourceEventHandlerFuncs{}

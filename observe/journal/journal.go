@@ -21,12 +21,16 @@
 package journal
 
 import (
+	"cmp"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 const (
@@ -269,7 +273,7 @@ func (j *Journal) added(p place, c Cause, delayed bool) {
 	if h.current != nil && j.workers[p].goroutine == own {
 		switch {
 		case c.Kind == Retry:
-			h.current.Result, h.current.Error = Retried, c.Error
+			h.current.Result, h.current.Error = Retried, cmp.Or(c.Error, h.current.Error)
 		case h.current.Result == Running && delayed:
 			h.current.Result = Postponed
 		}
@@ -342,6 +346,22 @@ func (h *history) echoed() (echoes, of int) {
 	return bits.OnesCount64(h.echoes & (1<<of - 1)), of
 }
 
+// Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
+// key ends with it. Other goroutines may report errors, too.
+func (j *Journal) Failed(err error) {
+	if err == nil || !j.recording() {
+		return
+	}
+	own, text := goroutine(), printable.Short(fmt.Sprint(err))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for p, worker := range j.workers {
+		if h, exists := j.keys.get(p); worker.goroutine == own && exists && h.current != nil {
+			h.current.Error = text
+		}
+	}
+}
+
 func (j *Journal) forgotten(p place) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -369,6 +389,8 @@ func (j *Journal) end(p place) {
 	h.current = nil
 	r.Duration = time.Since(r.Start)
 	switch {
+	case r.Result == Retried && h.delayed != nil && h.delayed.Kind == Retry:
+		h.delayed.Error = cmp.Or(h.delayed.Error, r.Error)
 	case r.Result != Running:
 	case r.forgotten:
 		r.Result = Forgotten
