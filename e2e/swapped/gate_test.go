@@ -69,7 +69,7 @@ func newGate(t *testing.T, servers *cluster.Cluster) *gate {
 		for _, passes := range g.held {
 			close(passes)
 		}
-		g.held = nil
+		clear(g.held)
 		g.mu.Unlock()
 		g.cut()
 		g.server.Close()
@@ -106,12 +106,12 @@ func (g *gate) hold(method, path string) (release func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held[held] = passes
-	return func() {
+	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.held, held)
 		close(passes)
-	}
+	})
 }
 
 // cut ends all connections. New ones are accepted.
@@ -131,8 +131,8 @@ func (g *gate) kubeconfig(servers *cluster.Cluster) string {
 	return file
 }
 
-// program is the name of the program's role, and of what grants it.
-const program = "program"
+// weakRole is the name of the programs' role, and of what grants it.
+const weakRole = "programs"
 
 // rule is a permission.
 func rule(group string, resources, verbs string) rbacv1.PolicyRule {
@@ -144,7 +144,7 @@ func rule(group string, resources, verbs string) rbacv1.PolicyRule {
 func (g *gate) allow(rules ...rbacv1.PolicyRule) {
 	g.t.Helper()
 	ctx, rbac := g.t.Context(), g.admin.RbacV1()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: program}, Rules: rules}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: weakRole}, Rules: rules}
 	_, err := rbac.ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = rbac.ClusterRoles().Update(ctx, role, metav1.UpdateOptions{})
@@ -153,10 +153,9 @@ func (g *gate) allow(rules ...rbacv1.PolicyRule) {
 	}
 	require.NoError(g.t, err)
 	_, err = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: program},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
-			Name: program},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "weak"}},
+		ObjectMeta: metav1.ObjectMeta{Name: weakRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: weakRole},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "weak"}},
 	}, metav1.CreateOptions{})
 	require.NoError(g.t, err)
 }

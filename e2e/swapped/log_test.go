@@ -81,7 +81,7 @@ func (p *logPipe) block() (release func()) {
 		require.NoError(p.t, p.file.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 		_, err := p.file.Write(empty)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return p.mu.Unlock
+			return sync.OnceFunc(p.mu.Unlock)
 		}
 		require.NoError(p.t, err)
 	}

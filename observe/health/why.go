@@ -401,15 +401,26 @@ func (s *search) journal() {
 
 // filtered says that no handler added a key for the last change. calls are not empty.
 func (s *search) filtered(calls []journal.Call) {
+	var last []journal.Call // of each handler
 	for _, call := range calls {
-		if call.ResourceVersion != calls[0].ResourceVersion {
-			break
-		}
 		ended := call.Duration > 0 // otherwise it may add one yet
-		if ended && s.adds(call.Informer, call.Handler) {
-			s.add(Filtered, "a handler was called %s ago and added no key: %s",
-				short(s.now.Sub(call.Time)), call)
+		if call.ResourceVersion != calls[0].ResourceVersion || !ended ||
+			!s.adds(call.Informer, call.Handler) {
+			continue
 		}
+		at := slices.IndexFunc(last, func(other journal.Call) bool {
+			return other.Informer == call.Informer && other.Handler == call.Handler
+		})
+		switch {
+		case at < 0:
+			last = append(last, call)
+		case last[at].Kind == journal.Resync:
+			last[at] = call // the change itself, which resyncs repeat
+		}
+	}
+	for _, call := range last {
+		s.add(Filtered, "a handler was called %s ago and added no key: %s",
+			short(s.now.Sub(call.Time)), call)
 	}
 	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {
 		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+

@@ -322,8 +322,12 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 		"shown, such as that of controller-runtime")
 	handle = queue.Add
 	add("b")
+	resynced := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "5"}}
+	handle = func(string) {}
+	handler.OnUpdate(resynced, resynced)
 	answer = page.Why("a")
 	assert.Equal(t, health.Filtered, answer.Reason)
+	assert.Empty(t, answer.Evidence) // a resync repeats the add
 	assert.Regexp(t, "^a handler was called .* ago and added no key: add of a at "+
 		"resourceVersion 5, informer configmaps, handler handle$", answer.Sentence)
 	key, _ := queue.Get()

@@ -30,6 +30,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/internal/helpers/printable"
 )
 
@@ -258,7 +259,8 @@ func (j *Journal) causeLocked(goroutine string, p place, c Cause) Cause {
 			return c
 		}
 	}
-	c.Kind, c.By = Program, caller()
+	c.Kind = Program
+	c.By = printable.Short(callsite.Function("journal", "workqueue"))
 	return c
 }
 
