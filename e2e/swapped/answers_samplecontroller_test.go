@@ -140,7 +140,7 @@ func (s *sample) hangs() {
 	s.createFoo("e", "web-e")
 	s.answers(s.key("e"), `^\S+/e is number 1 of 1 in `+fooQueue+`; its workers have 2 other `+
 		`keys, the longest for \S+\n`)
-	s.answers("", `\nfinding: a worker of `+fooQueue+` has had \S+/c for \S+\n`)
+	s.answers("", `(^|\n)finding: a worker of `+fooQueue+` has had \S+/c for \S+\n`)
 	release()
 	s.answers(s.key("e"), `^`+fooQueue+` reconciled \S+/e \S+ ago, `)
 }
@@ -153,7 +153,7 @@ func (s *sample) blocks() {
 	s.answers(s.key("alone"), `^`+deploymentInformer+` has \S+/alone at resourceVersion \d+, and `+
 		`its handler main\.\S+ is 1 call behind, the oldest for \S+: that of \S+/alone may be `+
 		`one of them`)
-	s.answers("", `\nfinding: handler main\.\S+ of `+deploymentInformer+` is 1 call behind, the `+
+	s.answers("", `(^|\n)finding: handler main\.\S+ of `+deploymentInformer+` is 1 call behind, the `+
 		`oldest for \S+\n`)
 	release()
 	s.answers(s.key("alone"), `^a handler was called \S+ ago and added no key: update of `)
@@ -178,7 +178,7 @@ func (s *sample) mayNoLonger() {
 func (s *sample) loses() {
 	s.servers.KillAPIServer()
 	s.answers(s.key("a"), fooInformer+` may be old: \d+ failures? in a row, the last one .*EOF`)
-	s.answers("", `\nfinding: `+deploymentInformer+` failed \d+ times in a row, the last time `+
+	s.answers("", `(^|\n)finding: `+deploymentInformer+` failed \d+ times in a row, the last time `+
 		`with: .*EOF`)
 	require.NoError(s.t, s.servers.StartAPIServer(s.t.Context()))
 }

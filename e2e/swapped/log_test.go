@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"syscall"
@@ -43,13 +44,14 @@ func newLogPipe(t *testing.T) *logPipe {
 		require.NoError(t, p.file.Close())
 		<-read
 		if t.Failed() {
-			t.Logf("==> the log of the pipe\n%s", tail(p.text.Bytes()))
+			text := emptyLines.ReplaceAll(p.text.Bytes(), []byte("\n"))
+			t.Logf("==> the log of the pipe\n%s", text[max(0, len(text)-8<<10):])
 		}
 	})
 	return p
 }
 
-func tail(text []byte) []byte { return text[max(0, len(text)-8<<10):] }
+var emptyLines = regexp.MustCompile(`\n+`) // those of block
 
 // read reads the log until the pipe is closed. What it has read at the beginning of a pause it
 // keeps back.
