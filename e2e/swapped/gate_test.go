@@ -37,7 +37,7 @@ type gate struct {
 	held map[*request]chan struct{} // closed when the requests may pass
 }
 
-// request describes requests: their method, and a part of their path.
+// request describes requests: their method, and the end of their path.
 type request struct{ method, path string }
 
 func newGate(t *testing.T, servers *cluster.Cluster) *gate {
@@ -93,7 +93,7 @@ func (g *gate) holding(r *http.Request) (all []chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for held, passes := range g.held {
-		if held.method == r.Method && strings.Contains(r.URL.Path, held.path) {
+		if held.method == r.Method && strings.HasSuffix(r.URL.Path, held.path) {
 			all = append(all, passes)
 		}
 	}

@@ -143,6 +143,8 @@ type Call struct {
 	Added []string `json:"added"`
 	// Text is String, in an answer about a key.
 	Text string `json:"text,omitempty"`
+
+	called *handlerName
 }
 
 // Cause is the reason of one Add.
@@ -207,14 +209,17 @@ const (
 )
 
 // objectID is an object as a handler gets it.
-type objectID struct{ key, informer, handler string }
+type objectID struct {
+	key, informer string
+	handler       *handlerName
+}
 
 // enter notes a call, and leave its end.
 func (j *Journal) enter(goroutine string, call *Call) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.calls[goroutine] = call
-	id := objectID{call.Key, call.Informer, call.Handler}
+	id := objectID{call.Key, call.Informer, call.called}
 	calls, _ := j.objects.get(id)
 	calls = last(append(calls, call))
 	j.objects.put(id, calls, bytesOf(calls))
@@ -228,7 +233,7 @@ func (j *Journal) leave(goroutine string, call *Call) {
 	}
 	delete(j.calls, goroutine)
 	call.Duration = max(time.Since(call.Time), time.Nanosecond)
-	id := objectID{call.Key, call.Informer, call.Handler}
+	id := objectID{call.Key, call.Informer, call.called}
 	if calls, exists := j.objects.get(id); exists {
 		j.objects.put(id, calls, bytesOf(calls)) // Added has grown
 	}
