@@ -35,7 +35,7 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers),
 		program: compile(t, "controllerruntime", goWork, "./manager")}
 	c.gate.allow(copierRules...)
-	first := c.start(c.program, "first", "--kubeconfig", c.gate.kubeconfig(servers),
+	first := c.start(c.program, "first", "--kubeconfig", c.gate.kubeconfig(),
 		"--priority-queue=false", "--ask-in-handler", "--lease-duration", longLease)
 	first.leads(true)
 	c.first = newDebugger(t, first.process)
@@ -101,7 +101,7 @@ func (c *askedCopies) hangs() {
 	defer release()
 	c.create("hangs", "1")
 	c.first.answers(c.key("hangs"), `^a worker of queue configmap has had \S+/hangs for \S+, and has `+
-		`not called Done\n.*  its goroutine: select\n.*    main\.\(\*copier\)\.Reconcile main\.go:\d+\n`)
+		`not called Done.*  its goroutine: select.*    main\.\(\*copier\)\.Reconcile main\.go:\d+\n`)
 	c.create("waits", "1")
 	c.first.answers(c.key("waits"), `^\S+/waits is number 1 of 1 in queue configmap; its workers `+
 		`have 1 other key, the longest for \S+\n`)

@@ -25,7 +25,6 @@ import (
 type sample struct {
 	*debugger
 	gate      *gate
-	servers   *cluster.Cluster
 	log       *logPipe
 	namespace string
 	foos      dynamic.ResourceInterface
@@ -39,7 +38,7 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 	goWork := swap(t, "samplecontroller", "--devtools", "127.0.0.1:0")
 	built := compile(t, "samplecontroller", goWork, main)
 	servers := cluster.New(t, cluster.Options{})
-	s := &sample{gate: newGate(t, servers), servers: servers, log: newLogPipe(t)}
+	s := &sample{gate: newGate(t, servers), log: newLogPipe(t)}
 	crds := filepath.Join(moduleFolder(t, "samplecontroller", main), "artifacts", "examples",
 		"crd-status-subresource.yaml")
 	defineKinds(t, servers, crds)
@@ -49,9 +48,9 @@ func TestSwapped_SampleController_Answers(t *testing.T) {
 	s.foos = foos.Resource(schema.GroupVersionResource{Group: "samplecontroller.k8s.io",
 		Version: "v1alpha1", Resource: "foos"}).Namespace(s.namespace)
 
-	shell, args := s.log.command(built, "--kubeconfig", s.gate.kubeconfig(servers), "-v=4")
 	s.gate.allow(sampleRules[1:]...)
-	process, err := servers.Run("sample-controller", shell, args...)
+	process, err := servers.Run("sample-controller", s.log.script(built), "--kubeconfig",
+		s.gate.kubeconfig(), "-v=4")
 	require.NoError(t, err)
 	t.Cleanup(process.Kill)
 	s.debugger = newDebugger(t, s.log)
@@ -134,7 +133,7 @@ func (s *sample) hangs() {
 	for _, name := range []string{"c", "d"} {
 		s.createFoo(name, "web-"+name)
 		s.answers(s.key(name), `^a worker of `+fooQueue+` has had \S+/`+name+` for \S+, and has `+
-			`not called Done\n.*  its goroutine: select\n.*    main\.\(\*Controller\)\.syncHandler `+
+			`not called Done.*  its goroutine: select.*    main\.\(\*Controller\)\.syncHandler `+
 			`controller\.go:\d+\n`)
 	}
 	s.createFoo("e", "web-e")
@@ -176,11 +175,12 @@ func (s *sample) mayNoLonger() {
 }
 
 func (s *sample) loses() {
-	s.servers.KillAPIServer()
-	s.answers(s.key("a"), fooInformer+` may be old: \d+ failures? in a row, the last one .*EOF`)
-	s.answers("", `(^|\n)finding: `+deploymentInformer+` failed \d+ times in a row, the last time `+
-		`with: .*EOF`)
-	require.NoError(s.t, s.servers.StartAPIServer(s.t.Context()))
+	s.gate.loseServer(func() {
+		s.answers(s.key("a"), fooInformer+` may be old: \d+ failures? in a row, the last one `+
+			`.*connection refused`)
+		s.answers("", `(^|\n)finding: `+deploymentInformer+` failed \d+ times in a row, the last `+
+			`time with: .*connection refused`)
+	})
 }
 
 func (s *sample) createFoo(name, deployment string) {

@@ -4,6 +4,9 @@ package swapped_test
 
 import (
 	"crypto/tls"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -28,10 +31,12 @@ import (
 // gate is the way of one program to the API server: its requests can be held, and its watches cut.
 // The program is a user without rights until allow gives it some.
 type gate struct {
-	t      *testing.T
-	admin  kubernetes.Interface
-	server *httptest.Server
-	proxy  *httputil.ReverseProxy
+	t       *testing.T
+	servers *cluster.Cluster
+	admin   kubernetes.Interface
+	address string
+	server  *httptest.Server
+	proxy   *httputil.ReverseProxy
 
 	mu   sync.Mutex
 	held map[*request]chan struct{} // closed when the requests may pass
@@ -49,21 +54,19 @@ func newGate(t *testing.T, servers *cluster.Cluster) *gate {
 	require.NoError(t, err)
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
-	certificate, err := servers.Certificate()
-	require.NoError(t, err)
-	g := &gate{t: t, admin: admin, held: map[*request]chan struct{}{}}
+	g := &gate{t: t, servers: servers, admin: admin, address: freeAddress(t),
+		held: map[*request]chan struct{}{}}
 	g.proxy = &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1, // events of watches
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		// A server that does not answer is as far away as without the gate.
+		// the connection ends, as that to the server did
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
 			panic(http.ErrAbortHandler)
 		},
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	g.server = httptest.NewUnstartedServer(g)
-	g.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	g.server.StartTLS()
+	g.open()
 	t.Cleanup(func() {
 		g.mu.Lock()
 		for _, passes := range g.held {
@@ -71,10 +74,39 @@ func newGate(t *testing.T, servers *cluster.Cluster) *gate {
 		}
 		clear(g.held)
 		g.mu.Unlock()
-		g.cut()
-		g.server.Close()
+		g.close()
 	})
 	return g
+}
+
+// open accepts connections.
+func (g *gate) open() {
+	g.t.Helper()
+	certificate, err := g.servers.Certificate()
+	require.NoError(g.t, err)
+	listener, err := net.Listen("tcp", g.address)
+	require.NoError(g.t, err)
+	g.server = httptest.NewUnstartedServer(g)
+	require.NoError(g.t, g.server.Listener.Close())
+	g.server.Listener = listener
+	g.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	g.server.StartTLS()
+}
+
+// close ends all connections, and refuses new ones.
+func (g *gate) close() {
+	g.cut()
+	g.server.Close()
+}
+
+// loseServer kills the API server while f runs: the gate refuses connections, as the server does.
+func (g *gate) loseServer(f func()) {
+	g.t.Helper()
+	g.servers.KillAPIServer()
+	g.close()
+	f()
+	require.NoError(g.t, g.servers.StartAPIServer(g.t.Context()))
+	g.open()
 }
 
 // ServeHTTP implements http.Handler.
@@ -118,11 +150,11 @@ func (g *gate) hold(method, path string) (release func()) {
 func (g *gate) cut() { g.server.CloseClientConnections() }
 
 // kubeconfig returns a file for the program.
-func (g *gate) kubeconfig(servers *cluster.Cluster) string {
+func (g *gate) kubeconfig() string {
 	g.t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: g.server.URL,
-		CertificateAuthority: servers.Config("").CAFile}
+	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: "https://" + g.address,
+		CertificateAuthority: g.servers.Config("").CAFile}
 	config.AuthInfos["weak"] = &clientcmdapi.AuthInfo{Token: cluster.WeakToken}
 	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate", AuthInfo: "weak"}
 	config.CurrentContext = "gate"

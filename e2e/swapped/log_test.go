@@ -5,6 +5,7 @@ package swapped_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,7 +90,11 @@ func (p *logPipe) block() (release func()) {
 	}
 }
 
-// command returns a command that runs a program with its log in the pipe.
-func (p *logPipe) command(program string, args ...string) (shell string, all []string) {
-	return "/bin/sh", slices.Concat([]string{"-c", `exec "$@" 2>"$0"`, p.path, program}, args)
+// script returns a program that runs another one with its log in the pipe.
+func (p *logPipe) script(program string) (script string) {
+	p.t.Helper()
+	script = p.path + "-" + filepath.Base(program)
+	text := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\" 2>'%s'\n", program, p.path)
+	require.NoError(p.t, os.WriteFile(script, []byte(text), 0o700))
+	return script
 }

@@ -78,6 +78,7 @@ type search struct {
 
 	found     map[Reason][]string
 	queues    int      // and controllers
+	addedNone bool     // no handler added a key for the last change, nor for any other object
 	stack     []string // of the worker
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
@@ -127,6 +128,8 @@ func (s *search) answer(p Page) Answer {
 	case s.queues == 0:
 		a.Evidence = append(a.Evidence, "no queue was added, so nothing is known of the way from "+
 			"handlers to workers")
+	case a.Reason == Handled && s.addedNone:
+		a.Sentence += " and added no key to these queues"
 	case a.Reason == Handled:
 		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
 			"handler has added it"
@@ -423,6 +426,7 @@ func (s *search) filtered(calls []journal.Call) {
 			short(s.now.Sub(call.Time)), call)
 	}
 	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {
+		s.addedNone = true
 		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+
 			"may use another goroutine, or a queue that is not shown, such as that of "+
 			"controller-runtime", calls[0].Handler, calls[0].Informer)
