@@ -18,6 +18,11 @@
 package devtools
 
 import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/runtime"
+
 	"example.com/informerstack/compat/internal/found"
 	"example.com/informerstack/informer"
 	"example.com/informerstack/leaderelection"
@@ -37,7 +42,14 @@ func init() {
 	j := journal.New()
 	handler.SetJournal(j)
 	found.To(show, j)
+	runtime.ErrorHandlers = slices.Concat([]runtime.ErrorHandler{failed(j)}, runtime.ErrorHandlers)
 	serveFromEnvironment()
+}
+
+// failed notes the errors of runtime.HandleError: queues of client-go do not get them. It comes
+// before the handlers that write them to the log, which can hang.
+func failed(j *journal.Journal) runtime.ErrorHandler {
+	return func(_ context.Context, err error, _ string, _ ...any) { j.Failed(err) }
 }
 
 // show adds a thing to the page until it is collected: the page does not keep it in memory.

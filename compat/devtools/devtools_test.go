@@ -5,6 +5,7 @@ package devtools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
@@ -82,7 +84,7 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	require.Len(t, queues, 3)
 	assert.Equal(t, []string{"7"}, queues["typed"].Ready.Items)
 	assert.Equal(t, []string{"ns/soon"}, queues["delaying"].Ready.Items)
-	assert.Equal(t, []string{"ns/now"}, queues["of interface {} without a name"].Ready.Items)
+	assert.Equal(t, []string{"ns/now"}, queues["devtools.TestHandler_FindsWhatTheProgramMakes"].Ready.Items)
 	assert.Equal(t, health.Queued, Handler().Why("ns/now").Reason)
 
 	for _, queue := range []interface{ ShutDown() }{typed, delaying, limiting} {
@@ -97,6 +99,22 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 		assert.Empty(t, onPage())
 		assert.Empty(t, page.Elections)
 	}, time.Minute, time.Millisecond)
+}
+
+// A queue of client-go gets no error; the program reports it before or after AddRateLimited.
+func TestHandler_KnowsErrorsThatAreReported(t *testing.T) {
+	Handler().Page()
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "worker-fails"})
+	defer queue.ShutDown()
+	queue.Add("ns/fails")
+	key, _ := queue.Get()
+	utilruntime.HandleErrorWithContext(t.Context(), errors.New("no such volume"), "sync failed")
+	queue.AddRateLimited(key)
+	queue.Done(key)
+	assert.Regexp(t, `^ns/fails joins queue worker-fails in .*, after 1 failure, the last one .* `+
+		`ago: no such volume$`, Handler().Why("ns/fails").Sentence)
 }
 
 func TestServe_NeedsTheToken(t *testing.T) {

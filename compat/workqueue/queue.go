@@ -20,16 +20,14 @@
 package workqueue
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"reflect"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"example.com/informerstack/compat/internal/found"
+	"example.com/informerstack/internal/helpers/callsite"
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/workqueue"
 )
@@ -69,7 +67,7 @@ func NewTyped[T comparable]() *Typed[T] {
 // NewTypedWithConfig returns a queue. Its ShutDownWithDrain waits for the items that workers have,
 // but not for queued ones: a program may drain a queue that has no worker.
 func NewTypedWithConfig[T comparable](config TypedQueueConfig[T]) *Typed[T] {
-	return shown[T](shownName[T](config.Name), newTyped(config))
+	return shown[T](shownName(config.Name), newTyped(config))
 }
 
 func newTyped[T comparable](config TypedQueueConfig[T]) *Typed[T] {
@@ -118,7 +116,7 @@ func NewTypedDelayingQueueWithConfig[T comparable](
 ) TypedDelayingInterface[T] {
 	queue := workqueue.NewTypedDelayingQueue(delaying(config))
 	if j := found.Journal(); j != nil {
-		name := shownName[T](config.Name)
+		name := shownName(config.Name)
 		return shown[T](name, journal.NewDelayingQueue(j, name, queue))
 	}
 	return queue
@@ -199,7 +197,7 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](
 		Clock:           config.Clock,
 	}))
 	if j := found.Journal(); j != nil {
-		name := shownName[T](config.Name)
+		name := shownName(config.Name)
 		return shown[T](name, journal.NewRateLimitingQueue(j, name, queue))
 	}
 	return queue
@@ -214,8 +212,13 @@ func shown[T comparable, Q any, P interface {
 	return queue
 }
 
-func shownName[T comparable](name string) string {
-	return cmp.Or(name, fmt.Sprintf("of %v without a name", reflect.TypeFor[T]()))
+// shownName returns the name of a queue that is shown; that of one without a name is the function of
+// the program that made it.
+func shownName(name string) string {
+	if name == "" && found.Journal() != nil {
+		return callsite.Function("workqueue")
+	}
+	return name
 }
 
 // rateLimitingQueue is a rate-limiting queue around an owner's delaying queue. It has the methods

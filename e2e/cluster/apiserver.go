@@ -28,7 +28,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) (err error) {
 func (c *Cluster) StartReplica(
 	ctx context.Context, etcdAddress string,
 ) (address string, err error) {
-	if address, err = freeAddress(); err != nil {
+	if address, err = FreeAddress(); err != nil {
 		return "", err
 	}
 	c.replica, err = c.startServer("replica", "https://"+address, "http://"+etcdAddress)

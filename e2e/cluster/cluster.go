@@ -113,7 +113,7 @@ func (c *Cluster) prepare() error {
 		to     *string
 		scheme string
 	}{{&c.url, "https"}, {&c.etcdURL, "http"}} {
-		address, err := freeAddress()
+		address, err := FreeAddress()
 		if err != nil {
 			return err
 		}
@@ -179,9 +179,9 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// freeAddress returns a loopback address without a listener. Its port is below those that the
+// FreeAddress returns a loopback address without a listener. Its port is below those that the
 // kernel gives to connections, so it stays free until a server listens there, and in a restart.
-func freeAddress() (address string, err error) {
+func FreeAddress() (address string, err error) {
 	for range 100 {
 		address = fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
 		l, failed := net.Listen("tcp", address)

@@ -205,8 +205,8 @@ func (m *manager) get(path string) (string, error) {
 
 // freeAddress returns a loopback address without a listener.
 func freeAddress(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	t.Helper()
+	address, err := cluster.FreeAddress()
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }

@@ -17,53 +17,10 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Answer says where a key is on its way from the server to a worker, and so why it is not being
-// reconciled.
-type Answer struct {
-	Time time.Time `json:"time"`
-	Key  string    `json:"key"`
-	// Reason and Sentence are about the place that is nearest to a worker.
-	Reason   Reason `json:"reason"`
-	Sentence string `json:"sentence"`
-	// Evidence has a sentence for each other fact about the key, the nearest to a worker first.
-	Evidence []string `json:"evidence"`
-	// Stack is that of the goroutine that has the key, if it is known: its state, then its frames.
-	Stack []string `json:"stack,omitempty"`
-	// Calls are the last calls of handlers for the object with this key, and Reconciles the last
-	// reconciles of the key in each queue, the newest first, as far as a journal knows them.
-	Calls      []journal.Call     `json:"calls,omitempty"`
-	Reconciles []journal.KeyFacts `json:"reconciles,omitempty"`
-}
-
-// Reason is the place of a key. The constants are in order, from the worker to the server.
-type Reason string
-
-const (
-	Reconciling Reason = "reconciling" // a worker has the key
-	Queued      Reason = "queued"      // a worker may take the key
-	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
-	GivenUp     Reason = "givenUp"     // it is a dead letter
-	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
-	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
-	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
-	Handled     Reason = "handled"     // it is stored, all handlers were called, no queue has it
-	Unsynced    Reason = "unsynced"    // an informer that does not have it has no list yet
-	Unknown     Reason = "unknown"     // no informer has it
-)
-
-// fromWorker has the reasons in the order of an Answer.
-var fromWorker = slices.Concat(onTheWay, inNoQueue)
-
-var onTheWay = []Reason{Reconciling, Queued, Delayed, GivenUp}
-
-var inNoQueue = []Reason{Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
-
 const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
 	looks = 4
 	pause = time.Millisecond
-	// maxCalls bounds the calls in the text of an Answer.
-	maxCalls = 10
 	// maxSameName bounds the keys that an Answer names in place of one that no informer has.
 	maxSameName = 5
 )
@@ -121,6 +78,7 @@ type search struct {
 
 	found     map[Reason][]string
 	queues    int      // and controllers
+	addedNone bool     // no handler added a key for the last change, nor for any other object
 	stack     []string // of the worker
 	informers []string // that are synced and do not have the key
 	sameName  []string // keys of other namespaces
@@ -170,6 +128,8 @@ func (s *search) answer(p Page) Answer {
 	case s.queues == 0:
 		a.Evidence = append(a.Evidence, "no queue was added, so nothing is known of the way from "+
 			"handlers to workers")
+	case a.Reason == Handled && s.addedNone:
+		a.Sentence += " and added no key to these queues"
 	case a.Reason == Handled:
 		a.Sentence += ", and no queue has the key: it was reconciled since it changed, or no " +
 			"handler has added it"
@@ -284,12 +244,42 @@ func (s *search) queue(q Queue) {
 			s.processing(q, item)
 		}
 	}
-	idle := ""
-	if q.Processing.Total == 0 {
-		idle = "; no worker has a key now: are the workers running?"
+	if slices.ContainsFunc(q.Ready.Items, s.is) {
+		s.ready("queue "+q.Name, q.Ready, s.workersOf(q))
 	}
-	s.ready("queue "+q.Name, q.Ready, idle)
-	s.waiting("queue "+q.Name, q.Waiting, nil)
+	s.waiting("queue "+q.Name, q.Waiting, s.failed(q))
+}
+
+// workersOf says what the workers of a queue do, in which the key is ready.
+func (s *search) workersOf(q Queue) string {
+	if q.Processing.Total == 0 {
+		return "; no worker has a key now: are the workers running?"
+	}
+	longest := ""
+	if q.workers != nil {
+		first := s.now
+		for _, worker := range q.workers() {
+			if worker.Since.Before(first) {
+				first = worker.Since
+			}
+		}
+		longest = ", the longest for " + short(s.now.Sub(first))
+	}
+	return fmt.Sprintf("; its workers have %s%s", plural(q.Processing.Total, "other key"), longest)
+}
+
+// failed returns the last failure of the key in a queue, if its error is known.
+func (s *search) failed(q Queue) (failing []FailingKey) {
+	for _, known := range s.reconciles {
+		if known.Queue != q.Name || len(known.Last) == 0 {
+			continue
+		}
+		if r := known.Last[0]; r.Result == journal.Retried && r.Error != "" {
+			failing = append(failing, FailingKey{Key: known.Key, LastError: r.Error,
+				Last: r.Start.Add(r.Duration)})
+		}
+	}
+	return failing
 }
 
 func (s *search) processing(q Queue, item string) {
@@ -322,8 +312,8 @@ func (s *search) waiting(name string, waiting List[WaitingKey], failing []Failin
 			after = plural(w.Attempts, "failure")
 		}
 		for _, f := range failing {
-			if s.is(f.Key) {
-				after = fmt.Sprintf("%s, the last one %s ago: %s", plural(f.Attempts, "failure"),
+			if attempts := max(f.Attempts, w.Attempts); attempts > 0 && s.is(f.Key) {
+				after = fmt.Sprintf("%s, the last one %s ago: %s", plural(attempts, "failure"),
 					short(s.now.Sub(f.Last)), f.LastError)
 			}
 		}
@@ -366,8 +356,12 @@ func (s *search) controller(c Controller) {
 }
 
 func (s *search) election(e Election) {
-	if !e.Leading {
+	switch {
+	case !e.Leading:
 		s.remark("this process does not lead %s (%s): %s does", e.Name, e.Phase, orNone(e.Leader))
+	case e.LastRenewal != nil && s.now.Sub(*e.LastRenewal) > lateRenewal:
+		s.remark("this process leads %s, and has not renewed the lease for %s%s", e.Name,
+			short(s.now.Sub(*e.LastRenewal)), withColon(e.LastError))
 	}
 }
 
@@ -410,17 +404,29 @@ func (s *search) journal() {
 
 // filtered says that no handler added a key for the last change. calls are not empty.
 func (s *search) filtered(calls []journal.Call) {
+	var last []journal.Call // of each handler
 	for _, call := range calls {
-		if call.ResourceVersion != calls[0].ResourceVersion {
-			break
-		}
 		ended := call.Duration > 0 // otherwise it may add one yet
-		if ended && s.adds(call.Informer, call.Handler) {
-			s.add(Filtered, "a handler was called %s ago and added no key: %s",
-				short(s.now.Sub(call.Time)), call)
+		if call.ResourceVersion != calls[0].ResourceVersion || !ended ||
+			!s.adds(call.Informer, call.Handler) {
+			continue
+		}
+		at := slices.IndexFunc(last, func(other journal.Call) bool {
+			return other.Informer == call.Informer && other.Handler == call.Handler
+		})
+		switch {
+		case at < 0:
+			last = append(last, call)
+		case last[at].Kind == journal.Resync:
+			last[at] = call // the change itself, which resyncs repeat
 		}
 	}
+	for _, call := range last {
+		s.add(Filtered, "a handler was called %s ago and added no key: %s",
+			short(s.now.Sub(call.Time)), call)
+	}
 	if len(s.found[Filtered]) == 0 && calls[0].Duration > 0 {
+		s.addedNone = true
 		s.remark("handler %s of informer %s has added no key of any object to these queues: it "+
 			"may use another goroutine, or a queue that is not shown, such as that of "+
 			"controller-runtime", calls[0].Handler, calls[0].Informer)
@@ -439,40 +445,4 @@ func orNone(leader string) string {
 		return "no process that it knows"
 	}
 	return leader
-}
-
-// String returns the answer as text, with a line for each sentence.
-func (a Answer) String() string {
-	var b strings.Builder
-	line := func(format string, args ...any) {
-		b.WriteString(printable.Line(fmt.Sprintf(format, args...)) + "\n")
-	}
-	line("%s", a.Sentence)
-	for _, sentence := range a.Evidence {
-		line("  %s", sentence)
-	}
-	for i, frame := range a.Stack {
-		before := "    "
-		if i == 0 {
-			before = "  its goroutine: "
-		}
-		line("%s%s", before, frame)
-	}
-	if len(a.Calls) > 0 {
-		line("  last calls of handlers:")
-	}
-	for _, call := range a.Calls[:min(maxCalls, len(a.Calls))] {
-		added := "added no key"
-		if len(call.Added) > 0 {
-			added = "added " + strings.Join(call.Added, ", ")
-		}
-		line("    %s ago: %s; %s", short(a.Time.Sub(call.Time)), call, added)
-	}
-	for _, queue := range a.Reconciles {
-		line("  last reconciles of %d by queue %s:", queue.Reconciles, queue.Queue)
-		for _, r := range queue.Last {
-			line("    %s ago: %s", short(a.Time.Sub(r.Start)), r)
-		}
-	}
-	return b.String()
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -224,6 +223,67 @@ func TestWhy_Queue(t *testing.T) {
 	})
 }
 
+// newQueue adds a queue to the page, with what j knows of it.
+func newQueue(
+	t *testing.T, page *health.Handler, j *journal.Journal,
+) *journal.RateLimitingQueue[string] {
+	queue := journal.NewRateLimitingQueue(j, "settings", workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour),
+		workqueue.Config[string]{}))
+	t.Cleanup(queue.ShutDown)
+	health.AddQueue(page, "settings", queue)
+	return queue
+}
+
+// All workers of a queue have other keys, and one fails, with an error that it has reported.
+func TestWhy_WorkersAreBusyOrFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, reasons := health.New(), journal.New()
+		page.SetJournal(reasons)
+		page.Page()
+		queue := newQueue(t, page, reasons)
+		for _, key := range []string{"a", "b", "c"} {
+			queue.Add(key)
+		}
+		_, _ = queue.Get()
+		time.Sleep(time.Second)
+		_, _ = queue.Get()
+		time.Sleep(time.Second)
+		assert.Equal(t, "c is number 1 of 1 in queue settings; its workers have 2 other keys, "+
+			"the longest for 2s", page.Why("c").Sentence)
+		queue.Done("a")
+		reasons.Failed(errors.New("no such volume"))
+		queue.AddRateLimited("b")
+		queue.Done("b")
+		time.Sleep(time.Second)
+		answer := page.Why("b")
+		assert.Equal(t, "b joins queue settings in 59s, at 2000-01-01T00:01:02Z, after 1 failure, "+
+			"the last one 1s ago: no such volume", answer.Sentence)
+		assert.Equal(t, health.Delayed, answer.Reason)
+	})
+}
+
+// A leader that cannot renew its lease says so: it ends soon.
+func TestWhy_LeaseIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := health.New()
+		page.AddElection("volumes", leader{time.Now()})
+		time.Sleep(9 * time.Second)
+		assert.Empty(t, page.Why("a").Evidence)
+		time.Sleep(2 * time.Second)
+		assert.Regexp(t, `^this process leads volumes, and has not renewed the lease for 11\.\d+s: `+
+			`no route$`, strings.Join(page.Why("a").Evidence, "\n"))
+	})
+}
+
+// leader is an elector that cannot renew its lease.
+type leader struct{ renewed time.Time }
+
+func (l leader) Status() leaderelection.Status {
+	return leaderelection.Status{Phase: leaderelection.Leading, Leader: "me",
+		LastRenewal: l.renewed, LastError: errors.New("no route")}
+}
+
 func TestWhy_Refuses(t *testing.T) {
 	for target, want := range map[string]string{
 		"/debug/informers?why=":           "why is empty: want a key, such as namespace/name\n",
@@ -242,11 +302,7 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	page, reasons := health.New(), journal.New()
 	page.SetJournal(reasons)
 	page.Page()
-	queue := journal.NewRateLimitingQueue(reasons, "settings",
-		workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-	defer queue.ShutDown()
-	health.AddQueue(page, "settings", queue)
+	queue := newQueue(t, page, reasons)
 	handle := func(string) {}
 	handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps",
 		informer.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -265,8 +321,12 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 		"shown, such as that of controller-runtime")
 	handle = queue.Add
 	add("b")
+	resynced := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "5"}}
+	handle = func(string) {}
+	handler.OnUpdate(resynced, resynced)
 	answer = page.Why("a")
 	assert.Equal(t, health.Filtered, answer.Reason)
+	assert.Empty(t, answer.Evidence) // a resync repeats the add
 	assert.Regexp(t, "^a handler was called .* ago and added no key: add of a at "+
 		"resourceVersion 5, informer configmaps, handler handle$", answer.Sentence)
 	key, _ := queue.Get()
@@ -275,24 +335,28 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	assert.Equal(t, health.Delayed, page.Why("b").Reason)
 }
 
-// Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.
+// Many handlers get each change of a pod, and one of them adds a key: it is not filtered out. Handlers
+// of one library may have one name.
 func TestWhy_OfManyHandlers(t *testing.T) {
+	for _, names := range [][]string{{"0", "1", "2", "3", "4", "5", "6"},
+		{"0", "0", "0", "0", "0", "0", "0"}} {
+		t.Run(strings.Join(names, " "), func(t *testing.T) { asksOfHandlers(t, names) })
+	}
+}
+
+func asksOfHandlers(t *testing.T, names []string) {
 	page, reasons := health.New(), journal.New()
 	page.SetJournal(reasons)
 	page.Page()
-	queue := journal.NewRateLimitingQueue(reasons, "settings",
-		workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.Config[string]{}))
-	defer queue.ShutDown()
-	health.AddQueue(page, "settings", queue)
+	queue := newQueue(t, page, reasons)
 	var handlers []*journal.Handler[informer.ResourceEventHandler]
-	for i := range 12 {
+	for i, name := range names {
 		funcs := informer.ResourceEventHandlerFuncs{}
 		if i == 0 {
 			funcs.AddFunc = func(obj any) { queue.Add(obj.(*corev1.ConfigMap).Name) }
 		}
 		handler := journal.NewHandler[informer.ResourceEventHandler](reasons, "configmaps", funcs)
-		handler.Named(fmt.Sprint("handler-", i))
+		handler.Named(name)
 		handlers = append(handlers, handler)
 	}
 	for _, handler := range handlers {
@@ -304,14 +368,14 @@ func TestWhy_OfManyHandlers(t *testing.T) {
 	queue.Done(key)
 	answer := page.Why("a")
 	assert.Equal(t, health.Reconciled, answer.Reason)
-	assert.Len(t, answer.Calls, 12)
+	assert.Len(t, answer.Calls, len(names))
 	for _, handler := range handlers {
 		handler.OnUpdate(&corev1.ConfigMap{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Name: "a", ResourceVersion: "6"}})
 	}
 	answer = page.Why("a")
 	assert.Equal(t, health.Filtered, answer.Reason)
-	assert.Contains(t, answer.Sentence, "handler handler-0")
+	assert.Contains(t, answer.Sentence, "handler 0")
 	assert.NotContains(t, strings.Join(answer.Evidence, "\n"), "added no key") // in version 5
 	handlers[0].OnAdd(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "b", ResourceVersion: "7"}}, false)

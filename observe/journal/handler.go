@@ -26,13 +26,17 @@ type Handler[H EventHandler] struct {
 	inner    H
 	journal  *Journal
 	informer string
-	name     atomic.Pointer[string]
+	called   *handlerName
 }
+
+// handlerName is the identity of a handler, without the handler: two handlers may have one name.
+type handlerName struct{ name atomic.Pointer[string] }
 
 // NewHandler returns a handler that notes its calls in j and calls inner. informer is the name of
 // the informer. Call Named once the handler is registered.
 func NewHandler[H EventHandler](j *Journal, informer string, inner H) *Handler[H] {
-	return &Handler[H]{inner: inner, journal: j, informer: printable.Short(informer)}
+	return &Handler[H]{inner: inner, journal: j, informer: printable.Short(informer),
+		called: &handlerName{}}
 }
 
 // Unwrap returns the handler inside, which messages name.
@@ -42,7 +46,7 @@ func (h *Handler[H]) Unwrap() H { return h.inner }
 // name.
 func (h *Handler[H]) Named(name string) {
 	name = printable.Short(name)
-	h.name.Store(&name)
+	h.called.name.Store(&name)
 }
 
 // OnAdd notes an object that is new to the handler.
@@ -89,9 +93,9 @@ func (h *Handler[H]) note(kind Kind, before, obj any) (end func()) {
 	}
 	call := &Call{
 		Time: time.Now(), Informer: h.informer, Kind: kind, Key: printable.Short(key),
-		ResourceVersion: version(obj), Added: []string{},
+		ResourceVersion: version(obj), Added: []string{}, called: h.called,
 	}
-	if name := h.name.Load(); name != nil {
+	if name := h.called.name.Load(); name != nil {
 		call.Handler = *name
 	}
 	if kind == Updated {

@@ -21,12 +21,17 @@
 package journal
 
 import (
+	"cmp"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/informerstack/internal/helpers/callsite"
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 const (
@@ -139,6 +144,8 @@ type Call struct {
 	Added []string `json:"added"`
 	// Text is String, in an answer about a key.
 	Text string `json:"text,omitempty"`
+
+	called *handlerName
 }
 
 // Cause is the reason of one Add.
@@ -203,14 +210,17 @@ const (
 )
 
 // objectID is an object as a handler gets it.
-type objectID struct{ key, informer, handler string }
+type objectID struct {
+	key, informer string
+	handler       *handlerName
+}
 
 // enter notes a call, and leave its end.
 func (j *Journal) enter(goroutine string, call *Call) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.calls[goroutine] = call
-	id := objectID{call.Key, call.Informer, call.Handler}
+	id := objectID{call.Key, call.Informer, call.called}
 	calls, _ := j.objects.get(id)
 	calls = last(append(calls, call))
 	j.objects.put(id, calls, bytesOf(calls))
@@ -224,7 +234,7 @@ func (j *Journal) leave(goroutine string, call *Call) {
 	}
 	delete(j.calls, goroutine)
 	call.Duration = max(time.Since(call.Time), time.Nanosecond)
-	id := objectID{call.Key, call.Informer, call.Handler}
+	id := objectID{call.Key, call.Informer, call.called}
 	if calls, exists := j.objects.get(id); exists {
 		j.objects.put(id, calls, bytesOf(calls)) // Added has grown
 	}
@@ -255,7 +265,8 @@ func (j *Journal) causeLocked(goroutine string, p place, c Cause) Cause {
 			return c
 		}
 	}
-	c.Kind, c.By = Program, caller()
+	c.Kind = Program
+	c.By = printable.Short(callsite.Function("journal", "workqueue"))
 	return c
 }
 
@@ -270,7 +281,7 @@ func (j *Journal) added(p place, c Cause, delayed bool) {
 	if h.current != nil && j.workers[p].goroutine == own {
 		switch {
 		case c.Kind == Retry:
-			h.current.Result, h.current.Error = Retried, c.Error
+			h.current.Result, h.current.Error = Retried, cmp.Or(c.Error, h.current.Error)
 		case h.current.Result == Running && delayed:
 			h.current.Result = Postponed
 		}
@@ -343,6 +354,22 @@ func (h *history) echoed() (echoes, of int) {
 	return bits.OnesCount64(h.echoes & (1<<of - 1)), of
 }
 
+// Failed notes an error that the program reports in the goroutine of a worker: the reconcile of its
+// key ends with it. Other goroutines may report errors, too.
+func (j *Journal) Failed(err error) {
+	if err == nil || !j.recording() {
+		return
+	}
+	own, text := goroutine(), printable.Short(fmt.Sprint(err))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for p, worker := range j.workers {
+		if h, exists := j.keys.get(p); worker.goroutine == own && exists && h.current != nil {
+			h.current.Error = text
+		}
+	}
+}
+
 func (j *Journal) forgotten(p place) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -370,6 +397,8 @@ func (j *Journal) end(p place) {
 	h.current = nil
 	r.Duration = time.Since(r.Start)
 	switch {
+	case r.Result == Retried && h.delayed != nil && h.delayed.Kind == Retry:
+		h.delayed.Error = cmp.Or(h.delayed.Error, r.Error)
 	case r.Result != Running:
 	case r.forgotten:
 		r.Result = Forgotten

@@ -5,8 +5,6 @@ package journal
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"strings"
 	"time"
 
 	"example.com/informerstack/internal/helpers/printable"
@@ -130,22 +128,3 @@ func (q *RateLimitingQueue[T]) NumRequeues(item T) int { return q.inner.NumReque
 
 // CancelDelayed implements workqueue.ExtendedInterface.
 func (q *RateLimitingQueue[T]) CancelDelayed(item T) bool { return q.inner.CancelDelayed(item) }
-
-// caller returns the function that called a method of a queue.
-func caller() string {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		frame, more := frames.Next()
-		name := shortFunction(frame.Function)
-		of, _, _ := strings.Cut(name, ".")
-		if of != "journal" && of != "workqueue" || !more {
-			return name
-		}
-	}
-}
-
-// shortFunction returns the name of a function without the path of its package.
-func shortFunction(name string) string {
-	return printable.Short(name[strings.LastIndex(name, "/")+1:])
-}

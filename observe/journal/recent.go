@@ -83,7 +83,7 @@ func bytesOf(calls []*Call) int {
 	return n
 }
 
-// bytes counts each reconcile with the causes of its own.
+// bytes counts each reconcile with the causes of its own, and with its error.
 func (h *history) bytes(p place) int {
 	n := placeBytes + len(p.key)
 	count := func(causes []Cause) {
@@ -95,8 +95,11 @@ func (h *history) bytes(p place) int {
 		}
 	}
 	count(h.causes)
+	if h.delayed != nil {
+		count([]Cause{*h.delayed})
+	}
 	for _, r := range h.last {
-		n += callBytes
+		n += callBytes + len(r.Error)
 		count(r.Causes)
 	}
 	return n

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/informerstack/internal/helpers/printable"
 )
 
 const (
@@ -136,4 +138,9 @@ func throttledBy(stack string) (n int, sender string) {
 		}
 	}
 	return n, sender
+}
+
+// shortFunction returns the name of a function without the path of its package.
+func shortFunction(name string) string {
+	return printable.Short(name[strings.LastIndex(name, "/")+1:])
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callsite names a reflector after the line of the program that made it, or that runs its
-// informer.
+// Package callsite names things after their place in the program: a reflector after the line that
+// made it, or that runs its informer, a queue after the function that made it or that adds to it.
 //
 //	program -> compat/cache, informer -> reflector -> [callsite]
+//	program -> compat/workqueue -> observe/journal -> [callsite]
 //
 // Read callsite.go; then go test ./reflector ./compat/cache. No goroutines, no locks.
 package callsite
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/naming"
@@ -36,4 +38,18 @@ func Name() string {
 		return name
 	}
 	return ""
+}
+
+// Function returns the first function on the way to the caller that belongs to no package with one
+// of the names, such as "main.NewController".
+func Function(without ...string) string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		name := frame.Function[strings.LastIndex(frame.Function, "/")+1:]
+		if of, _, _ := strings.Cut(name, "."); !slices.Contains(without, of) || !more {
+			return name
+		}
+	}
 }

@@ -27,43 +27,52 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// copyLabel is the label of a ConfigMap that requests a copy.
+// copyLabel is the label of a ConfigMap that requests a copy. In a namespace, the value "no" forbids
+// copies.
 const copyLabel = "copy-to-secret"
 
+// options are the flags.
+type options struct {
+	namespace, address          string
+	leaseDuration               time.Duration
+	priorityQueue, askInHandler bool
+}
+
 func main() {
-	namespace := flag.String("namespace", "default", "where to look")
-	address := flag.String("address", "127.0.0.1:8080", "where to serve metrics and goroutines")
-	leaseDuration := flag.Duration("lease-duration", 15*time.Second,
+	var o options
+	flag.StringVar(&o.namespace, "namespace", "default", "where to look")
+	flag.StringVar(&o.address, "address", "127.0.0.1:8080", "where to serve metrics and goroutines")
+	flag.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second,
 		"how long others wait for a leader that is gone")
-	priorityQueue := flag.Bool("priority-queue", true, "use controller-runtime's own queue")
+	flag.BoolVar(&o.priorityQueue, "priority-queue", true, "use controller-runtime's own queue")
+	flag.BoolVar(&o.askInHandler, "ask-in-handler", false,
+		"get each ConfigMap's namespace from the server in the handler, which should not wait")
 	flag.Parse() // controller-runtime has the flag --kubeconfig
 	ctrl.SetLogger(klog.Background())
-	if err := run(*namespace, *address, *leaseDuration, *priorityQueue); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(
-	namespace, address string, leaseDuration time.Duration, priorityQueue bool,
-) error {
+func run(o options) error {
 	clientConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
-	renewDeadline, retryPeriod := leaseDuration*2/3, leaseDuration/6
-	namespaces := map[string]cache.Config{namespace: {}}
+	renewDeadline, retryPeriod := o.leaseDuration*2/3, o.leaseDuration/6
+	namespaces := map[string]cache.Config{o.namespace: {}}
 	manager, err := ctrl.NewManager(clientConfig, ctrl.Options{
 		Cache:                   cache.Options{DefaultNamespaces: namespaces},
-		Controller:              config.Controller{UsePriorityQueue: &priorityQueue},
+		Controller:              config.Controller{UsePriorityQueue: &o.priorityQueue},
 		LeaderElection:          true,
 		LeaderElectionID:        "copier",
-		LeaderElectionNamespace: namespace,
-		LeaseDuration:           &leaseDuration,
+		LeaderElectionNamespace: o.namespace,
+		LeaseDuration:           &o.leaseDuration,
 		RenewDeadline:           &renewDeadline,
 		RetryPeriod:             &retryPeriod,
 		Metrics: server.Options{
-			BindAddress:   address,
+			BindAddress:   o.address,
 			ExtraHandlers: map[string]http.Handler{"/goroutines": pprof.Handler("goroutine")},
 		},
 	})
@@ -71,7 +80,8 @@ func run(
 		return err
 	}
 	wants := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return obj.GetLabels()[copyLabel] != ""
+		return obj.GetLabels()[copyLabel] != "" &&
+			(!o.askInHandler || mayBeCopied(manager.GetAPIReader(), obj.GetNamespace()))
 	})
 	err = ctrl.NewControllerManagedBy(manager).
 		For(&corev1.ConfigMap{}, builder.WithPredicates(wants)).
@@ -81,6 +91,13 @@ func run(
 		return err
 	}
 	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+// mayBeCopied asks the server whether ConfigMaps of a namespace may be copied.
+func mayBeCopied(server client.Reader, name string) bool {
+	var namespace corev1.Namespace
+	err := server.Get(context.Background(), client.ObjectKey{Name: name}, &namespace)
+	return err != nil || namespace.Labels[copyLabel] != "no"
 }
 
 // copier keeps the Secret of a ConfigMap equal to it.

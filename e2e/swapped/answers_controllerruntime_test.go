@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swapped_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/e2e/cluster"
+)
+
+// longLease outlives the questions: a leader that cannot renew it ends after two thirds.
+const longLease = "60s"
+
+// askedCopies are copies with two operators: the first leads, and the second waits.
+type askedCopies struct {
+	*copies
+	gate          *gate // of the first
+	program       string
+	first, second *debugger
+}
+
+// An operator of controller-runtime answers where its keys are, while permissions, the server and
+// the lease are taken from it; with its own queue it says that it cannot see it.
+func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
+	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
+	servers := cluster.New(t, cluster.Options{})
+	goWork := swap(t, "controllerruntime", "--devtools", "127.0.0.1:0")
+	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers),
+		program: compile(t, "controllerruntime", goWork, "./manager")}
+	c.gate.allow(copierRules...)
+	first := c.start(c.program, "first", "--kubeconfig", c.gate.kubeconfig(),
+		"--priority-queue=false", "--ask-in-handler", "--lease-duration", longLease)
+	first.leads(true)
+	c.first = newDebugger(t, first.process)
+	for _, step := range []struct {
+		name string
+		run  func(*askedCopies)
+	}{
+		{"a ConfigMap becomes a Secret", (*askedCopies).works},
+		{"a ConfigMap without the label", (*askedCopies).filters},
+		{"an answer of the server that does not come", (*askedCopies).hangs},
+		{"a handler that waits", (*askedCopies).blocks},
+		{"permissions are taken", (*askedCopies).mayNoLonger},
+		{"another process leads", (*askedCopies).waits},
+		{"the lease is lost", (*askedCopies).losesLease},
+		{"the server stops", (*askedCopies).loses},
+	} {
+		if !t.Run(step.name, func(sub *testing.T) {
+			c.copies.t, c.gate.t, c.first.t = sub, sub, sub
+			defer func() { c.copies.t, c.gate.t = t, t }()
+			step.run(c)
+		}) {
+			return
+		}
+	}
+}
+
+// copierRules are the permissions that the operator needs; the last are those on Secrets.
+var copierRules = []rbacv1.PolicyRule{
+	rule("coordination.k8s.io", "leases", "get create update"),
+	rule("", "events", "create patch"),
+	rule("events.k8s.io", "events", "create patch"),
+	rule("", "namespaces", "get"),
+	rule("", "configmaps", "get list watch"),
+	rule("", "secrets", "get list watch create update"),
+}
+
+func (c *askedCopies) key(name string) string { return c.namespace + "/" + name }
+
+const configMapInformer = `informer SharedIndexInformer \*v1\.ConfigMap`
+
+func (c *askedCopies) works() {
+	c.create("a", "1")
+	c.isCopied("a", "1")
+	c.first.answers(c.key("a"), `^queue configmap reconciled \S+/a \S+ ago, and it has not changed `+
+		`since: it ended with Forget in \S+, because of: (initial list|add) of \S+/a at `+
+		`resourceVersion \d+, (`+configMapInformer+`|informer SharedIndexInformer \*v1.Secret), handler`)
+	c.deleteCopy("a")
+	c.isCopied("a", "1")
+	c.first.answers(c.key("a"), `because of: delete of \S+/a at resourceVersion \d+, informer `+
+		`SharedIndexInformer \*v1.Secret`)
+	c.first.answers(c.key("missing"), `^no informer has \S+/missing \(`)
+}
+
+func (c *askedCopies) filters() {
+	_, err := c.client.CoreV1().ConfigMaps(c.namespace).Create(c.t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "unlabelled"}}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	c.first.answers(c.key("unlabelled"), `^a handler was called \S+ ago and added no key: add of `)
+}
+
+func (c *askedCopies) hangs() {
+	release := c.gate.hold(http.MethodPost, "/secrets")
+	defer release()
+	c.create("hangs", "1")
+	c.first.answers(c.key("hangs"), `^a worker of queue configmap has had \S+/hangs for \S+, and has `+
+		`not called Done.*  its goroutine: select.*    main\.\(\*copier\)\.Reconcile main\.go:\d+\n`)
+	c.create("waits", "1")
+	c.first.answers(c.key("waits"), `^\S+/waits is number 1 of 1 in queue configmap; its workers `+
+		`have 1 other key, the longest for \S+\n`)
+	c.first.answers("", `(^|\n)finding: a worker of queue configmap has had \S+/hangs for \S+\n`)
+	release()
+	c.isCopied("waits", "1")
+}
+
+// The handler asks the server for the namespace.
+func (c *askedCopies) blocks() {
+	release := c.gate.hold(http.MethodGet, "/namespaces/"+c.namespace)
+	defer release()
+	c.create("b", "1")
+	c.create("c", "1")
+	for _, name := range []string{"b", "c"} {
+		c.first.answers(c.key(name), `^`+configMapInformer+` has \S+/`+name+` at resourceVersion `+
+			`\d+, and its handler \S+ is 2 calls behind, the oldest for \S+: that of \S+/`+name+
+			` may be one of them\n`)
+	}
+	c.first.answers("", `(^|\n)finding: handler \S+ of `+configMapInformer+` is 2 calls behind, the `+
+		`oldest for \S+\n`)
+	release()
+	c.isCopied("c", "1")
+}
+
+func (c *askedCopies) mayNoLonger() {
+	c.gate.allow(copierRules[:len(copierRules)-1]...)
+	c.create("d", "1")
+	c.first.answers(c.key("d"), `^\S+/d joins queue configmap in \S+, at \S+, after \d+ failures?\n  `+
+		configMapInformer+` has \S+/d at resourceVersion \d+`)
+	c.gate.cut()
+	c.first.answers(c.key("d"), `informer SharedIndexInformer \*v1\.Secret may be old: \d+ failures? `+
+		`in a row, the last one .*secrets is forbidden: User "weak" cannot `)
+	c.gate.allow(copierRules...)
+	c.isCopied("d", "1")
+}
+
+func (c *askedCopies) waits() {
+	second := c.start(c.program, "second", "--lease-duration", longLease)
+	second.leads(false)
+	c.second = newDebugger(c.t, second.process)
+	c.second.answers(c.key("a"), `this process does not lead \S+/copier \(\w+\): \S+ does\n`)
+}
+
+// The leader cannot renew its lease and ends. The other process has controller-runtime's queue.
+func (c *askedCopies) losesLease() {
+	c.gate.hold(http.MethodPut, "/leases/copier")
+	c.first.answers(c.key("a"), `this process leads \S+/copier, and has not renewed the lease for `+
+		`\d\d\.\d+s`)
+	c.first.answers("", `(^|\n)finding: this process leads \S+/copier, and has not renewed `)
+	c.second.t = c.t
+	c.second.answers(c.key("a"), `has added no key of any object to these queues: it may use `+
+		`another goroutine, or a queue that is not shown, such as that of controller-runtime`)
+	assert.NotContains(c.t, c.second.ask("--why", c.key("a")), "does not lead")
+	c.create("e", "1")
+	c.isCopied("e", "1")
+}
+
+func (c *askedCopies) loses() {
+	c.servers.KillAPIServer()
+	c.second.t = c.t
+	c.second.answers(c.key("a"), configMapInformer+` may be old: \d+ failures? in a row, the last `+
+		`one .*connection refused`)
+	require.NoError(c.t, c.servers.StartAPIServer(c.t.Context()))
+}

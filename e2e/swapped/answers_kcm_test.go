@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swapped_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/e2e/cluster"
+)
+
+// askedWorkload is a workload of two managers: the first leads, and the second waits.
+type askedWorkload struct {
+	*workload
+	gate          *gate // of the first
+	log           *logPipe
+	replicaSet    string
+	first, second *debugger
+}
+
+// kube-controller-manager on this stack, without a change to it, answers where the keys of its
+// controllers are, while it meets a quota, and permissions, the server, its log and the lease are
+// taken from it.
+func TestSwapped_KubeControllerManager_Answers(t *testing.T) {
+	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
+	program := buildManager(t, "informerstack", "--devtools", "127.0.0.1:0")
+	servers := cluster.New(t, cluster.Options{})
+	w := &askedWorkload{workload: newWorkload(t, servers), gate: newGate(t, servers),
+		log: newLogPipe(t)}
+	w.gate.allow(rule("*", "*", "*"))
+	lease := []string{"--leader-elect-lease-duration=" + longLease,
+		"--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=2s"}
+	first := startManager(t, servers, w.log.script(program), "first",
+		append(lease, "--kubeconfig="+w.gate.kubeconfig(), "-v=4")...)
+	first.leads(true)
+	w.first = newDebugger(t, w.log)
+	second := startManager(t, servers, program, "second", lease...)
+	w.second = newDebugger(t, second.process)
+	for _, step := range []struct {
+		name string
+		run  func(*askedWorkload)
+	}{
+		{"a Deployment becomes Pods", (*askedWorkload).works},
+		{"a Pod without the label", (*askedWorkload).filters},
+		{"a quota", (*askedWorkload).meetsQuota},
+		{"an answer of the server that does not come", (*askedWorkload).hangs},
+		{"a log that is not read", (*askedWorkload).blocks},
+		{"permissions are taken", (*askedWorkload).mayNoLonger},
+		{"the server stops", (*askedWorkload).loses},
+		{"the lease is lost", (*askedWorkload).losesLease},
+	} {
+		if !t.Run(step.name, func(sub *testing.T) {
+			w.t, w.gate.t, w.first.t, w.second.t = sub, sub, sub, sub
+			defer func() { w.t, w.gate.t = t, t }()
+			step.run(w)
+		}) {
+			return
+		}
+	}
+}
+
+const kcmDeployments = `informer SharedIndexInformer \*v1\.Deployment`
+
+func (w *askedWorkload) works() {
+	w.deploy("v1", 3)
+	w.runs(3, "v1")
+	w.first.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, and it has not `+
+		`changed since: it ended with Forget in \S+, because of: .*\(changed: `)
+	w.first.answers("", kcmDeployments+` -> handler deployment\..* -> queue deployment: \d+ keys added`)
+	w.first.answers("swapped/other", `^no informer has swapped/other \(`)
+	w.second.answers("swapped/web", `this process does not lead `+
+		`kube-system/kube-controller-manager \(\w+\): \S+ does\n`)
+	sets, err := w.client.AppsV1().ReplicaSets(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	require.Len(w.t, sets.Items, 1)
+	w.replicaSet = w.namespace + "/" + sets.Items[0].Name
+}
+
+// No ReplicaSet selects the Pod, so no handler adds one for it.
+func (w *askedWorkload) filters() {
+	_, err := w.client.CoreV1().Pods(w.namespace).Create(w.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "alone"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	w.first.answers("swapped/alone", `informer SharedIndexInformer \*v1\.Pod, handler `+
+		`replicaset\.\S+; added no key\n`)
+	w.t.Log(w.first.ask("--why", "swapped/alone"))
+	require.NoError(w.t, w.client.CoreV1().Pods(w.namespace).Delete(w.t.Context(), "alone",
+		*metav1.NewDeleteOptions(0)))
+}
+
+func (w *askedWorkload) meetsQuota() {
+	quotas := w.client.CoreV1().ResourceQuotas(w.namespace)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "few"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			corev1.ResourcePods: resource.MustParse("3")}},
+	}
+	_, err := quotas.Create(w.t.Context(), quota, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	require.Eventually(w.t, func() bool {
+		q, err := quotas.Get(w.t.Context(), "few", metav1.GetOptions{})
+		return err == nil && q.Status.Used.Pods().Value() == 3
+	}, patience, 50*time.Millisecond)
+	w.scale(5)
+	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
+		`\d+ failures?, the last one \S+ ago: pods "web-\S+" is forbidden: exceeded quota: few, .*`+
+		` because of: retry after: `)
+	require.NoError(w.t, quotas.Delete(w.t.Context(), "few", metav1.DeleteOptions{}))
+	w.runs(5, "v1")
+}
+
+func (w *askedWorkload) hangs() {
+	release := w.gate.hold(http.MethodPost, "/pods")
+	defer release()
+	w.scale(6)
+	w.first.answers(w.replicaSet, `^a worker of queue replicaset has had swapped/web-\w+ for \S+, `+
+		`and has not called Done.*  its goroutine: .*    \S+/replicaset\.\(\*ReplicaSetController\)\.`+
+		`syncReplicaSet replica_set\.go:\d+\n`)
+	w.first.answers("", `(^|\n)finding: a worker of queue replicaset has had swapped/web-\w+ for `)
+	release()
+	w.runs(6, "v1")
+}
+
+// The handlers of ReplicaSets log each one.
+func (w *askedWorkload) blocks() {
+	release := w.log.block()
+	defer release()
+	patch := `{"metadata": {"labels": {"a": "b"}}}`
+	_, err := w.client.AppsV1().Deployments(w.namespace).Patch(w.t.Context(), "web",
+		"application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+	require.NoError(w.t, err)
+	w.first.answers("swapped/web", `^`+kcmDeployments+` has swapped/web at resourceVersion \d+, and `+
+		`its handler deployment\.\S+ is 1 call behind, the oldest for \S+: that of swapped/web may `+
+		`be one of them\n`)
+	w.first.answers("", `(^|\n)finding: handler deployment\.\S+ of `+kcmDeployments+` is 1 call behind, `)
+	release()
+	w.first.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, `)
+}
+
+// Workers notice at once that a permission is gone, informers when their watch has ended.
+func (w *askedWorkload) mayNoLonger() {
+	reads := rule("*", "*", "get list watch")
+	leases := rule("coordination.k8s.io", "leases", "*")
+	w.gate.allow(reads, leases, rule("apps", "*", "*"), rule("", "events", "create patch"))
+	w.scale(7)
+	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
+		`\d+ failures?, the last one \S+ ago: pods is forbidden: User "weak" cannot create resource`)
+	w.gate.allow(leases)
+	w.gate.cut()
+	w.first.answers("swapped/web", kcmDeployments+` may be old: \d+ failures? in a row, the last one `+
+		`.*deployments\.apps is forbidden: User "weak" cannot `)
+	w.gate.allow(rule("*", "*", "*"))
+	w.runs(7, "v1")
+}
+
+func (w *askedWorkload) loses() {
+	w.gate.loseServer(func() {
+		w.first.answers("swapped/web", kcmDeployments+` may be old: \d+ failures? in a row, the last `+
+			`one .*connection refused`)
+		w.first.answers("", `(^|\n)finding: `+kcmDeployments+` failed \d+ times in a row`)
+	})
+}
+
+// The leader cannot renew its lease and ends; the other process does its work.
+func (w *askedWorkload) losesLease() {
+	w.gate.hold(http.MethodPut, "/leases/kube-controller-manager")
+	w.first.answers("swapped/web", `this process leads kube-system/kube-controller-manager, and has `+
+		`not renewed the lease for \d\d\.\d+s`)
+	w.first.answers("", `(^|\n)finding: this process leads kube-system/kube-controller-manager, and `+
+		`has not renewed the lease for `)
+	w.second.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, `)
+	assert.NotContains(w.t, w.second.ask("--why", "swapped/web"), "does not lead")
+	w.scale(2)
+	w.runs(2, "v1")
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/informerstack/internal/helpers/printable"
+	"example.com/informerstack/observe/journal"
+)
+
+// Answer says where a key is on its way from the server to a worker, and so why it is not being
+// reconciled.
+type Answer struct {
+	Time time.Time `json:"time"`
+	Key  string    `json:"key"`
+	// Reason and Sentence are about the place that is nearest to a worker.
+	Reason   Reason `json:"reason"`
+	Sentence string `json:"sentence"`
+	// Evidence has a sentence for each other fact about the key, the nearest to a worker first.
+	Evidence []string `json:"evidence"`
+	// Stack is that of the goroutine that has the key, if it is known: its state, then its frames.
+	Stack []string `json:"stack,omitempty"`
+	// Calls are the last calls of handlers for the object with this key, and Reconciles the last
+	// reconciles of the key in each queue, the newest first, as far as a journal knows them.
+	Calls      []journal.Call     `json:"calls,omitempty"`
+	Reconciles []journal.KeyFacts `json:"reconciles,omitempty"`
+}
+
+// Reason is the place of a key. The constants are in order, from the worker to the server.
+type Reason string
+
+const (
+	Reconciling Reason = "reconciling" // a worker has the key
+	Queued      Reason = "queued"      // a worker may take the key
+	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
+	GivenUp     Reason = "givenUp"     // it is a dead letter
+	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
+	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
+	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
+	Handled     Reason = "handled"     // it is stored, all handlers were called, no queue has it
+	Unsynced    Reason = "unsynced"    // an informer that does not have it has no list yet
+	Unknown     Reason = "unknown"     // no informer has it
+)
+
+// fromWorker has the reasons in the order of an Answer.
+var fromWorker = slices.Concat(onTheWay, inNoQueue)
+
+var onTheWay = []Reason{Reconciling, Queued, Delayed, GivenUp}
+
+var inNoQueue = []Reason{Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
+
+// maxCalls bounds the calls in the text of an Answer.
+const maxCalls = 10
+
+// String returns the answer as text, with a line for each sentence.
+func (a Answer) String() string {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		b.WriteString(printable.Line(fmt.Sprintf(format, args...)) + "\n")
+	}
+	line("%s", a.Sentence)
+	for _, sentence := range a.Evidence {
+		line("  %s", sentence)
+	}
+	for i, frame := range a.Stack {
+		before := "    "
+		if i == 0 {
+			before = "  its goroutine: "
+		}
+		line("%s%s", before, frame)
+	}
+	if len(a.Calls) > 0 {
+		line("  last calls of handlers:")
+	}
+	for _, call := range a.Calls[:min(maxCalls, len(a.Calls))] {
+		added := "added no key"
+		if len(call.Added) > 0 {
+			added = "added " + strings.Join(call.Added, ", ")
+		}
+		line("    %s ago: %s; %s", short(a.Time.Sub(call.Time)), call, added)
+	}
+	for _, queue := range a.Reconciles {
+		line("  last reconciles of %d by queue %s:", queue.Reconciles, queue.Queue)
+		for _, r := range queue.Last {
+			line("    %s ago: %s", short(a.Time.Sub(r.Start)), r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An error that a worker reports is that of the reconcile, and of the retry, before and after
+// AddRateLimited. Those of other goroutines are not.
+func TestFailed_IsOfTheWorkersKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.journal.Failed(errors.New("nothing is recorded"))
+		w.journal.Record(time.Hour)
+		w.queue.Add("default/a")
+		r := w.reconcile(t, func(key string) {
+			w.journal.Failed(errors.New("no such volume"))
+			w.queue.AddRateLimited(key)
+		})
+		assert.Equal(t, "ended with AddRateLimited (no such volume) in 0s, because of: added by "+
+			"testing.tRunner", r.String())
+		r = w.reconcile(t, func(key string) {
+			w.queue.AddRateLimited(key)
+			w.journal.Failed(errors.New("no such zone"))
+		})
+		assert.Equal(t, "ended with AddRateLimited (no such zone) in 0s, because of: retry after: "+
+			"no such volume", r.String())
+		w.journal.Failed(errors.New("of no key"))
+		r = w.reconcile(t, func(key string) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				w.journal.Failed(errors.New("of another goroutine"))
+			}()
+			<-done
+			w.journal.Failed(nil)
+			w.queue.Forget(key)
+		})
+		assert.Equal(t, "ended with Forget in 0s, because of: retry after: no such zone",
+			r.String())
+	})
+}
