@@ -84,7 +84,8 @@ func TestHandler_FindsWhatTheProgramMakes(t *testing.T) {
 	require.Len(t, queues, 3)
 	assert.Equal(t, []string{"7"}, queues["typed"].Ready.Items)
 	assert.Equal(t, []string{"ns/soon"}, queues["delaying"].Ready.Items)
-	assert.Equal(t, []string{"ns/now"}, queues["devtools.TestHandler_FindsWhatTheProgramMakes"].Ready.Items)
+	const maker = "devtools.TestHandler_FindsWhatTheProgramMakes"
+	assert.Equal(t, []string{"ns/now"}, queues[maker].Ready.Items)
 	assert.Equal(t, health.Queued, Handler().Why("ns/now").Reason)
 
 	for _, queue := range []interface{ ShutDown() }{typed, delaying, limiting} {

@@ -212,8 +212,8 @@ func shown[T comparable, Q any, P interface {
 	return queue
 }
 
-// shownName returns the name of a queue that is shown; that of one without a name is the function of
-// the program that made it.
+// shownName returns the name of a queue that is shown. One without a name has that of the function
+// that made it.
 func shownName(name string) string {
 	if name == "" && found.Journal() != nil {
 		return callsite.Function("workqueue")

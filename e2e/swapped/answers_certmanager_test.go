@@ -121,7 +121,7 @@ func (i *issuance) works() {
 	i.answers("elsewhere/a", `\n  there is another namespace with this name: `+i.key("a"))
 }
 
-// Of a Secret without cert-manager's label, only the metadata are cached.
+// Secrets without cert-manager's label are cached as metadata only.
 func (i *issuance) filters() {
 	_, err := i.gate.admin.CoreV1().Secrets(i.namespace).Create(i.gate.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "plain"}}, metav1.CreateOptions{})
@@ -179,7 +179,7 @@ func (i *issuance) losesLease() {
 	waits := `this process does not lead ` + i.namespace + `/cert-manager-controller \(\w+\): \S+ does\n`
 	second.answers(i.key("a"), waits)
 	i.gate.hold(http.MethodPut, "/leases/cert-manager-controller")
-	i.answers(i.key("a"), `this process leads `+i.namespace+`/cert-manager-controller, and has not `+
+	i.answers(i.key("a"), `this process leads \S+/cert-manager-controller, and has not `+
 		`renewed the lease for \d\d\.\d+s`)
 	i.answers("", `(^|\n)finding: this process leads \S+, and has not renewed the lease for \S+s`)
 	second.answers(i.key("a"), `^queue certificates-[\w-]+ reconciled \S+/a \S+ ago, `)

@@ -22,7 +22,6 @@ const longLease = "60s"
 type askedCopies struct {
 	*copies
 	gate          *gate // of the first
-	program       string
 	first, second *debugger
 }
 
@@ -32,13 +31,16 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 	t.Setenv("INFORMERSTACK_DEVTOOLS", "127.0.0.1:0")
 	servers := cluster.New(t, cluster.Options{})
 	goWork := swap(t, "controllerruntime", "--devtools", "127.0.0.1:0")
-	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers),
-		program: compile(t, "controllerruntime", goWork, "./manager")}
+	program := compile(t, "controllerruntime", goWork, "./manager")
+	c := &askedCopies{copies: newCopies(t, servers), gate: newGate(t, servers)}
 	c.gate.allow(copierRules...)
-	first := c.start(c.program, "first", "--kubeconfig", c.gate.kubeconfig(),
+	first := c.start(program, "first", "--kubeconfig", c.gate.kubeconfig(),
 		"--priority-queue=false", "--ask-in-handler", "--lease-duration", longLease)
 	first.leads(true)
 	c.first = newDebugger(t, first.process)
+	second := c.start(program, "second", "--lease-duration", longLease)
+	second.leads(false)
+	c.second = newDebugger(t, second.process)
 	for _, step := range []struct {
 		name string
 		run  func(*askedCopies)
@@ -53,7 +55,7 @@ func TestSwapped_ControllerRuntimeManager_Answers(t *testing.T) {
 		{"the server stops", (*askedCopies).loses},
 	} {
 		if !t.Run(step.name, func(sub *testing.T) {
-			c.copies.t, c.gate.t, c.first.t = sub, sub, sub
+			c.copies.t, c.gate.t, c.first.t, c.second.t = sub, sub, sub, sub
 			defer func() { c.copies.t, c.gate.t = t, t }()
 			step.run(c)
 		}) {
@@ -79,9 +81,9 @@ const configMapInformer = `informer SharedIndexInformer \*v1\.ConfigMap`
 func (c *askedCopies) works() {
 	c.create("a", "1")
 	c.isCopied("a", "1")
-	c.first.answers(c.key("a"), `^queue configmap reconciled \S+/a \S+ ago, and it has not changed `+
-		`since: it ended with Forget in \S+, because of: (initial list|add) of \S+/a at `+
-		`resourceVersion \d+, (`+configMapInformer+`|informer SharedIndexInformer \*v1.Secret), handler`)
+	c.first.answers(c.key("a"), `^queue configmap reconciled \S+/a \S+ ago, and it has not `+
+		`changed since: it ended with Forget in \S+, because of: (initial list|add) of \S+/a at `+
+		`resourceVersion \d+, informer SharedIndexInformer \*v1.(ConfigMap|Secret), handler`)
 	c.deleteCopy("a")
 	c.isCopied("a", "1")
 	c.first.answers(c.key("a"), `because of: delete of \S+/a at resourceVersion \d+, informer `+
@@ -100,8 +102,9 @@ func (c *askedCopies) hangs() {
 	release := c.gate.hold(http.MethodPost, "/secrets")
 	defer release()
 	c.create("hangs", "1")
-	c.first.answers(c.key("hangs"), `^a worker of queue configmap has had \S+/hangs for \S+, and has `+
-		`not called Done.*  its goroutine: select.*    main\.\(\*copier\)\.Reconcile main\.go:\d+\n`)
+	c.first.answers(c.key("hangs"), `^a worker of queue configmap has had \S+/hangs for \S+, and `+
+		`has not called Done.*  its goroutine: select.*    main\.\(\*copier\)\.Reconcile `+
+		`main\.go:\d+\n`)
 	c.create("waits", "1")
 	c.first.answers(c.key("waits"), `^\S+/waits is number 1 of 1 in queue configmap; its workers `+
 		`have 1 other key, the longest for \S+\n`)
@@ -140,9 +143,6 @@ func (c *askedCopies) mayNoLonger() {
 }
 
 func (c *askedCopies) waits() {
-	second := c.start(c.program, "second", "--lease-duration", longLease)
-	second.leads(false)
-	c.second = newDebugger(c.t, second.process)
 	c.second.answers(c.key("a"), `this process does not lead \S+/copier \(\w+\): \S+ does\n`)
 }
 
@@ -152,7 +152,6 @@ func (c *askedCopies) losesLease() {
 	c.first.answers(c.key("a"), `this process leads \S+/copier, and has not renewed the lease for `+
 		`\d\d\.\d+s`)
 	c.first.answers("", `(^|\n)finding: this process leads \S+/copier, and has not renewed `)
-	c.second.t = c.t
 	c.second.answers(c.key("a"), `has added no key of any object to these queues: it may use `+
 		`another goroutine, or a queue that is not shown, such as that of controller-runtime`)
 	assert.NotContains(c.t, c.second.ask("--why", c.key("a")), "does not lead")
@@ -162,7 +161,6 @@ func (c *askedCopies) losesLease() {
 
 func (c *askedCopies) loses() {
 	c.servers.KillAPIServer()
-	c.second.t = c.t
 	c.second.answers(c.key("a"), configMapInformer+` may be old: \d+ failures? in a row, the last `+
 		`one .*connection refused`)
 	require.NoError(c.t, c.servers.StartAPIServer(c.t.Context()))

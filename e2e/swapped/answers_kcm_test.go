@@ -77,10 +77,7 @@ func (w *askedWorkload) works() {
 	w.first.answers("swapped/other", `^no informer has swapped/other \(`)
 	w.second.answers("swapped/web", `this process does not lead `+
 		`kube-system/kube-controller-manager \(\w+\): \S+ does\n`)
-	sets, err := w.client.AppsV1().ReplicaSets(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-	require.NoError(w.t, err)
-	require.Len(w.t, sets.Items, 1)
-	w.replicaSet = w.namespace + "/" + sets.Items[0].Name
+	w.replicaSet = w.namespace + "/" + w.replicaSets(w.t)["v1"].Name
 }
 
 // No ReplicaSet selects the Pod, so no handler adds one for it.
@@ -139,8 +136,8 @@ func (w *askedWorkload) blocks() {
 		"application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
 	require.NoError(w.t, err)
 	w.first.answers("swapped/web", `^`+kcmDeployments+` has swapped/web at resourceVersion \d+, and `+
-		`its handler deployment\.\S+ is 1 call behind, the oldest for \S+: that of swapped/web may `+
-		`be one of them\n`)
+		`its handler deployment\.\S+ is 1 call behind, the oldest for \S+: that of swapped/web `+
+		`may be one of them\n`)
 	w.first.answers("", `(^|\n)finding: handler deployment\.\S+ of `+kcmDeployments+` is 1 call behind, `)
 	release()
 	w.first.answers("swapped/web", `^queue deployment reconciled swapped/web \S+ ago, `)
@@ -153,7 +150,7 @@ func (w *askedWorkload) mayNoLonger() {
 	w.gate.allow(reads, leases, rule("apps", "*", "*"), rule("", "events", "create patch"))
 	w.scale(7)
 	w.first.answers(w.replicaSet, `^swapped/web-\w+ joins queue replicaset in \S+, at \S+, after `+
-		`\d+ failures?, the last one \S+ ago: pods is forbidden: User "weak" cannot create resource`)
+		`\d+ failures?, the last one \S+ ago: pods is forbidden: User "weak" cannot create `)
 	w.gate.allow(leases)
 	w.gate.cut()
 	w.first.answers("swapped/web", kcmDeployments+` may be old: \d+ failures? in a row, the last one `+

@@ -105,8 +105,8 @@ func (s *sample) works() {
 	s.answers(s.key("a"), `because of: update of \S+/web-a from resourceVersion \d+ to \d+ `+
 		`by \S+ \(changed: .*\.spec\.replicas.*\), `+deploymentInformer)
 	s.answers(s.key("missing"), `^no informer has \S+/missing \(`)
-	s.answers("elsewhere/a", `^no informer has elsewhere/a \(.*\n  there is another namespace with `+
-		`this name: `+s.key("a")+`\n`)
+	s.answers("elsewhere/a", `^no informer has elsewhere/a \(.*\n  there is another namespace `+
+		`with this name: `+s.key("a")+`\n`)
 }
 
 func (s *sample) filters() {
@@ -163,8 +163,8 @@ func (s *sample) mayNoLonger() {
 	s.gate.allow(rule("samplecontroller.k8s.io", "foos", "get list watch"),
 		rule("apps", "deployments", "get list watch"), rule("", "events", "create patch"))
 	s.createFoo("f", "web-f")
-	s.answers(s.key("f"), `^\S+/f joins `+fooQueue+` in \S+, at \S+, after \d+ failures?, the last `+
-		`one \S+ ago: deployments\.apps is forbidden: User "weak" cannot create resource`)
+	s.answers(s.key("f"), `^\S+/f joins `+fooQueue+` in \S+, at \S+, after \d+ failures?, the `+
+		`last one \S+ ago: deployments\.apps is forbidden: User "weak" cannot create resource`)
 	s.gate.allow()
 	s.gate.cut()
 	s.answers(s.key("f"), fooInformer+` may be old: \d+ failures? in a row, the last one .* is `+

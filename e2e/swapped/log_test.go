@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// logPipe is the log of a program, whose reader can stop to read it: then the program waits where
-// it writes a line. Log drivers that hang do the same.
+// logPipe is the log of a program. Its reader can stop reading, as a log driver that hangs does:
+// then the program waits where it writes a line.
 type logPipe struct {
 	t    *testing.T
 	path string
@@ -54,8 +54,7 @@ func newLogPipe(t *testing.T) *logPipe {
 
 var emptyLines = regexp.MustCompile(`\n+`) // those of block
 
-// read reads the log until the pipe is closed. What it has read at the beginning of a pause it
-// keeps back.
+// read reads the log until the pipe is closed. While the log is blocked it holds the last part.
 func (p *logPipe) read() {
 	part := make([]byte, 4<<10)
 	for {

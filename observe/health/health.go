@@ -21,8 +21,8 @@
 //
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
 // sources), text.go and web.go (its forms), answer.go and why.go (about one key) and findings.go.
-// Then run go test -v ./observe/health. Goroutines: none; the goroutines of the HTTP server call a Handler. Locking:
-// the Handler's mutex guards its lists; no check and no snapshot runs under it.
+// Then run go test -v ./observe/health. Goroutines: none; the goroutines of the HTTP server call a
+// Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot runs under it.
 package health
 
 import (

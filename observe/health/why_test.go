@@ -271,8 +271,8 @@ func TestWhy_LeaseIsLate(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		assert.Empty(t, page.Why("a").Evidence)
 		time.Sleep(2 * time.Second)
-		assert.Regexp(t, `^this process leads volumes, and has not renewed the lease for 11\.\d+s: `+
-			`no route$`, strings.Join(page.Why("a").Evidence, "\n"))
+		assert.Regexp(t, `^this process leads volumes, and has not renewed the lease for `+
+			`11\.\d+s: no route$`, strings.Join(page.Why("a").Evidence, "\n"))
 	})
 }
 
@@ -335,8 +335,8 @@ func TestWhy_OfAHandlerWithAnotherQueue(t *testing.T) {
 	assert.Equal(t, health.Delayed, page.Why("b").Reason)
 }
 
-// Many handlers get each change of a pod, and one of them adds a key: it is not filtered out. Handlers
-// of one library may have one name.
+// Many handlers get each change of a pod, and one of them adds a key: it is not filtered out.
+// Handlers of one library may have one name.
 func TestWhy_OfManyHandlers(t *testing.T) {
 	for _, names := range [][]string{{"0", "1", "2", "3", "4", "5", "6"},
 		{"0", "0", "0", "0", "0", "0", "0"}} {

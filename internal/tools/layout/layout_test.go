@@ -83,7 +83,8 @@ var rules = map[string]rule{
 		outside: []string{"go.opentelemetry.io/otel/"},
 	},
 	"observe/journal": {
-		ours:    []string{"store", "workqueue", "internal/helpers/printable"},
+		ours: []string{"store", "workqueue", "internal/helpers/callsite",
+			"internal/helpers/printable"},
 		outside: []string{"sigs.k8s.io/structured-merge-diff/"},
 	},
 	"observe/health": {
@@ -137,8 +138,9 @@ var rules = map[string]rule{
 		outside: []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/rest",
 			"k8s.io/api/"},
 	},
-	"compat/watch":     {ours: []string{"compat/cache"}},
-	"compat/workqueue": {ours: []string{"workqueue", "observe/journal", "compat/internal/found"}},
+	"compat/watch": {ours: []string{"compat/cache"}},
+	"compat/workqueue": {ours: []string{"workqueue", "internal/helpers/callsite",
+		"observe/journal", "compat/internal/found"}},
 }
 
 func TestImports_FollowThePipeline(t *testing.T) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Manager runs cert-manager's controllers of Certificates, CertificateRequests and Issuers, in the
-// process that has the lease. The program of the project itself is a module that no proxy serves: its
-// path is not the folder that it is in. Nothing in it depends on the stack that it may run on.
+// Manager runs cert-manager's controllers of Certificates, CertificateRequests and Issuers in the
+// process that has the lease, as the project's own program does. That program is a module that no
+// proxy can serve: the path in its go.mod, cert-manager/controller-binary, is not its folder,
+// cmd/controller. Nothing here depends on the stack that it may run on.
 package main
 
 import (

@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// copyLabel is the label of a ConfigMap that requests a copy. In a namespace, the value "no" forbids
-// copies.
+// copyLabel is the label of a ConfigMap that requests a copy. With the value "no", a namespace
+// forbids copies.
 const copyLabel = "copy-to-secret"
 
 // options are the flags.
