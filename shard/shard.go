@@ -266,8 +266,8 @@ func (s *Shards) join(ctx context.Context) error {
 	if err := s.checkCount(ctx); err != nil {
 		return err
 	}
-	joining, burn := context.WithCancel(ctx)
-	defer burn()
+	joining, burn := context.WithCancelCause(ctx)
+	defer burn(nil)
 	member := &membership{
 		leases: s.leases, shards: s, identity: s.config.newIdentity(), burn: burn,
 	}
@@ -282,7 +282,7 @@ func (s *Shards) join(ctx context.Context) error {
 		s.status.Terms++
 		s.mu.Unlock()
 		worked = newTenure(s, member, led).serve()
-		burn() // leave even if ctx is not done
+		burn(nil) // leave even if ctx is not done
 	})
 	s.ended[member.identity] = true
 	s.forget(ctx, member)
@@ -295,8 +295,7 @@ func (s *Shards) join(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Lost the membership, joining again", "reason", err)
 		return nil
 	case ctx.Err() == nil && joining.Err() != nil:
-		return fmt.Errorf("join as %s: the creation of Lease %s failed or was not answered",
-			member.identity, s.leases.memberName(member.identity))
+		return fmt.Errorf("join as %s: %w", member.identity, context.Cause(joining))
 	}
 	return nil
 }

@@ -77,13 +77,15 @@ func simulate(t *testing.T, seed uint64) {
 		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
 		c.DrainTimeout = simDrain
 	}
+	w.moved = s.ledger.moved
 	defer s.end()
 	for range 1 + s.random.IntN(4) {
 		s.enter()
 	}
+	hectic := 2000 + s.random.IntN(12000)
 	for range 3 {
 		for range 30 {
-			s.pause(time.Duration(s.random.IntN(12000)) * time.Millisecond)
+			s.pause(time.Duration(s.random.IntN(hectic)) * time.Millisecond)
 			s.trouble()
 			if t.Failed() {
 				return
@@ -240,7 +242,7 @@ func (s *simulation) weather(grade int) func(*http.Request) weather {
 			return time.Duration(random.IntN(n*1000)) * time.Millisecond
 		}
 		if strings.Contains(r.URL.RawQuery, "watch=") {
-			return weather{back: seconds(2 * grade)}
+			return weather{back: seconds(2 * grade * grade * grade)}
 		}
 		if grade == 1 && random.IntN(2) == 0 {
 			return weather{}
@@ -346,10 +348,15 @@ func (s *simulation) work(p *process) {
 	for shard := range Shard(simCount) {
 		p.value(shard)
 	}
+	cache := newFakeCache(p, s.objects)
 	reconcile := func(ctx context.Context, key int) (controller.Result, error) {
 		p.step()
 		c := &call{p: p, shard: Shard(key % simCount), ctx: ctx}
 		version := s.objects.version(key)
+		if !cache.has(key) && ctx.Err() == nil {
+			s.t.Errorf("I3: %s reconciles an object of shard %d, which its cache does not hold",
+				p.name, c.shard)
+		}
 		s.ledger.begin(c)
 		defer s.ledger.end(c)
 		stubborn := below(20) == 0
@@ -375,7 +382,6 @@ func (s *simulation) work(p *process) {
 	}
 	c := controller.New("objects", Reconcile(p.Shards, value, reconcile),
 		controller.Options[int]{Workers: 3})
-	cache := newFakeCache(p, s.objects)
 	cache.enqueue, cache.pass = c.Enqueue, func() { _ = p.link.pass(p.alive) }
 	cache.takes = func() time.Duration { return milliseconds(3000) }
 	p.register(cache)

@@ -30,7 +30,8 @@ type world struct {
 	start   time.Time
 	count   int
 	narrate *narrate.Log
-	change  func(*Config) // of all processes; may be nil
+	change  func(*Config)            // of all processes; may be nil
+	moved   func(p *process, m Move) // called with each move; may be nil
 
 	mu        sync.Mutex
 	processes []*process
@@ -106,6 +107,9 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 func (p *process) observe(m Move) {
 	if m.Acquired() || m.Released() {
 		p.w.narrate.Event("worker", "%s: %s", p.name, m)
+	}
+	if p.w.moved != nil {
+		p.w.moved(p, m)
 	}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
