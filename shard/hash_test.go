@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+func TestHash_IsTheServers(t *testing.T) {
+	for _, value := range []string{"", "a", "kube-system", string(uuid.NewUUID())} {
+		assert.Equal(t, sharding.HashField(value), fmt.Sprintf("%016x", Hash(value)))
+	}
+}
+
+// H1: the ranges are adjacent, cover the hash space, and agree with shardOf.
+func TestRanges(t *testing.T) {
+	for _, count := range []int{1, 2, 3, 7, 64, 100, 1000, 6400} {
+		next, shortest, longest := uint64(0), ^uint64(0), uint64(0)
+		for s := range count {
+			r := rangeOf(Shard(s), count)
+			assert.Equal(t, next, r.first)
+			shortest, longest = min(shortest, r.last-r.first), max(longest, r.last-r.first)
+			next = r.last + 1
+		}
+		assert.Zero(t, next, "the last range ends at 2^64")
+		assert.LessOrEqual(t, longest-shortest, uint64(1))
+		for range 1000 {
+			value := string(uuid.NewUUID())
+			r := rangeOf(shardOf(value, count), count)
+			hash := Hash(value)
+			assert.True(t, r.first <= hash && hash <= r.last, "%x in %x", hash, r)
+		}
+	}
+}
+
+// The selector chooses the objects of the set, as the server reads it.
+func TestBy_SelectorIsTheServers(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		count := 1 + random.IntN(100)
+		set := newShardSet(count)
+		for s := range count {
+			if random.IntN(3) > 0 {
+				set.add(Shard(s))
+			}
+		}
+		if set.empty() {
+			continue
+		}
+		selector := serverSelector(t, ByUID, set)
+		for range 50 {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uuid.NewUUID()}}
+			selected, err := selector.Matches(pod)
+			require.NoError(t, err)
+			shard, ok := ByUID.shard(pod, count)
+			require.True(t, ok)
+			assert.Equal(t, set.has(shard), selected)
+		}
+	}
+	assert.Empty(t, ByUID.selector(allShards(64)))
+	assert.Equal(t, "shardRange(object.metadata.namespace, '0x0000000000000000',"+
+		" '0x8000000000000000') || shardRange(object.metadata.namespace, '0xc000000000000000',"+
+		" '0x10000000000000000')", ByNamespace.selector(newShardSet(4, 0, 1, 3)))
+}
+
+// serverSelector reads the text of a selector.
+func serverSelector(t *testing.T, by By, set shardSet) sharding.Selector {
+	var wanted []sharding.ShardRangeRequirement
+	for _, r := range set.ranges() {
+		wanted = append(wanted, sharding.ShardRangeRequirement{
+			Key: by.field, Start: fmt.Sprintf("0x%016x", r.first), End: r.end(),
+		})
+	}
+	selector := sharding.NewSelector(wanted...)
+	if !set.all() {
+		require.Equal(t, selector.String(), by.selector(set))
+	}
+	return selector
+}
+
+func TestBy_Value(t *testing.T) {
+	owner := metav1.OwnerReference{UID: "owner", Controller: new(true)}
+	other := metav1.OwnerReference{UID: "other"}
+	pod := func(meta metav1.ObjectMeta) *corev1.Pod { return &corev1.Pod{ObjectMeta: meta} }
+	byName := ByFunc(metav1.Object.GetName)
+	for _, test := range []struct {
+		name  string
+		by    By
+		obj   any
+		value string
+		ok    bool
+	}{
+		{"uid", ByUID, pod(metav1.ObjectMeta{UID: "u"}), "u", true},
+		{"no uid", ByUID, pod(metav1.ObjectMeta{Name: "n"}), "", false},
+		{"namespace", ByNamespace, pod(metav1.ObjectMeta{Namespace: "ns"}), "ns", true},
+		{"cluster-wide", ByNamespace, pod(metav1.ObjectMeta{UID: "u"}), "", true},
+		{"owner", ByOwner(), pod(metav1.ObjectMeta{
+			UID: "u", OwnerReferences: []metav1.OwnerReference{other, owner},
+		}), "owner", true},
+		{"no controller", ByOwner(), pod(metav1.ObjectMeta{
+			UID: "u", OwnerReferences: []metav1.OwnerReference{other},
+		}), "u", true},
+		{"function", byName, pod(metav1.ObjectMeta{Name: "n"}), "n", true},
+		{"no object", ByUID, "text", "", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			value, ok := test.by.Value(test.obj)
+			assert.Equal(t, test.ok, ok)
+			assert.Equal(t, test.value, value)
+		})
+	}
+	assert.True(t, ByUID.selectable() && ByNamespace.selectable())
+	assert.False(t, ByOwner().selectable() || byName.selectable())
+}
+
+// UIDs are spread evenly: with 64 shards the largest has less than 10 % more than the mean.
+func TestHash_SpreadsUIDs(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const count, each = 64, 2000
+	sizes := make([]int, count)
+	for range count * each {
+		uid := types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", random.Uint32(),
+			random.Uint32()&0xffff, random.Uint32()&0xfff, random.Uint32()&0xfff,
+			random.Uint64()&0xffffffffffff))
+		sizes[shardOf(string(uid), count)]++
+	}
+	assert.Less(t, slices.Max(sizes), each*11/10)
+	assert.Greater(t, slices.Min(sizes), each*9/10)
+}
+
+func TestShardSet_AgainstAMap(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	content := func(s shardSet) []Shard { return slices.AppendSeq([]Shard{}, s.each()) }
+	for range 300 {
+		count := 1 + random.IntN(200)
+		a, b := newShardSet(count), newShardSet(count)
+		inA, inB := map[Shard]bool{}, map[Shard]bool{}
+		for range random.IntN(300) {
+			s := Shard(random.IntN(count))
+			switch random.IntN(4) {
+			case 0, 1:
+				a.add(s)
+				inA[s] = true
+			case 2:
+				b.add(s)
+				inB[s] = true
+			case 3:
+				a.remove(s)
+				inA[s] = false
+			}
+		}
+		plus, minus, and := []Shard{}, []Shard{}, []Shard{}
+		for s := range Shard(count) {
+			assert.Equal(t, inA[s], a.has(s))
+			if inA[s] || inB[s] {
+				plus = append(plus, s)
+			}
+			if inA[s] && !inB[s] {
+				minus = append(minus, s)
+			}
+			if inA[s] && inB[s] {
+				and = append(and, s)
+			}
+		}
+		assert.Equal(t, plus, content(a.plus(b)))
+		assert.Equal(t, minus, content(a.minus(b)))
+		assert.Equal(t, and, content(a.and(b)))
+		assert.Equal(t, len(plus) == count, a.plus(b).all())
+		assert.Equal(t, len(minus) == 0, a.within(b))
+		assert.True(t, a.and(b).within(a) && a.equal(a.clone()))
+		assert.Len(t, minus, a.minus(b).len())
+	}
+}
+
+// FNV-1a moves the last bytes of a value into the middle of the hash, and a shard is a range of its
+// first bits: names with another end are spread well, names with another last number are not.
+func TestHash_SpreadsNamespacesByWhatFollows(t *testing.T) {
+	shards := func(format string) int {
+		found := newShardSet(64)
+		for i := range 64 {
+			found.add(shardOf(fmt.Sprintf(format, i), 64))
+		}
+		return found.len()
+	}
+	assert.Equal(t, 1, shards("ns-%02d"))
+	assert.Greater(t, shards("ns-%02d-5f4dcc3b"), 35, "random ones would be in 41 of 64")
+}
