@@ -64,12 +64,17 @@ func New[T interface {
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
-	labels, fields := options.LabelSelector, options.FieldSelector
-	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
+	labels, fields, modify := options.LabelSelector, options.FieldSelector, options.Modify
+	selecting := func(o *metav1.ListOptions) {
+		o.LabelSelector, o.FieldSelector = labels, fields
+		if modify != nil {
+			modify(o)
+		}
+	}
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
 		wire.Options{Kind: options.Kind, ListKind: options.ListKind, Modify: selecting})
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
-	options.Kind, options.ListKind = schema.GroupVersionKind{}, ""
+	options.Kind, options.ListKind, options.Modify = schema.GroupVersionKind{}, "", nil
 	options.Reflector.Outage = cmp.Or(options.Reflector.Outage, outage.Of(client))
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)

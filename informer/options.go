@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
@@ -22,6 +23,11 @@ type Options struct {
 	// Namespace, LabelSelector and FieldSelector select the objects of New; "" selects all. A
 	// ListerWatcher has made its selection: NewSharedIndexInformer panics if one of them is set.
 	Namespace, LabelSelector, FieldSelector string
+	// Modify, if set, may change the options of each request of New after the selectors are set,
+	// for example to add a ShardSelector. It is called for every page of a list, every watch, and
+	// the requests for the newest resourceVersion, in goroutines of their own. The selection must
+	// stay the same while the informer runs, unless the informer lists again after a change.
+	Modify func(options *metav1.ListOptions)
 	// Kind and ListKind say what a server sends to New, see wire.Options. Kind is needed if T is a
 	// Go type with another name, ListKind for a custom resource that names its list in its own way.
 	Kind     schema.GroupVersionKind

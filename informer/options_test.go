@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -400,7 +401,7 @@ func TestOptions_NewQueueAndReflector(t *testing.T) {
 func TestBadInput_SelectionOfAListerWatcher(t *testing.T) {
 	for _, o := range []Options{
 		{Namespace: "a"}, {LabelSelector: "a"}, {FieldSelector: "a"}, {ListKind: "a"},
-		{Kind: schema.GroupVersionKind{Kind: "a"}},
+		{Kind: schema.GroupVersionKind{Kind: "a"}}, {Modify: func(*metav1.ListOptions) {}},
 	} {
 		assert.Panics(t, func() { NewSharedIndexInformer(newServer(), nil, o) })
 	}

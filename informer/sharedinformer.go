@@ -149,8 +149,9 @@ func NewSharedIndexInformer(
 	lw reflector.ListerWatcher, exampleObject runtime.Object, options Options,
 ) SharedIndexInformer {
 	if options.Namespace+options.LabelSelector+options.FieldSelector+options.ListKind != "" ||
-		!options.Kind.Empty() {
-		panic("informer: Namespace, selectors and kinds are options of New, not of a ListerWatcher")
+		!options.Kind.Empty() || options.Modify != nil {
+		panic("informer: Namespace, selectors, Modify and kinds are options of New, " +
+			"not of a ListerWatcher")
 	}
 	indexer := options.newIndexer()
 	s := &sharedIndexInformer{
