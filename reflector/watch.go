@@ -44,6 +44,24 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
 	r.round.open, r.round.followedFrom = w, w.started
+	if change, ok := w.Interface.(SelectionChange); ok {
+		return r.reselect(change)
+	}
+	return nil
+}
+
+// reselect removes from the Store what the new watch does not select any more. What the watch sends
+// until its bookmark is present state.
+func (r *Reflector) reselect(change SelectionChange) error {
+	r.round.open.pastInitial = false
+	if r.opts.Progress != nil {
+		r.opts.Progress("", time.Time{})
+	}
+	for tombstone := range change.Dropped() {
+		if err := r.store.Delete(tombstone); err != nil {
+			return &ApplyError{Verb: "delete", Object: tombstone.Key, Err: err}
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+)
+
+const forever = time.Duration(math.MaxInt64)
+
+var errStopped = errors.New("the watch was stopped")
+
+// run sends what the watch has, until it ends.
+func (w *selectiveWatch) run() {
+	defer utilruntime.HandleCrashWithContext(w.ctx)
+	defer close(w.events)
+	defer w.Stop()
+	var retry time.Duration
+	if w.changes {
+		err := w.present()
+		switch {
+		case w.ctx.Err() != nil || errors.Is(err, errStopped):
+			return
+		case apierrors.IsResourceExpired(err):
+			w.fail(err)
+			return
+		case err != nil:
+			retry = w.cache.nextRetry()
+			klog.FromContext(w.ctx).Error(err, "New shards cannot be listed, trying again",
+				"shards", w.fresh.len(), "wait", retry)
+		}
+		if !w.send(w.bookmark(w.from)) {
+			return
+		}
+	}
+	if w.inner == nil && w.listing != nil {
+		if !w.endInitial(w.bookmark(w.from)) {
+			return
+		}
+	}
+	w.follow(retry)
+}
+
+// fail ends the watch with an error of the server.
+func (w *selectiveWatch) fail(err error) {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		w.send(watch.Event{Type: watch.Error, Object: new(status.Status())})
+	}
+}
+
+// present lists the new shards and sends their objects.
+func (w *selectiveWatch) present() error {
+	c := w.cache
+	if w.fresh.empty() {
+		return c.present(w, nil)
+	}
+	a := &ahead{shards: w.fresh, listed: map[uint64]struct{}{}}
+	requested, selector := c.selectable(w.fresh)
+	version, err := w.lw.each(w.ctx, metav1.ListOptions{
+		ResourceVersion:      w.from,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		ShardSelector:        selector,
+	}, func(obj runtime.Object) error {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return fmt.Errorf("understand list item: %w", err)
+		}
+		shard := c.shardOfObject(obj)
+		c.received(w.ctx, shard, requested)
+		if !w.fresh.has(shard) {
+			return nil
+		}
+		hash := c.keys.hash(m)
+		a.listed[hash] = struct{}{}
+		c.passing(hash, shard)
+		if !w.send(watch.Event{Type: watch.Added, Object: obj}) {
+			c.notPassed(hash)
+			return errStopped
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list %d new shards: %w", w.fresh.len(), err)
+	}
+	var ok bool
+	if a.version, ok = number(version); !ok {
+		return apierrors.NewResourceExpired(fmt.Sprintf(
+			"resourceVersion %q of new shards cannot be compared with others", version))
+	}
+	return c.present(w, a)
+}
+
+// passing notes that a listed object of a new shard is passed on.
+func (c *informerCache) passing(hash uint64, shard Shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys.hold(hash, shard)
+	c.pending.add(hash)
+	c.isPending.Store(true)
+}
+
+func (c *informerCache) notPassed(hash uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending.done(hash)
+	c.pendingChangedLocked()
+}
+
+// present notes that all of a, if there were new shards, was passed on.
+func (c *informerCache) present(w *selectiveWatch, a *ahead) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch != w {
+		return errStopped
+	}
+	c.held = w.wanted
+	c.leftovers = !w.dropped
+	if a != nil {
+		c.ahead = append(c.ahead, a)
+	}
+	c.backoff = newBackoff()
+	c.pending.complete = true
+	c.pendingChangedLocked()
+	return nil
+}
+
+func (c *informerCache) nextRetry() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.backoff.Step()
+}
+
+// follow sends the events of the inner watch. It ends when the cache wants other shards than are
+// held, after retry if it failed to list some.
+func (w *selectiveWatch) follow(retry time.Duration) {
+	since := &liveSince{at: time.Now()}
+	var events <-chan watch.Event
+	var newest, timeout <-chan time.Time
+	if w.inner == nil {
+		ticker := time.NewTicker(newestPeriod)
+		defer ticker.Stop()
+		newest, timeout = ticker.C, time.After(w.timeout)
+	} else {
+		events = w.inner.ResultChan()
+		if inner, ok := w.inner.(interface{ Idle() time.Duration }); ok {
+			since.idle = inner.Idle()
+		}
+	}
+	w.live.Store(since)
+	end := time.NewTimer(forever)
+	defer end.Stop()
+	endAt := time.Now().Add(forever)
+	if retry > 0 {
+		endAt = time.Now().Add(retry)
+		end.Reset(retry)
+	}
+	for {
+		moved := w.moved
+		if w.listing != nil { // a stream without its end would be a failure
+			moved = nil
+		}
+		select {
+		case e, open := <-events:
+			if !open || !w.pass(e) {
+				return
+			}
+		case <-moved:
+			w.moved = w.cache.nextMove()
+			at := time.Now().Add(coalesce)
+			if earliest := w.started.Add(minWatch); at.Before(earliest) {
+				at = earliest
+			}
+			if at.Before(endAt) {
+				endAt = at
+				end.Reset(time.Until(at))
+			}
+		case <-end.C:
+			if !w.cache.isSettled() {
+				return
+			}
+			endAt = time.Now().Add(forever)
+		case <-newest:
+			if !w.sendNewest() {
+				return
+			}
+		case <-timeout:
+			return
+		case <-w.ended:
+			return
+		}
+	}
+}
+
+// nextMove returns a channel that is closed when other shards are wanted.
+func (c *informerCache) nextMove() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
+}
+
+// isSettled reports whether what is wanted is held.
+func (c *informerCache) isSettled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held.equal(c.wanted) && !c.leftovers
+}
+
+// sendNewest sends a bookmark of the newest resourceVersion, for a watch of nothing.
+func (w *selectiveWatch) sendNewest() bool {
+	version, err := w.lw.newest(w.ctx)
+	if err != nil {
+		klog.FromContext(w.ctx).V(2).Info("Newest resourceVersion is unknown", "err", err)
+		return w.ctx.Err() == nil
+	}
+	return w.send(w.bookmark(version))
+}
+
+// pass sends an event of the inner watch if it is about what is held. It returns false if the watch
+// was stopped.
+func (w *selectiveWatch) pass(e watch.Event) bool {
+	m, err := meta.Accessor(e.Object)
+	switch {
+	case err != nil || e.Type == watch.Error:
+		return w.send(e)
+	case e.Type == watch.Bookmark:
+		return w.passBookmark(e, m)
+	}
+	c := w.cache
+	shard, hash := c.shardOfObject(e.Object), c.keys.hash(m)
+	c.received(w.ctx, shard, w.requested)
+	if w.listing != nil {
+		e.Type = w.listing.judge(e.Type, hash, shard)
+	} else {
+		e.Type = c.judge(w, e.Type, m, hash, shard)
+	}
+	if e.Type == "" {
+		return true
+	}
+	sent := w.send(e)
+	if sent && e.Type == watch.Deleted && w.listing == nil {
+		c.forget(w, hash, shard)
+	}
+	return sent
+}
+
+func (w *selectiveWatch) passBookmark(e watch.Event, m metav1.Object) bool {
+	if w.listing != nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		return w.endInitial(e)
+	}
+	w.cache.reached(m.GetResourceVersion())
+	return w.send(e)
+}
+
+// endInitial sends the bookmark that ends a streaming list.
+func (w *selectiveWatch) endInitial(bookmark watch.Event) bool {
+	m, err := meta.Accessor(bookmark.Object)
+	if err != nil {
+		return w.send(bookmark)
+	}
+	if w.inner == nil {
+		m.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	w.listing.version = m.GetResourceVersion()
+	if !w.cache.listed(w) {
+		return false
+	}
+	w.listing, w.started = nil, time.Now()
+	return w.send(bookmark)
+}
+
+// listed notes that the reflector has all of a streaming list.
+func (c *informerCache) listed(w *selectiveWatch) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch != w {
+		return false
+	}
+	c.listedLocked(w.listing)
+	return true
+}
+
+// judge decides on an initial event of a streaming list.
+func (l *listing) judge(t watch.EventType, hash uint64, shard Shard) watch.EventType {
+	_, has := l.listed[hash]
+	t = judge(t, l.wanted.has(shard), has)
+	switch t {
+	case watch.Deleted:
+		delete(l.listed, hash)
+	case watch.Added, watch.Modified:
+		l.listed[hash] = shard
+	}
+	return t
+}
+
+// judge returns the type of the event that is passed on in place of an event of type t, or "" if
+// the event is dropped. held says whether an object of the same key was passed on, owned whether
+// the event's object is one of the shards that are held.
+func judge(t watch.EventType, owned, held bool) watch.EventType {
+	switch {
+	case t == watch.Deleted && held, t != watch.Deleted && owned:
+		return t
+	case t != watch.Deleted && held: // it has become an object of another's shard
+		return watch.Deleted
+	}
+	return ""
+}
+
+// judge decides on an event of w.
+func (c *informerCache) judge(
+	w *selectiveWatch, t watch.EventType, m metav1.Object, hash uint64, shard Shard,
+) watch.EventType {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch != w {
+		return "" // it was given up
+	}
+	held := c.keys.has(hash, shard, c.held)
+	c.reachedLocked(m.GetResourceVersion())
+	for _, a := range c.ahead {
+		if _, listed := a.listed[hash]; listed || a.shards.has(shard) && !held {
+			return ""
+		}
+	}
+	t = judge(t, c.held.has(shard), held)
+	if t == watch.Added || t == watch.Modified {
+		c.keys.hold(hash, shard)
+	}
+	return t
+}
+
+// forget notes that the delete of an object was passed on.
+func (c *informerCache) forget(w *selectiveWatch, hash uint64, shard Shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch == w {
+		c.keys.forget(hash, shard)
+	}
+}
+
+// reached notes that the reflector's watch is at resourceVersion.
+func (c *informerCache) reached(resourceVersion string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reachedLocked(resourceVersion)
+}
+
+// bookmark is the event that says that the watch has reached resourceVersion.
+func (w *selectiveWatch) bookmark(resourceVersion string) watch.Event {
+	var obj runtime.Object
+	switch example := w.cache.example.(type) {
+	case nil:
+		obj = &metav1.PartialObjectMetadata{}
+	case *unstructured.Unstructured:
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetGroupVersionKind(example.GroupVersionKind())
+		obj = u
+	default:
+		obj = reflect.New(reflect.TypeOf(example).Elem()).Interface().(runtime.Object)
+	}
+	if m, err := meta.Accessor(obj); err == nil {
+		m.SetResourceVersion(resourceVersion)
+	}
+	return watch.Event{Type: watch.Bookmark, Object: obj}
+}
