@@ -19,8 +19,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
 	"example.com/informerstack/informer"
@@ -40,6 +42,8 @@ type cacheWorld struct {
 	handler  *cacheRecorder
 	history  map[string][]write // of each key, oldest first
 	narrate  *narrate.Log
+	lines    eventLog
+	began    time.Time
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
@@ -86,12 +90,21 @@ func cacheStory(t *testing.T, variants []cacheOptions, script func(w *cacheWorld
 	}
 }
 
+// quiet turns the log off: the tests provoke errors.
+var quiet = sync.OnceFunc(func() {
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	klog.LogToStderr(false)
+	klog.SetLogger(klog.Logger{})
+})
+
 func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
+	quiet()
 	if o.count == 0 {
 		o.count = 8
 	}
 	w := &cacheWorld{
 		t: t, by: o.by, history: map[string][]write{}, stopped: make(chan struct{}),
+		began:  time.Now(),
 		server: apitest.NewServer(apitest.Options{AnyNamespace: true, NoShards: o.noShards}),
 		shards: &Shards{count: o.count, caches: newCaches(o.count)},
 	}
@@ -104,7 +117,7 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	options.InOrder = o.inOrder
 	options.Reflector.UseWatchList = new(!o.lists)
 	w.informer = informer.New[*corev1.ConfigMap](client, "configmaps", options)
-	w.handler = &cacheRecorder{view: map[string]uint64{}, narrate: w.narrate}
+	w.handler = &cacheRecorder{view: map[string]uint64{}, log: w.log}
 	_, err := w.informer.AddEventHandler(w.handler)
 	require.NoError(t, err)
 	return w
@@ -124,7 +137,29 @@ func (w *cacheWorld) start() {
 	}
 }
 
+// log narrates an event, and keeps it for a test that fails.
+func (w *cacheWorld) log(column, format string, args ...any) {
+	w.narrate.Event(column, format, args...)
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	line := fmt.Sprintf("%10v  %-8s %s", time.Since(w.began), column, fmt.Sprintf(format, args...))
+	w.lines.all = append(w.lines.all, line)
+}
+
+type eventLog struct {
+	mu  sync.Mutex
+	all []string
+}
+
 func (w *cacheWorld) close() {
+	if w.t.Failed() {
+		for _, r := range w.server.Requests(apitest.Match{}) {
+			w.lines.all = append(w.lines.all, fmt.Sprintf("%10v  request  %s %s %d",
+				r.Time.Sub(w.began), r.Verb, r.Query.Encode(), r.Code))
+		}
+		slices.Sort(w.lines.all)
+		w.t.Log("\n" + strings.Join(w.lines.all, "\n"))
+	}
 	if w.stop != nil {
 		w.stop()
 		<-w.stopped
@@ -136,7 +171,7 @@ func (w *cacheWorld) close() {
 
 // own changes what the process owns.
 func (w *cacheWorld) own(shards ...Shard) {
-	w.narrate.Event("manager", "own %v", shards)
+	w.log("manager", "own %v", shards)
 	w.shards.caches.assign(newShardSet(w.shards.count, shards...))
 }
 
@@ -183,7 +218,7 @@ func (w *cacheWorld) delete(keys ...string) {
 func (w *cacheWorld) wrote(key, verb string, obj *corev1.ConfigMap) {
 	version, err := strconv.ParseUint(w.server.ResourceVersion(), 10, 64)
 	require.NoError(w.t, err)
-	w.narrate.Event("server", "%s %s@%d", verb, key, version)
+	w.log("server", "%s %s@%d", verb, key, version)
 	w.history[key] = append(w.history[key], write{version, obj})
 }
 
@@ -225,8 +260,8 @@ func (w *cacheWorld) settled(d time.Duration) {
 	want := w.in(owned)
 	keys := w.informer.GetStore().ListKeys()
 	slices.Sort(keys)
-	assert.Equal(w.t, want, keys, "the store has the owned objects")
-	assert.Equal(w.t, want, w.handler.keys(), "so has the handler's view")
+	require.Equal(w.t, want, keys, "the store has the owned objects")
+	require.Equal(w.t, want, w.handler.keys(), "so has the handler's view")
 	for _, key := range keys {
 		newest := w.history[key][len(w.history[key])-1]
 		assert.Equal(w.t, newest.version, w.stored(key), "the newest %s is stored", key)
@@ -273,17 +308,23 @@ func (w *cacheWorld) check() {
 			}
 			shard, _ := w.by.shard(write.object, w.shards.count)
 			if end && stored.has(shard) {
-				assert.True(w.t, has >= write.version || deletedSince(writes[i:], has),
+				assert.True(w.t, has >= write.version || w.goneSince(writes[i:], has, stored),
 					"%s@%d is stored instead of %d, reached %d", key, has, write.version, reached)
 			}
 		}
 	}
 }
 
-// deletedSince reports whether an absent object was deleted by one of the writes, which a list may
-// have shown.
-func deletedSince(writes []write, has uint64) bool {
-	return has == 0 && slices.ContainsFunc(writes, func(w write) bool { return w.object == nil })
+// goneSince reports whether an absent object is gone after one of the writes, which the list of a
+// new shard may have shown.
+func (w *cacheWorld) goneSince(writes []write, has uint64, stored shardSet) bool {
+	return has == 0 && slices.ContainsFunc(writes, func(wrote write) bool {
+		if wrote.object == nil {
+			return true
+		}
+		shard, _ := w.by.shard(wrote.object, w.shards.count)
+		return !stored.has(shard)
+	})
 }
 
 func versionOf(obj any) uint64 {
@@ -300,12 +341,12 @@ func versionOf(obj any) uint64 {
 
 // cacheRecorder is a handler that knows the collection, and what it saw.
 type cacheRecorder struct {
-	mu      sync.Mutex
-	view    map[string]uint64
-	wrong   []string
-	lines   []string
-	narrate *narrate.Log
-	slow    time.Duration
+	mu    sync.Mutex
+	view  map[string]uint64
+	wrong []string
+	lines []string
+	log   func(column, format string, args ...any)
+	slow  time.Duration
 }
 
 func (r *cacheRecorder) OnAdd(obj any, _ bool) { r.put("add", obj, 0) }
@@ -349,7 +390,7 @@ func (r *cacheRecorder) call(line string) {
 	if r.slow > 0 {
 		time.Sleep(r.slow)
 	}
-	r.narrate.Event("handler", "%s", line)
+	r.log("handler", "%s", line)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, line)

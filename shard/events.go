@@ -251,8 +251,8 @@ func (w *selectiveWatch) pass(e watch.Event) bool {
 		return true
 	}
 	sent := w.send(e)
-	if sent && e.Type == watch.Deleted && w.listing == nil {
-		c.forget(w, hash, shard)
+	if sent && w.listing == nil {
+		c.passed(w, e.Type, m, hash, shard)
 	}
 	return sent
 }
@@ -261,8 +261,11 @@ func (w *selectiveWatch) passBookmark(e watch.Event, m metav1.Object) bool {
 	if w.listing != nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		return w.endInitial(e)
 	}
-	w.cache.reached(m.GetResourceVersion())
-	return w.send(e)
+	sent := w.send(e)
+	if sent {
+		w.cache.reached(m.GetResourceVersion())
+	}
+	return sent
 }
 
 // endInitial sends the bookmark that ends a streaming list.
@@ -328,30 +331,36 @@ func (c *informerCache) judge(
 	if c.watch != w {
 		return "" // it was given up
 	}
-	held := c.keys.has(hash, shard, c.held)
-	c.reachedLocked(m.GetResourceVersion())
+	held, known := c.keys.has(hash)
 	for _, a := range c.ahead {
-		if _, listed := a.listed[hash]; listed || a.shards.has(shard) && !held {
+		if a.covers(m, hash, shard, held) {
 			return ""
 		}
 	}
-	t = judge(t, c.held.has(shard), held)
+	owned := c.held.has(shard)
+	t = judge(t, owned, held || owned && !known)
 	if t == watch.Added || t == watch.Modified {
 		c.keys.hold(hash, shard)
 	}
 	return t
 }
 
-// forget notes that the delete of an object was passed on.
-func (c *informerCache) forget(w *selectiveWatch, hash uint64, shard Shard) {
+// passed notes that an event of w was passed on.
+func (c *informerCache) passed(
+	w *selectiveWatch, t watch.EventType, m metav1.Object, hash uint64, shard Shard,
+) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watch == w {
+	if c.watch != w {
+		return
+	}
+	if t == watch.Deleted {
 		c.keys.forget(hash, shard)
 	}
+	c.reachedLocked(m.GetResourceVersion())
 }
 
-// reached notes that the reflector's watch is at resourceVersion.
+// reached notes that the reflector is at resourceVersion.
 func (c *informerCache) reached(resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

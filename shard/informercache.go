@@ -5,11 +5,13 @@ package shard
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -175,19 +177,25 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 // filters reports whether objects of other shards are sent to this process and dropped here.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
 
-// reachedLocked forgets the lists that the watch has caught up with.
+// covers reports whether the list has an event, or is newer: that of object m, which has a key and a
+// shard. held says whether an object of the key was passed on.
+func (a *ahead) covers(m metav1.Object, hash uint64, shard Shard, held bool) bool {
+	version, ok := number(m.GetResourceVersion())
+	if !ok || version > a.version {
+		return false
+	}
+	_, listed := a.listed[hash] // maybe as another object, of another shard, before or after
+	return listed || a.shards.has(shard) && !held
+}
+
+// reachedLocked forgets the lists that the reflector, at resourceVersion, has caught up with.
 func (c *informerCache) reachedLocked(resourceVersion string) {
 	if len(c.ahead) == 0 {
 		return
 	}
-	version, ok := number(resourceVersion)
-	kept := c.ahead[:0:0]
-	for _, a := range c.ahead {
-		if !ok || version <= a.version {
-			kept = append(kept, a)
-		}
+	if version, ok := number(resourceVersion); ok {
+		c.ahead = slices.DeleteFunc(c.ahead, func(a *ahead) bool { return a.version <= version })
 	}
-	c.ahead = kept
 }
 
 // number is a resourceVersion that can be compared, of a state that can be requested.

@@ -63,13 +63,10 @@ func (k *keys) hash(m metav1.Object) uint64 {
 // hashOf is the hash of a key.
 func (k *keys) hashOf(key string) uint64 { return maphash.String(k.seed, key) }
 
-// has reports whether an object of shard is held.
-func (k *keys) has(hash uint64, shard Shard, held shardSet) bool {
-	if k.byNamespace > 0 {
-		return held.has(shard)
-	}
-	_, has := k.held[hash]
-	return has
+// has reports whether a key is held. With ByNamespace it is unknown.
+func (k *keys) has(hash uint64) (has, known bool) {
+	_, has = k.held[hash]
+	return has, k.byNamespace == 0
 }
 
 func (k *keys) hold(hash uint64, shard Shard) {

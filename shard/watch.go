@@ -134,6 +134,9 @@ func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *s
 		w.changes = c.leftovers || !c.held.equal(w.wanted)
 	}
 	w.from = options.ResourceVersion
+	if !streams {
+		c.reachedLocked(w.from)
+	}
 	return w
 }
 
