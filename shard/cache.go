@@ -2,37 +2,72 @@
 
 package shard
 
+import "sync"
+
 // cache is an informer's part in the ownership. Options makes it, and registers it when the
 // informer starts to list. A shard is active once every registered cache has stored it.
 type cache interface {
 	// assign says which shards' objects the cache is to hold from now on. It must not block, nor
 	// call the Shards. The set does not change any more. Calls are in order.
+	//
+	// A shard that leaves and comes back must be listed again, with an event for each object, even
+	// if the cache has not acted on the first call yet: its keys were dropped in between.
 	assign(owned shardSet)
-	// stored returns the shards whose objects the cache holds completely. It is called with no
-	// lock held, by any goroutine. The cache calls Shards.cacheChanged after each change.
+	// stored returns the shards of the last assign whose objects the cache holds completely. It
+	// must not block, nor call the Shards. The cache calls Shards.cacheChanged after each change.
 	stored() shardSet
+}
+
+// caches are the informers of this process, and what they are to hold.
+type caches struct {
+	mu    sync.Mutex
+	all   map[cache]struct{}
+	owned shardSet // that were assigned last
+}
+
+func newCaches(count int) caches {
+	return caches{all: map[cache]struct{}{}, owned: newShardSet(count)}
 }
 
 // register adds a cache. It has been assigned the present shards when register returns, and learns
 // of all later changes until forget is called.
 func (s *Shards) register(c cache) (forget func()) {
+	defer s.cacheChanged()
 	s.caches.mu.Lock()
 	defer s.caches.mu.Unlock()
 	s.caches.all[c] = struct{}{}
 	c.assign(s.caches.owned)
-	s.cacheChanged()
 	return func() {
+		defer s.cacheChanged()
 		s.caches.mu.Lock()
 		defer s.caches.mu.Unlock()
 		delete(s.caches.all, c)
-		s.cacheChanged()
 	}
 }
 
 // cacheChanged says that a cache has stored other shards than before. It does not block.
-func (s *Shards) cacheChanged() {
-	select {
-	case s.caches.changed <- struct{}{}:
-	default:
+func (s *Shards) cacheChanged() { s.wakeUp() }
+
+// assign assigns the shards to every cache, if they have changed.
+func (c *caches) assign(owned shardSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if owned.equal(c.owned) {
+		return
 	}
+	c.owned = owned
+	for cache := range c.all {
+		cache.assign(owned)
+	}
+}
+
+// stored returns the assigned shards that every cache holds completely.
+func (c *caches) stored() shardSet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stored := c.owned
+	for cache := range c.all {
+		stored = stored.and(cache.stored())
+	}
+	return stored
 }

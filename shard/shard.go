@@ -1,51 +1,346 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shard divides the objects of a controller among its replicas.
+// Package shard divides the objects of a controller among its replicas: each object belongs to one
+// replica at a time, and only that one reconciles it.
+//
+//	Leases -> [membership -> assignment -> ownership] -> caches: list and watch that part
+//	                                                  -> guard: reconcile only that part
+//
+// To use it, make a [Shards] with [New], wire each informer with [Shards.Options] and the reconcile
+// function with [Reconcile], and call Run beside those of the informers and the controller.
+//
+// Objects are divided into virtual shards by the hash of a value of theirs, see [By]. Each replica
+// is a member of the group as long as it renews a Lease of its own. Each shard has a Lease too,
+// which names its owner, and which is written only when the shard moves. All members compute from
+// these Leases which member is to own which shard. An owner that is to give a shard up drains it:
+// no reconcile begins, the running ones end, then its Lease is cleared, and the new owner takes it.
+// A shard of a member that is over can be taken as it is. No other state is kept on the server.
+//
+// Read hash.go and set.go (objects and shards), assign.go (which member is to own which shard),
+// lease.go and member.go (the Leases, and when a member is over), slot.go and guard.go (the right to
+// act), tenure.go (the state machine), transfer.go (the writes), then listwatch.go (the caches).
+// Then go test -v ./shard.
+//
+// Goroutines: Run has one for the informer of the Leases, one for the elector of the membership,
+// one for the manager, and one for each request of it. All have ended when Run returns. Locking:
+// each slot's mu, and the mu of the Shards, which guards what Status reports; no callback and no
+// request is made under them.
 package shard
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
-// Shards is this process's part of a group.
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/leaderelection"
+)
+
+// ErrRunning is what Run returns while it runs already.
+var ErrRunning = errors.New("shards are running already")
+
+// Shards is this process's part of a group of replicas.
+//
+//	I1  at no time do two replicas reconcile keys of one shard while both have the right to, by
+//	    their own clocks
+//	I2  every shard has an owner in bounded time: LeaseDuration and a few RetryPeriods after its
+//	    owner has died, DrainTimeout and a few RetryPeriods after a change of the members
+//	I3  a key that changed while its shard moved is reconciled afterwards, by the new owner
+//	I4  a replica reconciles only keys of shards that it owns, with the newest token of the shard
+//	I5  see A1 to A3: loads are even, and only shards that must move do
+//
+// Run is for one goroutine at a time. The other methods are safe for concurrent use.
 type Shards struct {
-	count  int
+	config Config
+	leases leases
+	slots  []*slot
 	caches caches
+
+	running atomic.Bool
+	wake    chan struct{}                   // full when the manager has something to look at
+	extent  atomic.Int32                    // how much this process owns, an extent
+	unknown atomic.Uint64                   // keys that were dropped because their shard was not known
+	ready   atomic.Pointer[context.Context] // of the term in which it was ready
+
+	// of Run, which sets it before anything reads it
+	lister informer.SharedIndexInformer
+
+	// The following fields belong to the goroutine of Run or of the manager, which are never busy
+	// at the same time.
+
+	ended map[string]bool // the earlier identities of this process; no work of theirs is left
+
+	mu     sync.Mutex
+	peers  map[string]*peer // by the name of the Lease
+	status Status
 }
 
-// caches are the informers of this process, and what they are to hold.
-type caches struct {
-	changed chan struct{} // full while a change is to be looked at
+// The values of Shards.extent.
+const (
+	ownsPart int32 = iota // or nothing
+	syncsAll              // owns all shards, but some are not active
+	ownsAll               // all shards are active
+)
 
-	mu    sync.Mutex
-	all   map[cache]struct{}
-	owned shardSet // that were assigned last
-}
-
-func newCaches(count int) caches {
-	return caches{
-		changed: make(chan struct{}, 1), all: map[cache]struct{}{}, owned: newShardSet(count),
+// New returns a part that does nothing before Run. It fails if config is invalid.
+func New(config Config) (*Shards, error) {
+	err := config.check()
+	if err == nil {
+		err = config.setDefaults()
 	}
+	s := &Shards{
+		config: config, leases: newLeases(&config), caches: newCaches(config.Count),
+		wake: make(chan struct{}, 1), ended: map[string]bool{}, peers: map[string]*peer{},
+		slots: make([]*slot, config.Count),
+	}
+	for i := range s.slots {
+		s.slots[i] = &slot{state: Elsewhere}
+	}
+	if err == nil {
+		_, err = (&membership{leases: s.leases, shards: s, identity: "check"}).elector()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make shards %q: %w", config.Name, err)
+	}
+	return s, nil
 }
 
-// assign tells every cache what it is to hold.
-func (c *caches) assign(owned shardSet) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if owned.equal(c.owned) {
+// Run joins the group, works for it, and leaves it when ctx is done. It returns when all shards of
+// this process are released: after the running reconciles have returned.
+//
+// If the membership is lost, Run joins again. It returns an error only if the group has another
+// number of shards, or if Run is called while it runs.
+func (s *Shards) Run(ctx context.Context) error {
+	if !s.running.CompareAndSwap(false, true) {
+		return fmt.Errorf("run shards %q: %w", s.config.Name, ErrRunning)
+	}
+	defer s.running.Store(false)
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("group", s.config.Name))
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var done sync.WaitGroup
+	defer done.Wait()
+	defer stop()
+	s.lister = s.newLister()
+	done.Go(func() { s.lister.Run(watching) })
+	if informer.WaitForSync(ctx, s.lister) != nil {
+		return nil // stopped before it has joined
+	}
+	for ctx.Err() == nil {
+		err := s.join(ctx)
+		var fatal *countError
+		if errors.As(err, &fatal) {
+			return fmt.Errorf("run shards %q: %w", s.config.Name, err)
+		}
+		if err != nil {
+			s.noteError(ctx, err)
+			sleep(ctx, s.config.RetryPeriod)
+		}
+	}
+	return nil
+}
+
+// newLister returns an informer of the group's Leases.
+func (s *Shards) newLister() informer.SharedIndexInformer {
+	lister := informer.New[*coordinationv1.Lease](s.config.Client, "leases", informer.Options{
+		Namespace: s.config.Namespace, LabelSelector: GroupLabel + "=" + s.config.Name,
+	})
+	_, err := lister.AddTypedEventHandler(informer.TypedResourceEventHandlerFuncs[*coordinationv1.Lease]{
+		AddFunc:    s.saw,
+		UpdateFunc: func(_, lease *coordinationv1.Lease) { s.saw(lease) },
+		DeleteFunc: func(gone informer.DeletedObject[*coordinationv1.Lease]) { s.sawNo(gone.GetName()) },
+	}, informer.HandlerOptions{})
+	if err != nil {
+		panic(err) // the informer is new
+	}
+	return lister
+}
+
+// saw notes a version of a Lease. The manager looks at it, unless it is only a renewal.
+func (s *Shards) saw(lease *coordinationv1.Lease) {
+	if !s.leases.isMember(lease.Name) {
+		s.wakeUp()
 		return
 	}
-	c.owned = owned
-	for cache := range c.all {
-		cache.assign(owned)
+	s.mu.Lock()
+	changed := s.peerLocked(lease.Name, "").observe(lease, time.Now())
+	s.mu.Unlock()
+	if changed {
+		s.wakeUp()
 	}
 }
 
-// stored returns the shards that every cache holds completely.
-func (c *caches) stored() shardSet {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stored := c.owned
-	for cache := range c.all {
-		stored = stored.and(cache.stored())
+// sawNo notes that a Lease was deleted.
+func (s *Shards) sawNo(name string) {
+	if s.leases.isMember(name) {
+		s.mu.Lock()
+		s.peerLocked(name, "").observe(nil, time.Now())
+		s.mu.Unlock()
 	}
-	return stored
+	s.wakeUp()
+}
+
+// peerLocked returns what is known about the member with that Lease.
+func (s *Shards) peerLocked(name, identity string) *peer {
+	p := s.peers[name]
+	if p == nil {
+		p = &peer{name: name, duration: s.config.LeaseDuration}
+		s.peers[name] = p
+	}
+	if p.identity == "" {
+		p.identity = identity
+	}
+	return p
+}
+
+func (s *Shards) wakeUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// view is what this process has seen of the Leases. Everything up to version is in it.
+type view struct {
+	version string
+	shards  []*coordinationv1.Lease          // nil if a shard has no Lease
+	members map[string]*coordinationv1.Lease // by name
+}
+
+func (s *Shards) read() view {
+	v := view{
+		version: s.lister.GetStore().LastStoreSyncResourceVersion(),
+		shards:  make([]*coordinationv1.Lease, len(s.slots)),
+		members: map[string]*coordinationv1.Lease{},
+	}
+	for _, obj := range s.lister.GetStore().List() {
+		lease := obj.(*coordinationv1.Lease)
+		if n, ok := s.leases.shardNumber(lease.Name); ok && int(n) < len(v.shards) && n >= 0 {
+			v.shards[n] = lease
+		} else if s.leases.isMember(lease.Name) {
+			v.members[lease.Name] = lease
+		}
+	}
+	return v
+}
+
+// stored returns the Lease of a shard as this process has seen it.
+func (s *Shards) stored(shard Shard) *coordinationv1.Lease {
+	key := s.config.Namespace + "/" + s.leases.shardName(shard)
+	obj, ok, err := s.lister.GetStore().GetByKey(key)
+	if err != nil || !ok {
+		return nil
+	}
+	return obj.(*coordinationv1.Lease)
+}
+
+// obeyed returns the version up to which this process has seen the shards' Leases, if it acts for
+// no shard that has another owner there: M2. Otherwise it returns "".
+//
+// The order matters: the version is read before the states. A shard that is acquired later is
+// acquired by a write that is newer than the version.
+func (s *Shards) obeyed(identity string) string {
+	version := s.lister.GetStore().LastStoreSyncResourceVersion()
+	for shard, slot := range s.slots {
+		state, running, _ := slot.look()
+		switch {
+		case state == Acquiring, running > 0 && !state.owned():
+			return ""
+		case state.owned() && holderOf(s.stored(Shard(shard))) != identity:
+			return ""
+		}
+	}
+	return version
+}
+
+// join is one term of membership: it joins the group, works until ctx is done or the term is over,
+// and leaves.
+func (s *Shards) join(ctx context.Context) error {
+	if err := s.checkCount(ctx); err != nil {
+		return err
+	}
+	joining, burn := context.WithCancel(ctx)
+	defer burn()
+	member := &membership{
+		leases: s.leases, shards: s, identity: s.config.newIdentity(), burn: burn,
+	}
+	elector, err := member.elector()
+	if err != nil {
+		return err
+	}
+	var worked error
+	err = elector.Lead(joining, func(led context.Context) {
+		member.begin()
+		s.mu.Lock()
+		s.status.Terms++
+		s.mu.Unlock()
+		worked = newTenure(s, member, led).serve()
+		burn() // leave even if ctx is not done
+	})
+	s.ended[member.identity] = true
+	s.forget(ctx, member)
+	switch {
+	case worked != nil:
+		return worked
+	case err != nil && !errors.Is(err, leaderelection.ErrLost):
+		return err
+	case errors.Is(err, leaderelection.ErrLost):
+		klog.FromContext(ctx).Info("Lost the membership, joining again", "reason", err)
+		return nil
+	case ctx.Err() == nil && joining.Err() != nil:
+		return fmt.Errorf("join as %s: the creation of Lease %s failed or was not answered",
+			member.identity, s.leases.memberName(member.identity))
+	}
+	return nil
+}
+
+// checkCount fails with a countError if the group has another number of shards. The first member
+// creates the Lease of shard 0, which settles the number.
+func (s *Shards) checkCount(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.RenewDeadline)
+	defer cancel()
+	name := s.leases.shardName(0)
+	lease, err := s.leases.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		lease, err = s.leases.Create(ctx, s.leases.free(0), metav1.CreateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("read Lease %s: %w", name, err)
+	}
+	if lease.Labels[GroupLabel] != s.config.Name {
+		return s.leases.foreign(lease)
+	}
+	return s.leases.checkCount(lease)
+}
+
+// forget deletes the Lease of a membership that is over. If that fails, another member does it
+// later.
+func (s *Shards) forget(ctx context.Context, member *membership) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.RetryPeriod)
+	defer cancel()
+	lease, err := s.leases.Get(ctx, s.leases.memberName(member.identity), metav1.GetOptions{})
+	if err == nil && holderOf(lease) == "" {
+		err = s.leases.delete(ctx, lease)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).V(2).Info("Could not delete the Lease of a membership that is over",
+			"identity", member.identity, "err", err)
+	}
+}
+
+// sleep waits for d or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// owner is the member that owns a shard, and since when by that member's clock. A free shard has
+// the zero owner.
+type owner struct {
+	member   string
+	acquired time.Time
+}
+
+// assignment says which member is to own each shard. It is a function of what every member sees, so
+// members agree on it without a word, as soon as they have seen the same Leases.
+//
+//	A1  the numbers of shards of two members differ by at most one
+//	A2  a shard moves only if its owner has more than its quota, or is no member
+//	A3  an owner that must give up shards gives up those that it has acquired last
+//
+// A3 makes a rolling update cheap. The shards that a member has received from a replica that is
+// gone are the first to go to the next new one, and all others stay.
+//
+// A member that is stuck receives nothing, and A1 holds for the others.
+func assignment(members []string, stuck map[string]bool, owners []owner) []string {
+	targets := make([]string, len(owners))
+	if len(members) == 0 {
+		return targets
+	}
+	members = slices.Sorted(slices.Values(members))
+	held := map[string][]Shard{}
+	var free []Shard
+	for s, o := range owners {
+		if _, ok := slices.BinarySearch(members, o.member); ok {
+			held[o.member] = append(held[o.member], Shard(s))
+		} else {
+			free = append(free, Shard(s))
+		}
+	}
+	room := quotas(members, stuck, held, len(owners))
+	for member, shards := range held {
+		slices.SortFunc(shards, func(a, b Shard) int {
+			return cmp.Or(owners[a].acquired.Compare(owners[b].acquired), cmp.Compare(a, b))
+		})
+		kept := min(len(shards), room[member])
+		for _, s := range shards[:kept] {
+			targets[s] = member
+		}
+		free = append(free, shards[kept:]...)
+		room[member] -= kept
+	}
+	slices.Sort(free)
+	for _, s := range free {
+		if best := nearest(s, members, room); best != "" {
+			targets[s] = best
+			room[best]--
+		}
+	}
+	return targets
+}
+
+// quotas returns how many of the count shards each of the members is to own. Members are sorted. If
+// the shards cannot be divided evenly, members that have one more keep it, so that nothing moves
+// for it; then the order of their names decides, which does not change while shards move.
+func quotas(
+	members []string, stuck map[string]bool, held map[string][]Shard, count int,
+) map[string]int {
+	quota := map[string]int{}
+	sharing := slices.Clone(members)
+	for again := true; again && len(sharing) > 0; {
+		each := count / len(sharing)
+		again = false
+		sharing = slices.DeleteFunc(sharing, func(member string) bool {
+			if !stuck[member] || len(held[member]) > each {
+				return false
+			}
+			quota[member] = len(held[member])
+			count -= quota[member]
+			again = true
+			return true
+		})
+	}
+	if len(sharing) == 0 {
+		return quota
+	}
+	each, more := count/len(sharing), count%len(sharing)
+	for _, member := range sharing {
+		quota[member] = each
+		if more > 0 && len(held[member]) > each {
+			quota[member]++
+			more--
+		}
+	}
+	for _, member := range sharing {
+		if more > 0 && quota[member] == each && !stuck[member] {
+			quota[member]++
+			more--
+		}
+	}
+	return quota
+}
+
+// nearest returns the member with room that has the greatest weight for the shard, or "" if there
+// is no room. The weights are random, but the same for all members (rendezvous hashing): shards of
+// a dead member are spread over all others.
+func nearest(shard Shard, members []string, room map[string]int) string {
+	best, most := "", uint64(0)
+	for _, member := range members {
+		if room[member] <= 0 {
+			continue
+		}
+		if w := weight(member, shard); best == "" || w > most {
+			best, most = member, w
+		}
+	}
+	return best
+}
+
+// weight mixes the bits of a member's hash and of the number of a shard, as splitmix64 does.
+func weight(member string, shard Shard) uint64 {
+	w := Hash(member) + (uint64(shard)+1)*0x9e3779b97f4a7c15
+	w = (w ^ w>>30) * 0xbf58476d1ce4e5b9
+	w = (w ^ w>>27) * 0x94d049bb133111eb
+	return w ^ w>>31
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// cluster applies assignments as members do: shards move one by one, in any order.
+type cluster struct {
+	t       *testing.T
+	random  *rand.Rand
+	now     time.Time
+	members []string
+	stuck   map[string]bool
+	owners  []owner
+	moves   []int // how often each shard has got another owner
+	last    []string
+}
+
+func newCluster(t *testing.T, seed uint64, count int) *cluster {
+	return &cluster{
+		t: t, random: rand.New(rand.NewPCG(seed, 7)), stuck: map[string]bool{},
+		owners: make([]owner, count), moves: make([]int, count), last: make([]string, count),
+	}
+}
+
+func (c *cluster) join(member string) { c.members = append(c.members, member) }
+
+func (c *cluster) leave(member string) {
+	c.members = slices.DeleteFunc(c.members, func(m string) bool { return m == member })
+	for s := range c.owners {
+		if c.owners[s].member == member {
+			c.owners[s] = owner{}
+		}
+	}
+}
+
+// settle moves shards until nothing is left to do, at most a few at a time, and returns how many
+// have moved. Each shard that an owner gives up is free for a moment.
+func (c *cluster) settle() (moved int) {
+	c.t.Helper()
+	for range 10*len(c.owners) + 10 {
+		targets := assignment(c.members, c.stuck, c.owners)
+		var todo []int
+		for s, target := range targets {
+			if c.owners[s].member != target {
+				todo = append(todo, s)
+			}
+		}
+		if len(todo) == 0 {
+			c.check(targets)
+			return moved
+		}
+		c.random.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+		for _, s := range todo[:1+c.random.IntN(len(todo))] {
+			if c.owners[s].member != "" {
+				c.owners[s] = owner{}
+				continue
+			}
+			c.now = c.now.Add(time.Millisecond)
+			c.owners[s] = owner{targets[s], c.now}
+			moved++
+			if c.last[s] != targets[s] {
+				c.moves[s]++
+			}
+			c.last[s] = targets[s]
+		}
+	}
+	require.Fail(c.t, "does not settle")
+	return 0
+}
+
+// check checks A1.
+func (c *cluster) check(targets []string) {
+	c.t.Helper()
+	loads := map[string]int{}
+	for _, target := range targets {
+		loads[target]++
+	}
+	if len(c.members) == 0 {
+		return
+	}
+	assert.Zero(c.t, loads[""])
+	least, most := len(c.owners), 0
+	for _, member := range c.members {
+		if !c.stuck[member] {
+			least, most = min(least, loads[member]), max(most, loads[member])
+		}
+	}
+	assert.LessOrEqual(c.t, most-least, 1)
+}
+
+func (c *cluster) load(member string) (n int) {
+	for _, o := range c.owners {
+		if o.member == member {
+			n++
+		}
+	}
+	return n
+}
+
+// A1 and A2 with random joins, leaves and deaths: the number of moves is the least that is
+// possible.
+func TestAssignment_MovesOnlyWhatMustMove(t *testing.T) {
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c := newCluster(t, seed, 1+random.IntN(300))
+		for i := range 30 {
+			if random.IntN(3) > 0 || len(c.members) == 0 {
+				c.join(fmt.Sprintf("member-%d-%d", seed, i))
+			} else {
+				c.leave(c.members[random.IntN(len(c.members))])
+			}
+			want := c.leastMoves()
+			assert.Equal(t, want, c.settle(), "seed %d, change %d", seed, i)
+		}
+	}
+}
+
+// leastMoves is how many shards must move: those without owner, and what members have beyond their
+// quota when as many as possible have one more.
+func (c *cluster) leastMoves() (n int) {
+	if len(c.members) == 0 {
+		return 0
+	}
+	each, more := len(c.owners)/len(c.members), len(c.owners)%len(c.members)
+	for _, o := range c.owners {
+		if o.member == "" {
+			n++
+		}
+	}
+	for _, member := range c.members {
+		if over := c.load(member) - each; over > 0 {
+			if more > 0 {
+				more--
+				over--
+			}
+			n += over
+		}
+	}
+	return n
+}
+
+// A3: in a rolling update with a surge of one replica, each shard moves at most twice. Without a
+// surge that holds if all members have the same number of shards; otherwise one shard may move a
+// third time. If several replicas start before the first old one stops, a new one gives some of its
+// shards to the next, but the mean stays below two.
+func TestAssignment_ARollingUpdateMovesEachShardAtMostTwice(t *testing.T) {
+	for _, size := range []struct{ members, count int }{
+		{1, 64}, {2, 64}, {3, 64}, {4, 64}, {5, 64}, {7, 500}, {10, 640}, {30, 1000}, {30, 1920},
+	} {
+		for _, surge := range []int{0, 1, 3, 8} {
+			t.Run(fmt.Sprintf("%d of %d, surge %d", size.members, size.count, surge),
+				func(t *testing.T) {
+					c := newCluster(t, uint64(size.members), size.count)
+					for i := range size.members {
+						c.join(fmt.Sprintf("old-%d", i))
+						c.settle()
+					}
+					clear(c.moves)
+					roll(c, size.members, surge)
+					sum, often := 0, 0
+					for _, moves := range c.moves {
+						sum += moves
+						if moves > 2 {
+							often++
+						}
+					}
+					assert.LessOrEqual(t, sum, 2*size.count)
+					switch {
+					case surge == 1 || surge == 0 && size.count%size.members == 0:
+						assert.Zero(t, often)
+					case surge == 0:
+						assert.LessOrEqual(t, often, 1)
+					default:
+						assert.Less(t, often, size.count/6)
+					}
+				})
+		}
+	}
+}
+
+func roll(c *cluster, members, surge int) {
+	for first := 0; first < members; first += max(surge, 1) {
+		batch := min(max(surge, 1), members-first)
+		for i := range batch {
+			if surge == 0 {
+				c.leave(fmt.Sprintf("old-%d", first+i))
+				c.settle()
+			}
+			c.join(fmt.Sprintf("new-%d", first+i))
+			c.settle()
+		}
+		for i := range batch {
+			if surge > 0 {
+				c.leave(fmt.Sprintf("old-%d", first+i))
+				c.settle()
+			}
+		}
+	}
+}
+
+// A member that renews its Lease but cannot take a shard keeps what it has; the others share the
+// rest.
+func TestAssignment_StuckMembersReceiveNothing(t *testing.T) {
+	c := newCluster(t, 1, 60)
+	c.join("a")
+	c.join("b")
+	c.join("c")
+	c.settle()
+	c.join("d")
+	c.stuck["d"] = true
+	assert.Zero(t, c.settle())
+	c.stuck["a"] = true
+	c.leave("b")
+	c.settle()
+	assert.Equal(t, 20, c.load("a"))
+	assert.Equal(t, 40, c.load("c"))
+	assert.Zero(t, c.load("d"))
+	delete(c.stuck, "a")
+	delete(c.stuck, "d")
+	c.settle()
+	assert.Equal(t, 20, c.load("d"))
+}
+
+// The shards of a dead member go to all others.
+func TestAssignment_SpreadsTheShardsOfADeadMember(t *testing.T) {
+	c := newCluster(t, 1, 6400)
+	for i := range 100 {
+		c.join(fmt.Sprintf("member-%d", i))
+	}
+	c.settle()
+	for i := range 100 {
+		assert.Equal(t, 64, c.load(fmt.Sprintf("member-%d", i)))
+	}
+	c.leave("member-7")
+	assert.Equal(t, 64, c.settle())
+}
+
+func BenchmarkAssignment(b *testing.B) {
+	owners := make([]owner, 6400)
+	var members []string
+	for i := range 100 {
+		members = append(members, fmt.Sprintf("member-%d", i))
+	}
+	for s, target := range assignment(members, nil, owners) {
+		owners[s].member = target
+	}
+	for _, change := range []string{"none", "death", "start"} {
+		b.Run(change, func(b *testing.B) {
+			present, now := members, slices.Clone(owners)
+			switch change {
+			case "death":
+				present = members[1:]
+			case "start":
+				clear(now)
+			}
+			for b.Loop() {
+				assignment(present, nil, now)
+			}
+		})
+	}
+}

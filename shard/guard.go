@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/controller"
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/store"
+)
+
+// Reconcile returns a reconcile function that calls next only for keys of shards that this process
+// owns, and whose objects the caches hold:
+//
+//	active                              next is called
+//	syncing, or about to move           the key is tried again soon
+//	owned by another replica, or free   the key is dropped: its owner reconciles it
+//
+// value returns the value by which the key's object is assigned to a shard, see ValueOfNamespace
+// and ValueIn, or false if it is not known. A key without a value is reconciled only by a process
+// that owns all shards. In any other process it is dropped, since its object may belong to another
+// replica.
+//
+// The context of next ends when the right to act for the shard does: see ErrMoved and ErrLost, and
+// FencingTokenFromContext.
+func Reconcile[K comparable](
+	s *Shards, value func(key K) (string, bool), next controller.ReconcileFunc[K],
+) controller.ReconcileFunc[K] {
+	return func(ctx context.Context, key K) (controller.Result, error) {
+		slot := s.slotOf(value(key))
+		if slot == nil {
+			return s.withoutValue(ctx, key)
+		}
+		right, state := slot.enter()
+		if right == nil {
+			return s.refuse(ctx, key, slot, state)
+		}
+		defer func() {
+			if slot.leave() {
+				s.wakeUp()
+			}
+		}()
+		ctx, cancel := right.context(ctx)
+		defer cancel()
+		return next(ctx, key)
+	}
+}
+
+// slotOf returns the slot of the shard of a value. A process that owns all shards takes keys
+// without a value, too.
+func (s *Shards) slotOf(value string, known bool) *slot {
+	if !known && s.extent.Load() != ownsAll {
+		return nil
+	}
+	return s.slots[shardOf(value, s.config.Count)]
+}
+
+func (s *Shards) withoutValue(ctx context.Context, key any) (controller.Result, error) {
+	if s.extent.Load() == syncsAll {
+		return controller.Result{RequeueAfter: leastPause}, nil
+	}
+	s.unknown.Add(1)
+	klog.FromContext(ctx).V(4).Info("Key not reconciled: the shard of its object is not known",
+		"key", key, "group", s.config.Name)
+	return controller.Result{}, nil
+}
+
+// The pause before a key of a shard that is not active is tried again. It is as long as the shard
+// has waited, within these limits, so that many keys cost little.
+const (
+	leastPause = 50 * time.Millisecond
+	mostPause  = 2 * time.Second
+)
+
+func (s *Shards) refuse(
+	ctx context.Context, key any, slot *slot, state State,
+) (controller.Result, error) {
+	if state == Elsewhere {
+		klog.FromContext(ctx).V(5).Info("Key not reconciled: its shard belongs to another replica",
+			"key", key, "group", s.config.Name)
+		return controller.Result{}, nil
+	}
+	slot.mu.Lock()
+	waited := time.Since(slot.since)
+	slot.mu.Unlock()
+	return controller.Result{RequeueAfter: min(max(waited, leastPause), mostPause)}, nil
+}
+
+// context returns the context of one call of reconcile. It ends with ctx, and with the right.
+func (r *right) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	merged, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
+	return &rightContext{merged, r}, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// rightContext is the context of one call of reconcile. Its Err reads the clocks.
+type rightContext struct {
+	context.Context
+	right *right
+}
+
+// Err implements context.Context.
+func (c *rightContext) Err() error {
+	if err := c.right.term.Err(); err != nil {
+		return err
+	}
+	return c.Context.Err()
+}
+
+type rightKey struct{}
+
+// Value implements context.Context.
+func (c *rightContext) Value(key any) any {
+	if key == (rightKey{}) {
+		return c.right
+	}
+	return c.Context.Value(key)
+}
+
+// FencingTokenFromContext returns the fencing token of the shard that a reconcile works for. It
+// returns false if the right to act for the shard has ended, which it finds out by the clocks, and
+// if ctx is not the context of a reconcile of Reconcile.
+//
+// The tokens of one shard grow from owner to owner, see leaderelection.FencingToken: a receiver of
+// writes can refuse those of an earlier owner. It must compare the tokens of one shard only.
+func FencingTokenFromContext(ctx context.Context) (leaderelection.FencingToken, bool) {
+	r, ok := ctx.Value(rightKey{}).(*right)
+	if !ok || !r.valid() {
+		return leaderelection.FencingToken{}, false
+	}
+	return r.token, true
+}
+
+// ValueOfNamespace is the value of a key "namespace/name" in a group that is sharded ByNamespace.
+func ValueOfNamespace(key string) (string, bool) {
+	namespace, _, err := store.SplitMetaNamespaceKey(key)
+	return namespace, err == nil
+}
+
+// recaller is the indexer of an informer with Options: it knows the values of objects that it held
+// until a moment ago.
+type recaller interface {
+	recall(key string) (value string, ok bool)
+}
+
+// ValueIn returns the value function of keys of the objects in an informer's store. If the informer
+// was made with Shards.Options, the value of an object that was deleted a moment ago is known, so
+// that reconcile can clean up after it.
+func ValueIn(indexer store.Indexer, by By) func(key string) (string, bool) {
+	gone, _ := indexer.(recaller)
+	return func(key string) (string, bool) {
+		obj, ok, err := indexer.GetByKey(key)
+		if err == nil && ok {
+			return by.Value(obj)
+		}
+		if gone != nil {
+			return gone.recall(key)
+		}
+		return "", false
+	}
+}

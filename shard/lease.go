@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/rest"
+
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// The Leases of a group have a label with its name, and annotations.
+const (
+	// GroupLabel has the group's name. A selector with it finds all Leases of the group.
+	GroupLabel = "informerstack.example.com/shard-group"
+	// CountAnnotation of a shard's Lease is the number of the group's shards.
+	CountAnnotation = "informerstack.example.com/shard-count"
+	// SeenAnnotation of a member's Lease is a resourceVersion: the member acts on no shard that had
+	// another holder, or no Lease, at that version.
+	SeenAnnotation = "informerstack.example.com/shard-seen"
+	// ReleasedAnnotation of a shard's Lease without holder is the number of its transitions, if its
+	// last owner has released it. Otherwise somebody has edited or created it, and an owner may not
+	// know that yet.
+	ReleasedAnnotation = "informerstack.example.com/shard-released"
+	// LeavingAnnotation of a member's Lease says that the member gives up its shards.
+	LeavingAnnotation = "informerstack.example.com/shard-leaving"
+)
+
+// leases reads and writes the Leases of a group.
+type leases struct {
+	resourcelock.Client[coordinationv1.Lease]
+	rest             rest.Interface
+	group, namespace string
+	count            int
+	seconds          int32 // of the lease duration
+}
+
+func newLeases(config *Config) leases {
+	return leases{
+		Client: resourcelock.LeaseClient(config.Client, config.Namespace), rest: config.Client,
+		group: config.Name, namespace: config.Namespace, count: config.Count,
+		seconds: int32((config.LeaseDuration + time.Second - 1) / time.Second),
+	}
+}
+
+// shardName is the name of a shard's Lease.
+func (l leases) shardName(s Shard) string { return fmt.Sprintf("%s-%d", l.group, s) }
+
+// memberName is the name of the Lease of the member with that identity.
+func (l leases) memberName(identity string) string {
+	return fmt.Sprintf("%s-m-%016x", l.group, Hash(identity))
+}
+
+// shardNumber returns the shard of which a Lease has that name.
+func (l leases) shardNumber(name string) (Shard, bool) {
+	text, ours := strings.CutPrefix(name, l.group+"-")
+	n, err := strconv.Atoi(text)
+	return Shard(n), ours && err == nil && l.shardName(Shard(n)) == name
+}
+
+func (l leases) isMember(name string) bool { return strings.HasPrefix(name, l.group+"-m-") }
+
+func (l leases) labels() map[string]string { return map[string]string{GroupLabel: l.group} }
+
+// free returns the Lease of a shard without owner, to be created.
+func (l leases) free(s Shard) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: l.shardName(s), Namespace: l.namespace, Labels: l.labels(),
+			Annotations: map[string]string{CountAnnotation: strconv.Itoa(l.count)},
+		},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: new(""), LeaseTransitions: new(int32(0)),
+			LeaseDurationSeconds: new(l.seconds),
+		},
+	}
+}
+
+// given returns a copy of a shard's Lease with another holder. The transitions count the holders, so
+// that a token belongs to one of them.
+func (l leases) given(old *coordinationv1.Lease, holder string) *coordinationv1.Lease {
+	lease := old.DeepCopy()
+	now := metav1.NowMicro()
+	lease.Spec.HolderIdentity = &holder
+	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
+	lease.Spec.LeaseTransitions = new(int32(tokenOf(old).Transitions) + 1)
+	return lease
+}
+
+// released returns a copy of a shard's Lease without holder.
+func (l leases) released(old *coordinationv1.Lease) *coordinationv1.Lease {
+	lease := old.DeepCopy()
+	now := metav1.NowMicro()
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime = new(""), &now
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, ReleasedAnnotation, releaseOf(old))
+	return lease
+}
+
+// isReleased reports whether the last owner of a shard has released it.
+func isReleased(lease *coordinationv1.Lease) bool {
+	return holderOf(lease) == "" && lease.Annotations[ReleasedAnnotation] == releaseOf(lease)
+}
+
+// releaseOf is the value of ReleasedAnnotation once the present owner has released the shard.
+func releaseOf(lease *coordinationv1.Lease) string {
+	return strconv.Itoa(tokenOf(lease).Transitions)
+}
+
+// checkCount returns a countError if a Lease is of a group with another number of shards.
+func (l leases) checkCount(lease *coordinationv1.Lease) error {
+	count, ok := lease.Annotations[CountAnnotation]
+	if !ok || count == strconv.Itoa(l.count) {
+		return nil
+	}
+	return &countError{lease: l.namespace + "/" + lease.Name, group: count, config: l.count}
+}
+
+// foreign is the error of a Lease that has the name of a shard's.
+func (l leases) foreign(lease *coordinationv1.Lease) error {
+	return fmt.Errorf("Lease %s/%s has no label %s=%s, so it is not this group's: delete it, or "+
+		"choose another Name for the group", l.namespace, lease.Name, GroupLabel, l.group)
+}
+
+// countError says that a group has another number of shards than the Config.
+type countError struct {
+	lease, group string
+	config       int
+}
+
+func (e *countError) Error() string {
+	return fmt.Sprintf("the group has %s shards, as Lease %s says, but Config.Count is %d: set "+
+		"Count to %s, or choose another Name for the group", e.group, e.lease, e.config, e.group)
+}
+
+// delete deletes a Lease in the version given.
+func (l leases) delete(ctx context.Context, lease *coordinationv1.Lease) error {
+	return l.rest.Delete().Namespace(l.namespace).Resource("leases").Name(lease.Name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+			UID: &lease.UID, ResourceVersion: &lease.ResourceVersion,
+		}}).Do(ctx).Error()
+}
+
+// holderOf returns the holder of a Lease. It is "" for nil, which is a Lease that does not exist.
+func holderOf(lease *coordinationv1.Lease) string {
+	if lease == nil || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// ownerOf returns the owner that a shard's Lease names.
+func ownerOf(lease *coordinationv1.Lease) owner {
+	o := owner{member: holderOf(lease)}
+	if o.member != "" && lease.Spec.AcquireTime != nil {
+		o.acquired = lease.Spec.AcquireTime.Time
+	}
+	return o
+}
+
+// tokenOf returns the fencing token of the holder of a shard's Lease.
+func tokenOf(lease *coordinationv1.Lease) leaderelection.FencingToken {
+	token := leaderelection.FencingToken{UID: lease.UID}
+	if lease.Spec.LeaseTransitions != nil {
+		token.Transitions = int(*lease.Spec.LeaseTransitions)
+	}
+	return token
+}
+
+// newer reports whether resourceVersion a is newer than b. Anything is newer than "".
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0 || b == "" && a != ""
+}

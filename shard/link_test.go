@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+var errCut = errors.New("network is unreachable")
+
+// link is a process's way to the server. It is an http.RoundTripper without connections, so that a
+// request takes no time, and no other goroutine, unless the weather says so.
+type link struct {
+	server  http.Handler
+	weather func(r *http.Request) weather // of each request; may be nil
+
+	mu     sync.Mutex
+	cut    chan struct{} // not nil while nothing passes; closed when it does again
+	paused chan struct{} // the same while the process is paused
+	writes int
+	reads  int
+	bytes  int
+}
+
+// weather is what becomes of a request.
+type weather struct {
+	there, back time.Duration // how long the request and the answer travel
+	late        bool          // it arrives even if the client has given up by then
+	fails       bool          // it does not arrive
+	twice       bool          // it arrives twice; the second answer counts
+	code        int           // not 0: that of the error that comes instead of the answer
+	loses       bool          // the answer does not come
+}
+
+// set closes or opens one of the two gates.
+func set(mu *sync.Mutex, gate *chan struct{}, closed bool) {
+	mu.Lock()
+	defer mu.Unlock()
+	switch {
+	case closed && *gate == nil:
+		*gate = make(chan struct{})
+	case !closed && *gate != nil:
+		close(*gate)
+		*gate = nil
+	}
+}
+
+// pass waits until both gates are open, or ctx is done.
+func (l *link) pass(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		gate := l.paused
+		if gate == nil {
+			gate = l.cut
+		}
+		l.mu.Unlock()
+		if gate == nil {
+			return ctx.Err()
+		}
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+		_ = r.Body.Close()
+	}
+	if err := l.pass(r.Context()); err != nil {
+		return nil, err
+	}
+	var w weather
+	if l.weather != nil {
+		w = l.weather(r)
+	}
+	if w.fails {
+		return nil, errCut
+	}
+	l.mu.Lock()
+	if r.Method == http.MethodGet {
+		l.reads++
+	} else {
+		l.writes++
+	}
+	l.mu.Unlock()
+	if r.URL.Query().Get("watch") != "" {
+		return l.watch(r, w)
+	}
+	return l.request(r, body, w)
+}
+
+func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response, error) {
+	ctx := r.Context()
+	serve := func() *http.Response {
+		arrived := r.Clone(context.WithoutCancel(ctx))
+		arrived.Body = io.NopCloser(bytes.NewReader(body))
+		answer := httptest.NewRecorder()
+		l.server.ServeHTTP(answer, arrived)
+		return answer.Result()
+	}
+	if w.there > 0 && w.late {
+		answers := make(chan *http.Response, 1)
+		time.AfterFunc(w.there, func() { answers <- serve() })
+		select {
+		case answer := <-answers:
+			return answer, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if w.there > 0 {
+		if sleep(ctx, w.there); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	answer := serve()
+	if w.twice {
+		answer = serve()
+	}
+	if w.back > 0 {
+		sleep(ctx, w.back)
+	}
+	if w.loses {
+		<-ctx.Done()
+	}
+	if err := l.pass(ctx); err != nil {
+		return nil, err
+	}
+	if w.code != 0 {
+		return failure(w.code), nil
+	}
+	data, err := io.ReadAll(answer.Body)
+	l.mu.Lock()
+	l.bytes += len(data)
+	l.mu.Unlock()
+	answer.Body = io.NopCloser(bytes.NewReader(data))
+	return answer, err
+}
+
+// failure is an answer with an error.
+func failure(code int) *http.Response {
+	status := apierrors.NewGenericServerResponse(code, "put", schema.GroupResource{}, "", "", 0, true)
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	recorder.WriteHeader(code)
+	_, _ = fmt.Fprintf(recorder, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+
+		`"message":%q,"reason":%q,"code":%d}`, status.Error(), status.Status().Reason, code)
+	return recorder.Result()
+}
+
+// watch opens a stream. Its data pass the gates, too.
+func (l *link) watch(r *http.Request, w weather) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	reader, writer := io.Pipe()
+	s := &stream{
+		link: l, ctx: ctx, delay: w.back, header: http.Header{}, started: make(chan int, 1), to: writer,
+	}
+	go func() {
+		defer cancel()
+		l.server.ServeHTTP(s, r.Clone(ctx))
+		s.WriteHeader(http.StatusOK)
+		_ = writer.Close()
+	}()
+	select {
+	case code := <-s.started:
+		return &http.Response{
+			StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: s.header, Body: &closer{reader, cancel}, Request: r,
+		}, nil
+	case <-ctx.Done():
+		cancel()
+		_ = reader.CloseWithError(ctx.Err())
+		return nil, ctx.Err()
+	}
+}
+
+// stream is an http.ResponseWriter that writes into a pipe.
+type stream struct {
+	link    *link
+	ctx     context.Context
+	delay   time.Duration
+	header  http.Header
+	once    sync.Once
+	started chan int
+	to      *io.PipeWriter
+}
+
+func (s *stream) Header() http.Header { return s.header }
+func (s *stream) Flush()              { s.WriteHeader(http.StatusOK) }
+func (s *stream) WriteHeader(code int) {
+	s.once.Do(func() { s.started <- code })
+}
+
+func (s *stream) Write(data []byte) (int, error) {
+	s.WriteHeader(http.StatusOK)
+	if s.delay > 0 {
+		sleep(s.ctx, s.delay)
+	}
+	if err := s.link.pass(s.ctx); err != nil {
+		return 0, err
+	}
+	s.link.mu.Lock()
+	s.link.bytes += len(data)
+	s.link.mu.Unlock()
+	return s.to.Write(data)
+}
+
+type closer struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (c *closer) Close() error {
+	c.cancel()
+	return c.PipeReader.Close()
+}
+
+// isWrite reports whether r writes the Lease of a shard or, with member, of a member.
+func isWrite(r *http.Request, member bool) bool {
+	return (r.Method == http.MethodPut || r.Method == http.MethodPost) &&
+		(member == strings.Contains(r.URL.Path, "-m-"))
+}
+
+// restClient returns a client of coordination.k8s.io/v1.
+func restClient(t testing.TB, transport http.RoundTripper) rest.Interface {
+	scheme := runtime.NewScheme()
+	require.NoError(t, coordinationv1.AddToScheme(scheme))
+	client, err := rest.RESTClientForConfigAndClient(&rest.Config{
+		Host: "http://server", APIPath: "/apis", QPS: -1,
+		ContentConfig: rest.ContentConfig{
+			GroupVersion:         &coordinationv1.SchemeGroupVersion,
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			ContentType:          "application/json",
+		},
+	}, &http.Client{Transport: transport})
+	require.NoError(t, err)
+	return client
+}

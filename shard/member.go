@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/leaderelection"
+	"example.com/informerstack/leaderelection/resourcelock"
+)
+
+// errUsed ends a term or an attempt to begin one. The next has another identity.
+var errUsed = errors.New("identity is used up")
+
+// membership is the Lease of one term of this process, as its elector sees it.
+//
+//	M1  an identity has one term: it begins with the answer to the creation of its Lease, and a
+//	    Lease that was deleted is not created again. So it is a lasting fact that a member is over.
+//	M2  each renewal says up to which version this process has seen the shards' Leases and obeyed
+//	    them
+//
+// M1 is what allows other members to take the shards of one that is over: no shard's Lease can name
+// an identity that will act again.
+type membership struct {
+	leases
+	shards   *Shards
+	identity string
+	burn     context.CancelFunc // ends the attempt to begin a term
+
+	mu      sync.Mutex
+	created bool // a creation was sent
+	begun   bool // the term has begun
+	leaving bool
+}
+
+// elector returns the elector of a membership. It never waits for another candidate.
+func (m *membership) elector() (*leaderelection.LeaderElector, error) {
+	config := m.shards.config
+	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{
+				Name: m.memberName(m.identity), Namespace: m.namespace,
+			},
+			Client: m, Labels: m.labels(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: m.identity},
+		},
+		LeaseDuration: config.LeaseDuration, RenewDeadline: config.RenewDeadline,
+		RetryPeriod: config.RetryPeriod, ReleaseOnCancel: true, Name: m.group,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+		},
+	})
+}
+
+// Create creates the member's Lease, once: M1.
+func (m *membership) Create(
+	ctx context.Context, lease *coordinationv1.Lease, opts metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
+	m.mu.Lock()
+	used := m.created
+	m.created = true
+	m.mu.Unlock()
+	if used {
+		m.burn()
+		return nil, fmt.Errorf("%w: Lease %s was deleted: %w",
+			leaderelection.ErrLost, lease.Name, errUsed)
+	}
+	created, err := m.Client.Create(ctx, m.annotated(lease), opts)
+	if err != nil {
+		m.burn() // the server may have created it
+	}
+	return created, err
+}
+
+// Update renews or releases the member's Lease.
+func (m *membership) Update(
+	ctx context.Context, lease *coordinationv1.Lease, opts metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
+	m.mu.Lock()
+	begun := m.begun
+	m.mu.Unlock()
+	if !begun && holderOf(lease) != "" {
+		m.burn()
+		return nil, fmt.Errorf("renew Lease %s: %w", lease.Name, errUsed)
+	}
+	return m.Client.Update(ctx, m.annotated(lease), opts)
+}
+
+// begin notes that the term has begun.
+func (m *membership) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.begun = true
+}
+
+// leave makes the next renewals say that this member gives up its shards.
+func (m *membership) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leaving = true
+}
+
+// annotated returns the Lease with what other members must know: M2.
+func (m *membership) annotated(lease *coordinationv1.Lease) *coordinationv1.Lease {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	annotations := maps.Clone(lease.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if seen := m.shards.obeyed(m.identity); newer(seen, annotations[SeenAnnotation]) {
+		annotations[SeenAnnotation] = seen
+	}
+	if m.leaving {
+		annotations[LeavingAnnotation] = "true"
+	}
+	lease.Annotations = annotations
+	return lease
+}
+
+// peer is what this process knows about another member, or about one that was.
+//
+//	P1  over is true only if the member's term has ended: its Lease was released, or this process
+//	    has seen it unchanged, or missing, for its duration, and a read of the server confirmed that
+//	P2  over stays true
+//
+// The term of a member whose Lease has not changed since it was first seen in its version is over
+// after the Lease's duration, because the member counts from an earlier moment, and less time.
+type peer struct {
+	name     string // of the Lease
+	identity string
+	lease    *coordinationv1.Lease // as last seen; nil if it is missing
+	since    time.Time             // when this version, or the absence, was first seen
+	duration time.Duration
+	over     bool
+	asking   bool      // a read of the Lease is under way
+	askAgain time.Time // not before, after a failure
+	stuck    stuckness
+}
+
+// observe notes the Lease as it was seen just now, nil if it does not exist.
+func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool) {
+	if lease == nil {
+		if p.lease != nil || p.since.IsZero() {
+			p.lease, p.since, changed = nil, now, true
+		}
+		return changed
+	}
+	if p.lease != nil && (p.lease.ResourceVersion == lease.ResourceVersion ||
+		newer(p.lease.ResourceVersion, lease.ResourceVersion)) {
+		return false
+	}
+	before := p.present()
+	leaving := p.leaving()
+	p.lease, p.since = lease, now
+	if holder := holderOf(lease); holder != "" && p.identity == "" {
+		p.identity = holder
+	}
+	if lease.Spec.LeaseDurationSeconds != nil && p.present() {
+		p.duration = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	}
+	if holderOf(lease) == "" {
+		p.over = true // its elector has released it: P1
+	}
+	return before != p.present() || leaving != p.leaving()
+}
+
+// present reports whether the Lease exists and names the member.
+func (p *peer) present() bool {
+	return p.lease != nil && p.identity != "" && holderOf(p.lease) == p.identity
+}
+
+func (p *peer) leaving() bool {
+	return p.lease != nil && p.lease.Annotations[LeavingAnnotation] != ""
+}
+
+// expiry is when the member's term is over, if nothing new is seen until then.
+func (p *peer) expiry() time.Time { return p.since.Add(p.duration) }
+
+// alive reports whether the member seems to be alive. It may be over already, and it may not be
+// over yet if it seems dead.
+func (p *peer) alive(now time.Time) bool {
+	return !p.over && p.present() && now.Before(p.expiry())
+}
+
+// seen is the version up to which the member has obeyed the shards' Leases.
+func (p *peer) seen() string {
+	if p.lease == nil {
+		return ""
+	}
+	return p.lease.Annotations[SeenAnnotation]
+}
+
+// confirm acts on a consistent read of the Lease that was sent at asked: nil means that it does not
+// exist.
+func (p *peer) confirm(lease *coordinationv1.Lease, asked, now time.Time) {
+	same := lease == nil && p.lease == nil ||
+		lease != nil && p.lease != nil && lease.ResourceVersion == p.lease.ResourceVersion
+	if same && !asked.Before(p.expiry()) {
+		p.over = true
+		return
+	}
+	p.observe(lease, now)
+}

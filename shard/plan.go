@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// plan is the assignment, with what it was computed from.
+type plan struct {
+	members []string
+	stuck   map[string]bool
+	owners  []owner
+	targets []string
+	made    int // how often it was computed
+}
+
+// stuckness notices a member that renews its Lease, but takes no shard of those that it is to take.
+type stuckness struct {
+	shards int       // that it owned when it was last looked at
+	since  time.Time // when it has last taken one, or had none to take
+	until  time.Time // it is considered stuck until then
+}
+
+// The time after which a member is stuck if it takes no shard, and for which it is considered
+// stuck, in LeaseDurations.
+const (
+	stuckAfter = 2
+	stuckFor   = 10
+	// forgetAfter is the age at which the Lease of a member that is over is deleted.
+	forgetAfter = 10
+)
+
+// meet notes the members that the view shows, and those that shards' Leases name.
+func (t *tenure) meet(v view, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, lease := range v.members {
+		t.peerLocked(name, "").observe(lease, now)
+	}
+	for _, lease := range v.shards {
+		if holder := holderOf(lease); holder != "" {
+			t.peerLocked(t.leases.memberName(holder), holder)
+		}
+	}
+	t.obeyedAll, t.alone = "", true
+	for name, p := range t.peers {
+		if v.members[name] == nil && (p.lease == nil || !newer(p.lease.ResourceVersion, v.version)) {
+			p.observe(nil, now)
+		}
+		if p.identity == t.me || t.ended[p.identity] || p.over {
+			continue
+		}
+		if seen := p.seen(); t.alone || newer(t.obeyedAll, seen) {
+			t.obeyedAll = seen
+		}
+		t.alone = false
+	}
+}
+
+// obeyedByAll reports whether no other member can act for a shard whose Lease had no holder, or did
+// not exist, at that version, although no owner has released it. It becomes true with the next
+// renewals of the others.
+func (t *tenure) obeyedByAll(version string) bool {
+	if t.alone || t.obeyedAll != "" && !newer(version, t.obeyedAll) {
+		return true
+	}
+	t.at(time.Now().Add(t.config.RetryPeriod / 4))
+	return false
+}
+
+// free reports whether this member may take the shard with that Lease.
+func (t *tenure) free(s Shard, lease *coordinationv1.Lease, now time.Time) bool {
+	holder := holderOf(lease)
+	switch {
+	case lease == nil:
+		return t.obeyedByAll(t.claims[s].missing)
+	case holder == "":
+		return isReleased(lease) || t.obeyedByAll(lease.ResourceVersion)
+	case t.ended[holder]:
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.peerLocked(t.leases.memberName(holder), holder)
+	switch {
+	case p.over:
+		return true
+	case now.Before(p.expiry()):
+		t.at(p.expiry())
+	case now.Before(p.askAgain):
+		t.at(p.askAgain)
+	case !p.asking && t.requests < maxRequests:
+		p.asking = true
+		t.ask(p.name)
+	}
+	return false
+}
+
+// ask reads the Lease of a member that seems to be over.
+func (t *tenure) ask(name string) {
+	asked := time.Now()
+	t.request(func(ctx context.Context) func() {
+		lease, err := t.leases.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			lease, err = nil, nil
+		}
+		return func() {
+			if err != nil {
+				t.noteError(t.led, err)
+			}
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			p := t.peerLocked(name, "")
+			p.asking = false
+			if p.askAgain = time.Now().Add(t.config.RetryPeriod); err == nil {
+				p.confirm(lease, asked, time.Now())
+			}
+		}
+	})
+}
+
+// arrange computes the assignment anew, if something has changed.
+func (t *tenure) arrange(v view, now time.Time) {
+	next := plan{stuck: map[string]bool{}, owners: make([]owner, len(v.shards)), made: t.plan.made}
+	for s, lease := range v.shards {
+		next.owners[s] = ownerOf(lease)
+	}
+	if !t.leaving {
+		next.members = append(next.members, t.me)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.peers {
+		if p.identity == t.me || !p.alive(now) {
+			continue
+		}
+		t.at(p.expiry())
+		if !p.leaving() {
+			next.members = append(next.members, p.identity)
+		}
+		if now.Before(p.stuck.until) {
+			next.stuck[p.identity] = true
+			t.at(p.stuck.until)
+		}
+	}
+	slices.Sort(next.members)
+	if t.plan.targets == nil || !slices.Equal(next.members, t.plan.members) ||
+		!slices.Equal(next.owners, t.plan.owners) || !maps.Equal(next.stuck, t.plan.stuck) {
+		next.targets = assignment(next.members, next.stuck, next.owners)
+		next.made++
+		t.plan = next
+	}
+	t.findStuckLocked(now)
+}
+
+// findStuckLocked looks for members that take no shard: the others take their shares.
+func (t *tenure) findStuckLocked(now time.Time) {
+	owned, waiting := map[string]int{}, map[string]bool{}
+	for s, target := range t.plan.targets {
+		holder := t.plan.owners[s].member
+		owned[holder]++
+		if _, alive := slices.BinarySearch(t.plan.members, holder); !alive && target != "" {
+			waiting[target] = true
+		}
+	}
+	for _, p := range t.peers {
+		st := &p.stuck
+		if !waiting[p.identity] || owned[p.identity] > st.shards || st.since.IsZero() {
+			st.since = now
+		}
+		if owned[p.identity] > st.shards {
+			st.until = time.Time{}
+		}
+		st.shards = owned[p.identity]
+		due := st.since.Add(stuckAfter * t.config.LeaseDuration)
+		switch {
+		case !waiting[p.identity]:
+		case now.Before(due):
+			t.at(due)
+		case !now.Before(st.until):
+			st.until, st.since = now.Add(stuckFor*t.config.LeaseDuration), now
+			t.wakeUp()
+		}
+	}
+}
+
+// sweep deletes the Leases of members that are over for long, if this is the first of the members,
+// and forgets those that have none.
+func (t *tenure) sweep(now time.Time) {
+	first := len(t.plan.members) > 0 && t.plan.members[0] == t.me
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, p := range t.peers {
+		old := p.since.Add(forgetAfter * max(t.config.LeaseDuration, p.duration))
+		switch {
+		case p.identity == t.me || p.alive(now) || p.asking:
+		case now.Before(old):
+			t.at(old)
+		case p.lease == nil:
+			delete(t.peers, name) // a shard's Lease that names it makes it known again
+			delete(t.ended, p.identity)
+		case first && !now.Before(p.askAgain) && t.requests < maxRequests:
+			p.asking, p.askAgain = true, now.Add(t.config.LeaseDuration)
+			t.discard(name, p.lease)
+		}
+	}
+}
+
+// discard deletes the Lease of a member that is over.
+func (t *tenure) discard(name string, lease *coordinationv1.Lease) {
+	t.request(func(ctx context.Context) func() {
+		err := t.leases.delete(ctx, lease)
+		return func() {
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				t.noteError(t.led, err)
+			}
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.peerLocked(name, "").asking = false
+		}
+	})
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// request makes a request in a goroutine of its own. The function that do returns is called by the
+// manager. The request ends with the term at the latest.
+func (t *tenure) request(do func(ctx context.Context) func()) {
+	t.requests++
+	go func() {
+		ctx, cancel := context.WithTimeout(t.term, t.config.RenewDeadline)
+		defer cancel()
+		t.results <- do(ctx)
+	}()
+}
+
+// acquire writes this member into the Lease of a shard, in the version that was judged to be free;
+// nil means that there is no Lease. If an earlier write is in doubt, it reads the Lease instead.
+func (t *tenure) acquire(s Shard, lease *coordinationv1.Lease) {
+	c := &t.claims[s]
+	c.busy = true
+	if c.doubt {
+		t.readBack(s, func(read *coordinationv1.Lease) {
+			if c.doubt = false; holderOf(read) == t.me {
+				t.grant(s, read)
+				return
+			}
+			t.move(s, Elsewhere, nil, nil)
+		})
+		return
+	}
+	c.sent = true
+	t.request(func(ctx context.Context) func() {
+		var written *coordinationv1.Lease
+		var err error
+		if lease == nil {
+			written, err = t.leases.Create(
+				ctx, t.leases.given(t.leases.free(s), t.me), metav1.CreateOptions{})
+		} else {
+			written, err = t.leases.Update(ctx, t.leases.given(lease, t.me), metav1.UpdateOptions{})
+		}
+		return func() {
+			c.busy = false
+			if err == nil {
+				t.grant(s, written)
+				return
+			}
+			t.failed(s, "take", err)
+		}
+	})
+}
+
+// grant begins the ownership of a shard: T1. If the term is over by now, the right is, too.
+func (t *tenure) grant(s Shard, lease *coordinationv1.Lease) {
+	t.answers[s] = lease
+	t.move(s, Syncing, newRight(t.term, tokenOf(lease)), nil)
+}
+
+// release clears the Lease of a shard. The lease given is the newest that is known; if an earlier
+// write is in doubt, it is read again.
+func (t *tenure) release(s Shard, lease *coordinationv1.Lease) {
+	c := &t.claims[s]
+	c.busy = true
+	if c.doubt || holderOf(lease) != t.me {
+		t.readBack(s, func(read *coordinationv1.Lease) {
+			if c.doubt = false; holderOf(read) != t.me {
+				t.move(s, Elsewhere, nil, nil)
+			}
+		})
+		return
+	}
+	t.request(func(ctx context.Context) func() {
+		written, err := t.leases.Update(ctx, t.leases.released(lease), metav1.UpdateOptions{})
+		return func() {
+			c.busy = false
+			if err == nil {
+				t.answers[s] = written
+				t.move(s, Elsewhere, nil, nil)
+				return
+			}
+			t.failed(s, "release", err)
+		}
+	})
+}
+
+// failed notes that a write of a shard's Lease has failed, or that its answer was lost: it is read
+// before anything else is done. Conflicts are normal. They may be the answer to the repetition of a
+// write that was done.
+func (t *tenure) failed(s Shard, verb string, err error) {
+	c := &t.claims[s]
+	c.doubt = true
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return
+	}
+	c.retry = time.Now().Add(t.config.RetryPeriod)
+	t.noteError(t.led, fmt.Errorf("%s shard %d: %w", verb, s, err))
+}
+
+// readBack reads the Lease of a shard after a write that is in doubt, and calls then with it; with
+// nil if there is none.
+func (t *tenure) readBack(s Shard, then func(read *coordinationv1.Lease)) {
+	c := &t.claims[s]
+	t.request(func(ctx context.Context) func() {
+		read, err := t.leases.Get(ctx, t.leases.shardName(s), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			read, err = nil, nil
+		}
+		return func() {
+			c.busy = false
+			if err != nil {
+				t.failed(s, "read", err)
+				return
+			}
+			if read != nil && read.Labels[GroupLabel] != t.config.Name {
+				c.doubt, c.retry = false, time.Now().Add(t.config.LeaseDuration)
+				t.move(s, Elsewhere, nil, nil)
+				t.noteError(t.led, t.leases.foreign(read))
+				return
+			}
+			if read != nil {
+				t.answers[s] = read
+			}
+			then(read)
+		}
+	})
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/controller"
+	"example.com/informerstack/internal/tools/narrate"
+)
+
+// world is a group of processes on one API server in a synctest bubble. After each verb everything
+// that can happen has happened, and the invariants hold.
+type world struct {
+	t       testing.TB
+	server  *apitest.Server
+	start   time.Time
+	count   int
+	narrate *narrate.Log
+	change  func(*Config) // of all processes; may be nil
+
+	mu        sync.Mutex
+	processes []*process
+	log       []Move // of all processes
+}
+
+// process is one replica.
+type process struct {
+	*Shards
+	w      *world
+	name   string
+	link   *link
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error // of Run
+	dead   bool
+	values map[Shard]string // a value of each shard
+}
+
+func story(t *testing.T, count int, play func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, count)
+		w.narrate = narrate.New(t)
+		defer w.end()
+		play(w)
+	})
+}
+
+func newWorld(t testing.TB, count int) *world {
+	server := apitest.NewServer(apitest.Options{CompactInterval: -1})
+	return &world{t: t, server: server, start: time.Now(), count: count}
+}
+
+// quiet is a context with a silent logger.
+func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
+
+// process starts a replica.
+func (w *world) process(name string, change ...func(*Config)) *process {
+	w.t.Helper()
+	p := &process{w: w, name: name, ended: make(chan struct{}), values: map[Shard]string{}}
+	p.link = &link{server: w.server}
+	config := Config{
+		Name: "group", Namespace: "default", Count: w.count, Identity: name, Observe: p.observe,
+		Client: restClient(w.t, p.link),
+	}
+	if w.change != nil {
+		w.change(&config)
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	var err error
+	p.Shards, err = New(config)
+	require.NoError(w.t, err)
+	ctx, cancel := context.WithCancel(quiet())
+	p.cancel = cancel
+	w.processes = append(w.processes, p)
+	w.narrate.Event("candidate", "%s starts", name)
+	go func() {
+		defer close(p.ended)
+		p.err = p.Run(ctx)
+	}()
+	w.settle()
+	return p
+}
+
+func (p *process) observe(m Move) {
+	if m.Acquired() || m.Released() {
+		p.w.narrate.Event("worker", "%s: %s", p.name, m)
+	}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.w.log = append(p.w.log, m)
+}
+
+// stop ends Run's context.
+func (p *process) stop() {
+	p.w.narrate.Event("candidate", "%s is asked to stop", p.name)
+	p.cancel()
+	p.w.settle()
+}
+
+// crash ends the process, as kill -9 does: nothing of it reaches the server any more.
+func (p *process) crash() {
+	p.w.narrate.Event("candidate", "%s crashes", p.name)
+	p.dead = true
+	set(&p.link.mu, &p.link.cut, true)
+	p.cancel()
+	p.w.settle()
+}
+
+// cut cuts the process off, or connects it again.
+func (p *process) cut(off bool) {
+	p.w.narrate.Event("candidate", "%s is cut off: %v", p.name, off)
+	set(&p.link.mu, &p.link.cut, off)
+	p.w.settle()
+}
+
+// returned reports whether Run has returned.
+func (p *process) returned() bool {
+	synctest.Wait()
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// owns returns the shards that the process has the right to act for.
+func (p *process) owns() (owned []Shard) {
+	for s, slot := range p.slots {
+		if _, _, right := slot.look(); right != nil && right.valid() {
+			owned = append(owned, Shard(s))
+		}
+	}
+	return owned
+}
+
+func (w *world) settle() {
+	w.t.Helper()
+	synctest.Wait()
+	w.check()
+}
+
+func (w *world) after(d time.Duration) {
+	w.t.Helper()
+	for ; d > 0; d -= 100 * time.Millisecond {
+		time.Sleep(min(d, 100*time.Millisecond))
+		w.settle()
+	}
+}
+
+// check checks I1: a shard has one owner, by the clocks of the processes.
+func (w *world) check() {
+	w.t.Helper()
+	owners := map[Shard]string{}
+	for _, p := range w.processes {
+		if p.dead {
+			continue
+		}
+		for _, s := range p.owns() {
+			assert.Empty(w.t, owners[s], "I1: %s and %s own shard %d", owners[s], p.name, s)
+			owners[s] = p.name
+		}
+	}
+}
+
+// loads compares the numbers of active shards of the processes.
+func (w *world) loads(want ...int) {
+	w.t.Helper()
+	w.settle()
+	var got []int
+	for _, p := range w.processes {
+		if p.dead || p.returned() {
+			continue
+		}
+		n := 0
+		for _, slot := range p.slots {
+			if state, _, _ := slot.look(); state == Active {
+				n++
+			}
+		}
+		got = append(got, n)
+	}
+	assert.Equal(w.t, want, got)
+}
+
+// lease reads a shard's Lease.
+func (w *world) lease(s Shard) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: fmt.Sprintf("group-%d", s),
+	}}
+	require.NoError(w.t, w.server.Get(lease))
+	return lease
+}
+
+// value returns a value of a shard.
+func (p *process) value(s Shard) string {
+	for i := 0; p.values[s] == ""; i++ {
+		value := fmt.Sprint("value-", i)
+		if shardOf(value, p.config.Count) == s {
+			p.values[s] = value
+		}
+	}
+	return p.values[s]
+}
+
+// reconcile calls a guarded reconcile for a key of a shard.
+func (p *process) reconcile(s Shard, next func(ctx context.Context) error) (controller.Result, error) {
+	value := func(Shard) (string, bool) { return p.value(s), true }
+	guarded := Reconcile(p.Shards, value, func(ctx context.Context, _ Shard) (controller.Result, error) {
+		return controller.Result{}, next(ctx)
+	})
+	return guarded(quiet(), s)
+}
+
+// end stops everything and checks that nothing is left.
+func (w *world) end() {
+	w.narrate.End()
+	for _, p := range w.processes {
+		p.cancel()
+	}
+	for _, p := range w.processes {
+		if p.dead {
+			p.link.mu.Lock()
+			p.link.weather = nil
+			p.link.mu.Unlock()
+		}
+		<-p.ended
+	}
+	w.server.Close()
+}
