@@ -55,7 +55,7 @@ func model(t *testing.T, o cacheOptions, seed uint64, faults bool) {
 		}
 		defer m.close()
 		if m.random.IntN(2) == 0 {
-			m.handler.slow = 10 * time.Millisecond
+			m.handler.slow.Store(int64(10 * time.Millisecond))
 		}
 		for range m.random.IntN(60) {
 			m.write()
@@ -68,9 +68,7 @@ func model(t *testing.T, o cacheOptions, seed uint64, faults bool) {
 			m.step()
 		}
 		m.server.Faults().Clear()
-		m.handler.mu.Lock()
-		m.handler.slow = 0
-		m.handler.mu.Unlock()
+		m.handler.slow.Store(0)
 		m.settled(10 * time.Minute)
 	})
 }
@@ -133,12 +131,12 @@ func (m *randomWorld) reassign() {
 	owned := m.shards.caches.owned.clone()
 	switch m.random.IntN(8) {
 	case 0:
-		owned = allShards(m.shards.count)
+		owned = allShards(m.shards.config.Count)
 	case 1:
-		owned = newShardSet(m.shards.count)
+		owned = newShardSet(m.shards.config.Count)
 	default:
 		for range 1 + m.random.IntN(4) {
-			shard := Shard(m.random.IntN(m.shards.count))
+			shard := Shard(m.random.IntN(m.shards.config.Count))
 			if m.random.IntN(2) == 0 {
 				owned.add(shard)
 			} else {
@@ -196,8 +194,4 @@ func cutList(w http.ResponseWriter, _ *http.Request) {
 		`"resourceVersion":"9"},"items":[`))
 	w.(http.Flusher).Flush()
 	panic(http.ErrAbortHandler)
-}
-
-func TestModel_One(t *testing.T) {
-	model(t, cacheVariants(ByUID)[1], 999, false)
 }

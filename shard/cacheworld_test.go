@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,15 +91,15 @@ func cacheStory(t *testing.T, variants []cacheOptions, script func(w *cacheWorld
 	}
 }
 
-// quiet turns the log off: the tests provoke errors.
-var quiet = sync.OnceFunc(func() {
+// quietLogs turns the log off: the tests provoke errors.
+var quietLogs = sync.OnceFunc(func() {
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	klog.LogToStderr(false)
 	klog.SetLogger(klog.Logger{})
 })
 
 func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
-	quiet()
+	quietLogs()
 	if o.count == 0 {
 		o.count = 8
 	}
@@ -106,19 +107,21 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 		t: t, by: o.by, history: map[string][]write{}, stopped: make(chan struct{}),
 		began:  time.Now(),
 		server: apitest.NewServer(apitest.Options{AnyNamespace: true, NoShards: o.noShards}),
-		shards: &Shards{count: o.count, caches: newCaches(o.count)},
 	}
 	w.narrate = narrate.New(t)
 	require.NoError(t, w.server.StartPipe())
 	client := kubernetes.NewForConfigOrDie(&rest.Config{
 		Host: w.server.URL, QPS: -1, Transport: w.server.Transport(),
 	}).CoreV1().RESTClient()
+	var err error
+	w.shards, err = New(Config{Name: "g", Namespace: "default", Client: client, Count: o.count})
+	require.NoError(t, err)
 	options := w.shards.Options(o.by, o.options)
 	options.InOrder = o.inOrder
 	options.Reflector.UseWatchList = new(!o.lists)
 	w.informer = informer.New[*corev1.ConfigMap](client, "configmaps", options)
 	w.handler = &cacheRecorder{view: map[string]uint64{}, log: w.log}
-	_, err := w.informer.AddEventHandler(w.handler)
+	_, err = w.informer.AddEventHandler(w.handler)
 	require.NoError(t, err)
 	return w
 }
@@ -172,10 +175,10 @@ func (w *cacheWorld) close() {
 // own changes what the process owns.
 func (w *cacheWorld) own(shards ...Shard) {
 	w.log("manager", "own %v", shards)
-	w.shards.caches.assign(newShardSet(w.shards.count, shards...))
+	w.shards.caches.assign(newShardSet(w.shards.config.Count, shards...))
 }
 
-func (w *cacheWorld) ownAll() { w.shards.caches.assign(allShards(w.shards.count)) }
+func (w *cacheWorld) ownAll() { w.shards.caches.assign(allShards(w.shards.config.Count)) }
 
 func configMap(key string) *corev1.ConfigMap {
 	namespace, name, err := store.SplitMetaNamespaceKey(key)
@@ -230,7 +233,7 @@ func (w *cacheWorld) in(shards shardSet) []string {
 		if last == nil {
 			continue
 		}
-		if shard, _ := w.by.shard(last, w.shards.count); shards.has(shard) {
+		if shard, _ := w.by.shard(last, w.shards.config.Count); shards.has(shard) {
 			keys = append(keys, key)
 		}
 	}
@@ -241,7 +244,7 @@ func (w *cacheWorld) in(shards shardSet) []string {
 // shardsOf returns the shards of the newest objects of keys.
 func (w *cacheWorld) shardOf(key string) Shard {
 	writes := w.history[key]
-	shard, _ := w.by.shard(writes[len(writes)-1].object, w.shards.count)
+	shard, _ := w.by.shard(writes[len(writes)-1].object, w.shards.config.Count)
 	return shard
 }
 
@@ -266,8 +269,8 @@ func (w *cacheWorld) settled(d time.Duration) {
 		newest := w.history[key][len(w.history[key])-1]
 		assert.Equal(w.t, newest.version, w.stored(key), "the newest %s is stored", key)
 		assert.Equal(w.t, newest.version, w.handler.version(key))
-		shard, ok := w.cache.shardOf(key)
-		assert.True(w.t, ok && shard == w.shardOf(key), "shard of %s", key)
+		value, ok := ValueIn(w.informer.GetIndexer(), w.by)(key)
+		assert.True(w.t, ok && shardOf(value, w.shards.config.Count) == w.shardOf(key))
 	}
 }
 
@@ -306,7 +309,7 @@ func (w *cacheWorld) check() {
 					"%s@%d is stored, deleted at %d, reached %d", key, has, write.version, reached)
 				continue
 			}
-			shard, _ := w.by.shard(write.object, w.shards.count)
+			shard, _ := w.by.shard(write.object, w.shards.config.Count)
 			if end && stored.has(shard) {
 				assert.True(w.t, has >= write.version || w.goneSince(writes[i:], has, stored),
 					"%s@%d is stored instead of %d, reached %d", key, has, write.version, reached)
@@ -322,7 +325,7 @@ func (w *cacheWorld) goneSince(writes []write, has uint64, stored shardSet) bool
 		if wrote.object == nil {
 			return true
 		}
-		shard, _ := w.by.shard(wrote.object, w.shards.count)
+		shard, _ := w.by.shard(wrote.object, w.shards.config.Count)
 		return !stored.has(shard)
 	})
 }
@@ -346,7 +349,7 @@ type cacheRecorder struct {
 	wrong []string
 	lines []string
 	log   func(column, format string, args ...any)
-	slow  time.Duration
+	slow  atomic.Int64
 }
 
 func (r *cacheRecorder) OnAdd(obj any, _ bool) { r.put("add", obj, 0) }
@@ -387,9 +390,7 @@ func (r *cacheRecorder) OnDelete(obj any) {
 }
 
 func (r *cacheRecorder) call(line string) {
-	if r.slow > 0 {
-		time.Sleep(r.slow)
-	}
+	time.Sleep(time.Duration(r.slow.Load()))
 	r.log("handler", "%s", line)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -75,20 +75,18 @@ func (w *selectiveWatch) present() error {
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		ShardSelector:        selector,
 	}, func(obj runtime.Object) error {
-		m, err := meta.Accessor(obj)
+		i, err := c.item(obj)
 		if err != nil {
 			return fmt.Errorf("understand list item: %w", err)
 		}
-		shard := c.shardOfObject(obj)
-		c.received(w.ctx, shard, requested)
-		if !w.fresh.has(shard) {
+		c.received(w.ctx, i.shard, requested)
+		if !w.fresh.has(i.shard) {
 			return nil
 		}
-		hash := c.keys.hash(m)
-		a.listed[hash] = struct{}{}
-		c.passing(hash, shard)
+		a.listed[i.key] = struct{}{}
+		c.passing(i)
 		if !w.send(watch.Event{Type: watch.Added, Object: obj}) {
-			c.notPassed(hash)
+			c.notPassed(i)
 			return errStopped
 		}
 		return nil
@@ -105,18 +103,18 @@ func (w *selectiveWatch) present() error {
 }
 
 // passing notes that a listed object of a new shard is passed on.
-func (c *informerCache) passing(hash uint64, shard Shard) {
+func (c *informerCache) passing(i item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keys.hold(hash, shard)
-	c.pending.add(hash)
+	c.keys.hold(i.key, i.value)
+	c.pending.add(i.key)
 	c.isPending.Store(true)
 }
 
-func (c *informerCache) notPassed(hash uint64) {
+func (c *informerCache) notPassed(i item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending.done(hash)
+	c.pending.done(i.key)
 	c.pendingChangedLocked()
 }
 
@@ -127,12 +125,13 @@ func (c *informerCache) present(w *selectiveWatch, a *ahead) error {
 	if c.watch != w {
 		return errStopped
 	}
-	c.held = w.wanted
-	c.leftovers = !w.dropped
+	c.held = c.stayedLocked(w.wanted, w.since)
+	c.leftovers = !w.dropped || !c.held.equal(w.wanted)
 	if a != nil {
 		c.ahead = append(c.ahead, a)
 	}
 	c.backoff = newBackoff()
+	c.pending.shards = c.pending.shards.and(c.held)
 	c.pending.complete = true
 	c.pendingChangedLocked()
 	return nil
@@ -232,32 +231,35 @@ func (w *selectiveWatch) sendNewest() bool {
 // pass sends an event of the inner watch if it is about what is held. It returns false if the watch
 // was stopped.
 func (w *selectiveWatch) pass(e watch.Event) bool {
-	m, err := meta.Accessor(e.Object)
+	c := w.cache
+	i, err := c.item(e.Object)
 	switch {
 	case err != nil || e.Type == watch.Error:
 		return w.send(e)
 	case e.Type == watch.Bookmark:
-		return w.passBookmark(e, m)
+		return w.passBookmark(e)
 	}
-	c := w.cache
-	shard, hash := c.shardOfObject(e.Object), c.keys.hash(m)
-	c.received(w.ctx, shard, w.requested)
+	c.received(w.ctx, i.shard, w.requested)
 	if w.listing != nil {
-		e.Type = w.listing.judge(e.Type, hash, shard)
+		e.Type = w.listing.judge(e.Type, i)
 	} else {
-		e.Type = c.judge(w, e.Type, m, hash, shard)
+		e.Type = c.judge(w, e.Type, i)
 	}
 	if e.Type == "" {
 		return true
 	}
 	sent := w.send(e)
 	if sent && w.listing == nil {
-		c.passed(w, e.Type, m, hash, shard)
+		c.passed(w, e.Type, i)
 	}
 	return sent
 }
 
-func (w *selectiveWatch) passBookmark(e watch.Event, m metav1.Object) bool {
+func (w *selectiveWatch) passBookmark(e watch.Event) bool {
+	m, err := meta.Accessor(e.Object)
+	if err != nil {
+		return w.send(e)
+	}
 	if w.listing != nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		return w.endInitial(e)
 	}
@@ -297,67 +299,63 @@ func (c *informerCache) listed(w *selectiveWatch) bool {
 }
 
 // judge decides on an initial event of a streaming list.
-func (l *listing) judge(t watch.EventType, hash uint64, shard Shard) watch.EventType {
-	_, has := l.listed[hash]
-	t = judge(t, l.wanted.has(shard), has)
+func (l *listing) judge(t watch.EventType, i item) watch.EventType {
+	value, has := l.listed[i.key]
+	t = judge(t, l.wanted.has(i.shard), has, has && value != i.value)
 	switch t {
 	case watch.Deleted:
-		delete(l.listed, hash)
+		delete(l.listed, i.key)
 	case watch.Added, watch.Modified:
-		l.listed[hash] = shard
+		l.listed[i.key] = i.value
 	}
 	return t
 }
 
 // judge returns the type of the event that is passed on in place of an event of type t, or "" if
-// the event is dropped. held says whether an object of the same key was passed on, owned whether
-// the event's object is one of the shards that are held.
-func judge(t watch.EventType, owned, held bool) watch.EventType {
+// the event is dropped: owned says whether the event's object is one of a shard that is held, held
+// whether an object of the key was passed on, and other whether that object had another value.
+func judge(t watch.EventType, owned, held, other bool) watch.EventType {
 	switch {
 	case t == watch.Deleted && held, t != watch.Deleted && owned:
 		return t
-	case t != watch.Deleted && held: // it has become an object of another's shard
+	case t != watch.Deleted && other: // it has become an object of another replica
 		return watch.Deleted
 	}
 	return ""
 }
 
 // judge decides on an event of w.
-func (c *informerCache) judge(
-	w *selectiveWatch, t watch.EventType, m metav1.Object, hash uint64, shard Shard,
-) watch.EventType {
+func (c *informerCache) judge(w *selectiveWatch, t watch.EventType, i item) watch.EventType {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watch != w {
 		return "" // it was given up
 	}
-	held, known := c.keys.has(hash)
+	value, held := c.keys.held[i.key]
 	for _, a := range c.ahead {
-		if a.covers(m, hash, shard, held) {
+		if a.covers(i, held) {
 			return ""
 		}
 	}
-	owned := c.held.has(shard)
-	t = judge(t, owned, held || owned && !known)
+	owned := c.held.has(i.shard)
+	t = judge(t, owned, held || owned && c.keys.byNamespace, held && value != i.value)
 	if t == watch.Added || t == watch.Modified {
-		c.keys.hold(hash, shard)
+		c.keys.hold(i.key, i.value)
 	}
 	return t
 }
 
 // passed notes that an event of w was passed on.
-func (c *informerCache) passed(
-	w *selectiveWatch, t watch.EventType, m metav1.Object, hash uint64, shard Shard,
-) {
+func (c *informerCache) passed(w *selectiveWatch, t watch.EventType, i item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watch != w {
 		return
 	}
 	if t == watch.Deleted {
-		c.keys.forget(hash, shard)
+		c.keys.forget(i.key, i.value)
 	}
-	c.reachedLocked(m.GetResourceVersion())
+	c.reachedLocked(i.version)
 }
 
 // reached notes that the reflector is at resourceVersion.

@@ -31,6 +31,13 @@ func (c *informerCache) wrapIndexer(inner store.Indexer) store.Indexer {
 	return indexer{inner, c}
 }
 
+// recall returns the value of an object that is stored, or was until a moment ago.
+func (x indexer) recall(key string) (value string, ok bool) {
+	x.cache.mu.Lock()
+	defer x.cache.mu.Unlock()
+	return x.cache.keys.value(key)
+}
+
 // Len implements store.Counter.
 func (x indexer) Len() int { return store.Len(x.Indexer) }
 
@@ -85,10 +92,9 @@ func (c *informerCache) written(obj any) {
 	if err != nil {
 		return // not reached: the store has its key
 	}
-	hash := c.keys.hashOf(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending.done(hash)
+	c.pending.done(c.keys.hash(key))
 	c.pendingChangedLocked()
 }
 

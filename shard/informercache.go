@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -36,17 +36,15 @@ import (
 // HasSynced is true once the informer holds the shards that the process owned when it started,
 // possibly none; Ready of Shards says more.
 //
-// A WrapListerWatcher of o is inside: it sees the requests to the server. A ListerWatcher around
-// the result must pass on the optional interfaces.
+// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server.
 func (s *Shards) Options(by By, o informer.Options) informer.Options {
-	c := newInformerCache(by, s.count, s.cacheChanged)
+	c := newInformerCache(by, s.config.Count, s.cacheChanged)
 	wrapIndexer, wrapListerWatcher := o.WrapIndexer, o.WrapListerWatcher
 	o.WrapIndexer = func(inner store.Indexer) store.Indexer {
-		wrapped := c.wrapIndexer(inner)
 		if wrapIndexer != nil {
-			wrapped = wrapIndexer(wrapped)
+			inner = wrapIndexer(inner)
 		}
-		return wrapped
+		return c.wrapIndexer(inner)
 	}
 	o.WrapListerWatcher = func(
 		ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,
@@ -71,10 +69,11 @@ func (s *Shards) Options(by By, o informer.Options) informer.Options {
 //	C1  of each held shard, every object was passed on as it was at the reflector's
 //	    resourceVersion, or at the version of a later list: see ahead
 //	C2  if an object of a shard that is not held may be stored or queued, leftovers is true; no
-//	    change of it is passed on
+//	    change of it but a delete is passed on
 //	C3  a stored shard is held, and every object of it that was passed on when it became held has
 //	    been in the store
-//	C4  held changes when a request is made or a list is complete, and only for the newest one
+//	C4  a shard that was not wanted for a moment is not held, before it was listed again: handlers
+//	    get an event for each of its objects
 type informerCache struct {
 	by      By
 	count   int
@@ -89,6 +88,8 @@ type informerCache struct {
 	mu           sync.Mutex
 	keys         keys
 	wanted       shardSet
+	moves        int           // number of changes of wanted
+	left         []int         // of each shard, the move in which it was last given up
 	moved        chan struct{} // closed when wanted changes
 	held         shardSet
 	leftovers    bool
@@ -111,8 +112,9 @@ type ahead struct {
 func newInformerCache(by By, count int, changed func()) *informerCache {
 	none := newShardSet(count)
 	return &informerCache{
-		by: by, count: count, changed: changed, keys: newKeys(by, count), wanted: none, held: none,
+		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
 		storedShards: none, pending: newPending(none), moved: make(chan struct{}),
+		left:  make([]int, count),
 		pages: map[string]*listing{}, backoff: newBackoff(),
 	}
 }
@@ -127,29 +129,53 @@ func newBackoff() wait.Backoff {
 func (c *informerCache) assign(owned shardSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.moves++
+	for shard := range c.wanted.minus(owned).each() {
+		c.left[shard] = c.moves
+	}
 	c.wanted = owned
+	c.leftovers = c.leftovers || !c.held.within(owned)
+	c.held, c.storedShards = c.held.and(owned), c.storedShards.and(owned)
 	close(c.moved)
 	c.moved = make(chan struct{})
+}
+
+// stayedLocked returns the shards of set that were wanted all the time since a move.
+func (c *informerCache) stayedLocked(set shardSet, since int) shardSet {
+	stayed := set.clone()
+	for shard := range set.each() {
+		if c.left[shard] > since {
+			stayed.remove(shard)
+		}
+	}
+	return stayed
 }
 
 // stored implements cache.
 func (c *informerCache) stored() shardSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.storedShards.and(c.wanted)
+	return c.storedShards
 }
 
-// shardOf returns the shard of an object that the informer holds or held, by its key.
-func (c *informerCache) shardOf(key string) (Shard, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.keys.shard(key)
+// item is an object that was received.
+type item struct {
+	version string
+	key     uint64 // its hash
+	value   string
+	shard   Shard
 }
 
-// shardOfObject returns the shard of an object that was received.
-func (c *informerCache) shardOfObject(obj any) Shard {
-	shard, _ := c.by.shard(obj, c.count) // that of "" if it has no value, as on the server
-	return shard
+func (c *informerCache) item(obj runtime.Object) (item, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return item{}, err
+	}
+	value, _ := c.by.value(m) // "" if it has none, as on the server
+	return item{
+		version: m.GetResourceVersion(), key: c.keys.hashOf(m), value: value,
+		shard: shardOf(value, c.count),
+	}, nil
 }
 
 // maxRanges bounds the length of a selector to 6 KiB in a URL: some proxies accept 8 KiB.
@@ -177,15 +203,15 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 // filters reports whether objects of other shards are sent to this process and dropped here.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
 
-// covers reports whether the list has an event, or is newer: that of object m, which has a key and a
-// shard. held says whether an object of the key was passed on.
-func (a *ahead) covers(m metav1.Object, hash uint64, shard Shard, held bool) bool {
-	version, ok := number(m.GetResourceVersion())
+// covers reports whether the list has an event about an object, or is newer. held says whether an
+// object of the key was passed on.
+func (a *ahead) covers(i item, held bool) bool {
+	version, ok := number(i.version)
 	if !ok || version > a.version {
 		return false
 	}
-	_, listed := a.listed[hash] // maybe as another object, of another shard, before or after
-	return listed || a.shards.has(shard) && !held
+	_, listed := a.listed[i.key] // maybe as another object, of another shard, before or after
+	return listed || a.shards.has(i.shard) && !held
 }
 
 // reachedLocked forgets the lists that the reflector, at resourceVersion, has caught up with.

@@ -141,8 +141,9 @@ type listing struct {
 	cache     *informerCache
 	wanted    shardSet
 	requested shardSet
-	listed    map[uint64]Shard // keys, as in keys.held
-	version   string           // of the first page
+	since     int               // the number of moves when it began
+	listed    map[uint64]string // values by key, as in keys.held
+	version   string            // of the first page
 	// question is true for a list that may only ask for the newest resourceVersion: see recency of
 	// package reflector. It does not change what the reflector has, unless another page follows.
 	question bool
@@ -156,7 +157,7 @@ func (c *informerCache) beginPage(options *metav1.ListOptions) *listing {
 	l, ok := c.pages[options.Continue]
 	switch {
 	case !ok:
-		l = &listing{cache: c, wanted: c.wanted, listed: map[uint64]Shard{}}
+		l = c.newListingLocked()
 		l.question = options.Limit == 1 && options.ResourceVersion == ""
 		c.notOlderLocked(options)
 	default:
@@ -170,6 +171,10 @@ func (c *informerCache) beginPage(options *metav1.ListOptions) *listing {
 	}
 	l.requested, options.ShardSelector = c.selectable(l.wanted)
 	return l
+}
+
+func (c *informerCache) newListingLocked() *listing {
+	return &listing{cache: c, wanted: c.wanted, since: c.moves, listed: map[uint64]string{}}
 }
 
 // notOlderLocked makes a list as new as the objects that are held, some of which may be newer than
@@ -188,16 +193,15 @@ func (c *informerCache) notOlderLocked(options *metav1.ListOptions) {
 
 // takes reports whether obj belongs to the list.
 func (l *listing) takes(ctx context.Context, obj runtime.Object) bool {
-	m, err := meta.Accessor(obj)
+	i, err := l.cache.item(obj)
 	if err != nil {
 		return true // the reflector says what is wrong
 	}
-	shard := l.cache.shardOfObject(obj)
-	l.cache.received(ctx, shard, l.requested)
-	if !l.wanted.has(shard) {
+	l.cache.received(ctx, i.shard, l.requested)
+	if !l.wanted.has(i.shard) {
 		return false
 	}
-	l.listed[l.cache.keys.hash(m)] = shard
+	l.listed[i.key] = i.value
 	return true
 }
 
@@ -223,18 +227,20 @@ func (c *informerCache) endPage(ctx context.Context, l *listing, m metav1.ListIn
 	return token
 }
 
-// listedLocked notes that the reflector has all of a list.
+// listedLocked notes that the reflector has all of a list, and replaces the content of the store.
 func (c *informerCache) listedLocked(l *listing) {
 	clear(c.pages)
-	fresh := l.wanted.minus(c.storedShards)
-	c.held, c.leftovers, c.ahead = l.wanted, false, nil
-	c.storedShards = c.storedShards.and(l.wanted)
+	c.ahead = nil
+	c.held = c.stayedLocked(l.wanted, l.since)
+	c.leftovers = !c.held.equal(l.wanted)
+	c.storedShards = c.storedShards.and(c.held)
 	c.keys.replace(l.listed)
+	fresh := c.held.minus(c.storedShards)
 	c.pending = newPending(fresh)
 	c.pending.version, c.pending.complete = l.version, true
-	for hash, shard := range l.listed {
-		if fresh.has(shard) {
-			c.pending.add(hash)
+	for key, value := range l.listed {
+		if c.leftovers || fresh.has(shardOf(value, c.count)) {
+			c.pending.add(key)
 		}
 	}
 	c.pendingChangedLocked()

@@ -50,6 +50,7 @@ type selectiveWatch struct {
 	wanted    shardSet
 	moved     <-chan struct{} // closed when the cache wants other shards
 	requested shardSet
+	since     int      // the number of moves when it began
 	fresh     shardSet // wanted shards that are to be listed
 	changes   bool     // it is a selectionChange
 	dropped   bool     // what is not held was removed
@@ -123,13 +124,13 @@ func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *s
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watch = w
-	w.wanted, w.moved, w.fresh = c.wanted, c.moved, c.wanted.minus(c.held)
+	w.wanted, w.moved, w.since = c.wanted, c.moved, c.moves
+	w.fresh = c.wanted.minus(c.held)
 	w.requested, options.ShardSelector = c.selectable(w.wanted)
 	if streams {
 		c.notOlderLocked(options)
-		w.listing = &listing{
-			cache: c, wanted: w.wanted, requested: w.requested, listed: map[uint64]Shard{},
-		}
+		w.listing = c.newListingLocked()
+		w.listing.requested = w.requested
 	} else {
 		w.changes = c.leftovers || !c.held.equal(w.wanted)
 	}
@@ -160,16 +161,13 @@ func (c *informerCache) settle(ctx context.Context, resourceVersion string) erro
 	}
 }
 
-// begin notes that w is open: what is not wanted any more is not followed from now on.
+// begin notes that w is open, and will pass on objects of new shards.
 func (c *informerCache) begin(w *selectiveWatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watch != w {
-		return
+	if c.watch == w {
+		c.leftovers, c.pending = true, newPending(w.fresh)
 	}
-	c.held, c.leftovers = c.held.and(w.wanted), true
-	c.storedShards = c.storedShards.and(c.held)
-	c.pending = newPending(w.fresh)
 }
 
 // selectionChange is a selectiveWatch that begins with a change of the selection.
@@ -203,17 +201,17 @@ func (w selectionChange) Dropped() iter.Seq[store.DeletedFinalStateUnknown] {
 func (c *informerCache) holds(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	shard, ok := c.keys.heldShard(key)
-	return ok && c.held.has(shard)
+	value, ok := c.keys.heldValue(key)
+	return ok && c.held.has(shardOf(value, c.count))
 }
 
 // dropping notes that an object is removed, which is not held.
 func (c *informerCache) dropping(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hash := c.keys.hashOf(key)
-	if shard, ok := c.keys.heldShard(key); ok {
-		c.keys.forget(hash, shard)
+	hash := c.keys.hash(key)
+	if value, ok := c.keys.heldValue(key); ok {
+		c.keys.forget(hash, value)
 	}
 	c.pending.add(hash)
 	c.isPending.Store(true)
