@@ -52,9 +52,11 @@ type WatchListRefuser interface {
 }
 
 // SelectionChange is a watch of a ListerWatcher that selects other objects than before. It begins
-// with the present state of the objects that are new in the selection: ADDED events, in no order,
-// and then a BOOKMARK at the resourceVersion of the request. So only those are sent again, and not
-// the whole collection, as after a LIST.
+// with the present state of the objects that are new in the selection, as ADDED events, and may mix
+// them with changes of the others. The versions of all these are in no order, so the reflector
+// stays at the resourceVersion of the request, until a BOOKMARK names the version up to which the
+// Store has everything. Then the watch goes on as others do. So only what is new in the selection
+// is sent again, and not the whole collection, as by a LIST.
 type SelectionChange interface {
 	watch.Interface
 	// Dropped yields what the Store holds and the ListerWatcher does not select any more. The

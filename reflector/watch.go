@@ -29,6 +29,7 @@ type liveWatch struct {
 	eventCount  int
 	idle        func() time.Duration // for which it has waited for the server; see recency
 	pastInitial bool                 // what the server sends now is in resourceVersion order
+	reselects   bool                 // it is a SelectionChange
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -50,10 +51,10 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	return nil
 }
 
-// reselect removes from the Store what the new watch does not select any more. What the watch sends
-// until its bookmark is present state.
+// reselect removes from the Store what the new watch does not select any more. The versions of what
+// it sends first are in no order.
 func (r *Reflector) reselect(change SelectionChange) error {
-	r.round.open.pastInitial = false
+	r.round.open.pastInitial, r.round.open.reselects = false, true
 	if r.opts.Progress != nil {
 		r.opts.Progress("", time.Time{})
 	}

@@ -296,7 +296,7 @@ func (w *cacheWorld) check() {
 		return
 	}
 	reached, _ := number(w.informer.Status().ResourceVersion)
-	stored := w.shards.caches.stored()
+	stored := w.cache.stored()
 	for key, writes := range w.history {
 		has := w.stored(key)
 		for i, write := range writes {
@@ -305,7 +305,8 @@ func (w *cacheWorld) check() {
 			}
 			end := i+1 == len(writes) || writes[i+1].version > reached
 			if write.object == nil {
-				assert.False(w.t, end && has != 0 && has <= reached,
+				shard, _ := w.by.shard(writes[i-1].object, w.shards.config.Count)
+				assert.False(w.t, end && has != 0 && has <= reached && stored.has(shard),
 					"%s@%d is stored, deleted at %d, reached %d", key, has, write.version, reached)
 				continue
 			}

@@ -4,9 +4,9 @@ package shard
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +20,6 @@ import (
 )
 
 const forever = time.Duration(math.MaxInt64)
-
-var errStopped = errors.New("the watch was stopped")
 
 // run sends what the watch has, until it ends.
 func (w *selectiveWatch) run() {
@@ -42,7 +40,7 @@ func (w *selectiveWatch) run() {
 			klog.FromContext(w.ctx).Error(err, "New shards cannot be listed, trying again",
 				"shards", w.fresh.len(), "wait", retry)
 		}
-		if !w.send(w.bookmark(w.from)) {
+		if !w.endPresent() {
 			return
 		}
 	}
@@ -62,79 +60,18 @@ func (w *selectiveWatch) fail(err error) {
 	}
 }
 
-// present lists the new shards and sends their objects.
-func (w *selectiveWatch) present() error {
-	c := w.cache
-	if w.fresh.empty() {
-		return c.present(w, nil)
+// endPresent sends the bookmark that ends the present state, at the version up to which the events
+// of the inner watch were passed on meanwhile.
+func (w *selectiveWatch) endPresent() bool {
+	version := w.from
+	if w.meanwhile != nil {
+		version = strconv.FormatUint(w.meanwhile.version, 10)
 	}
-	a := &ahead{shards: w.fresh, listed: map[uint64]struct{}{}}
-	requested, selector := c.selectable(w.fresh)
-	version, err := w.lw.each(w.ctx, metav1.ListOptions{
-		ResourceVersion:      w.from,
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-		ShardSelector:        selector,
-	}, func(obj runtime.Object) error {
-		i, err := c.item(obj)
-		if err != nil {
-			return fmt.Errorf("understand list item: %w", err)
-		}
-		c.received(w.ctx, i.shard, requested)
-		if !w.fresh.has(i.shard) {
-			return nil
-		}
-		a.listed[i.key] = struct{}{}
-		c.passing(i)
-		if !w.send(watch.Event{Type: watch.Added, Object: obj}) {
-			c.notPassed(i)
-			return errStopped
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("list %d new shards: %w", w.fresh.len(), err)
+	sent := w.send(w.bookmark(version))
+	if sent {
+		w.cache.reached(version)
 	}
-	var ok bool
-	if a.version, ok = number(version); !ok {
-		return apierrors.NewResourceExpired(fmt.Sprintf(
-			"resourceVersion %q of new shards cannot be compared with others", version))
-	}
-	return c.present(w, a)
-}
-
-// passing notes that a listed object of a new shard is passed on.
-func (c *informerCache) passing(i item) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.keys.hold(i.key, i.value)
-	c.pending.add(i.key)
-	c.isPending.Store(true)
-}
-
-func (c *informerCache) notPassed(i item) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending.done(i.key)
-	c.pendingChangedLocked()
-}
-
-// present notes that all of a, if there were new shards, was passed on.
-func (c *informerCache) present(w *selectiveWatch, a *ahead) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.watch != w {
-		return errStopped
-	}
-	c.held = c.stayedLocked(w.wanted, w.since)
-	c.leftovers = !w.dropped || !c.held.equal(w.wanted)
-	if a != nil {
-		c.ahead = append(c.ahead, a)
-	}
-	c.backoff = newBackoff()
-	c.pending.shards = c.pending.shards.and(c.held)
-	c.pending.complete = true
-	c.pendingChangedLocked()
-	return nil
+	return sent
 }
 
 func (c *informerCache) nextRetry() time.Duration {
@@ -243,7 +180,7 @@ func (w *selectiveWatch) pass(e watch.Event) bool {
 	if w.listing != nil {
 		e.Type = w.listing.judge(e.Type, i)
 	} else {
-		e.Type = c.judge(w, e.Type, i)
+		e.Type = c.judge(w, e.Type, i, false)
 	}
 	if e.Type == "" {
 		return true
@@ -324,8 +261,10 @@ func judge(t watch.EventType, owned, held, other bool) watch.EventType {
 	return ""
 }
 
-// judge decides on an event of w.
-func (c *informerCache) judge(w *selectiveWatch, t watch.EventType, i item) watch.EventType {
+// judge decides on an event of w. isNew says that its shard is as good as held.
+func (c *informerCache) judge(
+	w *selectiveWatch, t watch.EventType, i item, isNew bool,
+) watch.EventType {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watch != w {
@@ -337,7 +276,7 @@ func (c *informerCache) judge(w *selectiveWatch, t watch.EventType, i item) watc
 			return ""
 		}
 	}
-	owned := c.held.has(i.shard)
+	owned := isNew || c.held.has(i.shard)
 	t = judge(t, owned, held || owned && c.keys.byNamespace, held && value != i.value)
 	if t == watch.Added || t == watch.Modified {
 		c.keys.hold(i.key, i.value)
@@ -356,6 +295,15 @@ func (c *informerCache) passed(w *selectiveWatch, t watch.EventType, i item) {
 		c.keys.forget(i.key, i.value)
 	}
 	c.reachedLocked(i.version)
+}
+
+// forget notes that the delete of an object was passed on.
+func (c *informerCache) forget(w *selectiveWatch, i item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch == w {
+		c.keys.forget(i.key, i.value)
+	}
 }
 
 // reached notes that the reflector is at resourceVersion.

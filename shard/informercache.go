@@ -101,12 +101,14 @@ type informerCache struct {
 	backoff      wait.Backoff        // of failed lists of new shards
 }
 
-// ahead is a list of shards that were acquired while the reflector was at an older version. Until
-// the reflector reaches the version of the list, its watch sends changes that the list has already.
+// ahead says that objects of some shards were passed on as they were at a version that the
+// reflector has not reached. Until then, its watches bring changes that were passed on already.
 type ahead struct {
 	shards  shardSet
 	version uint64
-	listed  map[uint64]struct{} // keys
+	// listed has the versions of the objects of a list, by key. It is nil if all changes up to
+	// version were passed on.
+	listed map[uint64]uint64
 }
 
 func newInformerCache(by By, count int, changed func()) *informerCache {
@@ -203,15 +205,18 @@ func (c *informerCache) received(ctx context.Context, shard Shard, requested sha
 // filters reports whether objects of other shards are sent to this process and dropped here.
 func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
 
-// covers reports whether the list has an event about an object, or is newer. held says whether an
-// object of the key was passed on.
+// covers reports whether an event, or a newer one, was passed on. held says whether an object of the
+// key was passed on.
 func (a *ahead) covers(i item, held bool) bool {
 	version, ok := number(i.version)
 	if !ok || version > a.version {
 		return false
 	}
-	_, listed := a.listed[i.key] // maybe as another object, of another shard, before or after
-	return listed || a.shards.has(i.shard) && !held
+	if a.listed == nil {
+		return a.shards.has(i.shard)
+	}
+	listedAt, listed := a.listed[i.key] // maybe as another object, of another shard, before or after
+	return listed && version <= listedAt || !held && a.shards.has(i.shard)
 }
 
 // reachedLocked forgets the lists that the reflector, at resourceVersion, has caught up with.

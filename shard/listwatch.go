@@ -177,6 +177,12 @@ func (c *informerCache) newListingLocked() *listing {
 	return &listing{cache: c, wanted: c.wanted, since: c.moves, listed: map[uint64]string{}}
 }
 
+func (c *informerCache) notOlder(options *metav1.ListOptions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notOlderLocked(options)
+}
+
 // notOlderLocked makes a list as new as the objects that are held, some of which may be newer than
 // the reflector's resourceVersion.
 func (c *informerCache) notOlderLocked(options *metav1.ListOptions) {

@@ -4,14 +4,12 @@ package shard
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -34,7 +32,8 @@ const (
 // others; the next one begins with the difference, as a selectionChange.
 //
 //	begin    opened, and the inner watch with it: events after from
-//	present  the objects of new shards, listed now, then a bookmark at from
+//	present  the objects of new shards, listed now, and the inner watch's events about the others;
+//	         then a bookmark
 //	follow   the inner watch, without what the lists had already
 //
 // A watch that begins a streaming list has initial events from the inner watch instead.
@@ -54,6 +53,7 @@ type selectiveWatch struct {
 	fresh     shardSet // wanted shards that are to be listed
 	changes   bool     // it is a selectionChange
 	dropped   bool     // what is not held was removed
+	meanwhile *ahead   // what is passed on while the fresh shards are listed
 	listing   *listing // of a streaming list, until its initial events end
 
 	inner watch.Interface // nil if nothing is wanted
@@ -145,8 +145,7 @@ func (lw listWatch) prepare(ctx context.Context, options *metav1.ListOptions) *s
 func (c *informerCache) settle(ctx context.Context, resourceVersion string) error {
 	want, ok := number(resourceVersion)
 	if !ok {
-		return apierrors.NewResourceExpired(fmt.Sprintf("the shards of this process have changed, "+
-			"and resourceVersion %q cannot be compared with others", resourceVersion))
+		return incomparable(resourceVersion)
 	}
 	for {
 		has, _ := number(c.store.LastStoreSyncResourceVersion())
@@ -165,8 +164,13 @@ func (c *informerCache) settle(ctx context.Context, resourceVersion string) erro
 func (c *informerCache) begin(w *selectiveWatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watch == w {
-		c.leftovers, c.pending = true, newPending(w.fresh)
+	if c.watch != w {
+		return
+	}
+	c.leftovers, c.pending = true, newPending(w.fresh)
+	if from, ok := number(w.from); ok && !w.fresh.empty() {
+		w.meanwhile = &ahead{shards: c.held, version: from}
+		c.ahead = append(c.ahead, w.meanwhile)
 	}
 }
 
