@@ -315,7 +315,7 @@ func TestStory_ServerDoesNotSelect(t *testing.T) {
 			w.own(1, 2)
 			w.start()
 			w.settled(2 * time.Second)
-			assert.Equal(t, strings.Contains(t.Name(), "client_drops"), w.cache.filters(), t.Name())
+			assert.Equal(t, strings.Contains(w.t.Name(), "client_drops"), w.cache.filters())
 		})
 	}
 }
