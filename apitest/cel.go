@@ -149,7 +149,7 @@ func (p *exprParser) binary(least int) *expr {
 func (p *exprParser) unary() *expr {
 	for _, operator := range []string{"!", "-"} {
 		if p.take(operator) {
-			if number := p.token == scanner.Int || p.token == scanner.Float; number {
+			if operator == "-" && (p.token == scanner.Int || p.token == scanner.Float) {
 				return p.member()
 			}
 			return &expr{kind: callKind, name: operator + "_", args: []*expr{p.member()}}
@@ -200,6 +200,9 @@ func (p *exprParser) primary() *expr {
 		return &expr{kind: literalKind, name: "bool", text: text}
 	case text == "null":
 		return &expr{kind: literalKind, name: "structpb.NullValue", text: text}
+	case reserved[text]:
+		p.fail("reserved word " + text)
+		return &expr{}
 	case token == scanner.Ident && p.take("("):
 		return &expr{kind: callKind, name: text, args: p.list(")")}
 	case token == scanner.Ident:
@@ -213,6 +216,13 @@ func (p *exprParser) primary() *expr {
 	}
 	p.fail("missing operand")
 	return &expr{}
+}
+
+// reserved are the words that are only names of fields.
+var reserved = map[string]bool{
+	"as": true, "break": true, "const": true, "continue": true, "else": true, "for": true,
+	"function": true, "if": true, "import": true, "in": true, "let": true, "loop": true,
+	"namespace": true, "package": true, "return": true, "var": true, "void": true, "while": true,
 }
 
 // list parses expressions up to the closing token.

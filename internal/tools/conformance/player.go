@@ -31,7 +31,7 @@ const patience = 2 * time.Minute
 //	METHOD PATH [BODY]    make a request; prints the status code and the normalized body
 //	with HEADER VALUE     send a header with the next request or watch
 //	set NAME FIELD...     let $NAME be a field of the last body: set next metadata continue
-//	hash NAME TEXT        let $NAME be the hash of TEXT, see ListOptions.ShardSelector, $NAMEend the next
+//	hash NAME TEXT        let $NAME be TEXT's hash for a ShardSelector, and $NAMEend the next one
 //	watch NAME PATH       open a watch; prints the answer if it is not a stream
 //	next NAME N           print the next N events of a watch
 //	rest NAME             print its events until the server ends it; repeated bookmarks once
