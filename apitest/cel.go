@@ -33,7 +33,7 @@ const (
 const (
 	maxExprLen   = 100_000 // characters
 	maxExprDepth = 250
-	errTooDeep   = "expression is nested too deeply"
+	tooDeep      = "expression is nested too deeply"
 )
 
 // exprParser parses by precedence climbing. err is the first error; after it, every token is EOF.
@@ -69,7 +69,7 @@ func parseCEL(text string) (*expr, error) {
 
 func (p *exprParser) fail(message string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("Syntax error: %s at %d", message, p.scanner.Position.Offset)
+		p.err = fmt.Errorf("syntax error: %s at %d", message, p.scanner.Position.Offset)
 	}
 	p.token, p.text = scanner.EOF, ""
 }
@@ -116,7 +116,7 @@ var precedence = map[string]int{
 // conditional parses a whole expression.
 func (p *exprParser) conditional() *expr {
 	if p.depth++; p.depth > maxExprDepth {
-		p.fail(errTooDeep)
+		p.fail(tooDeep)
 	}
 	defer func() { p.depth-- }()
 	e := p.binary(1)
@@ -164,7 +164,7 @@ func (p *exprParser) member() *expr {
 	for count := 0; ; count++ {
 		switch {
 		case count > maxExprDepth:
-			p.fail(errTooDeep)
+			p.fail(tooDeep)
 			return e
 		case p.take("."):
 			name := p.text
