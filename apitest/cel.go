@@ -33,7 +33,7 @@ const (
 const (
 	maxExprLen   = 100_000 // characters
 	maxExprDepth = 250
-	errTooDeep   = "expression is nested too deeply"
+	tooDeep      = "expression is nested too deeply"
 )
 
 // exprParser parses by precedence climbing. err is the first error; after it, every token is EOF.
@@ -69,7 +69,7 @@ func parseCEL(text string) (*expr, error) {
 
 func (p *exprParser) fail(message string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("Syntax error: %s at %d", message, p.scanner.Position.Offset)
+		p.err = fmt.Errorf("syntax error: %s at %d", message, p.scanner.Position.Offset)
 	}
 	p.token, p.text = scanner.EOF, ""
 }
@@ -116,7 +116,7 @@ var precedence = map[string]int{
 // conditional parses a whole expression.
 func (p *exprParser) conditional() *expr {
 	if p.depth++; p.depth > maxExprDepth {
-		p.fail(errTooDeep)
+		p.fail(tooDeep)
 	}
 	defer func() { p.depth-- }()
 	e := p.binary(1)
@@ -149,7 +149,7 @@ func (p *exprParser) binary(least int) *expr {
 func (p *exprParser) unary() *expr {
 	for _, operator := range []string{"!", "-"} {
 		if p.take(operator) {
-			if number := p.token == scanner.Int || p.token == scanner.Float; number {
+			if operator == "-" && (p.token == scanner.Int || p.token == scanner.Float) {
 				return p.member()
 			}
 			return &expr{kind: callKind, name: operator + "_", args: []*expr{p.member()}}
@@ -164,7 +164,7 @@ func (p *exprParser) member() *expr {
 	for count := 0; ; count++ {
 		switch {
 		case count > maxExprDepth:
-			p.fail(errTooDeep)
+			p.fail(tooDeep)
 			return e
 		case p.take("."):
 			name := p.text
@@ -200,6 +200,9 @@ func (p *exprParser) primary() *expr {
 		return &expr{kind: literalKind, name: "bool", text: text}
 	case text == "null":
 		return &expr{kind: literalKind, name: "structpb.NullValue", text: text}
+	case reserved[text]:
+		p.fail("reserved word " + text)
+		return &expr{}
 	case token == scanner.Ident && p.take("("):
 		return &expr{kind: callKind, name: text, args: p.list(")")}
 	case token == scanner.Ident:
@@ -213,6 +216,13 @@ func (p *exprParser) primary() *expr {
 	}
 	p.fail("missing operand")
 	return &expr{}
+}
+
+// reserved are the words that are only names of fields.
+var reserved = map[string]bool{
+	"as": true, "break": true, "const": true, "continue": true, "else": true, "for": true,
+	"function": true, "if": true, "import": true, "in": true, "let": true, "loop": true,
+	"namespace": true, "package": true, "return": true, "var": true, "void": true, "while": true,
 }
 
 // list parses expressions up to the closing token.

@@ -234,6 +234,12 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 	out := bufferFor(c.w)
 	defer out.free()
 	out.Write(head)
+	if c.form == partialForm && len(items) == 0 {
+		out.WriteString("null}\n") // as real lists of metadata have it
+		out.Flush()
+		return
+	}
+	out.WriteByte('[')
 	for i, v := range items {
 		if i > 0 {
 			out.WriteByte(',')
@@ -264,7 +270,7 @@ func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(raw[:len(raw)-1], `,"items":[`...), nil
+	return append(raw[:len(raw)-1], `,"items":`...), nil
 }
 
 // continueToken is the position of the next page of a list, in the format of the real server.

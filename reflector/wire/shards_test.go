@@ -70,7 +70,7 @@ func TestReadList_ShardInfo(t *testing.T) {
 		ListMeta: metav1.ListMeta{
 			ResourceVersion: "5", ShardInfo: &metav1.ShardInfo{Selector: "s"},
 		},
-		Items:    []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
+		Items: []v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
 	}
 	for _, format := range []string{jsonStream, protobufStream} {
 		body := encodeList(t, format, list)
