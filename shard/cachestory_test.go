@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func TestStory_AcquireAndRelease(t *testing.T) {
 	}
 }
 
-// Of a server that selects, the process receives its shards only, and lists only those that are
+// A server that selects sends the process its shards only. The process lists only those that are
 // new.
 func TestStory_OnlyNewShardsAreListed(t *testing.T) {
 	half := "shardRange(uid, '0x0', '0x8')"
@@ -296,11 +297,19 @@ func TestStory_VersionOfNewShardsDoesNotCount(t *testing.T) {
 			Match: apitest.Match{Verb: "watch"}, Stream: apitest.StallStream, Times: 1,
 		})
 		w.update(someKeys(40)...)
+		w.update(w.in(newShardSet(8, 2))[0])
 		before, _ := number(w.informer.Status().ResourceVersion)
+		var waited atomic.Bool
+		go func() {
+			newest := w.server.ResourceVersion()
+			assert.NoError(t, w.informer.WaitForResourceVersion(w.t.Context(), newest))
+			waited.Store(true)
+		}()
 		w.own(1, 2)
 		w.after(3 * time.Second)
 		reached, _ := number(w.informer.Status().ResourceVersion)
 		assert.Equal(t, before, reached, "the watch has brought nothing")
+		assert.False(t, waited.Load())
 		assert.True(t, w.shards.caches.stored().has(2))
 		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.CloseStream)
 		w.settled(15 * time.Minute)
