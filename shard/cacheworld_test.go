@@ -45,6 +45,7 @@ type cacheWorld struct {
 	narrate  *narrate.Log
 	lines    eventLog
 	began    time.Time
+	received atomic.Int64 // bytes of answers
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
@@ -111,7 +112,7 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	w.narrate = narrate.New(t)
 	require.NoError(t, w.server.StartPipe())
 	client := kubernetes.NewForConfigOrDie(&rest.Config{
-		Host: w.server.URL, QPS: -1, Transport: w.server.Transport(),
+		Host: w.server.URL, QPS: -1, Transport: countingTransport{w.server.Transport(), &w.received},
 	}).CoreV1().RESTClient()
 	var err error
 	w.shards, err = New(Config{Name: "g", Namespace: "default", Client: client, Count: o.count})
