@@ -134,33 +134,42 @@ func TestStory_NewShardsCannotBeListed(t *testing.T) {
 	})
 }
 
-// Objects change while the list of new shards is under way, and before the watch shows it.
+// Objects change while the list of new shards is under way: the list shows the state before the
+// changes, or the one after.
 func TestStory_ChangesWhileNewShardsAreListed(t *testing.T) {
 	for name, by := range map[string]By{"uid": ByUID, "namespace": ByNamespace, "label": byLabel} {
-		t.Run(name, func(t *testing.T) {
-			cacheStory(t, cacheVariants(by), func(w *cacheWorld) {
-				w.create(someKeys(40)...)
-				w.own(1, 2)
-				w.start()
-				w.settled(2 * time.Second)
-				w.server.Faults().Add(apitest.Fault{
-					Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second, Times: 1,
-				})
-				w.ownAll()
-				w.after(2 * time.Second)
-				keys := someKeys(60)
-				w.update(keys[:30]...)
-				w.delete(keys[10:40]...)
-				w.create(keys[20:60]...) // 20 to 40 have other uids, so they are in other shards
-				w.after(time.Second)
-				w.updateWith(keys[50], func(m *corev1.ConfigMap) {
-					m.Labels = map[string]string{"part": "other"}
-				})
-				w.delete(keys[:5]...)
-				w.settled(10 * time.Second)
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/late=%v", name, late), func(t *testing.T) {
+				cacheStory(t, cacheVariants(by), func(w *cacheWorld) { changeWhileListed(w, late) })
 			})
+		}
+	}
+}
+
+func changeWhileListed(w *cacheWorld, late bool) {
+	w.create(someKeys(40)...)
+	w.own(1, 2)
+	w.start()
+	w.settled(2 * time.Second)
+	if late {
+		w.lateLists(1, 5*time.Second)
+	} else {
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second, Times: 1,
 		})
 	}
+	w.ownAll()
+	w.after(2 * time.Second)
+	keys := someKeys(60)
+	w.update(keys[:30]...)
+	w.delete(keys[10:40]...)
+	w.create(keys[20:60]...) // 20 to 40 have other uids, so they are in other shards
+	w.after(time.Second)
+	w.updateWith(keys[50], func(m *corev1.ConfigMap) {
+		m.Labels = map[string]string{"part": "other"}
+	})
+	w.delete(keys[:5]...)
+	w.settled(10 * time.Second)
 }
 
 // The process stops while new shards are listed, or while it waits for them.
