@@ -61,6 +61,11 @@ func (c *call) listOptions() (internalversion.ListOptions, *selector, error) {
 			schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
 	sel, err := newSelector(c.target, options.LabelSelector, options.FieldSelector)
+	if err == nil && options.ShardSelector != "" && !c.server.options.NoShards {
+		if sel.shards, err = parseShards(options.ShardSelector); err != nil {
+			err = fmt.Errorf("invalid shard selector: %w", err)
+		}
+	}
 	return options, sel, err
 }
 
@@ -163,14 +168,16 @@ func (c *call) snapshot(p page, sel *selector,
 	}
 	coll := l.collectionLocked(c.resource)
 	var items []*version
-	if p.limit == 0 && sel.empty() {
+	if p.limit == 0 && sel.counts() && sel.shards == nil {
 		items = make([]*version, 0, len(coll.entries))
 	}
-	var remaining int64
+	var count int64
+	more := false
 	coll.stateLocked(c.prefix(), p.start, rv, func(v *version) bool {
+		count++
 		if p.limit > 0 && int64(len(items)) >= p.limit {
-			remaining++
-			return sel.empty() // otherwise it is enough to know that another page follows
+			more = true
+			return sel.counts() // otherwise it is enough to know that another page follows
 		}
 		if sel.matches(v) {
 			items = append(items, v)
@@ -178,13 +185,16 @@ func (c *call) snapshot(p page, sel *selector,
 		return true
 	})
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(rv, 10)}
-	if remaining > 0 {
+	if sel.shards != nil && c.resource.builtin && c.form == wholeForm {
+		meta.ShardInfo = &metav1.ShardInfo{Selector: sel.shards.text}
+	}
+	if more {
 		last := items[len(items)-1]
 		meta.Continue = continueToken{Version: continueVersion, ResourceVersion: rv,
 			Start: strings.TrimPrefix(objectKey(last.namespace, last.name), c.prefix()) +
 				"\x00"}.String()
-		if sel.empty() {
-			meta.RemainingItemCount = &remaining
+		if sel.counts() {
+			meta.RemainingItemCount = new(count - p.limit)
 		}
 	}
 	return items, meta, nil
@@ -224,6 +234,12 @@ func (c *call) writeList(items []*version, meta metav1.ListMeta) {
 	out := bufferFor(c.w)
 	defer out.free()
 	out.Write(head)
+	if c.form == partialForm && len(items) == 0 {
+		out.WriteString("null}\n") // as real lists of metadata have it
+		out.Flush()
+		return
+	}
+	out.WriteByte('[')
 	for i, v := range items {
 		if i > 0 {
 			out.WriteByte(',')
@@ -254,7 +270,7 @@ func (c *call) listHead(meta metav1.ListMeta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(raw[:len(raw)-1], `,"items":[`...), nil
+	return append(raw[:len(raw)-1], `,"items":`...), nil
 }
 
 // continueToken is the position of the next page of a list, in the format of the real server.

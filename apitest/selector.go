@@ -16,6 +16,7 @@ type selector struct {
 	prefix string // of the keys
 	labels labels.Selector
 	fields fields.Selector
+	shards *shards
 }
 
 // newSelector checks that the resource supports the fields. A name in the path, as in a watch of
@@ -59,11 +60,14 @@ func (r *Resource) convertField(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-func (s *selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
+// counts reports whether the remaining items of a page are counted, as in the real server: all of
+// them, whatever their shards.
+func (s *selector) counts() bool { return s.labels.Empty() && s.fields.Empty() }
 
 // matches ignores the namespace: lists read only the keys in it.
 func (s *selector) matches(v *version) bool {
-	return s.labels.Matches(v.labels) && (s.fields.Empty() || s.fields.Matches(v.fieldView()))
+	return s.labels.Matches(v.labels) && (s.fields.Empty() || s.fields.Matches(v.fieldView())) &&
+		s.shards.matches(v)
 }
 
 // fieldView presents a version to field selectors.

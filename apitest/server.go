@@ -78,6 +78,10 @@ type Options struct {
 	// 0 means no bound.
 	HistoryLen int
 
+	// NoShards ignores ListOptions.ShardSelector: lists and watches are of the whole collection, as
+	// from a server without the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36).
+	NoShards bool
+
 	// MaxBodyBytes bounds the bodies of requests. 0 means 3 MiB, as for a real server.
 	MaxBodyBytes int64
 }

@@ -18,7 +18,7 @@ import (
 // The transcripts contain the answers of this server; -update records them again. Writes of other
 // clients do not change them.
 func TestConformance(t *testing.T) {
-	writeOn(t)
+	writeOn(t, shared)
 	conformance.Run(t, conformance.Target{
 		Variant: conformance.Recorded,
 		Config:  shared.Config(cluster.AdminToken),
@@ -27,10 +27,21 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// The same, of a server with the feature gate ShardedListAndWatch.
+func TestConformance_Sharded(t *testing.T) {
+	c := newShardedCluster(t)
+	writeOn(t, c)
+	conformance.RunSharded(t, conformance.Target{
+		Variant: conformance.Recorded,
+		Config:  c.Config(cluster.AdminToken),
+		Folder:  "../testdata/conformance",
+	})
+}
+
 // writeOn advances the server's resourceVersion a hundred times a second, until the test has ended.
 // The server may be restarted.
-func writeOn(t *testing.T) {
-	config := shared.Config(cluster.AdminToken)
+func writeOn(t *testing.T, c *cluster.Cluster) {
+	config := c.Config(cluster.AdminToken)
 	config.QPS, config.Burst = 100, 1
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)

@@ -8,13 +8,17 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"k8s.io/client-go/rest"
 )
 
-// link carries a client's connections to the server: it can be cut, and it counts requests.
+// link carries a client's connections to the server: it can be cut, and it counts requests and
+// bytes.
 type link struct {
+	received atomic.Int64 // bytes
+
 	mu       sync.Mutex
 	down     bool
 	open     []net.Conn
@@ -60,7 +64,19 @@ func (l *link) dial(ctx context.Context, network, address string) (net.Conn, err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, conn)
-	return conn, nil
+	return measured{conn, &l.received}, nil
+}
+
+// measured counts the bytes that are read from a connection.
+type measured struct {
+	net.Conn
+	received *atomic.Int64
+}
+
+func (m measured) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	m.received.Add(int64(n))
+	return n, err
 }
 
 // asked returns the number of requests of a kind that reached the server: LIST, WATCH, or STREAM, a

@@ -3,9 +3,11 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
@@ -47,6 +49,12 @@ type Options struct {
 	// StoreMetrics receives the store's numbers.
 	StoreMetrics store.Metrics
 
+	// WrapListerWatcher, if set, wraps what the informer lists and watches with, for example to
+	// trace it, or to change what it selects (see reflector.SelectionChange). It is called once,
+	// when the informer starts, with the context of Run and the example object, which may be nil.
+	WrapListerWatcher func(
+		ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,
+	) reflector.ListerWatcher
 	// WrapQueue, if set, wraps the queue, for example to trace it. The wrapper of a RealFIFO should
 	// be a deltafifo.QueueWithBatch too.
 	WrapQueue func(deltafifo.Queue) deltafifo.Queue

@@ -224,7 +224,11 @@ func (s *sharedIndexInformer) start(ctx context.Context) *Controller {
 	if newReflector == nil {
 		newReflector = reflector.New
 	}
-	r := newReflector(s.listerWatcher, s.exampleObject, queue, options)
+	lw := s.listerWatcher
+	if s.options.WrapListerWatcher != nil {
+		lw = s.options.WrapListerWatcher(ctx, lw, s.exampleObject)
+	}
+	r := newReflector(lw, s.exampleObject, queue, options)
 	s.reflector.Store(r)
 	return &Controller{
 		Reflector:    r,

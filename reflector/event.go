@@ -173,7 +173,7 @@ func (r *Reflector) handleEvent(
 				return false, err
 			}
 		}
-		w.pastInitial = w.pastInitial || e.Type != watch.Added
+		w.pastInitial = w.pastInitial || e.Type != watch.Added && !w.reselects
 	case watch.Bookmark:
 		w.pastInitial, r.recency.pause = true, readPause
 	default:

@@ -4,18 +4,21 @@ package reflector
 
 import (
 	"context"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/informerstack/store"
 )
 
 // ListerWatcher knows how to list a collection and how to watch it from a resourceVersion.
 //
 // client-go's ListWatch, and so every generated informer's, is a ListerWatcher. If the error is
 // nil, the result must not be nil. Both methods should return soon after ctx is done. The optional
-// interfaces StreamLister and WatchListRefuser say more about a ListerWatcher; a wrapper should
-// implement them if the wrapped one does.
+// interfaces StreamLister and WatchListRefuser say more about a ListerWatcher, and SelectionChange
+// about a watch; a wrapper should implement them if the wrapped one does.
 //
 // Source: tools/cache/listwatch.go ListerWatcherWithContext
 type ListerWatcher interface {
@@ -46,6 +49,19 @@ type StreamLister interface {
 // Source: tools/cache/listwatch.go ToListWatcherWithWatchListSemantics
 type WatchListRefuser interface {
 	IsWatchListSemanticsUnSupported() bool
+}
+
+// SelectionChange is a watch of a ListerWatcher that selects other objects than before. It begins
+// with the present state of the objects that are new in the selection, as ADDED events, and may mix
+// them with changes of the others. The versions of all these are in no order, so the reflector
+// stays at the resourceVersion of the request, until a BOOKMARK names the version up to which the
+// Store has everything. From then on it is like any watch. So only what is new in the selection
+// is sent again, and not the whole collection, as by a LIST.
+type SelectionChange interface {
+	watch.Interface
+	// Dropped yields what the Store holds and the ListerWatcher does not select any more. The
+	// reflector removes it from the Store before it calls ResultChan.
+	Dropped() iter.Seq[store.DeletedFinalStateUnknown]
 }
 
 // ListWatch makes a ListerWatcher of two functions. Both must be set.

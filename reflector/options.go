@@ -101,8 +101,9 @@ type Options struct {
 	// quickly.
 	Observe func(Transition)
 	// Progress, if not nil, is called when the Store has taken every change up to resourceVersion,
-	// once Status shows it. asOf is when that version was current (see Status.CurrentAsOf).
-	// Progress must return quickly.
+	// once Status shows it. asOf is when that version was current (see Status.CurrentAsOf). It is
+	// called with "" and the zero time before a SelectionChange: the versions of the objects that
+	// follow are in no order, up to the next call. Progress must return quickly.
 	Progress func(resourceVersion string, asOf time.Time)
 }
 

@@ -29,6 +29,7 @@ type liveWatch struct {
 	eventCount  int
 	idle        func() time.Duration // for which it has waited for the server; see recency
 	pastInitial bool                 // what the server sends now is in resourceVersion order
+	reselects   bool                 // it is a SelectionChange
 }
 
 // openWatch opens a watch at the last resourceVersion.
@@ -44,6 +45,24 @@ func (r *Reflector) openWatch(ctx context.Context) error {
 	// At "" or "0" a watch begins with the present state, as ADDED events in no order.
 	w.pastInitial = resourceVersion != "" && resourceVersion != "0"
 	r.round.open, r.round.followedFrom = w, w.started
+	if change, ok := w.Interface.(SelectionChange); ok {
+		return r.reselect(change)
+	}
+	return nil
+}
+
+// reselect removes from the Store what the new watch does not select any more. The versions of what
+// it sends first are in no order.
+func (r *Reflector) reselect(change SelectionChange) error {
+	r.round.open.pastInitial, r.round.open.reselects = false, true
+	if r.opts.Progress != nil {
+		r.opts.Progress("", time.Time{})
+	}
+	for tombstone := range change.Dropped() {
+		if err := r.store.Delete(tombstone); err != nil {
+			return &ApplyError{Verb: "delete", Object: tombstone.Key, Err: err}
+		}
+	}
 	return nil
 }
 

@@ -162,7 +162,9 @@ func ValueIn(indexer store.Indexer, by By) func(key string) (string, bool) {
 	return func(key string) (string, bool) {
 		obj, ok, err := indexer.GetByKey(key)
 		if err == nil && ok {
-			return by.Value(obj)
+			if value, ok := by.Value(obj); ok {
+				return value, true
+			}
 		}
 		if gone != nil {
 			return gone.recall(key)

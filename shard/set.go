@@ -106,3 +106,30 @@ func (s shardSet) ranges() []hashRange {
 	}
 	return merged
 }
+
+// widen returns set with the smallest gaps filled, so that it has at most limit ranges.
+func widen(set shardSet, limit int) shardSet {
+	type gap struct{ after, before Shard }
+	var gaps []gap
+	last := Shard(-1)
+	for s := range set.each() {
+		if last >= 0 && s > last+1 {
+			gaps = append(gaps, gap{last, s})
+		}
+		last = s
+	}
+	excess := len(gaps) + 1 - limit
+	if excess <= 0 {
+		return set
+	}
+	slices.SortStableFunc(gaps, func(a, b gap) int {
+		return int((a.before - a.after) - (b.before - b.after))
+	})
+	wide := set.clone()
+	for _, g := range gaps[:excess] {
+		for s := g.after + 1; s < g.before; s++ {
+			wide.add(s)
+		}
+	}
+	return wide
+}

@@ -19,22 +19,33 @@ import (
 
 // apitest gives the answers of the real server.
 func TestApitest(t *testing.T) {
-	s := apitest.NewServer(apitest.Options{Scheme: scheme.Scheme})
+	conformance.Run(t, target(t, apitest.Options{Scheme: scheme.Scheme, NoShards: true}))
+}
+
+// apitest gives the answers of the real server with the feature gate ShardedListAndWatch.
+func TestApitest_Sharded(t *testing.T) {
+	conformance.RunSharded(t, target(t, apitest.Options{Scheme: scheme.Scheme}))
+}
+
+func target(t *testing.T, options apitest.Options) conformance.Target {
+	s := apitest.NewServer(options)
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Close)
-	conformance.Run(t, conformance.Target{
+	return conformance.Target{
 		Variant: "apitest",
 		Config:  &rest.Config{Host: s.URL, QPS: -1},
 		Expire:  func(*testing.T) { s.Faults().Compact() },
 		Folder:  "../../../testdata/conformance",
-	})
+	}
 }
 
 // If apitest's answers differed, -update would record them under a separate heading.
 func TestTranscripts_HoldNoDeviation(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/conformance/*.txt")
 	require.NoError(t, err)
-	for _, file := range files {
+	sharded, err := filepath.Glob("../../../testdata/conformance/sharded/*.txt")
+	require.NoError(t, err)
+	for _, file := range append(files, sharded...) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), "\n---- ", file)

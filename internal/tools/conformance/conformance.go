@@ -44,7 +44,8 @@ type Target struct {
 	Folder string
 }
 
-// Run plays every transcript on the target, then runs the tests of client-go's clients on it.
+// Run plays every transcript of a target with the default feature gates, then runs the tests of
+// client-go's clients on it.
 func Run(t *testing.T, target Target) {
 	client, err := rest.HTTPClientFor(target.Config)
 	require.NoError(t, err)
@@ -52,6 +53,19 @@ func Run(t *testing.T, target Target) {
 	files := transcript.Glob(t, filepath.Join(target.Folder, "*.txt"))
 	t.Run("together", func(t *testing.T) { run(t, target, client, files, false) })
 	t.Run("alone", func(t *testing.T) { run(t, target, client, files, true) })
+}
+
+// RunSharded plays the transcripts of a target with the feature gate ShardedListAndWatch.
+func RunSharded(t *testing.T, target Target) {
+	client, err := rest.HTTPClientFor(target.Config)
+	require.NoError(t, err)
+	defineWidgets(t, target)
+	for _, file := range transcript.Glob(t, filepath.Join(target.Folder, "sharded", "*.txt")) {
+		t.Run(file.Name, func(t *testing.T) {
+			t.Parallel()
+			file.Play(t, target.Variant, newPlayer(t, target, client, file.Name).exec)
+		})
+	}
 }
 
 // run runs the tests that call Expire, one after the other because they need the server alone; or

@@ -24,6 +24,7 @@ import (
 //     are <why>;
 //   - tokens are <continue>, ages <age>, times <time>, uids <uid>; columns of tables have no
 //     description;
+//   - a hash is the variable that holds it;
 //   - the test's namespace is ns; the suffix of generateName is <random>.
 type normalizer struct {
 	t        *testing.T
@@ -31,10 +32,14 @@ type normalizer struct {
 	symbols  map[string]string // resourceVersion -> rv1
 	versions map[string]string // rv1 -> resourceVersion
 	newest   uint64            // of all objects seen
+	names    map[string]string // hash -> $a
 }
 
 func newNormalizer(t *testing.T, ns string) *normalizer {
-	return &normalizer{t: t, ns: ns, symbols: map[string]string{}, versions: map[string]string{}}
+	return &normalizer{
+		t: t, ns: ns,
+		symbols: map[string]string{}, versions: map[string]string{}, names: map[string]string{},
+	}
 }
 
 // versionOf returns the resourceVersion that is printed as symbol.
@@ -182,7 +187,7 @@ func (n *normalizer) collectionVersion(value any) string {
 
 // reasons are the parts of messages that depend on the server's implementation.
 var reasons = regexp.MustCompile(
-	`((cannot be handled as a \w+|json parse error|error decoding patch|` +
+	`((cannot be handled as a \w+|json parse error|error decoding patch|CEL parse error|` +
 		`continue key is not valid|accepted media types include|` +
 		`media types are accepted|Available representations): ).*`)
 
@@ -198,6 +203,9 @@ func (n *normalizer) cleanString(text string) string {
 		return "<age>"
 	}
 	text = uid.ReplaceAllString(text, "<uid>")
+	for hash, name := range n.names {
+		text = strings.ReplaceAll(text, hash, name)
+	}
 	text = reasons.ReplaceAllString(text, "${1}<why>")
 	if strings.Contains(text, "resource version: ") {
 		text = counters.ReplaceAllStringFunc(text, func(match string) string {

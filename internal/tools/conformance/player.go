@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net/http"
 	"net/url"
@@ -30,6 +31,7 @@ const patience = 2 * time.Minute
 //	METHOD PATH [BODY]    make a request; prints the status code and the normalized body
 //	with HEADER VALUE     send a header with the next request or watch
 //	set NAME FIELD...     let $NAME be a field of the last body: set next metadata continue
+//	hash NAME TEXT        let $NAME be TEXT's hash for a ShardSelector, and $NAMEend the next one
 //	watch NAME PATH       open a watch; prints the answer if it is not a stream
 //	next NAME N           print the next N events of a watch
 //	rest NAME             print its events until the server ends it; repeated bookmarks once
@@ -82,6 +84,8 @@ func (p *player) exec(cmd transcript.Command) string {
 		p.header.Set(arg(1), arg(2))
 	case "set":
 		p.set(arg(1), strings.Fields(arg(2)))
+	case "hash":
+		p.hash(arg(1), arg(2))
 	case "watch":
 		return p.openWatch(arg(1), arg(2))
 	case "next":
@@ -147,6 +151,15 @@ func (p *player) set(name string, fields []string) {
 		value = object[field]
 	}
 	p.vars[name] = fmt.Sprint(value)
+}
+
+// hash remembers the hash of text.
+func (p *player) hash(name, text string) {
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, text) // never fails
+	p.vars[name] = fmt.Sprintf("0x%016x", hash.Sum64())
+	p.vars[name+"end"] = fmt.Sprintf("0x%016x", hash.Sum64()+1)
+	p.names[p.vars[name]], p.names[p.vars[name+"end"]] = "$"+name, "$"+name+"end"
 }
 
 var variable = regexp.MustCompile(`\$[a-z]+[0-9]*`)

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/informer"
+)
+
+func someKeys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("ns-%d/m-%d", i%5*1000003, i)
+	}
+	return keys
+}
+
+// Shards come and go; the store and the handlers follow.
+func TestStory_AcquireAndRelease(t *testing.T) {
+	for name, by := range map[string]By{"uid": ByUID, "namespace": ByNamespace, "owner": ByOwner()} {
+		t.Run(name, func(t *testing.T) {
+			cacheStory(t, cacheVariants(by), func(w *cacheWorld) {
+				w.create(someKeys(40)...)
+				w.start()
+				w.settled(time.Second)
+				w.own(0, 1, 2)
+				w.settled(2 * time.Second)
+				w.own(2, 3, 4, 5)
+				w.update(someKeys(20)...)
+				w.settled(2 * time.Second)
+				w.ownAll()
+				w.settled(2 * time.Second)
+				require.Len(t, w.informer.GetStore().ListKeys(), 40)
+				w.own()
+				w.settled(2 * time.Second)
+				w.own(1)
+				w.delete(someKeys(10)...)
+				w.settled(2 * time.Second)
+			})
+		})
+	}
+}
+
+// A server that selects sends the process its shards only. The process lists only those that are
+// new.
+func TestStory_OnlyNewShardsAreListed(t *testing.T) {
+	half := "shardRange(uid, '0x0', '0x8')"
+	cacheStory(t, cacheVariants(ByUID)[:1], func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(0, 1, 2, 3)
+		w.start()
+		w.settled(time.Second)
+		assert.Equal(t, []string{"watch true " + half}, w.requests())
+
+		w.own(0, 1, 2, 3, 5)
+		w.settled(time.Second)
+		assert.Equal(t, []string{
+			"watch " + half + " || shardRange(uid, '0xa', '0xc')",
+			"list shardRange(uid, '0xa', '0xc')",
+		}, w.requests())
+
+		w.own(1, 5)
+		w.settled(time.Second)
+		assert.Equal(t, []string{
+			"watch shardRange(uid, '0x2', '0x4') || shardRange(uid, '0xa', '0xc')",
+		}, w.requests(), "nothing is listed for shards that are released")
+
+		w.ownAll()
+		w.settled(time.Second)
+		assert.Equal(t, []string{
+			"watch",
+			"list shardRange(uid, '0x0', '0x2') || shardRange(uid, '0x4', '0xa') || " +
+				"shardRange(uid, '0xc', '0x10')",
+		}, w.requests(), "a process that owns everything does not select")
+	})
+}
+
+// A shard that is given up and taken back at once is listed again: the guard has dropped keys in
+// between, so every object needs an event.
+func TestStory_ShardComesBackAtOnce(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1, 2)
+		w.start()
+		w.settled(2 * time.Second)
+		w.handler.take()
+		w.own(2)
+		w.own(1, 2)
+		assert.False(t, w.shards.caches.stored().has(1))
+		w.settled(2 * time.Second)
+		var want []string
+		for _, key := range w.in(newShardSet(8, 1)) {
+			want = append(want, "add "+key, "tombstone "+key)
+		}
+		require.NotEmpty(t, want)
+		assert.ElementsMatch(t, want, w.handler.take())
+	})
+}
+
+// While the new shards cannot be listed, the others are kept up to date.
+func TestStory_NewShardsCannotBeListed(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1, 2)
+		w.start()
+		w.settled(2 * time.Second)
+		heal := w.server.Faults().Fail(0, apitest.Match{Verb: "list"},
+			apierrors.NewTooManyRequests("busy", 1))
+		w.own(2, 3)
+		for range 10 {
+			w.update(w.in(newShardSet(8, 2, 3))...)
+			w.after(2 * time.Second)
+			for _, key := range w.in(newShardSet(8, 2)) {
+				writes := w.history[key]
+				assert.Equal(t, writes[len(writes)-1].version, w.stored(key))
+			}
+		}
+		assert.Equal(t, newShardSet(8, 2), w.shards.caches.stored())
+		assert.Zero(t, w.informer.Status().Reflector.Failures, "the reflector is well")
+		heal()
+		w.settled(time.Minute)
+	})
+}
+
+// Objects change while the list of new shards is under way: the list shows the state before the
+// changes, or the one after.
+func TestStory_ChangesWhileNewShardsAreListed(t *testing.T) {
+	for name, by := range map[string]By{"uid": ByUID, "namespace": ByNamespace, "label": byLabel} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/late=%v", name, late), func(t *testing.T) {
+				cacheStory(t, cacheVariants(by), func(w *cacheWorld) { changeWhileListed(w, late) })
+			})
+		}
+	}
+}
+
+func changeWhileListed(w *cacheWorld, late bool) {
+	w.create(someKeys(40)...)
+	w.own(1, 2)
+	w.start()
+	w.settled(2 * time.Second)
+	if late {
+		w.lateLists(1, 5*time.Second)
+	} else {
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second, Times: 1,
+		})
+	}
+	w.ownAll()
+	w.after(2 * time.Second)
+	keys := someKeys(60)
+	w.update(keys[:30]...)
+	w.delete(keys[10:40]...)
+	w.create(keys[20:60]...) // 20 to 40 have other uids, so they are in other shards
+	w.after(time.Second)
+	w.updateWith(keys[50], func(m *corev1.ConfigMap) {
+		m.Labels = map[string]string{"part": "other"}
+	})
+	w.delete(keys[:5]...)
+	w.settled(10 * time.Second)
+}
+
+// The process stops while new shards are listed, or while it waits for them.
+func TestStory_StopWhileNewShardsAreListed(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1, 2)
+		w.start()
+		w.settled(2 * time.Second)
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second,
+		})
+		w.ownAll()
+		w.after(2 * time.Second)
+		w.stop()
+		<-w.stopped
+	})
+}
+
+// A watch that has expired is followed by one list of everything owned. The ownership changes
+// meanwhile.
+func TestStory_ExpiredWhileShardsMove(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1, 2)
+		w.start()
+		w.settled(2 * time.Second)
+		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.CloseStream)
+		w.update(someKeys(40)...)
+		w.server.Faults().Compact()
+		w.own(2, 3)
+		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.ErrorStream)
+		w.own(2, 3, 4)
+		w.settled(10 * time.Second)
+	})
+}
+
+// Handlers that are slow get every event of a shard that is released meanwhile.
+func TestStory_SlowHandlers(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.handler.slow.Store(int64(time.Second))
+		w.ownAll()
+		w.start()
+		w.after(2 * time.Second)
+		w.own(1)
+		w.after(2 * time.Second)
+		assert.Equal(t, len(w.in(newShardSet(8, 1))), len(w.informer.GetStore().ListKeys()))
+		w.update(someKeys(40)...)
+		w.own(1, 2)
+		w.settled(5 * time.Minute)
+	})
+}
+
+// A transform may drop the value by which objects are sharded.
+func TestStory_TransformDropsTheUID(t *testing.T) {
+	variants := cacheVariants(ByUID)
+	for i := range variants {
+		variants[i].options.Reflector.Transform = func(obj any) (any, error) {
+			obj.(*corev1.ConfigMap).UID = ""
+			return obj, nil
+		}
+	}
+	cacheStory(t, variants, func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1, 2)
+		w.start()
+		w.settled(2 * time.Second)
+		w.own(2, 3, 4)
+		w.settled(2 * time.Second)
+		w.update(someKeys(20)...)
+		w.delete(someKeys(5)...)
+		w.settled(2 * time.Second)
+	})
+}
+
+// A transform may change the type. Tombstones have the stored objects.
+func TestStory_TransformChangesTheType(t *testing.T) {
+	variants := cacheVariants(ByUID)
+	for i := range variants {
+		variants[i].options.Reflector.Transform = func(obj any) (any, error) {
+			if _, ok := obj.(*corev1.Secret); ok {
+				return nil, fmt.Errorf("transformed twice")
+			}
+			return &corev1.Secret{ObjectMeta: obj.(*corev1.ConfigMap).ObjectMeta}, nil
+		}
+	}
+	cacheStory(t, variants, func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1, 2)
+		w.start()
+		w.settled(2 * time.Second)
+		w.own(2, 3, 4)
+		w.settled(2 * time.Second)
+	})
+}
+
+// A process that owns nothing asks for the version once a minute. So it is current, and its first
+// shards need no list of everything.
+func TestStory_NothingOwned(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.start()
+		require.True(t, w.informer.HasSynced())
+		assert.Equal(t, []string{"list 1"}, w.requests())
+		for range 30 {
+			w.update(someKeys(2)...)
+			w.after(time.Minute)
+			require.NoError(t, w.informer.Health().Fresh(time.Now(), 2*time.Minute))
+		}
+		lists := w.requests()
+		assert.Equal(t, slices.Repeat([]string{"list 1"}, len(lists)), lists)
+		assert.LessOrEqual(t, len(lists), 31)
+		w.own(1)
+		w.settled(2 * time.Second)
+		for _, request := range w.requests() {
+			assert.NotContains(t, request, "true", "no streaming list of everything")
+		}
+		w.own()
+		w.settled(2 * time.Second)
+	})
+}
+
+// Every change of the held shards up to a version is stored when the informer says so, although the
+// objects of a new shard are newer.
+func TestStory_VersionOfNewShardsDoesNotCount(t *testing.T) {
+	cacheStory(t, cacheVariants(ByUID), func(w *cacheWorld) {
+		w.create(someKeys(40)...)
+		w.own(1)
+		w.start()
+		w.settled(2 * time.Second)
+		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.StallStream)
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Verb: "watch"}, Stream: apitest.StallStream, Times: 1,
+		})
+		w.update(someKeys(40)...)
+		w.update(w.in(newShardSet(8, 2))[0])
+		before, _ := number(w.informer.Status().ResourceVersion)
+		var waited atomic.Bool
+		go func() {
+			newest := w.server.ResourceVersion()
+			assert.NoError(t, w.informer.WaitForResourceVersion(w.t.Context(), newest))
+			waited.Store(true)
+		}()
+		w.own(1, 2)
+		w.after(3 * time.Second)
+		reached, _ := number(w.informer.Status().ResourceVersion)
+		assert.Equal(t, before, reached, "the watch has brought nothing")
+		assert.False(t, waited.Load())
+		assert.True(t, w.shards.caches.stored().has(2))
+		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.CloseStream)
+		w.settled(15 * time.Minute)
+	})
+}
+
+// A server that does not select is noticed, also by a streaming list, which does not say so.
+func TestStory_ServerDoesNotSelect(t *testing.T) {
+	for _, by := range []By{ByUID, ByNamespace} {
+		cacheStory(t, cacheVariants(by), func(w *cacheWorld) {
+			w.create(someKeys(40)...)
+			w.own(1, 2)
+			w.start()
+			w.settled(2 * time.Second)
+			assert.Equal(t, strings.Contains(w.t.Name(), "client_drops"), w.cache.filters())
+		})
+	}
+}
+
+func TestOptions_AreForOneInformer(t *testing.T) {
+	shards, err := New(Config{Name: "g", Namespace: "default", Client: restClient(t, nil)})
+	require.NoError(t, err)
+	options := shards.Options(ByUID, informer.Options{})
+	informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options)
+	require.Panics(t, func() { informer.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, options) })
+}

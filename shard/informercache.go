@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
+	"example.com/informerstack/store"
+)
+
+// Options returns o for an informer that lists, watches and stores only objects of the shards that
+// this process owns, as by says. Call it for each informer:
+//
+//	pods := informer.New[*corev1.Pod](client, "pods", shards.Options(shard.ByUID, options))
+//
+// If by is ByUID or ByNamespace, and the server has the feature gate ShardedListAndWatch, it sends
+// only these objects. Otherwise it sends all, and the others are dropped before any transform.
+// Status says so.
+//
+// When the process acquires a shard, the informer lists that shard alone, and handlers get an OnAdd
+// for each of its objects. When it releases one, they get an OnDelete for each with a
+// store.DeletedFinalStateUnknown: the object is gone from this process, and may be on the server.
+// HasSynced is true once the informer holds the shards that the process owned when it started,
+// possibly none; Ready of Shards says more.
+//
+// The wrappers of o are inside: its WrapListerWatcher sees the requests to the server.
+func (s *Shards) Options(by By, o informer.Options) informer.Options {
+	c := newInformerCache(by, s.config.Count, s.cacheChanged)
+	wrapIndexer, wrapListerWatcher := o.WrapIndexer, o.WrapListerWatcher
+	o.WrapIndexer = func(inner store.Indexer) store.Indexer {
+		if wrapIndexer != nil {
+			inner = wrapIndexer(inner)
+		}
+		return c.wrapIndexer(inner)
+	}
+	o.WrapListerWatcher = func(
+		ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,
+	) reflector.ListerWatcher {
+		if wrapListerWatcher != nil {
+			lw = wrapListerWatcher(ctx, lw, example)
+		}
+		c.example = example
+		forget := s.register(c)
+		context.AfterFunc(ctx, forget)
+		return newListWatch(lw, c)
+	}
+	return o
+}
+
+// informerCache is an informer's part in the ownership: it decides what the informer lists and
+// watches, and knows what it holds.
+//
+// An object is passed on when the reflector has it. From there it reaches the store through the
+// queue, whatever its shard.
+//
+//	C1  of each held shard, every object was passed on as it was at the reflector's
+//	    resourceVersion, or at the version of a later list: see ahead
+//	C2  if an object of a shard that is not held may be stored or queued, leftovers is true; no
+//	    change of it but a delete is passed on
+//	C3  a stored shard is held, and every object of it that was passed on when it became held has
+//	    been in the store
+//	C4  a shard that was not wanted for a moment is not held, before it was listed again: handlers
+//	    get an event for each of its objects
+type informerCache struct {
+	by      By
+	count   int
+	changed func() // Shards.cacheChanged
+
+	example runtime.Object // set when the informer starts
+	store   store.Indexer  // set when it is made
+
+	isPending  atomic.Bool // pending.passed is not empty
+	unselected atomic.Bool // the server sends objects that were not selected
+
+	mu           sync.Mutex
+	keys         keys
+	wanted       shardSet
+	moves        int           // number of changes of wanted
+	left         []int         // of each shard, the move in which it was last given up
+	moved        chan struct{} // closed when wanted changes
+	held         shardSet
+	leftovers    bool
+	storedShards shardSet
+	pending      pending
+	ahead        []*ahead            // oldest first
+	watch        *selectiveWatch     // the newest; nil after the begin of a list
+	pages        map[string]*listing // that are not complete, by continue token
+	backoff      wait.Backoff        // of failed lists of new shards
+}
+
+// ahead says that objects of some shards were passed on as they were at a version that the
+// reflector has not reached. Until then, its watches bring changes that were passed on already.
+type ahead struct {
+	shards  shardSet
+	version uint64
+	// listed has the versions of the objects of a list, by key. It is nil if all changes up to
+	// version were passed on.
+	listed map[uint64]uint64
+}
+
+func newInformerCache(by By, count int, changed func()) *informerCache {
+	none := newShardSet(count)
+	return &informerCache{
+		by: by, count: count, changed: changed, keys: newKeys(by), wanted: none, held: none,
+		storedShards: none, pending: newPending(none), moved: make(chan struct{}),
+		left:  make([]int, count),
+		pages: map[string]*listing{}, backoff: newBackoff(),
+	}
+}
+
+func newBackoff() wait.Backoff {
+	return wait.Backoff{
+		Duration: time.Second, Factor: 2, Jitter: 1, Steps: math.MaxInt32, Cap: 30 * time.Second,
+	}
+}
+
+// assign implements cache.
+func (c *informerCache) assign(owned shardSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moves++
+	for shard := range c.wanted.minus(owned).each() {
+		c.left[shard] = c.moves
+	}
+	c.wanted = owned
+	c.leftovers = c.leftovers || !c.held.within(owned)
+	c.held, c.storedShards = c.held.and(owned), c.storedShards.and(owned)
+	c.pending.shards = c.pending.shards.and(owned)
+	close(c.moved)
+	c.moved = make(chan struct{})
+}
+
+// stayedLocked returns the shards of set that were wanted all the time since a move.
+func (c *informerCache) stayedLocked(set shardSet, since int) shardSet {
+	stayed := set.clone()
+	for shard := range set.each() {
+		if c.left[shard] > since {
+			stayed.remove(shard)
+		}
+	}
+	return stayed
+}
+
+// stored implements cache.
+func (c *informerCache) stored() shardSet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.storedShards
+}
+
+// item is an object that was received.
+type item struct {
+	version string
+	key     uint64 // its hash
+	value   string
+	shard   Shard
+}
+
+func (c *informerCache) item(obj runtime.Object) (item, error) {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return item{}, err
+	}
+	value, _ := c.by.value(m) // "" if it has none, as on the server
+	return item{
+		version: m.GetResourceVersion(), key: c.keys.hashOf(m), value: value,
+		shard: shardOf(value, c.count),
+	}, nil
+}
+
+// maxRanges bounds the length of a selector to 6 KiB in a URL: some proxies accept 8 KiB.
+const maxRanges = 64
+
+// selectable returns the shards to request instead of wanted, and their selector: more than wanted
+// if these would be too many ranges.
+func (c *informerCache) selectable(wanted shardSet) (requested shardSet, selector string) {
+	if !c.by.selectable() {
+		return allShards(c.count), ""
+	}
+	requested = widen(wanted, maxRanges)
+	return requested, c.by.selector(requested)
+}
+
+// received notes the shard of an object in an answer to a request of some shards.
+func (c *informerCache) received(ctx context.Context, shard Shard, requested shardSet) {
+	if !requested.has(shard) && c.unselected.CompareAndSwap(false, true) {
+		klog.FromContext(ctx).Info("Server does not select by shard: it sends all objects, and "+
+			"those of other replicas are dropped here. Enable its feature gate "+
+			"ShardedListAndWatch to save the transfer", "by", c.by.field)
+	}
+}
+
+// filters reports whether objects of other shards are sent to this process and dropped here.
+func (c *informerCache) filters() bool { return !c.by.selectable() || c.unselected.Load() }
+
+// covers reports whether an event, or a newer one, was passed on. held says whether an object of the
+// key was passed on.
+func (a *ahead) covers(i item, held bool) bool {
+	version, ok := number(i.version)
+	if !ok || version > a.version {
+		return false
+	}
+	if a.listed == nil {
+		return a.shards.has(i.shard)
+	}
+	listedAt, listed := a.listed[i.key] // maybe as another object, of another shard, before or after
+	return listed && version <= listedAt || !held && a.shards.has(i.shard)
+}
+
+// reachedLocked forgets the lists that the reflector, at resourceVersion, has caught up with.
+func (c *informerCache) reachedLocked(resourceVersion string) {
+	if len(c.ahead) == 0 {
+		return
+	}
+	if version, ok := number(resourceVersion); ok {
+		c.ahead = slices.DeleteFunc(c.ahead, func(a *ahead) bool { return a.version <= version })
+	}
+}
+
+// number is a resourceVersion that can be compared, of a state that can be requested.
+func number(resourceVersion string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(resourceVersion, 10, 64)
+	return n, err == nil && n > 0
+}
