@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -35,6 +36,7 @@ type stack struct {
 	informer   informer.SharedIndexInformer
 	controller *controller.Controller[string]
 	elector    *leaderelection.LeaderElector // nil without an election
+	shared     *shared                       // nil without shards
 	progress   *progress
 	observed   *observation
 }
@@ -58,7 +60,7 @@ func (o *options) build(
 	lw := wire.NewListWatch(client, t.resource.Resource, t.namespace, newItem,
 		wire.Options{Modify: t.modify})
 
-	// metrics, health and leader election
+	// metrics, health, leader election and shards
 	interesting := o.interesting()
 	observed, err := o.observe(t, interesting)
 	if err != nil {
@@ -68,13 +70,18 @@ func (o *options) build(
 	if err != nil {
 		return nil, err
 	}
+	shared, err := o.sharing.share(config)
+	if err != nil {
+		return nil, err
+	}
 
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
 	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
 	options.Reflector = trace.ReflectorOptions(options.Reflector, direct)
-	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
+	objects := informer.NewSharedIndexInformer(
+		trace.ListerWatcher(lw, sink), example, shared.options(options))
 
 	// workqueue and controller
 	reconcile := observe
@@ -84,6 +91,7 @@ func (o *options) build(
 		reconcile = checksumKeeper{client: client, lister: lister}.reconcile
 	}
 	reconcile = observed.reconcile(trace.Reconcile(shown.reconcile(reconcile), sink))
+	reconcile = shared.reconcile(objects.GetIndexer(), reconcile)
 	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
@@ -105,7 +113,7 @@ func (o *options) build(
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
-	built := &stack{objects, ctrl, elector, progress, observed}
+	built := &stack{objects, ctrl, elector, shared, progress, observed}
 	observed.follow(built, t.resource.GroupResource().String())
 	if err := shown.follow(built, handle); err != nil {
 		return nil, err
@@ -168,17 +176,25 @@ func restClient(config *rest.Config, t target) (*rest.RESTClient, error) {
 	return rest.RESTClientFor(config)
 }
 
-// run runs the informer and the controller until ctx is done or the controller fails.
+// run runs the informer and the controller until ctx is done, or the controller fails, or the group
+// refuses this process.
 func (s *stack) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.Run(ctx) })
-	running.Go(func() { s.progress.run(ctx, s.informer) })
+	running.Go(func() { s.progress.run(ctx, s.informer, s.shared.loaded(s.informer)) })
+	var refused error
+	if s.shared != nil {
+		running.Go(func() {
+			refused = s.shared.run(ctx, s.progress.out)
+			cancel()
+		})
+	}
 	err := s.controller.Run(ctx)
 	cancel()
 	running.Wait()
-	return err
+	return cmp.Or(refused, err)
 }
 
 // observe is a reconcile function that does nothing.
