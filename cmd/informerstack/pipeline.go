@@ -62,18 +62,11 @@ func (o *options) build(
 
 	// metrics, health, leader election and shards
 	interesting := o.interesting()
-	observed, err := o.observe(t, interesting)
-	if err != nil {
+	built := &stack{progress: progress}
+	if err := o.accompany(built, config, t, interesting); err != nil {
 		return nil, err
 	}
-	elector, err := o.election.elector(config, progress.out, observed)
-	if err != nil {
-		return nil, err
-	}
-	shared, err := o.sharing.share(config)
-	if err != nil {
-		return nil, err
-	}
+	observed := built.observed
 
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
@@ -81,7 +74,7 @@ func (o *options) build(
 	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
 	options.Reflector = trace.ReflectorOptions(options.Reflector, direct)
 	objects := informer.NewSharedIndexInformer(
-		trace.ListerWatcher(lw, sink), example, shared.options(options))
+		trace.ListerWatcher(lw, sink), example, built.shared.options(options))
 
 	// workqueue and controller
 	reconcile := observe
@@ -91,11 +84,11 @@ func (o *options) build(
 		reconcile = checksumKeeper{client: client, lister: lister}.reconcile
 	}
 	reconcile = observed.reconcile(trace.Reconcile(shown.reconcile(reconcile), sink))
-	reconcile = shared.reconcile(objects.GetIndexer(), reconcile)
+	reconcile = built.shared.reconcile(objects.GetIndexer(), reconcile)
 	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
-		Lead:        shown.lead(elector),
+		Lead:        shown.lead(built.elector),
 		MaxAttempts: shown.maxAttempts(),
 		RateLimiter: shown.rateLimiter(),
 		GracePeriod: finishReconciles,
@@ -113,12 +106,26 @@ func (o *options) build(
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
-	built := &stack{objects, ctrl, elector, shared, progress, observed}
+	built.informer, built.controller = objects, ctrl
 	observed.follow(built, t.resource.GroupResource().String())
 	if err := shown.follow(built, handle); err != nil {
 		return nil, err
 	}
 	return built, nil
+}
+
+// accompany adds what works beside the pipeline.
+func (o *options) accompany(
+	s *stack, config *rest.Config, t target, interesting func(any) bool,
+) (err error) {
+	if s.observed, err = o.observe(t, interesting); err != nil {
+		return err
+	}
+	if s.elector, err = o.election.elector(config, s.progress.out, s.observed); err != nil {
+		return err
+	}
+	s.shared, err = o.sharing.share(config, s.observed)
+	return err
 }
 
 // informerOptions configures the queue and the store between reflector and handlers.

@@ -60,7 +60,7 @@ func (s *sharing) addFlags(flags *pflag.FlagSet) {
 }
 
 // share returns this process's part of the group, or nil without --shards.
-func (s *sharing) share(config *rest.Config) (*shared, error) {
+func (s *sharing) share(config *rest.Config, observed *observation) (*shared, error) {
 	if s.count == 0 {
 		return nil, nil
 	}
@@ -75,6 +75,9 @@ func (s *sharing) share(config *rest.Config) (*shared, error) {
 	})
 	if err != nil {
 		return nil, fail(exitUsage, "--shards: %w", err)
+	}
+	if err := observed.shares(s.name, shards); err != nil {
+		return nil, err
 	}
 	by := shard.ByUID
 	if s.by == "namespace" {

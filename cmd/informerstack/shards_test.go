@@ -15,8 +15,8 @@ import (
 	"example.com/informerstack/observe/trace"
 )
 
-// sharingArgs returns the arguments for a process of a group of eight shards. Shards are given up at
-// once, and a busy machine renews a membership in time.
+// sharingArgs returns the arguments for a process of a group of eight shards. They move at once,
+// and a busy machine renews a membership in time.
 func sharingArgs(name string, args ...string) []string {
 	return append([]string{"run", "--no-page", "--shards", "8", "--shards-identity", name,
 		"--shards-lease-duration", "10m", "--shards-renew-deadline", "9m",
@@ -138,4 +138,21 @@ func TestRun_BadShards(t *testing.T) {
 		p.exits(t, exitUsage)
 		assert.Contains(t, p.stderr.String(), says)
 	}
+}
+
+// The page, the checks and the metrics show the group.
+func TestRun_ServesTheGroup(t *testing.T) {
+	_, kubeconfig := foreign(t)
+	p := start(t, sharingArgs("me", "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0")...)
+	p.prints(t, "Loaded 0 objects")
+	url := p.served(t)
+	_, text := get(t, url+"/metrics")
+	assert.Contains(t, text, `shard_group_shards{group="informerstack",state="active"} 8`)
+	for _, path := range []string{"/healthz?verbose", "/readyz?verbose"} {
+		code, text := get(t, url+path)
+		assert.Equal(t, 200, code)
+		assert.Contains(t, text, "shards-informerstack ok")
+	}
+	p.interrupt()
+	p.exits(t, exitOK)
 }

@@ -74,7 +74,7 @@ var rules = map[string]rule{
 	"observe/metrics": {
 		ours: []string{
 			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "internal/helpers/objects",
+			"leaderelection", "shard", "internal/helpers/objects",
 		},
 		outside: []string{"github.com/prometheus/", "go.opentelemetry.io/otel/trace"},
 	},
