@@ -3,15 +3,19 @@
 package informer
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/deltafifo"
@@ -365,6 +369,52 @@ type countingIndexer struct {
 }
 
 func (c countingIndexer) List() []any { *c.reads++; return c.Indexer.List() }
+
+// WrapListerWatcher is called once, when the informer starts, with Run's context.
+func TestOptions_WrapListerWatcher(t *testing.T) {
+	var calls, requests int
+	var ended context.Context
+	story(t, func(w *world) {
+		calls, requests = 0, 0
+		w.create("a")
+		assert.Zero(t, calls)
+		w.start()
+		w.informer.run(w.t.Context()) // the second run
+		w.handlerSaw("initial a")
+		assert.Equal(t, 1, calls)
+		assert.Positive(t, requests)
+		assert.NoError(t, ended.Err())
+		w.stop()
+		assert.Error(t, ended.Err())
+	}, bothQueues, withOptions(func(o *Options) {
+		o.WrapListerWatcher = func(
+			ctx context.Context, lw reflector.ListerWatcher, example runtime.Object,
+		) reflector.ListerWatcher {
+			assert.IsType(t, &corev1.ConfigMap{}, example)
+			calls, ended = calls+1, ctx
+			return countingListerWatcher{lw, &requests}
+		}
+	}))
+}
+
+type countingListerWatcher struct {
+	reflector.ListerWatcher
+	requests *int
+}
+
+func (c countingListerWatcher) ListWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (runtime.Object, error) {
+	*c.requests++
+	return c.ListerWatcher.ListWithContext(ctx, o)
+}
+
+func (c countingListerWatcher) WatchWithContext(
+	ctx context.Context, o metav1.ListOptions,
+) (watch.Interface, error) {
+	*c.requests++
+	return c.ListerWatcher.WatchWithContext(ctx, o)
+}
 
 // NewQueue and NewReflector are called once, when the informer starts.
 func TestOptions_NewQueueAndReflector(t *testing.T) {

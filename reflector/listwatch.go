@@ -55,7 +55,7 @@ type WatchListRefuser interface {
 // with the present state of the objects that are new in the selection, as ADDED events, and may mix
 // them with changes of the others. The versions of all these are in no order, so the reflector
 // stays at the resourceVersion of the request, until a BOOKMARK names the version up to which the
-// Store has everything. Then the watch goes on as others do. So only what is new in the selection
+// Store has everything. From then on it is like any watch. So only what is new in the selection
 // is sent again, and not the whole collection, as by a LIST.
 type SelectionChange interface {
 	watch.Interface

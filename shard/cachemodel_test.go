@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/informerstack/apitest"
+	"example.com/informerstack/store"
 )
 
 // byLabel may change for an object.
@@ -50,9 +52,14 @@ func TestModel_RandomOwnership(t *testing.T) {
 
 func model(t *testing.T, o cacheOptions, seed uint64, faults bool) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &randomWorld{
-			cacheWorld: newCacheWorld(t, o), random: rand.New(rand.NewPCG(seed, 0)), faults: faults,
+		random := rand.New(rand.NewPCG(seed, 0))
+		var slow atomic.Bool
+		if o.inOrder && random.IntN(2) == 0 { // a DeltaFIFO is locked while the store works
+			o.options.WrapIndexer = func(i store.Indexer) store.Indexer {
+				return slowIndexer{i, i.(store.TransactionStore), &slow}
+			}
 		}
+		m := &randomWorld{cacheWorld: newCacheWorld(t, o), random: random, faults: faults}
 		defer m.close()
 		if m.random.IntN(2) == 0 {
 			m.handler.slow.Store(int64(10 * time.Millisecond))
@@ -64,6 +71,7 @@ func model(t *testing.T, o cacheOptions, seed uint64, faults bool) {
 			m.reassign()
 		}
 		m.start()
+		slow.Store(true) // a bubble cannot wait for a mutex, which HasSynced takes
 		for range 60 {
 			m.step()
 		}
@@ -77,7 +85,44 @@ type randomWorld struct {
 	*cacheWorld
 	random *rand.Rand
 	faults bool
-	undo   []func()
+}
+
+// slowIndexer is a store that takes its time for each write, so that changes wait in the queue.
+type slowIndexer struct {
+	store.Indexer
+	transactions store.TransactionStore
+	slow         *atomic.Bool
+}
+
+func (s slowIndexer) wait(writes int) {
+	if s.slow.Load() {
+		time.Sleep(time.Duration(writes) * 50 * time.Millisecond)
+	}
+}
+
+func (s slowIndexer) Add(obj any) error {
+	s.wait(1)
+	return s.Indexer.Add(obj)
+}
+
+func (s slowIndexer) Update(obj any) error {
+	s.wait(1)
+	return s.Indexer.Update(obj)
+}
+
+func (s slowIndexer) Delete(obj any) error {
+	s.wait(1)
+	return s.Indexer.Delete(obj)
+}
+
+func (s slowIndexer) Replace(list []any, resourceVersion string) error {
+	s.wait(6)
+	return s.Indexer.Replace(list, resourceVersion)
+}
+
+func (s slowIndexer) Transaction(txns ...store.Transaction) *store.TransactionError {
+	s.wait(len(txns))
+	return s.transactions.Transaction(txns...)
 }
 
 func (m *randomWorld) step() {
@@ -152,7 +197,17 @@ func (m *randomWorld) fault() {
 	faults := m.server.Faults()
 	maps := apitest.Match{Resource: "configmaps"}
 	times := 1 + m.random.IntN(3)
-	switch m.random.IntN(9) {
+	switch m.random.IntN(12) {
+	case 9, 10, 11:
+		m.log("server", "late lists")
+		m.lateLists(times, 2*time.Second)
+		if m.random.IntN(2) == 0 {
+			m.reassign()
+		}
+		m.after(time.Duration(m.random.IntN(1500)) * time.Millisecond)
+		for range 5 {
+			m.write()
+		}
 	case 0, 1:
 		kind := apitest.StreamFault(1 + m.random.IntN(4))
 		m.log("server", "%v", kind)

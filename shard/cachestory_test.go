@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func TestStory_AcquireAndRelease(t *testing.T) {
 	}
 }
 
-// Of a server that selects, the process receives its shards only, and lists only those that are
+// A server that selects sends the process its shards only. The process lists only those that are
 // new.
 func TestStory_OnlyNewShardsAreListed(t *testing.T) {
 	half := "shardRange(uid, '0x0', '0x8')"
@@ -133,33 +134,42 @@ func TestStory_NewShardsCannotBeListed(t *testing.T) {
 	})
 }
 
-// Objects change while the list of new shards is under way, and before the watch shows it.
+// Objects change while the list of new shards is under way: the list shows the state before the
+// changes, or the one after.
 func TestStory_ChangesWhileNewShardsAreListed(t *testing.T) {
 	for name, by := range map[string]By{"uid": ByUID, "namespace": ByNamespace, "label": byLabel} {
-		t.Run(name, func(t *testing.T) {
-			cacheStory(t, cacheVariants(by), func(w *cacheWorld) {
-				w.create(someKeys(40)...)
-				w.own(1, 2)
-				w.start()
-				w.settled(2 * time.Second)
-				w.server.Faults().Add(apitest.Fault{
-					Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second, Times: 1,
-				})
-				w.ownAll()
-				w.after(2 * time.Second)
-				keys := someKeys(60)
-				w.update(keys[:30]...)
-				w.delete(keys[10:40]...)
-				w.create(keys[20:60]...) // 20 to 40 have other uids, so they are in other shards
-				w.after(time.Second)
-				w.updateWith(keys[50], func(m *corev1.ConfigMap) {
-					m.Labels = map[string]string{"part": "other"}
-				})
-				w.delete(keys[:5]...)
-				w.settled(10 * time.Second)
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/late=%v", name, late), func(t *testing.T) {
+				cacheStory(t, cacheVariants(by), func(w *cacheWorld) { changeWhileListed(w, late) })
 			})
+		}
+	}
+}
+
+func changeWhileListed(w *cacheWorld, late bool) {
+	w.create(someKeys(40)...)
+	w.own(1, 2)
+	w.start()
+	w.settled(2 * time.Second)
+	if late {
+		w.lateLists(1, 5*time.Second)
+	} else {
+		w.server.Faults().Add(apitest.Fault{
+			Match: apitest.Match{Verb: "list"}, Delay: 5 * time.Second, Times: 1,
 		})
 	}
+	w.ownAll()
+	w.after(2 * time.Second)
+	keys := someKeys(60)
+	w.update(keys[:30]...)
+	w.delete(keys[10:40]...)
+	w.create(keys[20:60]...) // 20 to 40 have other uids, so they are in other shards
+	w.after(time.Second)
+	w.updateWith(keys[50], func(m *corev1.ConfigMap) {
+		m.Labels = map[string]string{"part": "other"}
+	})
+	w.delete(keys[:5]...)
+	w.settled(10 * time.Second)
 }
 
 // The process stops while new shards are listed, or while it waits for them.
@@ -296,11 +306,19 @@ func TestStory_VersionOfNewShardsDoesNotCount(t *testing.T) {
 			Match: apitest.Match{Verb: "watch"}, Stream: apitest.StallStream, Times: 1,
 		})
 		w.update(someKeys(40)...)
+		w.update(w.in(newShardSet(8, 2))[0])
 		before, _ := number(w.informer.Status().ResourceVersion)
+		var waited atomic.Bool
+		go func() {
+			newest := w.server.ResourceVersion()
+			assert.NoError(t, w.informer.WaitForResourceVersion(w.t.Context(), newest))
+			waited.Store(true)
+		}()
 		w.own(1, 2)
 		w.after(3 * time.Second)
 		reached, _ := number(w.informer.Status().ResourceVersion)
 		assert.Equal(t, before, reached, "the watch has brought nothing")
+		assert.False(t, waited.Load())
 		assert.True(t, w.shards.caches.stored().has(2))
 		w.server.Faults().Break(apitest.Match{Resource: "configmaps"}, apitest.CloseStream)
 		w.settled(15 * time.Minute)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +47,7 @@ type cacheWorld struct {
 	narrate  *narrate.Log
 	lines    eventLog
 	began    time.Time
+	received atomic.Int64 // bytes of answers
 	stop     context.CancelFunc
 	stopped  chan struct{}
 }
@@ -111,7 +114,7 @@ func newCacheWorld(t *testing.T, o cacheOptions) *cacheWorld {
 	w.narrate = narrate.New(t)
 	require.NoError(t, w.server.StartPipe())
 	client := kubernetes.NewForConfigOrDie(&rest.Config{
-		Host: w.server.URL, QPS: -1, Transport: w.server.Transport(),
+		Host: w.server.URL, QPS: -1, Transport: countingTransport{w.server.Transport(), &w.received},
 	}).CoreV1().RESTClient()
 	var err error
 	w.shards, err = New(Config{Name: "g", Namespace: "default", Client: client, Count: o.count})
@@ -225,6 +228,27 @@ func (w *cacheWorld) wrote(key, verb string, obj *corev1.ConfigMap) {
 	w.history[key] = append(w.history[key], write{version, obj})
 }
 
+// lateLists makes lists show the state at the request, but arrive later.
+func (w *cacheWorld) lateLists(times int, delay time.Duration) {
+	const again = "X-Again"
+	w.server.Faults().Add(apitest.Fault{
+		Match: apitest.Match{
+			Resource: "configmaps", Verb: "list",
+			If: func(r apitest.Request) bool { return r.Header.Get(again) == "" },
+		},
+		Times: times,
+		Handler: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			r.Header.Set(again, "yes")
+			w.server.ServeHTTP(answer, r)
+			time.Sleep(delay)
+			maps.Copy(out.Header(), answer.Header())
+			out.WriteHeader(answer.Code)
+			_, _ = out.Write(answer.Body.Bytes())
+		}),
+	})
+}
+
 // in returns the keys of objects that exist, of the shards.
 func (w *cacheWorld) in(shards shardSet) []string {
 	keys := []string{}
@@ -295,6 +319,11 @@ func (w *cacheWorld) check() {
 	if w.cache == nil {
 		return
 	}
+	w.cache.mu.Lock()
+	assert.True(w.t, w.cache.held.within(w.cache.wanted))
+	assert.True(w.t, w.cache.storedShards.within(w.cache.held), "C3")
+	assert.Equal(w.t, len(w.cache.pending.passed) > 0, w.cache.isPending.Load())
+	w.cache.mu.Unlock()
 	reached, _ := number(w.informer.Status().ResourceVersion)
 	stored := w.cache.stored()
 	for key, writes := range w.history {

@@ -182,8 +182,11 @@ func (w *selectiveWatch) pass(e watch.Event) bool {
 	} else {
 		e.Type = c.judge(w, e.Type, i, false)
 	}
-	if e.Type == "" {
+	switch e.Type {
+	case "":
 		return true
+	case watch.Bookmark:
+		e = w.bookmark(i.version)
 	}
 	sent := w.send(e)
 	if sent && w.listing == nil {
@@ -261,7 +264,8 @@ func judge(t watch.EventType, owned, held, other bool) watch.EventType {
 	return ""
 }
 
-// judge decides on an event of w. isNew says that its shard is as good as held.
+// judge decides on an event of w, as the function judge does. isNew says that its shard is as good
+// as held. An event that was passed on already becomes a bookmark: its version is reached.
 func (c *informerCache) judge(
 	w *selectiveWatch, t watch.EventType, i item, isNew bool,
 ) watch.EventType {
@@ -273,7 +277,7 @@ func (c *informerCache) judge(
 	value, held := c.keys.held[i.key]
 	for _, a := range c.ahead {
 		if a.covers(i, held) {
-			return ""
+			return watch.Bookmark
 		}
 	}
 	owned := isNew || c.held.has(i.shard)

@@ -138,6 +138,7 @@ func (c *informerCache) assign(owned shardSet) {
 	c.wanted = owned
 	c.leftovers = c.leftovers || !c.held.within(owned)
 	c.held, c.storedShards = c.held.and(owned), c.storedShards.and(owned)
+	c.pending.shards = c.pending.shards.and(owned)
 	close(c.moved)
 	c.moved = make(chan struct{})
 }

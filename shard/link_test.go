@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +33,8 @@ var errCut = errors.New("network is unreachable")
 type link struct {
 	server  http.Handler
 	weather func(r *http.Request) weather // of each request; may be nil
+	// translate changes what is sent and what is received; may be nil
+	translate func(data []byte, sent bool) []byte
 
 	mu     sync.Mutex
 	cut    chan struct{} // not nil while nothing passes; closed when it does again
@@ -38,6 +42,7 @@ type link struct {
 	writes int
 	reads  int
 	bytes  int
+	open   map[*closer]struct{} // streams
 }
 
 // weather is what becomes of a request.
@@ -89,6 +94,7 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body)
 		_ = r.Body.Close()
+		body = l.translated(body, true)
 	}
 	if err := l.pass(r.Context()); err != nil {
 		return nil, err
@@ -154,6 +160,7 @@ func (l *link) request(r *http.Request, body []byte, w weather) (*http.Response,
 		return failure(w.code), nil
 	}
 	data, err := io.ReadAll(answer.Body)
+	data = l.translated(data, false)
 	l.mu.Lock()
 	l.bytes += len(data)
 	l.mu.Unlock()
@@ -187,9 +194,13 @@ func (l *link) watch(r *http.Request, w weather) (*http.Response, error) {
 	}()
 	select {
 	case code := <-s.started:
+		body := &closer{reader, cancel, l}
+		l.mu.Lock()
+		l.open[body] = struct{}{}
+		l.mu.Unlock()
 		return &http.Response{
 			StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: s.header, Body: &closer{reader, cancel}, Request: r,
+			Header: s.header, Body: body, Request: r,
 		}, nil
 	case <-ctx.Done():
 		cancel()
@@ -226,17 +237,42 @@ func (s *stream) Write(data []byte) (int, error) {
 	s.link.mu.Lock()
 	s.link.bytes += len(data)
 	s.link.mu.Unlock()
-	return s.to.Write(data)
+	if _, err := s.to.Write(s.link.translated(data, false)); err != nil {
+		return 0, err
+	}
+	return len(data), nil
 }
 
 type closer struct {
 	*io.PipeReader
 	cancel context.CancelFunc
+	link   *link
 }
 
 func (c *closer) Close() error {
 	c.cancel()
+	c.link.mu.Lock()
+	delete(c.link.open, c)
+	c.link.mu.Unlock()
 	return c.PipeReader.Close()
+}
+
+// endWatches ends the open streams.
+func (l *link) endWatches() {
+	l.mu.Lock()
+	open := slices.Collect(maps.Keys(l.open))
+	l.mu.Unlock()
+	for _, c := range open {
+		_ = c.CloseWithError(errCut)
+		c.cancel()
+	}
+}
+
+func (l *link) translated(data []byte, sent bool) []byte {
+	if l.translate == nil {
+		return data
+	}
+	return l.translate(data, sent)
 }
 
 // isWrite reports whether r writes the Lease of a shard or, with member, of a member.

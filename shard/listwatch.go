@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/reflector"
 )
 
@@ -46,7 +45,7 @@ func (lw listWatch) ListWithContext(
 ) (runtime.Object, error) {
 	l := lw.cache.beginPage(&options)
 	list, err := lw.ListerWatcher.ListWithContext(ctx, options)
-	if err != nil || objects.IsNil(list) {
+	if err != nil || list == nil {
 		return list, err
 	}
 	m, err := meta.ListAccessor(list)

@@ -55,7 +55,7 @@ func (t *tenure) meet(v view, now time.Time) {
 		if v.members[name] == nil && (p.lease == nil || !newer(p.lease.ResourceVersion, v.version)) {
 			p.observe(nil, now)
 		}
-		if p.identity == t.me || t.ended[p.identity] || p.over {
+		if !t.mayAct(p) {
 			continue
 		}
 		if seen := p.seen(); t.alone || newer(t.obeyedAll, seen) {
@@ -73,7 +73,19 @@ func (t *tenure) obeyedByAll(version string) bool {
 		return true
 	}
 	t.at(time.Now().Add(t.config.RetryPeriod / 4))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.peers {
+		if t.mayAct(p) {
+			t.askLocked(p, time.Now())
+		}
+	}
 	return false
+}
+
+// mayAct reports whether a member may still act, or a process that was one.
+func (t *tenure) mayAct(p *peer) bool {
+	return !p.over && p.identity != t.me && !t.ended[p.identity]
 }
 
 // free reports whether this member may take the shard with that Lease.
@@ -90,23 +102,26 @@ func (t *tenure) free(s Shard, lease *coordinationv1.Lease, now time.Time) bool 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.peerLocked(t.leases.memberName(holder), holder)
-	switch {
-	case p.over:
-		return true
-	case now.Before(p.expiry()):
-		t.at(p.expiry())
-	case now.Before(p.askAgain):
-		t.at(p.askAgain)
-	case !p.asking && t.requests < maxRequests:
-		p.asking = true
-		t.ask(p.name)
+	if !p.over {
+		t.askLocked(p, now)
 	}
-	return false
+	return p.over
 }
 
-// ask reads the Lease of a member that seems to be over.
-func (t *tenure) ask(name string) {
-	asked := time.Now()
+// askLocked reads the Lease of a member, when it seems to be over, to know that it is.
+func (t *tenure) askLocked(p *peer, now time.Time) {
+	switch {
+	case now.Before(p.expiry()):
+		t.at(p.expiry())
+		return
+	case now.Before(p.askAgain):
+		t.at(p.askAgain)
+		return
+	case p.asking || t.requests >= maxRequests:
+		return
+	}
+	p.asking = true
+	name, asked := p.name, now
 	t.request(func(ctx context.Context) func() {
 		lease, err := t.leases.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

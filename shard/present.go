@@ -177,7 +177,7 @@ func (p *presenting) judgeMeanwhile(e watch.Event, i item) error {
 		return nil
 	}
 	e.Type = p.cache.judge(p.selectiveWatch, e.Type, i, isNew)
-	if e.Type == "" {
+	if e.Type == "" || e.Type == watch.Bookmark {
 		return nil
 	}
 	p.passed[i.key] = version
@@ -195,7 +195,7 @@ func (p *presenting) passWaiting() error {
 			continue
 		}
 		e.Type = p.cache.judge(p.selectiveWatch, e.Type, i, false)
-		if e.Type == "" {
+		if e.Type == "" || e.Type == watch.Bookmark {
 			continue
 		}
 		if err := p.pass(e, i); err != nil {

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"example.com/informerstack/internal/helpers/objects"
 	"example.com/informerstack/store"
 )
 
@@ -90,7 +89,7 @@ func (lw listWatch) WatchWithContext(
 	switch {
 	case !s.wanted.empty():
 		inner, err := lw.ListerWatcher.WatchWithContext(ctx, options)
-		if err != nil || objects.IsNil(inner) || isUnreachable(inner) {
+		if err != nil || inner == nil || isUnreachable(inner) {
 			return inner, err
 		}
 		s.inner = inner

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,9 @@ type process struct {
 	err    error // of Run
 	dead   bool
 	values map[Shard]string // a value of each shard
+	paused atomic.Bool      // as by SIGSTOP
+	done   sync.WaitGroup   // what the test runs beside it
+	alive  context.Context  // until Run has returned
 }
 
 func story(t *testing.T, count int, play func(w *world)) {
@@ -70,7 +74,7 @@ func quiet() context.Context { return klog.NewContext(context.Background(), klog
 func (w *world) process(name string, change ...func(*Config)) *process {
 	w.t.Helper()
 	p := &process{w: w, name: name, ended: make(chan struct{}), values: map[Shard]string{}}
-	p.link = &link{server: w.server}
+	p.link = &link{server: w.server, open: map[*closer]struct{}{}}
 	config := Config{
 		Name: "group", Namespace: "default", Count: w.count, Identity: name, Observe: p.observe,
 		Client: restClient(w.t, p.link),
@@ -85,11 +89,14 @@ func (w *world) process(name string, change ...func(*Config)) *process {
 	p.Shards, err = New(config)
 	require.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(quiet())
-	p.cancel = cancel
+	alive, gone := context.WithCancel(quiet())
+	p.cancel, p.alive = cancel, alive
 	w.processes = append(w.processes, p)
 	w.narrate.Event("candidate", "%s starts", name)
 	go func() {
 		defer close(p.ended)
+		defer p.done.Wait()
+		defer gone()
 		p.err = p.Run(ctx)
 	}()
 	w.settle()
@@ -121,8 +128,34 @@ func (p *process) crash() {
 	p.w.settle()
 }
 
-// cut cuts the process off, or connects it again.
-func (p *process) cut(off bool) {
+// endWatches ends the watches of the process.
+func (p *process) endWatches() {
+	p.link.endWatches()
+	p.w.settle()
+}
+
+// stopProcess pauses the process, as SIGSTOP does, or lets it continue. What the network and the
+// clocks do meanwhile is not stopped, but nothing that the process does is seen.
+func (p *process) stopProcess(stopped bool) {
+	p.w.narrate.Event("candidate", "%s is paused: %v", p.name, stopped)
+	p.paused.Store(stopped)
+	set(&p.link.mu, &p.link.paused, stopped)
+	p.w.settle()
+}
+
+// step is where a paused process stays.
+func (p *process) step() {
+	p.link.mu.Lock()
+	gate := p.link.paused
+	p.link.mu.Unlock()
+	if gate != nil {
+		<-gate
+		p.step()
+	}
+}
+
+// cutOff cuts the process off, or connects it again.
+func (p *process) cutOff(off bool) {
 	p.w.narrate.Event("candidate", "%s is cut off: %v", p.name, off)
 	set(&p.link.mu, &p.link.cut, off)
 	p.w.settle()
@@ -234,11 +267,7 @@ func (w *world) end() {
 		p.cancel()
 	}
 	for _, p := range w.processes {
-		if p.dead {
-			p.link.mu.Lock()
-			p.link.weather = nil
-			p.link.mu.Unlock()
-		}
+		set(&p.link.mu, &p.link.paused, false)
 		<-p.ended
 	}
 	w.server.Close()

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/informerstack/leaderelection"
+)
+
+// ledger receives what reconciles do, as a storage that compares fencing tokens would.
+type ledger struct {
+	w *world
+
+	mu     sync.Mutex
+	calls  map[*call]struct{}
+	shards map[Shard]*page
+	writes int
+}
+
+// page is what the ledger knows about one shard.
+type page struct {
+	newest leaderelection.FencingToken
+	uids   map[types.UID]bool // earlier ones
+	by     *process
+}
+
+// call is a running call of reconcile.
+type call struct {
+	p     *process
+	shard Shard
+	ctx   context.Context
+}
+
+func newLedger(w *world) *ledger {
+	return &ledger{w: w, calls: map[*call]struct{}{}, shards: map[Shard]*page{}}
+}
+
+// begin notes a call, and checks I1: no other process has a call of the shard with the right to
+// act.
+func (l *ledger) begin(c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for other := range l.calls {
+		if other.shard == c.shard && other.p != c.p && !other.p.dead && other.ctx.Err() == nil &&
+			c.ctx.Err() == nil {
+			l.w.t.Errorf("I1: %s and %s reconcile keys of shard %d", other.p.name, c.p.name, c.shard)
+		}
+	}
+	l.calls[c] = struct{}{}
+}
+
+func (l *ledger) end(c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.calls, c)
+}
+
+// write checks I4: after a write of an owner, no write of an earlier one arrives.
+func (l *ledger) write(c *call) {
+	token, ok := FencingTokenFromContext(c.ctx)
+	if !ok || c.p.dead {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes++
+	s := l.shards[c.shard]
+	if s == nil {
+		s = &page{uids: map[types.UID]bool{}}
+		l.shards[c.shard] = s
+	}
+	switch {
+	case token.Before(s.newest), s.uids[token.UID]:
+		l.w.t.Errorf("I4: %s writes to shard %d with %s after %s did with %s",
+			c.p.name, c.shard, token, s.by.name, s.newest)
+	case token == s.newest && s.by != c.p:
+		l.w.t.Errorf("I4: %s and %s write to shard %d with %s", s.by.name, c.p.name, c.shard, token)
+	case token.UID != s.newest.UID:
+		s.uids[s.newest.UID] = true
+	}
+	s.newest, s.by = token, c.p
+}
+
+// objects is a collection on a server, with two objects for each shard. An object is its version.
+type objects struct {
+	mu         sync.Mutex
+	quiet      bool
+	versions   []int
+	reconciled []int
+	watchers   map[*fakeCache]struct{}
+}
+
+func newObjects(n int) *objects {
+	return &objects{
+		versions: make([]int, n), reconciled: make([]int, n), watchers: map[*fakeCache]struct{}{},
+	}
+}
+
+// setQuiet stops or continues the changes.
+func (o *objects) setQuiet(quiet bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.quiet = quiet
+}
+
+// reached reports whether the last change of every object was reconciled.
+func (o *objects) reached() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Equal(o.versions, o.reconciled)
+}
+
+// change changes an object.
+func (o *objects) change(key int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.quiet {
+		return
+	}
+	o.versions[key]++
+	for c := range o.watchers {
+		c.events <- key
+	}
+}
+
+// done notes that an object was reconciled in that version.
+func (o *objects) done(key, version int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reconciled[key] = max(o.reconciled[key], version)
+}
+
+// check checks I3: the last change of every object was reconciled.
+func (o *objects) check(t testing.TB) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	assert.Equal(t, o.versions, o.reconciled, "I3: versions of the objects, and those reconciled")
+}
+
+// fakeCache is an informer's part, with one goroutine: it takes some time to list a shard, and
+// enqueues the keys of what it lists and of what changes.
+type fakeCache struct {
+	p       *process
+	objects *objects
+	events  chan int
+	changed chan struct{}
+	enqueue func(key int)
+	pass    func() // waits while the process is paused or cut off
+	takes   func() time.Duration
+
+	mu    sync.Mutex
+	owned shardSet
+	held  shardSet
+}
+
+func newFakeCache(p *process, o *objects) *fakeCache {
+	count := p.config.Count
+	c := &fakeCache{
+		p: p, objects: o, events: make(chan int, 100_000), changed: make(chan struct{}, 1),
+		owned: newShardSet(count), held: newShardSet(count),
+	}
+	o.mu.Lock()
+	o.watchers[c] = struct{}{}
+	o.mu.Unlock()
+	return c
+}
+
+// assign implements cache.
+func (c *fakeCache) assign(owned shardSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owned, c.held = owned, c.held.and(owned)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// stored implements cache.
+func (c *fakeCache) stored() shardSet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held
+}
+
+// run works until ctx is done.
+func (c *fakeCache) run(ctx context.Context) {
+	defer func() {
+		c.objects.mu.Lock()
+		defer c.objects.mu.Unlock()
+		delete(c.objects.watchers, c)
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.changed:
+			c.list(ctx)
+		case key := <-c.events:
+			if c.pass(); c.has(key) {
+				c.enqueue(key)
+			}
+		}
+	}
+}
+
+func (c *fakeCache) has(key int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held.has(Shard(key % c.p.config.Count))
+}
+
+// list lists the shards that are owned but not held. Whatever changes in the meantime is an event
+// that is still queued.
+func (c *fakeCache) list(ctx context.Context) {
+	c.mu.Lock()
+	missing := c.owned.minus(c.held)
+	c.mu.Unlock()
+	if missing.empty() {
+		return
+	}
+	sleep(ctx, c.takes())
+	c.pass()
+	c.mu.Lock()
+	c.held = c.held.plus(missing).and(c.owned)
+	listed := c.held.and(missing)
+	c.mu.Unlock()
+	for key := range c.objects.versions {
+		if listed.has(Shard(key % c.p.config.Count)) {
+			c.enqueue(key)
+		}
+	}
+	c.p.cacheChanged()
+}
+
+// version returns the version of an object, as the process knows it.
+func (o *objects) version(key int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.versions[key]
+}

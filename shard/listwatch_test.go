@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"example.com/informerstack/apitest"
+	"example.com/informerstack/informer"
+	"example.com/informerstack/store"
+)
+
+// A ListerWatcher of client-go hands over whole lists. Its objects may be of any type, and the
+// informer may accept any.
+func TestOptions_OfAnyListerWatcher(t *testing.T) {
+	secrets := corev1.SchemeGroupVersion.WithResource("configmaps")
+	untyped := &unstructured.Unstructured{}
+	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	typed := func(config *rest.Config) clientgo.ListerWatcherWithContext {
+		return clientgo.ToListerWatcherWithContext(clientgo.NewListWatchFromClient(
+			kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient(), "configmaps", "",
+			fields.Everything()))
+	}
+	dynamicLists := func(config *rest.Config) clientgo.ListerWatcherWithContext {
+		client := dynamic.NewForConfigOrDie(config).Resource(secrets)
+		return &clientgo.ListWatch{
+			ListWithContextFunc: func(
+				ctx context.Context, o metav1.ListOptions,
+			) (runtime.Object, error) {
+				return client.List(ctx, o)
+			},
+			WatchFuncWithContext: client.Watch,
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		lists   func(*rest.Config) clientgo.ListerWatcherWithContext
+		example runtime.Object
+	}{
+		{"typed", typed, &corev1.ConfigMap{}}, {"typed, no example", typed, nil},
+		{"unstructured", dynamicLists, untyped}, {"unstructured, no example", dynamicLists, nil},
+	} {
+		for _, o := range cacheVariants(ByUID) {
+			t.Run(test.name+"/"+o.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newCacheWorld(t, o)
+					defer w.close()
+					options := w.shards.Options(o.by, informer.Options{InOrder: o.inOrder})
+					options.Reflector.UseWatchList = new(!o.lists)
+					options.Reflector.WatchListPageSize = 3
+					lw := test.lists(&rest.Config{
+						Host: w.server.URL, QPS: -1, Transport: w.server.Transport(),
+					})
+					shared := informer.NewSharedIndexInformer(lw, test.example, options)
+					_, err := shared.AddEventHandler(w.handler)
+					require.NoError(t, err)
+					w.informer = informer.NewTyped[*corev1.ConfigMap](shared,
+						corev1.Resource("configmaps"))
+					w.create(someKeys(30)...)
+					w.start()
+					w.settled(2 * time.Second)
+					w.own(1, 2, 3)
+					w.settled(2 * time.Second)
+					w.server.Faults().Break(apitest.Match{}, apitest.ErrorStream)
+					w.update(someKeys(10)...)
+					w.settled(time.Minute)
+					w.own(3, 4)
+					w.settled(2 * time.Second)
+					w.own()
+					w.settled(2 * time.Second)
+				})
+			})
+		}
+	}
+}
+
+// countingTransport counts the bytes of answers.
+type countingTransport struct {
+	http.RoundTripper
+	bytes *atomic.Int64
+}
+
+func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = countingBody{response.Body, c.bytes}
+	}
+	return response, err
+}
+
+type countingBody struct {
+	io.ReadCloser
+	bytes *atomic.Int64
+}
+
+func (c countingBody) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// What a process receives is in proportion to what it owns, and to what it acquires.
+func TestTransfer_IsInProportion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := cacheVariants(ByUID)[0]
+		o.count = 64
+		w := newCacheWorld(t, o)
+		defer w.close()
+		const count = 2000
+		fill := strings.Repeat("x", 1000)
+		for i := range count {
+			obj := configMap(fmt.Sprintf("ns/m-%d", i))
+			obj.Data = map[string]string{"fill": fill}
+			require.NoError(t, w.server.Create(obj))
+			w.wrote("ns/"+obj.Name, "create", obj)
+		}
+		owned := newShardSet(64)
+		own := func(from, to Shard) float64 {
+			for s := from; s < to; s++ {
+				owned.add(s)
+			}
+			w.received.Store(0)
+			w.shards.caches.assign(owned.clone())
+			w.settled(5 * time.Second)
+			return float64(w.received.Load()) / (count * 1200)
+		}
+		w.start()
+		w.settled(time.Second)
+		assert.InDelta(t, 21./64, own(0, 21), 0.05, "the first shards")
+		assert.InDelta(t, 3./64, own(21, 24), 0.02, "more shards")
+		w.received.Store(0)
+		for i := range count {
+			w.updateWith(fmt.Sprintf("ns/m-%d", i), func(m *corev1.ConfigMap) {
+				m.Data["fill"] = fill
+			})
+		}
+		w.settled(time.Second)
+		assert.InDelta(t, 24./64, float64(w.received.Load())/(count*1200), 0.05, "changes")
+	})
+}
+
+// A request for the newest version, and a list that is given up, change nothing of what is held.
+func TestListing_OnlyTheReflectorsListsCount(t *testing.T) {
+	c := newInformerCache(ByUID, 8, func() {})
+	c.assign(allShards(8))
+	page := func(ctx context.Context, o metav1.ListOptions, token string) {
+		l := c.beginPage(&o)
+		assert.Equal(t, token, c.endPage(ctx, l, &metav1.ListMeta{
+			ResourceVersion: "7", Continue: token,
+		}))
+	}
+	page(t.Context(), metav1.ListOptions{Limit: 1}, "")
+	assert.True(t, c.held.empty(), "a question")
+
+	page(t.Context(), metav1.ListOptions{Limit: 1, ResourceVersion: "0"}, "one")
+	page(t.Context(), metav1.ListOptions{Limit: 1}, "a question, with more objects")
+	assert.True(t, c.held.empty())
+	page(t.Context(), metav1.ListOptions{Limit: 1, Continue: "one"}, "")
+	assert.True(t, c.held.all(), "pages of one object")
+
+	c.assign(newShardSet(8))
+	c.assign(newShardSet(8, 1))
+	assert.True(t, c.held.empty())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	page(ctx, metav1.ListOptions{ResourceVersion: "0"}, "")
+	assert.True(t, c.held.empty(), "given up")
+	page(t.Context(), metav1.ListOptions{ResourceVersion: "0"}, "")
+	assert.Equal(t, newShardSet(8, 1), c.held)
+}
+
+// A list is not older than what is held.
+func TestListing_IsNotOlder(t *testing.T) {
+	c := newInformerCache(ByUID, 8, func() {})
+	c.assign(allShards(8))
+	c.ahead = []*ahead{{version: 20}, {version: 30}, {version: 9}}
+	for from, want := range map[string]string{
+		"": "", "0": "0", "10": "30", "31": "31", "text": "text",
+	} {
+		o := metav1.ListOptions{ResourceVersion: from}
+		c.beginPage(&o)
+		assert.Equal(t, want, o.ResourceVersion, "from %q", from)
+	}
+}
+
+func TestWiden(t *testing.T) {
+	set := newShardSet(64, 0, 1, 5, 7, 8, 20, 63)
+	for limit, want := range map[int][]Shard{
+		5: {0, 1, 5, 7, 8, 20, 63},
+		4: {0, 1, 5, 6, 7, 8, 20, 63},
+		3: {0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 63},
+	} {
+		assert.Equal(t, want, slices.Collect(widen(set, limit).each()), "limit %d", limit)
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		count := 1 + random.IntN(300)
+		set := newShardSet(count)
+		for range random.IntN(count) {
+			set.add(Shard(random.IntN(count)))
+		}
+		limit := 1 + random.IntN(20)
+		wide := widen(set, limit)
+		assert.True(t, set.within(wide))
+		assert.LessOrEqual(t, len(wide.ranges()), limit)
+	}
+}
+
+// A group of many shards sends selectors that fit into a URL everywhere.
+func TestSelector_IsBounded(t *testing.T) {
+	c := newInformerCache(ByNamespace, 6400, func() {})
+	every := newShardSet(6400)
+	for s := Shard(0); s < 6400; s += 3 {
+		every.add(s)
+	}
+	requested, selector := c.selectable(every)
+	assert.True(t, every.within(requested))
+	assert.Less(t, len(selector), 6<<10)
+}
+
+// The value of an object that is gone is known for some time, and longer if it is asked for.
+func TestKeys_AreForgottenAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeys(ByUID)
+		m := configMap("ns/a")
+		assert.Equal(t, k.hash("ns/a"), k.hashOf(m))
+		assert.Equal(t, k.hash("a"), k.hashOf(configMap("a")))
+		known := func(key string) bool { _, ok := k.value(key); return ok }
+		k.hold(k.hash("ns/a"), "uid-a")
+		k.hold(k.hash("ns/b"), "uid-b")
+		time.Sleep(24 * time.Hour)
+		k.forget(k.hash("ns/a"), "uid-a")
+		k.forget(k.hash("ns/b"), "uid-b")
+		for range 10 {
+			time.Sleep(goneFor - time.Second)
+			assert.True(t, known("ns/a"))
+		}
+		assert.False(t, known("ns/b"))
+		time.Sleep(2 * goneFor)
+		assert.False(t, known("ns/a"))
+
+		for i := range uint64(3 * maxGone) {
+			k.forget(i, "")
+		}
+		assert.LessOrEqual(t, len(k.gone)+len(k.before), 2*maxGone)
+	})
+}
+
+func TestKeys_OfNamespacesNeedNoMemory(t *testing.T) {
+	k := newKeys(ByNamespace)
+	k.hold(k.hash("ns/a"), "ns")
+	k.forget(k.hash("ns/b"), "ns")
+	assert.Empty(t, k.held)
+	assert.Empty(t, k.gone)
+	for key, want := range map[string]string{"ns/a": "ns", "a": ""} {
+		value, ok := k.value(key)
+		assert.True(t, ok && value == want, key)
+	}
+}
+
+var _ recaller = indexer{}
+var _ store.TransactionStore = transactionIndexer{}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/informerstack/controller"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 60, "how many seeds TestSimulation plays")
+	first = flag.Uint64("first", 0, "the first seed of TestSimulation")
+)
+
+// In a simulation the durations leave room for clocks that run at different speeds: the fastest by
+// a fifth.
+const (
+	simLease    = 60 * time.Second
+	simDeadline = 40 * time.Second
+	simRetry    = 8 * time.Second
+	simDrain    = 10 * time.Second
+	simCount    = 12
+	// simBusy is how long a reconcile takes at most, even if its context is done.
+	simBusy = 50 * time.Second
+	// simBound is the time in which every shard has an owner, once all is well: a lease, a drain
+	// of a stubborn reconcile, and a few retries.
+	simBound = simLease + simDrain + simBusy + 6*simRetry
+)
+
+// simulation is a world in which everything that can go wrong does.
+type simulation struct {
+	*world
+	random  *rand.Rand
+	ledger  *ledger
+	living  []*process
+	starts  int
+	edited  time.Time // when a person has last changed a Lease
+	speeds  []int
+	objects *objects
+}
+
+// Replicas join, leave, die, are paused and cut off; their clocks run at different speeds; requests
+// fail, hang, are late, are done twice, or lose their answers; people delete and edit Leases;
+// reconciles ignore their context; objects change all the time. See I1 to I5 at Shards. The bad
+// times are followed by good ones, three times for each seed.
+func TestSimulation(t *testing.T) {
+	for seed := *first; seed < *first+*seeds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
+		})
+	}
+}
+
+func simulate(t *testing.T, seed uint64) {
+	w := newWorld(t, simCount)
+	s := &simulation{
+		world: w, random: rand.New(rand.NewPCG(seed, 1)), speeds: []int{60, 60, 55, 50},
+		objects: newObjects(2 * simCount), ledger: newLedger(w),
+	}
+	w.change = func(c *Config) {
+		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = simLease, simDeadline, simRetry
+		c.DrainTimeout = simDrain
+	}
+	defer s.end()
+	for range 1 + s.random.IntN(4) {
+		s.enter()
+	}
+	for range 3 {
+		for range 30 {
+			s.pause(time.Duration(s.random.IntN(12000)) * time.Millisecond)
+			s.trouble()
+			if t.Failed() {
+				return
+			}
+		}
+		s.calm()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// pause lets time pass, and checks the invariants all the time.
+func (s *simulation) pause(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(min(900*time.Millisecond, time.Until(end)))
+		if s.random.IntN(3) == 0 {
+			s.objects.change(s.random.IntN(len(s.objects.versions)))
+		}
+		synctest.Wait()
+		s.check()
+	}
+}
+
+// enter starts a replica, with a clock of some speed.
+func (s *simulation) enter() {
+	s.starts++
+	seconds := s.speeds[s.random.IntN(len(s.speeds))]
+	faster := float64(simLease/time.Second) / float64(seconds)
+	name := fmt.Sprint("p", s.starts)
+	p := s.process(name, func(c *Config) {
+		c.LeaseDuration = time.Duration(seconds) * time.Second
+		c.RenewDeadline = time.Duration(float64(simDeadline) / faster)
+		c.RetryPeriod = time.Duration(float64(simRetry) / faster)
+	})
+	p.link.translate = translation(seconds)
+	s.work(p)
+	s.living = append(s.living, p)
+}
+
+// translation shows a process with a fast clock the durations in Leases as its clock will count
+// them, and others the durations that it writes as theirs will.
+func translation(seconds int) func(data []byte, sent bool) []byte {
+	const field = `"leaseDurationSeconds":`
+	fast := fmt.Appendf(nil, "%s%d", field, seconds)
+	usual := fmt.Appendf(nil, "%s%d", field, simLease/time.Second)
+	return func(data []byte, sent bool) []byte {
+		if sent {
+			return bytes.ReplaceAll(data, fast, usual)
+		}
+		return bytes.ReplaceAll(data, usual, fast)
+	}
+}
+
+// trouble makes one thing go wrong, or end.
+func (s *simulation) trouble() {
+	if len(s.living) == 0 {
+		s.enter()
+		return
+	}
+	p := s.living[s.random.IntN(len(s.living))]
+	switch s.random.IntN(20) {
+	case 0, 1:
+		if len(s.living) < 6 {
+			s.enter()
+		}
+	case 2, 3:
+		s.leave(p)
+	case 4:
+		s.narrate.Event("candidate", "%s is killed", p.name)
+		s.living = slices.DeleteFunc(s.living, func(l *process) bool { return l == p })
+		p.crash()
+	case 5, 6:
+		p.stopProcess(true)
+	case 7, 8, 9:
+		p.stopProcess(false)
+	case 10, 11:
+		p.cutOff(true)
+	case 12, 13:
+		p.cutOff(false)
+	case 14, 15, 16:
+		p.link.weather = s.weather(s.random.IntN(3))
+	case 17:
+		s.edit()
+	case 18:
+		s.roll()
+	case 19:
+		p.endWatches()
+	}
+}
+
+// leave stops a replica in order.
+func (s *simulation) leave(p *process) {
+	s.living = slices.DeleteFunc(s.living, func(l *process) bool { return l == p })
+	p.stop()
+}
+
+// roll replaces all replicas one by one.
+func (s *simulation) roll() {
+	s.narrate.Event("candidate", "rolling update")
+	surge := s.random.IntN(2) == 0
+	for _, p := range slices.Clone(s.living) {
+		if surge {
+			s.enter()
+			s.pause(time.Duration(s.random.IntN(20)) * time.Second)
+		}
+		s.leave(p)
+		if !surge {
+			s.pause(time.Duration(s.random.IntN(20)) * time.Second)
+			s.enter()
+		}
+	}
+}
+
+// edit is what a person does to a Lease of the group. Two such changes at once may bring two
+// replicas to one shard: a new replica cannot know of another whose Lease was deleted, together
+// with that of a shard.
+func (s *simulation) edit() {
+	if time.Since(s.edited) < 2*simLease {
+		return
+	}
+	all, err := s.server.List("leases", "default")
+	require.NoError(s.t, err)
+	if len(all) == 0 {
+		return
+	}
+	s.edited = time.Now()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: all[s.random.IntN(len(all))].GetName(),
+	}}
+	require.NoError(s.t, s.server.Get(lease))
+	_, isShard := s.processes[0].leases.shardNumber(lease.Name)
+	if !isShard || s.random.IntN(2) == 0 {
+		s.narrate.Event("server", "a person deletes %s", lease.Name)
+		require.NoError(s.t, s.server.Delete(lease))
+	} else {
+		s.narrate.Event("server", "a person clears the holder of %s", lease.Name)
+		lease.Spec.HolderIdentity = new("")
+		require.NoError(s.t, s.server.Update(lease))
+	}
+}
+
+// weather returns what becomes of requests: of a good, a bad or a very bad network.
+func (s *simulation) weather(grade int) func(*http.Request) weather {
+	if grade == 0 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(s.random.Uint64(), 0))
+	var locked = make(chan struct{}, 1)
+	return func(r *http.Request) weather {
+		locked <- struct{}{}
+		defer func() { <-locked }()
+		seconds := func(n int) time.Duration {
+			return time.Duration(random.IntN(n*1000)) * time.Millisecond
+		}
+		if strings.Contains(r.URL.RawQuery, "watch=") {
+			return weather{back: seconds(2 * grade)}
+		}
+		if grade == 1 && random.IntN(2) == 0 {
+			return weather{}
+		}
+		switch random.IntN(9) {
+		case 0:
+			return weather{fails: true}
+		case 1:
+			return weather{there: seconds(60), late: true}
+		case 2:
+			return weather{there: seconds(20)}
+		case 3:
+			return weather{back: seconds(20)}
+		case 4:
+			return weather{twice: r.Method != http.MethodGet}
+		case 5:
+			return weather{loses: true}
+		case 6, 7:
+			return weather{code: []int{500, 504, 409, 429}[random.IntN(4)]}
+		}
+		return weather{}
+	}
+}
+
+// calm makes all well and checks I2, I3 and I5.
+func (s *simulation) calm() {
+	s.narrate.Event("server", "all is well")
+	if len(s.living) == 0 {
+		s.enter()
+	}
+	for _, p := range s.living {
+		p.stopProcess(false)
+		p.link.weather = nil
+		p.cutOff(false)
+		p.endWatches()
+	}
+	s.pause(simDeadline + simRetry) // the last request of the bad times is over
+	for end := time.Now().Add(simBound); time.Now().Before(end) && !s.settled(); {
+		s.pause(time.Second)
+	}
+	s.checkSettled()
+	s.world.mu.Lock()
+	before := len(s.log)
+	s.world.mu.Unlock()
+	s.pause(30 * time.Second)
+	s.world.mu.Lock()
+	for _, m := range s.log[before:] {
+		if m.Acquired() || m.Released() {
+			s.t.Errorf("I5: moves while nothing changes: %v", m)
+		}
+	}
+	s.world.mu.Unlock()
+	s.objects.setQuiet(true)
+	for end := time.Now().Add(4 * simBusy); time.Now().Before(end) && !s.objects.reached(); {
+		s.pause(time.Second)
+	}
+	s.objects.setQuiet(false)
+	s.objects.check(s.t)
+}
+
+// settled reports whether every shard is active in one process, and loads are even.
+func (s *simulation) settled() bool {
+	owners, loads := map[Shard]int{}, []int{}
+	for _, p := range s.living {
+		n := 0
+		for shard, slot := range p.slots {
+			if state, _, _ := slot.look(); state == Active {
+				owners[Shard(shard)]++
+				n++
+			}
+		}
+		loads = append(loads, n)
+	}
+	return len(owners) == simCount && slices.Max(loads)-slices.Min(loads) <= 1
+}
+
+func (s *simulation) checkSettled() {
+	if s.settled() {
+		return
+	}
+	s.t.Errorf("I2: not settled %v after all is well", simBound)
+	for _, p := range s.living {
+		status := p.Status()
+		s.t.Logf("%s %s joined=%v err=%v members=%v", p.name, status.Identity, status.Joined,
+			status.LastError, status.Members)
+		for _, shard := range status.Shards {
+			s.t.Logf("  %+v", shard)
+		}
+	}
+}
+
+// work runs a cache and a controller beside a process.
+func (s *simulation) work(p *process) {
+	random := rand.New(rand.NewPCG(s.random.Uint64(), 0))
+	var mu sync.Mutex
+	below := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n)
+	}
+	milliseconds := func(n int) time.Duration { return time.Duration(below(n)) * time.Millisecond }
+	value := func(key int) (string, bool) { return p.value(Shard(key % simCount)), true }
+	for shard := range Shard(simCount) {
+		p.value(shard)
+	}
+	reconcile := func(ctx context.Context, key int) (controller.Result, error) {
+		p.step()
+		c := &call{p: p, shard: Shard(key % simCount), ctx: ctx}
+		version := s.objects.version(key)
+		s.ledger.begin(c)
+		defer s.ledger.end(c)
+		stubborn := below(20) == 0
+		lasts := milliseconds(1000)
+		if below(10) == 0 {
+			lasts = milliseconds(int(simBusy / time.Millisecond))
+		}
+		for end := time.Now().Add(lasts); time.Now().Before(end); {
+			s.ledger.write(c)
+			if stubborn {
+				ctx = context.Background()
+			}
+			sleep(ctx, min(500*time.Millisecond, time.Until(end)))
+			if p.step(); ctx.Err() != nil {
+				return controller.Result{}, ctx.Err()
+			}
+		}
+		s.ledger.write(c)
+		if c.ctx.Err() == nil && !p.dead {
+			s.objects.done(key, version)
+		}
+		return controller.Result{}, nil
+	}
+	c := controller.New("objects", Reconcile(p.Shards, value, reconcile),
+		controller.Options[int]{Workers: 3})
+	cache := newFakeCache(p, s.objects)
+	cache.enqueue, cache.pass = c.Enqueue, func() { _ = p.link.pass(p.alive) }
+	cache.takes = func() time.Duration { return milliseconds(3000) }
+	p.register(cache)
+	p.done.Go(func() { cache.run(p.alive) })
+	p.done.Go(func() { _ = c.Run(p.alive) })
+}
