@@ -44,7 +44,8 @@ import (
 // Source: tools/cache/shared_informer.go TypedSharedIndexInformer
 type Informer[T Object] struct {
 	SharedIndexInformer
-	resource schema.GroupResource
+	resource  schema.GroupResource
+	selection FactoryKey // zero unless New has made it
 }
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
@@ -64,24 +65,23 @@ func New[T interface {
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
-	labels, fields, modify := options.LabelSelector, options.FieldSelector, options.Modify
-	selecting := func(o *metav1.ListOptions) {
-		o.LabelSelector, o.FieldSelector = labels, fields
-		if modify != nil {
-			modify(o)
-		}
-	}
+	selection := FactoryKey{Resource: client.APIVersion().WithResource(resource),
+		Namespace: options.Namespace, LabelSelector: options.LabelSelector,
+		FieldSelector: options.FieldSelector}
+	labels, fields := options.LabelSelector, options.FieldSelector
+	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
 		wire.Options{Kind: options.Kind, ListKind: options.ListKind, Modify: selecting})
 	options.Namespace, options.LabelSelector, options.FieldSelector = "", "", ""
-	options.Kind, options.ListKind, options.Modify = schema.GroupVersionKind{}, "", nil
+	options.Kind, options.ListKind = schema.GroupVersionKind{}, ""
 	options.Reflector.Outage = cmp.Or(options.Reflector.Outage, outage.Of(client))
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers
-	group := client.APIVersion().Group
-	return NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
-		schema.GroupResource{Group: group, Resource: resource})
+	typed := NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
+		selection.Resource.GroupResource())
+	typed.selection = selection
+	return typed
 }
 
 // NewTyped returns an informer with typed methods, for example one of a Factory. All objects of
@@ -91,7 +91,13 @@ func New[T interface {
 func NewTyped[T Object](
 	informer SharedIndexInformer, resource schema.GroupResource,
 ) *Informer[T] {
-	return &Informer[T]{informer, resource}
+	return &Informer[T]{SharedIndexInformer: informer, resource: resource}
+}
+
+// Selection returns the resource, the namespace and the selectors of New. known is false for an
+// informer of NewTyped: its ListerWatcher has selected the objects.
+func (i *Informer[T]) Selection() (selection FactoryKey, known bool) {
+	return i.selection, i.selection != FactoryKey{}
 }
 
 // AddTypedEventHandler is AddEventHandlerWithOptions for a typed handler.
