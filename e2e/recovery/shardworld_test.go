@@ -94,10 +94,10 @@ func newGroup(t *testing.T, selects bool, objects int) *group {
 
 func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
 
-// each calls do for 0 to n-1, eight at a time.
+// each calls do for 0 to n-1, many at a time.
 func (g *group) each(n int, do func(i int) error) {
 	g.t.Helper()
-	failed := make([]error, 8)
+	failed := make([]error, 64)
 	var running sync.WaitGroup
 	for part := range failed {
 		running.Go(func() {
