@@ -107,6 +107,7 @@ func (o *options) build(
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
 	built.informer, built.controller = objects, ctrl
+	observed.shows(built.shared, objects.GetIndexer())
 	observed.follow(built, t.resource.GroupResource().String())
 	if err := shown.follow(built, handle); err != nil {
 		return nil, err

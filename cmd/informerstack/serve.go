@@ -222,6 +222,13 @@ func (o *observation) shares(group string, shards *shard.Shards) error {
 	return nil
 }
 
+// shows adds the part of a group to the page, which looks for keys in the shards of objects.
+func (o *observation) shows(s *shared, objects store.Indexer) {
+	if o != nil && s != nil {
+		o.handler.AddShards(s.shards, shard.ValueIn(objects, s.by))
+	}
+}
+
 // follow adds the stack to the metrics, the page and the checks.
 func (o *observation) follow(s *stack, resource string) {
 	if o == nil {

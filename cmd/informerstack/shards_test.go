@@ -148,6 +148,8 @@ func TestRun_ServesTheGroup(t *testing.T) {
 	url := p.served(t)
 	_, text := get(t, url+"/metrics")
 	assert.Contains(t, text, `shard_group_shards{group="informerstack",state="active"} 8`)
+	_, text = get(t, url+"/debug/informers")
+	assert.Contains(t, text, "shards of group informerstack: ready as me_")
 	for _, path := range []string{"/healthz?verbose", "/readyz?verbose"} {
 		code, text := get(t, url+path)
 		assert.Equal(t, 200, code)

@@ -52,8 +52,8 @@ func (v verdict) String() string {
 		"gap %.1f s", v.double, v.back, v.lost, v.longest.Seconds())
 }
 
-// judge checks the records of all processes against the changes. A later change of an object stands
-// for the earlier ones.
+// judge checks the records of all processes against the changes. A reconcile that has seen a later
+// change of an object has seen the earlier ones.
 func judge(records []record, changes []change) verdict {
 	var v verdict
 	v.double, v.back = overlaps(records)
@@ -67,7 +67,8 @@ func judge(records []record, changes []change) verdict {
 		slices.SortFunc(done, func(a, b record) int { return cmp.Compare(a.Valid, b.Valid) })
 	}
 	for _, c := range changes {
-		first := slices.IndexFunc(ends[c.key], func(r record) bool { return r.Version >= c.version })
+		sees := func(r record) bool { return r.Version >= c.version }
+		first := slices.IndexFunc(ends[c.key], sees)
 		if first < 0 {
 			v.lost++
 			continue

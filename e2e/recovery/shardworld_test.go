@@ -183,7 +183,7 @@ func (g *group) run(m *member, listener net.Listener) {
 	require.NoError(g.t, err)
 	defer log.Close()
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	stdin, err := m.cmd.StdinPipe() // its end tells the process that this one is gone
+	stdin, err := m.cmd.StdinPipe() // its end means that this process is gone
 	require.NoError(g.t, err)
 	require.NoError(g.t, m.cmd.Start())
 	go func() {
@@ -211,7 +211,7 @@ func (g *group) leave(m *member, signal os.Signal) {
 	g.alive = slices.DeleteFunc(g.alive, func(other *member) bool { return other == m })
 }
 
-// end kills what is left.
+// end kills the replicas that still run.
 func (g *group) end() {
 	g.stop()
 	for _, m := range g.alive {

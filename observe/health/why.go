@@ -43,6 +43,7 @@ const (
 	Queued      Reason = "queued"      // a worker may take the key
 	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
 	GivenUp     Reason = "givenUp"     // it is a dead letter
+	Elsewhere   Reason = "elsewhere"   // another replica has its shard
 	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
 	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
 	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
@@ -56,7 +57,7 @@ var fromWorker = slices.Concat(onTheWay, inNoQueue)
 
 var onTheWay = []Reason{Reconciling, Queued, Delayed, GivenUp}
 
-var inNoQueue = []Reason{Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
+var inNoQueue = []Reason{Elsewhere, Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
 
 const (
 	// looks is how often a key is looked for until a queue has it, and pause the time between two.
@@ -148,6 +149,9 @@ func (s *search) answer(p Page) Answer {
 	}
 	for _, election := range p.Elections {
 		s.election(election)
+	}
+	for _, group := range p.Groups {
+		s.group(group)
 	}
 	s.journal()
 	if len(s.found) == 0 {

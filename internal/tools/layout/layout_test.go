@@ -88,7 +88,7 @@ var rules = map[string]rule{
 	},
 	"observe/health": {
 		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "observe/journal", "internal/helpers/hostheader",
+			"leaderelection", "shard", "observe/journal", "internal/helpers/hostheader",
 			"internal/helpers/printable"},
 	},
 	"cmd/informerstack/lab": {
