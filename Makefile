@@ -107,7 +107,7 @@ browser: ## the tests of the laboratory's page in Chromium, which must be instal
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
 
-shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: ten minutes
+shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: fifteen minutes
 	@mkdir -p bin
 	@for gate in true false; do $(GO) -C e2e test -count=1 -timeout 30m -v -run 'TestShards$$' ./recovery \
 		-shard-objects 50000 -shard-rate 500 -shard-rounds 2 -shard-gate=$$gate >bin/shards.txt \

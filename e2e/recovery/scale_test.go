@@ -20,18 +20,18 @@ var (
 )
 
 const (
-	scaleWarm = 5 * time.Second  // after the replicas have what they are to have
-	scaleTime = 15 * time.Second // of a measurement
+	scaleWarm = 3 * time.Second  // after the replicas have what they are to have
+	scaleTime = 12 * time.Second // of a measurement
 )
 
 // The number of replicas that TestScale compares.
 var scaleReplicas = []int{1, 2, 3, 5}
 
-// cost is what a replica costs: the mean of all replicas, and the largest one.
+// cost is what a replica costs.
 type cost struct {
-	received  float64 // KiB per second
-	processor float64 // ms per second
-	heap      float64 // MiB
+	received  float64 // KB for each change of any object
+	processor float64 // µs for each change
+	heap      float64 // MB
 }
 
 // TestScale measures what a replica receives, computes and remembers, in groups of several sizes:
@@ -41,13 +41,12 @@ func TestScale(t *testing.T) {
 	if !*scale {
 		t.Skip("needs -scale")
 	}
-	rows := []string{"", "way,replicas,received KiB/s,processor ms/s,heap MiB," +
-		"most received,most processor,most heap"}
+	rows := []string{""}
 	for _, gate := range []bool{true, false} {
 		g := newGroup(t, gate, *scaleObjects)
 		g.quick = true
 		for _, n := range scaleReplicas {
-			way := fmt.Sprintf("shards gate=%t", gate)
+			way := map[bool]string{true: "selected", false: "dropped"}[gate]
 			rows = append(rows, g.costs(way, n))
 			t.Log(rows[len(rows)-1])
 		}
@@ -63,7 +62,8 @@ func TestScale(t *testing.T) {
 	t.Log(strings.Join(rows, "\n"))
 }
 
-// costs starts n replicas, measures them while objects change, and ends them.
+// costs starts n replicas, measures them while objects change, and ends them. It returns the cost
+// of the dearest one.
 func (g *group) costs(way string, n int) string {
 	g.t.Helper()
 	g.start(n)
@@ -84,28 +84,28 @@ func (g *group) costs(way string, n int) string {
 		}
 		return all
 	}
-	before, begin := read(), time.Now()
+	before, changed := read(), g.changeCount()
 	wait(g.t.Context(), scaleTime)
-	seconds := time.Since(begin).Seconds()
-	var mean, most cost
+	changed = g.changeCount() - changed
+	var most cost
 	for i, after := range read() {
-		c := cost{
-			received:  float64(after.received-before[i].received) / seconds / 1024,
-			processor: float64((after.Processor - before[i].Processor).Milliseconds()) / seconds,
-			heap:      float64(after.Heap) / (1 << 20),
-		}
-		mean.received += c.received / float64(n)
-		mean.processor += c.processor / float64(n)
-		mean.heap += c.heap / float64(n)
-		most.received = max(most.received, c.received)
-		most.processor = max(most.processor, c.processor)
-		most.heap = max(most.heap, c.heap)
+		processor := (after.Processor - before[i].Processor).Microseconds()
+		received := after.received - before[i].received
+		most.received = max(most.received, float64(received)/1e3/float64(changed))
+		most.processor = max(most.processor, float64(processor)/float64(changed))
+		most.heap = max(most.heap, float64(after.Heap)/1e6)
 	}
 	for len(g.alive) > 0 {
 		g.leave(g.alive[0], syscall.SIGTERM)
 	}
-	return fmt.Sprintf("%s,%d,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f", way, n, mean.received,
-		mean.processor, mean.heap, most.received, most.processor, most.heap)
+	return fmt.Sprintf("%s %d: %.2f KB, %.0f µs, %.1f MB", way, n, most.received,
+		most.processor, most.heap)
+}
+
+func (g *group) changeCount() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.changes)
 }
 
 // caughtUp waits until a change that is made now was reconciled by a running replica.

@@ -22,8 +22,8 @@
 // Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go and
 // shards.go (its sources), text.go and web.go (its forms), why.go (the answer about a key) and
 // findings.go. Then run go test -v ./observe/health. Goroutines: none; the goroutines of the HTTP
-// server call a Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot runs
-// under it.
+// server call a Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot
+// runs under it.
 package health
 
 import (
