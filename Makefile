@@ -23,7 +23,7 @@ PIECES      := ./store ./deltafifo ./reflector ./informer ./workqueue ./controll
 TOUR        := observe/trace reflector deltafifo store informer workqueue controller leaderelection apitest observe/metrics observe/health
 MODULES     := . e2e compat/example cmd/informerstack/lab/browser internal/tools/simulation/sandbox
 
-.PHONY: help run test tour lint vuln update pictures lessons fuzz simulate replay planted mutants bench growth browser e2e chaos older swap-proof check long
+.PHONY: help run test tour lint vuln update pictures lessons fuzz simulate replay planted mutants bench growth browser e2e shards chaos older swap-proof check long
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -106,6 +106,13 @@ browser: ## the tests of the laboratory's page in Chromium, which must be instal
 
 e2e: ## the tests on a real kube-apiserver and etcd, which are built first
 	$(GO) -C e2e test -count=1 -timeout 60m $$($(GO) -C e2e list ./... | grep -v /swapped)
+
+shards: ## replicas that share 50,000 objects, killed, stopped, cut off, added and removed: fifteen minutes
+	@mkdir -p bin
+	@for gate in true false; do $(GO) -C e2e test -count=1 -timeout 30m -v -run 'TestShards$$' ./recovery \
+		-shard-objects 50000 -shard-rate 500 -shard-rounds 2 -shard-gate=$$gate >bin/shards.txt \
+		|| { grep -vE '^ *(===|--- PASS) ' bin/shards.txt; exit 1; }; \
+		grep -E '^ *\||double reconciles' bin/shards.txt; done
 
 chaos: ## every fault on real servers, many informers beside client-go's: twenty minutes
 	@mkdir -p bin

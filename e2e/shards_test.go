@@ -15,11 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/e2e/cluster"
 	"example.com/informerstack/informer"
+	"example.com/informerstack/reflector"
 	"example.com/informerstack/reflector/wire"
 )
 
@@ -58,7 +60,11 @@ func newFollower[T interface {
 	options := informer.Options{Namespace: namespace}
 	options.Reflector.UseWatchList = &streaming
 	if part {
-		options.Modify = func(o *metav1.ListOptions) { o.ShardSelector = quarter }
+		options.WrapListerWatcher = func(
+			_ context.Context, lw reflector.ListerWatcher, _ runtime.Object,
+		) reflector.ListerWatcher {
+			return quarterOf{lw.(*wire.ListWatch)}
+		}
 	}
 	client := restClient(t, config, configMapResource)
 	return &follower{
@@ -66,6 +72,23 @@ func newFollower[T interface {
 		name:                fmt.Sprintf("%T streaming=%t", *new(T), streaming),
 		part:                part, way: way,
 	}
+}
+
+// quarterOf is a ListWatch of a quarter of the hashes.
+type quarterOf struct{ *wire.ListWatch }
+
+func (q quarterOf) ListStream(
+	ctx context.Context, options metav1.ListOptions, each func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	options.ShardSelector = quarter
+	return q.ListWatch.ListStream(ctx, options, each)
+}
+
+func (q quarterOf) WatchWithContext(
+	ctx context.Context, options metav1.ListOptions,
+) (watch.Interface, error) {
+	options.ShardSelector = quarter
+	return q.ListWatch.WatchWithContext(ctx, options)
 }
 
 // newFollowers returns those of every form, in pairs: all objects, and a quarter.

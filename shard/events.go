@@ -117,8 +117,8 @@ func (w *selectiveWatch) follow(retry time.Duration) {
 		case <-moved:
 			w.moved = w.cache.nextMove()
 			at := time.Now().Add(coalesce)
-			if earliest := w.started.Add(minWatch); at.Before(earliest) {
-				at = earliest
+			if earliest := since.at.Add(minWatch); at.Before(earliest) {
+				at = earliest // since.at is later than started after a streaming list
 			}
 			if at.Before(endAt) {
 				endAt = at

@@ -137,6 +137,7 @@ type peer struct {
 	lease    *coordinationv1.Lease // as last seen; nil if it is missing
 	since    time.Time             // when this version, or the absence, was first seen
 	duration time.Duration
+	stale    bool // as first seen, its Lease was too old, by the clock of another process
 	over     bool
 	asking   bool      // a read of the Lease is under way
 	askAgain time.Time // not before, after a failure
@@ -156,18 +157,34 @@ func (p *peer) observe(lease *coordinationv1.Lease, now time.Time) (changed bool
 		return false
 	}
 	before := p.present()
-	leaving := p.leaving()
+	leaving, stale := p.leaving(), p.stale
+	p.stale = p.lease == nil && p.old(lease, now)
 	p.lease, p.since = lease, now
 	if holder := holderOf(lease); holder != "" && p.identity == "" {
 		p.identity = holder
 	}
-	if lease.Spec.LeaseDurationSeconds != nil && p.present() {
-		p.duration = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	if duration := leaseDuration(lease); duration > 0 && p.present() {
+		p.duration = duration
 	}
 	if holderOf(lease) == "" {
 		p.over = true // its elector has released it: P1
 	}
-	return before != p.present() || leaving != p.leaving()
+	return before != p.present() || leaving != p.leaving() || stale != p.stale
+}
+
+// old reports whether a Lease that is seen for the first time was renewed long ago. The clocks of
+// the two processes may differ, so it says nothing about the right to act. But without it, a new
+// member would leave shards to members that died before it came, for the duration of a Lease.
+func (p *peer) old(lease *coordinationv1.Lease, now time.Time) bool {
+	return lease.Spec.RenewTime != nil &&
+		now.After(lease.Spec.RenewTime.Add(max(p.duration, leaseDuration(lease))))
+}
+
+func leaseDuration(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.LeaseDurationSeconds == nil {
+		return 0
+	}
+	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
 }
 
 // present reports whether the Lease exists and names the member.
@@ -185,7 +202,7 @@ func (p *peer) expiry() time.Time { return p.since.Add(p.duration) }
 // alive reports whether the member seems to be alive. It may be over already, and it may not be
 // over yet if it seems dead.
 func (p *peer) alive(now time.Time) bool {
-	return !p.over && p.present() && now.Before(p.expiry())
+	return !p.over && !p.stale && p.present() && now.Before(p.expiry())
 }
 
 // seen is the version up to which the member has obeyed the shards' Leases.

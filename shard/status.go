@@ -54,9 +54,9 @@ type MemberStatus struct {
 
 // The keys of Status.Moves.
 const (
-	movesAcquired = "acquired"
-	movesReleased = "released"
-	movesLost     = "lost"
+	MoveAcquired = "acquired"
+	MoveReleased = "released" // in good order
+	MoveLost     = "lost"     // see Move.Err
 )
 
 // Status returns a snapshot. It waits for nothing, but it copies the state of every shard.
@@ -131,11 +131,11 @@ func (s *Shards) moved(move Move) {
 	kind := ""
 	switch {
 	case move.Acquired():
-		kind = movesAcquired
+		kind = MoveAcquired
 	case move.Released() && move.Err != nil:
-		kind = movesLost
+		kind = MoveLost
 	case move.Released():
-		kind = movesReleased
+		kind = MoveReleased
 	default:
 		return
 	}

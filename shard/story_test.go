@@ -51,3 +51,18 @@ func TestStory_ADeadReplicaIsReplaced(t *testing.T) {
 		w.loads(16)
 	})
 }
+
+// A new replica does not count on one that has died before it came, whose Lease is still there.
+func TestStory_ANewReplicaDoesNotWaitForADeadOne(t *testing.T) {
+	story(t, 16, func(w *world) {
+		w.process("a")
+		b := w.process("b")
+		w.after(time.Second)
+		b.crash()
+		w.after(2 * DefaultLeaseDuration)
+		w.loads(16)
+		w.process("c")
+		w.after(time.Second)
+		w.loads(8, 8)
+	})
+}

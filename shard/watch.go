@@ -19,8 +19,9 @@ import (
 const (
 	// coalesce is how long a watch waits for more shards after the first one that came or went.
 	coalesce = 100 * time.Millisecond
-	// minWatch is how long a watch lasts at least: a reflector backs off after a shorter one.
-	minWatch = time.Second
+	// minWatch is how long a watch lasts at least: a reflector backs off after one that is shorter
+	// than a second, which it counts from when it has stored the state of a streaming list.
+	minWatch = time.Second + coalesce
 	// newestPeriod is how often a cache that wants nothing asks for the newest resourceVersion.
 	newestPeriod = time.Minute
 	// settleCheck is how often the store's version is read until it has everything.

@@ -34,6 +34,7 @@ type options struct {
 	queue     string
 	watchList bool
 	election  election
+	sharing   sharing
 
 	output   string
 	color    string
@@ -73,6 +74,11 @@ With --serve, kubectl can change objects there.
 
 On any other cluster it only reads, unless --reconcile is given: then it keeps the checksums there.
 
+With --shards, several processes share the objects: each lists, watches and reconciles a part of
+them. When a process starts or ends, the others give it some of their shards or take over its own.
+One of them may serve the embedded server (--serve), and the others use it (--kubeconfig
+` + kubeconfigName + ` --reconcile).
+
 With --listen it serves, on loopback: /metrics for Prometheus; /healthz and /livez; /readyz, which
 fails with the reason while the cache is not recent or the workers do not run; /debug/informers with
 every key and the backlog of every handler.
@@ -85,6 +91,8 @@ const runExamples = `
   informerstack run --faults --duration 1m   # with broken watches and failing requests
   informerstack run --step --key default/settings-1
   informerstack run --serve 127.0.0.1:8001   # then kubectl --kubeconfig ` + kubeconfigName + `
+  informerstack run --serve 127.0.0.1:8001 --shards 64  # and in other terminals:
+  informerstack run --kubeconfig ` + kubeconfigName + ` --reconcile --shards 64
   informerstack run --listen 127.0.0.1:8080  # then curl 127.0.0.1:8080/debug/informers
   informerstack run --kubeconfig ~/.kube/config --resource pods --namespace default
   informerstack run --context dev --resource deployments.apps --selector app=web --output json`
@@ -134,6 +142,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"get the first state by a streaming watch if the server supports it; "+
 			"false: by a LIST, decoded item by item")
 	o.election.addFlags(flags)
+	o.sharing.addFlags(flags)
 	flags.StringVar(&o.output, "output", "text", "text, or json: one object per line")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.StringVar(&o.key, "key", "",
@@ -173,6 +182,7 @@ func (o *options) check() error {
 		{"output", o.output, []string{"text", "json"}},
 		{"color", o.color, []string{"auto", "always", "never"}},
 		{"queue", o.queue, []string{"deltafifo", "realfifo"}},
+		{"shards-by", o.sharing.by, []string{"uid", "namespace"}},
 	} {
 		if !slices.Contains(choice.of, choice.value) {
 			want := strings.Join(choice.of, " or ")
@@ -188,6 +198,8 @@ func (o *options) check() error {
 		{"objects", o.objects < 0, "0 or more"},
 		{"rate", !(o.rate >= 0 && o.rate <= maxRate), fmt.Sprintf("0 to %d", maxRate)},
 		{"duration", o.duration < 0, "0 or more"},
+		{"shards", o.sharing.count < 0 || o.sharing.count > maxShards,
+			fmt.Sprintf("0 to %d", maxShards)},
 		{"slow", o.slow < 0 || o.slow > maxSlow, "0 to " + maxSlow.String()},
 	} {
 		if number.wrong {
@@ -211,6 +223,9 @@ func (o *options) check() error {
 	}
 	if o.step && o.slow > 0 {
 		return fail(exitUsage, "--step cannot be used with --slow: choose one")
+	}
+	if o.sharing.count > 0 && o.election.elect {
+		return fail(exitUsage, "--shards cannot be used with --leader-elect: choose one")
 	}
 	if o.inCluster && (o.kubeconfig != "" || o.context != "") {
 		return fail(exitUsage,
@@ -237,6 +252,8 @@ func (o *options) checkUseless(flags *pflag.FlagSet) error {
 				"--%s is for the embedded server: it cannot be used with %s", f.Name, cluster)
 		case !o.election.elect && strings.HasPrefix(f.Name, "leader-elect-"):
 			useless = fail(exitUsage, "--%s has no effect without --leader-elect", f.Name)
+		case o.sharing.count == 0 && strings.HasPrefix(f.Name, "shards-"):
+			useless = fail(exitUsage, "--%s has no effect without --shards", f.Name)
 		case o.output == "json" && f.Name == "color":
 			useless = fail(exitUsage, "--color has no effect with --output json")
 		}

@@ -44,8 +44,12 @@ func (o *options) hint(
 		}
 		return ""
 	}
-	if n := unfiltered(ctx, config, t); n > 0 && t.selector+t.fieldSelector != "" {
+	n := unfiltered(ctx, config, t)
+	switch {
+	case n > 0 && t.selector+t.fieldSelector != "":
 		return fmt.Sprintf("No object matches the selector. Without it there are at least %d.", n)
+	case n > 0 && o.sharing.count > 0:
+		return "All objects are in shards of other processes."
 	}
 	where := "there"
 	if t.namespace != "" {

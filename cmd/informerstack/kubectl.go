@@ -39,6 +39,10 @@ func (o *options) offerKubectl(host string, stderr io.Writer) error {
 	fmt.Fprintf(stderr, "Wrote %s. In another terminal:\n"+
 		"  kubectl --kubeconfig %s annotate configmap %s seen=true\n",
 		kubeconfigName, kubeconfigName, keptName)
+	if o.sharing.count > 0 {
+		fmt.Fprintf(stderr, "  informerstack run --kubeconfig %s --reconcile --shards %d\n",
+			kubeconfigName, o.sharing.count)
+	}
 	return nil
 }
 

@@ -53,7 +53,7 @@ func (o *options) newPage(c *cluster, t target, work *workload) (*page, error) {
 		return p, nil
 	}
 	p.lab = p.control
-	p.elects = p.embedded && !o.election.elect
+	p.elects = p.embedded && !o.election.elect && o.sharing.count == 0
 	if p.elects {
 		return p, p.lab.Elect(c.config)
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -35,6 +36,7 @@ type stack struct {
 	informer   informer.SharedIndexInformer
 	controller *controller.Controller[string]
 	elector    *leaderelection.LeaderElector // nil without an election
+	shared     *shared                       // nil without shards
 	progress   *progress
 	observed   *observation
 }
@@ -58,23 +60,21 @@ func (o *options) build(
 	lw := wire.NewListWatch(client, t.resource.Resource, t.namespace, newItem,
 		wire.Options{Modify: t.modify})
 
-	// metrics, health and leader election
+	// metrics, health, leader election and shards
 	interesting := o.interesting()
-	observed, err := o.observe(t, interesting)
-	if err != nil {
+	built := &stack{progress: progress}
+	if err := o.accompany(built, config, t, interesting); err != nil {
 		return nil, err
 	}
-	elector, err := o.election.elector(config, progress.out, observed)
-	if err != nil {
-		return nil, err
-	}
+	observed := built.observed
 
 	// deltafifo and store
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(t.kind)
 	options := observed.options(shown.options(o.informerOptions(t, sink, progress), sink))
 	options.Reflector = trace.ReflectorOptions(options.Reflector, direct)
-	objects := informer.NewSharedIndexInformer(trace.ListerWatcher(lw, sink), example, options)
+	objects := informer.NewSharedIndexInformer(
+		trace.ListerWatcher(lw, sink), example, built.shared.options(options))
 
 	// workqueue and controller
 	reconcile := observe
@@ -84,10 +84,11 @@ func (o *options) build(
 		reconcile = checksumKeeper{client: client, lister: lister}.reconcile
 	}
 	reconcile = observed.reconcile(trace.Reconcile(shown.reconcile(reconcile), sink))
+	reconcile = built.shared.reconcile(objects.GetIndexer(), reconcile)
 	ctrl := controller.New(controllerName, reconcile, controller.Options[string]{
 		Workers:     o.workers,
 		WaitFor:     []controller.Synced{objects.HasSyncedChecker()},
-		Lead:        shown.lead(elector),
+		Lead:        shown.lead(built.elector),
 		MaxAttempts: shown.maxAttempts(),
 		RateLimiter: shown.rateLimiter(),
 		GracePeriod: finishReconciles,
@@ -105,12 +106,27 @@ func (o *options) build(
 	if err != nil {
 		return nil, fmt.Errorf("add handler: %w", err)
 	}
-	built := &stack{objects, ctrl, elector, progress, observed}
+	built.informer, built.controller = objects, ctrl
+	observed.shows(built.shared, objects.GetIndexer())
 	observed.follow(built, t.resource.GroupResource().String())
 	if err := shown.follow(built, handle); err != nil {
 		return nil, err
 	}
 	return built, nil
+}
+
+// accompany adds what works beside the pipeline.
+func (o *options) accompany(
+	s *stack, config *rest.Config, t target, interesting func(any) bool,
+) (err error) {
+	if s.observed, err = o.observe(t, interesting); err != nil {
+		return err
+	}
+	if s.elector, err = o.election.elector(config, s.progress.out, s.observed); err != nil {
+		return err
+	}
+	s.shared, err = o.sharing.share(config, s.observed)
+	return err
 }
 
 // informerOptions configures the queue and the store between reflector and handlers.
@@ -168,17 +184,25 @@ func restClient(config *rest.Config, t target) (*rest.RESTClient, error) {
 	return rest.RESTClientFor(config)
 }
 
-// run runs the informer and the controller until ctx is done or the controller fails.
+// run runs the informer and the controller until ctx is done, or the controller fails, or the group
+// refuses this process.
 func (s *stack) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() { s.informer.Run(ctx) })
-	running.Go(func() { s.progress.run(ctx, s.informer) })
+	running.Go(func() { s.progress.run(ctx, s.informer, s.shared.loaded(s.informer)) })
+	var refused error
+	if s.shared != nil {
+		running.Go(func() {
+			refused = s.shared.run(ctx, s.progress.out)
+			cancel()
+		})
+	}
 	err := s.controller.Run(ctx)
 	cancel()
 	running.Wait()
-	return err
+	return cmp.Or(refused, err)
 }
 
 // observe is a reconcile function that does nothing.

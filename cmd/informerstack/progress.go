@@ -44,8 +44,10 @@ func (p *progress) transform(obj any) (any, error) {
 	return obj, nil
 }
 
-// run reports what has changed until the first list is in the store.
-func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
+// run reports what has changed until loaded is closed: the store has all that it is to hold.
+func (p *progress) run(
+	ctx context.Context, loading informer.SharedInformer, loaded <-chan struct{},
+) {
 	start := time.Now()
 	ticker := time.NewTicker(progressPeriod)
 	defer ticker.Stop()
@@ -54,10 +56,10 @@ func (p *progress) run(ctx context.Context, loading informer.SharedInformer) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-loading.HasSyncedChecker().Done():
-			loaded := count(len(loading.GetStore().ListKeys()), "object")
+		case <-loaded:
+			objects := count(len(loading.GetStore().ListKeys()), "object")
 			took := time.Since(start).Round(time.Millisecond)
-			fmt.Fprintf(p.out, "Loaded %s in %v.\n", loaded, took)
+			fmt.Fprintf(p.out, "Loaded %s in %v.\n", objects, took)
 			if hint := p.hint(ctx, loading.GetStore()); hint != "" {
 				fmt.Fprintln(p.out, printable.Text(hint))
 			}

@@ -25,6 +25,7 @@ import (
 	"example.com/informerstack/observe/health"
 	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/observe/metrics"
+	"example.com/informerstack/shard"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
 )
@@ -197,6 +198,35 @@ func (o *observation) election(name string) leaderelection.LeaderMetric {
 		return nil
 	}
 	return o.metrics.LeaderElection(name)
+}
+
+// shares adds the part of a group to the metrics and the checks.
+func (o *observation) shares(group string, shards *shard.Shards) error {
+	if o == nil {
+		return nil
+	}
+	ofShards, err := o.metrics.Shards(group)
+	if err != nil {
+		return err
+	}
+	ofShards.Follow(shards)
+	o.handler.AddLive(health.NewCheck("shards-"+group, func(*http.Request) error {
+		return shards.Check(leaseGrace)
+	}))
+	o.handler.AddReady(health.NewCheck("shards-"+group, func(*http.Request) error {
+		if !shards.Ready() {
+			return errors.New("this process has not yet had the shards that it is to own")
+		}
+		return nil
+	}))
+	return nil
+}
+
+// shows adds the part of a group to the page, which looks for keys in the shards of objects.
+func (o *observation) shows(s *shared, objects store.Indexer) {
+	if o != nil && s != nil {
+		o.handler.AddShards(s.shards, shard.ValueIn(objects, s.by))
+	}
 }
 
 // follow adds the stack to the metrics, the page and the checks.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 //
 // A server that refuses connections refuses them through a link, too.
 type link struct {
+	received atomic.Int64 // bytes that the informer was sent
+
 	mu      sync.Mutex
 	changed sync.Cond
 	held    bool   // no bytes pass
@@ -122,6 +125,9 @@ func (l *link) carry(f *flow, to, from *net.TCPConn) {
 		n, err := from.Read(buffer)
 		if !l.pass(f, n) {
 			return
+		}
+		if to == f.client {
+			l.received.Add(int64(n))
 		}
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {

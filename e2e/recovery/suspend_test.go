@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if config := os.Getenv(replicaVariable); config != "" {
+		if err := runReplica(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -38,6 +38,7 @@ const (
 	Queued      Reason = "queued"      // a worker may take the key
 	Delayed     Reason = "delayed"     // it will be queued later: a retry, or AddAfter
 	GivenUp     Reason = "givenUp"     // it is a dead letter
+	Elsewhere   Reason = "elsewhere"   // another replica has its shard
 	Behind      Reason = "behind"      // it is stored, and a handler has calls before it
 	Filtered    Reason = "filtered"    // the last calls of its handlers added no key
 	Reconciled  Reason = "reconciled"  // a worker has done it, and it has not changed since
@@ -51,7 +52,7 @@ var fromWorker = slices.Concat(onTheWay, inNoQueue)
 
 var onTheWay = []Reason{Reconciling, Queued, Delayed, GivenUp}
 
-var inNoQueue = []Reason{Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
+var inNoQueue = []Reason{Elsewhere, Behind, Filtered, Reconciled, Handled, Unsynced, Unknown}
 
 // maxCalls bounds the calls in the text of an Answer.
 const maxCalls = 10

@@ -19,10 +19,11 @@
 // serve them on loopback, or behind an authorization. See Handler.AllowHosts for the protection
 // against DNS rebinding.
 //
-// Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go (its
-// sources), text.go and web.go (its forms), answer.go and why.go (about one key) and findings.go.
-// Then run go test -v ./observe/health. Goroutines: none; the goroutines of the HTTP server call a
-// Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot runs under it.
+// Read health.go, check.go and host.go; then page.go (the content of the page), snapshot.go and
+// shards.go (its sources), text.go and web.go (its forms), answer.go and why.go (about one key) and
+// findings.go. Then run go test -v ./observe/health. Goroutines: none; the goroutines of the HTTP
+// server call a Handler. Locking: the Handler's mutex guards its lists; no check and no snapshot
+// runs under it.
 package health
 
 import (
@@ -47,6 +48,7 @@ type Handler struct {
 	queues      []*func(limit int) Queue
 	controllers []*func(limit int) Controller
 	elections   []*func(limit int) Election
+	groups      []*func(limit int) Group
 	journal     *journal.Journal
 	frames      []Page // of NewReplay
 }

@@ -32,6 +32,7 @@ type Page struct {
 	Controllers []Controller `json:"controllers"`
 	Queues      []Queue      `json:"queues"`
 	Elections   []Election   `json:"elections,omitempty"`
+	Groups      []Group      `json:"groups,omitempty"` // of replicas, see package shard
 
 	// Findings say what is wrong. Journal is nil without SetJournal.
 	Findings []Finding      `json:"findings"`
@@ -186,6 +187,7 @@ func (h *Handler) snapshot(limit int) Page {
 		Queues:      each(current(h, &h.queues), limit),
 		Controllers: each(current(h, &h.controllers), limit),
 		Elections:   each(current(h, &h.elections), limit),
+		Groups:      each(current(h, &h.groups), limit),
 	}
 }
 

@@ -32,6 +32,9 @@ func (p Page) String() string {
 	for _, e := range p.Elections {
 		t.election(e)
 	}
+	for _, g := range p.Groups {
+		t.group(g)
+	}
 	if p.Journal != nil {
 		t.journal(*p.Journal)
 	}

@@ -107,6 +107,9 @@ func (s *search) answer(p Page) Answer {
 	for _, election := range p.Elections {
 		s.election(election)
 	}
+	for _, group := range p.Groups {
+		s.group(group)
+	}
 	s.journal()
 	if len(s.found) == 0 {
 		s.unknown()

@@ -2,13 +2,13 @@
 
 // Package metrics gives every piece's numbers to Prometheus, under the names that dashboards know.
 //
-//	informer -> workqueue -> controller     leaderelection
+//	informer -> workqueue -> controller     leaderelection, shard
 //	    \           |            |              /
 //	                 [metrics] -> /metrics
 //
 // To use it, call [New] with a registerer, and set the Metrics of each piece: [Metrics.Workqueue]
-// returns those of a queue, [Metrics.Informer], [Metrics.Controller] and [Metrics.LeaderElection]
-// those of the others. docs/metrics.md has a table of all series.
+// returns those of a queue, [Metrics.Informer], [Metrics.Controller], [Metrics.LeaderElection] and
+// [Metrics.Shards] those of the others. docs/metrics.md has a table of all series.
 //
 // Each piece has small hooks, which this package implements, and a Status. The package reads a
 // Status only at a scrape: ages and backlogs cost nothing in between. A piece without metrics knows
@@ -16,9 +16,10 @@
 // stopped.
 //
 // Read metrics.go, family.go, then one file per piece: workqueue.go, informer.go, reflector.go,
-// scrape.go, controller.go, journey.go, leaderelection.go; then go test -v ./observe/metrics.
-// Goroutines: none. Locking: a family's mutex guards the number of users of its series, Metrics.mu
-// the objects that are read at each scrape; no callback runs under them.
+// scrape.go, controller.go, journey.go, leaderelection.go, shards.go; then run
+// go test -v ./observe/metrics. Goroutines: none. Locking: a family's mutex guards the number of
+// users of its series, Metrics.mu the objects that are read at each scrape; no callback runs under
+// them.
 //
 // Names, labels and buckets are component-base's (workqueue, informer, leader election) and
 // controller-runtime's (controller). Those of the reflector are what Kubernetes once had.
@@ -36,8 +37,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics makes the metrics of any number of queues, informers, controllers and electors. It is a
-// prometheus.Collector.
+// Metrics makes the metrics of any number of queues, informers, controllers, electors and shards.
+// It is a prometheus.Collector.
 //
 // All methods are safe for concurrent use.
 type Metrics struct {
@@ -45,6 +46,7 @@ type Metrics struct {
 	informers   *informerFamily
 	controllers *controllerFamily
 	leaders     *leaderFamily
+	shards      *shardFamily
 
 	mu       sync.Mutex
 	followed []source
@@ -65,6 +67,7 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 		informers:   newInformerFamily(),
 		controllers: newControllerFamily(),
 		leaders:     newLeaderFamily(),
+		shards:      newShardFamily(),
 	}
 	if registerer != nil {
 		if err := registerer.Register(m); err != nil {
@@ -80,6 +83,7 @@ func (m *Metrics) families() []*family {
 		&m.informers.family,
 		&m.controllers.family,
 		&m.leaders.family,
+		&m.shards.family,
 	}
 }
 

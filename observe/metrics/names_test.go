@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/informerstack/shard"
 )
 
 // The names, types, labels and buckets of component-base v0.37.2 and controller-runtime v0.25.2.
@@ -122,6 +124,7 @@ func boundsOf(text, name string) []string {
 func TestNames_AllAreSent(t *testing.T) {
 	story(t, worldOptions{}, func(w *world) {
 		w.metrics.LeaderElection("lease").Slack("lease", 5)
+		followGroup(t, w.metrics, shard.Status{})
 		w.create("a")
 		w.update("a")
 		w.after(2 * time.Minute) // for a bookmark

@@ -74,7 +74,7 @@ var rules = map[string]rule{
 	"observe/metrics": {
 		ours: []string{
 			"store", "deltafifo", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "internal/helpers/objects",
+			"leaderelection", "shard", "internal/helpers/objects",
 		},
 		outside: []string{"github.com/prometheus/", "go.opentelemetry.io/otel/trace"},
 	},
@@ -89,7 +89,7 @@ var rules = map[string]rule{
 	},
 	"observe/health": {
 		ours: []string{"store", "reflector", "informer", "workqueue", "controller",
-			"leaderelection", "observe/journal", "internal/helpers/hostheader",
+			"leaderelection", "shard", "observe/journal", "internal/helpers/hostheader",
 			"internal/helpers/printable"},
 	},
 	"cmd/informerstack/lab": {

@@ -2,14 +2,14 @@
 
 // Pictures plots the measurements in docs/pictures.
 //
-//	go run ./internal/tools/pictures                         # plot speed.svg and growth.svg
+//	go run ./internal/tools/pictures                         # plot speed, growth and scale
 //	go run ./internal/tools/pictures -bench bin/bench.txt    # the same, after a run of make bench
 //
 // The head and the axes of a plot are written by hand, like the other drawings of docs/pictures.
 // This program writes what follows the line "plotted by". A test compares the committed files with
 // the measurements.
 //
-// Read speed.go (bench.txt and its plot), then growth.go.
+// Read speed.go (bench.txt and its plot), then growth.go and scale.go.
 package main
 
 import (
@@ -41,7 +41,7 @@ func run(root, bench string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"growth.svg", "speed.svg"} {
+	for _, name := range plots {
 		content, err := plot(root, name)
 		if err != nil {
 			return fmt.Errorf("plot %s: %w", name, err)
@@ -52,6 +52,9 @@ func run(root, bench string) error {
 	}
 	return nil
 }
+
+// plots are the pictures of measurements.
+var plots = []string{"growth.svg", "scale.svg", "speed.svg"}
 
 func picture(root, name string) string { return filepath.Join(root, "docs", "pictures", name) }
 
@@ -68,11 +71,10 @@ func plot(root, name string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("no line %q", plotted)
 	}
-	draw := plotGrowth
-	if name == "speed.svg" {
-		draw = plotSpeed
+	draw := map[string]func(root string) (string, error){
+		"growth.svg": plotGrowth, "scale.svg": plotScale, "speed.svg": plotSpeed,
 	}
-	marks, err := draw(root)
+	marks, err := draw[name](root)
 	return []byte(byHand + plotted + marks + "</svg>\n"), err
 }
 

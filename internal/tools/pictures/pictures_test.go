@@ -14,7 +14,7 @@ import (
 // The committed plots show the committed measurements.
 func TestPlots_AreUpToDate(t *testing.T) {
 	const root = "../../.."
-	for _, name := range []string{"growth.svg", "speed.svg"} {
+	for _, name := range plots {
 		got, err := os.ReadFile(picture(root, name))
 		require.NoError(t, err)
 		want, err := plot(root, name)

@@ -209,6 +209,19 @@ function showElections() {
       e.leader || text("none"), since(e.lastRenewal)])));
 }
 
+function showGroups() {
+  const all = page.groups || [];
+  byId("groups-section").hidden = !all.length;
+  const counts = (numbers) => Object.entries(numbers || {}).sort().map(([name, n]) => `${name} ${n}`).join(", ");
+  show("groups", all.map((g) => [
+    el("h3", {}, g.name, " ", el("span", { class: g.ready ? "ok" : "wait" }, g.identity || text("none"))),
+    el("p", { class: "dim" }, `${counts(g.states)} · ${counts(g.moves)}${g.lastError ? ` · ${since(g.lastErrorTime)}: ${g.lastError}` : ""}`),
+    table([[text("member")], [text("groups"), "number"], [text("target"), "number"], [text("state")]],
+      [...g.members, ...(g.free ? [{ identity: text("none"), shards: g.free, target: "" }] : [])].map((m) => [
+        m.identity, m.shards, m.target,
+        [m.leaving ? dim(text("leaving")) : "", m.stuck ? el("span", { class: "hot" }, text("stuck")) : ""]]))]));
+}
+
 function showAnswer() {
   if (!answer) return show("answer");
   if (answer.error) return show("answer", el("p", { class: "card hot" }, answer.error));
@@ -237,7 +250,7 @@ function showAll() {
   const mode = frames ? text("recorded") : paused ? text("paused") : text("live");
   state.textContent = lost ? text("lost")
     : `${mode} · ${clock(page.time)}${page.journal ? ` · ${text("since")} ${clock(page.journal.since)}` : ""}`;
-  for (const section of [showAnswer, showFindings, showPaths, showInformers, showQueues, showBusiest, showElections]) section();
+  for (const section of [showAnswer, showFindings, showPaths, showInformers, showQueues, showBusiest, showElections, showGroups]) section();
   const keys = new Set((page.journal ? page.journal.keys : []).map((k) => k.key));
   for (const q of page.queues) for (const k of [...q.ready.items, ...q.processing.items]) keys.add(k);
   const options = [...keys].map((value) => el("option", { value }));

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	shardObjects = flag.Int("shard-objects", 5000, "objects of TestShards")
+	shardRate    = flag.Int("shard-rate", 200, "changes per second of TestShards")
+	shardRounds  = flag.Int("shard-rounds", 1, "how often TestShards repeats its faults")
+	shardGate    = flag.Bool("shard-gate", true, "the server of TestShards selects by shard")
+)
+
+// shardFaults are what the group goes through. Each begins with the replicas that the one before
+// has left, and ends when the shards are balanced again.
+var shardFaults = []struct {
+	name   string
+	strike func(g *group)
+}{
+	{"scale 1 -> 3", func(g *group) { g.start(2) }},
+	{"kill -9", func(g *group) {
+		g.leave(g.alive[0], syscall.SIGKILL)
+		g.settle()
+		g.start(1)
+	}},
+	{"stopped for 12 s", func(g *group) {
+		g.signal(g.alive[0], syscall.SIGSTOP)
+		wait(g.t.Context(), groupDuration*3/2)
+		g.signal(g.alive[0], syscall.SIGCONT)
+	}},
+	{"cut off for 12 s", func(g *group) {
+		g.alive[1].way.stall()
+		wait(g.t.Context(), groupDuration*3/2)
+		g.alive[1].way.reset()
+		g.alive[1].way.release()
+	}},
+	{"scale 3 -> 2", func(g *group) { g.leave(g.alive[2], syscall.SIGTERM) }},
+	{"scale 2 -> 5", func(g *group) { g.start(3) }},
+	{"scale 5 -> 1", func(g *group) {
+		for len(g.alive) > 1 {
+			g.leave(g.alive[0], syscall.SIGTERM)
+		}
+	}},
+	{"scale 1 -> 3 again", func(g *group) { g.start(2) }},
+	{"rolling restart of 3", rollingRestart},
+	{"scale 3 -> 1", func(g *group) {
+		for len(g.alive) > 1 {
+			g.leave(g.alive[0], syscall.SIGTERM)
+		}
+	}},
+}
+
+// rollingRestart replaces every replica. Each shard moves at most twice.
+func rollingRestart(g *group) {
+	before := g.owners()
+	for _, m := range slices.Clone(g.alive) {
+		g.start(1)
+		g.settle()
+		g.leave(m, syscall.SIGTERM)
+		g.settle()
+	}
+	after := g.owners()
+	for s := range groupShards {
+		assert.LessOrEqual(g.t, after.transitions[s]-before.transitions[s], 2, "shard %d", s)
+	}
+}
+
+// Replicas that are processes of their own share many objects that change all the time. They are
+// killed, stopped, cut off, added and removed. No two of them reconcile keys of one shard at a time
+// while both have the right to, and each change is reconciled.
+func TestShards(t *testing.T) {
+	g := newGroup(t, *shardGate, *shardObjects)
+	g.start(1)
+	g.settle()
+	start := time.Now()
+	g.write(*shardObjects, *shardRate)
+	rows := []string{"", line([]string{"fault", "seconds until balanced", "shards moved",
+		"longest gap in seconds"}), "|---|---|---|---|"}
+	for range *shardRounds {
+		for _, fault := range shardFaults {
+			before, begin := g.owners(), time.Now()
+			fault.strike(g)
+			g.settle()
+			took := time.Since(begin)
+			wait(t.Context(), time.Second) // until what has moved is reconciled
+			gap := g.judge(begin).longest
+			rows = append(rows, line([]string{fault.name, fmt.Sprintf("%.1f", took.Seconds()),
+				fmt.Sprint(moves(before, g.owners())), fmt.Sprintf("%.1f", gap.Seconds())}))
+			t.Log(rows[len(rows)-1])
+		}
+	}
+	g.stop()
+	var v verdict
+	require.Eventually(t, func() bool {
+		v = g.judge(time.Time{})
+		return v.lost == 0
+	}, 2*time.Minute, time.Second, "lost changes")
+	v.longest = g.judge(start).longest // objects were created before the first replica started
+	t.Log(strings.Join(rows, "\n"))
+	t.Logf("%d changes of %d objects, %d reconciles: %v", len(g.changes), *shardObjects,
+		len(g.records()), v)
+	assert.Zero(t, v.double, "double reconciles")
+	assert.Zero(t, v.back, "tokens that went back")
+	assert.Zero(t, v.lost, "lost changes")
+}
+
+// judge judges the changes since a time, and all reconciles.
+func (g *group) judge(since time.Time) verdict {
+	g.t.Helper()
+	g.mu.Lock()
+	changes := slices.DeleteFunc(slices.Clone(g.changes), func(c change) bool {
+		return c.at.Before(since)
+	})
+	g.mu.Unlock()
+	return judge(g.records(), changes)
+}
+
+func moves(before, after owners) (n int) {
+	for s := range groupShards {
+		n += after.transitions[s] - before.transitions[s]
+	}
+	return n
+}
