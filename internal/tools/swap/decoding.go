@@ -49,7 +49,8 @@ func (f *folder) addDecoding(log io.Writer) {
 		err = os.WriteFile(path, text, 0o644)
 	}
 	if err != nil {
-		fmt.Fprintf(log, "client-go's decoders stay, because its %s is unknown: %v\n", decodingFile, err)
+		fmt.Fprintf(log, "client-go's decoders stay, because its %s is unknown: %v\n",
+			decodingFile, err)
 	}
 }
 
