@@ -13,57 +13,65 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 )
 
-// clientWatch reads a watch for a client of client-go. The client's rest takes three parts from it,
-// which it calls for each event in this order, in one goroutine:
+// clientWatch reads a watch for a client of client-go, whose rest calls three parts for each event,
+// one after the other, in one goroutine:
 //
 //	eventFramer      cuts the frame of an event
-//	eventSerializer  reads the frame: the type of the event, and the bytes of the object
-//	objectDecoder    decodes the object
+//	eventSerializer  reads from it the type of the event, and the bytes of the object
+//	eventDecoder     decodes the object
 //
-// Beside each part is the client's own one, which gets what is unusual.
+// Each part has the client's own one beside it, for what is unusual. From a frame that cannot be
+// cut on, the client's own parts read the rest of the watch.
 type clientWatch struct {
-	codec    codec
-	metadata *sharedMetadata
-	objects  runtime.Decoder
-	events   runtime.Serializer
-	framer   runtime.Framer
+	codec      codec
+	metadata   *sharedMetadata
+	framer     runtime.Framer     // the client's own three
+	serializer runtime.Serializer // of events
+	decoder    runtime.Decoder    // of objects
 
-	body     io.ReadCloser
-	in       *ahead
-	stop     sync.Once
-	cut      func() error  // cuts the next frame
-	other    io.ReadCloser // the client's own reader, from the first frame that cut refuses
+	body io.ReadCloser
+	in   *ahead
+	stop sync.Once
+	cut  func() error // sets frame and event, or own
+
+	own      io.ReadCloser // the client's own reader; nil while frames can be cut
 	frame    []byte
 	unread   []byte // of frame
 	event    clientEvent
-	decoders map[metav1.TypeMeta]*decoder // nil is the client's own
+	decoders map[metav1.TypeMeta]*decoder // of objects; nil is the client's own
 }
 
-// clientEvent is what the frame says.
+// clientEvent is what a frame says. It is zero for an unusual one.
 type clientEvent struct {
-	usual  bool // the other fields are known
 	name   string
-	object []byte          // with its envelope in protobuf
-	raw    []byte          // without it
-	of     metav1.TypeMeta // of the object; zero if unusual
+	object []byte          // in protobuf with its envelope
+	of     metav1.TypeMeta // of the object
+	raw    []byte          // the object itself
 }
+
+func (e clientEvent) isUsual() bool { return e.name != "" && e.of.Kind != "" }
+
+// maxKinds bounds the kinds whose decoders a watch remembers. Usually it has one.
+const maxKinds = 8
 
 func newClientWatch(
-	objects runtime.Decoder, events runtime.Serializer, framer runtime.Framer, c codec,
+	c codec, framer runtime.Framer, events runtime.Serializer, objects runtime.Decoder,
 	metadata *sharedMetadata,
 ) *clientWatch {
 	return &clientWatch{
-		codec: c, metadata: metadata, objects: objects, events: events, framer: framer,
+		codec: c, metadata: metadata, framer: framer, serializer: events, decoder: objects,
 		decoders: map[metav1.TypeMeta]*decoder{},
 	}
 }
 
+// eventFramer cuts frames.
 type eventFramer struct {
 	runtime.Framer
 	watch *clientWatch
@@ -71,17 +79,16 @@ type eventFramer struct {
 
 // NewFrameReader implements runtime.Framer.
 func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
-	w := f.watch
-	w.body, w.in = body, readAhead(body, Limits{}.orDefaults().WatchBytes)
+	w, limits := f.watch, Limits{}.orDefaults()
+	w.body, w.in = body, readAhead(body, limits.WatchBytes)
 	if w.codec.protobuf {
-		in := newMessages(w.in, Limits{}.orDefaults().ObjectBytes)
-		var e protobufEvent
-		w.cut = func() error { return w.cutProtobuf(in, &e) }
-	} else {
-		begun := &recorder{in: w.in}
-		in := newTokens(begun, Limits{}.orDefaults().ObjectBytes)
-		w.cut = func() error { return w.cutJSON(in, begun) }
+		in := newMessages(w.in, limits.ObjectBytes)
+		w.cut = func() error { return w.cutProtobuf(in) }
+		return w
 	}
+	noted := &recorder{in: w.in}
+	in := newTokens(noted, limits.ObjectBytes)
+	w.cut = func() error { return w.cutJSON(in, noted) }
 	return w
 }
 
@@ -91,20 +98,17 @@ func (w *clientWatch) Close() error {
 	return w.body.Close()
 }
 
-// Read reads a frame, or a part of it with io.ErrShortBuffer.
+// Read reads a frame, or a part of one with io.ErrShortBuffer.
 func (w *clientWatch) Read(p []byte) (int, error) {
-	if w.other != nil {
-		return w.other.Read(p)
-	}
-	if len(w.unread) == 0 {
+	if len(w.unread) == 0 && w.own == nil {
 		w.event = clientEvent{}
 		if err := w.cut(); err != nil {
 			return 0, err
 		}
-		if w.other != nil {
-			return w.other.Read(p)
-		}
 		w.unread = w.frame
+	}
+	if w.own != nil {
+		return w.own.Read(p)
 	}
 	n := copy(p, w.unread)
 	if w.unread = w.unread[n:]; len(w.unread) > 0 {
@@ -113,29 +117,11 @@ func (w *clientWatch) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// recorder remembers what was read since the begin of a frame.
-type recorder struct {
-	in    io.Reader
-	tail  []byte
-	begin int64 // of tail, as an offset of in
-	from  int64 // of the frame
-}
-
-// Read implements io.Reader.
-func (r *recorder) Read(p []byte) (int, error) {
-	n, err := r.in.Read(p)
-	r.tail = append(r.tail[:copy(r.tail, r.since())], p[:n]...)
-	r.begin = r.from
-	return n, err
-}
-
-func (r *recorder) since() []byte { return r.tail[r.from-r.begin:] }
-
-// cutJSON cuts an event. If that fails for any reason, the client's own reader begins at the event.
-func (w *clientWatch) cutJSON(in *tokens, begun *recorder) error {
+// cutJSON cuts {"type": "...", "object": {...}}.
+func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
 	ended, err := in.ended()
 	if err == nil && !ended {
-		err = w.cutEvent(in.decoder)
+		w.event, err = w.copyEvent(in.decoder)
 	}
 	if err == nil && !ended {
 		err = in.endFrame(in.decoder.InputOffset() - in.begin)
@@ -144,155 +130,165 @@ func (w *clientWatch) cutJSON(in *tokens, begun *recorder) error {
 	case ended, in.err == errStopped:
 		return io.EOF
 	case err != nil:
-		rest := io.MultiReader(bytes.NewReader(begun.since()), w.in)
-		w.other = w.framer.NewFrameReader(struct {
-			io.Reader
-			io.Closer
-		}{rest, w})
+		w.handOver(noted.since(), w.in)
 		return nil
 	}
 	end := in.decoder.InputOffset()
-	if !w.event.usual {
-		whole := begun.since()[:end-begun.from]
+	if !w.event.isUsual() {
+		whole := noted.since()[:end-noted.from]
 		w.frame = append(w.frame[:0], bytes.TrimSpace(whole)...)
 	}
-	begun.from = end
+	noted.from = end
 	return nil
 }
 
-var errUnusual = errors.New("unusual event")
+// handOver makes the client's own parts read the watch from the begin of the frame. read was read
+// of it.
+func (w *clientWatch) handOver(read []byte, rest io.Reader) {
+	w.event = clientEvent{}
+	w.own = w.framer.NewFrameReader(struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), w.body})
+}
 
-// cutEvent writes {"type": "...", "object": {...}} to frame, without blanks.
-func (w *clientWatch) cutEvent(in *jsontext.Decoder) error {
-	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '{' {
-		return errUnusual
-	}
-	w.frame = append(w.frame[:0], '{')
-	e := clientEvent{usual: true}
-	from, to := 0, 0
-	for in.PeekKind() == '"' {
-		name, err := in.ReadValue()
-		if err != nil {
+// recorder holds what was read of a frame.
+type recorder struct {
+	in   io.Reader
+	held []byte
+	// Offsets of the stream: of held, and of the frame.
+	begin, from int64
+}
+
+// Read implements io.Reader.
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	r.held = append(r.held[:copy(r.held, r.since())], p[:n]...)
+	r.begin = r.from
+	return n, err
+}
+
+// since returns what was read since the begin of the frame.
+func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
+
+// copyEvent copies an event to frame, without blanks between its parts.
+func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error) {
+	c := &copier{in: in, out: w.frame[:0]}
+	isUsual := true
+	err = c.object(func(name []byte) error {
+		kind := in.PeekKind()
+		switch {
+		case string(name) == `"type"` && kind == '"' && e.name == "":
+			value, err := c.value()
+			text, _ := jsontext.AppendUnquote(nil, value)
+			e.name = string(text)
+			return err
+		case string(name) == `"object"` && kind == '{' && e.object == nil:
+			begin := len(c.out)
+			e.of, err = copyObject(c)
+			e.object = c.out[begin:]
 			return err
 		}
-		isType, isObject := string(name) == `"type"`, string(name) == `"object"`
-		w.frame = append(append(w.frame, name...), ':')
-		switch kind := in.PeekKind(); {
-		case isType && kind == '"' && e.name == "":
-			value, err := in.ReadValue()
-			if err != nil {
-				return err
-			}
-			w.frame = append(w.frame, value...)
-			text, err := jsontext.AppendUnquote(nil, value)
-			if err != nil {
-				return err
-			}
-			e.name = string(text)
-		case isObject && kind == '{' && to == 0:
-			from = len(w.frame)
-			if e.of, err = w.cutObject(in); err != nil {
-				return err
-			}
-			to = len(w.frame)
-		default:
-			value, err := in.ReadValue()
-			if err != nil {
-				return err
-			}
-			e.usual = false
-			w.frame = append(w.frame, value...)
-		}
-		w.frame = append(w.frame, ',')
+		isUsual = false
+		_, err := c.value()
+		return err
+	})
+	w.frame = c.out
+	if !isUsual || e.of.APIVersion == "" {
+		return clientEvent{}, err
 	}
-	if _, err := in.ReadToken(); err != nil {
+	e.raw = e.object
+	return e, err
+}
+
+// copyObject copies an object. It returns its kind if that is clear: client-go reads both fields in
+// any case, and of two the last one.
+func copyObject(c *copier) (of metav1.TypeMeta, err error) {
+	isClear := true
+	err = c.object(func(name []byte) error {
+		var field *string
+		switch text, _ := jsontext.AppendUnquote(nil, name); {
+		case string(text) == "kind":
+			field = &of.Kind
+		case string(text) == "apiVersion":
+			field = &of.APIVersion
+		case strings.EqualFold(string(text), "kind"), strings.EqualFold(string(text), "apiVersion"):
+			isClear = false
+		}
+		value, err := c.value()
+		if field != nil {
+			isClear = isClear && *field == "" && value.Kind() == '"'
+			text, _ := jsontext.AppendUnquote(nil, value)
+			*field = string(text)
+		}
+		return err
+	})
+	if !isClear {
+		of = metav1.TypeMeta{}
+	}
+	return of, err
+}
+
+// cutProtobuf cuts a metav1.WatchEvent, whose length precedes it in four bytes.
+func (w *clientWatch) cutProtobuf(in *messages) error {
+	if ended, err := in.atEnd(); ended || err == errStopped {
+		return io.EOF
+	}
+	length, err := in.take(4)
+	if err == nil {
+		w.frame, err = in.take(int(binary.BigEndian.Uint32(length)))
+	}
+	if errors.Is(err, ErrTooLarge) {
+		w.handOver(bytes.Clone(length), in.in)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	w.frame[len(w.frame)-1] = '}'
-	if e.usual = e.usual && e.name != "" && e.of.Kind != "" && e.of.APIVersion != ""; e.usual {
-		e.object = w.frame[from:to]
+	if e, ok := openProtobuf(w.frame); ok {
 		w.event = e
 	}
 	return nil
 }
 
-// cutObject appends an object to frame, and returns its kind, if that is clear.
-func (w *clientWatch) cutObject(in *jsontext.Decoder) (of metav1.TypeMeta, err error) {
-	if _, err := in.ReadToken(); err != nil {
-		return of, err
-	}
-	w.frame = append(w.frame, '{')
-	isClear := true
-	for in.PeekKind() == '"' {
-		name, err := in.ReadValue()
-		if err != nil {
-			return of, err
+// openProtobuf reads a WatchEvent, the RawExtension in it, its content, which is an envelope with a
+// runtime.Unknown, and the TypeMeta in that.
+func openProtobuf(message []byte) (e clientEvent, ok bool) {
+	name, extension, ok1 := firstTwo(message)
+	object, _, ok2 := firstTwo(extension)
+	envelope, ok3 := bytes.CutPrefix(object, []byte(magic))
+	of, raw, ok4 := firstTwo(envelope)
+	apiVersion, kind, ok5 := firstTwo(of)
+	e = clientEvent{name: string(name), object: object, raw: raw}
+	e.of = metav1.TypeMeta{APIVersion: string(apiVersion), Kind: string(kind)}
+	return e, ok1 && ok2 && ok3 && ok4 && ok5 && e.of.APIVersion != ""
+}
+
+// firstTwo returns the fields 1 and 2 of a message whose fields are all of bytes. It reports
+// whether neither is repeated.
+func firstTwo(message []byte) (first, second []byte, ok bool) {
+	var fields [3][]byte
+	for len(message) > 0 {
+		number, wireType, n := protowire.ConsumeTag(message)
+		if n < 0 || wireType != protowire.BytesType {
+			return nil, nil, false
 		}
-		w.frame = append(append(w.frame, name...), ':')
-		field := (*string)(nil)
-		switch {
-		case string(name) == `"kind"`:
-			field = &of.Kind
-		case string(name) == `"apiVersion"`:
-			field = &of.APIVersion
-		case mayBe(name, "kind"), mayBe(name, "apiVersion"):
-			isClear = false
+		value, length := protowire.ConsumeBytes(message[n:])
+		if length < 0 {
+			return nil, nil, false
 		}
-		value, err := in.ReadValue()
-		if err != nil {
-			return of, err
-		}
-		w.frame = append(append(w.frame, value...), ',')
-		if field != nil {
-			isClear = isClear && *field == "" && value.Kind() == '"'
-			if text, err := jsontext.AppendUnquote(nil, value); err == nil {
-				*field = string(text)
+		if number < 3 {
+			if fields[number] != nil {
+				return nil, nil, false
 			}
+			fields[number] = value
 		}
+		message = message[n+length:]
 	}
-	if _, err := in.ReadToken(); err != nil {
-		return of, err
-	}
-	if w.frame[len(w.frame)-1] == ',' {
-		w.frame[len(w.frame)-1] = '}'
-	} else {
-		w.frame = append(w.frame, '}')
-	}
-	if !isClear {
-		of = metav1.TypeMeta{}
-	}
-	return of, nil
+	return fields[1], fields[2], true
 }
 
-// mayBe reports whether client-go could read a name that is quoted as another one.
-func mayBe(quoted jsontext.Value, name string) bool {
-	text, err := jsontext.AppendUnquote(nil, quoted)
-	return err != nil || strings.EqualFold(string(text), name)
-}
-
-// cutProtobuf cuts an event: its length in four bytes, and a metav1.WatchEvent.
-func (w *clientWatch) cutProtobuf(in *messages, e *protobufEvent) error {
-	if ended, err := in.atEnd(); ended || err == errStopped {
-		return io.EOF
-	}
-	length, err := in.take(4)
-	if err != nil {
-		return err
-	}
-	if w.frame, err = in.take(int(binary.BigEndian.Uint32(length))); err != nil {
-		if errors.Is(err, ErrTooLarge) {
-			return streaming.ErrObjectTooLarge
-		}
-		return err
-	}
-	raw, err := e.open(w.frame)
-	if err == nil && e.of.Kind != "" && e.of.APIVersion != "" {
-		w.event = clientEvent{true, string(e.event), e.envelope, raw, e.of}
-	}
-	return nil
-}
-
-// eventSerializer reads the frame.
+// eventSerializer reads an event.
 type eventSerializer struct {
 	runtime.Serializer
 	watch *clientWatch
@@ -305,82 +301,88 @@ func (s eventSerializer) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
-	if !ok || !s.watch.event.usual {
-		return s.Serializer.Decode(data, defaults, into)
+	if e := s.watch.event; ok && e.isUsual() {
+		event.Type, event.Object.Raw = e.name, e.object
+		return event, &watchEventKind, nil
 	}
-	event.Type, event.Object.Raw = s.watch.event.name, s.watch.event.object
-	return event, &watchEventKind, nil
+	return s.Serializer.Decode(data, defaults, into)
 }
 
-// objectDecoder decodes the object of the event.
-type objectDecoder struct{ watch *clientWatch }
+// eventDecoder decodes the object of an event.
+type eventDecoder struct{ watch *clientWatch }
 
 // Decode implements runtime.Decoder.
-func (d objectDecoder) Decode(
+func (d eventDecoder) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	w := d.watch
-	if w.event.usual && into == nil && defaults == nil {
-		if decoder := w.decoderOf(w.event.of); decoder != nil {
-			var obj runtime.Object
-			var err error
-			if w.codec.protobuf {
-				obj, err = decoder.protobuf(w.event.raw)
-			} else {
-				obj, err = decoder.json(bytes.Clone(data)) // UnmarshalJSON of a type may keep it
-			}
-			if err == nil {
-				gvk := w.event.of.GroupVersionKind()
-				if w.codec.protobuf {
-					obj.GetObjectKind().SetGroupVersionKind(gvk)
-				}
-				if w.codec.bare {
-					obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-				}
-				return obj, &gvk, nil
-			}
+	if w.event.isUsual() && defaults == nil && into == nil {
+		if obj, err := w.decode(); err == nil {
+			gvk := w.event.of.GroupVersionKind()
+			return obj, &gvk, nil
 		}
 	}
-	return w.objects.Decode(data, defaults, into)
+	return w.decoder.Decode(data, defaults, into)
 }
 
-// decoderOf returns the decoder of a kind, or nil if only the client's own knows how to decode it.
+// decode decodes the object of a usual event.
+func (w *clientWatch) decode() (obj runtime.Object, err error) {
+	d := w.decoderOf(w.event.of)
+	switch {
+	case d == nil:
+		return nil, errNoDecoder
+	case w.codec.protobuf:
+		if obj, err = d.protobuf(w.event.raw); err == nil {
+			obj.GetObjectKind().SetGroupVersionKind(w.event.of.GroupVersionKind())
+		}
+	default:
+		obj, err = d.json(bytes.Clone(w.event.raw)) // which UnmarshalJSON of a type may keep
+	}
+	if err == nil && w.codec.bare {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	return obj, err
+}
+
+var errNoDecoder = errors.New("only the client can decode this kind")
+
+// decoderOf returns the decoder of a kind, or nil for the client's own.
 func (w *clientWatch) decoderOf(of metav1.TypeMeta) *decoder {
 	d, ok := w.decoders[of]
-	if !ok {
+	if !ok && len(w.decoders) < maxKinds {
 		d = w.newDecoderOf(of)
 		w.decoders[of] = d
 	}
 	return d
 }
 
-// newDecoderOf asks the client's own decoder for the Go type of a kind: what it makes of an object
-// that says only its kind.
+// newDecoderOf returns a decoder for the Go type that the client's own decoder makes of an object
+// with no more than its kind.
 func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) *decoder {
-	var example []byte
+	var least []byte
 	var err error
 	if w.codec.protobuf {
-		example, err = (&runtime.Unknown{TypeMeta: runtime.TypeMeta{
-			APIVersion: of.APIVersion, Kind: of.Kind,
-		}}).Marshal()
-		example = append([]byte(magic), example...)
+		kind := runtime.TypeMeta{APIVersion: of.APIVersion, Kind: of.Kind}
+		least, err = (&runtime.Unknown{TypeMeta: kind}).Marshal()
+		least = append([]byte(magic), least...)
 	} else {
-		example, err = json.Marshal(of)
+		least, err = json.Marshal(of)
 	}
 	if err != nil {
 		return nil
 	}
-	obj, _, err := w.objects.Decode(example, nil, nil)
+	obj, _, err := w.decoder.Decode(least, nil, nil)
 	if err != nil || reflect.TypeOf(obj).Kind() != reflect.Pointer {
 		return nil
 	}
 	t := reflect.TypeOf(obj).Elem()
-	newObject := func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
-	d := newDecoder(newObject, Options{})
+	d := newDecoder(func() runtime.Object {
+		return reflect.New(t).Interface().(runtime.Object)
+	}, Options{})
 	d.metadata = w.metadata
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	if _, ok := obj.(runtime.Unstructured); !ok && !reflect.ValueOf(obj).Elem().IsZero() ||
-		w.codec.protobuf && !d.protobufs {
+	_, isFree := obj.(*unstructured.Unstructured) // its content is replaced
+	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() || w.codec.protobuf && !d.protobufs {
 		return nil
 	}
 	return &d

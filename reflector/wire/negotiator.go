@@ -15,7 +15,7 @@ import (
 //
 //	N1  a decoder that converts, sets defaults, or is unknown stays as it is
 //	N2  an answer, an event or an object that is unusual is decoded by the client's own decoder
-//	N3  two objects share strings, and no other memory; none shares memory with the answer
+//	N3  two objects share strings, and no other memory
 //
 // It is for the requests of one reflector, which may be sent at the same time.
 type Negotiator struct{ metadata *sharedMetadata }
@@ -43,7 +43,7 @@ func (n fasterNegotiator) Decoder(
 ) (runtime.Decoder, error) {
 	decoder, err := n.ClientNegotiator.Decoder(contentType, params)
 	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok {
-		return listDecoder{decoder, codec, n.metadata}, nil
+		return clientList{decoder, codec, n.metadata}, nil
 	}
 	return decoder, err
 }
@@ -55,8 +55,8 @@ func (n fasterNegotiator) StreamDecoder(
 	decoder, serializer, framer, err := n.ClientNegotiator.StreamDecoder(contentType, params)
 	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok &&
 		codec.isOfEvents(serializer, framer) {
-		w := newClientWatch(decoder, serializer, framer, codec, n.metadata)
-		return objectDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, nil
+		w := newClientWatch(codec, framer, serializer, decoder, n.metadata)
+		return eventDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, nil
 	}
 	return decoder, serializer, framer, err
 }
@@ -72,7 +72,7 @@ func codecOf(decoder reflect.Value) (c codec, ok bool) {
 	if decoder.Kind() == reflect.Interface {
 		decoder = decoder.Elem()
 	}
-	if !decoder.IsValid() {
+	if !decoder.IsValid() || decoder.Kind() == reflect.Pointer && decoder.IsNil() {
 		return codec{}, false
 	}
 	t := decoder.Type()

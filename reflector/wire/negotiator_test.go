@@ -11,21 +11,24 @@ import (
 	"math/rand"
 	"net/http"
 	"net/url"
+	"os"
 	"reflect"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
 // twins are two clients with the same answers: one of client-go, one with faster decoders.
@@ -46,19 +49,22 @@ func newTwins(
 func newTwinsOf(
 	t testing.TB, s runtime.NegotiatedSerializer, contentType string, body func() io.Reader,
 ) twins {
-	gv := schema.GroupVersion{Version: "v1"}
 	answer := &roundTripper{contentType: contentType, answer: func(*http.Request) (int, io.Reader) {
 		return http.StatusOK, body()
 	}}
-	client := func(n runtime.ClientNegotiator) *rest.RESTClient {
-		c, err := rest.NewRESTClient(&url.URL{Scheme: "http", Host: "server"}, "/apis",
-			rest.ClientContentConfig{GroupVersion: gv, Negotiator: n}, nil,
-			&http.Client{Transport: answer})
-		require.NoError(t, err)
-		return c
-	}
-	plain := runtime.NewClientNegotiator(s, gv)
-	return twins{client(plain), client(NewNegotiator().Faster(plain))}
+	plain := runtime.NewClientNegotiator(s, v1.SchemeGroupVersion)
+	return twins{newClient(t, plain, answer), newClient(t, NewNegotiator().Faster(plain), answer)}
+}
+
+// newClient returns a client of client-go with decoders of n.
+func newClient(
+	t testing.TB, n runtime.ClientNegotiator, answer http.RoundTripper,
+) *rest.RESTClient {
+	client, err := rest.NewRESTClient(&url.URL{Scheme: "http", Host: "server"}, "/apis",
+		rest.ClientContentConfig{GroupVersion: v1.SchemeGroupVersion, Negotiator: n}, nil,
+		&http.Client{Transport: answer})
+	require.NoError(t, err)
+	return client
 }
 
 // outcome is all that a program can see of a request.
@@ -120,11 +126,8 @@ func noList() runtime.Object { return nil }
 var (
 	typed        = scheme.Codecs.WithoutConversion()
 	metadataOnly = metainternalversionscheme.Codecs.WithoutConversion()
+	dynamicOnly  = dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 )
-
-func dynamicSerializer() runtime.NegotiatedSerializer {
-	return dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
-}
 
 // Random objects of every kind are decoded as by client-go's clients: typed, dynamic and metadata
 // ones, in lists and watches, in JSON and protobuf.
@@ -150,51 +153,109 @@ func TestNegotiator_EveryKind(t *testing.T) {
 			require.Len(t, got.events, len(items))
 		}
 		body := bytes.NewReader(encodeList(t, jsonStream, all))
-		lists := newTwins(t, dynamicSerializer(), jsonStream, body)
+		lists := newTwins(t, dynamicOnly, jsonStream, body)
 		require.Empty(t, lists.sameLists(t, newUnstructured, c.gvk).err)
 		lists.sameLists(t, noList, c.gvk)
 		body = bytes.NewReader(encodeEvents(t, jsonStream, events...))
-		got := newTwins(t, dynamicSerializer(), jsonStream, body).sameWatches(t, c.gvk)
+		got := newTwins(t, dynamicOnly, jsonStream, body).sameWatches(t, c.gvk)
 		require.Len(t, got.events, len(items))
 	}
 }
 
-// Texts that are changed at random have the same objects or the same errors.
-func TestNegotiator_Mutations(t *testing.T) {
+// FuzzNegotiator looks for an answer that a client decodes in another way with faster decoders:
+// another object, another error or another text of it.
+func FuzzNegotiator(f *testing.F) {
+	pods := &v1.PodList{}
+	decoder := scheme.Codecs.UniversalDeserializer()
+	require.NoError(f, runtime.DecodeInto(decoder, podList(f, 2), pods))
+	bodies := map[string][]byte{}
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		bodies["list "+contentType] = encodeList(f, contentType, pods)
+		bodies["watch "+contentType] = encodeEvents(f, contentType, contents()...)
+	}
 	random := rand.New(rand.NewSource(1))
-	bodies := map[string][]byte{
-		"list":  podList(t, 2),
-		"watch": encodeEvents(t, jsonStream, contents()...),
-	}
-	newLists := []func() runtime.Object{
-		noList, func() runtime.Object { return &v1.PodList{} },
-		func() runtime.Object { return &unstructured.UnstructuredList{} },
-		func() runtime.Object { return &metav1.PartialObjectMetadataList{} },
-	}
-	serializers := []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicSerializer()}
-	usual := 0
-	for range 300 {
-		changed := bodies["list"]
-		for range 1 + random.Intn(3) {
-			changed = mutateAny(random, changed)
+	for _, body := range bodies {
+		f.Add(body)
+		for range 50 {
+			f.Add(mutateAny(random, mutateAny(random, body)))
 		}
-		for _, s := range serializers {
-			newList := newLists[random.Intn(len(newLists))]
-			o := newTwins(t, s, jsonStream, bytes.NewReader(changed)).
-				sameLists(t, newList, "%T %s", s, changed)
-			if o.err == "" {
-				usual++
+	}
+	for _, event := range oddEvents {
+		f.Add([]byte(usualEvent + event + usualEvent))
+	}
+	for _, list := range oddLists {
+		f.Add([]byte(list))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, newList := range newLists {
+			for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
+				newTwins(t, s, jsonStream, bytes.NewReader(body)).sameLists(t, newList)
 			}
+			newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameLists(t, newList)
 		}
-		changed = bodies["watch"]
-		for range 1 + random.Intn(3) {
-			changed = mutateAny(random, changed)
+		for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
+			newTwins(t, s, jsonStream, bytes.NewReader(body)).sameWatches(t)
 		}
-		for _, s := range serializers {
-			newTwins(t, s, jsonStream, bytes.NewReader(changed)).sameWatches(t, "%T %s", s, changed)
-		}
-	}
-	require.Greater(t, usual, 100)
+		newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameWatches(t)
+	})
+}
+
+var newLists = []func() runtime.Object{
+	noList,
+	func() runtime.Object { return &v1.PodList{} },
+	func() runtime.Object { return &unstructured.UnstructuredList{} },
+	func() runtime.Object { return &metav1.PartialObjectMetadataList{} },
+	func() runtime.Object { return &v1.List{} },
+	func() runtime.Object { return &v1.Pod{} },
+	func() runtime.Object { // with a content, which stays where the answer has no other
+		old := v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old"}}
+		return &v1.PodList{Items: []v1.Pod{old}, ListMeta: metav1.ListMeta{Continue: "old"}}
+	},
+}
+
+const usualEvent = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1",` +
+	`"metadata":{"name":"a"}}}` + "\n"
+
+var oddEvents = []string{
+	" \n\t", "[]", "null", "5", `{}`, `{"type":"ADDED"}`, `{"object":{}}`, `}`, `<html>`, "\xff",
+	` { "object" : { "apiVersion" : "v1", "kind" : "Pod" } , "type" : "MODIFIED" } `,
+	`{"type":"ADDED","type":"DELETED","object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"},"object":null}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"},"more":[1]}`,
+	`{"kind":"Pod","type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"Type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":"added","object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":5,"object":{"kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":"\u0041DDED","obj\u0065ct":{"k\u0069nd":"Pod","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","kind":"Node","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","Kind":"Node","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"\u212aind":"Node","kind":"Pod","apiVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"Kind":"Pod","APIVersion":"v1"}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":null}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"a/b/c"}}`,
+	`{"type":"ADDED","object":{"kind":"Other","apiVersion":"x/v1"}}`,
+	`{"type":"ADDED","object":{"kind":"PodList","apiVersion":"v1","items":[{}]}}`,
+	`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":5}}}`,
+	`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","name":"b"}}}`,
+}
+
+var oddLists = []string{
+	`{"kind":"PodList","apiVersion":"v1","items":[{}],"items":[{}]}`,
+	`{"kind":"PodList","apiVersion":"v1","items":[{}],"it\u0065ms":[{},{}]}`,
+	`{"kind":"PodList","apiVersion":"v1","items":[{},null,5]}`,
+	`{"kind":"PodList","apiVersion":"v1","items":{}}`,
+	`{"kind":"PodList","apiVersion":"v1","Items":[{}],"items":[{"metadata":{"name":"a"}}]}`,
+	`{"Kind":"PodList","apiVersion":"v1","items":[{}]}`,
+	`{"items":[{"metadata":{"name":"a"}}]}`, `{"items":[{}]} {}`, `{"items":[{}]}]`, `[{}]`,
+	` { "items" : [ {"kind":"Foo"} , {"apiVersion":"v1"} ] , "kind" : "List" , "apiVersion":"v1"}`,
+	`{"kind":"NodeList","apiVersion":"v1","items":[{"spec":{"taints":[{"key":"a"}]}}]}`,
+	`{"kind":"Status","apiVersion":"v1","status":"Failure","items":[{}]}`,
+	`{"kind":"Pod","apiVersion":"v1","items":[{}],"metadata":{"name":"a"}}`,
+	`{"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1"}]}`,
+	`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":5},"items":[{}]}`,
+	`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":5}}]}`,
+	`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a","name":"b"}}]}`,
 }
 
 // mutateAny changes a value of a JSON text, or bytes.
@@ -224,9 +285,10 @@ func mutateAny(random *rand.Rand, text []byte) []byte {
 // error.
 func TestNegotiator_CutAnywhere(t *testing.T) {
 	lost := map[string]error{
-		"end": nil, "reset": errors.New("connection reset by peer"),
-		"unexpected": io.ErrUnexpectedEOF,
+		"end": nil, "reset": syscall.ECONNRESET, "timeout": os.ErrDeadlineExceeded,
+		"unexpected": io.ErrUnexpectedEOF, "other": errors.New("other"),
 	}
+	silenceKlog(t)
 	pods := &v1.PodList{}
 	decoder := scheme.Codecs.UniversalDeserializer()
 	require.NoError(t, runtime.DecodeInto(decoder, podList(t, 1), pods))
@@ -250,4 +312,10 @@ func TestNegotiator_CutAnywhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// silenceKlog drops the log of client-go during a test.
+func silenceKlog(t *testing.T) {
+	klog.SetLogger(logr.Discard())
+	t.Cleanup(klog.ClearLogger)
 }

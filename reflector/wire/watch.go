@@ -204,15 +204,13 @@ func (w *stream) readProtobuf(in *messages) error {
 
 // protobufEvent describes the object of an event that is not decoded yet.
 type protobufEvent struct {
-	event    watch.EventType
-	of       metav1.TypeMeta
-	envelope []byte // the object with its envelope
+	event watch.EventType
+	of    metav1.TypeMeta
 }
 
 // open sets e to what a WatchEvent says, and returns the bytes of its object.
 func (e *protobufEvent) open(message []byte) (object []byte, err error) {
-	var name, extension, of []byte
-	e.envelope = nil
+	var name, extension, envelope, of []byte
 	err = eachField(message, func(number protowire.Number, value []byte) {
 		switch number {
 		case eventTypeField:
@@ -229,13 +227,13 @@ func (e *protobufEvent) open(message []byte) (object []byte, err error) {
 	}
 	err = eachField(extension, func(number protowire.Number, value []byte) {
 		if number == extensionRaw {
-			e.envelope = value
+			envelope = value
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	envelope, ok := bytes.CutPrefix(e.envelope, []byte(magic))
+	envelope, ok := bytes.CutPrefix(envelope, []byte(magic))
 	if !ok {
 		return nil, fmt.Errorf("%w: an object without its envelope", errProtobuf)
 	}
