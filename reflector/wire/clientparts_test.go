@@ -283,14 +283,23 @@ func marshaled(t *testing.T, obj interface{ Marshal() ([]byte, error) }) []byte 
 	return raw
 }
 
-// An event that is too long ends the watch, as in client-go.
-func TestNegotiator_TooLong(t *testing.T) {
+// The client's own decoders read a long event, or refuse it.
+func TestNegotiator_LongEvents(t *testing.T) {
 	long := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 17<<20)}}
+	body := encodeEvents(t, protobufStream, append(contents()[:1],
+		watch.Event{Type: watch.Added, Object: long}, contents()[1])...)
+	got := newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameWatches(t)
+	require.Len(t, got.events, 2)
+	require.Equal(t, watch.Error, got.events[1].Type)
+
 	for _, contentType := range []string{jsonStream, protobufStream} {
-		body := encodeEvents(t, contentType, append(contents()[:1],
-			watch.Event{Type: watch.Added, Object: long}, contents()[1])...)
-		got := newTwins(t, typed, contentType, bytes.NewReader(body)).sameWatches(t)
-		require.Len(t, got.events, 2)
+		body := bytes.NewReader(encodeEvents(t, contentType, contents()...))
+		clients := newTwins(t, typed, contentType, body)
+		n := NewNegotiator()
+		n.limits.ObjectBytes = 50_000
+		clients.faster = newClient(t, n.Faster(runtime.NewClientNegotiator(typed,
+			v1.SchemeGroupVersion)), clients.answer)
+		require.Len(t, clients.sameWatches(t).events, len(contents()))
 	}
 }
 

@@ -30,8 +30,8 @@ import (
 // Each part has the client's own one beside it, for what is unusual. From a frame that cannot be
 // cut on, the client's own parts read the rest of the watch.
 type clientWatch struct {
+	*Negotiator
 	codec      codec
-	metadata   *sharedMetadata
 	framer     runtime.Framer     // the client's own three
 	serializer runtime.Serializer // of events
 	decoder    runtime.Decoder    // of objects
@@ -63,10 +63,10 @@ const maxKinds = 8
 
 func newClientWatch(
 	c codec, framer runtime.Framer, events runtime.Serializer, objects runtime.Decoder,
-	metadata *sharedMetadata,
+	n *Negotiator,
 ) *clientWatch {
 	return &clientWatch{
-		codec: c, metadata: metadata, framer: framer, serializer: events, decoder: objects,
+		Negotiator: n, codec: c, framer: framer, serializer: events, decoder: objects,
 		decoders: map[metav1.TypeMeta]*decoder{},
 	}
 }
@@ -79,15 +79,15 @@ type eventFramer struct {
 
 // NewFrameReader implements runtime.Framer.
 func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
-	w, limits := f.watch, Limits{}.orDefaults()
-	w.body, w.in = body, readAhead(body, limits.WatchBytes)
+	w := f.watch
+	w.body, w.in = body, readAhead(body, w.limits.WatchBytes)
 	if w.codec.protobuf {
-		in := newMessages(w.in, limits.ObjectBytes)
+		in := newMessages(w.in, w.limits.ObjectBytes)
 		w.cut = func() error { return w.cutProtobuf(in) }
 		return w
 	}
 	noted := &recorder{in: w.in}
-	in := newTokens(noted, limits.ObjectBytes)
+	in := newTokens(noted, w.limits.ObjectBytes)
 	w.cut = func() error { return w.cutJSON(in, noted) }
 	return w
 }
@@ -162,9 +162,11 @@ type recorder struct {
 
 // Read implements io.Reader.
 func (r *recorder) Read(p []byte) (int, error) {
+	if r.begin < r.from { // once for each frame, so that a long one takes linear time
+		r.held, r.begin = r.held[:copy(r.held, r.since())], r.from
+	}
 	n, err := r.in.Read(p)
-	r.held = append(r.held[:copy(r.held, r.since())], p[:n]...)
-	r.begin = r.from
+	r.held = append(r.held, p[:n]...)
 	return n, err
 }
 

@@ -18,23 +18,26 @@ import (
 //	N3  two objects share strings, and no other memory
 //
 // It is for the requests of one reflector, which may be sent at the same time.
-type Negotiator struct{ metadata *sharedMetadata }
+type Negotiator struct {
+	metadata *sharedMetadata
+	limits   Limits
+}
 
 // NewNegotiator returns a Negotiator.
 func NewNegotiator() *Negotiator {
 	metadata := newSharedMetadata()
 	metadata.stringsAlone = true
-	return &Negotiator{metadata}
+	return &Negotiator{metadata, Limits{}.orDefaults()}
 }
 
 // Faster returns client with faster decoders.
 func (n *Negotiator) Faster(client runtime.ClientNegotiator) runtime.ClientNegotiator {
-	return fasterNegotiator{client, n.metadata}
+	return fasterNegotiator{client, n}
 }
 
 type fasterNegotiator struct {
 	runtime.ClientNegotiator
-	metadata *sharedMetadata
+	*Negotiator
 }
 
 // Decoder implements runtime.ClientNegotiator.
@@ -55,7 +58,7 @@ func (n fasterNegotiator) StreamDecoder(
 	decoder, serializer, framer, err := n.ClientNegotiator.StreamDecoder(contentType, params)
 	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok &&
 		codec.isOfEvents(serializer, framer) {
-		w := newClientWatch(codec, framer, serializer, decoder, n.metadata)
+		w := newClientWatch(codec, framer, serializer, decoder, n.Negotiator)
 		return eventDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, nil
 	}
 	return decoder, serializer, framer, err
