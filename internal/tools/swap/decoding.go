@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -61,17 +60,17 @@ func withDecoding(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := source{text, file}
-	var negotiators []ast.Expr
+	if mentions(file, decodingPackage) {
+		return nil, fmt.Errorf("it has the name %s itself", decodingPackage)
+	}
+	var negotiators []ast.Expr // in the order of the file
 	for _, decl := range file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
 		if !ok || fn.Body == nil || fn.Recv == nil || decodingCalls[fn.Name.Name] == "" {
 			continue
 		}
-		first := fn.Type.Params.List[0]
-		if len(first.Names) != 1 || first.Names[0].Name != "ctx" ||
-			types.ExprString(first.Type) != "context.Context" {
-			return nil, fmt.Errorf("the first parameter of %s is no ctx", fn.Name)
+		if !takesContext(fn.Type.Params.List) {
+			return nil, fmt.Errorf("%s takes no ctx", fn.Name)
 		}
 		found := callsOf(fn.Body, decodingCalls[fn.Name.Name])
 		if len(found) != 1 {
@@ -82,7 +81,7 @@ func withDecoding(text []byte) ([]byte, error) {
 	if len(negotiators) != len(decodingCalls) {
 		return nil, fmt.Errorf("found %d of the functions that decode", len(negotiators))
 	}
-	slices.SortFunc(negotiators, func(a, b ast.Expr) int { return int(a.Pos() - b.Pos()) })
+	s := source{text, file}
 	var changed strings.Builder
 	from := file.Name.End()
 	fmt.Fprintf(&changed, "%s\n\nimport %q\n", s.between(file.FileStart, from),
@@ -94,6 +93,23 @@ func withDecoding(text []byte) ([]byte, error) {
 	}
 	changed.WriteString(s.between(from, file.FileEnd))
 	return format.Source([]byte(changed.String()))
+}
+
+// takesContext reports whether the first parameter is ctx context.Context.
+func takesContext(parameters []*ast.Field) bool {
+	return len(parameters) > 0 && len(parameters[0].Names) == 1 &&
+		parameters[0].Names[0].Name == "ctx" &&
+		types.ExprString(parameters[0].Type) == "context.Context"
+}
+
+// mentions reports whether name is an identifier of file.
+func mentions(file *ast.File, name string) (found bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
+		return true
+	})
+	return found
 }
 
 // callsOf returns x of the calls x.method(…) in which x is a field called Negotiator.
