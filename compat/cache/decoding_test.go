@@ -110,7 +110,7 @@ func (s *streams) ListStream(
 
 var _ reflector.StreamLister = &streams{}
 
-// A ListerWatcher that hands its items over one by one goes on doing so.
+// A ListerWatcher that hands its items over one by one still does.
 func TestDecoding_LeavesStreamListers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

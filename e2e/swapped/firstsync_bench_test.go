@@ -37,7 +37,8 @@ func BenchmarkSwapped_FirstSync(b *testing.B) {
 			{"dynamic", "json"}, {"metadata", "protobuf"},
 		} {
 			for _, on := range []string{"client-go", "informerstack"} {
-				name := fmt.Sprintf("way=%s/client=%s/content=%s/on=%s", way, of.client, of.content, on)
+				name := fmt.Sprintf("way=%s/client=%s/content=%s/on=%s",
+					way, of.client, of.content, on)
 				b.Run(name, func(b *testing.B) {
 					benchmarkFirstSync(b, programs[on], way == "watchlist", "-url", url,
 						"-client", of.client, "-content", of.content,

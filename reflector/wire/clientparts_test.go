@@ -41,6 +41,8 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		})
 	}
 	usual := jsonserializer.DefaultMetaFactory
+	off := jsonserializer.SerializerOptions{}
+	isYAML := jsonserializer.SerializerOptions{Yaml: true}
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
 	for name, test := range map[string]struct {
 		s           runtime.NegotiatedSerializer
@@ -51,13 +53,13 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		"typed, protobuf":     {typed, mediaProtobuf, true},
 		"dynamic":             {dynamicOnly, mediaJSON, true},
 		"metadata":            {metadataOnly, mediaProtobuf, true},
-		"one serializer":      {jsonOf(usual, jsonserializer.SerializerOptions{}), mediaJSON, true},
+		"one serializer":      {jsonOf(usual, off), mediaJSON, true},
 		"converts":            {scheme.Codecs, mediaJSON, false},
 		"converts protobuf":   {scheme.Codecs, mediaProtobuf, false},
 		"yaml":                {typed, "application/yaml", false},
 		"strict":              {strict.WithoutConversion(), mediaJSON, false},
-		"other kinds":         {jsonOf(otherMeta{}, jsonserializer.SerializerOptions{}), mediaJSON, false},
-		"yaml as JSON":        {jsonOf(usual, jsonserializer.SerializerOptions{Yaml: true}), mediaJSON, false},
+		"other kinds":         {jsonOf(otherMeta{}, off), mediaJSON, false},
+		"yaml as JSON":        {jsonOf(usual, isYAML), mediaJSON, false},
 		"unknown serializer":  {sets{typed}, mediaJSON, false},
 		"unknown for streams": {sets{typed}, mediaProtobuf, false},
 	} {
@@ -65,7 +67,8 @@ func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
 		faster := NewNegotiator().Faster(plain)
 		decoder, err := faster.Decoder(test.contentType, nil)
 		require.NoError(t, err, name)
-		require.Equal(t, test.faster, reflect.TypeOf(decoder) == reflect.TypeFor[clientList](), name)
+		isFaster := reflect.TypeOf(decoder) == reflect.TypeFor[clientList]()
+		require.Equal(t, test.faster, isFaster, name)
 		want, wantSerializer, wantFramer, wantErr := plain.StreamDecoder(test.contentType, nil)
 		got, gotSerializer, gotFramer, err := faster.StreamDecoder(test.contentType, nil)
 		require.Equal(t, wantErr, err, name)
@@ -107,7 +110,7 @@ func (s setsDefault) Decode(
 	return obj, gvk, err
 }
 
-// A kind whose objects the client creates with a content is decoded by the client.
+// If a client creates the objects of a kind with a content, it decodes them itself.
 func TestNegotiator_CreatorWithDefaults(t *testing.T) {
 	s := runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType: mediaJSON,
@@ -208,7 +211,7 @@ func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
 	require.JSONEq(t, `{"i":7}`, string(received[7].Object.(*kept).Spec))
 }
 
-// From a frame that cannot be cut on, the client's own decoders read the watch, which may go on.
+// Odd events and lists, before and after usual ones.
 func TestNegotiator_OddAnswers(t *testing.T) {
 	for _, odd := range oddEvents {
 		body := usualEvent + usualEvent + odd + usualEvent + usualEvent

@@ -20,15 +20,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clientWatch reads a watch for a client of client-go, whose rest calls three parts for each event,
-// one after the other, in one goroutine:
+// clientWatch reads a watch for a client of client-go. The client's rest calls three parts for each
+// event, one after the other, in one goroutine:
 //
 //	eventFramer      cuts the frame of an event
 //	eventSerializer  reads from it the type of the event, and the bytes of the object
 //	eventDecoder     decodes the object
 //
-// Each part has the client's own one beside it, for what is unusual. From a frame that cannot be
-// cut on, the client's own parts read the rest of the watch.
+// Unusual events are left to the client's own three parts. They read all of the watch from the
+// first frame that cannot be cut.
 type clientWatch struct {
 	*Negotiator
 	codec      codec
@@ -58,7 +58,7 @@ type clientEvent struct {
 
 func (e clientEvent) isUsual() bool { return e.name != "" && e.of.Kind != "" }
 
-// maxKinds bounds the kinds whose decoders a watch remembers. Usually it has one.
+// maxKinds bounds the decoders that a watch remembers. Usually it has one.
 const maxKinds = 8
 
 func newClientWatch(
@@ -231,7 +231,7 @@ func copyObject(c *copier) (of metav1.TypeMeta, err error) {
 	return of, err
 }
 
-// cutProtobuf cuts a metav1.WatchEvent, whose length precedes it in four bytes.
+// cutProtobuf cuts a metav1.WatchEvent. Its length precedes it in four bytes.
 func (w *clientWatch) cutProtobuf(in *messages) error {
 	if ended, err := in.atEnd(); ended || err == errStopped {
 		return io.EOF
@@ -266,8 +266,8 @@ func openProtobuf(message []byte) (e clientEvent, ok bool) {
 	return e, ok1 && ok2 && ok3 && ok4 && ok5 && e.of.APIVersion != ""
 }
 
-// firstTwo returns the fields 1 and 2 of a message whose fields are all of bytes. It reports
-// whether neither is repeated.
+// firstTwo returns the fields 1 and 2 of a message. It reports whether neither is repeated, and all
+// fields are of bytes.
 func firstTwo(message []byte) (first, second []byte, ok bool) {
 	var fields [3][]byte
 	for len(message) > 0 {

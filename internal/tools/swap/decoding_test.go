@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of client-go's rest, only the two expressions change.
+// Two expressions of client-go's rest change, and nothing else.
 func TestDecoding_ChangesTwoExpressions(t *testing.T) {
-	clientGo, err := goCommand(t.Context(), ".", "off", "list", "-m", "-f", "{{.Dir}}", clientGoPath)
+	clientGo, err := goCommand(t.Context(), ".", "off", "list", "-m", "-f", "{{.Dir}}",
+		clientGoPath)
 	require.NoError(t, err)
 	before, err := os.ReadFile(filepath.Join(clientGo, filepath.FromSlash(decodingFile)))
 	require.NoError(t, err)
@@ -62,10 +63,10 @@ func TestDecoding_UnknownShapes(t *testing.T) {
 		"no Go":           {"package", "packet", "expected 'package'"},
 		"a function less": {"newStreamWatcher", "newWatcher", "found 1 of the functions"},
 		"no method":       {"(r *Request) newS", "newS", "found 1 of the functions"},
-		"no context":      {"(ctx context.Context", "(ctx Context", "newStreamWatcher takes no ctx"},
-		"another name":    {"(ctx ", "(c ", "newStreamWatcher takes no ctx"},
-		"no parameters":   {"(ctx context.Context, resp int)", "()", "newStreamWatcher takes no ctx"},
-		"another field":   {"Negotiator.Stream", "Codecs.Stream", "newStreamWatcher has 0 calls"},
+		"no context":      {"(ctx context.Context", "(ctx Context", "takes no ctx"},
+		"another name":    {"(ctx ", "(c ", "takes no ctx"},
+		"no parameters":   {"(ctx context.Context, resp int)", "()", "takes no ctx"},
+		"another field":   {"Negotiator.Stream", "Codecs.Stream", "Watcher has 0 calls"},
 		"another method":  {".Decoder(", ".DecoderOf(", "transformResponse has 0 calls"},
 		"two calls": {"return err\n}", "r.d.Negotiator.StreamDecoder(\"\")\n\treturn err\n}",
 			"newStreamWatcher has 2 calls"},
