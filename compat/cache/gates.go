@@ -95,7 +95,7 @@ func newReflector(
 	options.Name = cmp.Or(callsite.Name(), options.Name, fmt.Sprintf("%T", expectedType))
 	options.UseWatchList = useWatchList()
 	options.Metrics = reflectorMetrics(options.Name)
-	return reflector.New(checkedStreams(lw, options.Name), expectedType, queue, options)
+	return reflector.New(sourceOf(lw, options.Name), expectedType, queue, options)
 }
 
 // sharedController is the result of a shared informer's GetController.

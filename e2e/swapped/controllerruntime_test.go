@@ -239,6 +239,7 @@ func (o *operator) runsOn(on string) {
 		"k8s.io/client-go/tools/cache.":            on == "client-go",
 		"k8s.io/client-go/tools/leaderelection.":   on == "client-go",
 		"example.com/informerstack/informer.":      on == "informerstack",
+		"example.com/informerstack/reflector/wire": on == "informerstack", // its watches
 		"example.com/informerstack/leaderelection": on == "informerstack",
 		controllerRuntime + "/pkg/internal/":       true,
 	} {

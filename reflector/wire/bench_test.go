@@ -69,6 +69,7 @@ func BenchmarkWatch(b *testing.B) {
 			read func() int
 		}{
 			{"ours", func() int { return countEvents(b, ours.Watch) }},
+			{"swapped", func() int { return countEvents(b, watchOfSwapped(b, test.kind, answer)) }},
 			{"client-go", func() int { return countEvents(b, watchOf(b, test.kind, answer)) }},
 			{"decoding-only", func() int {
 				for _, raw := range objects {
@@ -146,6 +147,18 @@ func watchOf(b *testing.B, kind string, answer http.RoundTripper) openWatch {
 	require.NoError(b, err)
 	return func(o metav1.ListOptions) (watch.Interface, error) {
 		return client.CoreV1().Pods("").Watch(b.Context(), o)
+	}
+}
+
+// watchOfSwapped is watchOf in a swapped program.
+func watchOfSwapped(b *testing.B, kind string, answer *roundTripper) openWatch {
+	s := map[string]runtime.NegotiatedSerializer{
+		"typed": typed, "unstructured": dynamicOnly, "metadata": metadataOnly,
+	}[kind]
+	client := newClient(b, NewNegotiator().Faster(
+		runtime.NewClientNegotiator(s, v1.SchemeGroupVersion)), answer)
+	return func(metav1.ListOptions) (watch.Interface, error) {
+		return client.Get().Resource("pods").Watch(b.Context())
 	}
 }
 

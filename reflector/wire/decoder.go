@@ -298,6 +298,8 @@ func isStatus(gvk schema.GroupVersionKind) bool {
 // It remembers what it has seen. When that is too much, it forgets all of it, so that its memory is
 // bounded.
 type sharedMetadata struct {
+	stringsAlone bool // and not the bytes of managed fields
+
 	mu     sync.Mutex
 	texts  map[string]string
 	fields map[string][]byte
@@ -343,7 +345,7 @@ func (s *sharedMetadata) share(obj runtime.Object) {
 		f.Manager, f.APIVersion = s.text(f.Manager), s.text(f.APIVersion)
 		f.FieldsType, f.Subresource = s.text(f.FieldsType), s.text(f.Subresource)
 		f.Operation = metav1.ManagedFieldsOperationType(s.text(string(f.Operation)))
-		if f.FieldsV1 != nil {
+		if f.FieldsV1 != nil && !s.stringsAlone {
 			s.managed(f.FieldsV1)
 		}
 	}

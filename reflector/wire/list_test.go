@@ -439,7 +439,7 @@ func TestReadList_BufferIsOfOneItem(t *testing.T) {
 }
 
 // podList is a list of count pods as a server sends it.
-func podList(t *testing.T, count int) []byte {
+func podList(t testing.TB, count int) []byte {
 	list := v1.PodList{
 		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
 		ListMeta: metav1.ListMeta{ResourceVersion: "5", Continue: "next"},

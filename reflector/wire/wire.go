@@ -11,6 +11,9 @@
 // watch.go, jsontokens.go, protobuf.go). Each frame is decoded when its turn comes, into an object
 // of the kind that was requested (decoder.go, plain.go).
 //
+// A [Negotiator] decodes for the clients of client-go, in a program under informerstack swap
+// (negotiator.go, clientlist.go, clientwatch.go).
+//
 // Read listwatch.go and repeat.go (the requests), then the files above in their order; then go test
 // -v ./reflector/wire. Goroutines: one reads a body until its end, and one hands over the events of
 // a watch until it is stopped. The caller's goroutine hands over the items of a list. Locking: each

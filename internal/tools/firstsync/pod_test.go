@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Digits of the template, which numbered replaces by as many others: the length of an encoded pod
@@ -29,6 +30,22 @@ func numbered(template []byte, i int) []byte {
 		namespaceDigits, fmt.Sprintf("t-%02d", i%50),
 		nodeDigits, fmt.Sprintf("n-%03d", i%500),
 	).Replace(string(template)))
+}
+
+// template is a pod, or the metadata of one.
+type template interface {
+	runtime.Object
+	Size() int
+	Marshal() ([]byte, error)
+}
+
+// metadataTemplate is the metadata of podTemplate.
+func metadataTemplate(withKind bool) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{ObjectMeta: podTemplate(false).ObjectMeta}
+	if withKind {
+		m.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	}
+	return m
 }
 
 // podTemplate resembles a pod of a Deployment on a real cluster: 1.7 kB of JSON, 0.8 kB of

@@ -25,8 +25,9 @@ func serve(podCount int) {
 	server.CloseClientConnections()
 }
 
-// podServer answers LIST and WATCH of that many pods, in JSON or protobuf. It makes each pod while
-// it writes: pod i is the encoded template with other digits, see numbered.
+// podServer answers LIST and WATCH of that many pods, or of their metadata, in JSON or protobuf. It
+// makes each object while it writes: object i is the encoded template with other digits, see
+// numbered.
 type podServer int
 
 func (n podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +36,10 @@ func (n podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	encoding := jsonEncoding
 	if strings.HasPrefix(accept, runtime.ContentTypeProtobuf) {
 		encoding = protobufEncoding
+	}
+	content := pods
+	if strings.Contains(accept, "as=PartialObjectMetadata") {
+		content = podMetadata
 	}
 	isWatch := query.Get("watch") != ""
 	contentType := encoding.contentType
@@ -45,11 +50,11 @@ func (n podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	switch {
 	case !isWatch:
-		encoding.writeList(out, int(n))
+		encoding.writeList(out, content, int(n))
 	case query.Get("sendInitialEvents") == "true":
-		writePods(out, encoding.event("ADDED", podTemplate(true)), int(n), "")
-		end := podTemplate(true)
-		end.Annotations[metav1.InitialEventsAnnotationKey] = "true"
+		writeAll(out, encoding.event("ADDED", content.of(true)), int(n), "")
+		end := content.of(true)
+		end.(metav1.Object).GetAnnotations()[metav1.InitialEventsAnnotationKey] = "true"
 		_, _ = out.Write(encoding.event("BOOKMARK", end))
 	}
 	_ = out.Flush()
@@ -59,24 +64,39 @@ func (n podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// collection is what a server lists.
+type collection struct {
+	apiVersion, kind string
+	of               func(withKind bool) template
+}
+
+var (
+	pods = collection{"v1", "Pod", func(withKind bool) template {
+		return podTemplate(withKind)
+	}}
+	podMetadata = collection{"meta.k8s.io/v1", "PartialObjectMetadata", func(k bool) template {
+		return metadataTemplate(k)
+	}}
+)
+
 // encoding is how a server sends objects.
 type encoding struct {
 	contentType, watchParameter string
-	event                       func(eventType string, obj runtime.Object) []byte
-	writeList                   func(w io.Writer, n int)
+	event                       func(eventType string, obj template) []byte
+	writeList                   func(w io.Writer, of collection, n int)
 }
 
 var jsonEncoding = encoding{
 	contentType: runtime.ContentTypeJSON,
-	event: func(eventType string, obj runtime.Object) []byte {
+	event: func(eventType string, obj template) []byte {
 		return append(marshal(&metav1.WatchEvent{
 			Type: eventType, Object: runtime.RawExtension{Raw: marshal(obj)},
 		}), '\n')
 	},
-	writeList: func(w io.Writer, n int) {
-		_, _ = fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1",`+
-			`"metadata":{"resourceVersion":"%d"},"items":[`, listVersion)
-		writePods(w, marshal(podTemplate(false)), n, ",")
+	writeList: func(w io.Writer, of collection, n int) {
+		_, _ = fmt.Fprintf(w, `{"kind":"%sList","apiVersion":"%s",`+
+			`"metadata":{"resourceVersion":"%d"},"items":[`, of.kind, of.apiVersion, listVersion)
+		writeAll(w, marshal(of.of(false)), n, ",")
 		_, _ = io.WriteString(w, "]}\n")
 	},
 }
@@ -90,23 +110,23 @@ func marshal(obj any) []byte {
 var protobufEncoding = encoding{
 	contentType:    runtime.ContentTypeProtobuf,
 	watchParameter: ";stream=watch",
-	event: func(eventType string, obj runtime.Object) []byte {
-		pod := obj.(protobufObject)
-		raw := append(unknown("Pod", uint64(pod.Size())), marshalProtobuf(pod)...)
+	event: func(eventType string, obj template) []byte {
+		version, kind := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+		raw := append(unknown(version, kind, uint64(obj.Size())), marshalProtobuf(obj)...)
 		frame := marshalProtobuf(&metav1.WatchEvent{
 			Type: eventType, Object: runtime.RawExtension{Raw: raw},
 		})
 		return append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
 	},
-	writeList: func(w io.Writer, n int) {
+	writeList: func(w io.Writer, of collection, n int) {
 		meta := &metav1.ListMeta{ResourceVersion: fmt.Sprint(listVersion)}
 		header := field(1, uint64(meta.Size()))
 		header = append(header, marshalProtobuf(meta)...)
-		pod := podTemplate(false)
-		item := append(field(2, uint64(pod.Size())), marshalProtobuf(pod)...)
-		_, _ = w.Write(unknown("PodList", uint64(len(header)+n*len(item))))
+		obj := of.of(false)
+		item := append(field(2, uint64(obj.Size())), marshalProtobuf(obj)...)
+		_, _ = w.Write(unknown(of.apiVersion, of.kind+"List", uint64(len(header)+n*len(item))))
 		_, _ = w.Write(header)
-		writePods(w, item, n, "")
+		writeAll(w, item, n, "")
 	},
 }
 
@@ -122,8 +142,8 @@ func marshalProtobuf(obj protobufObject) []byte {
 }
 
 // unknown is the beginning of a runtime.Unknown, which ends with size bytes of an encoded object.
-func unknown(kind string, size uint64) []byte {
-	envelope := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}}
+func unknown(apiVersion, kind string, size uint64) []byte {
+	envelope := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}}
 	data := append([]byte("k8s\x00"), marshalProtobuf(envelope)...)
 	return append(data, field(2, size)...)
 }
@@ -133,8 +153,8 @@ func field(number byte, size uint64) []byte {
 	return binary.AppendUvarint([]byte{number<<3 | 2}, size)
 }
 
-// writePods writes the pods, each made from the encoded template.
-func writePods(w io.Writer, template []byte, n int, separator string) {
+// writeAll writes n objects, each made from the encoded template.
+func writeAll(w io.Writer, template []byte, n int, separator string) {
 	for i := range n {
 		if i > 0 {
 			_, _ = io.WriteString(w, separator)

@@ -112,9 +112,10 @@ var rules = map[string]rule{
 		},
 	},
 	"compat/cache": {
-		ours: []string{"store", "deltafifo", "reflector", "informer", "internal/helpers/callsite",
-			"internal/helpers/done", "internal/helpers/objects", "observe/journal",
-			"compat/internal/found", "compat/internal/setters"},
+		ours: []string{"store", "deltafifo", "reflector", "reflector/wire", "informer",
+			"internal/helpers/callsite", "internal/helpers/done", "internal/helpers/objects",
+			"observe/journal", "compat/internal/found", "compat/internal/setters",
+			"compat/decoding"},
 		outside: []string{
 			"k8s.io/client-go/features", "k8s.io/client-go/rest",
 			"k8s.io/client-go/util/consistencydetector",
@@ -124,6 +125,7 @@ var rules = map[string]rule{
 		"observe/health", "observe/journal", "internal/helpers/printable",
 		"compat/internal/found"}},
 	// Nothing that depends on rest.
+	"compat/decoding":         {},
 	"compat/internal/found":   {ours: []string{"workqueue", "observe/journal"}},
 	"compat/internal/setters": {ours: []string{"store", "reflector"}},
 	"compat/cache/synctrack":  {},

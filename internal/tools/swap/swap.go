@@ -91,6 +91,9 @@ func Swap(ctx context.Context, options Options) (*Result, error) {
 	if err := f.copyClientGo(program, exports); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(pieces, hasDecoding) {
+		f.addDecoding(options.Log)
+	}
 	if options.Devtools {
 		if err := f.addDevtools(); err != nil {
 			return nil, err

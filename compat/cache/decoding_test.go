@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"example.com/informerstack/compat/cache"
+	"example.com/informerstack/compat/decoding"
+	"example.com/informerstack/reflector"
+)
+
+// seen is a ListerWatcher that notes whether its requests have faster decoders.
+type seen struct {
+	lists, watches []bool
+	refuses        bool
+}
+
+func isFaster(ctx context.Context) bool {
+	client := runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(),
+		corev1.SchemeGroupVersion)
+	return !reflect.DeepEqual(client, decoding.Negotiator(ctx, client))
+}
+
+func (s *seen) ListWithContext(
+	ctx context.Context, _ metav1.ListOptions,
+) (runtime.Object, error) {
+	s.lists = append(s.lists, isFaster(ctx))
+	return &corev1.PodList{}, nil
+}
+
+func (s *seen) WatchWithContext(
+	ctx context.Context, _ metav1.ListOptions,
+) (watch.Interface, error) {
+	s.watches = append(s.watches, isFaster(ctx))
+	w := watch.NewFake()
+	context.AfterFunc(ctx, w.Stop)
+	return w, nil
+}
+
+func (s *seen) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *seen) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+func (s *seen) IsWatchListSemanticsUnSupported() bool { return s.refuses }
+
+// Each LIST and WATCH of a reflector has faster decoders, unless the environment says otherwise.
+func TestDecoding_OfEachReflector(t *testing.T) {
+	for name, start := range map[string]func(ctx context.Context, lw cache.ListerWatcher){
+		"reflector": func(ctx context.Context, lw cache.ListerWatcher) {
+			cache.NewReflector(lw, &corev1.Pod{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0).
+				RunWithContext(ctx)
+		},
+		"informer": func(ctx context.Context, lw cache.ListerWatcher) {
+			_, c := cache.NewInformerWithOptions(cache.InformerOptions{
+				ListerWatcher: lw, ObjectType: &corev1.Pod{},
+			})
+			c.RunWithContext(ctx)
+		},
+		"shared informer": func(ctx context.Context, lw cache.ListerWatcher) {
+			cache.NewSharedInformer(lw, &corev1.Pod{}, 0).RunWithContext(ctx)
+		},
+	} {
+		for value, faster := range map[string]bool{"": true, "client-go": false, "wire": true} {
+			t.Setenv("INFORMERSTACK_DECODER", value)
+			for _, refuses := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, stop := context.WithCancel(t.Context())
+					lw := &seen{refuses: refuses}
+					go start(ctx, lw)
+					synctest.Wait()
+					stop()
+					synctest.Wait()
+					require.Equal(t, []bool{faster}, lw.watches, name)
+					if refuses { // of streaming lists
+						require.Equal(t, []bool{faster}, lw.lists, name)
+					}
+				})
+			}
+		}
+	}
+}
+
+// streams is a ListerWatcher that decodes by itself.
+type streams struct {
+	seen
+	streamed bool
+}
+
+func (s *streams) ListStream(
+	context.Context, metav1.ListOptions, func(runtime.Object) error,
+) (metav1.ListMeta, error) {
+	s.streamed = true
+	return metav1.ListMeta{}, nil
+}
+
+var _ reflector.StreamLister = &streams{}
+
+// A ListerWatcher that hands its items over one by one still does.
+func TestDecoding_LeavesStreamListers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		lw := &streams{seen: seen{refuses: true}}
+		go cache.NewSharedInformer(lw, &corev1.Pod{}, 0).RunWithContext(ctx)
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.True(t, lw.streamed)
+	})
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package decoding lets a reflector choose the decoders of the answers to its requests, whatever
+// client sends them.
+//
+//	compat/cache -> context of a LIST or WATCH -> [decoding] -> rest of a swapped client-go
+//
+// The context passes through the program's functions and clients to the request. In the copy of
+// client-go that informerstack swap writes, package rest calls Negotiator for each answer. Nothing
+// else reads the value in the context.
+//
+// It imports no package that depends on rest.
+//
+// Read decoding.go; then go test ./compat/decoding. Goroutines: none. Locking: none.
+package decoding
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Chooser returns a client's negotiator, or another one that is used instead.
+type Chooser func(client runtime.ClientNegotiator) runtime.ClientNegotiator
+
+type key struct{}
+
+// With returns ctx for requests with the decoders that choose returns.
+func With(ctx context.Context, choose Chooser) context.Context {
+	return context.WithValue(ctx, key{}, choose)
+}
+
+// Negotiator returns the negotiator for the answer to a request with ctx: client, unless the
+// context has a Chooser.
+func Negotiator(ctx context.Context, client runtime.ClientNegotiator) runtime.ClientNegotiator {
+	if choose, ok := ctx.Value(key{}).(Chooser); ok && client != nil {
+		return choose(client)
+	}
+	return client
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The copy's rest asks compat/decoding for the decoders of each answer, so that a reflector of the
+// piece cache can choose them. In the file of requests, two expressions change:
+//
+//	r.contentConfig.Negotiator.Decoder(…)        in transformResponse
+//	r.contentConfig.Negotiator.StreamDecoder(…)  in newStreamWatcher
+//
+// become
+//
+//	decoding.Negotiator(ctx, r.contentConfig.Negotiator).Decoder(…)
+const (
+	decodingPiece   = "cache"
+	decodingFile    = "rest/request.go"
+	decodingPackage = "decoding"
+)
+
+// decodingCalls are the method that is called in a function, by the function's name.
+var decodingCalls = map[string]string{
+	"transformResponse": "Decoder", "newStreamWatcher": "StreamDecoder",
+}
+
+func hasDecoding(piece Piece) bool { return piece.Name == decodingPiece }
+
+// addDecoding changes the copy's rest. A rest of another shape stays as it is, and log gets a line.
+func (f *folder) addDecoding(log io.Writer) {
+	path := filepath.Join(f.new, copyName, filepath.FromSlash(decodingFile))
+	text, err := os.ReadFile(path)
+	if err == nil {
+		text, err = withDecoding(text)
+	}
+	if err == nil {
+		err = os.WriteFile(path, text, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintf(log, "client-go's decoders stay, because its %s is unknown: %v\n",
+			decodingFile, err)
+	}
+}
+
+// withDecoding returns the file of requests with the changed expressions.
+func withDecoding(text []byte) ([]byte, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), decodingFile, text,
+		parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	if mentions(file, decodingPackage) {
+		return nil, fmt.Errorf("it has the name %s itself", decodingPackage)
+	}
+	var negotiators []ast.Expr // in the order of the file
+	for _, decl := range file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Body == nil || fn.Recv == nil || decodingCalls[fn.Name.Name] == "" {
+			continue
+		}
+		if !takesContext(fn.Type.Params.List) {
+			return nil, fmt.Errorf("%s takes no ctx", fn.Name)
+		}
+		found := callsOf(fn.Body, decodingCalls[fn.Name.Name])
+		if len(found) != 1 {
+			return nil, fmt.Errorf("%s has %d calls of a Negotiator", fn.Name, len(found))
+		}
+		negotiators = append(negotiators, found...)
+	}
+	if len(negotiators) != len(decodingCalls) {
+		return nil, fmt.Errorf("found %d of the functions that decode", len(negotiators))
+	}
+	s := source{text, file}
+	var changed strings.Builder
+	from := file.Name.End()
+	fmt.Fprintf(&changed, "%s\n\nimport %q\n", s.between(file.FileStart, from),
+		stackPath+"/compat/"+decodingPackage)
+	for _, n := range negotiators {
+		fmt.Fprintf(&changed, "%s%s.Negotiator(ctx, %s)", s.between(from, n.Pos()), decodingPackage,
+			s.between(n.Pos(), n.End()))
+		from = n.End()
+	}
+	changed.WriteString(s.between(from, file.FileEnd))
+	return format.Source([]byte(changed.String()))
+}
+
+// takesContext reports whether the first parameter is ctx context.Context.
+func takesContext(parameters []*ast.Field) bool {
+	return len(parameters) > 0 && len(parameters[0].Names) == 1 &&
+		parameters[0].Names[0].Name == "ctx" &&
+		types.ExprString(parameters[0].Type) == "context.Context"
+}
+
+// mentions reports whether name is an identifier of file.
+func mentions(file *ast.File, name string) (found bool) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
+		return true
+	})
+	return found
+}
+
+// callsOf returns x of the calls x.method(…) in which x is a field called Negotiator.
+func callsOf(body *ast.BlockStmt, method string) (found []ast.Expr) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if fn, ok := call.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == method {
+			if x, ok := fn.X.(*ast.SelectorExpr); ok && x.Sel.Name == "Negotiator" {
+				found = append(found, x)
+			}
+		}
+		return true
+	})
+	return found
+}

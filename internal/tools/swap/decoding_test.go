@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Two expressions of client-go's rest change, and nothing else.
+func TestDecoding_ChangesTwoExpressions(t *testing.T) {
+	clientGo, err := goCommand(t.Context(), ".", "off", "list", "-m", "-f", "{{.Dir}}",
+		clientGoPath)
+	require.NoError(t, err)
+	before, err := os.ReadFile(filepath.Join(clientGo, filepath.FromSlash(decodingFile)))
+	require.NoError(t, err)
+	after, err := withDecoding(before)
+	require.NoError(t, err)
+	got := strings.Split(string(after), "\n")
+	at := strings.Index(string(after), "\nimport \"example.com/informerstack/compat/decoding\"\n")
+	require.Positive(t, at)
+	line := strings.Count(string(after)[:at], "\n")
+	got = append(got[:line], got[line+2:]...)
+	changed := map[string]string{}
+	for i, want := range strings.Split(string(before), "\n") {
+		if got[i] != want {
+			changed[strings.TrimSpace(want)] = strings.TrimSpace(got[i])
+		}
+	}
+	require.Len(t, changed, 2)
+	for want, got := range changed {
+		assert.Equal(t, got, strings.Replace(want, "r.contentConfig.Negotiator",
+			"decoding.Negotiator(ctx, r.contentConfig.Negotiator)", 1))
+	}
+}
+
+// restFile has the shape of client-go's file of requests.
+const restFile = `package rest
+
+import "context"
+
+func (r *Request) newStreamWatcher(ctx context.Context, resp int) error {
+	_, err := r.c.Negotiator.StreamDecoder("", nil)
+	return err
+}
+
+func (r *Request) transformResponse(ctx context.Context, resp int) (err error) {
+	_, err = r.c.Negotiator.Decoder("", nil)
+	return err
+}
+`
+
+// A file of another shape stays as it is, and the log has a line about that.
+func TestDecoding_UnknownShapes(t *testing.T) {
+	_, err := withDecoding([]byte(restFile))
+	require.NoError(t, err)
+	for name, test := range map[string]struct{ old, new, want string }{
+		"no Go":           {"package", "packet", "expected 'package'"},
+		"a function less": {"newStreamWatcher", "newWatcher", "found 1 of the functions"},
+		"no method":       {"(r *Request) newS", "newS", "found 1 of the functions"},
+		"no context":      {"(ctx context.Context", "(ctx Context", "takes no ctx"},
+		"another name":    {"(ctx ", "(c ", "takes no ctx"},
+		"no parameters":   {"(ctx context.Context, resp int)", "()", "takes no ctx"},
+		"another field":   {"Negotiator.Stream", "Codecs.Stream", "Watcher has 0 calls"},
+		"another method":  {".Decoder(", ".DecoderOf(", "transformResponse has 0 calls"},
+		"two calls": {"return err\n}", "r.d.Negotiator.StreamDecoder(\"\")\n\treturn err\n}",
+			"newStreamWatcher has 2 calls"},
+		"the name is taken": {"resp int", "decoding int", "has the name decoding"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(restFile, test.old, test.new, 1)
+			require.NotEqual(t, restFile, text)
+			f := &folder{new: t.TempDir()}
+			file := filepath.Join(f.new, copyName, filepath.FromSlash(decodingFile))
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+			var log strings.Builder
+			f.addDecoding(&log)
+			assert.Contains(t, log.String(), test.want)
+			assert.Equal(t, 1, strings.Count(log.String(), "\n"))
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, text, string(after))
+		})
+	}
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// clientList decodes the answer to a LIST for a client of client-go: the client's own decoder reads
+// the list without its items, and each item is decoded by itself.
+type clientList struct {
+	runtime.Decoder
+	codec    codec
+	metadata *sharedMetadata
+}
+
+// Decode implements runtime.Decoder.
+func (l clientList) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	target := reflect.ValueOf(into)
+	if into != nil && (target.IsNil() || !target.Elem().IsZero()) { // the decoder merges both
+		return l.Decoder.Decode(data, defaults, into)
+	}
+	if parts, ok := l.cut(data); ok {
+		list, gvk, err := l.Decoder.Decode(parts.head, defaults, into)
+		if err == nil && l.fill(list, parts.items) {
+			return list, gvk, nil
+		}
+		if into != nil {
+			target.Elem().SetZero()
+		}
+	}
+	return l.Decoder.Decode(data, defaults, into)
+}
+
+// fill sets the items of list. It reports whether all could be decoded.
+func (l clientList) fill(list runtime.Object, raw [][]byte) bool {
+	field, kind := itemsOf(list), metav1.TypeMeta{}
+	if u, ok := list.(*unstructured.UnstructuredList); ok && !l.codec.bare {
+		field = reflect.ValueOf(&u.Items).Elem()
+		kind.APIVersion, kind.Kind = u.GetAPIVersion(), u.GetKind()
+	}
+	if !field.IsValid() {
+		return false
+	}
+	items := reflect.MakeSlice(field.Type(), len(raw), len(raw))
+	next := items
+	d := newDecoder(func() runtime.Object {
+		next.Index(0).SetZero()
+		return next.Index(0).Addr().Interface().(runtime.Object)
+	}, Options{})
+	d.metadata = l.metadata
+	decode := d.json
+	if l.codec.protobuf {
+		decode = d.protobuf
+	}
+	for i := range raw {
+		next = items.Slice(i, len(raw))
+		item, err := decode(raw[i])
+		if err != nil {
+			return false
+		}
+		setKind(item, kind)
+	}
+	field.Set(items)
+	return true
+}
+
+// itemsOf returns the field for the items of a typed list, or the zero Value for an unusual list.
+func itemsOf(list runtime.Object) reflect.Value {
+	t := reflect.TypeOf(list).Elem()
+	if t.Kind() != reflect.Struct || t.NumField() != 3 || hasUnmarshaler(t) ||
+		t.Field(0).Type != reflect.TypeFor[metav1.TypeMeta]() ||
+		t.Field(1).Type != reflect.TypeFor[metav1.ListMeta]() {
+		return reflect.Value{}
+	}
+	items := t.Field(2)
+	name, _, _ := strings.Cut(items.Tag.Get("json"), ",")
+	number := items.Tag.Get("protobuf")
+	if name != "items" || number != "" && !strings.HasPrefix(number, "bytes,2,rep,") ||
+		items.Type.Kind() != reflect.Slice || items.Type.Elem().Kind() != reflect.Struct ||
+		!reflect.PointerTo(items.Type.Elem()).Implements(reflect.TypeFor[runtime.Object]()) {
+		return reflect.Value{}
+	}
+	return reflect.ValueOf(list).Elem().Field(2)
+}
+
+// listParts are a list without items, and its items, which are parts of the answer.
+type listParts struct {
+	head  []byte
+	items [][]byte
+}
+
+// cut cuts an answer. It reports whether that is a list with items, without anything unusual.
+func (l clientList) cut(data []byte) (parts listParts, ok bool) {
+	if l.codec.protobuf {
+		ok = parts.cutProtobuf(data)
+	} else {
+		ok = parts.cutJSON(data)
+	}
+	return parts, ok && len(parts.items) > 0
+}
+
+func (p *listParts) cutJSON(data []byte) bool {
+	in := jsontext.NewDecoder(bytes.NewBuffer(data),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	head := copier{in: in}
+	err := head.object(func(name []byte) error {
+		text, err := jsontext.AppendUnquote(nil, name)
+		switch {
+		case err != nil, string(text) != "items":
+			_, err := head.value()
+			return err
+		case p.items != nil:
+			return errRepeated
+		}
+		head.out = append(head.out, "[]"...)
+		return p.cutItems(in)
+	})
+	p.head = head.out
+	if err != nil {
+		return false
+	}
+	_, err = in.ReadToken()
+	return err == io.EOF
+}
+
+func (p *listParts) cutItems(in *jsontext.Decoder) error {
+	if begin, err := in.ReadToken(); err != nil || begin.Kind() != '[' {
+		return errSyntax
+	}
+	for in.PeekKind() == '{' {
+		item, err := in.ReadValue()
+		if err != nil {
+			return err
+		}
+		p.items = append(p.items, item)
+	}
+	if end, err := in.ReadToken(); err != nil || end.Kind() != ']' {
+		return errSyntax
+	}
+	return nil
+}
+
+func (p *listParts) cutProtobuf(data []byte) bool {
+	data, ok := bytes.CutPrefix(data, []byte(magic))
+	var envelope, list []byte
+	count := 0
+	ok = ok && cutField(data, unknownRaw, &envelope, func(raw []byte) bool {
+		count++
+		return cutField(raw, listItems, &list, func(item []byte) bool {
+			p.items = append(p.items, item)
+			return true
+		})
+	})
+	p.head = protowire.AppendTag(append([]byte(magic), envelope...), unknownRaw,
+		protowire.BytesType)
+	p.head = protowire.AppendBytes(p.head, list)
+	return ok && count == 1
+}
+
+// cutField calls each with the values of a field of bytes, and appends the other fields to rest.
+func cutField(
+	message []byte, field protowire.Number, rest *[]byte, each func(value []byte) bool,
+) bool {
+	for len(message) > 0 {
+		number, _, n := protowire.ConsumeField(message)
+		switch {
+		case n < 0:
+			return false
+		case number != field:
+			*rest = append(*rest, message[:n]...)
+		default:
+			_, wireType, tag := protowire.ConsumeTag(message)
+			value, size := protowire.ConsumeBytes(message[tag:])
+			if wireType != protowire.BytesType || size < 0 || !each(value) {
+				return false
+			}
+		}
+		message = message[n:]
+	}
+	return true
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//lint:file-ignore SA1019 the replacement of Raw is newer than the oldest client-go of this module
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// N1: only decoders that are known to neither convert nor set defaults are replaced.
+func TestNegotiator_LeavesOtherDecoders(t *testing.T) {
+	jsonOf := func(meta jsonserializer.MetaFactory, options jsonserializer.SerializerOptions,
+	) runtime.NegotiatedSerializer {
+		s := jsonserializer.NewSerializerWithOptions(meta, scheme.Scheme, scheme.Scheme, options)
+		plain := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+			scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{})
+		return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+			MediaType: mediaJSON, Serializer: s, StreamSerializer: &runtime.StreamSerializerInfo{
+				Serializer: plain, Framer: jsonserializer.Framer,
+			},
+		})
+	}
+	usual := jsonserializer.DefaultMetaFactory
+	off := jsonserializer.SerializerOptions{}
+	isYAML := jsonserializer.SerializerOptions{Yaml: true}
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
+	for name, test := range map[string]struct {
+		s           runtime.NegotiatedSerializer
+		contentType string
+		faster      bool
+	}{
+		"typed":               {typed, mediaJSON, true},
+		"typed, protobuf":     {typed, mediaProtobuf, true},
+		"dynamic":             {dynamicOnly, mediaJSON, true},
+		"metadata":            {metadataOnly, mediaProtobuf, true},
+		"one serializer":      {jsonOf(usual, off), mediaJSON, true},
+		"converts":            {scheme.Codecs, mediaJSON, false},
+		"converts protobuf":   {scheme.Codecs, mediaProtobuf, false},
+		"yaml":                {typed, "application/yaml", false},
+		"strict":              {strict.WithoutConversion(), mediaJSON, false},
+		"other kinds":         {jsonOf(otherMeta{}, off), mediaJSON, false},
+		"yaml as JSON":        {jsonOf(usual, isYAML), mediaJSON, false},
+		"unknown serializer":  {sets{typed}, mediaJSON, false},
+		"unknown for streams": {sets{typed}, mediaProtobuf, false},
+	} {
+		plain := runtime.NewClientNegotiator(test.s, v1.SchemeGroupVersion)
+		faster := NewNegotiator().Faster(plain)
+		decoder, err := faster.Decoder(test.contentType, nil)
+		require.NoError(t, err, name)
+		isFaster := reflect.TypeOf(decoder) == reflect.TypeFor[clientList]()
+		require.Equal(t, test.faster, isFaster, name)
+		want, wantSerializer, wantFramer, wantErr := plain.StreamDecoder(test.contentType, nil)
+		got, gotSerializer, gotFramer, err := faster.StreamDecoder(test.contentType, nil)
+		require.Equal(t, wantErr, err, name)
+		require.Equal(t, test.faster, reflect.TypeOf(got) == reflect.TypeFor[eventDecoder](), name)
+		if !test.faster && err == nil {
+			require.Equal(t, wantSerializer, gotSerializer, name)
+			require.Equal(t, wantFramer, gotFramer, name)
+			require.Equal(t, reflect.TypeOf(want), reflect.TypeOf(got), name)
+		}
+	}
+	_, err := NewNegotiator().Faster(runtime.NewClientNegotiator(typed, v1.SchemeGroupVersion)).
+		Decoder("text/html", nil)
+	require.ErrorAs(t, err, &runtime.NegotiateError{})
+}
+
+// otherMeta takes every object for a Node.
+type otherMeta struct{}
+
+func (otherMeta) Interpret([]byte) (*schema.GroupVersionKind, error) {
+	return new(v1.SchemeGroupVersion.WithKind("Node")), nil
+}
+
+// sets is a serializer that sets a default.
+type sets struct{ runtime.NegotiatedSerializer }
+
+type setsDefault struct{ runtime.Decoder }
+
+func (s sets) DecoderToVersion(d runtime.Decoder, v runtime.GroupVersioner) runtime.Decoder {
+	return setsDefault{s.NegotiatedSerializer.DecoderToVersion(d, v)}
+}
+
+func (s setsDefault) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, gvk, err := s.Decoder.Decode(data, defaults, into)
+	if pod, ok := obj.(*v1.Pod); ok {
+		pod.Spec.NodeName = "default"
+	}
+	return obj, gvk, err
+}
+
+// If a client creates the objects of a kind with a content, it decodes them itself.
+func TestNegotiator_CreatorWithDefaults(t *testing.T) {
+	s := runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+		MediaType: mediaJSON,
+		Serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+			createsWithDefault{scheme.Scheme}, scheme.Scheme, jsonserializer.SerializerOptions{}),
+		StreamSerializer: &runtime.StreamSerializerInfo{
+			Serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory,
+				scheme.Scheme, scheme.Scheme, jsonserializer.SerializerOptions{}),
+			Framer: jsonserializer.Framer,
+		},
+	})
+	got := newTwins(t, s, jsonStream, strings.NewReader(usualEvent)).sameWatches(t)
+	require.Equal(t, "default", got.events[0].Object.(*v1.Pod).Spec.NodeName)
+}
+
+type createsWithDefault struct{ runtime.ObjectCreater }
+
+func (c createsWithDefault) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	if gvk.Kind == "Pod" {
+		return &v1.Pod{Spec: v1.PodSpec{NodeName: "default"}}, nil
+	}
+	return c.ObjectCreater.New(gvk)
+}
+
+// N3, and a proof that usual answers do not reach the client's own decoders, which share nothing.
+func TestNegotiator_SharesStrings(t *testing.T) {
+	list := &v1.PodList{Items: []v1.Pod{*owned(0), *owned(1)}}
+	list.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("PodList"))
+	events := []watch.Event{
+		{Type: watch.Added, Object: owned(0)}, {Type: watch.Added, Object: owned(1)},
+	}
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		body := encodeList(t, contentType, list)
+		read := newTwins(t, typed, contentType, bytes.NewReader(body)).sameLists(t, noList)
+		items := read.list.(*v1.PodList).Items
+		body = encodeEvents(t, contentType, events...)
+		received := newTwins(t, typed, contentType, bytes.NewReader(body)).sameWatches(t).events
+		for _, pair := range [][2]*v1.Pod{
+			{&items[0], &items[1]},
+			{received[0].Object.(*v1.Pod), received[1].Object.(*v1.Pod)},
+		} {
+			a, b := pair[0], pair[1]
+			require.Same(t, unsafe.StringData(a.Namespace), unsafe.StringData(b.Namespace))
+			require.NotSame(t, &a.ManagedFields[0].FieldsV1.Raw[0],
+				&b.ManagedFields[0].FieldsV1.Raw[0])
+		}
+	}
+}
+
+// kept is a custom resource with a field that keeps the bytes it was decoded from.
+type kept struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              keptBytes      `json:"spec"`
+	Any               map[string]any `json:"any"`
+}
+
+type keptList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []kept `json:"items"`
+}
+
+type keptBytes []byte
+
+func (k *keptBytes) UnmarshalJSON(raw []byte) error {
+	*k = raw
+	return nil
+}
+
+func (k *kept) DeepCopyObject() runtime.Object     { return k }
+func (k *keptList) DeepCopyObject() runtime.Object { return k }
+
+// Types with decoders of their own, even with one that keeps its bytes, against the rules of
+// encoding/json.
+func TestNegotiator_OwnUnmarshalJSON(t *testing.T) {
+	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(gv.WithKind("Kept"), &kept{})
+	s.AddKnownTypeWithName(gv.WithKind("KeptList"), &keptList{})
+	metav1.AddToGroupVersion(s, gv)
+	custom := serializer.NewCodecFactory(s).WithoutConversion()
+	list := `{"kind":"KeptList","apiVersion":"example.com/v1","items":[`
+	events := ""
+	const count = 20
+	for i := range count {
+		obj := fmt.Sprintf(`{"kind":"Kept","apiVersion":"example.com/v1","metadata":{"name":"a"},`+
+			`"spec":{"i":%d},"any":{"n":%d,"f":1.5}}`, i, i)
+		list += obj + ","
+		events += `{"type":"ADDED","object":` + obj + `}`
+	}
+	list = strings.TrimSuffix(list, ",") + "]}"
+	read := newTwins(t, custom, jsonStream, strings.NewReader(list)).
+		sameLists(t, func() runtime.Object { return &keptList{} })
+	require.Len(t, read.list.(*keptList).Items, count)
+	received := newTwins(t, custom, jsonStream, strings.NewReader(events)).sameWatches(t).events
+	require.Len(t, received, count)
+	require.JSONEq(t, `{"i":7}`, string(received[7].Object.(*kept).Spec))
+}
+
+// Odd events and lists, before and after usual ones.
+func TestNegotiator_OddAnswers(t *testing.T) {
+	for _, odd := range oddEvents {
+		body := usualEvent + usualEvent + odd + usualEvent + usualEvent
+		for _, s := range []runtime.NegotiatedSerializer{typed, dynamicOnly} {
+			newTwins(t, s, jsonStream, strings.NewReader(body)).sameWatches(t, odd)
+		}
+	}
+	for _, odd := range oddLists {
+		for _, newList := range newLists {
+			for _, s := range []runtime.NegotiatedSerializer{typed, metadataOnly, dynamicOnly} {
+				newTwins(t, s, jsonStream, strings.NewReader(odd)).sameLists(t, newList, odd)
+			}
+		}
+	}
+}
+
+// Protobuf with repeated or unknown fields.
+func TestNegotiator_OddProtobuf(t *testing.T) {
+	pod := marshaled(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	field := func(number byte, values ...[]byte) (message []byte) {
+		for _, value := range values {
+			message = append(append(message, number<<3|2, byte(len(value))), value...)
+		}
+		return message
+	}
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	kind := join(field(1, []byte("v1")), field(2, []byte("Pod")))
+	listKind := join(field(1, []byte("v1")), field(2, []byte("PodList")))
+	for _, envelope := range [][]byte{
+		nil, field(1, kind), field(2, pod), join(field(1, kind), field(2, pod)),
+		join(field(2, pod), field(1, kind)), join(field(1, kind), field(2, pod, pod)),
+		join(field(1, kind, field(2, []byte("Node"))), field(2, pod)),
+		join(field(1, kind), field(2, pod), field(3, []byte("x")), field(4, []byte("x"))),
+		join(field(1, kind), field(2, pod), field(7, []byte("x"))),
+		join(field(1, kind), field(2, pod), []byte{7<<3 | 0, 1}),
+		join(field(1, kind), []byte{2<<3 | 0, 1}), join(field(1, kind), []byte{2<<3 | 2, 99}),
+		join(field(1, join(kind, kind)), field(2, pod)),
+	} {
+		object := append([]byte(magic), envelope...)
+		event := join(field(1, []byte("ADDED")), field(2, field(1, object)))
+		for _, message := range [][]byte{
+			event, append(event, event...), append(event, field(9, pod)...), event[:len(event)/2],
+		} {
+			body := append([]byte{0, 0, 0, byte(len(message))}, message...)
+			newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+				sameWatches(t, "%q", message)
+		}
+	}
+	for _, list := range [][]byte{
+		field(2, pod, pod), join(field(2, pod), field(1, field(2, []byte("5"))), field(2, pod)),
+		join(field(2, pod), field(9, pod)), join(field(2, pod), []byte{2<<3 | 0, 1}),
+		field(2, pod, pod[:len(pod)-1]), field(2, nil, nil),
+	} {
+		for _, envelope := range [][]byte{
+			join(field(1, listKind), field(2, list)), join(field(2, list), field(1, listKind)),
+			join(field(1, listKind), field(2, list, list)), field(2, list),
+			join(field(1, listKind), field(2, list), field(9, pod)),
+			join(field(1, kind), field(2, list)), join(field(1, listKind), field(2, list)[:4]),
+		} {
+			body := append([]byte(magic), envelope...)
+			for _, newList := range newLists {
+				newTwins(t, typed, protobufStream, bytes.NewReader(body)).
+					sameLists(t, newList, "%q", body)
+			}
+		}
+	}
+}
+
+func marshaled(t *testing.T, obj interface{ Marshal() ([]byte, error) }) []byte {
+	raw, err := obj.Marshal()
+	require.NoError(t, err)
+	return raw
+}
+
+// The client's own decoders read a long event, or refuse it.
+func TestNegotiator_LongEvents(t *testing.T) {
+	long := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 17<<20)}}
+	body := encodeEvents(t, protobufStream, append(contents()[:1],
+		watch.Event{Type: watch.Added, Object: long}, contents()[1])...)
+	got := newTwins(t, typed, protobufStream, bytes.NewReader(body)).sameWatches(t)
+	require.Len(t, got.events, 2)
+	require.Equal(t, watch.Error, got.events[1].Type)
+
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		body := bytes.NewReader(encodeEvents(t, contentType, contents()...))
+		clients := newTwins(t, typed, contentType, body)
+		n := NewNegotiator()
+		n.limits.ObjectBytes = 50_000
+		clients.faster = newClient(t, n.Faster(runtime.NewClientNegotiator(typed,
+			v1.SchemeGroupVersion)), clients.answer)
+		require.Len(t, clients.sameWatches(t).events, len(contents()))
+	}
+}
+
+// A server that sends many kinds does not make a watch remember all.
+func TestNegotiator_ManyKinds(t *testing.T) {
+	body := ""
+	for i := range 3 * maxKinds {
+		body += fmt.Sprintf(`{"type":"ADDED","object":{"kind":"K%d","apiVersion":"v1"}}`, i)
+	}
+	require.Len(t, newTwins(t, dynamicOnly, jsonStream, strings.NewReader(body)).
+		sameWatches(t).events, 3*maxKinds)
+	decoder, serializer, framer, err := NewNegotiator().
+		Faster(runtime.NewClientNegotiator(dynamicOnly, v1.SchemeGroupVersion)).
+		StreamDecoder(mediaJSON, nil)
+	require.NoError(t, err)
+	in := framer.NewFrameReader(io.NopCloser(strings.NewReader(body)))
+	frame := make([]byte, 1024)
+	for range 3 * maxKinds {
+		n, err := in.Read(frame)
+		require.NoError(t, err)
+		var event metav1.WatchEvent
+		_, _, err = serializer.Decode(frame[:n], nil, &event)
+		require.NoError(t, err)
+		_, err = runtime.Decode(decoder, event.Object.Raw)
+		require.NoError(t, err)
+		require.True(t, json.Valid(frame[:n]))
+	}
+	require.Len(t, decoder.(eventDecoder).watch.decoders, maxKinds)
+}
+
+// A receiver that is slower than the server does not hold the request, and Stop ends it.
+func TestNegotiator_ReadsAhead(t *testing.T) {
+	for _, contentType := range []string{jsonStream, protobufStream} {
+		synctest.Test(t, func(t *testing.T) {
+			const count = 400
+			event := encodeEvents(t, contentType, contents()[0])
+			deadline := time.Now().Add(5 * time.Second)
+			clients := newTwinsOf(t, typed, contentType, func() io.Reader {
+				return mortal{bytes.NewReader(bytes.Repeat(event, count)), deadline}
+			})
+			w, err := clients.faster.Get().Resource("all").Watch(t.Context())
+			require.NoError(t, err)
+			got := 0
+			for range w.ResultChan() {
+				time.Sleep(time.Second)
+				got++
+			}
+			require.Equal(t, count, got)
+
+			endless := newTwinsOf(t, typed, contentType, func() io.Reader {
+				return &endless{data: event, size: len(event), closed: make(chan struct{})}
+			})
+			w, err = endless.faster.Get().Resource("all").Watch(t.Context())
+			require.NoError(t, err)
+			<-w.ResultChan()
+			w.Stop()
+			w.Stop()
+			synctest.Wait() // the bubble ends only if every goroutine does
+		})
+	}
+}

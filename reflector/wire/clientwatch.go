@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// clientWatch reads a watch for a client of client-go. The client's rest calls three parts for each
+// event, one after the other, in one goroutine:
+//
+//	eventFramer      cuts the frame of an event
+//	eventSerializer  reads from it the type of the event, and the bytes of the object
+//	eventDecoder     decodes the object
+//
+// Unusual events are left to the client's own three parts. They read all of the watch from the
+// first frame that cannot be cut.
+type clientWatch struct {
+	*Negotiator
+	codec      codec
+	framer     runtime.Framer     // the client's own three
+	serializer runtime.Serializer // of events
+	decoder    runtime.Decoder    // of objects
+
+	body io.ReadCloser
+	in   *ahead
+	stop sync.Once
+	cut  func() error // sets frame and event, or own
+
+	own      io.ReadCloser // the client's own reader; nil while frames can be cut
+	frame    []byte
+	unread   []byte // of frame
+	event    clientEvent
+	decoders map[metav1.TypeMeta]*decoder // of objects; nil is the client's own
+}
+
+// clientEvent is what a frame says. It is zero for an unusual one.
+type clientEvent struct {
+	name   string
+	object []byte          // in protobuf with its envelope
+	of     metav1.TypeMeta // of the object
+	raw    []byte          // the object itself
+}
+
+func (e clientEvent) isUsual() bool { return e.name != "" && e.of.Kind != "" }
+
+// maxKinds bounds the decoders that a watch remembers. Usually it has one.
+const maxKinds = 8
+
+func newClientWatch(
+	c codec, framer runtime.Framer, events runtime.Serializer, objects runtime.Decoder,
+	n *Negotiator,
+) *clientWatch {
+	return &clientWatch{
+		Negotiator: n, codec: c, framer: framer, serializer: events, decoder: objects,
+		decoders: map[metav1.TypeMeta]*decoder{},
+	}
+}
+
+// eventFramer cuts frames.
+type eventFramer struct {
+	runtime.Framer
+	watch *clientWatch
+}
+
+// NewFrameReader implements runtime.Framer.
+func (f eventFramer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
+	w := f.watch
+	w.body, w.in = body, readAhead(body, w.limits.WatchBytes)
+	if w.codec.protobuf {
+		in := newMessages(w.in, w.limits.ObjectBytes)
+		w.cut = func() error { return w.cutProtobuf(in) }
+		return w
+	}
+	noted := &recorder{in: w.in}
+	in := newTokens(noted, w.limits.ObjectBytes)
+	w.cut = func() error { return w.cutJSON(in, noted) }
+	return w
+}
+
+// Close implements io.Closer. It may be called while Read waits.
+func (w *clientWatch) Close() error {
+	w.stop.Do(w.in.stop)
+	return w.body.Close()
+}
+
+// Read reads a frame, or a part of one with io.ErrShortBuffer.
+func (w *clientWatch) Read(p []byte) (int, error) {
+	if len(w.unread) == 0 && w.own == nil {
+		w.event = clientEvent{}
+		if err := w.cut(); err != nil {
+			return 0, err
+		}
+		w.unread = w.frame
+	}
+	if w.own != nil {
+		return w.own.Read(p)
+	}
+	n := copy(p, w.unread)
+	if w.unread = w.unread[n:]; len(w.unread) > 0 {
+		return n, io.ErrShortBuffer
+	}
+	return n, nil
+}
+
+// cutJSON cuts {"type": "...", "object": {...}}.
+func (w *clientWatch) cutJSON(in *tokens, noted *recorder) error {
+	ended, err := in.ended()
+	if err == nil && !ended {
+		w.event, err = w.copyEvent(in.decoder)
+	}
+	if err == nil && !ended {
+		err = in.endFrame(in.decoder.InputOffset() - in.begin)
+	}
+	switch {
+	case ended, in.err == errStopped:
+		return io.EOF
+	case err != nil:
+		w.handOver(noted.since(), w.in)
+		return nil
+	}
+	end := in.decoder.InputOffset()
+	if !w.event.isUsual() {
+		whole := noted.since()[:end-noted.from]
+		w.frame = append(w.frame[:0], bytes.TrimSpace(whole)...)
+	}
+	noted.from = end
+	return nil
+}
+
+// handOver makes the client's own parts read the watch from the begin of the frame. read was read
+// of it.
+func (w *clientWatch) handOver(read []byte, rest io.Reader) {
+	w.event = clientEvent{}
+	w.own = w.framer.NewFrameReader(struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), w.body})
+}
+
+// recorder holds what was read of a frame.
+type recorder struct {
+	in   io.Reader
+	held []byte
+	// Offsets of the stream: of held, and of the frame.
+	begin, from int64
+}
+
+// Read implements io.Reader.
+func (r *recorder) Read(p []byte) (int, error) {
+	if r.begin < r.from { // once for each frame, so that a long one takes linear time
+		r.held, r.begin = r.held[:copy(r.held, r.since())], r.from
+	}
+	n, err := r.in.Read(p)
+	r.held = append(r.held, p[:n]...)
+	return n, err
+}
+
+// since returns what was read since the begin of the frame.
+func (r *recorder) since() []byte { return r.held[r.from-r.begin:] }
+
+// copyEvent copies an event to frame, without blanks between its parts.
+func (w *clientWatch) copyEvent(in *jsontext.Decoder) (e clientEvent, err error) {
+	c := &copier{in: in, out: w.frame[:0]}
+	isUsual := true
+	err = c.object(func(name []byte) error {
+		kind := in.PeekKind()
+		switch {
+		case string(name) == `"type"` && kind == '"' && e.name == "":
+			value, err := c.value()
+			text, _ := jsontext.AppendUnquote(nil, value)
+			e.name = string(text)
+			return err
+		case string(name) == `"object"` && kind == '{' && e.object == nil:
+			begin := len(c.out)
+			e.of, err = copyObject(c)
+			e.object = c.out[begin:]
+			return err
+		}
+		isUsual = false
+		_, err := c.value()
+		return err
+	})
+	w.frame = c.out
+	if !isUsual || e.of.APIVersion == "" {
+		return clientEvent{}, err
+	}
+	e.raw = e.object
+	return e, err
+}
+
+// copyObject copies an object. It returns its kind if that is clear: client-go reads both fields in
+// any case, and of two the last one.
+func copyObject(c *copier) (of metav1.TypeMeta, err error) {
+	isClear := true
+	err = c.object(func(name []byte) error {
+		var field *string
+		switch text, _ := jsontext.AppendUnquote(nil, name); {
+		case string(text) == "kind":
+			field = &of.Kind
+		case string(text) == "apiVersion":
+			field = &of.APIVersion
+		case strings.EqualFold(string(text), "kind"), strings.EqualFold(string(text), "apiVersion"):
+			isClear = false
+		}
+		value, err := c.value()
+		if field != nil {
+			isClear = isClear && *field == "" && value.Kind() == '"'
+			text, _ := jsontext.AppendUnquote(nil, value)
+			*field = string(text)
+		}
+		return err
+	})
+	if !isClear {
+		of = metav1.TypeMeta{}
+	}
+	return of, err
+}
+
+// cutProtobuf cuts a metav1.WatchEvent. Its length precedes it in four bytes.
+func (w *clientWatch) cutProtobuf(in *messages) error {
+	if ended, err := in.atEnd(); ended || err == errStopped {
+		return io.EOF
+	}
+	length, err := in.take(4)
+	if err == nil {
+		w.frame, err = in.take(int(binary.BigEndian.Uint32(length)))
+	}
+	if errors.Is(err, ErrTooLarge) {
+		w.handOver(bytes.Clone(length), in.in)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if e, ok := openProtobuf(w.frame); ok {
+		w.event = e
+	}
+	return nil
+}
+
+// openProtobuf reads a WatchEvent, the RawExtension in it, its content, which is an envelope with a
+// runtime.Unknown, and the TypeMeta in that.
+func openProtobuf(message []byte) (e clientEvent, ok bool) {
+	name, extension, ok1 := firstTwo(message)
+	object, _, ok2 := firstTwo(extension)
+	envelope, ok3 := bytes.CutPrefix(object, []byte(magic))
+	of, raw, ok4 := firstTwo(envelope)
+	apiVersion, kind, ok5 := firstTwo(of)
+	e = clientEvent{name: string(name), object: object, raw: raw}
+	e.of = metav1.TypeMeta{APIVersion: string(apiVersion), Kind: string(kind)}
+	return e, ok1 && ok2 && ok3 && ok4 && ok5 && e.of.APIVersion != ""
+}
+
+// firstTwo returns the fields 1 and 2 of a message. It reports whether neither is repeated, and all
+// fields are of bytes.
+func firstTwo(message []byte) (first, second []byte, ok bool) {
+	var fields [3][]byte
+	for len(message) > 0 {
+		number, wireType, n := protowire.ConsumeTag(message)
+		if n < 0 || wireType != protowire.BytesType {
+			return nil, nil, false
+		}
+		value, length := protowire.ConsumeBytes(message[n:])
+		if length < 0 {
+			return nil, nil, false
+		}
+		if number < 3 {
+			if fields[number] != nil {
+				return nil, nil, false
+			}
+			fields[number] = value
+		}
+		message = message[n+length:]
+	}
+	return fields[1], fields[2], true
+}
+
+// eventSerializer reads an event.
+type eventSerializer struct {
+	runtime.Serializer
+	watch *clientWatch
+}
+
+var watchEventKind = schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}
+
+// Decode implements runtime.Decoder.
+func (s eventSerializer) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	event, ok := into.(*metav1.WatchEvent)
+	if e := s.watch.event; ok && e.isUsual() {
+		event.Type, event.Object.Raw = e.name, e.object
+		return event, &watchEventKind, nil
+	}
+	return s.Serializer.Decode(data, defaults, into)
+}
+
+// eventDecoder decodes the object of an event.
+type eventDecoder struct{ watch *clientWatch }
+
+// Decode implements runtime.Decoder.
+func (d eventDecoder) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
+	w := d.watch
+	if w.event.isUsual() && defaults == nil && into == nil {
+		if obj, err := w.decode(); err == nil {
+			gvk := w.event.of.GroupVersionKind()
+			return obj, &gvk, nil
+		}
+	}
+	return w.decoder.Decode(data, defaults, into)
+}
+
+// decode decodes the object of a usual event.
+func (w *clientWatch) decode() (obj runtime.Object, err error) {
+	d := w.decoderOf(w.event.of)
+	switch {
+	case d == nil:
+		return nil, errNoDecoder
+	case w.codec.protobuf:
+		if obj, err = d.protobuf(w.event.raw); err == nil {
+			obj.GetObjectKind().SetGroupVersionKind(w.event.of.GroupVersionKind())
+		}
+	default:
+		obj, err = d.json(bytes.Clone(w.event.raw)) // which UnmarshalJSON of a type may keep
+	}
+	if err == nil && w.codec.bare {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	return obj, err
+}
+
+var errNoDecoder = errors.New("only the client can decode this kind")
+
+// decoderOf returns the decoder of a kind, or nil for the client's own.
+func (w *clientWatch) decoderOf(of metav1.TypeMeta) *decoder {
+	d, ok := w.decoders[of]
+	if !ok && len(w.decoders) < maxKinds {
+		d = w.newDecoderOf(of)
+		w.decoders[of] = d
+	}
+	return d
+}
+
+// newDecoderOf returns a decoder for the Go type that the client's own decoder makes of an object
+// with no more than its kind.
+func (w *clientWatch) newDecoderOf(of metav1.TypeMeta) *decoder {
+	var least []byte
+	var err error
+	if w.codec.protobuf {
+		kind := runtime.TypeMeta{APIVersion: of.APIVersion, Kind: of.Kind}
+		least, err = (&runtime.Unknown{TypeMeta: kind}).Marshal()
+		least = append([]byte(magic), least...)
+	} else {
+		least, err = json.Marshal(of)
+	}
+	if err != nil {
+		return nil
+	}
+	obj, _, err := w.decoder.Decode(least, nil, nil)
+	if err != nil || reflect.TypeOf(obj).Kind() != reflect.Pointer {
+		return nil
+	}
+	t := reflect.TypeOf(obj).Elem()
+	d := newDecoder(func() runtime.Object {
+		return reflect.New(t).Interface().(runtime.Object)
+	}, Options{})
+	d.metadata = w.metadata
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	_, isFree := obj.(*unstructured.Unstructured) // its content is replaced
+	if !isFree && !reflect.ValueOf(obj).Elem().IsZero() || w.codec.protobuf && !d.protobufs {
+		return nil
+	}
+	return &d
+}

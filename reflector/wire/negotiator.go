@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+)
+
+// Negotiator makes the decoders of client-go's clients faster. The results stay the same: objects,
+// errors, and the ends of watches.
+//
+//	N1  a decoder that converts, sets defaults, or is unknown stays as it is
+//	N2  an answer, an event or an object that is unusual is decoded by the client's own decoder
+//	N3  two objects share strings, and no other memory
+//
+// It is for the requests of one reflector, which may be sent at the same time.
+type Negotiator struct {
+	metadata *sharedMetadata
+	limits   Limits
+}
+
+// NewNegotiator returns a Negotiator.
+func NewNegotiator() *Negotiator {
+	metadata := newSharedMetadata()
+	metadata.stringsAlone = true
+	return &Negotiator{metadata, Limits{}.orDefaults()}
+}
+
+// Faster returns client with faster decoders.
+func (n *Negotiator) Faster(client runtime.ClientNegotiator) runtime.ClientNegotiator {
+	return fasterNegotiator{client, n}
+}
+
+type fasterNegotiator struct {
+	runtime.ClientNegotiator
+	*Negotiator
+}
+
+// Decoder implements runtime.ClientNegotiator.
+func (n fasterNegotiator) Decoder(
+	contentType string, params map[string]string,
+) (runtime.Decoder, error) {
+	decoder, err := n.ClientNegotiator.Decoder(contentType, params)
+	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok {
+		return clientList{decoder, codec, n.metadata}, nil
+	}
+	return decoder, err
+}
+
+// StreamDecoder implements runtime.ClientNegotiator.
+func (n fasterNegotiator) StreamDecoder(
+	contentType string, params map[string]string,
+) (runtime.Decoder, runtime.Serializer, runtime.Framer, error) {
+	decoder, serializer, framer, err := n.ClientNegotiator.StreamDecoder(contentType, params)
+	if codec, ok := codecOf(reflect.ValueOf(decoder)); err == nil && ok &&
+		codec.isOfEvents(serializer, framer) {
+		w := newClientWatch(codec, framer, serializer, decoder, n.Negotiator)
+		return eventDecoder{w}, eventSerializer{serializer, w}, eventFramer{framer, w}, nil
+	}
+	return decoder, serializer, framer, err
+}
+
+// codec describes a decoder of client-go that neither converts nor sets defaults.
+type codec struct {
+	protobuf bool // else JSON
+	bare     bool // its objects have no apiVersion and no kind
+}
+
+// codecOf recognizes a decoder by its type and options.
+func codecOf(decoder reflect.Value) (c codec, ok bool) {
+	if decoder.Kind() == reflect.Interface {
+		decoder = decoder.Elem()
+	}
+	if !decoder.IsValid() || decoder.Kind() == reflect.Pointer && decoder.IsNil() {
+		return codec{}, false
+	}
+	t := decoder.Type()
+	switch {
+	case t == reflect.TypeFor[*protobuf.Serializer]():
+		return codec{protobuf: true}, true
+	case t == reflect.TypeFor[*json.Serializer]():
+		return codec{}, isPlainJSON(decoder.Elem())
+	case t == reflect.TypeFor[runtime.WithoutVersionDecoder]():
+		c, ok = codecOf(decoder.Field(0))
+		c.bare = true
+		return c, ok
+	case t.Name() == "targetZeroingDecoder" && t.Kind() == reflect.Struct && t.NumField() == 1 &&
+		t.PkgPath() == "sigs.k8s.io/controller-runtime/pkg/client/apiutil":
+		return codecOf(decoder.Field(0)) // which sets the target to its zero value first
+	}
+	return codec{}, false
+}
+
+// isPlainJSON reports whether a json.Serializer reads JSON, and not YAML, without strictness, and
+// the kind in the usual way.
+func isPlainJSON(serializer reflect.Value) bool {
+	isOff := func(name string) bool {
+		option := serializer.FieldByName("options").FieldByName(name)
+		return option.IsValid() && option.Kind() == reflect.Bool && !option.Bool()
+	}
+	kinds := serializer.FieldByName("meta")
+	return isOff("Yaml") && isOff("Strict") && kinds.Kind() == reflect.Interface &&
+		!kinds.IsNil() && kinds.Elem().Type() == reflect.TypeFor[json.SimpleMetaFactory]()
+}
+
+// isOfEvents reports whether the other two parts of a watch are those that belong to c.
+func (c codec) isOfEvents(serializer runtime.Serializer, framer runtime.Framer) bool {
+	if c.protobuf {
+		_, ok := serializer.(*protobuf.RawSerializer)
+		return ok && framer == protobuf.LengthDelimitedFramer
+	}
+	events, ok := codecOf(reflect.ValueOf(serializer))
+	return ok && events == codec{} && framer == json.Framer
+}
