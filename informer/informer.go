@@ -36,6 +36,7 @@ import (
 	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // Informer is a SharedIndexInformer of objects of type T, with methods that need no type
@@ -61,6 +62,31 @@ func New[T interface {
 	Object
 	runtime.Object
 }](client rest.Interface, resource string, options Options) *Informer[T] {
+	if options.Form != nil && !options.Form.Whole() {
+		panic("informer: Options.Form keeps a part of each object: use NewProjected")
+	}
+	return NewTyped[T](newShared[T](client, resource, options), groupResource(client, resource))
+}
+
+// NewProjected is New for objects of type T, of which the store keeps, and handlers and readers
+// get, an S: see the forms of package compact. It takes the place of Options.Form.
+func NewProjected[T interface {
+	Object
+	runtime.Object
+}, S Object](
+	client rest.Interface, resource string, form compact.Projection[T, S], options Options,
+) *Informer[S] {
+	options.Form = form
+	return NewTyped[S](newShared[T](client, resource, options), groupResource(client, resource))
+}
+
+func groupResource(client rest.Interface, resource string) schema.GroupResource {
+	return schema.GroupResource{Group: client.APIVersion().Group, Resource: resource}
+}
+
+func newShared[T runtime.Object](
+	client rest.Interface, resource string, options Options,
+) SharedIndexInformer {
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
@@ -74,9 +100,7 @@ func New[T interface {
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers
-	group := client.APIVersion().Group
-	return NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
-		schema.GroupResource{Group: group, Resource: resource})
+	return NewSharedIndexInformer(lw, newObject(), options)
 }
 
 // NewTyped returns an informer with typed methods, for example one of a Factory. All objects of

@@ -23,6 +23,7 @@ import (
 	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store/compact"
 )
 
 // The implementations that stories and transcripts run on.
@@ -178,6 +179,7 @@ func newWorld(t *testing.T, impl string, o worldOptions) *world {
 		options := Options{ResyncPeriod: o.resync}
 		options.InOrder = impl == oursRealFIFO
 		options.Reflector.Transform = transform
+		options.Form = formUnderTest()
 		if o.ours != nil {
 			o.ours(&options)
 		}
@@ -379,3 +381,13 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 }
 
 var _ reflector.ListerWatcher = (*server)(nil)
+
+func formUnderTest() compact.Form {
+	switch os.Getenv("FORM") {
+	case "compressed":
+		return compact.Compressed()
+	case "fields":
+		return compact.FieldsOf[*corev1.ConfigMap]("data")
+	}
+	return nil
+}
