@@ -45,7 +45,8 @@ import (
 // Source: tools/cache/shared_informer.go TypedSharedIndexInformer
 type Informer[T Object] struct {
 	SharedIndexInformer
-	resource schema.GroupResource
+	resource  schema.GroupResource
+	selection FactoryKey // zero unless New has made it
 }
 
 // New returns an informer of resource, such as "pods". client is a client of the resource's group
@@ -65,7 +66,7 @@ func New[T interface {
 	if options.Form != nil && !options.Form.Whole() {
 		panic("informer: Options.Form keeps a part of each object: use NewProjected")
 	}
-	return NewTyped[T](newShared[T](client, resource, options), groupResource(client, resource))
+	return newSelected[T, T](client, resource, options)
 }
 
 // NewProjected is New for objects of type T, of which the store keeps, and handlers and readers
@@ -77,19 +78,19 @@ func NewProjected[T interface {
 	client rest.Interface, resource string, form compact.Projection[T, S], options Options,
 ) *Informer[S] {
 	options.Form = form
-	return NewTyped[S](newShared[T](client, resource, options), groupResource(client, resource))
+	return newSelected[T, S](client, resource, options)
 }
 
-func groupResource(client rest.Interface, resource string) schema.GroupResource {
-	return schema.GroupResource{Group: client.APIVersion().Group, Resource: resource}
-}
-
-func newShared[T runtime.Object](
+// newSelected returns an informer of objects of type T, of which handlers and readers get an S.
+func newSelected[T runtime.Object, S Object](
 	client rest.Interface, resource string, options Options,
-) SharedIndexInformer {
+) *Informer[S] {
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
+	selection := FactoryKey{Resource: client.APIVersion().WithResource(resource),
+		Namespace: options.Namespace, LabelSelector: options.LabelSelector,
+		FieldSelector: options.FieldSelector}
 	labels, fields := options.LabelSelector, options.FieldSelector
 	selecting := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = labels, fields }
 	lw := wire.NewListWatch(client, resource, options.Namespace, newObject,
@@ -100,7 +101,10 @@ func newShared[T runtime.Object](
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers
-	return NewSharedIndexInformer(lw, newObject(), options)
+	typed := NewTyped[S](NewSharedIndexInformer(lw, newObject(), options),
+		selection.Resource.GroupResource())
+	typed.selection = selection
+	return typed
 }
 
 // NewTyped returns an informer with typed methods, for example one of a Factory. All objects of
@@ -110,7 +114,13 @@ func newShared[T runtime.Object](
 func NewTyped[T Object](
 	informer SharedIndexInformer, resource schema.GroupResource,
 ) *Informer[T] {
-	return &Informer[T]{informer, resource}
+	return &Informer[T]{SharedIndexInformer: informer, resource: resource}
+}
+
+// Selection returns the resource, the namespace and the selectors of New. known is false for an
+// informer of NewTyped: its ListerWatcher has selected the objects.
+func (i *Informer[T]) Selection() (selection FactoryKey, known bool) {
+	return i.selection, i.selection != FactoryKey{}
 }
 
 // AddTypedEventHandler is AddEventHandlerWithOptions for a typed handler.

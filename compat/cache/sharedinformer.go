@@ -3,11 +3,14 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -127,7 +130,8 @@ func NewSharedIndexInformerWithOptions(
 	coreOptions := informer.Options{
 		ResyncPeriod: options.ResyncPeriod,
 		Indexers:     options.Indexers,
-		Reflector:    reflector.Options{TypeDescription: options.ObjectDescription},
+		Reflector: reflector.Options{
+			TypeDescription: cmp.Or(options.ObjectDescription, describeKind(exampleObject))},
 		StoreMetrics: storeMetrics(options.Identifier, options.InformerMetricsProvider),
 	}
 	coreOptions.WrapIndexer = func(indexer Indexer) Indexer {
@@ -149,8 +153,21 @@ func NewSharedIndexInformerWithOptions(
 	}
 	s.core = informer.NewSharedIndexInformer(
 		ToListerWatcherWithContext(lw), exampleObject, coreOptions)
-	found.Add("", s, func(s *sharedInformer) any { return s.core })
+	s.reads = newReadCache(exampleObject, s.core.GetIndexer())
+	found.Add("", s, func(s *sharedInformer) any { return viewed{s.core, s.reads} })
 	return s
+}
+
+// describeKind returns the kind of an object that has one in place of a Go type, as the reflector
+// does; "" otherwise.
+func describeKind(exampleObject runtime.Object) string {
+	switch exampleObject.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		if kind := exampleObject.GetObjectKind().GroupVersionKind(); !kind.Empty() {
+			return kind.String()
+		}
+	}
+	return ""
 }
 
 // core is the informer inside. Its methods are used as they are, unless client-go has another
@@ -162,6 +179,7 @@ type sharedInformer struct {
 	core
 	setters  setters.Setters
 	detector MutationDetector
+	reads    *readCache // nil if reads are not noted
 	ran      atomic.Bool
 }
 
@@ -226,6 +244,17 @@ func (s *sharedInformer) RemoveEventHandler(handle ResourceEventHandlerRegistrat
 // GetController implements SharedInformer.
 func (s *sharedInformer) GetController() Controller {
 	return sharedController{s.core}
+}
+
+// GetStore implements SharedInformer.
+func (s *sharedInformer) GetStore() Store { return s.GetIndexer() }
+
+// GetIndexer implements SharedIndexInformer.
+func (s *sharedInformer) GetIndexer() Indexer {
+	if s.reads != nil {
+		return s.reads
+	}
+	return s.core.GetIndexer()
 }
 
 // SetWatchErrorHandler implements SharedInformer.

@@ -82,6 +82,12 @@ func (s shownInformer) GetStore() store.Store {
 	return nil
 }
 
+// Unread reports that the program has not read the store of the informer.
+func (s shownInformer) Unread() bool {
+	i, ok := s.view().(interface{ Unread() bool })
+	return ok && i.Unread()
+}
+
 func (s shownQueue) Snapshot() workqueue.Snapshot[string] {
 	if q, ok := s.view().(found.Queue); ok {
 		return q.Snapshot()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,8 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"example.com/informerstack/compat/adapt"
 	"example.com/informerstack/compat/cache"
 	cachetesting "example.com/informerstack/compat/cache/testing"
 	"example.com/informerstack/compat/leaderelection"
@@ -237,4 +244,113 @@ func TestHandler_KnowsWhyAKeyWasReconciled(t *testing.T) {
 		Handler:  "devtools.TestHandler_KnowsWhyAKeyWasReconciled.func1",
 		Queue:    "why queue", Adds: 1,
 	})
+}
+
+// The page knows whether the program reads the store of an informer, in any way that client-go has.
+// The informer, its handlers and the page do not count.
+func TestHandler_KnowsWhetherACacheIsRead(t *testing.T) {
+	maps := func() cache.SharedIndexInformer {
+		server := cachetesting.NewFakeControllerSource()
+		server.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}})
+		return cache.NewSharedIndexInformerWithOptions(server, &corev1.ConfigMap{},
+			cache.SharedIndexInformerOptions{ObjectDescription: t.Name(), Indexers: cache.Indexers{
+				cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+	}
+	unread := func() bool {
+		for _, i := range Handler().Page().Informers {
+			if i.Name == "SharedIndexInformer "+t.Name() {
+				return i.Unread
+			}
+		}
+		t.Error("the informer is not on the page")
+		return false
+	}
+	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	for name, read := range map[string]func(i cache.SharedIndexInformer){
+		"a lister": func(i cache.SharedIndexInformer) {
+			lister := corelisters.NewConfigMapLister(adapt.Indexer(i.GetIndexer()))
+			object, err := lister.ConfigMaps("ns").Get("a")
+			require.NoError(t, err)
+			assert.Equal(t, "a", object.Name)
+		},
+		"a generic lister": func(i cache.SharedIndexInformer) {
+			list, err := cache.NewGenericLister(i.GetIndexer(), corev1.Resource("configmaps")).
+				List(labels.Everything())
+			require.NoError(t, err)
+			assert.Len(t, list, 1)
+		},
+		"List":     func(i cache.SharedIndexInformer) { assert.Len(t, i.GetStore().List(), 1) },
+		"ListKeys": func(i cache.SharedIndexInformer) { i.GetStore().ListKeys() },
+		"Get":      func(i cache.SharedIndexInformer) { _, _, _ = i.GetStore().Get(a) },
+		"GetByKey": func(i cache.SharedIndexInformer) { _, _, _ = i.GetStore().GetByKey("a/b") },
+		"ByIndex": func(i cache.SharedIndexInformer) {
+			list, err := i.GetIndexer().ByIndex(cache.NamespaceIndex, "ns")
+			require.NoError(t, err)
+			assert.Len(t, list, 1)
+		},
+		"Index": func(i cache.SharedIndexInformer) {
+			_, _ = i.GetIndexer().Index(cache.NamespaceIndex, a)
+		},
+		"IndexKeys": func(i cache.SharedIndexInformer) {
+			_, _ = i.GetIndexer().IndexKeys(cache.NamespaceIndex, "ns")
+		},
+		"ListIndexFuncValues": func(i cache.SharedIndexInformer) {
+			i.GetIndexer().ListIndexFuncValues(cache.NamespaceIndex)
+		},
+		"a typed indexer": func(i cache.SharedIndexInformer) {
+			_, _ = cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](i).GetTypedIndexer().
+				ByTypedIndex(cache.NamespaceIndex, "ns")
+		},
+	} {
+		t.Run(name, func(*testing.T) {
+			i := maps()
+			_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			require.NoError(t, err)
+			require.NoError(t, i.AddIndexers(cache.Indexers{
+				"all": func(any) ([]string, error) { return []string{""}, nil }}))
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { i.RunWithContext(ctx) })
+			defer running.Wait()
+			defer cancel()
+			require.True(t, cache.WaitForCacheSync(ctx.Done(), i.HasSynced))
+			late, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			require.NoError(t, err)
+			require.True(t, cache.WaitForCacheSync(ctx.Done(), late.HasSynced))
+			assert.True(t, Handler().Why("ns/a").Reason != health.Unknown)
+			assert.Same(t, i.GetStore(), i.GetIndexer())
+			assert.True(t, unread())
+			read(i)
+			assert.False(t, unread())
+		})
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return !slices.ContainsFunc(Handler().Page().Informers, func(i health.Informer) bool {
+				return i.Name == "SharedIndexInformer "+t.Name()
+			})
+		}, time.Minute, time.Millisecond)
+	}
+}
+
+// Informers of objects without a Go type have names of their own. Metadata alone is never an unread
+// cache.
+func TestHandler_NamesKinds(t *testing.T) {
+	var kept []cache.SharedIndexInformer
+	add := func(example apiruntime.Object, kind string) {
+		example.GetObjectKind().SetGroupVersionKind(
+			schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind})
+		kept = append(kept, cache.NewSharedIndexInformer(
+			cachetesting.NewFakeControllerSource(), example, 0, nil))
+	}
+	add(&unstructured.Unstructured{}, "Foo")
+	add(&metav1.PartialObjectMetadata{}, "Bar")
+	unread := map[string]bool{}
+	for _, i := range Handler().Page().Informers {
+		unread[i.Name] = i.Unread
+	}
+	assert.Subset(t, unread, map[string]bool{
+		"SharedIndexInformer example.com/v1, Kind=Foo": true,
+		"SharedIndexInformer example.com/v1, Kind=Bar": false,
+	})
+	runtime.KeepAlive(kept)
 }

@@ -43,6 +43,9 @@ const (
 	LeaseLate       FindingKind = "leaseLate"       // a leader does not renew its lease
 	DeadKeys        FindingKind = "deadKeys"        // a controller gave keys up
 	ModifiedCache   FindingKind = "modifiedCache"   // an object of a cache was changed
+	Throttled       FindingKind = "throttled"       // requests wait for their client's limiter
+	UnreadCache     FindingKind = "unreadCache"     // nothing reads the objects of an informer
+	LargeFields     FindingKind = "largeFields"     // fields that few programs need
 )
 
 // When something is a finding. Each bound is far from what a healthy controller does.
@@ -59,13 +62,24 @@ const (
 	idleUpdates    = 20
 	resyncsAtLeast = 20
 	lateRenewal    = 10 * time.Second // electors renew every 2 s by default
+	throttledLooks = 6                // at least, four in five of them
+	throttledFor   = 10 * time.Second
+	unreadFor      = 10 * time.Minute
+	unreadBytes    = 1_000_000
+	unreadCalls    = 5 // of each handler, most of which added a key
+	largeFields    = 10_000_000
 )
 
 // findings looks at a page, and at what a journal remembers.
 func findings(p Page, facts journal.Facts) []Finding {
 	f := finder{now: p.Time, found: []Finding{}}
+	leads := !slices.ContainsFunc(p.Elections, func(e Election) bool { return !e.Leading })
 	for _, i := range p.Informers {
 		f.informer(i)
+		f.large(i)
+		if leads { // otherwise the caches are kept for later
+			f.unread(i, facts)
+		}
 	}
 	for _, h := range facts.Handlers {
 		f.handler(h)
@@ -87,6 +101,9 @@ func findings(p Page, facts journal.Facts) []Finding {
 	}
 	for _, m := range facts.Modified {
 		f.modified(m)
+	}
+	if facts.Throttled != nil {
+		f.throttled(*facts.Throttled)
 	}
 	return f.found
 }
@@ -138,6 +155,54 @@ func (f *finder) informer(i Informer) {
 				h.Name, i.Name, plural(h.Pending, "call"), short(age))
 		}
 	}
+}
+
+const lastApplied = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration"
+
+// large is about fields that a program seldom needs: what other programs own of the object, and
+// the copy of it that kubectl apply makes.
+func (f *finder) large(i Informer) {
+	sum, share, names := int64(0), 0.0, []string{}
+	for _, path := range []string{".metadata.managedFields",
+		lastApplied} {
+		if field := i.sizes.Field(path); field.Share >= 0.01 {
+			sum += field.Bytes
+			share += field.Share
+			names = append(names, fmt.Sprintf("%s (%.0f %%)", path, 100*field.Share))
+		}
+	}
+	if sum >= largeFields {
+		f.add(LargeFields, "informer.md", "Unless the program reads them, drop them with a "+
+			"transform, before they are stored: Reflector.Transform of the informer's options, or "+
+			"SetTransform of client-go's.", "the objects of informer %s take about %s, %s of it "+
+			"in fields that few programs read: %s", i.Name, bytesText(i.sizes.Bytes),
+			bytesText(sum), strings.Join(names, ", "))
+	}
+}
+
+// unread is about a store that nothing has read. A handler may read the objects that it gets, so
+// only handlers that mostly add keys count as no readers.
+func (f *finder) unread(i Informer, facts journal.Facts) {
+	if !i.Unread || !i.Synced || i.Stopped || i.sizes.Bytes < unreadBytes ||
+		f.now.Sub(i.added) < unreadFor {
+		return
+	}
+	does := "it has no handler"
+	for _, h := range i.Handlers {
+		at := slices.IndexFunc(facts.Handlers, func(known journal.HandlerFacts) bool {
+			return known.Informer == i.Name && known.Handler == h.Name
+		})
+		if at < 0 || facts.Handlers[at].Calls < unreadCalls ||
+			facts.Handlers[at].Filtered*2 > facts.Handlers[at].Calls {
+			return
+		}
+		does = "its handlers only add keys"
+	}
+	f.add(UnreadCache, "informer.md", "If nothing needs the objects, leave the informer out. If "+
+		"only names and labels are needed, watch metadata alone: *metav1.PartialObjectMetadata, "+
+		"or the metadatainformer of client-go. Otherwise read them here, not from the server.",
+		"nothing has read the store of informer %s in %s: %s, and %s, about %s", i.Name,
+		short(f.now.Sub(i.added)), does, plural(i.Objects, "object"), bytesText(i.sizes.Bytes))
 }
 
 func (f *finder) handler(h journal.HandlerFacts) {
@@ -241,6 +306,16 @@ func (f *finder) modified(m journal.Modified) {
 		"cache see this one, and the server does not have it.", "the object %s in the cache of "+
 		"informer %s was changed by %s%s; %s in all", m.Key, m.Informer, m.Where,
 		withColon(strings.Join(m.Fields, " ")), plural(m.Times, "change"))
+}
+
+func (f *finder) throttled(t journal.Throttled) {
+	if t.Looks >= throttledLooks && t.Seen*5 >= t.Looks*4 && f.now.Sub(t.Since) >= throttledFor {
+		f.add(Throttled, "devtools.md", "Read from the cache, and write only if something "+
+			"differs. If all requests are needed, raise QPS and Burst of the rest.Config: the "+
+			"server protects itself.", "requests wait for the limiter of their own client, not "+
+			"for the server: seen in %d of %d looks in the last %s; %s now, most sent by %s",
+			t.Seen, t.Looks, short(f.now.Sub(t.Since)), plural(t.Waiting, "request"), t.Function)
+	}
 }
 
 func (f *finder) election(e Election) {

@@ -46,6 +46,7 @@ type program struct {
 
 	// These are planted by a test.
 	resync    time.Duration
+	qps       float32
 	workers   int
 	handle    func(key string)
 	reconcile func(key string) error
@@ -61,8 +62,9 @@ type program struct {
 // user changes an object every few seconds.
 func newProgram(t *testing.T) *program {
 	p := &program{t: t, server: apitest.NewServer(apitest.Options{}), page: health.New(),
-		journal: journal.New(), objects: 10, workers: 2, failed: map[string]bool{},
-		ended: make(chan struct{})}
+		journal: journal.New(), objects: 10, workers: 2, qps: -1,
+		failed: map[string]bool{},
+		ended:  make(chan struct{})}
 	p.page.SetJournal(p.journal)
 	p.queue = journal.NewRateLimitingQueue(p.journal, "settings",
 		workqueue.NewTypedRateLimitingQueue(
@@ -122,7 +124,8 @@ func (p *program) change(name, color string) {
 func (p *program) run(d time.Duration) []health.Finding {
 	require.NoError(p.t, p.server.StartPipe())
 	defer p.server.Close()
-	config := &rest.Config{Host: p.server.URL, Transport: p.server.Transport(), QPS: -1}
+	config := &rest.Config{Host: p.server.URL, Transport: p.server.Transport(),
+		QPS: p.qps, Burst: 1}
 	config.ContentType = "application/json"
 	clientset := kubernetes.NewForConfigOrDie(config)
 	p.client = clientset
@@ -162,8 +165,10 @@ func (p *program) run(d time.Duration) []health.Finding {
 			p.user()
 		}
 	})
-	time.Sleep(d)
 	page := p.page.Page()
+	for end := time.Now().Add(d); time.Now().Before(end); page = p.page.Page() {
+		time.Sleep(min(2*time.Second, time.Until(end))) // as the page does
+	}
 	cancel()
 	close(p.ended)
 	p.queue.ShutDown()
@@ -283,6 +288,18 @@ func TestFindings(t *testing.T) {
 		}, 10 * time.Second, health.ModifiedCache, "the object default/settings-5 in the cache " +
 			"of informer configmaps was changed by a reconcile by queue settings: .data.mine; " +
 			"1 change in all"},
+		"requests are throttled": {func(p *program) {
+			p.qps = 2
+			p.user = func() {
+				time.Sleep(250 * time.Millisecond)
+				p.change(fmt.Sprint("settings-", time.Now().UnixMilli()/250%10),
+					time.Now().String())
+			}
+		}, time.Minute, health.Throttled, "requests wait for the limiter of their own client, " +
+			"not for the server: seen in \\d+ of \\d+ looks in the last \\S+; 2 requests now, " +
+			"most sent by health_test.\\(\\*program\\).write"},
+		"healthy, and throttled for a moment": {func(p *program) { p.qps = 10 }, time.Minute,
+			"", ""},
 		"no Forget": {func(p *program) { p.forget = func(string) {} }, 3 * time.Minute,
 			health.NoForgets, "queue settings: \\d+ reconciles ended without Forget, " +
 				"and 10 failed"},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/informerstack/controller"
+	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/helpers/printable"
 	"example.com/informerstack/leaderelection"
 	"example.com/informerstack/observe/journal"
@@ -39,7 +40,10 @@ type Page struct {
 
 // Informer is an informer on the page.
 type Informer struct {
-	Name            string          `json:"name"`
+	Name string `json:"name"`
+	// Selection has the resource, the namespace and the selectors. It is "" if they are not known:
+	// the client of the informer has them, in a function.
+	Selection       string          `json:"selection,omitempty"`
 	Started         bool            `json:"started"`
 	Synced          bool            `json:"synced"`
 	Stopped         bool            `json:"stopped"`
@@ -47,6 +51,8 @@ type Informer struct {
 	Phase           reflector.Phase `json:"phase,omitempty"`
 	ResourceVersion string          `json:"resourceVersion,omitempty"`
 
+	// CurrentAsOf is the time up to which the store has all changes; nil if it is not known.
+	CurrentAsOf  *time.Time `json:"currentAsOf,omitempty"`
 	LastContact  *time.Time `json:"lastContact,omitempty"`
 	LastEvent    *time.Time `json:"lastEvent,omitempty"`
 	LastBookmark *time.Time `json:"lastBookmark,omitempty"`
@@ -57,9 +63,19 @@ type Informer struct {
 	LastError           string     `json:"lastError,omitempty"`
 	LastErrorTime       *time.Time `json:"lastErrorTime,omitempty"`
 
+	// Bytes is the estimated memory of all objects, and Largest the fields that take most of it, as
+	// of informer.Sizes. It is 0 if it is not known, also while it is being measured.
+	Bytes   int64                `json:"bytes"`
+	Largest []informer.FieldSize `json:"largestFields,omitempty"`
+	// Unread is true if it is known that nothing has read the store, except the informer itself.
+	Unread bool `json:"unread"`
+
 	Handlers []HandlerInfo `json:"handlers"`
 
-	store store.Store // for Why; nil if it cannot be read
+	added time.Time            // when it was added to the page
+	store store.Store          // nil if it cannot be read
+	meter *informer.SizesMeter // of the store
+	sizes informer.Sizes
 }
 
 // HandlerInfo is a handler of an informer.
@@ -176,6 +192,7 @@ func (h *Handler) snapshot(limit int) Page {
 // page is Page with at most limit items of each list.
 func (h *Handler) page(limit int) Page {
 	p := h.snapshot(limit)
+	measure(p.Informers)
 	facts := journal.Facts{}
 	if j := h.recording(); j != nil {
 		facts = j.Facts(max(limit, defaultLimit))

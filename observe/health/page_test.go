@@ -26,6 +26,7 @@ import (
 	"example.com/informerstack/informer"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/observe/health"
+	"example.com/informerstack/observe/journal"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
 	"example.com/informerstack/workqueue"
@@ -150,9 +151,10 @@ func TestStory_ThePageShowsWhereEveryKeyIs(t *testing.T) {
 finding: controller volumes gave 1 key up
   Read the errors of its dead letters. A change of the object queues it again. (docs/controller.md)
 
-informer SharedIndexInformer configmaps: synced, 2 objects
+informer SharedIndexInformer configmaps: synced, 2 objects of about 1 kB
+  selectors not known: its client has them
   reflector: watching at resourceVersion "7"
-  last contact 90ms ago, last event never, last bookmark never
+  data as of 90ms ago, last contact 90ms ago, last event never, last bookmark never
   failures: 0, in a row: 0, streaming lists given up: 0
   handler controller.EnqueueHandler[string]: synced, 0 pending, 2 calls, 0 panics
 
@@ -264,11 +266,45 @@ func TestStory_ThePageNamesMissingCaches(t *testing.T) {
 		page := w.get("/debug/informers")
 		assert.Contains(t, page, "controller waits: waiting for caches\n  waits for cache "+
 			"SharedIndexInformer configmaps: failed to list configmaps: configmaps is forbidden\n")
-		assert.Contains(t, page, "informer maps: not synced, 0 objects\n  reflector: backing off "+
-			"at resourceVersion \"\"\n")
+		assert.Contains(t, page, "informer maps: not synced, 0 objects\n  selectors not known: "+
+			"its client has them\n  reflector: backing off at resourceVersion \"\"\n  data as of "+
+			"not known, ")
 		assert.Contains(t, page,
 			"  last error 0s ago: failed to list configmaps: configmaps is forbidden\n")
 		cancel()
 		require.NoError(t, <-ended)
+	})
+}
+
+// The page shows what an informer selects, if the informer knows it, and how long calls take.
+func TestPage_Informer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, j := health.New(), journal.New()
+		page.SetJournal(j)
+		maps := informer.New[*corev1.ConfigMap](newClient(t.Context()), "configmaps",
+			informer.Options{Namespace: "team", LabelSelector: "app=web",
+				FieldSelector: "metadata.name!=a"})
+		page.AddInformer("settings", maps)
+		typed := informer.NewTyped[*corev1.ConfigMap](maps.SharedIndexInformer,
+			corev1.Resource("configmaps"))
+		page.AddInformer("typed", typed)
+		shown := page.Page()
+		assert.Equal(t, "configmaps namespace=team labels=app=web fields=metadata.name!=a",
+			shown.Informers[0].Selection)
+		assert.Empty(t, shown.Informers[1].Selection)
+		assert.Contains(t, shown.String(), "informer settings: not started, 0 objects\n"+
+			"  selects configmaps namespace=team labels=app=web fields=metadata.name!=a\n")
+
+		page.AddInformer("", quietInformer{Health: informer.Health{Name: "quiet", Started: true},
+			Handlers: []informer.HandlerStatus{{Name: "slow", Calls: 7, Panics: 1, Pending: 2,
+				OldestPending: time.Second}}})
+		slow := journal.NewHandler[informer.ResourceEventHandler](j, "quiet",
+			informer.ResourceEventHandlerFuncs{AddFunc: func(any) {
+				time.Sleep(3 * time.Millisecond)
+			}})
+		slow.Named("slow")
+		slow.OnAdd(&corev1.ConfigMap{}, false)
+		assert.Contains(t, page.Page().String(), "  handler slow: not synced, 2 pending, the "+
+			"oldest for 1s, 7 calls of 3ms, 1 panics\n")
 	})
 }

@@ -17,17 +17,33 @@ import (
 
 // AddInformer adds an informer to the page. If name is "", the page uses the informer's own name.
 // The returned function removes it: an informer that has stopped stays on the page, and in memory,
-// until then. Why looks for keys in the informers that have a GetStore.
+// until then. Why looks for keys in the informers that have a GetStore, and their objects are
+// measured. An informer may have an Unread method: see Informer.Unread.
 func (h *Handler) AddInformer(
 	name string, subject interface{ Status() informer.Status },
 ) (remove func()) {
+	added, meter := time.Now(), &informer.SizesMeter{}
 	return add(h, &h.informers, func(int) Informer {
 		i := describeInformer(name, subject.Status())
+		i.added, i.meter = added, meter
+		if selects, ok := subject.(selecting); ok {
+			if selection, known := selects.Selection(); known {
+				i.Selection = printable.Short(selection.String())
+			}
+		}
 		if stored, ok := subject.(interface{ GetStore() store.Store }); ok {
 			i.store = stored.GetStore()
 		}
+		if known, ok := subject.(interface{ Unread() bool }); ok {
+			i.Unread = known.Unread()
+		}
 		return i
 	})
+}
+
+// selecting is an informer.Informer of any type.
+type selecting interface {
+	Selection() (selection informer.FactoryKey, known bool)
 }
 
 // AddQueue adds a workqueue to the page. Use it for queues without a controller. Why shows the
@@ -83,6 +99,7 @@ func describeInformer(name string, s informer.Status) Informer {
 		Objects:             s.Objects,
 		Phase:               s.Reflector.Phase,
 		ResourceVersion:     printable.Short(s.Reflector.ResourceVersion),
+		CurrentAsOf:         orNil(s.CurrentAsOf),
 		LastContact:         orNil(s.Reflector.LastContact),
 		LastEvent:           orNil(s.Reflector.LastEvent),
 		LastBookmark:        orNil(s.Reflector.LastBookmark),

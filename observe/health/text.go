@@ -21,7 +21,7 @@ func (p Page) String() string {
 		t.line("  %s (%s)", f.Advice, f.Chapter)
 	}
 	for _, i := range p.Informers {
-		t.informer(i)
+		t.informer(i, p.Journal)
 	}
 	for _, c := range p.Controllers {
 		t.controller(c)
@@ -59,7 +59,7 @@ func (t *text) head(format string, args ...any) {
 	t.line(format, args...)
 }
 
-func (t *text) informer(i Informer) {
+func (t *text) informer(i Informer, facts *journal.Facts) {
 	life := "not started"
 	switch {
 	case i.Stopped:
@@ -69,10 +69,19 @@ func (t *text) informer(i Informer) {
 	case i.Started:
 		life = "not synced"
 	}
-	t.head("informer %s: %s, %d objects", i.Name, life, i.Objects)
+	t.head("informer %s: %s, %d objects%s", i.Name, life, i.Objects, memory(i))
+	if i.Selection != "" {
+		t.line("  selects %s", i.Selection)
+	} else {
+		t.line("  selectors not known: its client has them")
+	}
 	if i.Started {
 		t.line("  reflector: %s at resourceVersion %q", i.Phase, i.ResourceVersion)
-		t.line("  last contact %s, last event %s, last bookmark %s",
+		asOf := "not known"
+		if i.CurrentAsOf != nil {
+			asOf = t.ago(i.CurrentAsOf)
+		}
+		t.line("  data as of %s, last contact %s, last event %s, last bookmark %s", asOf,
 			t.ago(i.LastContact), t.ago(i.LastEvent), t.ago(i.LastBookmark))
 		t.line("  failures: %d, in a row: %d, streaming lists given up: %d",
 			i.Failures, i.ConsecutiveFailures, i.Fallbacks)
@@ -90,9 +99,44 @@ func (t *text) informer(i Informer) {
 			age := time.Duration(h.OldestPendingSeconds * float64(time.Second))
 			oldest = ", the oldest for " + short(age)
 		}
-		t.line("  handler %s: %s, %d pending%s, %d calls, %d panics",
-			h.Name, synced, h.Pending, oldest, h.Calls, h.Panics)
+		t.line("  handler %s: %s, %d pending%s, %d calls%s, %d panics",
+			h.Name, synced, h.Pending, oldest, h.Calls, perCall(i, h, facts), h.Panics)
 	}
+}
+
+// perCall returns how long the calls of a handler take, if that was recorded.
+func perCall(i Informer, h HandlerInfo, facts *journal.Facts) string {
+	if facts != nil {
+		for _, known := range facts.Handlers {
+			if known.Informer == i.Name && known.Handler == h.Name && known.Calls > 0 {
+				mean := known.Time / time.Duration(known.Calls)
+				return fmt.Sprintf(" of %s", mean.Round(time.Microsecond))
+			}
+		}
+	}
+	return ""
+}
+
+// memory returns the bytes of an informer's objects, if they are known, and the largest fields if
+// they are many.
+func memory(i Informer) string {
+	if i.Bytes == 0 {
+		return ""
+	}
+	text := " of about " + bytesText(i.Bytes)
+	if i.Bytes >= unreadBytes {
+		for n, f := range i.Largest {
+			before := ": "
+			if n > 0 {
+				before = ", "
+			}
+			text += fmt.Sprintf("%s%s %.0f %%", before, printable.Short(f.Path), 100*f.Share)
+		}
+	}
+	if i.Unread {
+		text += "; never read"
+	}
+	return text
 }
 
 func (t *text) controller(c Controller) {

@@ -20,6 +20,8 @@ type Facts struct {
 	Arrows []Arrow `json:"arrows"`
 	// Modified are objects that were changed in a cache, one for each informer.
 	Modified []Modified `json:"modified,omitempty"`
+	// Throttled is nil if no request has waited for its client's limiter.
+	Throttled *Throttled `json:"throttled,omitempty"`
 	// Keys are those of queues that were reconciled most often, the most frequent first.
 	Keys []KeyFacts `json:"keys"`
 }
@@ -123,6 +125,9 @@ func (f *queueFacts) facts(name string) QueueFacts {
 // not wait while the keys are sorted.
 func (j *Journal) Facts(limit int) Facts {
 	f, keys := j.facts()
+	if f.Recording {
+		f.Throttled = j.looks.take()
+	}
 	slices.SortStableFunc(keys, func(a, b counted) int { return cmp.Compare(b.count, a.count) })
 	j.mu.Lock()
 	defer j.mu.Unlock()

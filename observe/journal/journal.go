@@ -15,9 +15,9 @@
 // [Journal.Record] is called; the page of package health does so when it is asked.
 //
 // Read journal.go (what is remembered), then handler.go, fields.go and queue.go (the decorators),
-// goroutine.go, recent.go (the bound) and facts.go (what is read). Then run
-// go test -v ./observe/journal. Goroutines: none. Locking: the Journal's mutex, under which no code
-// of the program runs.
+// goroutine.go, recent.go (the bound), facts.go (what is read) and throttled.go (what goroutines
+// wait for). Then run go test -v ./observe/journal. Goroutines: none. Locking: the Journal's mutex,
+// under which no code of the program runs; that of its looks, which readers of Facts alone take.
 package journal
 
 import (
@@ -56,6 +56,7 @@ const (
 //	J3  the memory is bounded by the constants of this package, however long it records
 type Journal struct {
 	until atomic.Int64 // the end of recording, as nanoseconds of Unix time
+	looks looks
 
 	mu       sync.Mutex
 	workers  map[place]Worker

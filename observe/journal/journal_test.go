@@ -574,6 +574,16 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 			w.handler.OnAdd(object, false)
 			w.reconcile(t, func(string) { object.Data["color"] = "green" })
 		}, "a reconcile by queue work"},
+		"in a reconcile that has begun before the handler returns": {func(w *world) {
+			key := ""
+			w.handle = func(added string) {
+				w.queue.Add(added)
+				key, _ = w.queue.Get()
+				object.Data["color"] = "black"
+			}
+			w.handler.OnAdd(object, false)
+			w.queue.Done(key)
+		}, "handler world or a reconcile by queue work"},
 		"elsewhere": {func(w *world) {
 			w.handler.OnAdd(object, false)
 			object.Data["color"] = "yellow"
@@ -601,6 +611,24 @@ func TestJournal_FindsModifiedObjects(t *testing.T) {
 			assert.Equal(t, []Modified{{Informer: "configmaps", Key: "default/settings",
 				Fields: []string{".data.color"}, Where: test.where, Times: 1}}, found)
 		})
+	}
+}
+
+// A handler and a worker may look for a change at the same time.
+func TestJournal_CountsAModifiedObjectOnce(t *testing.T) {
+	for range 500 {
+		w := newWorld(t)
+		w.journal.Record(time.Minute)
+		object := settings("4", data("red"))
+		id := sampleID{"configmaps", "default/settings"}
+		w.journal.watch(id, object)
+		object.Data["color"] = "blue"
+		var checks sync.WaitGroup
+		for range 4 {
+			checks.Go(func() { w.journal.check(id, "somewhere") })
+		}
+		checks.Wait()
+		require.Equal(t, 1, w.journal.Facts(1).Modified[0].Times)
 	}
 }
 

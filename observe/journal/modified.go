@@ -4,6 +4,7 @@ package journal
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -90,7 +91,8 @@ func (j *Journal) checkKey(key, where string) {
 	}
 }
 
-// check compares an object with its copy. Where is what the program did until now.
+// check compares an object with its copy. Where is what the program did until now; a worker may
+// have the key meanwhile.
 func (j *Journal) check(id sampleID, where string) {
 	j.mu.Lock()
 	s, known := j.samples[id]
@@ -107,10 +109,17 @@ func (j *Journal) check(id sampleID, where string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.compared += time.Since(start)
-	if same {
-		return
+	if same || j.samples[id].copied != s.copied {
+		return // the other check of this sample has reported it
 	}
-	delete(j.samples, id) // each is reported once
+	delete(j.samples, id)
+	for p := range j.workers {
+		if by := "a reconcile by queue " + p.queue.name; strings.TrimPrefix(p.key, "/") == id.key &&
+			where != by {
+			where += " or " + by
+			break
+		}
+	}
 	m := entry(j.modified, id.informer, &Modified{Informer: id.informer, Key: id.key,
 		Fields: fields, Where: where})
 	m.Times++

@@ -137,10 +137,15 @@ func caller() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		frame, more := frames.Next()
-		name := frame.Function[strings.LastIndex(frame.Function, "/")+1:]
+		name := shortFunction(frame.Function)
 		of, _, _ := strings.Cut(name, ".")
 		if of != "journal" && of != "workqueue" || !more {
-			return printable.Short(name)
+			return name
 		}
 	}
+}
+
+// shortFunction returns the name of a function without the path of its package.
+func shortFunction(name string) string {
+	return printable.Short(name[strings.LastIndex(name, "/")+1:])
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,6 +55,7 @@ type Informer struct {
 
 	mu      sync.Mutex
 	subject informer.SharedInformer // nil: not followed
+	meter   atomic.Pointer[informer.SizesMeter]
 }
 
 // Informer makes the metrics of one informer. The name is that of its user, as client-go's
@@ -112,6 +114,11 @@ func (i *Informer) Follow(subject informer.SharedInformer) {
 	}
 }
 
+// MeasureObjects adds the estimated memory of the stored objects, by field, to what Follow reads.
+// They are measured in the background, once a minute at most: see informer.Sizes. A scrape has the
+// sizes that the one before began to measure.
+func (i *Informer) MeasureObjects() { i.meter.CompareAndSwap(nil, &informer.SizesMeter{}) }
+
 // Release ends the series. A second call does nothing.
 func (i *Informer) Release() {
 	i.metrics.forget(informerSource{i})
@@ -126,5 +133,10 @@ func (s informerSource) release() { s.giveUp() }
 func (s informerSource) ended() bool { return s.subject.IsStopped() }
 
 func (s informerSource) collect(ch chan<- prometheus.Metric) {
-	s.family.computed.send(sample{ch, s.values}, s.subject.Status(), time.Now())
+	status := s.subject.Status()
+	s.family.computed.send(sample{ch, s.values}, status, time.Now())
+	if meter := s.meter.Load(); meter != nil {
+		meter.Measure(s.subject.GetStore())
+		s.family.computed.sendSizes(sample{ch, s.values}, meter.Last(status.Objects))
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -382,4 +383,35 @@ func TestInformer_KeepsTheProgramsHooks(t *testing.T) {
 	assert.Equal(t, 11, waits)
 	assert.NotNil(t, hooks.Watches)
 	assert.NotNil(t, hooks.ItemsInWatch)
+}
+
+// The memory of the objects is measured once a minute, if the program asks for it, and no scrape
+// waits for it.
+func TestInformer_MeasureObjects(t *testing.T) {
+	story(t, worldOptions{}, func(w *world) {
+		w.create("a")
+		bytes := func() (sum float64, fields int) {
+			synctest.Wait()
+			for _, line := range own(export(t, w.registry)) {
+				if strings.HasPrefix(line, "informer_object_bytes{") {
+					fields++
+					value, err := strconv.ParseFloat(strings.Fields(line)[1], 64)
+					require.NoError(t, err)
+					sum += value
+				}
+			}
+			return sum, fields
+		}
+		_, fields := bytes()
+		assert.Zero(t, fields)
+		w.ofMaps.MeasureObjects()
+		w.ofMaps.MeasureObjects()
+		bytes() // begins to measure
+		one, fields := bytes()
+		assert.Equal(t, maxSizes+1, fields)
+		assert.InDelta(t, float64(informer.SizesOf(w.maps.GetStore()).Bytes), one, 20)
+		w.create("b")
+		two, _ := bytes()
+		assert.InDelta(t, 2*one, two, 20) // as many as there are now
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,6 +125,9 @@ func TestNames_AllAreSent(t *testing.T) {
 		w.create("a")
 		w.update("a")
 		w.after(2 * time.Minute) // for a bookmark
+		w.ofMaps.MeasureObjects()
+		export(t, w.registry) // begins to measure
+		synctest.Wait()
 		text := export(t, w.registry)
 		for _, name := range describedNames(w.metrics) {
 			assert.Contains(t, text, "# TYPE "+name+" ")

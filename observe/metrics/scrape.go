@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,7 +16,7 @@ import (
 
 // informerDescs is what is computed from an informer's Status at each scrape.
 type informerDescs struct {
-	synced, objects                              *prometheus.Desc
+	synced, objects, objectBytes                 *prometheus.Desc
 	phase, failures, consecutive, fallbacks      *prometheus.Desc
 	contactAge, eventAge, bookmarkAge            *prometheus.Desc
 	pending, oldestPending, handlerCalls, panics *prometheus.Desc
@@ -24,6 +25,8 @@ type informerDescs struct {
 func (d *informerDescs) init(f *family) {
 	d.synced = f.computed("informer_synced", "1 once the store has held a complete list")
 	d.objects = f.computed("informer_objects", "Objects in the store")
+	d.objectBytes = f.computed("informer_object_bytes",
+		"Estimated memory of the objects in the store, if MeasureObjects was called", "field")
 	d.phase = f.computed("reflector_phase",
 		"1 for the phase that the reflector is in, 0 for the others", "phase")
 	d.failures = f.computed("reflector_failures_total", "Lists, watches and changes that failed")
@@ -79,6 +82,23 @@ func (d *informerDescs) send(s sample, status informer.Status, now time.Time) {
 		s.gauge(d.oldestPending, h.OldestPending.Seconds(), name)
 		s.counter(d.handlerCalls, float64(h.Calls), name)
 		s.counter(d.panics, float64(h.Panics), name)
+	}
+}
+
+// maxSizes is the number of fields that have a series of their own.
+const maxSizes = 10
+
+// sendSizes sends the largest fields, and the sum of the others as the field "other".
+func (d *informerDescs) sendSizes(s sample, sizes informer.Sizes) {
+	other := sizes.Bytes
+	for _, field := range sizes.Fields[:min(maxSizes, len(sizes.Fields))] {
+		if utf8.ValidString(field.Path) {
+			s.gauge(d.objectBytes, float64(field.Bytes), field.Path)
+			other -= field.Bytes
+		}
+	}
+	if sizes.Objects > 0 {
+		s.gauge(d.objectBytes, float64(max(0, other)), "other")
 	}
 }
 

@@ -54,6 +54,7 @@ type world struct {
 	registry *prometheus.Registry
 
 	maps     informer.SharedIndexInformer
+	ofMaps   *Informer
 	ctrl     *controller.Controller[string]
 	failures map[string]int // how often the reconcile of a key still fails
 	delay    time.Duration  // of each call of the handler
@@ -125,6 +126,7 @@ func (w *world) run(o worldOptions) {
 	})
 	w.maps = informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
 	ofInformer.Follow(w.maps)
+	w.ofMaps = ofInformer
 	w.ctrl = controller.New("story", journey.Reconcile(w.reconcile), controller.Options[string]{
 		MaxAttempts: 3,
 		Metrics:     ofController.Metrics(),

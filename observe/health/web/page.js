@@ -108,7 +108,7 @@ function showPaths() {
 function stops(arrow) {
   const informer = page.informers.find((i) => i.name === arrow.informer) || { handlers: [] };
   const handler = informer.handlers.find((h) => h.name === arrow.handler) || {};
-  const facts = page.journal.handlers.find((h) => h.informer === arrow.informer && h.handler === arrow.handler);
+  const facts = factsOf(arrow.informer, arrow.handler);
   const queue = queueOf(arrow.queue);
   const counts = page.journal.queues.find((q) => q.queue === arrow.queue);
   const stop = (title, pairs, ...rest) => el("section", { class: "card stop" }, el("h3", {}, title),
@@ -117,7 +117,8 @@ function stops(arrow) {
   return el("div", { class: "stops" },
     stop(text("reflector"), [[text("phase"), informer.phase || text("none")], [text("version"), informer.resourceVersion || text("none")],
       [text("contact"), since(informer.lastContact)], [text("failures"), informer.consecutiveFailures ?? 0]]),
-    stop(text("store"), [[text("objects"), informer.objects ?? 0], [text("state"), life(informer)]]),
+    stop(text("store"), [[text("objects"), informer.objects ?? 0], informer.bytes && [text("memory"), bytes(informer.bytes)],
+      [text("state"), life(informer)]]),
     stop(text("handlers"), [[text("pending"), handler.pending ?? 0], [text("calls"), handler.calls ?? 0],
       facts && facts.calls > 0 && [text("mean"), nanoseconds(facts.timeNanoseconds / facts.calls)],
       facts && [text("filtered"), facts.filtered]]),
@@ -146,16 +147,34 @@ function life(i) {
 
 function showInformers() {
   show("informers", page.informers.length
-    ? table([[text("informer")], [text("state")], [text("objects"), "number"], [text("contact"), "number"], [text("handler")]],
-      page.informers.map((i) => [i.name,
-        [el("span", { class: i.synced && !i.stopped ? "ok" : "wait" }, life(i)),
+    ? table([[text("informer")], [text("state")], [text("objects"), "number"], [text("memory")], [text("dataAge"), "number"], [text("handler")]],
+      page.informers.map((i) => [
+        [i.name, el("div", { class: "note" }, i.selection || text("noSelection"))],
+        [el("span", { class: i.synced && !i.stopped ? "ok" : "wait" }, life(i)), i.started && !i.stopped ? dim(` · ${i.phase}`) : "",
           i.consecutiveFailures ? el("div", { class: "hot" }, `${text("failures")}: ${i.consecutiveFailures} · ${i.lastError}`) : ""],
-        i.objects, since(i.lastContact),
-        i.handlers.map((h) => el("div", {}, h.name, " ", dim(`${text("calls")} ${h.calls}`),
+        i.objects, memory(i), [i.currentAsOf ? since(i.currentAsOf) : text("notKnown"), el("div", { class: "note" }, `${text("contact")} ${since(i.lastContact)}`)],
+        i.handlers.map((h) => el("div", {}, h.name, " ", dim(`${text("calls")} ${h.calls}${perCall(i, h)}`),
           h.pending ? el("span", { class: "wait" }, ` · ${text("pending")} ${h.pending}, ${text("oldest")} ${duration(h.oldestPendingSeconds * 1000)}`) : "",
           h.panics ? el("span", { class: "hot" }, ` · ${text("panics")} ${h.panics}`) : ""))]))
     : el("p", { class: "dim" }, text("noInformers")));
 }
+
+// memory is the estimated size of all objects, with the fields that take most of it if it is large.
+function memory(i) {
+  if (!i.bytes) return "";
+  const large = i.bytes >= 1e6 ? i.largestFields || [] : [];
+  return [bytes(i.bytes), large.map((f) => el("div", { class: "note" }, `${f.path} ${Math.round(100 * f.share)} %`)),
+    i.unread ? el("div", { class: "note" }, text("unread")) : ""];
+}
+
+const bytes = (n) => (n < 1e6 ? `${Math.round(n / 1e3)} kB` : `${(n / 1e6).toFixed(1)} MB`);
+
+function perCall(informer, handler) {
+  const facts = factsOf(informer.name, handler.name);
+  return facts && facts.calls > 0 ? `, ${text("mean")} ${nanoseconds(facts.timeNanoseconds / facts.calls)}` : "";
+}
+
+const factsOf = (informer, handler) => page.journal && page.journal.handlers.find((h) => h.informer === informer && h.handler === handler);
 
 function showQueues() {
   const all = [...page.queues, ...page.controllers.map(asQueue)];

@@ -180,6 +180,7 @@ func TestDevtools_IsAccessible(t *testing.T) {
 			t.Parallel()
 			p := openDebugged(t, newDebugged(t).url+"#why=default/loops", l)
 			p.await("the answer", has("#answer .reason", "default/loops"))
+			p.await("the memory", has("#informers td", "kB"))
 			p.click("#paths .open")
 			p.await("the path", element(".stop"))
 			evaluate[bool](p, axe+"; true")
@@ -213,7 +214,8 @@ func TestDevtools_HasBothLanguages(t *testing.T) {
 	kinds := []health.FindingKind{health.FailingInformer, health.SilentWatch, health.HandlerStuck,
 		health.HandlerSlow, health.ReconcileStuck, health.NoWorkers, health.Loop, health.HotKey,
 		health.IdleUpdates, health.ResyncTimer, health.NoForgets, health.LeaseLate,
-		health.DeadKeys, health.ModifiedCache}
+		health.DeadKeys, health.ModifiedCache, health.Throttled, health.UnreadCache,
+		health.LargeFields}
 	for of, names := range map[string]any{"reasons": reasons, "kinds": kinds} {
 		encoded, err := json.Marshal(names)
 		require.NoError(t, err)
