@@ -9,7 +9,7 @@
 // To use it, set informer.Options.Form. There are three forms:
 //
 //	Compressed()           whole objects, compressed; readers get them decoded
-//	FieldsOf[T](paths...)  the values of some fields; readers get a *Fields, which fails for others
+//	FieldsOf[T](paths...)  the values of some fields; readers get a *Fields
 //	Summary(func(T) S)     a struct of the program's own; readers get that
 //
 // Objects are packed before they are queued, so that the first list is never in memory as a whole.

@@ -8,8 +8,8 @@ import (
 	"example.com/informerstack/store"
 )
 
-// Indexer is a store as its readers see it: it packs the objects that it passes to a store of packed
-// objects, and unpacks those that it gets from it.
+// Indexer is a store of packed objects as its readers see it: it packs what it stores, and unpacks
+// what it returns.
 //
 // Every read of a Compressed object that is not among the last ones decodes it, and List decodes
 // all. Prefer GetByKey, an index, and ListKeys.
