@@ -226,7 +226,7 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		assert.Equal(t, "a", found[0].Name)
-	}, bothQueues)
+	}, bothQueues, wholeObjects)
 }
 
 func TestTypedInformer_Handlers(t *testing.T) {
@@ -258,7 +258,7 @@ func TestTypedInformer_Handlers(t *testing.T) {
 		assert.Equal(t, []string{"add a", "update a", "delete ns/a"}, got)
 		_, err = informer.Lister().ByNamespace("ns").Get("a")
 		assert.EqualError(t, err, `configmaps "a" not found`)
-	}, bothQueues)
+	}, bothQueues, wholeObjects)
 }
 
 // The watch error handler gets the error of a list.

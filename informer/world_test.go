@@ -128,6 +128,8 @@ type worldOptions struct {
 	streaming bool
 	first     HandlerOptions
 	ours      func(*Options)
+	form      compact.Form
+	whole     bool // the story needs whole objects
 }
 
 func only(impls ...string) func(*worldOptions) { return func(o *worldOptions) { o.impls = impls } }
@@ -142,7 +144,11 @@ func withOptions(f func(*Options)) func(*worldOptions) {
 	return func(o *worldOptions) { o.ours = f }
 }
 
-// story runs script on each implementation in a synctest bubble. At the end the informer is
+// wholeObjects keeps a story from running with forms.
+func wholeObjects(o *worldOptions) { o.whole = true }
+
+// story runs script on each implementation in a synctest bubble, and on ours with each form of
+// package compact; with -v, it is told without them. At the end the informer is
 // stopped, and all goroutines must have ended.
 func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
 	t.Helper()
@@ -151,14 +157,26 @@ func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) 
 		option(&o)
 	}
 	for _, impl := range o.impls {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, impl, o)
-				defer w.stop()
-				script(w)
+		t.Run("impl="+impl, func(t *testing.T) { inBubble(t, impl, o, script) })
+		for _, f := range forms {
+			if o.whole || impl == clientGo || testing.Verbose() {
+				continue
+			}
+			t.Run("impl="+impl+"/form="+f.name, func(t *testing.T) {
+				o := o
+				o.form = f.form
+				inBubble(t, impl, o, script)
 			})
-		})
+		}
 	}
+}
+
+func inBubble(t *testing.T, impl string, o worldOptions, script func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, impl, o)
+		defer w.stop()
+		script(w)
+	})
 }
 
 func newWorld(t *testing.T, impl string, o worldOptions) *world {
@@ -179,7 +197,7 @@ func newWorld(t *testing.T, impl string, o worldOptions) *world {
 		options := Options{ResyncPeriod: o.resync}
 		options.InOrder = impl == oursRealFIFO
 		options.Reflector.Transform = transform
-		options.Form = formUnderTest()
+		options.Form = o.form
 		if o.ours != nil {
 			o.ours(&options)
 		}
@@ -381,13 +399,3 @@ func (l *listener) checkLaws(running bool, law func(string, bool)) {
 }
 
 var _ reflector.ListerWatcher = (*server)(nil)
-
-func formUnderTest() compact.Form {
-	switch os.Getenv("FORM") {
-	case "compressed":
-		return compact.Compressed()
-	case "fields":
-		return compact.FieldsOf[*corev1.ConfigMap]("data")
-	}
-	return nil
-}

@@ -105,3 +105,85 @@ func BenchmarkMemory(b *testing.B) {
 		})
 	}
 }
+
+// warm fills a store with n pods.
+func warm(b *testing.B, s storage, n int) (encoded [][]byte, keys []string) {
+	encoded = encodedPods(b, n)
+	for _, e := range encoded {
+		pod := decoded(b, e)
+		pod.ManagedFields = nil
+		if err := s.Update(pod); err != nil {
+			b.Fatal(err)
+		}
+		keys = append(keys, pod.Namespace+"/"+pod.Name)
+	}
+	return encoded, keys
+}
+
+const warmPods = 5000
+
+// BenchmarkUpdate is what a sync or an event costs beside its transport: the object is decoded from
+// protobuf, transformed and stored.
+func BenchmarkUpdate(b *testing.B) {
+	for _, impl := range benchImpls {
+		b.Run(impl.name, func(b *testing.B) {
+			s := impl.make()
+			encoded, _ := warm(b, s, warmPods)
+			i := 0
+			for b.Loop() {
+				pod := decoded(b, encoded[i%warmPods])
+				pod.ManagedFields = nil
+				if err := s.Update(pod); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkGetByKey(b *testing.B) {
+	for _, impl := range benchImpls {
+		b.Run(impl.name, func(b *testing.B) {
+			s := impl.make()
+			_, keys := warm(b, s, warmPods)
+			i := 0
+			for b.Loop() {
+				if _, exists, err := s.GetByKey(keys[i%warmPods]); err != nil || !exists {
+					b.Fatal(exists, err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkGetByKey_Same reads one object again and again: it stays decoded.
+func BenchmarkGetByKey_Same(b *testing.B) {
+	for _, impl := range benchImpls {
+		b.Run(impl.name, func(b *testing.B) {
+			s := impl.make()
+			_, keys := warm(b, s, 100)
+			for b.Loop() {
+				if _, exists, err := s.GetByKey(keys[0]); err != nil || !exists {
+					b.Fatal(exists, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	for _, impl := range benchImpls {
+		b.Run(impl.name, func(b *testing.B) {
+			s := impl.make()
+			warm(b, s, warmPods)
+			for b.Loop() {
+				if len(s.List()) != warmPods {
+					b.Fatal("pods are missing")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/warmPods, "ns/object")
+		})
+	}
+}

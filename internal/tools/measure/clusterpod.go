@@ -220,10 +220,11 @@ func (w *workload) status(r *rand.Rand, created metav1.Time) v1.PodStatus {
 		})
 	}
 	for i, c := range w.containers {
+		running := &v1.ContainerStateRunning{StartedAt: after(30)}
 		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{
 			Name: c.Name, Ready: true, Started: new(true), Image: c.Image, ImageID: w.images[i],
 			ContainerID: "containerd://" + hex(r, 64), RestartCount: int32(r.IntN(20) / 19),
-			State:              v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(30)}},
+			State:              v1.ContainerState{Running: running},
 			AllocatedResources: c.Resources.Requests, Resources: &c.Resources,
 		})
 	}
@@ -244,8 +245,8 @@ func (w *workload) managed(pod *v1.Pod) []metav1.ManagedFieldsEntry {
 				`"f:imagePullPolicy":{},"f:livenessProbe":%s,"f:name":{},"f:ports":{".":{},`+
 				`"k:{\"containerPort\":%d,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},`+
 				`"f:name":{},"f:protocol":{}}},"f:readinessProbe":%s,"f:resources":{".":{},`+
-				`"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},`+
-				`"f:securityContext":{".":{},"f:allowPrivilegeEscalation":{},"f:capabilities":`+
+				`"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},`+
+				`"f:memory":{}}},"f:securityContext":{".":{},"f:allowPrivilegeEscalation":{},"f:capabilities":`+
 				`{".":{},"f:drop":{}},"f:readOnlyRootFilesystem":{},"f:runAsNonRoot":{}},`+
 				`"f:terminationMessagePath":{},"f:terminationMessagePolicy":{},"f:volumeMounts":`+
 				`{".":{},"k:{\"mountPath\":\"/etc/%s\"}":{".":{},"f:mountPath":{},"f:name":{}}}}`,
@@ -263,8 +264,8 @@ func (w *workload) managed(pod *v1.Pod) []metav1.ManagedFieldsEntry {
 			`"f:labels":{".":{},`+strings.Join(keys, ",")+`},"f:ownerReferences":{".":{},`+
 			`"k:{\"uid\":\"`+string(w.owner)+`\"}":{}}},"f:spec":{"f:containers":{`+
 			strings.Join(containers, ",")+`},"f:dnsPolicy":{},"f:enableServiceLinks":{},`+
-			`"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{".":{},"f:fsGroup":{}},`+
-			`"f:serviceAccount":{},"f:serviceAccountName":{},"f:terminationGracePeriodSeconds":{},`+
+			`"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{".":{},`+
+			`"f:fsGroup":{}},"f:serviceAccount":{},"f:serviceAccountName":{},"f:terminationGracePeriodSeconds":{},`+
 			`"f:volumes":{".":{},"k:{\"name\":\"config\"}":{".":{},"f:configMap":{".":{},`+
 			`"f:defaultMode":{},"f:name":{}},"f:name":{}}}}}`),
 		entry("kubelet", "status", *pod.Status.StartTime, `{"f:status":{"f:conditions":{`+
