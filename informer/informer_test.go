@@ -405,7 +405,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 			}
 			assert.Nil(t, old.Value())
 			runtime.KeepAlive(w)
-		}, bothQueues, withHandler(o))
+		}, bothQueues, withHandler(o), wholeObjects)
 	}
 }
 
