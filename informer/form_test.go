@@ -153,6 +153,7 @@ func TestForm_Readers(t *testing.T) {
 // A projection as Options.Form of New would give a typed handler other objects than its T.
 func TestForm_NewNeedsWholeObjects(t *testing.T) {
 	options := Options{Form: forms[1].form}
-	assert.PanicsWithValue(t, "informer: Options.Form keeps a part of each object: use NewProjected",
+	const want = "informer: Options.Form keeps a part of each object: use NewProjected"
+	assert.PanicsWithValue(t, want,
 		func() { New[*corev1.ConfigMap](nil, "configmaps", options) })
 }

@@ -435,7 +435,7 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 		}
 		assert.Nil(t, old.Value())
 		runtime.KeepAlive(h)
-	}, bothQueues)
+	}, bothQueues, wholeObjects)
 }
 
 // Without SkipPanics, a handler's panic ends the process.

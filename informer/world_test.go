@@ -148,7 +148,7 @@ func withOptions(f func(*Options)) func(*worldOptions) {
 func wholeObjects(o *worldOptions) { o.whole = true }
 
 // story runs script on each implementation in a synctest bubble, and on ours with each form of
-// package compact; with -v, it is told without them. At the end the informer is
+// package compact; with -v, it is shown without them. At the end the informer is
 // stopped, and all goroutines must have ended.
 func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
 	t.Helper()

@@ -140,7 +140,9 @@ func TestUnstructured(t *testing.T) {
 	content := map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": "ns", "name": "a", "resourceVersion": "1"},
-		"spec":     map[string]any{"size": int64(1 << 60), "ports": []any{map[string]any{"n": int64(1)}}},
+		"spec": map[string]any{
+			"size": int64(1 << 60), "ports": []any{map[string]any{"n": int64(1)}},
+		},
 	}
 	u := &unstructured.Unstructured{Object: content}
 	assert.Equal(t, u, only(t, Compressed(), u))
