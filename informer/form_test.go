@@ -34,6 +34,15 @@ var forms = []struct {
 		func(obj any) map[string]string { return obj.(*configSummary).Data }},
 }
 
+// formStories are the stories that run with forms. They do not look into objects.
+var formStories = []string{
+	"TestStory_InitialListThenLive", "TestStory_CutWatchResumes",
+	"TestStory_LostDeleteBecomesTombstone", "TestStory_SeenDeleteIsNoTombstone",
+	"TestStory_ResyncIsNotARelist", "TestStory_LateHandlerGetsReplay",
+	"TestStory_HandlerSyncsAfterInformer", "TestStory_ServerDownAtStart",
+	"TestStory_UnseenRecreationIsAnUpdate", "TestStory_BlockedHandlerHarmsOnlyItself",
+}
+
 // configSummary is what the last form keeps of a ConfigMap.
 type configSummary struct {
 	compact.Meta

@@ -226,7 +226,7 @@ func TestAddIndexers_WhileRunning(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		assert.Equal(t, "a", found[0].Name)
-	}, bothQueues, wholeObjects)
+	}, bothQueues)
 }
 
 func TestTypedInformer_Handlers(t *testing.T) {
@@ -258,7 +258,7 @@ func TestTypedInformer_Handlers(t *testing.T) {
 		assert.Equal(t, []string{"add a", "update a", "delete ns/a"}, got)
 		_, err = informer.Lister().ByNamespace("ns").Get("a")
 		assert.EqualError(t, err, `configmaps "a" not found`)
-	}, bothQueues, wholeObjects)
+	}, bothQueues)
 }
 
 // The watch error handler gets the error of a list.
@@ -405,7 +405,7 @@ func TestDeliveredObjectsAreCollected(t *testing.T) {
 			}
 			assert.Nil(t, old.Value())
 			runtime.KeepAlive(w)
-		}, bothQueues, withHandler(o), wholeObjects)
+		}, bothQueues, withHandler(o))
 	}
 }
 
@@ -435,7 +435,7 @@ func TestRemovedHandlerHoldsNothing(t *testing.T) {
 		}
 		assert.Nil(t, old.Value())
 		runtime.KeepAlive(h)
-	}, bothQueues, wholeObjects)
+	}, bothQueues)
 }
 
 // Without SkipPanics, a handler's panic ends the process.

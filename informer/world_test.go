@@ -129,7 +129,6 @@ type worldOptions struct {
 	first     HandlerOptions
 	ours      func(*Options)
 	form      compact.Form
-	whole     bool // the story needs whole objects
 }
 
 func only(impls ...string) func(*worldOptions) { return func(o *worldOptions) { o.impls = impls } }
@@ -144,11 +143,8 @@ func withOptions(f func(*Options)) func(*worldOptions) {
 	return func(o *worldOptions) { o.ours = f }
 }
 
-// wholeObjects keeps a story from running with forms.
-func wholeObjects(o *worldOptions) { o.whole = true }
-
-// story runs script on each implementation in a synctest bubble, and on ours with each form of
-// package compact; with -v, it is shown without them. At the end the informer is
+// story runs script on each implementation in a synctest bubble, and formStories on ours with each
+// form of package compact; with -v, it is shown without them. At the end the informer is
 // stopped, and all goroutines must have ended.
 func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
 	t.Helper()
@@ -159,7 +155,7 @@ func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) 
 	for _, impl := range o.impls {
 		t.Run("impl="+impl, func(t *testing.T) { inBubble(t, impl, o, script) })
 		for _, f := range forms {
-			if o.whole || impl == clientGo || testing.Verbose() {
+			if !slices.Contains(formStories, t.Name()) || impl == clientGo || testing.Verbose() {
 				continue
 			}
 			t.Run("impl="+impl+"/form="+f.name, func(t *testing.T) {
