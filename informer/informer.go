@@ -36,6 +36,7 @@ import (
 	"example.com/informerstack/reflector/outage"
 	"example.com/informerstack/reflector/wire"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // Informer is a SharedIndexInformer of objects of type T, with methods that need no type
@@ -62,6 +63,28 @@ func New[T interface {
 	Object
 	runtime.Object
 }](client rest.Interface, resource string, options Options) *Informer[T] {
+	if options.Form != nil && !options.Form.Whole() {
+		panic("informer: Options.Form keeps a part of each object: use NewProjected")
+	}
+	return newSelected[T, T](client, resource, options)
+}
+
+// NewProjected is New for objects of type T, of which the store keeps, and handlers and readers
+// get, an S: see the forms of package compact. It takes the place of Options.Form.
+func NewProjected[T interface {
+	Object
+	runtime.Object
+}, S Object](
+	client rest.Interface, resource string, form compact.Projection[T, S], options Options,
+) *Informer[S] {
+	options.Form = form
+	return newSelected[T, S](client, resource, options)
+}
+
+// newSelected returns an informer of objects of type T, of which handlers and readers get an S.
+func newSelected[T runtime.Object, S Object](
+	client rest.Interface, resource string, options Options,
+) *Informer[S] {
 	newObject := func() runtime.Object {
 		return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 	}
@@ -78,7 +101,7 @@ func New[T interface {
 	indexers := store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}
 	maps.Copy(indexers, options.Indexers)
 	options.Indexers = indexers
-	typed := NewTyped[T](NewSharedIndexInformer(lw, newObject(), options),
+	typed := NewTyped[S](NewSharedIndexInformer(lw, newObject(), options),
 		selection.Resource.GroupResource())
 	typed.selection = selection
 	return typed

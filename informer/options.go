@@ -14,6 +14,7 @@ import (
 	"example.com/informerstack/deltafifo"
 	"example.com/informerstack/reflector"
 	"example.com/informerstack/store"
+	"example.com/informerstack/store/compact"
 )
 
 // Options configures an informer. The zero value means all objects, a DeltaFIFO, no further indexes
@@ -34,6 +35,10 @@ type Options struct {
 	ResyncPeriod time.Duration
 	// Indexers are the store's indexes.
 	Indexers store.Indexers
+	// Form, if set, makes the store keep the objects in less memory: see package compact, and
+	// NewProjected for forms that keep a part of each object. Objects pass Reflector.Transform
+	// first. WrapQueue and WrapIndexer wrap a queue and a store of packed objects.
+	Form compact.Form
 	// Reflector has the options of listing and watching: Transform, WatchErrorHandler, page size,
 	// backoff, metrics and so on. Its TypeDescription replaces the type of the objects in messages
 	// and in the informer's name. The informer sets ResyncPeriod, ShouldResync and Progress.

@@ -132,6 +132,8 @@ type sharedIndexInformer struct {
 	synced        chan struct{}
 	reached       reachedVersion
 	size          store.Counter // the indexer without its wrapper
+	form          form
+	reader        store.Indexer // the indexer as readers see it
 
 	reflector atomic.Pointer[reflector.Reflector] // set under mu, as stopped is
 	stopped   atomic.Bool
@@ -152,6 +154,7 @@ func NewSharedIndexInformer(
 		!options.Kind.Empty() {
 		panic("informer: Namespace, selectors and kinds are options of New, not of a ListerWatcher")
 	}
+	form, options := newForm(options)
 	indexer := options.newIndexer()
 	s := &sharedIndexInformer{
 		listerWatcher: lw,
@@ -163,6 +166,7 @@ func NewSharedIndexInformer(
 		synced:        make(chan struct{}),
 		reached:       reachedVersion{bookmark: indexer.Bookmark, stopped: make(chan struct{})},
 		size:          indexer.(store.Counter),
+		form:          form,
 		resync:        resyncPlan{checkPeriod: max(options.ResyncPeriod, 0)},
 	}
 	if description := options.Reflector.TypeDescription; description != "" {
@@ -171,6 +175,7 @@ func NewSharedIndexInformer(
 	if options.WrapIndexer != nil {
 		s.indexer = options.WrapIndexer(indexer)
 	}
+	s.reader = form.reader(s.indexer)
 	s.deltas = &deltaProcessor{
 		mu: &s.processor.mu, store: s.indexer, emit: s.processor.distributeLocked,
 		lost: s.reached.lose,
@@ -279,7 +284,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(
 		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped"+
 			" already", handlerName(handler))
 	}
-	l := newListener(s, handler, options)
+	l := newListener(s, s.form.handler(handler), options)
 	wanted := s.options.ResyncPeriod
 	if options.ResyncPeriod != nil {
 		wanted = *options.ResyncPeriod
@@ -314,11 +319,11 @@ func (s *sharedIndexInformer) AddIndexers(indexers store.Indexers) error {
 	if s.IsStopped() {
 		return errors.New("indexer was not added because it has stopped already")
 	}
-	return s.indexer.AddIndexers(indexers)
+	return s.reader.AddIndexers(indexers)
 }
 
-func (s *sharedIndexInformer) GetStore() store.Store         { return s.indexer }
-func (s *sharedIndexInformer) GetIndexer() store.Indexer     { return s.indexer }
+func (s *sharedIndexInformer) GetStore() store.Store         { return s.reader }
+func (s *sharedIndexInformer) GetIndexer() store.Indexer     { return s.reader }
 func (s *sharedIndexInformer) HasSynced() bool               { return done.Is(s) }
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker { return s }
 func (s *sharedIndexInformer) Name() string                  { return s.name }

@@ -23,6 +23,7 @@ import (
 	"example.com/informerstack/internal/helpers/done"
 	"example.com/informerstack/internal/tools/narrate"
 	"example.com/informerstack/reflector"
+	"example.com/informerstack/store/compact"
 )
 
 // The implementations that stories and transcripts run on.
@@ -127,6 +128,7 @@ type worldOptions struct {
 	streaming bool
 	first     HandlerOptions
 	ours      func(*Options)
+	form      compact.Form
 }
 
 func only(impls ...string) func(*worldOptions) { return func(o *worldOptions) { o.impls = impls } }
@@ -141,7 +143,8 @@ func withOptions(f func(*Options)) func(*worldOptions) {
 	return func(o *worldOptions) { o.ours = f }
 }
 
-// story runs script on each implementation in a synctest bubble. At the end the informer is
+// story runs script on each implementation in a synctest bubble, and formStories on ours with each
+// form of package compact; with -v, it is shown without them. At the end the informer is
 // stopped, and all goroutines must have ended.
 func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) {
 	t.Helper()
@@ -150,14 +153,26 @@ func story(t *testing.T, script func(w *world), options ...func(*worldOptions)) 
 		option(&o)
 	}
 	for _, impl := range o.impls {
-		t.Run("impl="+impl, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, impl, o)
-				defer w.stop()
-				script(w)
+		t.Run("impl="+impl, func(t *testing.T) { inBubble(t, impl, o, script) })
+		for _, f := range forms {
+			if !slices.Contains(formStories, t.Name()) || impl == clientGo || testing.Verbose() {
+				continue
+			}
+			t.Run("impl="+impl+"/form="+f.name, func(t *testing.T) {
+				o := o
+				o.form = f.form
+				inBubble(t, impl, o, script)
 			})
-		})
+		}
 	}
+}
+
+func inBubble(t *testing.T, impl string, o worldOptions, script func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, impl, o)
+		defer w.stop()
+		script(w)
+	})
 }
 
 func newWorld(t *testing.T, impl string, o worldOptions) *world {
@@ -178,6 +193,7 @@ func newWorld(t *testing.T, impl string, o worldOptions) *world {
 		options := Options{ResyncPeriod: o.resync}
 		options.InOrder = impl == oursRealFIFO
 		options.Reflector.Transform = transform
+		options.Form = o.form
 		if o.ours != nil {
 			o.ours(&options)
 		}

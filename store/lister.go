@@ -3,6 +3,8 @@
 package store
 
 import (
+	"iter"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,12 +17,25 @@ import (
 // matches all objects. Only a selector that looks at labels needs objects with metadata. Then the
 // first object without metadata is an error; appendFn has been called for the objects before it.
 //
+// A store that makes its objects when they are read has a method All, which yields one after the
+// other: those that do not match are not in memory together. An object that may be without labels
+// has a method SelectorLabels, whose error ListAll returns.
+//
 // Source: tools/cache/listers.go ListAll
 func ListAll(store Store, selector labels.Selector, appendFn func(obj any)) error {
 	if labels.MatchesNothing(selector) {
 		return nil
 	}
-	return appendMatching(store.List(), selector, appendFn)
+	lazy, ok := store.(interface{ All() iter.Seq[any] })
+	if !ok {
+		return appendMatching(store.List(), selector, appendFn)
+	}
+	for obj := range lazy.All() {
+		if err := appendMatching([]any{obj}, selector, appendFn); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ListAllByNamespace is ListAll within one namespace, or in all of them if namespace is "". It uses
@@ -45,8 +60,11 @@ func ListAllByNamespace(
 		if err != nil {
 			return err
 		}
-		if m.GetNamespace() == namespace && selects(selector, m) {
-			appendFn(obj)
+		if m.GetNamespace() != namespace {
+			continue
+		}
+		if err := appendMatching([]any{obj}, selector, appendFn); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -60,19 +78,31 @@ func appendMatching(list []any, selector labels.Selector, appendFn func(obj any)
 		return nil
 	}
 	for _, obj := range list {
-		m, err := objects.Meta(obj)
+		own, err := labelsOf(obj)
 		if err != nil {
 			return err
 		}
-		if selects(selector, m) {
+		if selector.Matches(own) {
 			appendFn(obj)
 		}
 	}
 	return nil
 }
 
-func selects(selector labels.Selector, m metav1.Object) bool {
-	return selector == nil || selector.Matches(labels.Set(m.GetLabels()))
+func labelsOf(obj any) (labels.Set, error) {
+	m, err := objects.Meta(obj)
+	if err != nil {
+		return nil, err
+	}
+	switch o := obj.(type) {
+	case interface{ GetLabels() map[string]string }:
+		return o.GetLabels(), nil
+	case interface {
+		SelectorLabels() (map[string]string, error)
+	}:
+		return o.SelectorLabels()
+	}
+	return m.GetLabels(), nil
 }
 
 // Lister reads objects of type T, of one resource, out of an Indexer. The objects are the cached

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// fieldSeparator separates the values of a Fields. Encoded JSON never contains a line end.
+const fieldSeparator = "\n"
+
+// Fields holds the values of some fields of an object: see FieldsOf. Read them with Get.
+//
+// It is no object of the API: clients do not take it, and it is not encoded in JSON.
+type Fields struct {
+	Meta
+	paths  *fieldPaths
+	values string // in JSON, by path
+}
+
+// fieldPaths are the paths of a form.
+type fieldPaths struct {
+	typ    reflect.Type // of the whole objects
+	texts  []string
+	parsed []path
+}
+
+// FieldsOf returns the form that gives readers a *Fields for each T. Paths are written with the
+// names in JSON:
+//
+//	spec.nodeName
+//	metadata.annotations['example.com/owner']
+//	spec.containers[*].image
+//
+// It panics if a T cannot have one of the paths, or if one cannot be read. Namespace, name, UID and
+// resourceVersion are always kept.
+func FieldsOf[T any](paths ...string) Projection[T, *Fields] {
+	form := &fieldPaths{typ: reflect.TypeFor[T](), texts: paths}
+	for _, text := range paths {
+		parsed, err := parsePath(text)
+		if err == nil {
+			err = parsed.checkType(form.typ)
+		}
+		if err != nil {
+			panic(fmt.Errorf("compact: fields of %v: %s: %w", form.typ, text, err))
+		}
+		form.parsed = append(form.parsed, parsed)
+	}
+	return Projection[T, *Fields]{project: func(obj T, meta Meta) (*Fields, error) {
+		return form.of(obj, meta)
+	}}
+}
+
+func (p *fieldPaths) of(obj any, meta Meta) (*Fields, error) {
+	var values strings.Builder
+	for i, path := range p.parsed {
+		value, err := json.Marshal(path.value(reflect.ValueOf(obj)))
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", p.texts[i], err)
+		}
+		if i > 0 {
+			values.WriteString(fieldSeparator)
+		}
+		values.Write(value)
+	}
+	return &Fields{meta, p, strings.Clone(values.String())}, nil
+}
+
+// Get returns the value of a path that f keeps, as a V: a Go type that has the JSON of the field,
+// such as string, map[string]string or []corev1.Container. A field that the object has not set is
+// the zero V. The error is a *NotKeptError if f does not keep the path. The result is the caller's.
+func Get[V any](f *Fields, path string) (V, error) {
+	var v V
+	i := slices.Index(f.paths.texts, path)
+	if i < 0 {
+		return v, &NotKeptError{Type: f.paths.typ, Path: path, Kept: f.paths.texts}
+	}
+	raw := strings.Split(f.values, fieldSeparator)[i]
+	if err := utiljson.Unmarshal([]byte(raw), &v); err != nil {
+		return v, fmt.Errorf("read %s of %s/%s: %w", path, f.Namespace, f.Name, err)
+	}
+	return v, nil
+}
+
+// NotKeptError reports that a path was read that the store does not keep.
+type NotKeptError struct {
+	Type reflect.Type // of the whole objects
+	Path string
+	Kept []string
+}
+
+// Error names the path, and the paths that are kept.
+func (e *NotKeptError) Error() string {
+	return fmt.Sprintf("field %s of %v is not kept, only %s", e.Path, e.Type,
+		strings.Join(e.Kept, ", "))
+}
+
+// SelectorLabels returns the labels, for label selectors of listers. It fails unless
+// metadata.labels or metadata is kept.
+func (f *Fields) SelectorLabels() (map[string]string, error) {
+	if slices.Contains(f.paths.texts, "metadata") {
+		meta, err := Get[metav1.ObjectMeta](f, "metadata")
+		return meta.Labels, err
+	}
+	return Get[map[string]string](f, "metadata.labels")
+}
+
+// MarshalJSON fails: a server would take f for the whole object.
+func (f *Fields) MarshalJSON() ([]byte, error) {
+	return nil, fmt.Errorf("%s/%s holds only some fields of a %v, and must not be sent to a server",
+		f.Namespace, f.Name, f.paths.typ)
+}
+
+// String returns the name and the fields, for messages.
+func (f *Fields) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%s@%s", f.Namespace, f.Name, f.ResourceVersion)
+	for i, value := range strings.Split(f.values, fieldSeparator) {
+		if i < len(f.paths.texts) {
+			fmt.Fprintf(&b, " %s=%s", f.paths.texts[i], value)
+		}
+	}
+	return b.String()
+}

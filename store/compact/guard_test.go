@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/informerstack/store"
+)
+
+func labeledPod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "a", ResourceVersion: "1", Labels: map[string]string{"app": "x"},
+		},
+		Spec: corev1.PodSpec{NodeName: "n"},
+	}
+}
+
+func only(t *testing.T, form Form, obj any) any {
+	t.Helper()
+	s := New(form, store.Options{})
+	require.NoError(t, s.Add(obj))
+	return s.List()[0]
+}
+
+// A client takes a runtime.Object, or a T, which is one. Parts of objects are not, so that a client
+// call with one does not compile. If it gets into JSON in another way, the encoder fails.
+func TestParts_CannotBeSent(t *testing.T) {
+	fields := only(t, FieldsOf[*corev1.Pod]("spec.nodeName"), labeledPod())
+	summary := only(t, Summary(summarize), labeledPod())
+	for _, part := range []any{fields, summary} {
+		_, isObject := part.(runtime.Object)
+		assert.False(t, isObject, "%T", part)
+		_, hasMetadata := part.(metav1.Object)
+		assert.False(t, hasMetadata, "%T", part)
+	}
+	_, err := json.Marshal(fields)
+	require.ErrorContains(t, err,
+		"ns/a holds only some fields of a *v1.Pod, and must not be sent to a server")
+}
+
+func TestGet_NotKept(t *testing.T) {
+	f := only(t, FieldsOf[*corev1.Pod]("spec.nodeName", "metadata.labels"), labeledPod()).(*Fields)
+	_, err := Get[string](f, "spec.hostname")
+	var notKept *NotKeptError
+	require.ErrorAs(t, err, &notKept)
+	assert.Equal(t, "spec.hostname", notKept.Path)
+	assert.Equal(t, []string{"spec.nodeName", "metadata.labels"}, notKept.Kept)
+	_, err = Get[int](f, "spec.nodeName")
+	require.ErrorContains(t, err, "read spec.nodeName of ns/a: ")
+}
+
+type labeledSummary struct {
+	Meta
+	labels map[string]string
+}
+
+func (s *labeledSummary) GetLabels() map[string]string { return s.labels }
+
+// A label selector finds what it would find in whole objects, or fails.
+func TestListAll_LabelSelector(t *testing.T) {
+	tests := map[string]struct {
+		form Form
+		want string // an error, or ""
+	}{
+		"compressed":           {Compressed(), ""},
+		"fields with labels":   {FieldsOf[*corev1.Pod]("metadata.labels"), ""},
+		"fields with metadata": {FieldsOf[*corev1.Pod]("metadata"), ""},
+		"fields": {FieldsOf[*corev1.Pod]("spec.nodeName"),
+			"field metadata.labels of *v1.Pod is not kept"},
+		"summary": {Summary(summarize),
+			"labels of ns/a are not kept: a Summary needs a method GetLabels"},
+		"summary with labels": {Summary(func(pod *corev1.Pod) *labeledSummary {
+			return &labeledSummary{labels: pod.Labels}
+		}), ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := New(test.form, store.Options{
+				Indexers: store.Indexers{store.NamespaceIndex: store.MetaNamespaceIndexFunc}})
+			require.NoError(t, s.Add(labeledPod()))
+			list := func(text string) (int, error) {
+				selector, err := labels.Parse(text)
+				require.NoError(t, err)
+				n, m := 0, 0
+				err = store.ListAll(s, selector, func(any) { n++ })
+				again := store.ListAllByNamespace(s, "ns", selector, func(any) { m++ })
+				require.Equal(t, n, m)
+				require.Equal(t, err, again)
+				return n, err
+			}
+			found, err := list("app=x")
+			if test.want != "" {
+				require.ErrorContains(t, err, test.want)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, 1, found)
+				found, err = list("app=y")
+				require.NoError(t, err)
+				require.Zero(t, found)
+			}
+			found, err = list("")
+			require.NoError(t, err)
+			require.Equal(t, 1, found, "all objects need no labels")
+		})
+	}
+}
+
+func TestFieldsOf_WrongPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"":                   "path is empty",
+		"spec.nodename":      `v1.PodSpec has no field "nodename"`,
+		"spec[*]":            "v1.PodSpec is no list",
+		"spec.containers.x":  `[]v1.Container has no field "x"`,
+		"spec..nodeName":     "cannot read",
+		"metadata.labels['a": "cannot read",
+	} {
+		func() {
+			defer func() {
+				err, _ := recover().(error)
+				require.ErrorContains(t, err, want, path)
+			}()
+			FieldsOf[*corev1.Pod](path)
+		}()
+	}
+}
+
+// Objects without a Go type have a form in JSON.
+func TestUnstructured(t *testing.T) {
+	content := map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": "ns", "name": "a", "resourceVersion": "1"},
+		"spec": map[string]any{
+			"size": int64(1 << 60), "ports": []any{map[string]any{"n": int64(1)}},
+		},
+	}
+	u := &unstructured.Unstructured{Object: content}
+	assert.Equal(t, u, only(t, Compressed(), u))
+	form := FieldsOf[*unstructured.Unstructured]("spec.size", "spec.ports[*].n", "spec.missing")
+	f := only(t, form, u).(*Fields)
+	requireField(t, int64(1<<60), f, "spec.size")
+	requireField(t, []int64{1}, f, "spec.ports[*].n")
+	requireField(t, "", f, "spec.missing")
+}
+
+// An index of a part cannot be looked up with a part: it is computed from whole objects.
+func TestIndex_NeedsWholeObject(t *testing.T) {
+	s := New(Summary(summarize), store.Options{Indexers: store.Indexers{"image": byImage}})
+	require.NoError(t, s.Add(labeledPod()))
+	_, err := s.Index("image", s.List()[0])
+	require.ErrorContains(t, err, `index "image" is computed from whole objects`)
+}
+
+// An object of another type than the form's is an error, not a panic of the reflector's goroutine.
+func TestAdd_OtherType(t *testing.T) {
+	s := New(Summary(summarize), store.Options{})
+	err := s.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	require.EqualError(t, err, "pack /n: object is a *v1.Node, not a *v1.Pod")
+}
