@@ -114,6 +114,6 @@ func (g *group) caughtUp() {
 	begin := time.Now()
 	wait(g.t.Context(), time.Second)
 	require.Eventually(g.t, func() bool {
-		return g.judge(begin).longest > 0
+		return g.judge(begin, time.Now()).longest > 0
 	}, 2*time.Minute, time.Second)
 }

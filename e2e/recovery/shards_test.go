@@ -87,26 +87,31 @@ func TestShards(t *testing.T) {
 	g.write(*shardObjects, *shardRate)
 	rows := []string{"", line([]string{"fault", "seconds until balanced", "shards moved",
 		"longest gap in seconds"}), "|---|---|---|---|"}
+	var results []shardResult
 	for range *shardRounds {
 		for _, fault := range shardFaults {
 			before, begin := g.owners(), time.Now()
 			fault.strike(g)
 			g.settle()
 			took := time.Since(begin)
-			wait(t.Context(), time.Second) // until what has moved is reconciled
-			gap := g.judge(begin).longest
-			rows = append(rows, line([]string{fault.name, fmt.Sprintf("%.1f", took.Seconds()),
-				fmt.Sprint(moves(before, g.owners())), fmt.Sprintf("%.1f", gap.Seconds())}))
-			t.Log(rows[len(rows)-1])
+			results = append(results, shardResult{
+				fault.name, begin, time.Now(), moves(before, g.owners()),
+			})
+			t.Logf("%s: %.1f s", fault.name, took.Seconds())
 		}
 	}
 	g.stop()
 	var v verdict
 	require.Eventually(t, func() bool {
-		v = g.judge(time.Time{})
+		v = g.judge(time.Time{}, time.Now())
 		return v.lost == 0
 	}, 2*time.Minute, time.Second, "lost changes")
-	v.longest = g.judge(start).longest // objects were created before the first replica started
+	v.longest = g.judge(start, time.Now()).longest // objects were created before the first replica started
+	for _, r := range results {
+		gap := g.judge(r.begin, r.end).longest
+		rows = append(rows, line([]string{r.fault, fmt.Sprintf("%.1f", r.end.Sub(r.begin).Seconds()),
+			fmt.Sprint(r.moves), fmt.Sprintf("%.1f", gap.Seconds())}))
+	}
 	t.Log(strings.Join(rows, "\n"))
 	t.Logf("%d changes of %d objects, %d reconciles: %v", len(g.changes), *shardObjects,
 		len(g.records()), v)
@@ -115,12 +120,19 @@ func TestShards(t *testing.T) {
 	assert.Zero(t, v.lost, "lost changes")
 }
 
-// judge judges the changes since a time, and all reconciles.
-func (g *group) judge(since time.Time) verdict {
+// shardResult is what one fault has done, from its begin until the shards were balanced again.
+type shardResult struct {
+	fault      string
+	begin, end time.Time
+	moves      int
+}
+
+// judge judges the changes of some time, and all reconciles.
+func (g *group) judge(since, until time.Time) verdict {
 	g.t.Helper()
 	g.mu.Lock()
 	changes := slices.DeleteFunc(slices.Clone(g.changes), func(c change) bool {
-		return c.at.Before(since)
+		return c.at.Before(since) || c.at.After(until)
 	})
 	g.mu.Unlock()
 	return judge(g.records(), changes)
