@@ -266,8 +266,8 @@ func openProtobuf(message []byte) (e clientEvent, ok bool) {
 	return e, ok1 && ok2 && ok3 && ok4 && ok5 && e.of.APIVersion != ""
 }
 
-// firstTwo returns the fields 1 and 2 of a message. It reports whether neither is repeated, and all
-// fields are of bytes.
+// firstTwo returns the fields 1 and 2 of a message, each the last of its number. It reports whether
+// all fields are of bytes.
 func firstTwo(message []byte) (first, second []byte, ok bool) {
 	var fields [3][]byte
 	for len(message) > 0 {
@@ -280,9 +280,6 @@ func firstTwo(message []byte) (first, second []byte, ok bool) {
 			return nil, nil, false
 		}
 		if number < 3 {
-			if fields[number] != nil {
-				return nil, nil, false
-			}
 			fields[number] = value
 		}
 		message = message[n+length:]

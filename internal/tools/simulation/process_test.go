@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"example.com/informerstack/compat/cache"
@@ -53,6 +55,7 @@ type process struct {
 	pageServer *pageServer // nil unless setup.pages is uncached
 
 	informer informer.SharedIndexInformer
+	config   *rest.Config
 	client   kubernetes.Interface
 	elector  *leaderelection.LeaderElector
 	work     *work
@@ -98,7 +101,7 @@ func (w *world) start(s setup, index int) *process {
 	}
 	config := &rest.Config{Host: w.server.URL, Transport: p.gate, QPS: -1, UserAgent: p.name}
 	config.ContentType = "application/json"
-	p.client = kubernetes.NewForConfigOrDie(config)
+	p.config, p.client = config, kubernetes.NewForConfigOrDie(config)
 	p.informer = p.newInformer()
 	if s.election != "none" {
 		p.elector = p.newElector(config)
@@ -140,7 +143,7 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 	var lw reflector.ListerWatcher = wire.NewListWatch(
 		client, "configmaps", "", newItem, wire.Options{Modify: modify})
 	if p.fetch == "list" {
-		lw = cache.NewFilteredListWatchFromClient(client, "configmaps", "", modify)
+		lw = cache.NewFilteredListWatchFromClient(p.swappedClient(), "configmaps", "", modify)
 	}
 	watchList := p.fetch == "watchlist"
 	options := informer.Options{
@@ -179,6 +182,28 @@ func (p *process) newInformer() informer.SharedIndexInformer {
 		options.Reflector.ListDeadline = listDeadline
 	}
 	return informer.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, options)
+}
+
+// swappedClient returns a client of client-go as it is in a program under informerstack swap.
+func (p *process) swappedClient() rest.Interface {
+	base, err := url.Parse(p.server.URL)
+	if err != nil {
+		panic(err)
+	}
+	transport, err := rest.HTTPClientFor(p.config)
+	if err != nil {
+		panic(err)
+	}
+	decoders := runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(),
+		corev1.SchemeGroupVersion)
+	client, err := rest.NewRESTClient(base, "/api/v1", rest.ClientContentConfig{
+		ContentType: p.config.ContentType, GroupVersion: corev1.SchemeGroupVersion,
+		Negotiator: wire.NewNegotiator().Faster(decoders),
+	}, nil, transport)
+	if err != nil {
+		panic(err)
+	}
+	return client
 }
 
 // backoff returns the default backoff with another start in each process instead of jitter, so that
