@@ -167,7 +167,7 @@ func (s *simulation) trouble() {
 	case 12, 13:
 		p.cutOff(false)
 	case 14, 15, 16:
-		p.link.weather = s.weather(s.random.IntN(3))
+		p.link.setWeather(s.forecast(s.random.IntN(3)))
 	case 17:
 		s.edit()
 	case 18:
@@ -217,7 +217,7 @@ func (s *simulation) edit() {
 		Namespace: "default", Name: all[s.random.IntN(len(all))].GetName(),
 	}}
 	require.NoError(s.t, s.server.Get(lease))
-	_, isShard := s.processes[0].leases.shardNumber(lease.Name)
+	_, isShard := s.processes[0].leases.numbers[lease.Name]
 	if !isShard || s.random.IntN(2) == 0 {
 		s.narrate.Event("server", "a person deletes %s", lease.Name)
 		require.NoError(s.t, s.server.Delete(lease))
@@ -228,8 +228,8 @@ func (s *simulation) edit() {
 	}
 }
 
-// weather returns what becomes of requests: of a good, a bad or a very bad network.
-func (s *simulation) weather(grade int) func(*http.Request) weather {
+// forecast returns what becomes of requests: of a good, a bad or a very bad network.
+func (s *simulation) forecast(grade int) func(*http.Request) weather {
 	if grade == 0 {
 		return nil
 	}
@@ -275,7 +275,7 @@ func (s *simulation) calm() {
 	}
 	for _, p := range s.living {
 		p.stopProcess(false)
-		p.link.weather = nil
+		p.link.setWeather(nil)
 		p.cutOff(false)
 		p.endWatches()
 	}
