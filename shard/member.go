@@ -61,12 +61,14 @@ func (m *membership) Create(
 	ctx context.Context, lease *coordinationv1.Lease, opts metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
 	m.mu.Lock()
-	used := m.created
+	used, begun := m.created, m.begun
 	m.created = true
 	m.mu.Unlock()
 	if used {
 		err := fmt.Errorf("%w: Lease %s was deleted", leaderelection.ErrLost, lease.Name)
-		m.burn(err)
+		if !begun {
+			m.burn(err)
+		}
 		return nil, err
 	}
 	created, err := m.Client.Create(ctx, m.annotated(lease), opts)

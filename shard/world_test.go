@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"example.com/informerstack/apitest"
@@ -56,6 +57,9 @@ type process struct {
 	done   sync.WaitGroup   // what the test runs beside it
 	alive  context.Context  // until Run has returned
 }
+
+// The second error handler of apimachinery sleeps, by a clock that began outside of the bubble.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
 func story(t *testing.T, count int, play func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
