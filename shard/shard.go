@@ -281,8 +281,9 @@ func (s *Shards) join(ctx context.Context) error {
 		s.mu.Lock()
 		s.status.Terms++
 		s.mu.Unlock()
-		worked = newTenure(s, member, led).serve()
-		burn(nil) // leave even if ctx is not done
+		if worked = newTenure(s, member, led).serve(); worked != nil {
+			burn(worked) // leave even if ctx is not done
+		}
 	})
 	s.ended[member.identity] = true
 	s.forget(ctx, member)
